@@ -1,0 +1,124 @@
+"""Bernstein: the paper's family, Bernstein polynomials of degree m in u^2 times -u (1 - u^2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from doublewell.errors import InputError
+from doublewell.law.family import Array, namespace
+
+__all__ = ["MAX_DEGREE", "Bernstein"]
+
+MAX_DEGREE = 8
+
+
+@dataclass(frozen=True)
+class Bernstein:
+    """The features B_j(u) = -u (1 - u^2) C(m, j) (u^2)^j (1 - u^2)^(m - j), j = 0..m, of degree m.
+
+    All coefficients positive means two stable pure phases and one central maximum. Outside [-1, 1], with x the
+    nearest pure phase, B_m goes on as 2 (u - x) and the others vanish.
+
+    >>> Bernstein(2).size
+    3
+    >>> float(Bernstein(0).features(np.array(0.5))[0])
+    -0.375
+    """
+
+    degree: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.degree, int | np.integer) or not 0 <= self.degree <= MAX_DEGREE:
+            raise InputError(f"degree is {self.degree!r}: expected a whole number from 0 to {MAX_DEGREE}")
+        object.__setattr__(self, "degree", int(self.degree))
+
+    @property
+    def name(self) -> str:
+        """Short name, as written to files."""
+        return "bernstein"
+
+    @property
+    def size(self) -> int:
+        """Number of coefficients, m + 1."""
+        return self.degree + 1
+
+    @property
+    def binomials(self) -> Array:
+        """The binomial coefficients C(m, j)."""
+        return np.array([comb(self.degree, j) for j in range(self.size)], dtype=np.float64)
+
+    def features(self, u: Any) -> Any:
+        """Evaluate all B_j at u; shape (m + 1, *u.shape)."""
+        xp = namespace(u)
+        x = xp.clip(u, -1.0, 1.0)
+        z, v = x * x, (1.0 - x) * (1.0 + x)
+        inside = [-x * v * c * z**j * v ** (self.degree - j) for j, c in enumerate(self.binomials)]
+        inside[-1] = inside[-1] + 2.0 * (u - x)
+        return xp.stack(inside)
+
+    def primitives(self, u: Any) -> Any:
+        """Evaluate all P_j(u), the integrals of B_j from -1 to u, in closed form; shape (m + 1, *u.shape).
+
+        P_j = (m+1-j) / (2 (m+1) (m+2)) sum_{i<=j} C(m+2, i) z^i (1-z)^(m+2-i): a sum of positive terms.
+        """
+        xp = namespace(u)
+        m = self.degree
+        x = xp.clip(u, -1.0, 1.0)
+        z, v = x * x, (1.0 - x) * (1.0 + x)
+        total = 0.0 * x
+        inside = []
+        for j in range(self.size):
+            total = total + comb(m + 2, j) * z**j * v ** (m + 2 - j)
+            inside.append((m + 1 - j) / (2 * (m + 1) * (m + 2)) * total)
+        inside[-1] = inside[-1] + (u - x) ** 2
+        return xp.stack(inside)
+
+    def bracket(self, coefficients: Any, z: Any) -> Any:
+        """Evaluate p(z) = sum_j g_j C(m, j) z^j (1 - z)^(m - j) for z in [0, 1]."""
+        return _bernstein_sum([g * c for g, c in zip(coefficients, self.binomials, strict=True)], z)
+
+    def reduced(self, coefficients: Any, z: Any) -> Any:
+        """Evaluate h(z) = H(u) / (1 - u^2)^2 from the closed form, no cancellation at the wells."""
+        m = self.degree
+        weights = [(m + 1 - j) / (2 * (m + 1) * (m + 2)) for j in range(self.size)]
+        scaled = [g * w for g, w in zip(coefficients, weights, strict=True)]
+        tails = [comb(m + 2, i) * sum(scaled[i:]) for i in range(self.size)]
+        return _bernstein_sum(tails, z)
+
+    def exact_bracket(self, coefficients: Array) -> list[Fraction]:
+        """Return the monomial coefficients of p, constant first, in exact arithmetic."""
+        m = self.degree
+        out = [Fraction(0)] * self.size
+        for j, g in enumerate(coefficients):
+            for i in range(m - j + 1):
+                out[j + i] += Fraction(float(g)) * comb(m, j) * comb(m - j, i) * (-1) ** i
+        return out
+
+    def elevation(self, higher: Bernstein) -> Array:
+        """Return E with g_higher = E g: the same law written at a higher degree.
+
+        >>> Bernstein(0).elevation(Bernstein(2)).ravel().tolist()
+        [1.0, 1.0, 1.0]
+        """
+        m, top = self.degree, higher.degree
+        if top < m:
+            raise InputError(f"cannot elevate degree {m} to degree {top}: expected a degree of at least {m}")
+        rows = [
+            [comb(m, j) * comb(top - m, i - j) / comb(top, i) if 0 <= i - j <= top - m else 0.0 for j in range(m + 1)]
+            for i in range(top + 1)
+        ]
+        return np.array(rows)
+
+
+def _bernstein_sum(weights: list[Any], z: Any) -> Any:
+    """Evaluate sum_j w_j z^j (1 - z)^(m - j) by one pass over j."""
+    total, power = weights[0] + 0.0 * z, 1.0
+    for weight in weights[1:]:
+        power = power * z
+        total = total * (1.0 - z) + weight * power
+    return total
