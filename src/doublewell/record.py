@@ -27,7 +27,8 @@ class Record:
     ----------
     u
         Real phase values, pure phases at -1 and +1. Anything with ``shape``, ``dtype`` and slicing: NumPy,
-        dask, zarr, or xarray with coordinates (which then supply ``dx`` and ``times``). One to three space axes.
+        dask, zarr, or xarray with coordinates (which then supply ``dx`` and ``times``). One to three space
+        axes.
     dx
         Mesh spacing, one number or one per space axis, in the order of the axes of u.
     dt, times
@@ -177,7 +178,8 @@ def _check_values(u: Any) -> Any:
     if kind in "iub":
         raise InputError(
             f"the field holds whole numbers ({values.dtype}): expected phase values as floats with the pure "
-            "phases at -1 and +1; convert intensities first, for example u = 2*(i.astype(float) - low)/(high - low) - 1"
+            "phases at -1 and +1; convert intensities first, for example "
+            "u = 2*(i.astype(float) - low)/(high - low) - 1"
         )
     if kind != "f":
         raise InputError(f"the field has type {values.dtype}: expected floating-point phase values")
@@ -188,7 +190,8 @@ def _check_values(u: Any) -> Any:
         )
     if values.shape[0] < 2 or min(values.shape[1:]) < 2:
         raise InputError(
-            f"the field has shape {tuple(values.shape)}: expected at least 2 frames and 2 cells along each axis"
+            f"the field has shape {tuple(values.shape)}: expected at least 2 frames and 2 cells along "
+            "each axis"
         )
     if isinstance(values, np.ndarray):
         values = values.view()
@@ -201,7 +204,9 @@ def _check_spacing(dx: float | Sequence[float] | None, space: int) -> tuple[floa
         raise InputError("the mesh spacing is missing: pass dx=, one number or one per space axis")
     spacing = np.atleast_1d(np.asarray(dx, dtype=np.float64))
     if spacing.ndim != 1 or spacing.size not in (1, space):
-        raise InputError(f"dx has {spacing.size} entries: expected 1, or {space}, one per space axis of the field")
+        raise InputError(
+            f"dx has {spacing.size} entries: expected 1, or {space}, one per space axis of the field"
+        )
     return tuple(_positive(h, "dx", "the mesh spacing") for h in np.broadcast_to(spacing, (space,)))
 
 
@@ -210,13 +215,15 @@ def _check_times(dt: float | None, times: ArrayLike | None, frames: int) -> NDAr
         got = "neither" if dt is None else "both"
         raise InputError(f"expected dt= (one frame interval) or times= (one per frame), got {got}")
     if dt is not None:
-        stamps = _positive(dt, "dt", "the frame interval") * np.arange(frames)
+        stamps = _positive(dt, "dt", "the frame interval") * np.arange(frames, dtype=np.float64)
     else:
         stamps = np.array(times, dtype=np.float64)
     if stamps.shape != (frames,):
         raise InputError(f"times has shape {stamps.shape}: expected one time for each of the {frames} frames")
     if not np.all(np.isfinite(stamps)) or np.any(np.diff(stamps) <= 0):
-        raise InputError("times must be finite and increase from frame to frame; sort or drop repeated frames")
+        raise InputError(
+            "times must be finite and increase from frame to frame; sort or drop repeated frames"
+        )
     stamps.flags.writeable = False
     return stamps
 
@@ -245,8 +252,8 @@ def _check_finite(slab: NDArray[np.float64], first: int) -> None:
     if bad.any():
         frame, *cell = (int(i) for i in np.argwhere(bad)[0])
         raise InputError(
-            f"{int(bad.sum())} values in frames {first} to {first + slab.shape[0] - 1} are not finite, the first "
-            f"in frame {first + frame} at cell {tuple(cell)}: expected finite phase values; "
+            f"{int(bad.sum())} values in frames {first} to {first + slab.shape[0] - 1} are not finite, the "
+            f"first in frame {first + frame} at cell {tuple(cell)}: expected finite phase values; "
             "fill or cut the missing part of the field"
         )
 
@@ -269,7 +276,9 @@ def _from_xarray(
 def _coordinate_step(points: NDArray[Any], name: str) -> float:
     steps = np.diff(points.astype(np.float64))
     if steps.size == 0 or np.ptp(steps) > _UNIFORM * abs(steps.mean()) + 1e-14 * np.abs(points).max():
-        raise InputError(f"coordinate {name!r} is not evenly spaced: expected a regular mesh; interpolate the field")
+        raise InputError(
+            f"coordinate {name!r} is not evenly spaced: expected a regular mesh; interpolate the field"
+        )
     return float(abs(steps.mean()))
 
 

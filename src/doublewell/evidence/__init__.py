@@ -1,0 +1,23 @@
+"""Evidence: what a record says about the coefficients."""
+
+from doublewell.evidence.evidence import Block, Evidence, Key, compact, lower, merge, system
+from doublewell.evidence.weak import PHASE_CUT, Fold, split_folds, weak_evidence
+from doublewell.evidence.weights import Derivative, Support, axis_weights, check_supports
+
+__all__ = [
+    "PHASE_CUT",
+    "Block",
+    "Derivative",
+    "Evidence",
+    "Fold",
+    "Key",
+    "Support",
+    "axis_weights",
+    "check_supports",
+    "compact",
+    "lower",
+    "merge",
+    "split_folds",
+    "system",
+    "weak_evidence",
+]

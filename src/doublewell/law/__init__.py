@@ -6,4 +6,13 @@ from doublewell.law.law import Law
 from doublewell.law.reference import LAW_NAMES, named_law
 from doublewell.law.structure import StationaryPoint, Structure
 
-__all__ = ["LAW_NAMES", "MAX_DEGREE", "Bernstein", "Family", "Law", "StationaryPoint", "Structure", "named_law"]
+__all__ = [
+    "LAW_NAMES",
+    "MAX_DEGREE",
+    "Bernstein",
+    "Family",
+    "Law",
+    "StationaryPoint",
+    "Structure",
+    "named_law",
+]

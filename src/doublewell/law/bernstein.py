@@ -21,8 +21,8 @@ MAX_DEGREE = 8
 class Bernstein:
     """The features B_j(u) = -u (1 - u^2) C(m, j) (u^2)^j (1 - u^2)^(m - j), j = 0..m, of degree m.
 
-    All coefficients positive means two stable pure phases and one central maximum. Outside [-1, 1], with x the
-    nearest pure phase, B_m goes on as 2 (u - x) and the others vanish.
+    All coefficients positive means two stable pure phases and one central maximum. Outside [-1, 1], with x
+    the nearest pure phase, B_m goes on as 2 (u - x) and the others vanish.
 
     >>> Bernstein(2).size
     3
@@ -60,6 +60,18 @@ class Bernstein:
         inside = [-x * v * c * z**j * v ** (self.degree - j) for j, c in enumerate(self.binomials)]
         inside[-1] = inside[-1] + 2.0 * (u - x)
         return xp.stack(inside)
+
+    def kernel_table(self) -> tuple[Array, Array, Array]:
+        """Return the family as numbers for the fused kernel: table, binomials, outer slopes.
+
+        table = [low, high, z0, z1, z2, c0, c1, c2, c3]: features are (c0 + c1 x + c2 x^2 + c3 x^3) times Bernstein
+        polynomials of z0 + z1 x + z2 x^2, x = u clipped to [low, high]; slopes[0] and slopes[1] continue each
+        feature linearly below and above.
+        """
+        table = np.array([-1.0, 1.0, 0.0, 0.0, 1.0, 0.0, -1.0, 0.0, 1.0])
+        slopes = np.zeros((2, self.size))
+        slopes[:, -1] = 2.0
+        return table, self.binomials, slopes
 
     def primitives(self, u: Any) -> Any:
         """Evaluate all P_j(u), the integrals of B_j from -1 to u, in closed form; shape (m + 1, *u.shape).
@@ -108,11 +120,11 @@ class Bernstein:
         m, top = self.degree, higher.degree
         if top < m:
             raise InputError(f"cannot elevate degree {m} to degree {top}: expected a degree of at least {m}")
-        rows = [
-            [comb(m, j) * comb(top - m, i - j) / comb(top, i) if 0 <= i - j <= top - m else 0.0 for j in range(m + 1)]
-            for i in range(top + 1)
-        ]
-        return np.array(rows)
+        out = np.zeros((top + 1, m + 1))
+        for j in range(m + 1):
+            for k in range(top - m + 1):
+                out[j + k, j] = comb(m, j) * comb(top - m, k) / comb(top, j + k)
+        return out
 
 
 def _bernstein_sum(weights: list[Any], z: Any) -> Any:

@@ -73,8 +73,8 @@ def proxy_of_force(force: Callable[[Array], Array]) -> tuple[Chebyshev, Array]:
 def proxy_of_potential(potential: Callable[[Array], Array]) -> tuple[Chebyshev, Array]:
     """Interpolate an even potential F in z = u^2, differentiate the polynomial and divide by 1 - z.
 
-    F' = 2 u f'(z), so p = -2 f'(z) / (1 - z); dividing the polynomial avoids the cancellation at the wells, and
-    the lowest degree that serves keeps the round-off of the derivative (degree squared) small.
+    F' = 2 u f'(z), so p = -2 f'(z) / (1 - z); dividing the polynomial avoids the cancellation at the wells,
+    and the lowest degree that serves keeps the round-off of the derivative (degree squared) small.
     """
     _check_symmetry(potential, odd=False)
     slope = 2.0 * cheb.chebder(_shortest(lambda u, _: _evaluate(potential, u)))  # d/dz on [0, 1]
@@ -113,7 +113,9 @@ def _check_symmetry(function: Callable[[Array], Array], *, odd: bool) -> None:
     size = np.max(np.abs(right - right[-1] * (not odd)))
     kind, sign = ("force F'", -1.0) if odd else ("potential F", 1.0)
     if not np.all(np.isfinite(right)) or not np.all(np.isfinite(left)):
-        raise InputError(f"the {kind} is not finite on [-1, 1]: expected a smooth function of the phase value")
+        raise InputError(
+            f"the {kind} is not finite on [-1, 1]: expected a smooth function of the phase value"
+        )
     if size == 0.0:
         raise InputError(f"the {kind} is constant on [-1, 1]: expected a double well")
     if np.max(np.abs(right - sign * left)) > 1e-12 * size:
@@ -125,7 +127,8 @@ def _check_symmetry(function: Callable[[Array], Array], *, odd: bool) -> None:
     slope = right[-1] if odd else (right[-1] - float(_evaluate(function, np.array([1.0 - step]))[0])) / step
     if abs(slope) > (1e-12 if odd else 1e-4) * size:
         raise InputError(
-            f"the {kind} has no stationary point at u = 1 (slope {slope:.3g}): expected the pure phases at -1 and +1"
+            f"the {kind} has no stationary point at u = 1 (slope {slope:.3g}): "
+            "expected the pure phases at -1 and +1"
         )
 
 

@@ -26,7 +26,8 @@ _WIDTH_NODES = 200
 class Law:
     """A symmetric law G(u) = -u (1 - u^2) p(u^2) with wells at u = -1 and +1.
 
-    A law is an effective force. Read as F' it has epsilon = 1; ``law.effective(epsilon)`` divides it by epsilon^2.
+    A law is an effective force. Read as F' it has epsilon = 1; ``law.effective(epsilon)`` divides it by
+    epsilon^2.
 
     >>> quartic = Law.from_potential(lambda u: (1 - u**2)**2 / 4)
     >>> round(quartic.surface_tension(epsilon=1.0), 12)  # 2 sqrt(2) / 3
@@ -59,7 +60,7 @@ class Law:
 
     @classmethod
     def from_potential(cls, potential: Callable[[Array], Array], *, name: str = "") -> Law:
-        """Return the law with F = potential, an even function with wells at -1 and 1, to 1e-13 of its size."""
+        """Return the law with F = potential, even with wells at -1 and 1, to 1e-13 of its size."""
         return cls(*proxy_of_potential(potential), name=name)
 
     def force(self, u: Any) -> Any:
@@ -107,8 +108,8 @@ class Law:
         """C_H, the integral of sqrt(2 H) over [-1, 1], by 64-point Gauss-Legendre quadrature."""
         if self.lowest < 0.0:
             raise InputError(
-                f"the potential falls below the pure phases (lowest H = {self.lowest:.3g}), so no planar interface "
-                "joins them and no surface tension exists; use constraint='bernstein', or more data"
+                f"the potential falls below the pure phases (lowest H = {self.lowest:.3g}), so no planar "
+                "interface joins them and no surface tension exists; use constraint='bernstein', or more data"
             )
         nodes, weights = np.polynomial.legendre.leggauss(_TENSION_NODES)
         return float(weights @ np.sqrt(2.0 * np.maximum(self.primitive(nodes), 0.0)))
@@ -130,7 +131,8 @@ class Law:
         h = self.family.reduced(self.coefficients, u * u)
         if np.min(h) <= 0.0:
             raise InputError(
-                f"H is not positive between the levels {low:g} and {high:g}, so no planar interface joins them"
+                f"H is not positive between the levels {low:g} and {high:g}, so no planar interface "
+                "joins them"
             )
         return float(0.5 * (b - a) * weights @ (1.0 / np.sqrt(2.0 * h)))
 

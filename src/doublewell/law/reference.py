@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 
@@ -41,7 +41,7 @@ def _rational() -> Law:
 
 
 def _outside_cone() -> Law:
-    """The admissible law with bracket c ((z - 1/2)^2 + 0.01), outside the positive cone (paper, Eq. 8).
+    """The admissible law with bracket c ((z - 1/2)^2 + 0.01), outside the positive cone (paper, Eq. 10).
 
     c gives it the interface width of the sixth law between the phase values -0.9 and 0.9.
     """
@@ -60,7 +60,7 @@ _LAWS: dict[str, Callable[[], Law]] = {
 LAW_NAMES = tuple(_LAWS)
 
 
-@lru_cache(maxsize=None)
+@cache
 def named_law(name: str) -> Law:
     """Return one of the laws quartic, sixth, bernstein3, exponential, rational, outside_cone.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from math import gcd, lcm, sqrt
 from typing import Literal
 
@@ -63,7 +64,9 @@ def classify(polynomial: list[Fraction]) -> Structure:
         problems.append("the central maximum is flat (zero curvature at u = 0)")
     problems += [_describe(z, kind) for z, kind in roots]
     if at_one <= 0:
-        problems.append("the pure phases are " + ("marginal (zero curvature)" if at_one == 0 else "not stable"))
+        problems.append(
+            "the pure phases are " + ("marginal (zero curvature)" if at_one == 0 else "not stable")
+        )
     return Structure(not problems, tuple(problems), tuple(sorted(points, key=lambda point: point.u)))
 
 
@@ -148,7 +151,7 @@ def _value_sign(ints: list[int], z: Fraction) -> int:
 
 def _changes(chain: list[list[int]], z: Fraction) -> int:
     signs = [s for s in (_value_sign(poly, z) for poly in chain) if s]
-    return sum(a != b for a, b in zip(signs, signs[1:], strict=False))
+    return sum(a != b for a, b in pairwise(signs))
 
 
 def _isolate(chain: list[list[int]], low: Fraction, high: Fraction) -> list[tuple[Fraction, Fraction]]:

@@ -1,0 +1,138 @@
+"""Evidence: what records say about the coefficients, a few kilobytes whatever the size of the records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doublewell.errors import InputError
+from doublewell.law import Bernstein
+
+__all__ = ["Block", "Evidence", "Key", "compact", "lower", "merge", "system"]
+
+Array = NDArray[np.float64]
+
+
+class Key(NamedTuple):
+    """Where rows come from. Blocks with equal keys may be merged; others stay apart."""
+
+    record: str
+    support: str
+    fold: str
+
+
+@dataclass(frozen=True)
+class Block:
+    """The compacted rows of one key: R of [features | 1/q | target] with positive diagonal, and the row count."""
+
+    key: Key
+    triangle: Array
+    rows: int
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Blocks of compacted rows in the columns of one family.
+
+    Each row says sum_j g_j a_j + (1/q) a_t = d. Known q contracts the last two columns; unknown q is one more
+    unknown of the same rows. Weights between blocks are applied only when solving, so that merging stays exact.
+    """
+
+    family: Bernstein
+    blocks: tuple[Block, ...]
+
+    @property
+    def rows(self) -> int:
+        """Number of rows in all blocks."""
+        return sum(block.rows for block in self.blocks)
+
+    @property
+    def folds(self) -> tuple[str, ...]:
+        """The names of the folds, in the order of their first block."""
+        return tuple(dict.fromkeys(block.key.fold for block in self.blocks))
+
+    @property
+    def supports(self) -> tuple[str, ...]:
+        """The names of the supports, in the order of their first block."""
+        return tuple(dict.fromkeys(block.key.support for block in self.blocks))
+
+    def select(self, choose: Callable[[Key], bool]) -> Evidence:
+        """Return the evidence of the blocks whose key is chosen."""
+        return replace(self, blocks=tuple(block for block in self.blocks if choose(block.key)))
+
+
+def compact(rows: Array) -> Array:
+    """Return the R factor of a stack of rows, square, with positive diagonal."""
+    columns = rows.shape[1]
+    padded = np.vstack([rows, np.zeros((max(0, columns - rows.shape[0]), columns))])
+    triangle = np.linalg.qr(padded, mode="r")
+    return np.asarray(np.where(np.diag(triangle) < 0, -1.0, 1.0)[:, None] * triangle)
+
+
+def merge(parts: Iterable[Evidence]) -> Evidence:
+    """Stack evidence of the same family: equal keys are compacted together, in the order given.
+
+    Chunks of a record, several records and several machines are all this one operation, exact to round-off.
+    """
+    parts = tuple(parts)
+    if not parts:
+        raise InputError("nothing to merge: expected at least one piece of evidence")
+    families = {part.family for part in parts}
+    if len(families) > 1:
+        names = " and ".join(sorted(f"{family.name} degree {family.degree}" for family in families))
+        raise InputError(
+            f"cannot merge evidence of different families ({names}): assemble both at one degree"
+        )
+    groups: dict[Key, list[Block]] = {}
+    for part in parts:
+        for block in part.blocks:
+            groups.setdefault(block.key, []).append(block)
+    return Evidence(parts[0].family, tuple(_merge_blocks(key, group) for key, group in groups.items()))
+
+
+def _merge_blocks(key: Key, group: list[Block]) -> Block:
+    if len(group) == 1:
+        return group[0]
+    triangle = compact(np.vstack([block.triangle for block in group]))
+    return Block(key, triangle, sum(block.rows for block in group))
+
+
+def lower(evidence: Evidence, degree: int) -> Evidence:
+    """Return the same evidence at a lower degree: A_m = A_M E with E the elevation matrix, no new assembly."""
+    family = Bernstein(degree)
+    if degree == evidence.family.degree:
+        return evidence
+    if degree > evidence.family.degree:
+        raise InputError(
+            f"evidence was assembled at degree {evidence.family.degree} and cannot serve degree {degree}: "
+            "assemble it at the higher degree"
+        )
+    p, top = family.size, evidence.family.size
+    change = np.zeros((top + 2, p + 2))
+    change[:top, :p] = family.elevation(evidence.family)
+    change[top:, p:] = np.eye(2)
+    blocks = tuple(replace(block, triangle=compact(block.triangle @ change)) for block in evidence.blocks)
+    return Evidence(family, blocks)
+
+
+def system(evidence: Evidence, q: float) -> tuple[Array, Array]:
+    """Return the small least-squares problem (A, d) for known q, with each support scaled by (k n_b)^(-1/2).
+
+    The folds of one support are one block of n_b rows; k is the number of such blocks. A support without rows
+    is left out.
+    """
+    whole = merge([Evidence(evidence.family, (replace(block, key=block.key._replace(fold="")),)) for block in
+                   evidence.blocks]) if evidence.blocks else evidence  # fmt: skip
+    blocks = [block for block in whole.blocks if block.rows]
+    if not blocks:
+        raise InputError(
+            "no centre is left: every temporal mean lies in a pure phase (|mean| >= 0.98) or the record is too "
+            "small; record frames that contain an interface"
+        )
+    p = evidence.family.size
+    rows = np.vstack([block.triangle / np.sqrt(len(blocks) * block.rows) for block in blocks])
+    return rows[:, :p], rows[:, p + 1] - rows[:, p] / q
