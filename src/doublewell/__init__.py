@@ -1,0 +1,1 @@
+"""doublewell: recover free energies from phase-field movies."""

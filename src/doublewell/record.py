@@ -120,15 +120,19 @@ class Record:
         stop = self.frames if stop is None else stop
         if not 0 <= start < stop <= self.frames:
             raise InputError(f"frames {start} to {stop} lie outside the record, which has {self.frames}")
+        block = self.values[start:stop]
         with np.errstate(over="ignore"):
-            slab = np.asarray(self.values[start:stop]).astype(np.float64, order="C", copy=False)
-        slab = slab.view()
+            if isinstance(block, np.ma.MaskedArray):  # below the mask lie arbitrary numbers
+                block = np.ma.filled(block.astype(np.float64), np.nan)
+            slab = np.asarray(block).astype(np.float64, order="C", copy=False).view()
         slab.flags.writeable = False
         _check_finite(slab, start)
         return slab
 
     def slabs(self, size: int) -> Iterator[tuple[int, NDArray[np.float64]]]:
         """Read the record in consecutive slabs of `size` frames: pairs of first frame and slab."""
+        if size < 1:
+            raise InputError(f"a slab of {size} frames cannot be read: expected at least 1 frame")
         for start in range(0, self.frames, size):
             yield start, self.slab(start, min(start + size, self.frames))
 
@@ -169,8 +173,7 @@ class _Frames:
 
 
 def _check_values(u: Any) -> Any:
-    values = u if hasattr(u, "shape") and hasattr(u, "dtype") else np.asarray(u)
-    kind = np.dtype(values.dtype).kind
+    values, kind = _as_array(u)
     if kind == "c":
         raise InputError(
             f"the field is complex ({values.dtype}): expected real phase values; pass its real part u.real"
@@ -190,8 +193,7 @@ def _check_values(u: Any) -> Any:
         )
     if values.shape[0] < 2 or min(values.shape[1:]) < 2:
         raise InputError(
-            f"the field has shape {tuple(values.shape)}: expected at least 2 frames and 2 cells along "
-            "each axis"
+            f"the field has shape {tuple(values.shape)}: expected at least 2 frames and 2 cells along each axis"
         )
     if isinstance(values, np.ndarray):
         values = values.view()
@@ -199,14 +201,24 @@ def _check_values(u: Any) -> Any:
     return values
 
 
+def _as_array(u: Any) -> tuple[Any, str]:
+    """Return u, or its NumPy array where it is no array, and the kind of its numbers."""
+    try:
+        values = u if hasattr(u, "shape") and hasattr(u, "dtype") else np.asarray(u)
+        return values, np.dtype(values.dtype).kind
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"the field is not an array ({type(u).__name__}: {error}): expected u[t, (z, y,) x] as NumPy, "
+            "dask, zarr or xarray; pass numpy.asarray(u)"
+        ) from None
+
+
 def _check_spacing(dx: float | Sequence[float] | None, space: int) -> tuple[float, ...]:
     if dx is None:
         raise InputError("the mesh spacing is missing: pass dx=, one number or one per space axis")
-    spacing = np.atleast_1d(np.asarray(dx, dtype=np.float64))
+    spacing = np.atleast_1d(_numbers(dx, "dx"))
     if spacing.ndim != 1 or spacing.size not in (1, space):
-        raise InputError(
-            f"dx has {spacing.size} entries: expected 1, or {space}, one per space axis of the field"
-        )
+        raise InputError(f"dx has {spacing.size} entries: expected 1, or {space}, one per space axis of the field")
     return tuple(_positive(h, "dx", "the mesh spacing") for h in np.broadcast_to(spacing, (space,)))
 
 
@@ -217,13 +229,11 @@ def _check_times(dt: float | None, times: ArrayLike | None, frames: int) -> NDAr
     if dt is not None:
         stamps = _positive(dt, "dt", "the frame interval") * np.arange(frames, dtype=np.float64)
     else:
-        stamps = np.array(times, dtype=np.float64)
+        stamps = _seconds(times)
     if stamps.shape != (frames,):
         raise InputError(f"times has shape {stamps.shape}: expected one time for each of the {frames} frames")
     if not np.all(np.isfinite(stamps)) or np.any(np.diff(stamps) <= 0):
-        raise InputError(
-            "times must be finite and increase from frame to frame; sort or drop repeated frames"
-        )
+        raise InputError("times must be finite and increase from frame to frame; sort or drop repeated frames")
     stamps.flags.writeable = False
     return stamps
 
@@ -246,7 +256,9 @@ def _positive(value: Any, name: str, meaning: str) -> float:
 
 
 def _check_finite(slab: NDArray[np.float64], first: int) -> None:
-    if np.isfinite(np.sum(slab)):  # one pass without a temporary; an overflowing sum falls through
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = np.sum(slab)  # one pass without a temporary; an overflowing sum falls through
+    if np.isfinite(total):
         return
     bad = ~np.isfinite(slab)
     if bad.any():
@@ -262,6 +274,11 @@ def _from_xarray(
     array: Any, dx: float | Sequence[float] | None, dt: float | None, times: ArrayLike | None
 ) -> tuple[Any, float | Sequence[float] | None, float | None, ArrayLike | None]:
     """Put time first and take what is missing of dx and times from the coordinates."""
+    if hasattr(array, "data_vars"):
+        found = ", ".join(str(name) for name in array.data_vars)
+        raise InputError(f"the field is an xarray Dataset ({found}): expected one DataArray; pass dataset[name]")
+    if array.ndim < 2:
+        return array, dx, dt, times  # the shape is refused next
     names = [str(name) for name in array.dims]
     clock = next((name for name in names if name.lower() in _TIME_NAMES), names[0])
     array = array.transpose(clock, ...)
@@ -269,22 +286,34 @@ def _from_xarray(
     if dx is None and all(name in array.coords for name in space):
         dx = [_coordinate_step(array.coords[name].values, str(name)) for name in space]
     if dt is None and times is None and clock in array.coords:
-        times = _seconds(array.coords[clock].values)
-    return array.data, dx, dt, times
+        times = array.coords[clock].values
+    # only dask is asked for its data: a file opened without it would be read whole here
+    values = _Frames(array, 0, array.shape[0]) if array.chunks is None else array.data
+    return values, dx, dt, times
 
 
 def _coordinate_step(points: NDArray[Any], name: str) -> float:
-    steps = np.diff(points.astype(np.float64))
-    if steps.size == 0 or np.ptp(steps) > _UNIFORM * abs(steps.mean()) + 1e-14 * np.abs(points).max():
-        raise InputError(
-            f"coordinate {name!r} is not evenly spaced: expected a regular mesh; interpolate the field"
-        )
+    places = _numbers(points, f"coordinate {name!r}")
+    steps = np.diff(places)
+    if steps.size == 0:
+        return 1.0  # a single cell; the shape is refused next
+    if np.ptp(steps) > _UNIFORM * abs(steps.mean()) + 1e-14 * np.abs(places).max():
+        raise InputError(f"coordinate {name!r} is not evenly spaced: expected a regular mesh; interpolate the field")
     return float(abs(steps.mean()))
 
 
-def _seconds(stamps: NDArray[Any]) -> NDArray[np.float64]:
-    if np.issubdtype(stamps.dtype, np.datetime64):
-        stamps = stamps - stamps[0]
+def _seconds(times: Any) -> NDArray[np.float64]:
+    """Return times as a new array of floats; dates become seconds from the first, durations seconds."""
+    stamps = np.asarray(times)
+    if np.issubdtype(stamps.dtype, np.datetime64) and stamps.size:
+        stamps = stamps - stamps.flat[0]
     if np.issubdtype(stamps.dtype, np.timedelta64):
-        return np.asarray(stamps / np.timedelta64(1, "s"), dtype=np.float64)
-    return stamps.astype(np.float64)
+        stamps = stamps / np.timedelta64(1, "s")
+    return _numbers(stamps, "times").copy()
+
+
+def _numbers(values: Any, name: str) -> NDArray[np.float64]:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is {values!r}: expected numbers") from None

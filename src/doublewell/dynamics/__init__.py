@@ -1,0 +1,9 @@
+"""Time steppers: grids, transforms, CNAB2 (NumPy) and ETDRK4 (JAX)."""
+
+from doublewell.dynamics.cnab2 import Cnab2
+from doublewell.dynamics.etdrk4 import Etdrk4, Weights, etd_weights, predict
+from doublewell.dynamics.grid import Grid
+from doublewell.dynamics.precision import double_precision
+from doublewell.dynamics.stepper import Stepper
+
+__all__ = ["Cnab2", "Etdrk4", "Grid", "Stepper", "Weights", "double_precision", "etd_weights", "predict"]

@@ -1,0 +1,6 @@
+"""Estimate: from evidence to coefficients."""
+
+from doublewell.estimate.estimate import Constraint, Estimate, SupportFit, estimate
+from doublewell.estimate.ridge import ALPHAS, RidgeChoice
+
+__all__ = ["ALPHAS", "Constraint", "Estimate", "RidgeChoice", "SupportFit", "estimate"]

@@ -1,5 +1,6 @@
 """Evidence: what a record says about the coefficients."""
 
+from doublewell.evidence.default import default_supports, paper_supports
 from doublewell.evidence.evidence import Block, Evidence, Key, compact, lower, merge, system
 from doublewell.evidence.weak import PHASE_CUT, Fold, split_folds, weak_evidence
 from doublewell.evidence.weights import Derivative, Support, axis_weights, check_supports
@@ -15,8 +16,10 @@ __all__ = [
     "axis_weights",
     "check_supports",
     "compact",
+    "default_supports",
     "lower",
     "merge",
+    "paper_supports",
     "split_folds",
     "system",
     "weak_evidence",

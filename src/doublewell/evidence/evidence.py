@@ -84,9 +84,7 @@ def merge(parts: Iterable[Evidence]) -> Evidence:
     families = {part.family for part in parts}
     if len(families) > 1:
         names = " and ".join(sorted(f"{family.name} degree {family.degree}" for family in families))
-        raise InputError(
-            f"cannot merge evidence of different families ({names}): assemble both at one degree"
-        )
+        raise InputError(f"cannot merge evidence of different families ({names}): assemble both at one degree")
     groups: dict[Key, list[Block]] = {}
     for part in parts:
         for block in part.blocks:

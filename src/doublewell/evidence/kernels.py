@@ -14,15 +14,17 @@ import math
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 __all__ = ["BLOCK", "accumulate", "assemble", "fold"]
 
 BLOCK = 512  # rows held before a Householder step
+Array = NDArray[np.float64]
 _FAST = {"contract", "reassoc", "nsz", "arcp"}
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST, inline="never")
-def accumulate(out, source, first, stride, taps, fresh):
+def accumulate(out: Array, source: Array, first: int, stride: int, taps: Array, fresh: bool) -> None:
     """out[i] = (0 if fresh else out[i]) + sum_k taps[k] source[first + i + k stride], eight taps at a time."""
     n, count = out.size, taps.size
     if fresh:
@@ -57,7 +59,9 @@ def accumulate(out, source, first, stride, taps, fresh):
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def evaluate(u, features, x, z, power, table, binomials, slopes):
+def evaluate(
+    u: Array, features: Array, x: Array, z: Array, power: Array, table: Array, binomials: Array, slopes: Array
+) -> None:
     """Evaluate all features of one row u: prefactor(x) C(m, j) z^j (1 - z)^(m - j), linear outside the wells.
 
     table = [low, high, z0, z1, z2, c0, c1, c2, c3] with z = z0 + z1 x + z2 x^2 and a cubic prefactor.
@@ -87,7 +91,7 @@ def evaluate(u, features, x, z, power, table, binomials, slopes):
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def fold(triangle, block, n):
+def fold(triangle: Array, block: Array, n: int) -> None:
     """Fold the first n rows of a block, stored column by column, into the triangle R by Householder steps."""
     columns = triangle.shape[0]
     for k in range(columns):
@@ -116,9 +120,24 @@ def fold(triangle, block, n):
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def assemble(
-    u, tile, halves, time_value, time_first, z_value, z_second, y_value, y_second, x_value, x_second,
-    table, binomials, slopes, cut, batch, triangle,
-):  # fmt: skip
+    u: Array,
+    tile: tuple[int, ...],
+    halves: tuple[int, ...],
+    time_value: Array,
+    time_first: Array,
+    z_value: Array,
+    z_second: Array,
+    y_value: Array,
+    y_second: Array,
+    x_value: Array,
+    x_second: Array,
+    table: Array,
+    binomials: Array,
+    slopes: Array,
+    cut: float,
+    batch: int,
+    triangle: Array,
+) -> int:
     """Fold the moment rows of all centres of one tile into the triangle; return their number.
 
     u[t, z, y, x] is a slab. tile = (t0, t1, z0, z1, y0, y1, x0, x1) are the centres, in slab indices; halves =

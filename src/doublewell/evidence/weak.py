@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,9 +121,9 @@ def _read_slab(
     fields = slab.reshape(slab.shape[0], *(1,) * (4 - slab.ndim), *slab.shape[1:])
     for reader in readers:
         for name, low, high in reader.segments(folds, record.frames):
-            low, high = max(low, start), min(high, stop)
-            if low < high:
-                triangle, rows = reader.read(fields, low - first, high - first)
+            begin, end = max(low, start), min(high, stop)
+            if begin < end:
+                triangle, rows = reader.read(fields, begin - first, end - first)
                 key = Key(label, str(reader.support), name)
                 yield Evidence(reader.family, (Block(key, triangle, rows),))
 
@@ -134,9 +135,7 @@ class _Reader:
         self.family, self.support = family, support
         self.time = axis_weights(support.frames, record.dt, derivative)
         missing = 3 - len(record.mesh)
-        self.space = [_NO_AXIS] * missing + [
-            axis_weights(support.length / h, h, derivative) for h in record.dx
-        ]
+        self.space = [_NO_AXIS] * missing + [axis_weights(support.length / h, h, derivative) for h in record.dx]
         self.mesh = (1,) * missing + record.mesh
 
     def segments(self, folds: Sequence[Fold], frames: int) -> list[tuple[str, int, int]]:
@@ -188,4 +187,4 @@ def _even_steps(start: int, stop: int, size: int) -> list[tuple[int, int]]:
     """Cut start..stop into parts of nearly equal size, none larger than `size`."""
     parts = -(-(stop - start) // size)
     edges = np.linspace(start, stop, parts + 1).round().astype(int).tolist()
-    return list(zip(edges[:-1], edges[1:], strict=True))
+    return list(pairwise(edges))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,17 +83,13 @@ def check_supports(
     supports: Sequence[Support | tuple[int, float]], frames: int, mesh: tuple[int, ...], dx: tuple[float, ...]
 ) -> tuple[Support, ...]:
     """Return the supports as values, each checked to fit the record with its margins."""
-    if isinstance(supports, str) or len(supports) == 0:
-        raise InputError(
-            f"supports is {supports!r}: expected pairs (frames, length) such as [(5, 0.06), (8, 0.12)]"
-        )
+    if len(supports) == 0:
+        raise InputError("supports is empty: expected pairs (frames, length) such as [(5, 0.06), (8, 0.12)]")
     checked = []
     for item in supports:
-        pair = (item.frames, item.length) if isinstance(item, Support) else tuple(item)
-        if len(pair) != 2 or not _whole(pair[0]) or pair[0] < 2 or not (np.isfinite(pair[1]) and pair[1] > 0):
-            raise InputError(
-                f"support {item!r}: expected a pair (whole number of frames >= 2, positive length)"
-            )
+        pair = (item.frames, item.length) if isinstance(item, Support) else _pair(item)
+        if len(pair) != 2 or not _whole(pair[0]) or pair[0] < 2 or not _length(pair[1]):
+            raise InputError(f"support {item!r}: expected a pair (whole number of frames >= 2, positive length)")
         support = Support(int(pair[0]), float(pair[1]))
         _check_fit(support, frames, mesh, dx)
         checked.append(support)
@@ -102,19 +98,23 @@ def check_supports(
     return tuple(checked)
 
 
+def _pair(item: object) -> tuple[Any, ...]:
+    return tuple(item) if isinstance(item, Iterable) and not isinstance(item, str) else (item,)
+
+
 def _whole(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _length(value: object) -> bool:
+    return isinstance(value, int | float | np.number) and bool(np.isfinite(value) and value > 0)
 
 
 def _check_fit(support: Support, frames: int, mesh: tuple[int, ...], dx: tuple[float, ...]) -> None:
     needs = 2 * (support.frames + MARGIN) + 1
     if needs > frames:
         shorter = (frames - 1) // 2 - MARGIN
-        way = (
-            f"pass supports=[({shorter}, {support.length:.3g})] or record longer"
-            if shorter >= 2
-            else "record longer"
-        )
+        way = f"pass supports=[({shorter}, {support.length:.3g})] or record longer" if shorter >= 2 else "record longer"
         raise InputError(
             f"record is too short for a temporal half-width of {support.frames} intervals: needs {needs} frames, "
             f"has {frames}; {way}"

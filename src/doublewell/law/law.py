@@ -131,8 +131,7 @@ class Law:
         h = self.family.reduced(self.coefficients, u * u)
         if np.min(h) <= 0.0:
             raise InputError(
-                f"H is not positive between the levels {low:g} and {high:g}, so no planar interface "
-                "joins them"
+                f"H is not positive between the levels {low:g} and {high:g}, so no planar interface joins them"
             )
         return float(0.5 * (b - a) * weights @ (1.0 / np.sqrt(2.0 * h)))
 

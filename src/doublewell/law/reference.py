@@ -35,9 +35,7 @@ def _exponential() -> Law:
 
 def _rational() -> Law:
     """F = (1 - u^2)^2 / (4 (1 + 0.7 u^2)), outside every polynomial space."""
-    return Law.from_force(
-        lambda u: -u * (1 - u**2) * (2.7 + 0.7 * u**2) / (2 * (1 + 0.7 * u**2) ** 2), name="rational"
-    )
+    return Law.from_force(lambda u: -u * (1 - u**2) * (2.7 + 0.7 * u**2) / (2 * (1 + 0.7 * u**2) ** 2), name="rational")
 
 
 def _outside_cone() -> Law:

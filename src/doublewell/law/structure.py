@@ -15,7 +15,7 @@ from typing import Literal
 __all__ = ["StationaryPoint", "Structure", "bracket_roots", "classify"]
 
 Kind = Literal["maximum", "minimum", "inflection"]
-_HALVINGS = 60
+_WIDTH = Fraction(1, 2**55)  # of an isolating interval, relative to the root: below float precision
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,7 @@ def classify(polynomial: list[Fraction]) -> Structure:
         problems.append("the central maximum is flat (zero curvature at u = 0)")
     problems += [_describe(z, kind) for z, kind in roots]
     if at_one <= 0:
-        problems.append(
-            "the pure phases are " + ("marginal (zero curvature)" if at_one == 0 else "not stable")
-        )
+        problems.append("the pure phases are " + ("marginal (zero curvature)" if at_one == 0 else "not stable"))
     return Structure(not problems, tuple(problems), tuple(sorted(points, key=lambda point: point.u)))
 
 
@@ -172,7 +170,7 @@ def _no_root_near(ints: list[int], z: Fraction, step: Fraction) -> Fraction:
 def _refine(ints: list[int], chain: list[list[int]], low: Fraction, high: Fraction) -> tuple[float, Kind]:
     before, after = _value_sign(ints, low), _value_sign(ints, high)
     kind: Kind = "inflection" if before == after else "minimum" if before > 0 else "maximum"
-    for _ in range(_HALVINGS):
+    while high - low > high * _WIDTH:  # relative, so that a root close to zero keeps its digits
         middle = (low + high) / 2
         if _value_sign(ints, middle) == 0:
             return float(middle), kind

@@ -1,0 +1,1 @@
+"""Report: figures of a result."""

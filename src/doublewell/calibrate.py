@@ -1,0 +1,84 @@
+"""Calibrate: one independently measured surface tension fixes epsilon and the potential."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite, sqrt
+from typing import Literal
+
+from doublewell.errors import InputError
+from doublewell.law import Law
+
+__all__ = ["WHY_NO_SCALE", "Normalisation", "Scale", "SurfaceTension", "calibrate"]
+
+Normalisation = Literal["E", "eE"]
+WHY_NO_SCALE = (
+    "epsilon and F are not determined: the dynamics contain only G = F'/epsilon^2, and (s epsilon, s^2 F) gives the "
+    "same movie for every s; pass surface_tension= to fix the scale"
+)
+
+
+@dataclass(frozen=True)
+class SurfaceTension:
+    """A measured surface tension, its standard deviation, and the energy it belongs to.
+
+    ``normalisation`` is "E" for the energy with (epsilon/2) |grad u|^2 + F/epsilon, whose planar interface costs
+    sigma = epsilon C_H, or "eE" for epsilon times that energy, whose interface costs epsilon^2 C_H.
+    """
+
+    value: float
+    sd: float | None = None
+    normalisation: Normalisation = "E"
+
+    def __post_init__(self) -> None:
+        if not (_number(self.value) and isfinite(self.value) and self.value > 0):
+            raise InputError(f"surface tension is {self.value!r}: expected a positive number")
+        if self.sd is not None and not (_number(self.sd) and isfinite(self.sd) and self.sd >= 0):
+            raise InputError(f"surface tension has sd {self.sd!r}: expected None or a number of at least 0")
+        if self.normalisation not in ("E", "eE"):
+            raise InputError(f"normalisation is {self.normalisation!r}: expected 'E' or 'eE' (epsilon times E)")
+        object.__setattr__(self, "value", float(self.value))
+        object.__setattr__(self, "sd", None if self.sd is None else float(self.sd))
+
+    @classmethod
+    def of(cls, tension: float | SurfaceTension) -> SurfaceTension:
+        """Return a tension as it is, and read a bare number in the normalisation E."""
+        return tension if isinstance(tension, SurfaceTension) else cls(tension)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The physical member of the scale class: epsilon, and what it came from.
+
+    ``epsilon_sd`` is the part of epsilon's standard deviation that comes from the tension, None when the tension
+    has none.
+    """
+
+    epsilon: float
+    epsilon_sd: float | None
+    tension: SurfaceTension
+    tension_integral: float
+
+
+def calibrate(law: Law, tension: float | SurfaceTension) -> Scale:
+    """Return the scale of an effective force: epsilon = sigma/C_H for E, sqrt(gamma/C_H) for epsilon E.
+
+    Refused where C_H = 0 or H < 0 somewhere inside. Extra stationary points with H > 0 are no obstacle.
+
+    >>> from doublewell.law import named_law
+    >>> law = named_law("quartic").effective(0.03)
+    >>> round(calibrate(law, named_law("quartic").surface_tension(epsilon=1.0)).epsilon, 12)
+    0.03
+    """
+    tension = SurfaceTension.of(tension)
+    integral = law.tension_integral
+    if integral == 0.0:
+        raise InputError("the primitive is zero, so no surface tension can scale it: expected a force that is not zero")
+    ratio = tension.value / integral
+    epsilon, power = (ratio, 1.0) if tension.normalisation == "E" else (sqrt(ratio), 0.5)
+    spread = None if tension.sd is None else power * epsilon * tension.sd / tension.value
+    return Scale(epsilon, spread, tension, integral)
+
+
+def _number(value: object) -> bool:
+    return hasattr(value, "__float__") and not isinstance(value, bool | str)

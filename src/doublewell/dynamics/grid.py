@@ -1,0 +1,113 @@
+"""Grid: a mesh with its boundary, its points and the symbol of its Laplacian."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import pi, prod
+from typing import Any
+
+import numpy as np
+
+from doublewell.errors import InputError
+from doublewell.law.family import Array
+from doublewell.record import Boundary
+
+__all__ = ["Grid"]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Describe a mesh of one to three axes, in the order (z, y,) x.
+
+    Parameters
+    ----------
+    cells
+        Number of cells along each axis, at least 2.
+    dx
+        Spacing, one number or one per axis.
+    boundary
+        "periodic": points i dx, Fourier modes. "neumann": zero slope at the ends, cell centres (i + 1/2) dx,
+        cosine modes. Either way the domain is [0, cells dx] along each axis.
+
+    A mesh three times finer holds the points of this one: u[::3] (periodic) or u[1::3] (neumann) along each axis.
+
+    >>> Grid((4,), 0.25, "neumann").points[0].tolist()
+    [0.125, 0.375, 0.625, 0.875]
+    """
+
+    cells: tuple[int, ...]
+    dx: tuple[float, ...]
+    boundary: Boundary
+
+    def __init__(self, cells: Sequence[int], dx: float | Sequence[float], boundary: Boundary = "periodic") -> None:
+        mesh = _check_cells(cells)
+        object.__setattr__(self, "cells", mesh)
+        object.__setattr__(self, "dx", _check_spacing(dx, len(mesh)))
+        object.__setattr__(self, "boundary", _check_boundary(boundary))
+
+    @property
+    def extent(self) -> tuple[float, ...]:
+        """Length of the domain along each axis, cells times spacing."""
+        return tuple(n * h for n, h in zip(self.cells, self.dx, strict=True))
+
+    @property
+    def cell_volume(self) -> float:
+        """Volume of a cell, the product of the spacings."""
+        return prod(self.dx)
+
+    @property
+    def points(self) -> tuple[Array, ...]:
+        """Coordinates of the mesh points along each axis."""
+        shift = 0.0 if self.boundary == "periodic" else 0.5
+        return tuple((np.arange(n) + shift) * h for n, h in zip(self.cells, self.dx, strict=True))
+
+    @cached_property
+    def symbol(self) -> Array:
+        """Eigenvalues -|kappa|^2 of the spectral Laplacian, in the layout of the transforms.
+
+        Periodic: shape of ``rfftn``, kappa = 2 pi k / extent. Neumann: shape of the mesh, kappa = pi k / extent.
+        """
+        total = np.zeros(())
+        for axis, squares in enumerate(self._squared_wavenumbers()):
+            shape = [1] * len(self.cells)
+            shape[axis] = squares.size
+            total = total - squares.reshape(shape)
+        total.flags.writeable = False
+        return total
+
+    def _squared_wavenumbers(self) -> list[Array]:
+        if self.boundary == "neumann":
+            return [(pi * np.arange(n) / length) ** 2 for n, length in zip(self.cells, self.extent, strict=True)]
+        full = [np.fft.fftfreq(n, h) for n, h in zip(self.cells[:-1], self.dx[:-1], strict=True)]
+        halved = np.fft.rfftfreq(self.cells[-1], self.dx[-1])  # a real field needs half of the last axis
+        return [(2.0 * pi * k) ** 2 for k in (*full, halved)]
+
+
+def _check_cells(cells: Sequence[int]) -> tuple[int, ...]:
+    whole = all(isinstance(n, int | np.integer) for n in cells)
+    if not 1 <= len(cells) <= 3 or not whole or min(cells) < 2:
+        raise InputError(
+            f"the mesh is {tuple(cells)}: expected one to three axes in the order (z, y,) x, each of at least 2 cells"
+        )
+    return tuple(int(n) for n in cells)
+
+
+def _check_spacing(dx: float | Sequence[float], axes: int) -> tuple[float, ...]:
+    try:
+        spacing = np.atleast_1d(np.asarray(dx, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise InputError(f"dx is {dx!r}: expected one positive number, or one per space axis") from None
+    if spacing.ndim != 1 or spacing.size not in (1, axes):
+        raise InputError(f"dx has {spacing.size} entries: expected 1, or {axes}, one per space axis of the field")
+    if not np.all(np.isfinite(spacing) & (spacing > 0)):
+        raise InputError(f"dx is {dx!r}: expected the mesh spacing, a positive number")
+    return tuple(float(h) for h in np.broadcast_to(spacing, (axes,)))
+
+
+def _check_boundary(boundary: Any) -> Boundary:
+    if boundary not in ("periodic", "neumann"):
+        raise InputError(f"boundary is {boundary!r}: expected 'periodic' or 'neumann'")
+    checked: Boundary = boundary
+    return checked

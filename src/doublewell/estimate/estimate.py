@@ -1,0 +1,141 @@
+"""Estimate: from evidence to coefficients, with everything that says how far to trust them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from doublewell.errors import InputError
+from doublewell.estimate.least_squares import Array, Solution, column_scale, solve_free
+from doublewell.estimate.ridge import RidgeChoice, choose_ridge, penalty, solve
+from doublewell.evidence import Evidence, system
+from doublewell.law import Bernstein, Law
+
+__all__ = ["Constraint", "Estimate", "SupportFit", "estimate"]
+
+Constraint = Literal["bernstein", "none"]
+
+
+@dataclass(frozen=True)
+class SupportFit:
+    """What one support alone would have said; ``coefficients`` is None where it cannot stand alone."""
+
+    support: str
+    rows: int
+    coefficients: Array | None
+    status: str
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The coefficients of the effective force and the numbers behind them.
+
+    ``condition`` is of the matrix as assembled, ``scaled_condition`` with unit columns (the paper's), and
+    ``singular_ratio`` its inverse. ``bound`` is the lower bound of the coefficients, -inf when there is none.
+    """
+
+    family: Bernstein
+    solution: Solution
+    unbounded: Array
+    bound: float
+    constraint: Constraint
+    ridge: RidgeChoice | None
+    condition: float
+    scaled_condition: float
+    target_size: float
+    rows: int
+    supports: tuple[SupportFit, ...]
+
+    @property
+    def coefficients(self) -> Array:
+        """The estimated coefficients."""
+        return self.solution.coefficients
+
+    @property
+    def law(self) -> Law:
+        """The estimated effective force G as a law."""
+        return Law(self.family, self.coefficients)
+
+    @property
+    def relative_residual(self) -> float:
+        """|A g - d| / |d|."""
+        return self.solution.residual / self.target_size
+
+    @property
+    def support_spread(self) -> float:
+        """The largest difference between the force of one support alone and the estimate, relative, in L2."""
+        u = np.linspace(-1.0, 1.0, 201)
+        features = self.family.features(u)
+        whole = self.coefficients @ features
+        alone = [fit.coefficients for fit in self.supports if fit.coefficients is not None]
+        gaps = [np.linalg.norm((g - self.coefficients) @ features) for g in alone]
+        return float(max(gaps, default=0.0) / np.linalg.norm(whole))
+
+
+def estimate(
+    evidence: Evidence,
+    q: float,
+    *,
+    constraint: Constraint = "bernstein",
+    ridge: float | Literal["validated"] | None = None,
+) -> Estimate:
+    """Solve the small problem behind the evidence (paper, Eqs. 12 and 13).
+
+    `ridge` is alpha, a multiple of the mean squared column norm; "validated" chooses it from the paper's grid on
+    the folds "training" and "validation" of the evidence and refits all rows with the same penalty.
+    """
+    if constraint not in ("bernstein", "none"):
+        raise InputError(f"constraint is {constraint!r}: expected 'bernstein' (positive coefficients) or 'none'")
+    positive = constraint == "bernstein"
+    matrix, target = system(evidence, q)
+    _, _, values = column_scale(matrix)
+    unbounded = solve_free(matrix, target)
+    choice = _ridge(evidence, matrix, q, ridge, positive)
+    solution, bound = solve(matrix, target, positive=positive, ridge=choice.penalty if choice else 0.0)
+    return Estimate(
+        family=evidence.family,
+        solution=solution,
+        unbounded=unbounded.coefficients,
+        bound=bound,
+        constraint=constraint,
+        ridge=choice,
+        condition=float(np.linalg.cond(matrix)),
+        scaled_condition=float(values[0] / values[-1]),
+        target_size=float(np.linalg.norm(target)),
+        rows=evidence.rows,
+        supports=_each_support(evidence, q, positive, choice.penalty if choice else 0.0),
+    )
+
+
+def _ridge(
+    evidence: Evidence, matrix: Array, q: float, ridge: float | str | None, positive: bool
+) -> RidgeChoice | None:
+    if ridge is None:
+        return None
+    if isinstance(ridge, str):
+        if ridge != "validated":
+            raise InputError(f"ridge is {ridge!r}: expected None, a number alpha >= 0, or 'validated'")
+        if not {"training", "validation"} <= set(evidence.folds):
+            raise InputError("a validated ridge needs evidence with the folds 'training' and 'validation'")
+        training = evidence.select(lambda key: key.fold == "training")
+        validation = evidence.select(lambda key: key.fold == "validation")
+        return choose_ridge(training, validation, q, positive=positive)
+    if isinstance(ridge, bool) or not (np.isfinite(ridge) and ridge >= 0):
+        raise InputError(f"ridge is {ridge!r}: expected None, a number alpha >= 0, or 'validated'")
+    return RidgeChoice(float(ridge), penalty(matrix, float(ridge)), ())
+
+
+def _each_support(evidence: Evidence, q: float, positive: bool, ridge: float) -> tuple[SupportFit, ...]:
+    """Fit every support alone, for the sensitivity to the choice of supports."""
+    return tuple(_one_support(evidence, name, q, positive, ridge) for name in evidence.supports)
+
+
+def _one_support(evidence: Evidence, name: str, q: float, positive: bool, ridge: float) -> SupportFit:
+    part = evidence.select(lambda key: key.support == name)
+    try:
+        solution, _ = solve(*system(part, q), positive=positive, ridge=ridge)
+    except InputError as error:  # an expected outcome for a short or poor support, said in the result
+        return SupportFit(name, part.rows, None, str(error))
+    return SupportFit(name, part.rows, solution.coefficients, "fitted")

@@ -1,0 +1,51 @@
+"""Ridge: the paper's penalty and its choice on held-out frames."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from doublewell.estimate.least_squares import Array, Solution, solve_free, solve_positive
+from doublewell.evidence import Evidence, system
+
+__all__ = ["ALPHAS", "RidgeChoice", "choose_ridge", "penalty", "solve"]
+
+ALPHAS = (0.0, 1e-8, 1e-6, 1e-4, 1e-2, 1.0)
+BOUND = 1e-10  # lower bound of the coefficients, relative to the largest unbounded one
+
+
+@dataclass(frozen=True)
+class RidgeChoice:
+    """The chosen alpha, the penalty it stands for, and the held-out residual of every candidate."""
+
+    alpha: float
+    penalty: float
+    path: tuple[tuple[float, float], ...]
+
+
+def penalty(matrix: Array, alpha: float) -> float:
+    """Return lambda = alpha |A|_F^2 / p, alpha times the mean squared column norm."""
+    return alpha * float(np.sum(matrix**2)) / int(matrix.shape[1])
+
+
+def solve(matrix: Array, target: Array, *, positive: bool, ridge: float = 0.0) -> tuple[Solution, float]:
+    """Solve with or without the paper's lower bound l = 1e-10 max|g_unbounded|; return the solution and l."""
+    free = solve_free(matrix, target, ridge)
+    if not positive:
+        return free, -np.inf
+    unbounded = solve_free(matrix, target) if ridge else free
+    bound = BOUND * float(np.max(np.abs(unbounded.coefficients)))
+    return solve_positive(matrix, target, bound, ridge), bound
+
+
+def choose_ridge(training: Evidence, validation: Evidence, q: float, *, positive: bool) -> RidgeChoice:
+    """Choose alpha by the smallest residual on the validation rows; ties go to the smaller alpha."""
+    matrix, target = system(training, q)
+    held_matrix, held_target = system(validation, q)
+    path = []
+    for alpha in ALPHAS:
+        fit, _ = solve(matrix, target, positive=positive, ridge=penalty(matrix, alpha))
+        path.append((alpha, float(np.linalg.norm(held_matrix @ fit.coefficients - held_target))))
+    alpha = min(path, key=lambda item: (item[1], item[0]))[0]
+    return RidgeChoice(alpha, penalty(matrix, alpha), tuple(path))
