@@ -1,1 +1,42 @@
-"""doublewell: recover free energies from phase-field movies."""
+"""doublewell: recover free energies from phase-field movies, with their scale and the numbers that defend them."""
+
+from doublewell import bounds
+from doublewell.calibrate import SurfaceTension, calibrate
+from doublewell.errors import InputError, MissingLibraryError
+from doublewell.estimate import estimate
+from doublewell.evidence import lower, merge, weak_evidence
+from doublewell.files import load_result, open_record, save
+from doublewell.identify import identify
+from doublewell.law import LAW_NAMES, Bernstein, Law, named_law
+from doublewell.record import Record
+from doublewell.result import Result
+from doublewell.simulate import add_noise, initial_field, simulate
+from doublewell.survey import survey
+from doublewell.validate import validate
+
+__all__ = [
+    "LAW_NAMES",
+    "Bernstein",
+    "InputError",
+    "Law",
+    "MissingLibraryError",
+    "Record",
+    "Result",
+    "SurfaceTension",
+    "add_noise",
+    "bounds",
+    "calibrate",
+    "estimate",
+    "identify",
+    "initial_field",
+    "load_result",
+    "lower",
+    "merge",
+    "named_law",
+    "open_record",
+    "save",
+    "simulate",
+    "survey",
+    "validate",
+    "weak_evidence",
+]

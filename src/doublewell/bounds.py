@@ -248,7 +248,7 @@ def observed_bound(reference: Law, radius: float, *, tension_change: float = 0.0
     True
     """
     if not isinstance(reference.family, Bernstein):
-        raise InputError(f"the reference is of family {reference.family.name}: expected Bernstein coefficients")
+        raise InputError(f"the reference is a {reference.family.name} law: expected Bernstein coefficients")
     distance = primitive_supremum(reference.family) * _not_negative(radius, "radius")
     smallest = float(np.min(reference.coefficients))
     return ObservedBound(

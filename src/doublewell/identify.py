@@ -222,4 +222,5 @@ def _noise_bias(law: Law, noise: float) -> float:
     u = np.linspace(-1.0, 1.0, 401)
     force = law.force(u)
     bend = np.diff(force, 2) / (u[1] - u[0]) ** 2
-    return float(0.5 * noise**2 * np.linalg.norm(bend) / np.linalg.norm(force))
+    size = np.linalg.norm(force)
+    return float(0.5 * noise**2 * np.linalg.norm(bend) / size) if size else 0.0

@@ -19,7 +19,9 @@ __all__ = ["Cnab2"]
 
 @dataclass(frozen=True)
 class Cnab2:
-    """Advance a field by steps h = dt / substeps of the two-step scheme, with L = q Laplacian,
+    """Advance a field by the two-step scheme of second order.
+
+    With h = dt / substeps and L = q Laplacian,
 
         (1 - h/2 L) u' = (1 + h/2 L) u - h q (3/2 G(u) - 1/2 G(u_before)).
 

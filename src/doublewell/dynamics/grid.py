@@ -61,7 +61,7 @@ class Grid:
     def points(self) -> tuple[Array, ...]:
         """Coordinates of the mesh points along each axis."""
         shift = 0.0 if self.boundary == "periodic" else 0.5
-        return tuple((np.arange(n) + shift) * h for n, h in zip(self.cells, self.dx, strict=True))
+        return tuple((np.arange(n, dtype=np.float64) + shift) * h for n, h in zip(self.cells, self.dx, strict=True))
 
     @cached_property
     def symbol(self) -> Array:
@@ -79,10 +79,11 @@ class Grid:
 
     def _squared_wavenumbers(self) -> list[Array]:
         if self.boundary == "neumann":
-            return [(pi * np.arange(n) / length) ** 2 for n, length in zip(self.cells, self.extent, strict=True)]
+            steps = [pi / length for length in self.extent]
+            return [(step * np.arange(n, dtype=np.float64)) ** 2 for n, step in zip(self.cells, steps, strict=True)]
         full = [np.fft.fftfreq(n, h) for n, h in zip(self.cells[:-1], self.dx[:-1], strict=True)]
         halved = np.fft.rfftfreq(self.cells[-1], self.dx[-1])  # a real field needs half of the last axis
-        return [(2.0 * pi * k) ** 2 for k in (*full, halved)]
+        return [np.asarray((2.0 * pi * k) ** 2) for k in (*full, halved)]
 
 
 def _check_cells(cells: Sequence[int]) -> tuple[int, ...]:

@@ -60,8 +60,8 @@ class Estimate:
 
     @property
     def relative_residual(self) -> float:
-        """|A g - d| / |d|."""
-        return self.solution.residual / self.target_size
+        """|A g - d| / |d|, zero when d is."""
+        return self.solution.residual / self.target_size if self.target_size else 0.0
 
     @property
     def support_spread(self) -> float:
@@ -71,7 +71,8 @@ class Estimate:
         whole = self.coefficients @ features
         alone = [fit.coefficients for fit in self.supports if fit.coefficients is not None]
         gaps = [np.linalg.norm((g - self.coefficients) @ features) for g in alone]
-        return float(max(gaps, default=0.0) / np.linalg.norm(whole))
+        size = np.linalg.norm(whole)
+        return float(max(gaps, default=0.0) / size) if size else 0.0
 
 
 def estimate(

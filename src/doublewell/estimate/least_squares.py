@@ -96,4 +96,5 @@ def _solution(matrix: Array, target: Array, ridge: float, g: Array, bound: Array
     gradient = matrix.T @ misfit + ridge * g
     size = np.linalg.norm(matrix, axis=0) * np.linalg.norm(target)
     slack = np.where(active, np.maximum(-gradient, 0.0), np.abs(gradient))
-    return Solution(g, active, float(np.max(slack / size, initial=0.0)), float(np.linalg.norm(misfit)))
+    relative = np.divide(slack, size, out=np.zeros_like(slack), where=size > 0)
+    return Solution(g, active, float(np.max(relative)), float(np.linalg.norm(misfit)))

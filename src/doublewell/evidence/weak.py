@@ -26,8 +26,8 @@ __all__ = ["PHASE_CUT", "Fold", "split_folds", "weak_evidence"]
 
 PHASE_CUT = 0.98  # centres whose temporal mean reaches this are bulk and carry no information
 _SLAB_BYTES = 48 * 2**20  # a stored record is read in slabs of about this size
-_FRAMES = 8  # centre frames per kernel call; features of the halo frames are evaluated again in the next
-_CELLS = 128  # centres along x per kernel call
+_FRAMES = 12  # centre frames per kernel call; features of the halo frames are evaluated again in the next
+_CELLS = 256  # centres along x per kernel call
 _BATCH = 4  # rows along y taken in together
 _ACROSS = 8  # centres along z per kernel call
 

@@ -77,8 +77,10 @@ def proxy_of_potential(potential: Callable[[Array], Array]) -> tuple[Chebyshev, 
     and the lowest degree that serves keeps the round-off of the derivative (degree squared) small.
     """
     _check_symmetry(potential, odd=False)
-    slope = 2.0 * cheb.chebder(_shortest(lambda u, _: _evaluate(potential, u)))  # d/dz on [0, 1]
-    slope[0] -= cheb.chebval(1.0, slope)  # the well is at z = 1 exactly
+    values = _shortest(lambda u, _: _evaluate(potential, u))
+    orders = np.arange(len(values)) ** 2.0  # T_k'(1) = k^2
+    values[-1] -= orders @ values / orders[-1]  # the well is at z = 1 exactly, at the least change of F
+    slope = 2.0 * cheb.chebder(values)  # d/dz on [0, 1]
     quotient, _ = cheb.chebdiv(slope, np.array([0.5, -0.5]))  # 1 - z = (1 - T_1)/2
     coefficients = np.asarray(-2.0 * quotient)
     family = Chebyshev(len(coefficients) - 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -111,7 +111,7 @@ class Law:
                 f"the potential falls below the pure phases (lowest H = {self.lowest:.3g}), so no planar "
                 "interface joins them and no surface tension exists; use constraint='bernstein', or more data"
             )
-        nodes, weights = np.polynomial.legendre.leggauss(_TENSION_NODES)
+        nodes, weights = _gauss_legendre(_TENSION_NODES)
         return float(weights @ np.sqrt(2.0 * np.maximum(self.primitive(nodes), 0.0)))
 
     def surface_tension(self, *, epsilon: float) -> float:
@@ -125,7 +125,7 @@ class Law:
         """
         if not -1.0 < low < high < 1.0:
             raise InputError(f"width levels are {low:g} and {high:g}: expected -1 < low < high < 1")
-        nodes, weights = np.polynomial.legendre.leggauss(_WIDTH_NODES)
+        nodes, weights = _gauss_legendre(_WIDTH_NODES)
         a, b = np.arctanh(low), np.arctanh(high)
         u = np.tanh(0.5 * (b - a) * nodes + 0.5 * (a + b))
         h = self.family.reduced(self.coefficients, u * u)
@@ -148,6 +148,14 @@ class Law:
     def __repr__(self) -> str:
         name = f"{self.name!r}, " if self.name else ""
         return f"Law({name}{self.family.name} degree {self.family.degree}: {self.structure})"
+
+
+@cache
+def _gauss_legendre(count: int) -> tuple[Array, Array]:
+    """Nodes and weights on [-1, 1]; kept, because finding them costs more than a law does."""
+    nodes, weights = np.polynomial.legendre.leggauss(count)
+    nodes.flags.writeable = weights.flags.writeable = False
+    return nodes, weights
 
 
 def _split(u: Any) -> tuple[Any, Any, Any]:

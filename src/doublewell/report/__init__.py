@@ -1,1 +1,18 @@
-"""Report: figures of a result."""
+"""Report: figures of a result, and a record in words."""
+
+from doublewell.report.field_figure import error_figure, fields_figure
+from doublewell.report.figures import draw_figures, write_figures
+from doublewell.report.inspection import Inspection, inspect_record
+from doublewell.report.law_figure import law_figure
+from doublewell.report.truth import Truth
+
+__all__ = [
+    "Inspection",
+    "Truth",
+    "draw_figures",
+    "error_figure",
+    "fields_figure",
+    "inspect_record",
+    "law_figure",
+    "write_figures",
+]

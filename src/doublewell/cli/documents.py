@@ -1,0 +1,128 @@
+"""Documents: the answers of the commands as words and as JSON values; numbers as the library gives them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from doublewell.files.codec import codec_of
+from doublewell.law import Law
+from doublewell.record import Record
+from doublewell.report import Inspection
+from doublewell.result import Result, equation
+from doublewell.survey import Survey
+from doublewell.validate import Validation
+
+if TYPE_CHECKING:
+    from doublewell.demo import Demo
+
+__all__ = [
+    "demo_document",
+    "identify_document",
+    "identify_text",
+    "inspection_document",
+    "simulate_document",
+    "simulate_text",
+]
+
+
+def identify_text(result: Result, validation: Validation | None, files: tuple[Path, ...]) -> str:
+    """Return the report, what an evolution of the law says, and the files written."""
+    parts = [str(result)]
+    if validation is not None:
+        parts.append(f"Evolution\n  {validation}")
+    if files:
+        parts.append("\n".join(["Written", *(f"  {path}" for path in files)]))
+    return "\n\n".join(parts)
+
+
+def identify_document(
+    file: Path, result: Result, validation: Validation | None, files: tuple[Path, ...]
+) -> dict[str, Any]:
+    """Return the main numbers of a result, and under "result" all of it as `save` writes it."""
+    return {
+        "file": str(file),
+        **_main_numbers(result),
+        "validation": None if validation is None else _validation(validation),
+        "files": [str(path) for path in files],
+        "result": codec_of(Result).encode(result, "result"),
+    }
+
+
+def demo_document(demo: Demo) -> dict[str, Any]:
+    """Return the numbers of a demo, with the errors against the truth."""
+    return {
+        "summary": demo.summary,
+        "law": demo.truth.law.name,
+        "true_epsilon": demo.truth.epsilon,
+        "force_error": demo.force_error,
+        "epsilon_error": demo.epsilon_error,
+        **_main_numbers(demo.result),
+        "validation": _validation(demo.validation),
+        "files": [str(path) for path in demo.files],
+        "result": codec_of(Result).encode(demo.result, "result"),
+    }
+
+
+def inspection_document(found: Inspection) -> dict[str, Any]:
+    """Return the numbers of an inspection."""
+    return {
+        "record": _record(found.record),
+        "survey": codec_of(Survey).encode(found.survey, "survey"),
+        "coverage": found.survey.coverage,
+        "interface_share": found.survey.interface_share,
+        "supports": [[support.frames, support.length] for support in found.supports],
+        "supports_refused": found.refusal,
+        "watch": list(found.watch),
+    }
+
+
+def simulate_text(out: Path, record: Record, law: Law) -> str:
+    """Say what was written and how to recover it."""
+    tension = law.surface_tension(epsilon=1.0)
+    return f"{out}: {record}\nrecover it with: doublewell identify {out} --surface-tension {tension:.10g}"
+
+
+def simulate_document(out: Path, record: Record, law: Law, epsilon: float) -> dict[str, Any]:
+    """Return what was written and the law's own numbers."""
+    return {
+        "file": str(out),
+        "record": _record(record),
+        "law": law.name,
+        "epsilon": epsilon,
+        "surface_tension": law.surface_tension(epsilon=1.0),
+    }
+
+
+def _main_numbers(result: Result) -> dict[str, Any]:
+    scale = result.scale
+    return {
+        "equation": equation(result.law),
+        "degree": result.degree,
+        "coefficients": result.coefficients.tolist(),
+        "epsilon": None if scale is None else scale.epsilon,
+        "epsilon_sd": None if scale is None else scale.epsilon_sd,
+        "barrier": None if scale is None else float(result.potential(0.0)),
+        "double_well": result.structure.ok,
+        "structure": str(result.structure),
+        "warnings": list(result.diagnostics.warnings),
+    }
+
+
+def _validation(validation: Validation) -> dict[str, Any]:
+    return {
+        "start": validation.start,
+        "times": validation.times.tolist(),
+        "error": validation.error.tolist(),
+        "noise_floor": validation.noise_floor,
+    }
+
+
+def _record(record: Record) -> dict[str, Any]:
+    return {
+        "shape": list(record.shape),
+        "dx": list(record.dx),
+        "times": record.times.tolist(),
+        "q": record.q,
+        "boundary": record.boundary,
+    }

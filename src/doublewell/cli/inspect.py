@@ -1,0 +1,31 @@
+"""The command inspect."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from doublewell.cli.output import Output
+from doublewell.cli.reading import Reading
+
+__all__ = ["inspect"]
+
+
+def inspect(
+    file: Path,
+    /,
+    *,
+    reading: Reading = Reading(),  # noqa: B008  frozen
+    output: Output = Output(),  # noqa: B008  frozen
+) -> None:
+    """Say in words what a movie offers: noise, phases seen, interface width, and what to watch.
+
+    Parameters
+    ----------
+    file
+        The movie: .npz, .npy or a zarr store.
+    """
+    from doublewell.cli.documents import inspection_document
+    from doublewell.report import inspect_record
+
+    found = inspect_record(reading.open(file))
+    output.answer(f"{file}: {found}", {"file": str(file), **inspection_document(found)})

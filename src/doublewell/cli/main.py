@@ -1,0 +1,77 @@
+"""main: from words on a command line to an exit code, with one clear line where something was wrong."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from cyclopts import App, CycloptsError, UnusedCliTokensError
+
+from doublewell.cli.demo import demo
+from doublewell.cli.identify import identify
+from doublewell.cli.inspect import inspect
+from doublewell.cli.simulate import simulate
+from doublewell.errors import InputError, MissingLibraryError
+
+__all__ = ["main"]
+
+_OK, _WRONG_USE, _INTERRUPTED, _CLOSED_PIPE = 0, 2, 130, 141
+
+
+def main(tokens: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code: 0, 2 for wrong use or bad input, 130 after Ctrl-C.
+
+    Wrong use ends in one line on stderr. An error of the program itself is not caught: it shows its traceback.
+    """
+    try:
+        _run(sys.argv[1:] if tokens is None else list(tokens))
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        _complain("interrupted; nothing was left half written")
+        return _INTERRUPTED
+    except BrokenPipeError:  # the reader of our output, such as head, has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _CLOSED_PIPE
+    except (CycloptsError, InputError, MissingLibraryError, OSError, MemoryError) as error:
+        _complain(_words(error))
+        return _WRONG_USE
+    return _OK
+
+
+def _words(error: Exception) -> str:
+    """Say what an expected error means; most say it themselves."""
+    if isinstance(error, UnusedCliTokensError):
+        return f"unexpected words: {' '.join(error.unused_tokens or [])}; see doublewell --help"
+    if isinstance(error, MemoryError):
+        return f"not enough memory ({error}): use a smaller mesh or fewer frames"
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror or error}"
+    return str(error)
+
+
+def _run(tokens: list[str]) -> None:
+    command, bound, _ = _app().parse_args(tokens, exit_on_error=False, print_error=False)
+    command(*bound.args, **bound.kwargs)
+
+
+def _app() -> App:
+    app = App(
+        name="doublewell",
+        help="Recover free energies from phase-field movies.",
+        version=_version,
+    )
+    for command in (demo, inspect, identify, simulate):
+        app.command(command)
+    return app
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("doublewell")
+
+
+def _complain(message: str) -> None:
+    """Write one line; a message of several lines is joined."""
+    sys.stderr.write(f"doublewell: {' '.join(message.split())}\n")

@@ -1,0 +1,107 @@
+"""The command simulate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from doublewell.cli.output import Output
+from doublewell.cli.reading import Boundary
+from doublewell.cli.values import Whole, parse_mesh, parse_numbers
+from doublewell.errors import InputError
+
+__all__ = ["simulate"]
+
+
+def simulate(
+    out: Path,
+    /,
+    *,
+    law: str = "sixth",
+    geometry: str = "circle",
+    mesh: str = "96x96",
+    dx: str | None = None,
+    dt: float = 5e-5,
+    frames: Whole = 61,
+    epsilon: float = 0.03,
+    q: float = 1.0,
+    boundary: Boundary = "periodic",
+    solver: Literal["cnab2", "etdrk4"] = "cnab2",
+    substeps: Whole = 12,
+    noise: float = 0.0,
+    correlation: float = 0.0,
+    seed: Whole | None = None,
+    output: Output = Output(),  # noqa: B008  frozen
+) -> None:
+    """Make an artificial movie of a known law.
+
+    Parameters
+    ----------
+    out
+        The file to write, .npz or .zarr.
+    law
+        quartic, sixth, bernstein3, exponential, rational or outside_cone.
+    geometry
+        circle, nonconvex, inclusion, wobbled, dumbbell or spinodal.
+    mesh
+        Cells along (z, y and) x, such as 96x96.
+    dx
+        Pixel size; by default the shortest side has length 1.
+    dt
+        Time from frame to frame.
+    frames
+        Number of frames, the start included.
+    epsilon
+        Interfacial scale.
+    q
+        Diffusion coefficient.
+    boundary
+        Boundary condition.
+    solver
+        cnab2 (order 2) or etdrk4 (order 4).
+    substeps
+        Solver steps from frame to frame.
+    noise
+        Standard deviation of the noise of one pixel.
+    correlation
+        Correlation length of the noise in cells, 0 for white noise.
+    seed
+        Seed of all random numbers; needed with noise and with spinodal.
+    """
+    import numpy as np
+
+    from doublewell.cli.documents import simulate_document, simulate_text
+    from doublewell.cli.targets import check_record
+    from doublewell.files import save
+    from doublewell.law import named_law
+    from doublewell.simulate import add_noise, initial_field
+    from doublewell.simulate import simulate as evolve
+
+    check_record(out)
+    true, cells = named_law(law), parse_mesh(mesh)
+    step = parse_numbers(dx, "--dx")
+    spacing = 1.0 / min(cells) if step is None else step
+    if seed is None and (noise or geometry == "spinodal"):
+        raise InputError("random numbers need --seed, a whole number, so that the movie can be made again")
+    rng = None if seed is None else np.random.default_rng(_whole(seed))  # one stream: start first, then noise
+    start = initial_field(geometry, cells, spacing, epsilon=epsilon, boundary=boundary, seed=rng)
+    physics: dict[str, Any] = {"dx": spacing, "dt": dt, "frames": frames, "epsilon": epsilon, "q": q}
+    with output.bar() as bar:
+        movie = evolve(
+            true,
+            start,
+            **physics,
+            boundary=boundary,
+            solver=solver,
+            substeps=substeps,
+            progress=bar.stage("simulating"),
+        )
+    record = movie if rng is None else add_noise(movie, noise, seed=rng, correlation=correlation)
+    save(record, out)
+    output.answer(simulate_text(out, record, true), simulate_document(out, record, true, epsilon))
+
+
+def _whole(seed: int) -> int:
+    if seed < 0:
+        raise InputError(f"--seed is {seed}: expected a whole number from 0")
+    return seed

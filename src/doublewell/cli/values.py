@@ -1,0 +1,83 @@
+"""Values: words of the command line that need more than one number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from doublewell.errors import InputError
+
+__all__ = ["Whole", "parse_mesh", "parse_numbers", "parse_ridge", "parse_supports"]
+
+
+def _whole(_: Any, tokens: Sequence[Any]) -> int:
+    """Read a whole number; the parser's own reading would round 2.5."""
+    text = tokens[0].value
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a whole number") from None
+
+
+Whole = Annotated[int, Parameter(converter=_whole)]
+
+
+def parse_mesh(text: str) -> tuple[int, ...]:
+    """Read cells along each axis, such as 96x96.
+
+    >>> parse_mesh("64x96")
+    (64, 96)
+    """
+    try:
+        mesh = tuple(int(part) for part in text.lower().split("x"))
+    except ValueError:
+        mesh = ()
+    if not 1 <= len(mesh) <= 3 or min(mesh) < 2:
+        raise InputError(f"--mesh is {text!r}: expected cells along (z, y and) x, such as 256, 96x96 or 32x32x32")
+    return mesh
+
+
+def parse_numbers(text: str | None, option: str) -> float | tuple[float, ...] | None:
+    """Read one number, or several with commas between them.
+
+    >>> parse_numbers("0.1,0.2", "--dx")
+    (0.1, 0.2)
+    """
+    if text is None:
+        return None
+    try:
+        numbers = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(f"{option} is {text!r}: expected a number, or one per axis such as 0.1,0.2") from None
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
+def parse_supports(text: str | None) -> list[tuple[int, float]] | str | None:
+    """Read pairs frames:length with commas between them, or the word paper.
+
+    >>> parse_supports("5:0.06,8:0.12")
+    [(5, 0.06), (8, 0.12)]
+    """
+    if text is None or text == "paper":
+        return text
+    try:
+        pairs = [part.split(":") for part in text.split(",")]
+        return [(int(frames), float(length)) for frames, length in pairs]
+    except ValueError:
+        raise InputError(f"--supports is {text!r}: expected frames:length pairs, such as 5:0.06,8:0.12") from None
+
+
+def parse_ridge(text: str | None) -> float | str | None:
+    """Read a multiple of the mean squared column norm, or the word validated.
+
+    >>> parse_ridge("1e-3")
+    0.001
+    """
+    if text is None or text == "validated":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"--ridge is {text!r}: expected a number, or validated") from None

@@ -1,0 +1,114 @@
+"""Atomic: write beside the target, flush to disk, then put in its place; a failure leaves everything as it was."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from uuid import uuid4
+
+from doublewell.errors import InputError
+
+__all__ = ["replace_file", "replace_folder"]
+
+
+@contextmanager
+def replace_file(path: Path) -> Iterator[Path]:
+    """Yield a temporary name; the file written there replaces `path` when the block ends without an error."""
+    with _writing(path):
+        if path.is_dir():
+            raise InputError(f"{path} is a folder: expected the name of a file; choose another name")
+        with _staged(path, os.replace) as temporary:
+            yield temporary
+
+
+@contextmanager
+def replace_folder(path: Path, *, replaceable: Callable[[Path], bool]) -> Iterator[Path]:
+    """Yield a temporary name; the folder written there is swapped for `path`, and the old one removed after.
+
+    A folder that is not empty and not `replaceable` is refused, because its files belong to somebody else.
+    """
+    with _writing(path):
+        if path.exists() and not path.is_dir():
+            raise InputError(f"{path} is a file: expected a new name or a folder to replace; choose another name")
+        if path.is_dir() and any(path.iterdir()) and not replaceable(path):
+            raise InputError(f"{path} is a folder with other files, which are not overwritten: choose another name")
+        with _staged(path, _swap) as temporary:
+            yield temporary
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"{path} could not be written: {error.strerror or error}; nothing was changed there: "
+            "check the name, the free space and the rights"
+        ) from error
+
+
+@contextmanager
+def _staged(path: Path, move: Callable[[Path, Path], object]) -> Iterator[Path]:
+    target = Path(os.path.realpath(path))  # through a link the file behind it is replaced, not the link
+    if not target.parent.is_dir():
+        raise InputError(f"the folder {path.parent} does not exist: create it, or choose another place for {path.name}")
+    temporary = _beside(target, "part")
+    try:
+        yield temporary
+        _flush(temporary)
+        move(temporary, target)
+        _flush_entry(target.parent)
+    finally:
+        _remove(temporary)  # gone already after a move
+
+
+def _swap(new: Path, target: Path) -> None:
+    """Put a folder in the place of another. Between two renames the target is absent, never half written."""
+    old = _beside(target, "old")
+    if not target.exists():
+        new.rename(target)
+        return
+    target.rename(old)
+    try:
+        new.rename(target)
+    except BaseException:
+        old.rename(target)
+        raise
+    shutil.rmtree(old, ignore_errors=True)  # the new data are in place; a remnant does no harm
+
+
+def _beside(target: Path, ending: str) -> Path:
+    """A hidden name in the same folder, so that the rename stays on one disk."""
+    return target.with_name(f".{target.name[:100]}.{uuid4().hex}.{ending}")
+
+
+def _flush(path: Path) -> None:
+    """Ask the system to put a file, or all files of a folder, on the disk."""
+    if not path.is_dir():
+        with path.open("r+b") as file:
+            os.fsync(file.fileno())
+        return
+    for folder, _, names in os.walk(path):
+        for name in names:
+            _flush(Path(folder, name))
+        _flush_entry(Path(folder))
+
+
+def _flush_entry(folder: Path) -> None:
+    """Ask the system to put the names in a folder on the disk, where it can (not on every network disk)."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

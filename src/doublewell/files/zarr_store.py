@@ -1,0 +1,218 @@
+"""zarr: a record in a folder, read and written slab by slab, so that it may be larger than memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doublewell.errors import InputError
+from doublewell.files.atomic import replace_folder
+from doublewell.files.format import (
+    FIELD,
+    Format,
+    Found,
+    choose_array,
+    metadata_of,
+    reading,
+    slab_frames,
+    stored_dtype,
+)
+from doublewell.record import Record
+
+__all__ = ["ZARR", "StoredField", "is_store"]
+
+_KIND = "zarr store"
+_MARKERS = ("zarr.json", ".zarray", ".zgroup")
+_OBJECTS = (
+    "{path}: {name} holds pickled Python objects, which can run any code and are never loaded: expected plain "
+    "numbers; write the array again as floats, or name another one with var="
+)
+_LONGEST = 10**8  # frames, or cells along an axis
+_CHUNK = 2 * 2**20  # bytes, at most
+
+
+class StoredField:
+    """A zarr array read by ranges of frames that never stands in for values that are not there.
+
+    zarr gives the fill value for a chunk that is missing, so a copy that was cut short or a simulation that stopped
+    would read as a field of zeros. Here a missing chunk raises. A finite fill value other than 0 was chosen by the
+    writer (a pure phase, say) and is given. The array itself is ``array``.
+    """
+
+    def __init__(self, array: Any, path: Path) -> None:
+        self.array, self.path = array, path
+        self.shape: tuple[int, ...] = tuple(array.shape)
+        self.dtype, self.ndim = np.dtype(array.dtype), len(array.shape)
+
+    def __getitem__(self, frames: slice) -> NDArray[Any]:
+        first, last, _ = frames.indices(self.shape[0])
+        with reading(self.path, _KIND):
+            if not _deliberate(self.array.fill_value):
+                self._check_chunks(first, last)
+            return np.asarray(self.array[first:last])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self[:], dtype=dtype, copy=copy)
+
+    def _check_chunks(self, first: int, last: int) -> None:
+        for place in self._places(first, last):
+            key = self.array.metadata.encode_chunk_key(place)
+            if not (self.path / self.array.path / key).is_file():
+                raise InputError(self._missing(key, place[0]))
+
+    def _places(self, first: int, last: int) -> Iterator[tuple[int, ...]]:
+        """The grid positions of the stored chunks (shards, where chunks are sharded) that frames first..last touch."""
+        frames, *cells = self.array.shards or self.array.chunks
+        across = [range(-(-n // size)) for n, size in zip(self.shape[1:], cells, strict=True)]
+        return _product([range(first // frames, -(-last // frames)), *across])
+
+    def _missing(self, key: str, row: int) -> str:
+        frames = (self.array.shards or self.array.chunks)[0]
+        first, last = row * frames, min((row + 1) * frames, self.shape[0]) - 1
+        return (
+            f"{self.path}: chunk {key} of {_named(self.array)} is missing, frames {first} to {last}; zarr would give "
+            f"{self.array.fill_value} there. Copy the store again, cut the record before frame {first}, or, where "
+            "the fill value is meant, write the array again with write_empty_chunks=True"
+        )
+
+
+def read_zarr(path: Path, var: str | None, wanted: frozenset[str]) -> Found:
+    """Open a zarr array, or the field of a zarr group; only metadata are read."""
+    if not path.is_dir():
+        raise InputError(f"{path} is a file: expected a {_KIND}, which is a folder")
+    if not is_store(path):
+        raise InputError(
+            f"{path} is a folder without zarr metadata (zarr.json, .zarray or .zgroup): expected a {_KIND}"
+        )
+    import zarr
+
+    with reading(path, _KIND):
+        _refuse_pickles(path, "the array")
+        node = zarr.open(str(path), mode="r")
+        if isinstance(node, zarr.Array):
+            return Found(_field(path, node, var), _pick(node.attrs, wanted))
+        arrays = _members(path, node, var)
+        name = choose_array(path, {name: tuple(array.shape) for name, array in arrays.items()}, var)
+        small = _open(path, node, [name for name in sorted(wanted) if is_store(path / name)])
+        found = {name: _small(path, array) for name, array in small.items() if array.ndim < 2}
+        metadata = found | _pick(node.attrs, wanted) | _pick(arrays[name].attrs, wanted)
+        return Found(_field(path, arrays[name], None), metadata)
+
+
+def write_zarr(record: Record, path: Path) -> None:
+    """Write a record as a zarr group: the array u, chunk by chunk, and the metadata as attributes.
+
+    Every chunk is written and the fill value is NaN, so that a lost chunk cannot pass for data; the compressor's
+    checksum finds a damaged one.
+    """
+    import zarr
+    from zarr.codecs import ZstdCodec
+
+    dtype = stored_dtype(record)
+    chunks = _chunks(record.shape, dtype.itemsize)
+    with replace_folder(path, replaceable=is_store) as temporary:
+        group = zarr.create_group(str(temporary), attributes=_attributes(record))
+        field = group.create_array(
+            FIELD,
+            shape=record.shape,
+            dtype=dtype,
+            chunks=chunks,
+            compressors=ZstdCodec(checksum=True),
+            fill_value=np.nan,
+            config={"write_empty_chunks": True},
+        )
+        for start, slab in record.slabs(slab_frames(record, chunks[0])):
+            field[start : start + len(slab)] = slab.astype(dtype, copy=False)
+
+
+def is_store(path: Path) -> bool:
+    """Tell whether a folder holds zarr metadata."""
+    return any((path / name).is_file() for name in _MARKERS)
+
+
+def _attributes(record: Record) -> dict[str, Any]:
+    """Metadata as JSON values; Python writes floats so that they are read back to the last bit."""
+    found = metadata_of(record)
+    return found | {"dx": list(record.dx), "times": record.times.tolist()}
+
+
+def _chunks(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """Return chunks of 1 to 2 MB where the record is that large: whole frames, or equal parts of one frame."""
+    chunks = list(shape)
+    for axis, n in enumerate(shape):
+        row = itemsize * int(np.prod(shape[axis + 1 :]))
+        parts = -(-n // (_CHUNK // row)) if row <= _CHUNK else n
+        chunks[axis] = -(-n // parts)
+        if row <= _CHUNK:
+            break
+    return tuple(chunks)
+
+
+def _members(path: Path, group: Any, var: str | None) -> dict[str, Any]:
+    """Open the arrays that can be the field: the one that is named, or u, or else all."""
+    first = _open(path, group, [var or FIELD] if is_store(path / (var or FIELD)) else [])
+    if any(var is not None or 2 <= array.ndim <= 4 for array in first.values()):
+        return first
+    return _open(path, group, sorted(item.name for item in path.iterdir() if is_store(item)))
+
+
+def _open(path: Path, group: Any, names: list[str]) -> dict[str, Any]:
+    """Open arrays by name, leaving out groups; what is not asked for may be damaged without harm."""
+    for name in names:
+        _refuse_pickles(path, f"array {name!r}", name)
+    return {name: group[name] for name in names if hasattr(group[name], "shape")}
+
+
+def _field(path: Path, array: Any, var: str | None) -> StoredField:
+    if var is not None:
+        raise InputError(f"{path} holds one array without a name: leave out var={var!r}")
+    if np.dtype(array.dtype).hasobject:
+        raise InputError(_OBJECTS.format(path=path, name=_named(array)))
+    if max(array.shape, default=0) > _LONGEST:  # before memory for the times of so many frames is taken
+        raise InputError(f"{path} is damaged: {_named(array)} has shape {array.shape}; copy the store again")
+    return StoredField(array, path)
+
+
+def _pick(attributes: Mapping[str, Any], wanted: frozenset[str]) -> dict[str, Any]:
+    return {name: attributes[name] for name in wanted if name in attributes}
+
+
+def _small(path: Path, array: Any) -> Any:
+    """Read a number or a list that stands as an array where an attribute would do."""
+    return array[()].item() if array.ndim == 0 else StoredField(array, path)[:]
+
+
+def _refuse_pickles(path: Path, name: str, member: str = "") -> None:
+    """Refuse an array whose chunks pass through pickle, before any library looks at it."""
+    for file in (path / member / ".zarray", path / member / "zarr.json"):
+        metadata = json.loads(file.read_text("utf-8")) if file.is_file() else {}
+        steps = [metadata.get(step) for step in ("filters", "compressor", "codecs")]
+        if "pickle" in str(steps):
+            raise InputError(_OBJECTS.format(path=path, name=name))
+
+
+def _product(ranges: list[range]) -> Iterator[tuple[int, ...]]:
+    """Go through a grid one place at a time; itertools.product holds all ranges, and a damaged shape is huge."""
+    if not ranges:
+        yield ()
+        return
+    for i in ranges[0]:
+        for rest in _product(ranges[1:]):
+            yield (i, *rest)
+
+
+def _deliberate(fill: Any) -> bool:
+    return fill is not None and isfinite(fill) and fill != 0
+
+
+def _named(array: Any) -> str:
+    return f"array {array.path!r}" if array.path else "the array"
+
+
+ZARR = Format("zarr store", (".zarr",), read_zarr, write_zarr)

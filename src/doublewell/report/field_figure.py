@@ -1,0 +1,139 @@
+"""The figures of fields: what was seen, what the recovered law predicts, and their difference over time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from doublewell.law.family import Array
+from doublewell.record import Record
+from doublewell.report.style import COLOURS, FIELD_MAP, REST_MAP, new_figure, style
+from doublewell.validate import Validation
+
+__all__ = ["error_figure", "fields_figure"]
+
+_LINES = 400  # frames of a space-time image: more than its pixels
+_STRETCH = 4.0  # a longer field is not drawn to scale
+_SIDE = 2.5  # inches of the longer side of one image
+
+
+def fields_figure(record: Record, *, validation: Validation | None = None) -> Any:
+    """Return the figure of the observed fields, with a validation also of the predicted ones and the difference.
+
+    Two axes: the first, middle and last frame. Three: their middle z slice. One: the whole record as an image of
+    position and time. With a validation the frames are those from its start on.
+    """
+    first = 0 if validation is None else validation.start
+    seen = record.clip(first, record.frames)
+    told = None if validation is None else validation.predicted
+    with style():
+        return _space_time(seen, told) if len(record.mesh) == 1 else _frames(seen, told)
+
+
+def error_figure(validation: Validation) -> Any:
+    """Return the figure of the relative field error over time, with the part that noise alone makes."""
+    with style():
+        figure = new_figure(6.0, 3.6)
+        axis = figure.add_subplot()
+        error = 100 * validation.error
+        axis.plot(validation.times, error, color=COLOURS["recovered"], lw=1.8, label="predicted - observed")
+        axis.axhline(100 * validation.noise_floor, color=COLOURS["noise"], ls="--", lw=1.5, label="noise alone")
+        axis.set(
+            xlabel="time",
+            ylabel="relative field error (%)",
+            title=f"recovered law evolved from frame {validation.start}",
+            xlim=(validation.times[0], validation.times[-1]),
+        )
+        axis.set_ylim(0.0, 1.15 * max(float(error.max()), 100 * validation.noise_floor, 1e-12))
+        axis.legend(frameon=False, loc="lower right")
+    return figure
+
+
+def _frames(seen: Record, told: Record | None) -> Any:
+    """Draw rows of fields (observed, predicted, difference) and columns of times."""
+    picks = list(dict.fromkeys((0, seen.frames // 2, seen.frames - 1)))
+    rows = _rows([_slice(seen, k) for k in picks], None if told is None else [_slice(told, k) for k in picks])
+    height, width = seen.extent[-2:]
+    w, h, aspect = _size(width, height)
+    extent = (0.0, width, 0.0, height)
+    figure = new_figure(len(picks) * w + 1.6, len(rows) * h + 0.9)
+    axes = figure.subplots(len(rows), len(picks), sharex=True, sharey=True, squeeze=False)
+    for line, (name, images, map_name, limit) in zip(axes, rows, strict=True):
+        for axis, image in zip(line, images, strict=True):
+            drawn = axis.imshow(image, cmap=map_name, vmin=-limit, vmax=limit, origin="lower", extent=extent)
+            axis.set_aspect(aspect)
+            _frame(axis)
+        line[0].set_ylabel("y (length)")
+        _bar(figure, drawn, list(line), name)
+    for axis, k in zip(axes[0], picks, strict=True):
+        axis.set_title(f"t = {seen.times[k]:.4g}")
+    for axis in axes[-1]:
+        axis.set_xlabel("x (length)")
+    if notes := list(_notes(seen, aspect)):
+        figure.suptitle("; ".join(notes), fontsize=10)
+    return figure
+
+
+def _notes(seen: Record, aspect: str) -> Iterator[str]:
+    if len(seen.mesh) == 3:
+        yield f"middle slice, z = {(seen.mesh[0] // 2) * seen.dx[0]:.4g}"
+    if aspect == "auto":
+        yield "not drawn to scale"
+
+
+def _space_time(seen: Record, told: Record | None) -> Any:
+    """Draw records of one space axis: position across, time upwards."""
+    picks = np.unique(np.linspace(0, seen.frames - 1, min(seen.frames, _LINES)).round().astype(int))
+    rows = _rows([_lines(seen, picks)], None if told is None else [_lines(told, picks)])
+    figure = new_figure(3.4 * len(rows) + 0.8, 3.8)
+    axes = figure.subplots(1, len(rows), sharex=True, sharey=True, squeeze=False)[0]
+    x = seen.dx[0] * np.arange(seen.mesh[0])
+    for axis, (name, (image,), map_name, limit) in zip(axes, rows, strict=True):
+        drawn = axis.pcolormesh(
+            x, seen.times[picks], image, cmap=map_name, vmin=-limit, vmax=limit, shading="nearest", rasterized=True
+        )
+        axis.set_xlabel("x (length)")
+        _frame(axis)
+        _bar(figure, drawn, [axis], name)
+    axes[0].set_ylabel("time")
+    return figure
+
+
+def _rows(seen: list[Array], told: list[Array] | None) -> list[tuple[str, list[Array], str, float]]:
+    """Return (name, images, colour map, limit) of each kind of field."""
+    rows = [("observed u", seen, FIELD_MAP, 1.0)]
+    if told is not None:
+        rest = [a - b for a, b in zip(told, seen, strict=True)]
+        largest = max(float(np.percentile(np.abs(image), 99.9)) for image in rest)
+        rows += [("predicted u", told, FIELD_MAP, 1.0), ("predicted\n- observed", rest, REST_MAP, max(largest, 1e-12))]
+    return rows
+
+
+def _slice(record: Record, frame: int) -> Array:
+    field: Array = record.slab(frame, frame + 1)[0]
+    middle: Array = field[field.shape[0] // 2] if field.ndim == 3 else field
+    return middle
+
+
+def _lines(record: Record, picks: Array) -> Array:
+    return np.concatenate([record.slab(int(k), int(k) + 1) for k in picks])
+
+
+def _size(width: float, height: float) -> tuple[float, float, str]:
+    """Return inches for one image, and its aspect: to scale unless it is very long."""
+    if max(width, height) > _STRETCH * min(width, height):
+        return (_SIDE, _SIDE / 2, "auto") if width > height else (_SIDE / 2, _SIDE, "auto")
+    return _SIDE * min(1.0, width / height), _SIDE * min(1.0, height / width), "equal"
+
+
+def _frame(axis: Any) -> None:
+    axis.spines[["top", "right"]].set_visible(True)
+    axis.locator_params(axis="x", nbins=3)
+    axis.locator_params(axis="y", nbins=4)
+
+
+def _bar(figure: Any, drawn: Any, axes: list[Any], name: str) -> None:
+    bar = figure.colorbar(drawn, ax=axes, extend="both", shrink=0.95, pad=0.02)
+    bar.set_label(name)

@@ -1,0 +1,165 @@
+"""Inspection: a record in words, before any law is fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import sqrt
+from textwrap import wrap
+
+from doublewell.errors import InputError
+from doublewell.evidence import Support, default_supports
+from doublewell.record import Record
+from doublewell.survey import Survey, survey
+
+__all__ = ["Inspection", "inspect_record"]
+
+_WIDTH = 96
+_BAR = 40  # characters of the longest bar
+_LOOK = 5  # frames that the survey averages at either end
+_LARGE = 3.0  # phase values beyond this, and fewer cells than that, are refused by identify
+_TOO_FEW_CELLS = 2.5
+_FEW_CELLS = 9.0
+_NOISY = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Inspection:
+    """What a record offers: its survey, the default supports or why there are none, and what to watch.
+
+    ``print(inspection)`` gives it in words.
+    """
+
+    record: Record
+    survey: Survey
+    supports: tuple[Support, ...]
+    refusal: str | None
+    watch: tuple[str, ...]
+
+    def __str__(self) -> str:
+        sections = [
+            ("Mesh and time", _mesh(self.record)),
+            ("Noise", _noise(self.survey)),
+            ("Phase values", _phases(self.survey)),
+            ("Interface", _interface(self.survey)),
+            ("Test functions", _supports(self)),
+            ("Look at", _watch(self.watch)),
+        ]
+        mesh = " x ".join(str(n) for n in self.record.mesh)
+        head = f"{self.record.frames} frames of {mesh} pixels"
+        return "\n".join([head, *(f"\n{title}\n" + "\n".join(f"  {x}" for x in lines) for title, lines in sections)])
+
+
+def inspect_record(record: Record) -> Inspection:
+    """Survey a record and say what a fit would meet; nothing is fitted.
+
+    >>> import numpy as np
+    >>> x = np.linspace(-1, 1, 64)
+    >>> u = np.tanh((x + 0.3 * np.linspace(0, 1, 30)[:, None]) / 0.1)
+    >>> inspect_record(Record(u, dx=x[1] - x[0], dt=0.1, q=1.0)).watch
+    ()
+    """
+    seen = survey(record)
+    try:
+        supports, refusal = default_supports(record, seen.interface_width), None
+    except InputError as error:
+        supports, refusal = (), str(error)
+    return Inspection(record, seen, supports, refusal, tuple(_warnings(record, seen, refusal)))
+
+
+def _warnings(record: Record, seen: Survey, refusal: str | None) -> Iterator[str]:
+    """Say what stands in the way of a fit first, then what makes it worse."""
+    yield from _missing(record)
+    if refusal:
+        yield refusal
+    yield from _values(seen)
+    if seen.cells is None:
+        yield "no interface is seen: the picture looks like one phase, or like noise"
+    elif seen.cells < _TOO_FEW_CELLS:
+        yield f"an interface spans {seen.cells:.1f} pixels: too few for any fit; use a higher magnification"
+    elif seen.cells < _FEW_CELLS:
+        yield (
+            f"an interface spans {seen.cells:.1f} pixels; {_FEW_CELLS:g} or more are better: with noise expect a force "
+            "error of ten percent or more"
+        )
+    if seen.coverage < 0.9:
+        yield f"only {100 * seen.coverage:.0f} % of the phase range is visited: the law is extrapolated elsewhere"
+    if seen.noise > _NOISY:
+        yield f"the noise is strong ({seen.noise:.2g}; the phases are 2 apart): average pixels or frames before a fit"
+    if seen.change < 3.0 * seen.noise * sqrt(2.0 / min(_LOOK, seen.frames)):
+        yield "the picture hardly changes from first to last: record longer, or a shape that moves"
+
+
+def _missing(record: Record) -> Iterator[str]:
+    if record.q is None:
+        yield "the diffusion coefficient q is not known: a fit needs it (it sets the time scale of the law)"
+    if not record.uniform:
+        yield "the frames are not evenly spaced in time: a fit needs one frame interval; cut or resample the record"
+
+
+def _values(seen: Survey) -> Iterator[str]:
+    beyond = max(-seen.low, seen.high)
+    if beyond > _LARGE:
+        yield (
+            f"values run from {seen.low:.3g} to {seen.high:.3g}: these are no phase values; rescale the picture so "
+            "that the pure phases lie at -1 and +1"
+        )
+    elif beyond > 1.2 + 4.0 * seen.noise:
+        yield f"values reach {beyond:.3g}, beyond the pure phases at -1 and +1: check the scale of the picture"
+    elif min(-seen.low, seen.high) < 0.8:
+        phase, value = ("-1", seen.low) if -seen.low < seen.high else ("+1", seen.high)
+        yield f"the phase {phase} is not reached (the values end at {value:.2g}): check the scale of the picture"
+
+
+def _mesh(record: Record) -> Iterator[str]:
+    view = " x ".join(f"{length:.4g}" for length in record.extent)
+    pixel = " x ".join(f"{h:.6g}" for h in (record.dx if len(set(record.dx)) > 1 else record.dx[:1]))
+    yield f"pixel size {pixel}, field of view {view} (in the unit of dx)"
+    start, end = (f"{t:.6g}" for t in (record.times[0], record.times[-1]))
+    pace = f"one frame every {record.dt:.6g}" if record.uniform else "frames at uneven times"
+    yield f"{pace}, from t = {start} to {end}"
+    q = "not known" if record.q is None else f"{record.q:.6g}"
+    boundary = record.boundary or "not declared (only an evolution of the law needs it)"
+    yield f"diffusion coefficient q: {q}; boundary: {boundary}"
+
+
+def _noise(seen: Survey) -> Iterator[str]:
+    yield f"{seen.noise:.2g} per pixel, {50 * seen.noise:.2g} % of the step between the phases ({seen.noise_method})"
+
+
+def _phases(seen: Survey) -> Iterator[str]:
+    yield f"values from {seen.low:.3g} to {seen.high:.3g}; the pure phases should lie at -1 and +1"
+    yield f"{100 * seen.coverage:.0f} % of the phase range is visited"
+    yield f"{100 * seen.interface_share:.1f} % of the pixels lie inside an interface (between -0.9 and 0.9)"
+    pairs = [a + b for a, b in zip(seen.histogram[::2], seen.histogram[1::2], strict=True)]
+    top = max(*pairs, 1e-12)
+    for k, share in enumerate(pairs):
+        low = -1.0 + 2.0 * k / len(pairs)
+        bar = "#" * max(round(_BAR * share / top), int(share >= 1e-3))
+        yield f"  {low:4.1f} to {low + 2.0 / len(pairs):4.1f} {100 * share:5.1f} % {bar}".rstrip()
+    outside = max(1.0 - sum(pairs), 0.0)
+    yield f"  beyond -1 and +1: {100 * outside:.1f} % (noise carries about half of each pure phase there)"
+
+
+def _interface(seen: Survey) -> Iterator[str]:
+    if seen.interface_width is None:
+        yield "none seen"
+    else:
+        yield f"{seen.interface_width:.4g} wide from u = -0.9 to 0.9, that is {seen.cells:.1f} pixels"
+    yield f"the picture changes by {seen.change:.2g} (root mean square) from first to last"
+
+
+def _supports(inspection: Inspection) -> Iterator[str]:
+    if inspection.supports:
+        yield f"half-widths in time and space that fit: {', '.join(str(support) for support in inspection.supports)}"
+    else:
+        yield "none of the default ones fits"
+
+
+def _watch(watch: tuple[str, ...]) -> Iterator[str]:
+    if not watch:
+        yield "nothing unusual"
+    for line in watch:
+        first, *rest = wrap(line, _WIDTH)
+        yield f"- {first}"
+        yield from (f"  {more}" for more in rest)

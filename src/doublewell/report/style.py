@@ -1,0 +1,111 @@
+"""Style: colours, fonts and the atomic writing that all figures share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any
+
+from doublewell.errors import InputError
+
+__all__ = ["COLOURS", "FIELD_MAP", "FORMATS", "REST_MAP", "new_figure", "render", "style", "write_bytes"]
+
+# Okabe and Ito: told apart by readers with any of the common colour deficiencies
+COLOURS = {
+    "recovered": "#0072B2",
+    "truth": "#E69F00",
+    "mark": "#000000",
+    "noise": "#D55E00",
+    "visited": "#56B4E9",
+    "empty": "#E4E4E4",
+}
+FIELD_MAP = "RdBu_r"  # the phases -1 and +1 are blue and red, an interface white
+REST_MAP = "PuOr_r"  # other colours for a difference, so that it is not taken for a field
+FORMATS = ("png", "pdf")
+_DPI = 160
+_RC = {
+    "font.family": "DejaVu Sans",
+    "font.size": 10.0,
+    "axes.titlesize": 11.0,
+    "axes.labelsize": 10.0,
+    "xtick.labelsize": 9.0,
+    "ytick.labelsize": 9.0,
+    "legend.fontsize": 9.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.formatter.useoffset": False,
+    "axes.unicode_minus": True,
+    "pdf.fonttype": 42,  # fonts that an editor can still change
+    "savefig.facecolor": "white",
+    "figure.facecolor": "white",
+    "text.usetex": False,
+}
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Set fonts and lines while a figure is made, whatever the reader's own settings are; they come back after."""
+    import matplotlib as mpl
+
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(_RC)
+        yield
+
+
+def new_figure(width: float, height: float) -> Any:
+    """Return an empty figure, in inches, on an Agg canvas: no display and no global state."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def render(figure: Any, kind: str) -> bytes:
+    """Return a figure as the bytes of a PNG or PDF file; the same figure gives the same bytes."""
+    if kind not in FORMATS:
+        raise InputError(f"figure format is {kind!r}: expected one of {', '.join(FORMATS)}")
+    dated = {"pdf": {"CreationDate": None}}.get(kind)
+    stream = BytesIO()
+    with style():
+        figure.savefig(stream, format=kind, dpi=_DPI, metadata=dated)
+        figure.set_layout_engine("none")  # the places are found; a second format takes them over
+    return stream.getvalue()
+
+
+def write_bytes(contents: Sequence[tuple[Path, bytes]]) -> tuple[Path, ...]:
+    """Write files so that each is there whole or not at all; folders are made as needed."""
+    for path, data in contents:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _replace(path, data)
+        except OSError as error:
+            raise InputError(
+                f"{path} could not be written: {error.strerror or error}; check the name, the free space and the rights"
+            ) from error
+    return tuple(path for path, _ in contents)
+
+
+def _replace(path: Path, data: bytes) -> None:
+    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as stream:
+        part = Path(stream.name)
+        try:
+            stream.write(data)
+            stream.close()
+            part.chmod(0o666 & ~_umask())  # a temporary file is private; the final one follows the user's mask
+            part.replace(path)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,54 @@
+import json
+
+import pytest
+
+from doublewell.cli import main
+from doublewell.files import save
+
+
+@pytest.fixture(scope="session")
+def movie_file(tmp_path_factory, noisy):
+    path = tmp_path_factory.mktemp("movie") / "movie.npz"
+    save(noisy, path)
+    return path
+
+
+@pytest.fixture
+def run(capsys):
+    """Run the command line in this process: exit code, stdout, stderr."""
+
+    def call(*words):
+        code = main([str(word) for word in words])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+@pytest.fixture
+def run_json(run):
+    """Run a command with --json and return the object; stdout holds nothing else."""
+
+    def call(*words):
+        code, out, err = run(*words, "--json")
+        assert (code, err) == (0, "")
+        assert out.endswith("}\n")
+        assert out.count("\n") == 1
+        return json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+
+    return call
+
+
+@pytest.fixture
+def refused(run):
+    """Run a wrong command: exit code 2, silence on stdout, one line on stderr, which is returned."""
+
+    def call(*words):
+        code, out, err = run(*words)
+        assert (code, out) == (2, "")
+        assert err.startswith("doublewell: ")
+        assert err.endswith("\n")
+        assert err.count("\n") == 1
+        return err.removeprefix("doublewell: ").rstrip()
+
+    return call

@@ -1,0 +1,214 @@
+import json
+
+import numpy as np
+import pytest
+
+from doublewell.calibrate import SurfaceTension
+from doublewell.files import load_result, open_record, save
+from doublewell.identify import identify
+from doublewell.law import named_law
+from doublewell.record import Record
+from doublewell.validate import validate
+
+TENSION = named_law("sixth").surface_tension(epsilon=1.0)
+
+
+def test_the_report_is_the_printed_result(run, movie_file):
+    code, out, err = run("identify", movie_file, "--surface-tension", TENSION)
+    assert (code, err) == (0, "")
+    assert out == f"{identify(open_record(movie_file), TENSION)}\n"
+
+
+def test_json_holds_the_numbers_of_the_library(run_json, movie_file):
+    found = run_json("identify", movie_file, "--surface-tension", repr(TENSION), "--tension-sd", 0.01)
+    result = identify(open_record(movie_file), SurfaceTension(TENSION, 0.01))
+    assert found["coefficients"] == result.coefficients.tolist()
+    assert found["epsilon"] == result.epsilon
+    assert found["epsilon_sd"] == result.scale.epsilon_sd
+    assert found["barrier"] == result.potential(0.0)
+    assert found["warnings"] == list(result.diagnostics.warnings)
+    assert found["double_well"] is True
+    assert found["result"]["diagnostics"]["rows"] == result.diagnostics.rows
+    assert found["validation"] is None
+    assert found["files"] == []
+
+
+def test_options_reach_the_library(run_json, movie_file):
+    found = run_json(
+        "identify", movie_file, "--degree", 3, "--constraint", "none", "--ridge", "1e-3", "--supports", "4:0.1,6:0.2",
+        "--surface-tension", 0.04, "--normalisation", "eE",
+    )  # fmt: skip
+    result = identify(
+        open_record(movie_file),
+        SurfaceTension(0.04, normalisation="eE"),
+        degree=3,
+        constraint="none",
+        ridge=1e-3,
+        supports=[(4, 0.1), (6, 0.2)],
+    )
+    assert found["coefficients"] == result.coefficients.tolist()
+    assert found["epsilon"] == result.epsilon
+    assert found["result"]["settings"]["supports"] == [[4, 0.1], [6, 0.2]]
+
+
+@pytest.mark.parametrize(
+    ("words", "options"),
+    [
+        (["--supports", "paper"], {"supports": "paper"}),
+        (["--ridge", "validated", "--supports", "3:0.1"], {"ridge": "validated", "supports": [(3, 0.1)]}),
+    ],
+)
+def test_words_for_ridge_and_supports(run_json, movie_file, words, options):
+    found = run_json("identify", movie_file, *words)
+    assert found["coefficients"] == identify(open_record(movie_file), **options).coefficients.tolist()
+    assert found["epsilon"] is None
+    assert found["barrier"] is None
+
+
+def test_metadata_of_the_command_line_goes_before_the_file(run_json, tmp_path, noisy):
+    np.savez(tmp_path / "plain.npz", film=noisy.slab(), other=noisy.slab())
+    found = run_json(
+        "identify", tmp_path / "plain.npz", "--var", "film", "--dx", "0.1,0.1", "--dt", 0.5, "--q", 0.01,
+        "--boundary", "neumann",
+    )  # fmt: skip
+    settings = found["result"]["settings"]
+    assert (settings["dx"], settings["dt"], settings["q"]) == ([0.1, 0.1], 0.5, 0.01)
+    assert settings["boundary"] == "neumann"
+    other = identify(Record(noisy.slab(), dx=0.1, dt=0.5, q=0.01))
+    assert found["coefficients"] == other.coefficients.tolist()
+
+
+def test_files_are_written_and_listed(run, run_json, movie_file, tmp_path):
+    words = ["identify", movie_file, "--surface-tension", TENSION, "--validate-from", 3]
+    words += ["--out", tmp_path / "r.json", "--figures", tmp_path / "figures"]
+    code, out, _ = run(*words)
+    assert code == 0
+    written = [tmp_path / "r.json"]
+    written += [tmp_path / "figures" / f"{n}.{k}" for n in ("law", "fields", "error") for k in ("png", "pdf")]
+    assert out.endswith("\n".join(["Written", *(f"  {path}" for path in written)]) + "\n")
+    assert all(path.stat().st_size > 1000 for path in written)
+    assert sorted(tmp_path.iterdir()) == [tmp_path / "figures", tmp_path / "r.json"]
+    record = open_record(movie_file)
+    result = load_result(tmp_path / "r.json")
+    np.testing.assert_array_equal(result.coefficients, identify(record, TENSION).coefficients)
+    assert str(validate(result, record, start=3)) in out
+
+
+def test_validation_in_json(run_json, movie_file):
+    found = run_json("identify", movie_file, "--validate-from", 20)["validation"]
+    record = open_record(movie_file)
+    other = validate(identify(record), record, start=20)
+    assert found["start"] == 20
+    assert found["times"] == record.times[20:].tolist()
+    np.testing.assert_allclose(found["error"], other.error, rtol=1e-12)
+    assert found["noise_floor"] == other.noise_floor
+
+
+def test_quiet_says_nothing_but_writes(run, movie_file, tmp_path):
+    assert run("identify", movie_file, "--quiet", "--out", tmp_path / "r.json") == (0, "", "")
+    assert load_result(tmp_path / "r.json").scale is None
+
+
+def test_quiet_json_is_still_json(run, movie_file):
+    _, out, _ = run("identify", movie_file, "--quiet", "--json")
+    assert json.loads(out)["degree"] == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--degree", "two"], "--degree: 'two' is not a whole number"),
+        (["--degree", "2.5"], "--degree: '2.5' is not a whole number"),
+        (["--degree", "9"], "degree is 9: expected a whole number from 0 to 8"),
+        (["--degree"], "--degree"),
+        (["--surface-tension", "-1"], "surface tension is -1.0: expected a positive number"),
+        (["--surface-tension", "nan"], "surface tension is nan: expected a positive number"),
+        (["--surface-tension", "much"], "--surface-tension"),
+        (["--surface-tension", "1", "--tension-sd", "-1"], "surface tension has sd -1.0"),
+        (["--tension-sd", "1"], "--tension-sd says nothing without a surface tension: pass --surface-tension too"),
+        (["--normalisation", "E"], "--normalisation says nothing without a surface tension"),
+        (["--normalisation", "ee", "--surface-tension", "1"], "--normalisation"),
+        (["--constraint", "maybe"], "--constraint"),
+        (["--ridge", "some"], "--ridge is 'some': expected a number, or validated"),
+        (["--ridge", "-1"], "ridge is -1.0"),
+        (["--supports", "5"], "--supports is '5': expected frames:length pairs"),
+        (["--supports", "5:x"], "--supports is '5:x'"),
+        (["--supports", "50:0.1"], "record is too short for a temporal half-width of 50 intervals"),
+        (["--dx", "wide"], "--dx is 'wide': expected a number, or one per axis"),
+        (["--dx", "1,2,3"], "dx has 3 entries: expected 1, or 2"),
+        (["--dt", "-1"], "dt is -1"),
+        (["--q", "0"], "q is 0"),
+        (["--boundary", "open"], "--boundary"),
+        (["--var", "w"], "holds no array 'w'"),
+        (["--out", "result.txt"], "--out is result.txt: expected the name of a .json file"),
+        (["--out", "nowhere/r.json"], "the folder nowhere does not exist"),
+        (["--validate-from", "99"], "start is 99: expected a frame from 0 to 29"),
+        (["--unknown"], "--unknown"),
+        (["more", "words"], "unexpected words: more words; see doublewell --help"),
+    ],
+)
+def test_wrong_use_is_one_line(refused, movie_file, words, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert message in refused("identify", movie_file, *words)
+    assert message in refused("identify", movie_file, *words, "--json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_bad_files_are_one_line(refused, tmp_path, movie_file):
+    assert "does not exist" in refused("identify", tmp_path / "no.npz")
+    (tmp_path / "broken.npz").write_bytes(movie_file.read_bytes()[:500])
+    assert "broken.npz" in refused("identify", tmp_path / "broken.npz")
+    (tmp_path / "picture.gif").write_bytes(b"GIF89a")
+    assert "picture.gif has no suffix of a record" in refused("identify", tmp_path / "picture.gif")
+    assert "FILE" in refused("identify")
+
+
+def test_missing_metadata_is_asked_for_by_option(refused, tmp_path, noisy):
+    np.savez(tmp_path / "plain.npz", u=noisy.slab())
+    words = ["identify", tmp_path / "plain.npz"]
+    assert "--dx" in refused(*words)
+    assert "--dt" in refused(*words, "--dx", 0.1)
+    words += ["--dx", 0.1, "--dt", 0.1]
+    assert "has no diffusion coefficient: pass --q" in refused(*words)
+    assert "--validate-from needs: pass --boundary" in refused(*words, "--q", 1, "--validate-from", 0)
+
+
+def test_bad_fields_are_one_line(refused, tmp_path, noisy):
+    values = noisy.slab().copy()
+    values[3, 4, 5] = np.nan
+    save_raw(tmp_path / "nan.npz", values)
+    assert "not finite, the first in frame 3 at cell (4, 5)" in refused("identify", tmp_path / "nan.npz")
+    save_raw(tmp_path / "flat.npz", np.ones_like(values))
+    assert "the field is constant" in refused("identify", tmp_path / "flat.npz")
+    save_raw(tmp_path / "large.npz", 100 * noisy.slab())
+    assert "expected the pure phases at -1 and +1" in refused("identify", tmp_path / "large.npz")
+
+
+def save_raw(path, values):
+    np.savez(path, u=values, dx=1 / 64, dt=1e-4, q=1.0)
+
+
+def test_figures_cannot_replace_a_file(refused, movie_file, tmp_path):
+    (tmp_path / "taken").write_text("kept")
+    words = ["--figures", tmp_path / "taken", "--out", tmp_path / "r.json"]
+    assert "which is a file: expected a folder" in refused("identify", movie_file, *words)
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+def test_nothing_is_written_when_a_figure_fails(refused, movie_file, tmp_path, monkeypatch):
+    from doublewell.cli import targets
+    from doublewell.errors import InputError
+
+    def fail(*_, **__):
+        raise InputError("no figure")
+
+    monkeypatch.setattr(targets, "draw_figures", fail)
+    words = ["--figures", tmp_path / "f", "--out", tmp_path / "r.json"]
+    assert refused("identify", movie_file, *words) == "no figure"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_zarr_is_read_too(run_json, noisy, tmp_path):
+    save(noisy, tmp_path / "movie.zarr")
+    found = run_json("identify", tmp_path / "movie.zarr")
+    assert found["coefficients"] == identify(noisy).coefficients.tolist()

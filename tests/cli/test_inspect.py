@@ -1,0 +1,53 @@
+import numpy as np
+import pytest
+
+from doublewell.files import open_record
+from doublewell.report import inspect_record
+
+
+def test_words_are_those_of_the_library(run, movie_file):
+    code, out, err = run("inspect", movie_file)
+    assert (code, err) == (0, "")
+    assert out == f"{movie_file}: {inspect_record(open_record(movie_file))}\n"
+
+
+def test_json_holds_the_numbers_of_the_survey(run_json, movie_file):
+    found, other = run_json("inspect", movie_file), inspect_record(open_record(movie_file))
+    assert found["file"] == str(movie_file)
+    assert found["record"]["shape"] == [31, 64, 64]
+    assert found["record"]["times"] == other.record.times.tolist()
+    assert found["survey"]["noise"] == other.survey.noise
+    assert found["survey"]["cells"] == other.survey.cells
+    assert found["survey"]["histogram"] == list(other.survey.histogram)
+    assert found["coverage"] == other.survey.coverage
+    assert found["supports"] == [[support.frames, support.length] for support in other.supports]
+    assert found["supports_refused"] is None
+    assert found["watch"] == list(other.watch)
+
+
+def test_a_record_without_q_is_described(run, run_json, tmp_path, noisy):
+    np.savez(tmp_path / "plain.npz", u=noisy.slab())
+    _, out, _ = run("inspect", tmp_path / "plain.npz", "--dx", "0.1", "--dt", "1")
+    assert "the diffusion coefficient q is not known" in out
+    assert run_json("inspect", tmp_path / "plain.npz", "--dx", "0.1", "--dt", "1", "--q", "2")["record"]["q"] == 2.0
+
+
+def test_quiet_says_nothing(run, movie_file):
+    assert run("inspect", movie_file, "--quiet") == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["no.npz"], "no.npz does not exist"),
+        ([], "FILE"),
+        (["no.npz", "--degree", "2"], "--degree"),
+    ],
+)
+def test_wrong_use_is_one_line(refused, words, message):
+    assert message in refused("inspect", *words)
+
+
+def test_a_constant_field_is_refused(refused, tmp_path):
+    np.savez(tmp_path / "flat.npz", u=np.ones((9, 20, 20)))
+    assert "the field is constant" in refused("inspect", tmp_path / "flat.npz", "--dx", 1, "--dt", 1)

@@ -1,0 +1,191 @@
+"""The fused kernel against plain convolutions, and the properties of its rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.ndimage import correlate1d
+
+from doublewell.errors import InputError
+from doublewell.evidence import PHASE_CUT, Fold, axis_weights, compact, lower, merge, split_folds, weak_evidence
+from doublewell.evidence import weak as weak_module
+from doublewell.law import Bernstein
+from doublewell.record import Record
+
+
+def plain_rows(record: Record, family: Bernstein, support: tuple[int, float], derivative: str = "discrete"):
+    """Every moment row by one convolution per axis and column, no tiles."""
+    u = record.slab()
+    axes = [axis_weights(support[0], record.dt, derivative)]
+    axes += [axis_weights(support[1] / h, h, derivative) for h in record.dx]
+
+    def smooth(field, kinds):
+        for axis, (kind, weights) in enumerate(zip(kinds, axes, strict=True)):
+            field = correlate1d(field, getattr(weights, kind), axis=axis, mode="constant")
+        return field
+
+    space = len(record.mesh)
+    columns = [smooth(feature, ["value"] * (space + 1)) for feature in family.features(u)]
+    columns.append(smooth(u, ["first"] + ["value"] * space))
+    bends = [["value"] + ["second" if i == a else "value" for i in range(space)] for a in range(space)]
+    columns.append(sum(smooth(u, kinds) for kinds in bends))
+    inside = tuple(slice(weights.half, n - weights.half) for weights, n in zip(axes, u.shape, strict=True))
+    mean = correlate1d(u, axes[0].value, axis=0, mode="constant")[inside]
+    return np.stack([column[inside][np.abs(mean) < PHASE_CUT] for column in columns], axis=1)
+
+
+CASES = [
+    ((20, 60), 0.02, (3, 0.1)),
+    ((30, 300), 0.01, (4, 0.0537)),
+    ((25, 40, 50), (0.02, 0.025), (5, 0.1)),
+    ((14, 22, 26, 24), 0.04, (3, 0.16)),
+    ((13, 17, 16, 40), (0.05, 0.04, 0.02), (2, 0.1)),
+]
+
+
+@pytest.mark.parametrize("derivative", ["discrete", "analytic"])
+@pytest.mark.parametrize(("shape", "dx", "support"), CASES)
+def test_kernel_equals_plain_convolutions(make_rough, shape, dx, support, derivative) -> None:
+    record, family = make_rough(shape, dx=dx), Bernstein(3)
+    rows = plain_rows(record, family, support, derivative)
+    evidence = weak_evidence(record, family, [support], derivative=derivative)
+    expected = compact(rows)
+    assert evidence.rows == len(rows) > 100
+    assert np.abs(evidence.blocks[0].triangle - expected).max() < 1e-13 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("degree", [0, 1, 8])
+def test_every_degree_has_its_features(make_rough, degree) -> None:
+    record, family = make_rough((16, 30, 28), size=1.1), Bernstein(degree)
+    expected = compact(plain_rows(record, family, (3, 0.08)))
+    got = weak_evidence(record, family, [(3, 0.08)]).blocks[0].triangle
+    assert np.abs(got - expected).max() < 1e-13 * np.abs(expected).max()
+
+
+def test_tiles_slabs_and_batches_do_not_matter(make_rough, monkeypatch) -> None:
+    record, family = make_rough((33, 40, 60)), Bernstein(2)
+    supports = [(3, 0.1), (5, 0.16)]
+    whole = weak_evidence(record, family, supports)
+    for frames, cells, batch, size in [(3, 7, 1, 1), (1, 200, 9, 1), (16, 11, 5, 48 << 20)]:
+        monkeypatch.setattr(weak_module, "_FRAMES", frames)
+        monkeypatch.setattr(weak_module, "_CELLS", cells)
+        monkeypatch.setattr(weak_module, "_BATCH", batch)
+        monkeypatch.setattr(weak_module, "_SLAB_BYTES", size)
+        other = weak_evidence(record, family, supports)
+        for a, b in zip(whole.blocks, other.blocks, strict=True):
+            assert a.key == b.key
+            assert a.rows == b.rows
+            assert np.allclose(a.triangle, b.triangle, rtol=0, atol=1e-12 * np.abs(a.triangle).max())
+
+
+def test_two_halves_with_their_halos_make_the_whole(make_rough) -> None:
+    record, family = make_rough((41, 30, 36)), Bernstein(4)
+    supports = [(3, 0.1), (6, 0.14)]
+    whole = weak_evidence(record, family, supports)
+    parts = []
+    for support in supports:  # the halo of a half is the support's own margin
+        half = support[0] + 2
+        for start, stop in ((0, 20 + half), (20 - half, 41)):
+            parts.append(weak_evidence(record.clip(start, stop), family, [support]))
+    merged = merge(parts)
+    assert [block.rows for block in merged.blocks] == [block.rows for block in whole.blocks]
+    for a, b in zip(whole.blocks, merged.blocks, strict=True):
+        assert a.key == b.key
+        assert np.allclose(a.triangle, b.triangle, rtol=0, atol=1e-12 * np.abs(a.triangle).max())
+
+
+def test_stored_records_are_read_slab_by_slab(make_rough, monkeypatch) -> None:
+    record, family = make_rough((80, 24, 24)), Bernstein(1)
+
+    class Stored:
+        """An array that remembers how many frames were read at once."""
+
+        def __init__(self, values) -> None:
+            self.values, self.most = values, 0
+            self.shape, self.dtype, self.ndim = values.shape, values.dtype, values.ndim
+
+        def __getitem__(self, frames):
+            out = self.values[frames]
+            self.most = max(self.most, len(out))
+            return out
+
+    monkeypatch.setattr(weak_module, "_SLAB_BYTES", 1)
+    stored = Stored(np.asarray(record.values))
+    evidence = weak_evidence(record.replace(stored), family, [(3, 0.1)])
+    assert stored.most <= weak_module._FRAMES + 2 * 5
+    whole = weak_evidence(record, family, [(3, 0.1)])
+    assert evidence.rows == whole.rows
+    assert np.allclose(evidence.blocks[0].triangle, whole.blocks[0].triangle, atol=1e-12)
+
+
+def test_folds_partition_the_rows(make_rough) -> None:
+    record, family = make_rough((50, 24, 26)), Bernstein(2)
+    supports = [(3, 0.1), (6, 0.1)]
+    folds = split_folds(50, 6)
+    assert folds == (Fold("training", 0, 30), Fold("validation", 30, 50))
+    parts = weak_evidence(record, family, supports, folds=folds)
+    assert set(parts.folds) == {"training", "validation", "straddle"}
+    whole = weak_evidence(record, family, supports)
+    for support in whole.supports:
+        cut = parts.select(lambda key, support=support: key.support == support)
+        assert cut.rows == whole.select(lambda key, support=support: key.support == support).rows
+    alone = weak_evidence(record.clip(0, 30), family, supports)
+    training = parts.select(lambda key: key.fold == "training")
+    assert [block.rows for block in training.blocks] == [block.rows for block in alone.blocks]
+    for a, b in zip(training.blocks, alone.blocks, strict=True):
+        assert np.allclose(a.triangle, b.triangle, atol=1e-12 * np.abs(a.triangle).max())
+
+
+def test_short_record_has_no_folds() -> None:
+    with pytest.raises(InputError, match="each part needs 21 frames, but 40 frames split into 24 and 16"):
+        split_folds(40, 8)
+
+
+def test_lower_degrees_come_from_one_assembly(make_rough) -> None:
+    record, supports = make_rough((20, 30, 32), size=1.0), [(3, 0.1), (4, 0.14)]
+    top = weak_evidence(record, Bernstein(8), supports)
+    for degree in range(9):
+        direct = weak_evidence(record, Bernstein(degree), supports)
+        for a, b in zip(direct.blocks, lower(top, degree).blocks, strict=True):
+            assert a.rows == b.rows
+            assert np.allclose(a.triangle, b.triangle, rtol=0, atol=1e-12 * np.abs(a.triangle).max())
+
+
+def test_supports_never_wrap(make_rough) -> None:
+    """Changing the outermost cells changes only centres whose support reaches them, and a shift changes nothing."""
+    record = make_rough((13, 24, 24))
+    u = np.array(record.values)
+    evidence = weak_evidence(record, Bernstein(1), [(3, 0.1)])
+    assert evidence.rows <= 3 * 10 * 10  # (13 - 2 * 5) frames, (24 - 2 * 7) cells along each axis
+    moved = np.roll(u, 5, axis=2)
+    assert not np.allclose(
+        weak_evidence(record.replace(moved), Bernstein(1), [(3, 0.1)]).blocks[0].triangle,
+        evidence.blocks[0].triangle,
+    )
+
+
+def test_pure_phases_are_left_out(make_rough) -> None:
+    u = np.full((15, 24, 24), 0.99)
+    assert weak_evidence(Record(u, dx=0.02, dt=0.1, q=1.0), Bernstein(2), [(3, 0.1)]).rows == 0
+
+
+def test_progress_reaches_the_end(make_rough) -> None:
+    seen = []
+    record = make_rough((15, 24, 24))
+    weak_evidence(record, Bernstein(0), [(3, 0.1)], progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (15, 15)
+
+
+def test_wrong_derivative_and_uneven_times(make_rough) -> None:
+    record = make_rough((15, 24, 24))
+    with pytest.raises(InputError, match="derivative is 'exact': expected 'discrete' or 'analytic'"):
+        weak_evidence(record, Bernstein(0), [(3, 0.1)], derivative="exact")
+    uneven = Record(record.values, dx=0.02, times=np.arange(15.0) ** 1.1, q=1.0)
+    with pytest.raises(InputError, match="not evenly spaced"):
+        weak_evidence(uneven, Bernstein(0), [(3, 0.1)])
+
+
+def test_deterministic(make_rough) -> None:
+    record = make_rough((20, 30, 30))
+    a, b = (weak_evidence(record, Bernstein(5), [(3, 0.1)]).blocks[0].triangle for _ in range(2))
+    assert np.array_equal(a, b)

@@ -1,0 +1,256 @@
+import sys
+import zlib
+from dataclasses import replace
+from io import BytesIO
+from itertools import combinations
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib.text import Text
+from PIL import Image
+
+from doublewell.calibrate import SurfaceTension, calibrate
+from doublewell.errors import InputError
+from doublewell.law import Law
+from doublewell.record import Record
+from doublewell.report import draw_figures, error_figure, fields_figure, law_figure, write_figures
+from doublewell.report.style import COLOURS, render, write_bytes
+from doublewell.validate import validate
+
+
+def pixels(figure):
+    with Image.open(BytesIO(render(figure, "png"))) as image:
+        assert image.format == "PNG"
+        return np.asarray(image.convert("RGB")).astype(np.int32)
+
+
+def check_picture(image):
+    height, width, _ = image.shape
+    assert 300 < width < 2500
+    assert 250 < height < 2500
+    assert 0.02 < np.mean(np.any(image < 250, axis=-1)) < 0.95  # neither empty nor full
+    assert np.unique(image @ [1, 256, 65536]).size > 50
+    edge = np.concatenate([image[0], image[-1], image[:, 0], image[:, -1]])
+    assert edge.min() > 240, "something is cut at the edge"
+
+
+def written(axis):
+    """The texts of an axis that are drawn, without tick labels beyond its limits."""
+    legend = axis.get_legend()
+    texts = [] if legend is None else [legend.get_title(), *legend.get_texts()]
+    if axis.axison:
+        texts += [axis.title, axis.xaxis.label, axis.yaxis.label]
+        for scale, (low, high) in ((axis.xaxis, axis.get_xlim()), (axis.yaxis, axis.get_ylim())):
+            ticks = scale.get_major_ticks()
+            texts += [t.label1 for t in ticks if t.label1.get_visible() and low <= t.get_loc() <= high]
+            texts += [t.label2 for t in ticks if t.label2.get_visible() and low <= t.get_loc() <= high]
+    return [text for text in texts if text.get_visible() and text.get_text().strip()]
+
+
+def clashes(figure):
+    """Pairs of texts that overlap."""
+    figure.canvas.draw()
+    texts = [text for axis in figure.axes for text in written(axis)] + list(figure.texts)
+    boxes = [(text.get_text(), text.get_window_extent()) for text in texts]
+    assert len(boxes) > 5
+    return [(a, b) for (a, box), (b, other) in combinations(boxes, 2) if box.shrunk(0.9, 0.9).overlaps(other)]
+
+
+def lines(figure, label):
+    return [line for axis in figure.axes for line in axis.get_lines() if line.get_label() == label]
+
+
+def has_colour(image, name):
+    colour = 255 * np.array(mpl.colors.to_rgb(COLOURS[name]))
+    return np.sum(np.all(np.abs(image - colour) < 4, axis=-1)) > 50
+
+
+def test_law_figure_shows_force_primitive_and_potential_against_the_truth(result, truth):
+    figure = law_figure(result, truth=truth)
+    assert [axis.get_title() for axis in figure.axes[:3]] == [
+        "effective force G",
+        "primitive H of the force",
+        "potential F",
+    ]
+    u = lines(figure, "recovered")[0].get_xdata()
+    for found, true, f, g in zip(
+        lines(figure, "recovered"),
+        lines(figure, "truth"),
+        (result.force, result.primitive, result.potential),
+        (truth.force.force, truth.force.primitive, truth.law.primitive),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(found.get_ydata(), f(u))
+        np.testing.assert_array_equal(true.get_ydata(), g(u))
+    image = pixels(figure)
+    check_picture(image)
+    assert has_colour(image, "truth")
+    assert not clashes(figure)
+
+
+def test_law_figure_without_scale_and_truth_has_no_potential(bare):
+    figure = law_figure(bare)
+    assert [axis.get_title() for axis in figure.axes[:2]] == ["effective force G", "primitive H of the force"]
+    assert not lines(figure, "truth")
+    assert any("not determined" in text.get_text() for text in figure.findobj(Text))
+    image = pixels(figure)
+    check_picture(image)
+    assert not has_colour(image, "truth")
+    assert not clashes(figure)
+
+
+@pytest.mark.parametrize(("normalisation", "unit"), [("E", "tension$^2$"), ("eE", "tension / length")])
+def test_units_of_the_potential_follow_the_normalisation(result, normalisation, unit):
+    scale = calibrate(result.law, SurfaceTension(0.9, normalisation=normalisation))
+    figure = law_figure(replace(result, scale=scale))
+    assert unit in figure.axes[2].get_ylabel()
+    assert "length$^{-2}$" in figure.axes[0].get_ylabel()
+
+
+def test_histogram_holds_the_survey_and_empty_bins_are_grey(result):
+    shares = np.zeros(20)
+    shares[[0, 1, 2, 12, 19]] = [0.5, 0.2, 0.0005, 0.1, 0.1]
+    survey = replace(result.diagnostics.survey, histogram=tuple(shares))
+    figure = law_figure(replace(result, diagnostics=replace(result.diagnostics, survey=survey)))
+    heights = [bar.get_height() for bar in figure.axes[3].patches]
+    np.testing.assert_allclose(heights, 100 * shares)
+    spans = [(patch.get_x(), patch.get_x() + patch.get_width()) for patch in figure.axes[0].patches]
+    np.testing.assert_allclose(spans, [(-0.8, 0.2), (0.3, 0.9)])
+    assert not clashes(figure)
+
+
+def test_every_stationary_point_is_marked(result):
+    law = Law.bernstein([-1.0, 3.0, 0.5])
+    figure = law_figure(replace(result, law=law, scale=None))
+    assert not law.structure.ok
+    (minima,), (maxima,) = (
+        [line for line in figure.axes[1].get_lines() if line.get_label() == f"{kind} of H"]
+        for kind in ("minimum", "maximum")
+    )
+    inside = [point.u for point in law.structure.stationary if point.kind == "minimum"]
+    assert sorted(minima.get_xdata()) == sorted([-1.0, *inside, 1.0])
+    np.testing.assert_allclose(minima.get_ydata(), law.primitive(np.array(minima.get_xdata())))
+    assert sorted(maxima.get_xdata()) == [p.u for p in law.structure.stationary if p.kind == "maximum"]
+    assert not clashes(figure)
+
+
+def test_fields_figure_shows_observed_predicted_and_difference(record, validation):
+    figure = fields_figure(record, validation=validation)
+    images = [axis.images[0].get_array() for axis in figure.axes if axis.images]
+    assert len(images) == 9
+    for column, k in enumerate((0, 10, 20)):
+        seen, told = record.slab(4 + k, 5 + k)[0], validation.predicted.slab(k, k + 1)[0]
+        np.testing.assert_array_equal(images[column], seen)
+        np.testing.assert_array_equal(images[3 + column], told)
+        np.testing.assert_array_equal(images[6 + column], told - seen)
+    assert [axis.get_title() for axis in figure.axes[:3]] == ["t = 0.0008", "t = 0.0028", "t = 0.0048"]
+    check_picture(pixels(figure))
+    assert not clashes(figure)
+
+
+def test_fields_figure_of_a_plain_record_and_of_two_frames(record):
+    figure = fields_figure(record)
+    assert len([axis for axis in figure.axes if axis.images]) == 3
+    check_picture(pixels(figure))
+    assert len([axis for axis in fields_figure(record.clip(0, 2)).axes if axis.images]) == 2
+
+
+def test_one_axis_is_drawn_as_position_and_time_also_at_uneven_times(make_movie, result):
+    line = make_movie((64,))
+    figure = fields_figure(line, validation=validate(result, line))
+    assert [axis.get_xlabel() for axis in figure.axes[:3]] == ["x (length)"] * 3
+    assert figure.axes[0].get_ylabel() == "time"
+    np.testing.assert_array_equal(figure.axes[0].collections[0].get_array(), line.slab())
+    check_picture(pixels(figure))
+    assert not clashes(figure)
+    uneven = Record(line.slab(), dx=line.dx, times=np.arange(line.frames) ** 2.0)
+    assert fields_figure(uneven).axes[0].get_ylim()[1] > 24**2
+
+
+def test_a_long_record_of_one_axis_is_thinned():
+    long = Record(np.tanh(np.linspace(-3, 3, 16)) * np.ones((5000, 1)), dx=0.1, dt=0.1)
+    assert fields_figure(long).axes[0].collections[0].get_array().shape == (400, 16)
+
+
+def test_three_axes_are_drawn_as_the_middle_slice(make_movie):
+    ball = make_movie((16, 20, 24), frames=4)
+    figure = fields_figure(ball)
+    np.testing.assert_array_equal(figure.axes[0].images[0].get_array(), ball.slab(0, 1)[0, 8])
+    assert "middle slice, z = 0.5" in {text.get_text() for text in figure.findobj(Text)}
+    check_picture(pixels(figure))
+    assert not clashes(figure)
+
+
+@pytest.mark.parametrize("shape", [(3, 8, 80), (3, 80, 8)])
+def test_a_very_long_field_is_not_drawn_to_scale_and_says_so(shape):
+    figure = fields_figure(Record(np.random.default_rng(1).normal(size=shape), dx=0.1, dt=0.1))
+    assert "not drawn to scale" in {text.get_text() for text in figure.findobj(Text)}
+    check_picture(pixels(figure))
+
+
+def test_error_figure_shows_error_and_noise(validation):
+    figure = error_figure(validation)
+    (line,) = lines(figure, "predicted - observed")
+    np.testing.assert_allclose(line.get_ydata(), 100 * validation.error)
+    (floor,) = lines(figure, "noise alone")
+    assert floor.get_ydata()[0] == pytest.approx(100 * validation.noise_floor)
+    assert figure.axes[0].get_ylim()[1] > 100 * max(validation.error.max(), validation.noise_floor)
+    check_picture(pixels(figure))
+    assert not clashes(figure)
+
+
+def test_written_files_are_png_and_pdf_and_nothing_else_is_left(tmp_path, result, truth, record, validation):
+    folder = tmp_path / "a" / "b"
+    paths = write_figures(result, folder, truth=truth, record=record, validation=validation)
+    assert [path.name for path in paths] == [
+        f"{name}.{kind}" for name in ("law", "fields", "error") for kind in ("png", "pdf")
+    ]
+    assert sorted(folder.iterdir()) == sorted(paths)
+    for path in paths:
+        start = {".png": b"\x89PNG\r\n\x1a\n", ".pdf": b"%PDF-"}[path.suffix]
+        assert path.read_bytes().startswith(start)
+        assert path.stat().st_size > 3000
+        assert path.stat().st_mode & 0o077 == 0o666 & ~_mask() & 0o077  # readable as any other new file
+    assert draw_figures(result, formats=("png",)).keys() == {"law.png"}
+
+
+def _mask():
+    import os
+
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def test_the_same_figure_gives_the_same_bytes(bare):
+    for kind in ("png", "pdf"):
+        assert zlib.crc32(render(law_figure(bare), kind)) == zlib.crc32(render(law_figure(bare), kind))
+
+
+def test_figures_leave_no_global_state(bare):
+    before = "matplotlib.pyplot" in sys.modules
+    mpl.rcParams["font.size"] = 31.0
+    try:
+        figure = law_figure(bare)
+        render(figure, "png")
+        assert mpl.rcParams["font.size"] == 31.0
+        assert figure.axes[0].xaxis.label.get_fontsize() == 10.0
+        assert ("matplotlib.pyplot" in sys.modules) is before
+    finally:
+        mpl.rcdefaults()
+
+
+def test_unknown_format_is_refused(bare):
+    with pytest.raises(InputError, match="figure format is 'gif': expected one of png, pdf"):
+        draw_figures(bare, formats=("gif",))
+
+
+def test_a_failed_write_says_so_and_leaves_nothing(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("kept")
+    with pytest.raises(InputError, match=r"file/law\.png could not be written: .*check the name"):
+        write_bytes([(tmp_path / "file" / "law.png", b"x")])
+    monkeypatch.setattr("pathlib.Path.replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
+    with pytest.raises(InputError, match=r"law\.png could not be written: No space left"):
+        write_bytes([(tmp_path / "law.png", b"x")])
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -1,0 +1,106 @@
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import doublewell.identify  # noqa: F401
+from doublewell.record import Record
+from doublewell.report import inspect_record, inspection
+from doublewell.survey import survey
+
+
+def line(*, frames=30, cells=80, width=0.1, noise=0.0, speed=0.5, scale=1.0, q=1.0, times=None):
+    x = np.linspace(-1, 1, cells)
+    t = np.linspace(0, 1, frames)[:, None]
+    u = scale * np.tanh((x + speed * t) / width)
+    u = u + noise * np.random.default_rng(2).normal(size=u.shape)
+    clock = {"dt": 0.1} if times is None else {"times": times}
+    return Record(u, dx=x[1] - x[0], q=q, **clock)
+
+
+def test_a_good_record_is_described_in_words(make_movie):
+    record = make_movie((48, 48))
+    found = inspect_record(record)
+    text = str(found)
+    assert text.startswith("25 frames of 48 x 48 pixels\n")
+    for words in (
+        "pixel size 0.0208333, field of view 1 x 1",
+        "one frame every 0.0002, from t = 0 to 0.0048",
+        "diffusion coefficient q: 1; boundary: periodic",
+        f"{found.survey.noise:.2g} per pixel, {50 * found.survey.noise:.2g} % of the step between the phases",
+        f"{found.survey.cells:.1f} pixels",
+        "-0.2 to  0.0",
+        "half-widths in time and space that fit: (5 frames, ",
+    ):
+        assert words in text
+    assert found.survey == survey(record)
+    assert found.survey.noise == pytest.approx(0.02, rel=0.1)
+    assert len(found.supports) == 2
+    assert max(len(row) for row in text.splitlines()) <= 110
+    assert text.isascii()
+
+
+def test_the_histogram_bars_follow_the_shares():
+    found = inspect_record(line())
+    rows = [row.split() for row in str(found).splitlines() if " to " in row and "%" in row and "phase" not in row]
+    shares = [a + b for a, b in zip(found.survey.histogram[::2], found.survey.histogram[1::2], strict=True)]
+    assert [float(row[3]) for row in rows] == pytest.approx([100 * share for share in shares], abs=0.051)
+    assert max(len(row[-1]) for row in rows) == 40
+    assert rows[0][-1].count("#") > rows[4][-1].count("#") > 0
+
+
+def test_nothing_unusual_is_said_when_nothing_is():
+    assert inspect_record(line()).watch == ()
+    assert "nothing unusual" in str(inspect_record(line()))
+
+
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        (line(q=None), "the diffusion coefficient q is not known"),
+        (line(times=np.arange(30) ** 2.0), "not evenly spaced in time"),
+        (line(frames=9), "record is too short: expected at least 13 frames, has 9"),
+        (line(width=0.02, speed=0.0), "too few for any fit; use a higher magnification"),
+        (line(width=0.05), "pixels; 9 or more are better"),
+        (line(scale=7.0), "values run from -7 to 7: these are no phase values"),
+        (line(scale=1.4), "values reach 1.4, beyond the pure phases"),
+        (line(scale=0.7), "the phase -1 is not reached (the values end at -0.7)"),
+        (line(noise=0.15), "the noise is strong (0.1"),
+        (line(speed=0.001, noise=0.02), "the picture hardly changes from first to last"),
+        (line(width=0.0001), "% of the phase range is visited"),
+        (Record(np.full((20, 40), 0.99) + 1e-3 * np.eye(20, 40), dx=0.1, dt=1.0, q=1.0), "no interface is seen"),
+    ],
+)
+def test_each_trouble_is_named(record, words):
+    found = inspect_record(record)
+    assert any(words in line for line in found.watch), found.watch
+    assert words.split(" ")[0] in str(found)
+
+
+def test_uneven_times_undeclared_boundary_and_uneven_pixels_are_said():
+    u = np.tanh(np.linspace(-2, 2, 40))[None, None] * np.ones((20, 30, 1))
+    u = u + 0.01 * np.arange(20)[:, None, None] / 20
+    text = str(inspect_record(Record(u, dx=(0.1, 0.2), times=np.arange(20) ** 1.5)))
+    assert "pixel size 0.1 x 0.2, field of view 3 x 8" in text
+    assert "frames at uneven times, from t = 0 to" in text
+    assert "q: not known; boundary: not declared" in text
+
+
+def test_no_default_support_is_said():
+    found = inspect_record(line(frames=9))
+    assert found.supports == ()
+    assert found.refusal in found.watch
+    assert "none of the default ones fits" in str(found)
+
+
+def test_the_thresholds_are_those_of_identify():
+    module = sys.modules["doublewell.identify"]
+    assert inspection._FEW_CELLS == module._FEW_CELLS
+    assert inspection._TOO_FEW_CELLS == module._TOO_FEW_CELLS
+    assert inspection._LARGE == module._LARGE
+
+
+def test_no_interface_is_said_in_words():
+    found = inspect_record(line())
+    assert "none seen" in str(replace(found, survey=replace(found.survey, interface_width=None, cells=None)))

@@ -1,0 +1,93 @@
+import json
+
+import numpy as np
+import pytest
+
+from doublewell.demo import run_demo
+from doublewell.errors import InputError
+from doublewell.files import load_result, open_record
+from doublewell.law import named_law
+from doublewell.simulate import add_noise, initial_field, simulate
+
+TINY = {"seed": 5, "cells": 48, "frames": 25}
+
+
+@pytest.fixture(scope="module")
+def stages():
+    return []
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory, stages):
+    folder = tmp_path_factory.mktemp("demo") / "new" / "folder"
+    return run_demo(folder, progress=lambda *said: stages.append(said), **TINY)
+
+
+def test_demo_writes_record_result_and_figures(demo):
+    folder = demo.files[0].parent
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "error.pdf",
+        "error.png",
+        "fields.pdf",
+        "fields.png",
+        "law.pdf",
+        "law.png",
+        "record.npz",
+        "result.json",
+    ]
+    assert {path.name for path in demo.files} == {path.name for path in folder.iterdir()}
+    saved = load_result(folder / "result.json")
+    np.testing.assert_array_equal(saved.coefficients, demo.result.coefficients)
+    np.testing.assert_array_equal(open_record(folder / "record.npz").slab(), demo.record.slab())
+    assert json.loads((folder / "result.json").read_text())["format"] == "doublewell result"
+
+
+def test_demo_record_is_the_noisy_simulation_of_its_law(demo):
+    start = initial_field("nonconvex", (48, 48), 1 / 48, epsilon=0.03)
+    clean = simulate(named_law("sixth"), start, dx=1 / 48, dt=5e-5, frames=25, epsilon=0.03)
+    np.testing.assert_array_equal(demo.record.slab(), add_noise(clean, 0.03, seed=5).slab())
+
+
+def test_demo_errors_are_against_the_truth(demo):
+    u = np.linspace(-1, 1, 2001)
+    true = named_law("sixth").force(u) / 0.03**2
+    assert demo.force_error == pytest.approx(np.linalg.norm(demo.result.force(u) - true) / np.linalg.norm(true))
+    assert demo.epsilon_error == pytest.approx(demo.result.epsilon / 0.03 - 1)
+    assert demo.force_error < 0.3  # six cells across an interface; the full demo has twelve
+    assert abs(demo.epsilon_error) < 0.1
+
+
+def test_demo_says_what_came_out(demo):
+    assert f"the force of the sixth law was recovered to {100 * demo.force_error:.2g} %" in demo.summary
+    assert f"its epsilon to {100 * abs(demo.epsilon_error):.2g} %." in demo.summary
+    text = str(demo)
+    assert text.startswith(str(demo.result))
+    assert demo.summary in text
+    assert all(str(path) in text for path in demo.files)
+
+
+def test_demo_reports_its_stages_in_order(demo, stages):
+    names = list(dict.fromkeys(name for name, _, _ in stages))
+    assert names == ["simulating", "identifying", "evolving"]
+    for name in names:
+        done = [(k, total) for stage, k, total in stages if stage == name]
+        assert done[-1][0] == done[-1][1]
+
+
+def test_a_law_that_cannot_be_calibrated_is_said(demo):
+    from dataclasses import replace
+
+    assert "its epsilon could not be calibrated" in replace(demo, result=replace(demo.result, scale=None)).summary
+
+
+def test_demo_refuses_before_it_writes(tmp_path):
+    (tmp_path / "file").write_text("kept")
+    with pytest.raises(InputError, match="is a file: expected a folder for the files of the demo"):
+        run_demo(tmp_path / "file", **TINY)
+    with pytest.raises(InputError, match="no law is named 'cubic'"):
+        run_demo(tmp_path / "out", law="cubic", **TINY)
+    with pytest.raises(InputError, match="sd is -1"):
+        run_demo(tmp_path / "out", noise=-1, **TINY)
+    with pytest.raises(InputError, match="too short"):
+        run_demo(tmp_path / "out", seed=1, cells=48, frames=8)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

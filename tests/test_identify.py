@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from doublewell.calibrate import WHY_NO_SCALE, SurfaceTension
+from doublewell.errors import InputError
+from doublewell.identify import identify
+from doublewell.law import named_law
+from doublewell.record import Record
+from doublewell.simulate import add_noise
+
+PHASES = np.linspace(-1.0, 1.0, 2001)
+SIGMA = named_law("sixth").surface_tension(epsilon=1.0)
+
+
+def force_error(result, law, epsilon: float) -> float:
+    truth = law.effective(epsilon).force(PHASES)
+    return float(np.linalg.norm(result.force(PHASES) - truth) / np.linalg.norm(truth))
+
+
+def test_clean_movie_gives_the_law_and_the_scale(movie) -> None:
+    result = identify(movie, SIGMA)
+    assert force_error(result, named_law("sixth"), 0.05) < 2e-3
+    assert result.epsilon == pytest.approx(0.05, rel=1e-3)
+    assert np.allclose(result.potential(PHASES), named_law("sixth").primitive(PHASES), atol=2e-3)
+    assert np.allclose(result.primitive(PHASES) * result.epsilon**2, result.potential(PHASES))
+    assert result.structure.ok
+    assert result.degree == 2
+    assert len(result.coefficients) == 3
+
+
+@pytest.mark.parametrize("degree", range(9))
+def test_every_degree_runs_on_noise_and_keeps_its_wells(noisy, degree) -> None:
+    result = identify(noisy, SIGMA, degree=degree)
+    assert result.structure.ok
+    assert np.all(result.coefficients > 0)
+    assert result.epsilon == pytest.approx(0.05, rel=0.05)
+
+
+def test_without_a_tension_the_scale_stays_open(movie) -> None:
+    result = identify(movie)
+    assert result.scale is None
+    for read in (lambda: result.epsilon, lambda: result.potential(0.0)):
+        with pytest.raises(InputError) as error:
+            read()
+        assert str(error.value) == WHY_NO_SCALE
+    assert "epsilon and F are not determined" in str(result).replace("\n    ", " ")
+    assert np.isfinite(result.force(0.5))
+    assert np.isfinite(result.primitive(0.5))
+
+
+def test_scale_class_leaves_everything_unchanged(movie) -> None:
+    """Only G enters: the same movie read as (s epsilon, s^2 F) has the same evidence, coefficients and H."""
+    one, other = identify(movie, SIGMA), identify(movie, 3.0 * SIGMA)
+    assert np.array_equal(one.coefficients, other.coefficients)
+    assert other.epsilon == pytest.approx(3.0 * one.epsilon, rel=1e-14)
+    assert np.allclose(other.potential(PHASES), 9.0 * one.potential(PHASES), rtol=1e-13)
+
+
+def test_units_of_length_and_time(noisy) -> None:
+    """In other units g scales as 1/length^2 and nothing else changes."""
+    scaled = Record(noisy.values, dx=noisy.dx[0] * 10.0, dt=noisy.dt * 7.0, q=100.0 / 7.0)
+    a, b = identify(noisy, degree=3), identify(scaled, degree=3)
+    assert np.allclose(a.coefficients, 100.0 * b.coefficients, rtol=1e-9)
+    assert a.diagnostics.rows == b.diagnostics.rows
+
+
+def test_mirror_image(noisy) -> None:
+    a, b = identify(noisy), identify(noisy.replace(-np.asarray(noisy.values)))
+    assert np.allclose(a.coefficients, b.coefficients, rtol=1e-10)
+
+
+def test_swapped_axes(noisy) -> None:
+    a, b = identify(noisy), identify(noisy.replace(np.asarray(noisy.values).transpose(0, 2, 1)))
+    assert np.allclose(a.coefficients, b.coefficients, rtol=1e-9)
+
+
+def test_constraint_and_ridge_settings(noisy) -> None:
+    free = identify(noisy, degree=8, constraint="none")
+    bounded = identify(noisy, degree=8)
+    assert np.array_equal(free.coefficients, bounded.diagnostics.unconstrained)
+    assert free.diagnostics.bound is None
+    supports = [(3, 0.08)]
+    validated = identify(noisy, degree=5, ridge="validated", supports=supports)
+    assert validated.diagnostics.ridge is not None
+    assert len(validated.diagnostics.ridge.path) == 6
+    fixed = identify(noisy, degree=5, ridge=1.0, supports=supports)
+    assert np.linalg.norm(fixed.coefficients) < np.linalg.norm(
+        identify(noisy, degree=5, supports=supports).coefficients
+    )
+
+
+def test_supports_are_chosen_said_and_checked(movie) -> None:
+    default = identify(movie)
+    width = default.diagnostics.survey.interface_width
+    assert default.settings.supports == ((5, pytest.approx(width / 2)), (8, pytest.approx(width)))
+    assert "chosen from the record" in str(default)
+    paper = identify(movie, supports="paper")
+    assert paper.settings.supports == ((5, 1 / 16), (8, 1 / 8))
+    given = identify(movie, supports=[(4, 0.1)])
+    assert given.settings.supports == ((4, 0.1),)
+    with pytest.raises(InputError, match="supports is 'wide': expected pairs"):
+        identify(movie, supports="wide")
+    with pytest.raises(InputError, match="too short for a temporal half-width of 20 intervals"):
+        identify(movie, supports=[(20, 0.1)])
+
+
+def test_short_record_gets_short_supports(movie) -> None:
+    assert identify(movie.clip(0, 15)).settings.supports[-1][0] == 3
+    with pytest.raises(InputError, match="record is too short: expected at least 13 frames, has 12; record longer"):
+        identify(movie.clip(0, 12))
+
+
+def test_extra_wells_calibrate_with_a_warning_and_negative_h_is_refused(movie) -> None:
+    noisy = add_noise(movie.clip(0, 21), 0.12, seed=1)
+    seen = {"extra": 0, "refused": 0}
+    for seed in range(12):
+        result = identify(add_noise(movie.clip(0, 21), 0.12, seed=seed), SIGMA, degree=8, constraint="none")
+        if result.structure.ok:
+            continue
+        assert any(text.startswith("not a plain double well") for text in result.diagnostics.warnings)
+        if result.scale is None:
+            seen["refused"] += 1
+            assert result.refusal is not None
+            assert "calibration refused" in str(result)
+            with pytest.raises(InputError, match="calibration refused"):
+                _ = result.epsilon
+        else:
+            seen["extra"] += 1
+            assert result.law.lowest >= 0
+    assert seen["extra"] + seen["refused"] > 0
+    assert identify(noisy, SIGMA, degree=8).structure.ok
+
+
+def test_report_says_everything(noisy) -> None:
+    text = str(identify(noisy, SurfaceTension(SIGMA, sd=0.01), degree=5, ridge=1e-8))
+    for part in (
+        "G(u) = -u (1 - u^2) [",
+        "epsilon = 0.0",
+        "+- ",
+        "barrier F(0)",
+        "two stable pure phases and one central maximum",
+        "condition number",
+        "at the bound",
+        "phase range visited",
+        "moments, residual",
+        "ridge alpha = 1e-08",
+        "noise 0.02",
+    ):
+        assert part in text, part
+    assert max(len(line) for line in text.splitlines()) <= 125
+
+
+def test_warnings_in_plain_words(movie) -> None:
+    coarse = Record(np.asarray(movie.values)[:, ::2, ::2], dx=1 / 32, dt=movie.dt, q=1.0)
+    assert any("spans only" in text and "cells" in text for text in identify(coarse).diagnostics.warnings)
+    loud = identify(add_noise(movie, 0.1, seed=2), degree=5)
+    assert any("biases the force by about" in text for text in loud.diagnostics.warnings)
+    half = identify(movie.replace(0.6 + 0.4 * np.asarray(movie.values)), degree=0)
+    assert any("only 40 % of the phase range is visited" in text for text in half.diagnostics.warnings)
+    high = identify(add_noise(movie.clip(0, 17), 0.1, seed=3), degree=8)
+    text = " ".join(high.diagnostics.warnings)
+    assert "at the lower bound" in text
+    assert "supports disagree" in text
+
+
+def test_a_good_record_has_nothing_unusual(movie) -> None:
+    result = identify(movie, SIGMA)
+    assert result.diagnostics.warnings == ()
+    assert "nothing unusual" in str(result)
+
+
+def test_bad_records(movie) -> None:
+    values = np.asarray(movie.values)
+    broken = values.copy()
+    broken[3, 4, 5] = np.nan
+    with pytest.raises(InputError, match=r"the first in frame 3 at cell \(4, 5\)"):
+        identify(movie.replace(broken))
+    with pytest.raises(InputError, match="the field is constant"):
+        identify(movie.replace(np.ones_like(values)))
+    with pytest.raises(InputError, match="phase values run from -100 to 100: expected the pure phases at -1 and"):
+        identify(movie.replace(100 * np.sign(values)))
+    steps = np.broadcast_to(np.sign(np.sin(np.arange(64) / 3.0))[:, None] * np.ones(64), (31, 64, 64))
+    with pytest.raises(InputError, match=r"no centre is left|too coarse"):
+        identify(movie.replace(steps + 1e-3 * np.sin(np.arange(64.0))))
+    pure = 1.0 + 1e-3 * np.random.default_rng(0).standard_normal((31, 64, 64))
+    with pytest.raises(InputError, match="no centre is left.*record frames that contain an interface"):
+        identify(movie.replace(pure))
+    sharp = np.sign(values) * (1 - 0.4 * (np.abs(values) < 0.5))
+    with pytest.raises(InputError, match="too coarse: an interface spans .* cells, expected at least 2.5"):
+        identify(Record(sharp[:, ::2, ::2], dx=1 / 32, dt=1e-4, q=1.0))
+
+
+def test_wrong_arguments(movie) -> None:
+    with pytest.raises(InputError, match="expected a Record, got ndarray"):
+        identify(np.zeros((3, 4, 5)))
+    with pytest.raises(InputError, match="method is 'strong': expected 'weak'"):
+        identify(movie, method="strong")
+    for degree in (-1, 9, 2.5, "2"):
+        with pytest.raises(InputError, match="expected a whole number from 0 to 8"):
+            identify(movie, degree=degree)
+    with pytest.raises(InputError, match="surface tension is 0"):
+        identify(movie, 0)
+    with pytest.raises(InputError, match="no diffusion coefficient: pass q="):
+        identify(Record(movie.values, dx=1 / 64, dt=1e-4))
+    with pytest.raises(InputError, match="constraint is 'convex'"):
+        identify(movie, constraint="convex")
+    with pytest.raises(InputError, match="record is too short for a validated ridge"):
+        identify(movie, ridge="validated")
+
+
+def test_rank_deficient_record() -> None:
+    """One phase value everywhere in the interface: nothing to tell the coefficients apart."""
+    u = 0.5 + 1e-9 * np.random.default_rng(0).standard_normal((21, 40, 40))
+    with pytest.raises(InputError, match="does not determine 3 coefficients"):
+        identify(Record(u, dx=0.025, dt=1e-4, q=1.0), supports=[(3, 0.1)])
+
+
+def test_progress_and_determinism(noisy) -> None:
+    seen = []
+    a = identify(noisy, degree=4, progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (31, 31)
+    assert np.array_equal(a.coefficients, identify(noisy, degree=4).coefficients)

@@ -1,0 +1,46 @@
+"""The public face: its names, what an import costs, and that the examples in the docstrings are true."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+
+import doublewell
+
+NAMES = {
+    "LAW_NAMES", "Bernstein", "InputError", "Law", "MissingLibraryError", "Record", "Result", "SurfaceTension",
+    "add_noise", "bounds", "calibrate", "estimate", "identify", "initial_field", "load_result", "lower", "merge",
+    "named_law", "open_record", "save", "simulate", "survey", "validate", "weak_evidence",
+}  # fmt: skip
+HEAVY = ("jax", "numba", "scipy.optimize", "xarray", "dask", "zarr", "matplotlib")
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(doublewell.__path__, "doublewell.")
+    if not module.name.endswith("__main__")
+)
+
+
+def test_public_names() -> None:
+    assert set(doublewell.__all__) == NAMES
+    assert all(getattr(doublewell, name) is not None for name in NAMES)
+
+
+def test_import_loads_nothing_heavy() -> None:
+    code = f"import sys, doublewell; print([name for name in {HEAVY!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings(name: str) -> None:
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+def test_every_module_says_what_it_is() -> None:
+    for name in MODULES:
+        assert importlib.import_module(name).__doc__, name

@@ -1,0 +1,428 @@
+"""A record checks its metadata at once, its values slab by slab, and reads nothing before it must."""
+
+from dataclasses import FrozenInstanceError
+
+import dask.array as da
+import numpy as np
+import pytest
+import xarray as xr
+import zarr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from doublewell.errors import InputError
+from doublewell.record import Record
+
+MOVIE = np.linspace(-1, 1, 5 * 4 * 6).reshape(5, 4, 6)
+
+
+class Stored:
+    """An array on disk: counts the frames that are read."""
+
+    def __init__(self, values):
+        self._values, self.shape, self.ndim = values, values.shape, values.ndim
+        self.dtype = values.dtype
+        self.read = []
+
+    def __getitem__(self, frames):
+        self.read.append((frames.start, frames.stop))
+        return self._values[frames]
+
+    def __array__(self, *args, **kwargs):
+        raise AssertionError("the whole array was read")
+
+
+def record(u=MOVIE, **metadata):
+    return Record(u, **{"dx": 0.1, "dt": 0.5} | metadata)
+
+
+def message(call):
+    with pytest.raises(InputError) as error:
+        call()
+    return str(error.value)
+
+
+@pytest.mark.parametrize("shape", [(3, 7), (3, 4, 7), (3, 4, 5, 7)])
+def test_one_to_three_space_axes(shape):
+    movie = record(np.zeros(shape), dx=0.25)
+    assert movie.shape == shape
+    assert movie.frames == 3
+    assert movie.mesh == shape[1:]
+    assert movie.dx == (0.25,) * (len(shape) - 1)
+    assert movie.extent == tuple(0.25 * n for n in shape[1:])
+
+
+def test_metadata():
+    movie = record(dx=(0.1, 0.2), q=2, boundary="neumann")
+    assert movie.dx == (0.1, 0.2)
+    assert movie.extent == pytest.approx((0.4, 1.2))
+    assert movie.times.tolist() == [0.0, 0.5, 1.0, 1.5, 2.0]
+    assert movie.dt == 0.5
+    assert (movie.q, movie.boundary) == (2.0, "neumann")
+    assert isinstance(movie.q, float)
+    assert record().q is None
+    assert record().boundary is None
+
+
+def test_repr():
+    assert repr(record(q=1.5, boundary="periodic")) == (
+        "Record(5 frames of 4 x 6, dx = 0.1, t = 0 to 2, q = 1.5, boundary = periodic)"
+    )
+    assert repr(record(dx=(0.1, 0.2))) == (
+        "Record(5 frames of 4 x 6, dx = 0.1, 0.2, t = 0 to 2, q = unknown, boundary = not declared)"
+    )
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        MOVIE,
+        MOVIE.tolist(),
+        MOVIE.astype(np.float32),
+        MOVIE.astype(np.float16),
+        MOVIE.astype(np.longdouble),
+        MOVIE.astype(">f8"),
+        np.asfortranarray(MOVIE),
+        da.from_array(MOVIE, chunks=(2, 4, 3)),
+        zarr.array(MOVIE, chunks=(2, 4, 3)),
+        xr.DataArray(MOVIE, dims=("t", "y", "x")),
+        xr.DataArray(da.from_array(MOVIE, chunks=(1, 4, 6)), dims=("t", "y", "x")),
+        Stored(MOVIE),
+    ],
+    ids=lambda u: f"{type(u).__module__.split('.')[0]}-{getattr(u, 'dtype', '')}",
+)
+def test_every_kind_of_array_reads_the_same(stored):
+    movie = record(stored)
+    accuracy = {2: 1e-3, 4: 1e-7}.get(movie.values.dtype.itemsize, 1e-16)
+    for start, stop in [(0, 5), (1, 3), (4, 5)]:
+        slab = movie.slab(start, stop)
+        assert type(slab) is np.ndarray
+        assert slab.dtype == np.dtype(np.float64)
+        assert slab.dtype.isnative
+        assert slab.flags.c_contiguous
+        assert not slab.flags.writeable
+        np.testing.assert_allclose(slab, MOVIE[start:stop], rtol=0, atol=accuracy)
+    joined = np.concatenate([slab for _, slab in movie.slabs(2)])
+    np.testing.assert_array_equal(joined, movie.slab())
+    np.testing.assert_array_equal(movie.clip(1, 4).clip(1, 3).slab(), movie.slab(2, 4))
+
+
+def test_construction_and_clipping_read_nothing():
+    stored = Stored(MOVIE)
+    movie = record(stored)
+    clipped = movie.clip(1, 4)
+    repr(movie), repr(clipped), movie.dt, movie.extent, movie.shape
+    assert stored.read == []
+    clipped.slab(1, 2)
+    assert stored.read == [(2, 3)]
+    clipped.clip(1, 3).slab()
+    assert stored.read == [(2, 3), (2, 4)]
+    assert clipped.times.tolist() == [0.5, 1.0, 1.5]
+
+
+def test_dask_is_computed_slab_by_slab():
+    computed = []
+
+    def read(block, block_info=None):
+        computed.append(block_info[0]["chunk-location"][0])
+        return block
+
+    lazy = da.from_array(MOVIE, chunks=(1, 4, 6)).map_blocks(read, dtype=float, meta=np.empty((0, 0, 0)))
+    for source in (lazy, xr.DataArray(lazy, dims=("time", "y", "x"))):
+        computed.clear()
+        movie = record(source).clip(1, 5)
+        assert computed == []
+        movie.slab(1, 3)
+        assert sorted(computed) == [2, 3]
+
+
+def test_xarray_on_a_file_without_dask_is_not_read_whole(tmp_path, monkeypatch):
+    xr.Dataset({"u": (("t", "y", "x"), MOVIE)}).to_zarr(tmp_path / "movie.zarr", zarr_format=2)
+    field = xr.open_zarr(tmp_path / "movie.zarr", chunks=None, consolidated=False)["u"]
+    sizes = []
+    plain = zarr.Array.__getitem__
+    monkeypatch.setattr(zarr.Array, "__getitem__", lambda a, k: sizes.append(k[0]) or plain(a, k))
+    movie = record(field).clip(1, 4)
+    assert sizes == []
+    np.testing.assert_array_equal(movie.slab(0, 2), MOVIE[1:3])
+    assert sizes == [slice(1, 3, 1)]
+
+
+def test_a_float64_array_is_viewed_not_copied():
+    assert np.shares_memory(record().slab(1, 3), MOVIE)
+    assert np.shares_memory(record().clip(1, 3).slab(), MOVIE)
+    assert np.shares_memory(record(xr.DataArray(MOVIE, dims=("t", "y", "x"))).slab(1, 3), MOVIE)
+
+
+def test_read_only():
+    mine = MOVIE.copy()
+    movie = record(mine)
+    with pytest.raises(FrozenInstanceError):
+        movie.q = 1.0
+    for array in (movie.values, movie.slab(), movie.times):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0.0
+    mine[0, 0, 0] = 7.0  # the caller's array stays the caller's
+    times = np.arange(5.0)
+    movie = record(dt=None, times=times)
+    times[0] = -3.0
+    assert movie.times[0] == 0.0
+
+
+def test_times():
+    movie = record(dt=None, times=[1, 2, 4, 5, 6])
+    assert movie.times.dtype == np.float64
+    assert not movie.uniform
+    assert message(lambda: movie.dt) == (
+        "the frames are not evenly spaced (intervals 1 to 2): expected one frame interval; resample the record, "
+        "or cut it where the interval changes"
+    )
+    assert movie.clip(2, 5).dt == 1.0
+    nearly = record(dt=None, times=0.1 * np.arange(5) + 1e-9 * np.array([0, 1, -1, 1, 0]))
+    assert nearly.uniform
+    assert nearly.dt == pytest.approx(0.1)
+
+
+def test_dates_and_durations_become_seconds():
+    start = np.datetime64("2026-03-01T12:00:00")
+    steps = np.arange(5) * np.timedelta64(250, "ms")
+    for times in (start + steps, steps):
+        np.testing.assert_allclose(record(dt=None, times=times).times, 0.25 * np.arange(5))
+
+
+@settings(derandomize=True, deadline=None, max_examples=40)
+@given(st.integers(2, 9), st.integers(1, 12), st.data())
+def test_slabs_cover_the_record_once(frames, size, data):
+    u = np.random.default_rng(frames).normal(size=(frames, 3))
+    movie = record(u, dx=1.0)
+    pieces = list(movie.slabs(size))
+    assert [start for start, _ in pieces] == list(range(0, frames, size))
+    np.testing.assert_array_equal(np.concatenate([slab for _, slab in pieces]), u)
+    start = data.draw(st.integers(0, frames - 2))
+    stop = data.draw(st.integers(start + 2, frames))
+    clipped = movie.clip(start, stop)
+    np.testing.assert_array_equal(clipped.slab(), u[start:stop])
+    np.testing.assert_array_equal(clipped.times, movie.times[start:stop])
+
+
+def test_replace_keeps_the_mesh():
+    movie = record(q=2.0, boundary="periodic")
+    other = movie.replace(-MOVIE)
+    np.testing.assert_array_equal(other.slab(), -MOVIE)
+    assert (other.dx, other.q, other.boundary) == (movie.dx, 2.0, "periodic")
+    np.testing.assert_array_equal(other.times, movie.times)
+    assert movie.replace(MOVIE[:2], times=[3.0, 4.0]).times.tolist() == [3.0, 4.0]
+
+
+@pytest.mark.parametrize(("start", "stop"), [(-1, 2), (2, 2), (3, 2), (0, 6), (5, 6)])
+@pytest.mark.parametrize("verb", ["slab", "clip"])
+def test_frames_outside_the_record(verb, start, stop):
+    text = message(lambda: getattr(record(), verb)(start, stop))
+    assert text == f"frames {start} to {stop} lie outside the record, which has 5"
+
+
+def test_a_slab_has_at_least_one_frame():
+    text = message(lambda: next(record().slabs(0)))
+    assert text == "a slab of 0 frames cannot be read: expected at least 1 frame"
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_a_value_that_is_not_finite_is_named_by_frame_and_cell(bad):
+    u = MOVIE.copy()
+    u[3, 1, 4] = u[4, 0, 0] = bad
+    movie = record(u)
+    assert movie.slab(0, 3).shape == (3, 4, 6)
+    assert message(lambda: movie.slab(2, 5)) == (
+        "2 values in frames 2 to 4 are not finite, the first in frame 3 at cell (1, 4): expected finite phase values; "
+        "fill or cut the missing part of the field"
+    )
+
+
+def test_infinities_of_both_signs_and_a_sum_that_overflows():
+    u = MOVIE.copy()
+    u[1, 0, 0], u[1, 0, 1] = np.inf, -np.inf  # the sum is not a number
+    assert message(record(u).slab).startswith("2 values in frames 0 to 4 are not finite, the first in frame 1")
+    huge = np.full((2, 3), 1.7e308)  # finite, though the sum is not
+    np.testing.assert_array_equal(record(huge).slab(), huge)
+
+
+def test_a_value_too_large_for_float64_is_not_finite():
+    u = MOVIE.astype(np.longdouble)
+    u[2, 3, 5] = np.longdouble("1e4000")
+    assert "first in frame 2 at cell (3, 5)" in message(record(u).slab)
+
+
+def test_masked_values_are_missing_values():
+    u = np.ma.MaskedArray(MOVIE, mask=np.zeros(MOVIE.shape, bool))
+    np.testing.assert_array_equal(record(u).slab(), MOVIE)
+    u[1, 2, 3] = np.ma.masked
+    assert "1 values in frames 0 to 4 are not finite, the first in frame 1 at cell (2, 3)" in message(record(u).slab)
+
+
+def test_xarray_coordinates_supply_the_mesh_and_the_times():
+    field = xr.DataArray(
+        MOVIE.transpose(2, 0, 1),
+        dims=("x", "Time", "y"),
+        coords={
+            "x": np.linspace(1.0, 2.0, 6),
+            "y": -0.5 * np.arange(4),  # falling
+            "Time": np.datetime64("2026-03-01T00:00") + np.arange(5) * np.timedelta64(90, "s"),
+        },
+    )
+    movie = Record(field)
+    assert movie.shape == (5, 6, 4)  # time first, the space axes in the order of the array
+    assert movie.dx == pytest.approx((0.2, 0.5))
+    np.testing.assert_allclose(movie.times, 90.0 * np.arange(5))
+    np.testing.assert_array_equal(movie.slab(1, 3), MOVIE.transpose(0, 2, 1)[1:3])
+
+
+@pytest.mark.parametrize("clock", ["t", "time", "frame", "T", "anything"])
+def test_xarray_time_axis(clock):
+    field = xr.DataArray(MOVIE, dims=(clock, "y", "x"), coords={clock: 2.0 * np.arange(5)})
+    if clock != "anything":
+        field = field.transpose("y", "x", clock)
+    movie = Record(field, dx=0.1)
+    assert movie.shape == (5, 4, 6)
+    assert movie.dt == 2.0
+
+
+def test_what_is_passed_wins_over_the_coordinates():
+    coords = {"t": np.arange(5.0), "y": np.arange(4.0), "x": np.arange(6.0) ** 2}
+    field = xr.DataArray(MOVIE, dims=("t", "y", "x"), coords=coords)
+    movie = Record(field, dx=(0.1, 0.2), dt=0.25)
+    assert movie.dx == (0.1, 0.2)
+    assert movie.dt == 0.25
+    assert Record(field, dx=0.1, times=np.arange(5) * 3.0).dt == 3.0
+
+
+def test_an_uneven_mesh_coordinate():
+    field = xr.DataArray(MOVIE, dims=("t", "y", "x"), coords={"y": np.arange(4.0), "x": np.arange(6.0) ** 2})
+    assert message(lambda: Record(field, dt=1.0)) == (
+        "coordinate 'x' is not evenly spaced: expected a regular mesh; interpolate the field"
+    )
+
+
+def test_a_mesh_coordinate_of_words():
+    field = xr.DataArray(MOVIE[:, :, 0], dims=("t", "x"), coords={"x": list("abcd")})
+    assert message(lambda: Record(field, dt=1.0)).startswith("coordinate 'x' is array(['a',")
+
+
+def test_missing_coordinates_are_asked_for():
+    field = xr.DataArray(MOVIE, dims=("t", "y", "x"), coords={"x": np.arange(6.0)})
+    assert message(lambda: Record(field, dt=1.0)).startswith("the mesh spacing is missing: pass dx=")
+    assert message(lambda: Record(field, dx=1.0)).endswith("got neither")
+
+
+def test_a_dataset_is_not_a_field():
+    dataset = xr.Dataset({"u": (("t", "y", "x"), MOVIE), "v": (("t", "y", "x"), MOVIE)})
+    assert message(lambda: record(dataset)) == (
+        "the field is an xarray Dataset (u, v): expected one DataArray; pass dataset[name]"
+    )
+
+
+WHOLE = (
+    "the field holds whole numbers ({}): expected phase values as floats with the pure phases at -1 and +1; "
+    "convert intensities first, for example u = 2*(i.astype(float) - low)/(high - low) - 1"
+)
+COMPLEX = "the field is complex ({}): expected real phase values; pass its real part u.real"
+OTHER = "the field has type {}: expected floating-point phase values"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "text"),
+    [(d, WHOLE) for d in ("int64", "uint8", "int16", "uint64", "bool")]
+    + [(d, COMPLEX) for d in ("complex64", "complex128")]
+    + [("object", OTHER), ("datetime64[s]", OTHER)],
+)
+@pytest.mark.parametrize(
+    "wrap", [np.asarray, lambda u: da.from_array(u, chunks=2), Stored], ids=["numpy", "dask", "stored"]
+)
+def test_types_that_are_no_phase_values(dtype, text, wrap):
+    u = wrap(np.zeros((3, 4)).astype(dtype))
+    assert message(lambda: record(u)) == text.format(np.dtype(dtype))
+
+
+def test_intensities_converted_as_the_message_says_are_accepted():
+    i = np.random.default_rng(0).integers(10, 200, size=(3, 4), dtype=np.uint8)
+    low, high = 10, 200
+    u = 2 * (i.astype(float) - low) / (high - low) - 1
+    assert np.all(np.abs(record(u).slab()) <= 1)
+
+
+def test_what_is_no_array():
+    ragged = [[1.0, 2.0], [1.0]]
+    assert message(lambda: record(ragged)).startswith("the field is not an array (list: ")
+    assert message(lambda: record("movie.npy")) == OTHER.format("<U9")
+
+    class Tensor:
+        shape, ndim, dtype = (3, 4), 2, "torch.float32"
+
+    text = message(lambda: record(Tensor()))
+    assert text.startswith("the field is not an array (Tensor: ")
+    assert text.endswith("expected u[t, (z, y,) x] as NumPy, dask, zarr or xarray; pass numpy.asarray(u)")
+
+
+@pytest.mark.parametrize("wrap", [np.asarray, xr.DataArray], ids=["numpy", "xarray"])
+@pytest.mark.parametrize("shape", [(), (5,), (2, 3, 4, 5, 6)])
+def test_shapes_that_are_no_movie(wrap, shape):
+    way = "; for one frame pass u[None]" if len(shape) == 1 else ""
+    assert message(lambda: record(wrap(np.zeros(shape)))) == (
+        f"the field has shape {shape}: expected u[t, x], u[t, y, x] or u[t, z, y, x]{way}"
+    )
+
+
+@pytest.mark.parametrize("shape", [(1, 8, 8), (3, 1, 8), (3, 8, 1), (0, 8), (3, 0)])
+def test_too_small(shape):
+    assert message(lambda: record(np.zeros(shape))) == (
+        f"the field has shape {shape}: expected at least 2 frames and 2 cells along each axis"
+    )
+
+
+def test_a_single_cell_with_coordinates_is_too_small():
+    field = xr.DataArray(MOVIE[:, :1], dims=("t", "y", "x"), coords={"y": [0.0], "x": np.arange(6.0)})
+    assert message(lambda: Record(field, dt=1.0)).startswith("the field has shape (5, 1, 6): expected at least")
+
+
+@pytest.mark.parametrize(
+    ("metadata", "text"),
+    [
+        ({"dx": None}, "the mesh spacing is missing: pass dx=, one number or one per space axis"),
+        ({"dx": (1, 2, 3)}, "dx has 3 entries: expected 1, or 2, one per space axis of the field"),
+        ({"dx": [[1.0]]}, "dx has 1 entries: expected 1, or 2, one per space axis of the field"),
+        ({"dx": []}, "dx has 0 entries: expected 1, or 2, one per space axis of the field"),
+        ({"dx": 0}, "dx is 0: expected the mesh spacing, a positive number"),
+        ({"dx": (0.1, -1.0)}, "dx is -1: expected the mesh spacing, a positive number"),
+        ({"dx": np.nan}, "dx is nan: expected the mesh spacing, a positive number"),
+        ({"dx": "wide"}, "dx is 'wide': expected numbers"),
+        ({"dt": None}, "expected dt= (one frame interval) or times= (one per frame), got neither"),
+        ({"times": range(5)}, "expected dt= (one frame interval) or times= (one per frame), got both"),
+        ({"dt": -0.1}, "dt is -0.1: expected the frame interval, a positive number"),
+        ({"dt": np.inf}, "dt is inf: expected the frame interval, a positive number"),
+        ({"dt": "fast"}, "dt is 'fast': expected the frame interval, a positive number"),
+        ({"dt": None, "times": range(4)}, "times has shape (4,): expected one time for each of the 5 frames"),
+        ({"dt": None, "times": 3.0}, "times has shape (): expected one time for each of the 5 frames"),
+        (
+            {"dt": None, "times": [0, 1, 1, 2, 3]},
+            "times must be finite and increase from frame to frame; sort or drop repeated frames",
+        ),
+        (
+            {"dt": None, "times": [0, 1, np.nan, 2, 3]},
+            "times must be finite and increase from frame to frame; sort or drop repeated frames",
+        ),
+        (
+            {"dt": None, "times": np.array(["2026", "NaT", "2027", "2028", "2029"], "M8[s]")},
+            "times must be finite and increase from frame to frame; sort or drop repeated frames",
+        ),
+        ({"q": 0.0}, "q is 0: expected the diffusion coefficient, a positive number"),
+        ({"q": 1j}, "q is 1j: expected the diffusion coefficient, a positive number"),
+        ({"boundary": "open"}, "boundary is 'open': expected 'periodic', 'neumann' or None (not known)"),
+    ],
+)
+def test_wrong_metadata(metadata, text):
+    assert message(lambda: record(**metadata)) == text
+
+
+def test_times_of_words():
+    text = message(lambda: record(dt=None, times=["noon"] * 5))
+    assert text.startswith("times is array(['noon',")
+    assert text.endswith(": expected numbers")
