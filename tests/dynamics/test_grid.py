@@ -88,7 +88,7 @@ def test_grids_compare_and_hash_by_value():
         (((1, 4), 0.1), r"each of at least 2 cells"),
         (((4.0,), 0.1), r"the mesh is \(4.0,\)"),
         (((4, 4), (0.1, 0.1, 0.1)), r"dx has 3 entries: expected 1, or 2, one per space axis"),
-        (((4,), "wide"), r"dx is 'wide': expected one positive number"),
+        (((4,), "wide"), r"dx is 'wide': expected numbers"),
         (((4,), -0.1), r"dx is -0.1: expected the mesh spacing, a positive number"),
         (((4,), np.inf), r"dx is inf: expected the mesh spacing"),
         (((4,), 0.1, "open"), r"boundary is 'open': expected 'periodic' or 'neumann'"),

@@ -98,7 +98,8 @@ def test_zarr(place, small, tmp_path):
 def test_zarr_of_version_two(name, small, tmp_path):
     import zarr
 
-    array = zarr.create_array(tmp_path / "m.zarr", data=small.slab(), chunks=small.shape, zarr_format=2)
+    array = zarr.create_array(tmp_path / "m.zarr", shape=small.shape, chunks=small.shape, dtype="f8", zarr_format=2)
+    array[:] = small.slab()
     array.attrs.update(dx=0.1, dt=1.0)
     file = tmp_path / "m.zarr" / name
     _, refusals = outcomes(lambda: open_record(tmp_path / "m.zarr").slab(), file.write_bytes, file.read_bytes(), 250, 7)

@@ -162,10 +162,10 @@ def test_a_law_with_unstable_wells_is_named_as_the_cause():
         ({"solver": "euler"}, "solver is 'euler': expected one of 'cnab2', 'etdrk4'"),
         ({"boundary": "open"}, "boundary is 'open': expected 'periodic' or 'neumann'"),
         ({"dx": (0.1, 0.1, 0.1)}, "dx has 3 entries: expected 1, or 2"),
-        ({"dx": 0.0}, "dx is 0.0: expected the mesh spacing"),
+        ({"dx": 0.0}, "dx is 0: expected the mesh spacing"),
         ({"substeps": 0}, "substeps is 0: expected the steps from frame to frame"),
-        ({"dt": -1.0}, "dt is -1.0: expected the frame interval"),
-        ({"q": 0.0}, "q is 0.0: expected the diffusion coefficient"),
+        ({"dt": -1.0}, "dt is -1: expected the frame interval"),
+        ({"q": 0.0}, "q is 0: expected the diffusion coefficient"),
         ({"epsilon": 0.0}, "epsilon is 0.0: expected a positive number"),
     ],
 )

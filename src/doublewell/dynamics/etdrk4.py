@@ -11,7 +11,7 @@ import numpy as np
 
 from doublewell.dynamics.grid import Grid
 from doublewell.dynamics.precision import double_precision
-from doublewell.dynamics.stepper import check_steps, force
+from doublewell.dynamics.stepper import check_steps
 from doublewell.dynamics.transforms import jax_transforms
 from doublewell.law import Family, Law
 from doublewell.law.family import Array, namespace
@@ -76,7 +76,7 @@ def predict(
     forward, backward = jax_transforms(u0.shape, boundary)
 
     def reaction(modes: Any) -> Any:
-        return forward(force(family, coefficients, backward(modes)))
+        return forward(family.force(coefficients, backward(modes)))
 
     def substep(modes: Any, _: None) -> tuple[Any, None]:
         return _etd_step(modes, reaction, weights), None

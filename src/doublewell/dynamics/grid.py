@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from doublewell.checks import check_spacing
 from doublewell.errors import InputError
 from doublewell.law.family import Array
 from doublewell.record import Boundary
@@ -44,7 +45,7 @@ class Grid:
     def __init__(self, cells: Sequence[int], dx: float | Sequence[float], boundary: Boundary = "periodic") -> None:
         mesh = _check_cells(cells)
         object.__setattr__(self, "cells", mesh)
-        object.__setattr__(self, "dx", _check_spacing(dx, len(mesh)))
+        object.__setattr__(self, "dx", check_spacing(dx, len(mesh)))
         object.__setattr__(self, "boundary", _check_boundary(boundary))
 
     @property
@@ -93,18 +94,6 @@ def _check_cells(cells: Sequence[int]) -> tuple[int, ...]:
             f"the mesh is {tuple(cells)}: expected one to three axes in the order (z, y,) x, each of at least 2 cells"
         )
     return tuple(int(n) for n in cells)
-
-
-def _check_spacing(dx: float | Sequence[float], axes: int) -> tuple[float, ...]:
-    try:
-        spacing = np.atleast_1d(np.asarray(dx, dtype=np.float64))
-    except (TypeError, ValueError):
-        raise InputError(f"dx is {dx!r}: expected one positive number, or one per space axis") from None
-    if spacing.ndim != 1 or spacing.size not in (1, axes):
-        raise InputError(f"dx has {spacing.size} entries: expected 1, or {axes}, one per space axis of the field")
-    if not np.all(np.isfinite(spacing) & (spacing > 0)):
-        raise InputError(f"dx is {dx!r}: expected the mesh spacing, a positive number")
-    return tuple(float(h) for h in np.broadcast_to(spacing, (axes,)))
 
 
 def _check_boundary(boundary: Any) -> Boundary:

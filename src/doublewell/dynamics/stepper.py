@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from doublewell.checks import positive
 from doublewell.errors import InputError
-from doublewell.law import Family, Law
-from doublewell.law.family import Array, namespace
+from doublewell.law import Law
+from doublewell.law.family import Array
 
-__all__ = ["Stepper", "check_steps", "force"]
+__all__ = ["Stepper", "check_steps"]
 
 
 class Stepper(Protocol):
@@ -33,20 +34,9 @@ class Stepper(Protocol):
         """Yield the fields after 1, 2, ..., intervals frame intervals, a new array each; u0 is not among them."""
 
 
-def force(family: Family, coefficients: Any, u: Any) -> Any:
-    """Evaluate G(u) = -u (1 - u^2) p(u^2) as a pure function of coefficients and field, for JAX transformations.
-
-    Same numbers as ``Law(family, coefficients).force(u)``; here the coefficients may be traced.
-    """
-    x = namespace(u).clip(u, -1.0, 1.0)
-    well = 2.0 * family.bracket(coefficients, 1.0)
-    return -x * ((1.0 - x) * (1.0 + x)) * family.bracket(coefficients, x * x) + well * (u - x)
-
-
 def check_steps(*, dt: float, q: float, substeps: int) -> None:
     """Raise where the interval, the diffusion coefficient or the number of steps cannot be used."""
-    for name, value, meaning in (("dt", dt, "the frame interval"), ("q", q, "the diffusion coefficient")):
-        if not isinstance(value, int | float | np.number) or not (np.isfinite(value) and value > 0):
-            raise InputError(f"{name} is {value!r}: expected {meaning}, a positive number")
+    positive(dt, "dt", "the frame interval")
+    positive(q, "q", "the diffusion coefficient")
     if not isinstance(substeps, int | np.integer) or substeps < 1:
         raise InputError(f"substeps is {substeps!r}: expected the steps from frame to frame, a whole number from 1")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from doublewell.errors import InputError
-from doublewell.law.family import Array, namespace
+from doublewell.law.family import Array, EvenFamily, namespace
 
 __all__ = ["MAX_DEGREE", "Bernstein"]
 
@@ -18,7 +18,7 @@ MAX_DEGREE = 8
 
 
 @dataclass(frozen=True)
-class Bernstein:
+class Bernstein(EvenFamily):
     """The features B_j(u) = -u (1 - u^2) C(m, j) (u^2)^j (1 - u^2)^(m - j), j = 0..m, of degree m.
 
     All coefficients positive means two stable pure phases and one central maximum. Outside [-1, 1], with x

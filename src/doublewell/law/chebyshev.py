@@ -13,7 +13,7 @@ from numpy.polynomial import chebyshev as cheb
 from scipy.fft import dct
 
 from doublewell.errors import InputError
-from doublewell.law.family import Array
+from doublewell.law.family import Array, EvenFamily
 
 __all__ = ["Chebyshev", "proxy_of_force", "proxy_of_potential"]
 
@@ -24,7 +24,7 @@ _CHECK = np.linspace(-1.0, 1.0, 201)
 
 
 @dataclass(frozen=True)
-class Chebyshev:
+class Chebyshev(EvenFamily):
     """The features -u (1 - u^2) T_k(2 u^2 - 1), k = 0..n: any smooth symmetric law to round-off."""
 
     degree: int

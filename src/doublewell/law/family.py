@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from fractions import Fraction
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Family", "namespace"]
+__all__ = ["Array", "EvenFamily", "Family", "namespace"]
 
 Array = NDArray[np.float64]
 
 
 @runtime_checkable
 class Family(Protocol):
-    """The span of features G(u) = sum_j g_j B_j(u) = -u (1 - u^2) p(u^2) with p the bracket polynomial.
+    """The span of features: G(u) = sum_j g_j B_j(u) = -u (1 - u^2) p(u^2) with p the bracket polynomial.
 
-    Methods take NumPy or JAX arrays and return the same kind. Outside [-1, 1] the force goes on linearly
-    with its slope at the well, so that the primitive is twice continuously differentiable.
+    Methods are pure functions of the coefficients and of NumPy or JAX arrays, and return the same kind; under JAX
+    both may be traced.
     """
 
     @property
@@ -33,6 +34,12 @@ class Family(Protocol):
     def size(self) -> int:
         """Number of coefficients."""
 
+    def force(self, coefficients: Any, u: Any) -> Any:
+        """Evaluate G(u)."""
+
+    def primitive(self, coefficients: Any, u: Any) -> Any:
+        """Evaluate H(u), the integral of G from -1 to u."""
+
     def bracket(self, coefficients: Any, z: Any) -> Any:
         """Evaluate p(z) for z in [0, 1]."""
 
@@ -41,6 +48,34 @@ class Family(Protocol):
 
     def exact_bracket(self, coefficients: Array) -> list[Fraction]:
         """Return the monomial coefficients of p, constant first, in exact arithmetic."""
+
+
+class EvenFamily(ABC):
+    """What all families with p a function of z = u^2 share: the force and primitive from p and h.
+
+    Outside [-1, 1] the force goes on linearly with its slope at the well, so that the primitive is twice
+    continuously differentiable.
+    """
+
+    @abstractmethod
+    def bracket(self, coefficients: Any, z: Any) -> Any:
+        """Evaluate p(z) for z in [0, 1]."""
+
+    @abstractmethod
+    def reduced(self, coefficients: Any, z: Any) -> Any:
+        """Evaluate h(z) = H(u) / (1 - u^2)^2."""
+
+    def force(self, coefficients: Any, u: Any) -> Any:
+        """Evaluate G(u) = -u (1 - u^2) p(u^2); 1 - u^2 is formed without cancellation."""
+        x = namespace(u).clip(u, -1.0, 1.0)
+        inside = -x * ((1.0 - x) * (1.0 + x)) * self.bracket(coefficients, x * x)
+        return inside + 2.0 * self.bracket(coefficients, 1.0) * (u - x)
+
+    def primitive(self, coefficients: Any, u: Any) -> Any:
+        """Evaluate H(u) = (1 - u^2)^2 h(u^2), zero at the pure phases."""
+        x = namespace(u).clip(u, -1.0, 1.0)
+        inside = ((1.0 - x) * (1.0 + x)) ** 2 * self.reduced(coefficients, x * x)
+        return inside + self.bracket(coefficients, 1.0) * (u - x) ** 2
 
 
 def namespace(u: Any) -> Any:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from doublewell.errors import InputError
 from doublewell.law.bernstein import Bernstein
 from doublewell.law.chebyshev import proxy_of_force, proxy_of_potential
-from doublewell.law.family import Array, Family, namespace
+from doublewell.law.family import Array, Family
 from doublewell.law.structure import Structure, classify
 
 __all__ = ["Law"]
@@ -65,14 +65,11 @@ class Law:
 
     def force(self, u: Any) -> Any:
         """Evaluate G(u); NumPy or JAX. Outside [-1, 1] it goes on linearly with slope G'(1)."""
-        u, x, v = _split(u)
-        return -x * v * self.family.bracket(self.coefficients, x * x) + self.well_curvature * (u - x)
+        return self.family.force(self.coefficients, _as_array(u))
 
     def primitive(self, u: Any) -> Any:
         """Evaluate H(u), the integral of G from -1 to u, so that H(-1) = H(1) = 0."""
-        u, x, v = _split(u)
-        inside = v * v * self.family.reduced(self.coefficients, x * x)
-        return inside + 0.5 * self.well_curvature * (u - x) ** 2
+        return self.family.primitive(self.coefficients, _as_array(u))
 
     def potential(self, u: Any, *, epsilon: float) -> Any:
         """Evaluate F(u) = epsilon^2 H(u)."""
@@ -158,8 +155,5 @@ def _gauss_legendre(count: int) -> tuple[Array, Array]:
     return nodes, weights
 
 
-def _split(u: Any) -> tuple[Any, Any, Any]:
-    """Return u as an array, its clipped value x and 1 - x^2 without cancellation."""
-    u = u if hasattr(u, "__array_namespace__") else np.asarray(u, dtype=np.float64)
-    x = namespace(u).clip(u, -1.0, 1.0)
-    return u, x, (1.0 - x) * (1.0 + x)
+def _as_array(u: Any) -> Any:
+    return u if hasattr(u, "__array_namespace__") else np.asarray(u, dtype=np.float64)

@@ -1,0 +1,6 @@
+"""Record: a movie of a phase field with its mesh and times."""
+
+from doublewell.record.metadata import Boundary
+from doublewell.record.record import Record
+
+__all__ = ["Boundary", "Record"]

@@ -1,0 +1,94 @@
+"""What a record is given: the array, its times and boundary, checked before any value is read."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from doublewell.checks import numbers, positive
+from doublewell.errors import InputError
+
+__all__ = ["UNIFORM", "Boundary", "check_boundary", "check_times", "check_values"]
+
+Boundary = Literal["periodic", "neumann"]
+UNIFORM = 1e-6  # relative spread of the steps below which an axis counts as uniform
+_BOUNDARIES = (None, "periodic", "neumann")
+
+
+def check_values(u: Any) -> Any:
+    """Return the field as a read-only array, or as the stored array it is; no value is read."""
+    values, kind = _as_array(u)
+    if kind == "c":
+        raise InputError(
+            f"the field is complex ({values.dtype}): expected real phase values; pass its real part u.real"
+        )
+    if kind in "iub":
+        raise InputError(
+            f"the field holds whole numbers ({values.dtype}): expected phase values as floats with the pure "
+            "phases at -1 and +1; convert intensities first, for example "
+            "u = 2*(i.astype(float) - low)/(high - low) - 1"
+        )
+    if kind != "f":
+        raise InputError(f"the field has type {values.dtype}: expected floating-point phase values")
+    if not 2 <= values.ndim <= 4:
+        raise InputError(
+            f"the field has shape {tuple(values.shape)}: expected u[t, x], u[t, y, x] or u[t, z, y, x]"
+            + ("; for one frame pass u[None]" if values.ndim == 1 else "")
+        )
+    if values.shape[0] < 2 or min(values.shape[1:]) < 2:
+        raise InputError(
+            f"the field has shape {tuple(values.shape)}: expected at least 2 frames and 2 cells along each axis"
+        )
+    if isinstance(values, np.ndarray):
+        values = values.view()
+        values.flags.writeable = False
+    return values
+
+
+def _as_array(u: Any) -> tuple[Any, str]:
+    """Return u, or its NumPy array where it is no array, and the kind of its numbers."""
+    try:
+        values = u if hasattr(u, "shape") and hasattr(u, "dtype") else np.asarray(u)
+        return values, np.dtype(values.dtype).kind
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"the field is not an array ({type(u).__name__}: {error}): expected u[t, (z, y,) x] as NumPy, "
+            "dask, zarr or xarray; pass numpy.asarray(u)"
+        ) from None
+
+
+def check_times(dt: float | None, times: ArrayLike | None, frames: int) -> NDArray[np.float64]:
+    """Return the times of all frames from one interval or from all of them."""
+    if (dt is None) == (times is None):
+        got = "neither" if dt is None else "both"
+        raise InputError(f"expected dt= (one frame interval) or times= (one per frame), got {got}")
+    if dt is not None:
+        stamps = positive(dt, "dt", "the frame interval") * np.arange(frames, dtype=np.float64)
+    else:
+        stamps = _seconds(times)
+    if stamps.shape != (frames,):
+        raise InputError(f"times has shape {stamps.shape}: expected one time for each of the {frames} frames")
+    if not np.all(np.isfinite(stamps)) or np.any(np.diff(stamps) <= 0):
+        raise InputError("times must be finite and increase from frame to frame; sort or drop repeated frames")
+    stamps.flags.writeable = False
+    return stamps
+
+
+def check_boundary(boundary: Any) -> Boundary | None:
+    """Return the boundary, None where nothing is known of it."""
+    if boundary not in _BOUNDARIES:
+        raise InputError(f"boundary is {boundary!r}: expected 'periodic', 'neumann' or None (not known)")
+    checked: Boundary | None = boundary
+    return checked
+
+
+def _seconds(times: Any) -> NDArray[np.float64]:
+    """Return times as a new array of floats; dates become seconds from the first, durations seconds."""
+    stamps = np.asarray(times)
+    if np.issubdtype(stamps.dtype, np.datetime64) and stamps.size:
+        stamps = stamps - stamps.flat[0]
+    if np.issubdtype(stamps.dtype, np.timedelta64):
+        stamps = stamps / np.timedelta64(1, "s")
+    return numbers(stamps, "times").copy()

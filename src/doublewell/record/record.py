@@ -1,0 +1,172 @@
+"""Record: a movie of a phase field with its mesh and times; read slab by slab, never written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from doublewell.checks import check_spacing, positive
+from doublewell.errors import InputError
+from doublewell.record.frames import Frames, from_xarray
+from doublewell.record.metadata import UNIFORM, Boundary, check_boundary, check_times, check_values
+
+__all__ = ["Record"]
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Record:
+    """Hold an observed phase field u[t, (z, y,) x] with what is known of its mesh.
+
+    Parameters
+    ----------
+    u
+        Real phase values, pure phases at -1 and +1. Anything with ``shape``, ``dtype`` and slicing: NumPy,
+        dask, zarr, or xarray with coordinates (which then supply ``dx`` and ``times``). One to three space
+        axes.
+    dx
+        Mesh spacing, one number or one per space axis, in the order of the axes of u.
+    dt, times
+        Frame interval, or the times of all frames; give one of them.
+    q
+        Diffusion coefficient of u_t = q (Laplacian u - G(u)); None when it is not known.
+    boundary
+        "periodic", "neumann", or None when nothing is known: the weak reading needs none.
+
+    Metadata is checked here, values when a slab is read, so that a record may be larger than memory.
+
+    >>> record = Record(np.zeros((3, 8, 8)), dx=0.125, dt=0.1, q=1.0)
+    >>> record.shape, record.dx, record.dt
+    ((3, 8, 8), (0.125, 0.125), 0.1)
+    """
+
+    values: Any
+    dx: tuple[float, ...]
+    times: NDArray[np.float64]
+    q: float | None
+    boundary: Boundary | None
+
+    def __init__(
+        self,
+        u: Any,
+        *,
+        dx: float | Sequence[float] | None = None,
+        dt: float | None = None,
+        times: ArrayLike | None = None,
+        q: float | None = None,
+        boundary: Boundary | None = None,
+    ) -> None:
+        if hasattr(u, "dims") and hasattr(u, "coords"):
+            u, dx, dt, times = from_xarray(u, dx, dt, times)
+        values = check_values(u)
+        space = values.ndim - 1
+        fields = {
+            "values": values,
+            "dx": check_spacing(dx, space),
+            "times": check_times(dt, times, values.shape[0]),
+            "q": None if q is None else positive(q, "q", "the diffusion coefficient"),
+            "boundary": check_boundary(boundary),
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Frames, then cells along each space axis."""
+        return tuple(int(n) for n in self.values.shape)
+
+    @property
+    def frames(self) -> int:
+        """Number of frames."""
+        return self.shape[0]
+
+    @property
+    def mesh(self) -> tuple[int, ...]:
+        """Cells along each space axis."""
+        return self.shape[1:]
+
+    @property
+    def extent(self) -> tuple[float, ...]:
+        """Length of each space axis, cells times spacing."""
+        return tuple(n * h for n, h in zip(self.mesh, self.dx, strict=True))
+
+    @property
+    def uniform(self) -> bool:
+        """Whether all frames are the same interval apart."""
+        steps = np.diff(self.times)
+        return bool(np.ptp(steps) <= UNIFORM * steps.mean())
+
+    @property
+    def dt(self) -> float:
+        """Frame interval of a record with uniform times."""
+        if not self.uniform:
+            raise InputError(
+                f"the frames are not evenly spaced (intervals {np.diff(self.times).min():g} to "
+                f"{np.diff(self.times).max():g}): expected one frame interval; resample the record, "
+                "or cut it where the interval changes"
+            )
+        return float((self.times[-1] - self.times[0]) / (self.frames - 1))
+
+    def slab(self, start: int = 0, stop: int | None = None) -> NDArray[np.float64]:
+        """Read frames start..stop-1 as float64, checked to be finite; a read-only array.
+
+        A NumPy float64 record gives a view, not a copy.
+        """
+        stop = self.frames if stop is None else stop
+        if not 0 <= start < stop <= self.frames:
+            raise InputError(f"frames {start} to {stop} lie outside the record, which has {self.frames}")
+        block = self.values[start:stop]
+        with np.errstate(over="ignore"):
+            if isinstance(block, np.ma.MaskedArray):  # below the mask lie arbitrary numbers
+                block = np.ma.filled(block.astype(np.float64), np.nan)
+            slab = np.asarray(block).astype(np.float64, order="C", copy=False).view()
+        slab.flags.writeable = False
+        _check_finite(slab, start)
+        return slab
+
+    def slabs(self, size: int) -> Iterator[tuple[int, NDArray[np.float64]]]:
+        """Read the record in consecutive slabs of `size` frames: pairs of first frame and slab."""
+        if size < 1:
+            raise InputError(f"a slab of {size} frames cannot be read: expected at least 1 frame")
+        for start in range(0, self.frames, size):
+            yield start, self.slab(start, min(start + size, self.frames))
+
+    def clip(self, start: int, stop: int) -> Record:
+        """Return the record of frames start..stop-1, without reading it."""
+        if not 0 <= start < stop <= self.frames:
+            raise InputError(f"frames {start} to {stop} lie outside the record, which has {self.frames}")
+        lazy = not isinstance(self.values, np.ndarray)
+        values = Frames(self.values, start, stop) if lazy else self.values[start:stop]
+        return self.replace(values, self.times[start:stop])
+
+    def replace(self, u: Any, times: ArrayLike | None = None) -> Record:
+        """Return a record of other values (or frames) on the same mesh."""
+        times = self.times if times is None else times
+        return Record(u, dx=self.dx, times=times, q=self.q, boundary=self.boundary)
+
+    def __repr__(self) -> str:
+        mesh = " x ".join(str(n) for n in self.mesh)
+        spacing = ", ".join(f"{h:.6g}" for h in dict.fromkeys(self.dx))
+        q = "unknown" if self.q is None else f"{self.q:.6g}"
+        return (
+            f"Record({self.frames} frames of {mesh}, dx = {spacing}, t = {self.times[0]:.6g} to "
+            f"{self.times[-1]:.6g}, q = {q}, boundary = {self.boundary or 'not declared'})"
+        )
+
+
+def _check_finite(slab: NDArray[np.float64], first: int) -> None:
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = np.sum(slab)  # one pass without a temporary; an overflowing sum falls through
+    if np.isfinite(total):
+        return
+    bad = ~np.isfinite(slab)
+    if bad.any():
+        frame, *cell = (int(i) for i in np.argwhere(bad)[0])
+        raise InputError(
+            f"{int(bad.sum())} values in frames {first} to {first + slab.shape[0] - 1} are not finite, the "
+            f"first in frame {first + frame} at cell {tuple(cell)}: expected finite phase values; "
+            "fill or cut the missing part of the field"
+        )
