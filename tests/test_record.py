@@ -426,3 +426,11 @@ def test_times_of_words():
     text = message(lambda: record(dt=None, times=["noon"] * 5))
     assert text.startswith("times is array(['noon',")
     assert text.endswith(": expected numbers")
+
+
+def test_ragged_times_and_numbers_beyond_floats() -> None:
+    u = np.zeros((3, 4))
+    with pytest.raises(InputError, match="times is a ragged list: expected one number for each frame"):
+        Record(u, dx=1.0, times=[0.0, [1.0, 2.0], 3.0])
+    with pytest.raises(InputError, match="expected the diffusion coefficient, a positive number"):
+        Record(u, dx=1.0, dt=1.0, q=10**400)

@@ -17,7 +17,7 @@ def positive(value: Any, name: str, meaning: str) -> float:
     """Return a positive finite number as a float."""
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"{name} is {value!r}: expected {meaning}, a positive number") from None
     if not (np.isfinite(number) and number > 0):
         raise InputError(f"{name} is {number:g}: expected {meaning}, a positive number")

@@ -170,3 +170,9 @@ def test_a_law_must_be_finite(make, law, place):
     text = refuse(make, law)
     assert text.startswith("the law is not finite at u = " + (place or ""))
     assert text.endswith(": expected a smooth function on [-1, 1]")
+
+
+@pytest.mark.parametrize("degree", [-1, 2.5, "3"])
+def test_degree_is_checked(degree) -> None:
+    with pytest.raises(InputError, match="expected a whole number of at least 0"):
+        Chebyshev(degree)

@@ -29,6 +29,10 @@ class Chebyshev(EvenFamily):
 
     degree: int
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.degree, int | np.integer) or self.degree < 0:
+            raise InputError(f"degree is {self.degree!r}: expected a whole number of at least 0")
+
     @property
     def name(self) -> str:
         """Short name, as written to files."""

@@ -86,7 +86,10 @@ def check_boundary(boundary: Any) -> Boundary | None:
 
 def _seconds(times: Any) -> NDArray[np.float64]:
     """Return times as a new array of floats; dates become seconds from the first, durations seconds."""
-    stamps = np.asarray(times)
+    try:
+        stamps = np.asarray(times)
+    except ValueError:
+        raise InputError("times is a ragged list: expected one number for each frame") from None
     if np.issubdtype(stamps.dtype, np.datetime64) and stamps.size:
         stamps = stamps - stamps.flat[0]
     if np.issubdtype(stamps.dtype, np.timedelta64):
