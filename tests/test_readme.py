@@ -1,0 +1,47 @@
+"""The README keeps its word: its Python runs as written, its numbers come from files that a command wrote."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from doublewell.law import named_law
+from doublewell.simulate import add_noise, initial_field, simulate
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+
+
+def test_python_block_runs(tmp_path, monkeypatch, capsys) -> None:
+    (block,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    assert len([line for line in block.splitlines() if line.strip()]) < 10
+    start = initial_field("nonconvex", (96, 96), 1 / 96, epsilon=0.03)
+    clean = simulate(named_law("sixth"), start, dx=1 / 96, dt=5e-5, frames=61, epsilon=0.03)
+    np.save(tmp_path / "movie.npy", add_noise(clean, 0.03, seed=5).slab())
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    exec(compile(block, "README.md", "exec"), names)
+    assert "epsilon = 0.029" in capsys.readouterr().out
+    assert np.max(names["F"]) == pytest.approx(0.25, rel=0.02)
+    assert (tmp_path / "result.json").exists()
+
+
+def test_table_is_the_file() -> None:
+    rows = json.loads((ROOT / "benchmarks/results/principal.json").read_text())["rows"]
+    table = re.findall(r"^\| (\w[\w ]*?) \| ([\d.]+) \| ([\d.]+) \| [\d.]+ \|$", README, flags=re.MULTILINE)
+    assert len(table) == len(rows)
+    for (law, force, epsilon), row in zip(table, rows, strict=True):
+        assert law.split()[0] == row["law"].split()[0]
+        assert float(force) == pytest.approx(row["e_G"], rel=0.005)
+        assert float(epsilon) == pytest.approx(row["|e_eps|"], abs=0.006)
+
+
+@pytest.mark.parametrize("page", ["README.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))])
+def test_links_lead_somewhere(page: str) -> None:
+    text = (ROOT / page).read_text()
+    for target in re.findall(r"\]\(([^)#]+?)\)", text):
+        assert "://" in target or ((ROOT / page).parent / target).exists(), target
