@@ -189,3 +189,13 @@ def test_deterministic(make_rough) -> None:
     record = make_rough((20, 30, 30))
     a, b = (weak_evidence(record, Bernstein(5), [(3, 0.1)]).blocks[0].triangle for _ in range(2))
     assert np.array_equal(a, b)
+
+
+def test_new_widths_degrees_and_dimensions_do_not_compile_again(make_rough) -> None:
+    from doublewell.evidence.kernels import assemble
+
+    weak_evidence(make_rough((15, 24, 24)), Bernstein(1), [(3, 0.1)])
+    before = len(assemble.signatures)
+    weak_evidence(make_rough((25, 40)), Bernstein(4), [(6, 0.13)])
+    weak_evidence(make_rough((13, 16, 18, 20)), Bernstein(0), [(2, 0.071)], derivative="analytic")
+    assert len(assemble.signatures) == before == 1
