@@ -14,7 +14,7 @@ __all__ = ["WHY_NO_SCALE", "Normalisation", "Scale", "SurfaceTension", "calibrat
 Normalisation = Literal["E", "eE"]
 WHY_NO_SCALE = (
     "epsilon and F are not determined: the dynamics contain only G = F'/epsilon^2, and (s epsilon, s^2 F) gives the "
-    "same movie for every s; pass surface_tension= to fix the scale"
+    "same movie for every s; pass surface_tension= (--surface-tension in the shell) to fix the scale"
 )
 
 

@@ -24,14 +24,11 @@ from doublewell.evidence import (
 from doublewell.law import Bernstein, Law
 from doublewell.record import Record
 from doublewell.result import Diagnostics, Result, Settings
-from doublewell.survey import Survey, survey
+from doublewell.survey import FEW_CELLS, LARGE, TOO_FEW_CELLS, Survey, survey
 
 __all__ = ["identify"]
 
 Supports = Sequence[Support | tuple[int, float]] | Literal["paper"] | None
-_FEW_CELLS = 9.0  # the paper's error at noise 0.03 grows fourfold when an interface has 6 to 8 cells instead of 12
-_TOO_FEW_CELLS = 2.5
-_LARGE = 3.0  # phase values beyond this are no order parameter with noise
 
 
 def identify(
@@ -120,15 +117,15 @@ def _check(record: Record, method: str) -> float:
 
 
 def _check_survey(seen: Survey) -> None:
-    if max(abs(seen.low), abs(seen.high)) > _LARGE:
+    if max(abs(seen.low), abs(seen.high)) > LARGE:
         raise InputError(
             f"phase values run from {seen.low:.3g} to {seen.high:.3g}: expected the pure phases at -1 and +1; "
             "rescale the field, for example u = 2*(i - low)/(high - low) - 1"
         )
-    if seen.cells is not None and seen.cells < _TOO_FEW_CELLS:
+    if seen.cells is not None and seen.cells < TOO_FEW_CELLS:
         raise InputError(
             f"the mesh is too coarse: an interface spans {seen.cells:.1f} cells, expected at least "
-            f"{_TOO_FEW_CELLS:g} (better {_FEW_CELLS:g}); record with finer pixels"
+            f"{TOO_FEW_CELLS:g} (better {FEW_CELLS:g}); record with finer pixels"
         )
 
 
@@ -186,9 +183,9 @@ def _warnings(fit: Estimate, seen: Survey, refusal: str | None) -> list[str]:
         said.append(f"not a plain double well: {fit.law.structure}; use constraint='bernstein' or more data")
     if seen.cells is None:
         said.append("no interface was seen: the values look like one phase or like noise")
-    elif seen.cells < _FEW_CELLS:
+    elif seen.cells < FEW_CELLS:
         said.append(
-            f"an interface spans only {seen.cells:.1f} cells (better {_FEW_CELLS:g} or more): expect a force error "
+            f"an interface spans only {seen.cells:.1f} cells (better {FEW_CELLS:g} or more): expect a force error "
             "of ten percent or more in the presence of noise"
         )
     if seen.coverage < 0.9:

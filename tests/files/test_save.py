@@ -101,7 +101,7 @@ def test_the_new_file_is_flushed_before_it_takes_its_name(small, tmp_path, monke
     order, fsync, replace = [], os.fsync, os.replace
     monkeypatch.setattr(os, "fsync", lambda handle: (order.append("flush"), fsync(handle)))
     monkeypatch.setattr(
-        "doublewell.files.atomic.os.replace", lambda a, b: (order.append((Path(a).parent, Path(b))), replace(a, b))
+        "doublewell.atomic.os.replace", lambda a, b: (order.append((Path(a).parent, Path(b))), replace(a, b))
     )
     save(small, tmp_path / "movie.npz")
     assert order == ["flush", (tmp_path, tmp_path / "movie.npz"), "flush"]
@@ -139,7 +139,7 @@ def test_the_old_folder_is_there_until_the_new_one_is_complete(small, tmp_path, 
         seen.append(open_record(path).frames)  # the new one is in place when the old one goes
         remove(folder, **options)
 
-    monkeypatch.setattr("doublewell.files.atomic.shutil.rmtree", look)
+    monkeypatch.setattr("doublewell.atomic.shutil.rmtree", look)
     save(small.clip(0, 2), path)
     assert seen == [2]
 
@@ -198,7 +198,7 @@ def test_a_result_is_replaced_whole(result, tmp_path, monkeypatch):
     def fail(source, target):
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr("doublewell.files.atomic.os.replace", fail)
+    monkeypatch.setattr("doublewell.atomic.os.replace", fail)
     with refused("could not be written: Input/output error"):
         save(result, path)
     assert path.read_bytes() == before

@@ -1,4 +1,3 @@
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -6,7 +5,7 @@ import pytest
 
 import doublewell.identify  # noqa: F401
 from doublewell.record import Record
-from doublewell.report import inspect_record, inspection
+from doublewell.report import inspect_record
 from doublewell.survey import survey
 
 
@@ -92,13 +91,6 @@ def test_no_default_support_is_said():
     assert found.supports == ()
     assert found.refusal in found.watch
     assert "none of the default ones fits" in str(found)
-
-
-def test_the_thresholds_are_those_of_identify():
-    module = sys.modules["doublewell.identify"]
-    assert inspection._FEW_CELLS == module._FEW_CELLS
-    assert inspection._TOO_FEW_CELLS == module._TOO_FEW_CELLS
-    assert inspection._LARGE == module._LARGE
 
 
 def test_no_interface_is_said_in_words():

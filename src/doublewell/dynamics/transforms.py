@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy import fft
 
 from doublewell.law.family import Array
 from doublewell.record import Boundary
@@ -27,6 +26,8 @@ def numpy_transforms(cells: tuple[int, ...], boundary: Boundary) -> tuple[Transf
     >>> backward(forward(np.arange(4.0))).round(12).tolist()
     [0.0, 1.0, 2.0, 3.0]
     """
+    from scipy import fft
+
     if boundary == "periodic":
         return partial(fft.rfftn, workers=1), partial(fft.irfftn, s=cells, workers=1)
     cosine = {"type": 2, "norm": "ortho", "workers": 1}

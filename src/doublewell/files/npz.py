@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from doublewell.atomic import replace_file
 from doublewell.errors import InputError
-from doublewell.files.atomic import replace_file
 from doublewell.files.format import (
     FIELD,
     MARKS,

@@ -8,8 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NoReturn
 
+from doublewell.atomic import replace_file
 from doublewell.errors import InputError
-from doublewell.files.atomic import replace_file
 from doublewell.files.codec import codec_of
 from doublewell.files.format import as_path, reading
 from doublewell.result import Result

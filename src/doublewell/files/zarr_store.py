@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from doublewell.atomic import replace_folder
 from doublewell.errors import InputError
-from doublewell.files.atomic import replace_folder
 from doublewell.files.format import (
     FIELD,
     Format,

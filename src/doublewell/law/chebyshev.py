@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.polynomial import chebyshev as cheb
-from scipy.fft import dct
 
 from doublewell.errors import InputError
 from doublewell.law.family import Array, EvenFamily
@@ -147,6 +146,8 @@ def _interpolate(function: Callable[[Array, Array], Array], degree: int) -> Arra
 
     The points of the first kind are u = cos(a), v = sin(a)^2: no end points, no cancellation in v.
     """
+    from scipy.fft import dct  # half of the package's import time, so only where it is used
+
     angles = 0.5 * np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1)
     coefficients = dct(function(np.cos(angles), np.sin(angles) ** 2), type=2) / (degree + 1)
     coefficients[0] *= 0.5

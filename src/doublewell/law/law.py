@@ -112,7 +112,11 @@ class Law:
         return float(weights @ np.sqrt(2.0 * np.maximum(self.primitive(nodes), 0.0)))
 
     def surface_tension(self, *, epsilon: float) -> float:
-        """Return sigma = epsilon C_H, the planar interfacial energy in the normalisation E."""
+        """Return sigma = epsilon C_H, the planar interfacial energy in the normalisation E.
+
+        `epsilon` goes with this law as its effective force. A law read as F' has epsilon = 1, whatever epsilon its
+        movie was made with: sigma depends on F alone.
+        """
         return epsilon * self.tension_integral
 
     def interface_width(self, low: float = -0.9, high: float = 0.9) -> float:

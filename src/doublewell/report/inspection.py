@@ -10,16 +10,13 @@ from textwrap import wrap
 from doublewell.errors import InputError
 from doublewell.evidence import Support, default_supports
 from doublewell.record import Record
-from doublewell.survey import Survey, survey
+from doublewell.survey import FEW_CELLS, LARGE, TOO_FEW_CELLS, Survey, survey
 
 __all__ = ["Inspection", "inspect_record"]
 
 _WIDTH = 96
 _BAR = 40  # characters of the longest bar
 _LOOK = 5  # frames that the survey averages at either end
-_LARGE = 3.0  # phase values beyond this, and fewer cells than that, are refused by identify
-_TOO_FEW_CELLS = 2.5
-_FEW_CELLS = 9.0
 _NOISY = 0.1
 
 
@@ -75,11 +72,11 @@ def _warnings(record: Record, seen: Survey, refusal: str | None) -> Iterator[str
     yield from _values(seen)
     if seen.cells is None:
         yield "no interface is seen: the picture looks like one phase, or like noise"
-    elif seen.cells < _TOO_FEW_CELLS:
+    elif seen.cells < TOO_FEW_CELLS:
         yield f"an interface spans {seen.cells:.1f} pixels: too few for any fit; use a higher magnification"
-    elif seen.cells < _FEW_CELLS:
+    elif seen.cells < FEW_CELLS:
         yield (
-            f"an interface spans {seen.cells:.1f} pixels; {_FEW_CELLS:g} or more are better: with noise expect a force "
+            f"an interface spans {seen.cells:.1f} pixels; {FEW_CELLS:g} or more are better: with noise expect a force "
             "error of ten percent or more"
         )
     if seen.coverage < 0.9:
@@ -99,7 +96,7 @@ def _missing(record: Record) -> Iterator[str]:
 
 def _values(seen: Survey) -> Iterator[str]:
     beyond = max(-seen.low, seen.high)
-    if beyond > _LARGE:
+    if beyond > LARGE:
         yield (
             f"values run from {seen.low:.3g} to {seen.high:.3g}: these are no phase values; rescale the picture so "
             "that the pure phases lie at -1 and +1"

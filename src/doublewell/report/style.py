@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 
+from doublewell.atomic import replace_file
 from doublewell.errors import InputError
 
 __all__ = ["COLOURS", "FIELD_MAP", "FORMATS", "REST_MAP", "new_figure", "render", "style", "write_bytes"]
@@ -84,28 +83,10 @@ def write_bytes(contents: Sequence[tuple[Path, bytes]]) -> tuple[Path, ...]:
     for path, data in contents:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            _replace(path, data)
         except OSError as error:
             raise InputError(
-                f"{path} could not be written: {error.strerror or error}; check the name, the free space and the rights"
+                f"{path.parent} could not be made: {error.strerror or error}; choose another name"
             ) from error
+        with replace_file(path) as temporary:
+            temporary.write_bytes(data)
     return tuple(path for path, _ in contents)
-
-
-def _replace(path: Path, data: bytes) -> None:
-    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as stream:
-        part = Path(stream.name)
-        try:
-            stream.write(data)
-            stream.close()
-            part.chmod(0o666 & ~_umask())  # a temporary file is private; the final one follows the user's mask
-            part.replace(path)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from math import pi, sqrt
 
 import numpy as np
-from scipy import fft
 
 from doublewell.dynamics import Grid
 from doublewell.errors import InputError
@@ -110,6 +109,8 @@ def spinodal(grid: Grid, *, epsilon: float, seed: int | np.random.Generator | No
 
 def _random_field(grid: Grid, base: Array, highest: Array, limit: float, rng: np.random.Generator) -> Array:
     """Sum the modes up to `limit` with normal amplitudes, drawn in an order that no mesh size enters."""
+    from scipy import fft
+
     periodic = grid.boundary == "periodic"
     axes = [np.arange(-top if periodic else 0, top + 1) for top in highest]
     numbers = np.meshgrid(*axes, indexing="ij")
