@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from doublewell.calibrate import WHY_NO_SCALE, SurfaceTension
 from doublewell.errors import InputError
-from doublewell.identify import identify
+from doublewell.identify import identify as identify_any
 from doublewell.law import named_law
 from doublewell.record import Record
 from doublewell.simulate import add_noise
 
+identify = partial(identify_any, method="weak")
 PHASES = np.linspace(-1.0, 1.0, 2001)
 SIGMA = named_law("sixth").surface_tension(epsilon=1.0)
 
@@ -195,7 +198,7 @@ def test_bad_records(movie) -> None:
 def test_wrong_arguments(movie) -> None:
     with pytest.raises(InputError, match="expected a Record, got ndarray"):
         identify(np.zeros((3, 4, 5)))
-    with pytest.raises(InputError, match="method is 'strong': expected 'weak'"):
+    with pytest.raises(InputError, match="method is 'strong': expected 'trajectory', 'weak' or None"):
         identify(movie, method="strong")
     for degree in (-1, 9, 2.5, "2"):
         with pytest.raises(InputError, match="expected a whole number from 0 to 8"):

@@ -83,7 +83,7 @@ def run_demo(
     truth = Truth(named_law(law), _EPSILON)
     record = _record(truth, cells=cells, frames=frames, noise=noise, seed=seed, progress=progress)
     tension = truth.law.surface_tension(epsilon=1.0)
-    result = identify(record, tension, progress=progress and partial(progress, "identifying"))
+    result = identify(record, tension, method="weak", progress=progress and partial(progress, "identifying"))
     validation = validate(result, record, progress=progress and partial(progress, "evolving"))
     files = _write(place, truth, record, result, validation)
     return Demo(truth, noise, record, result, validation, files)

@@ -21,7 +21,9 @@ def movie():
 
 @pytest.fixture(scope="session")
 def result(movie):
-    return identify(movie, SurfaceTension(0.94, sd=0.01, normalisation="eE"), ridge="validated")
+    return identify(
+        movie, method="weak", surface_tension=SurfaceTension(0.94, sd=0.01, normalisation="eE"), ridge="validated"
+    )
 
 
 @pytest.fixture(scope="session")

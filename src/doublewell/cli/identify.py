@@ -73,7 +73,7 @@ def identify(
     _check_known(record, file, validate_from)
     with output.bar() as bar:
         progress = bar.stage("identifying")
-        result = run(record, tension, degree=degree, constraint=constraint, progress=progress, **options)
+        result = run(record, tension, method="weak", degree=degree, constraint=constraint, progress=progress, **options)
         start, progress = validate_from, bar.stage("evolving")
         validation = None if start is None else validate(result, record, start=start, progress=progress)
     files = write_answers(result, record, validation, out=out, figures=figures)

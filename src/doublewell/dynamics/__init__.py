@@ -5,5 +5,16 @@ from doublewell.dynamics.etdrk4 import Etdrk4, Weights, etd_weights, predict
 from doublewell.dynamics.grid import Grid
 from doublewell.dynamics.precision import double_precision
 from doublewell.dynamics.stepper import Stepper
+from doublewell.dynamics.transforms import jax_transforms
 
-__all__ = ["Cnab2", "Etdrk4", "Grid", "Stepper", "Weights", "double_precision", "etd_weights", "predict"]
+__all__ = [
+    "Cnab2",
+    "Etdrk4",
+    "Grid",
+    "Stepper",
+    "Weights",
+    "double_precision",
+    "etd_weights",
+    "jax_transforms",
+    "predict",
+]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from doublewell.law import Bernstein
 __all__ = ["Block", "Evidence", "Key", "compact", "lower", "merge", "system"]
 
 Array = NDArray[np.float64]
+Reading = Literal["weak", "trajectory"]
 
 
 class Key(NamedTuple):
@@ -40,10 +41,12 @@ class Evidence:
 
     Each row says sum_j g_j a_j + (1/q) a_t = d. Known q contracts the last two columns; unknown q is one more
     unknown of the same rows. Weights between blocks are applied only when solving, so that merging stays exact.
+    ``reading`` says what a row is: a weak moment, or a direction of a trajectory's likelihood in units of its noise.
     """
 
     family: Bernstein
     blocks: tuple[Block, ...]
+    reading: Reading = "weak"
 
     @property
     def rows(self) -> int:
@@ -85,11 +88,13 @@ def merge(parts: Iterable[Evidence]) -> Evidence:
     if len(families) > 1:
         names = " and ".join(sorted(f"{family.name} degree {family.degree}" for family in families))
         raise InputError(f"cannot merge evidence of different families ({names}): assemble both at one degree")
+    if len({part.reading for part in parts}) > 1:
+        raise InputError("cannot merge weak moments with the likelihood of a trajectory: read all records one way")
     groups: dict[Key, list[Block]] = {}
     for part in parts:
         for block in part.blocks:
             groups.setdefault(block.key, []).append(block)
-    return Evidence(parts[0].family, tuple(_merge_blocks(key, group) for key, group in groups.items()))
+    return replace(parts[0], blocks=tuple(_merge_blocks(key, group) for key, group in groups.items()))
 
 
 def _merge_blocks(key: Key, group: list[Block]) -> Block:
@@ -114,23 +119,23 @@ def lower(evidence: Evidence, degree: int) -> Evidence:
     change[:top, :p] = family.elevation(evidence.family)
     change[top:, p:] = np.eye(2)
     blocks = tuple(replace(block, triangle=compact(block.triangle @ change)) for block in evidence.blocks)
-    return Evidence(family, blocks)
+    return replace(evidence, family=family, blocks=blocks)
 
 
 def system(evidence: Evidence, q: float) -> tuple[Array, Array]:
-    """Return the small least-squares problem (A, d) for known q, with each support scaled by (k n_b)^(-1/2).
+    """Return the small least-squares problem (A, d) for known q.
 
-    The folds of one support are one block of n_b rows; k is the number of such blocks. A support without rows
-    is left out.
+    The folds of one support are one block. A block of n_b weak moments is scaled by (k n_b)^(-1/2), k the number of
+    blocks; blocks of trajectories are in units of their noise already. A block without rows is left out.
     """
-    whole = merge([Evidence(evidence.family, (replace(block, key=block.key._replace(fold="")),)) for block in
-                   evidence.blocks]) if evidence.blocks else evidence  # fmt: skip
-    blocks = [block for block in whole.blocks if block.rows]
-    if not blocks:
+    whole = [replace(block, key=block.key._replace(fold="")) for block in evidence.blocks if block.rows]
+    if not whole:
         raise InputError(
             "no centre is left: every temporal mean lies in a pure phase (|mean| >= 0.98) or the record is too "
             "small; record frames that contain an interface"
         )
+    blocks = merge(replace(evidence, blocks=(block,)) for block in whole).blocks
+    scales = [np.sqrt(len(blocks) * block.rows) if evidence.reading == "weak" else 1.0 for block in blocks]
+    rows = np.vstack([block.triangle / scale for block, scale in zip(blocks, scales, strict=True)])
     p = evidence.family.size
-    rows = np.vstack([block.triangle / np.sqrt(len(blocks) * block.rows) for block in blocks])
     return rows[:, :p], rows[:, p + 1] - rows[:, p] / q

@@ -22,6 +22,9 @@ class Family(Protocol):
     both may be traced.
     """
 
+    def __hash__(self) -> int:
+        """Families are values: compiled code is kept for each."""
+
     @property
     def name(self) -> str:
         """Short name, as written to files."""

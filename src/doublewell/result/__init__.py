@@ -1,6 +1,6 @@
 """Result: what was found, as a value that prints as a report."""
 
-from doublewell.result.result import Diagnostics, Result, Settings
+from doublewell.result.result import Diagnostics, Likelihood, Result, Settings
 from doublewell.result.text import equation
 
-__all__ = ["Diagnostics", "Result", "Settings", "equation"]
+__all__ = ["Diagnostics", "Likelihood", "Result", "Settings", "equation"]

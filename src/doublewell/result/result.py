@@ -5,14 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from doublewell.calibrate import WHY_NO_SCALE, Scale
 from doublewell.errors import InputError
-from doublewell.estimate import RidgeChoice, SupportFit
+from doublewell.estimate import Posterior, RidgeChoice, SupportFit
+from doublewell.evidence.likelihood import Step
 from doublewell.law import Law, Structure
 from doublewell.law.family import Array
+from doublewell.result.bands import Quantity, Scalar, curve_band, scalar_interval
 from doublewell.survey import Survey
 
-__all__ = ["Diagnostics", "Result", "Settings"]
+__all__ = ["Diagnostics", "Likelihood", "Result", "Settings"]
 
 
 @dataclass(frozen=True)
@@ -21,7 +26,7 @@ class Settings:
 
     version: str
     method: str
-    degree: int
+    degree: int | str
     constraint: str
     ridge: float | str | None
     supports: tuple[tuple[int, float], ...]
@@ -32,6 +37,28 @@ class Settings:
     dt: float
     q: float
     boundary: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Likelihood:
+    """How the trajectory reading went.
+
+    ``noise`` is the standard deviation left in one pixel; ``rounds`` the number of linearisations at the highest
+    degree; ``time_size`` and ``mesh_size`` how far, in standard errors, half the time step and a finer mesh would move
+    the estimate; ``constraint_rise`` by how much the constraint raises twice the negative log-likelihood;
+    ``extra_structure`` the probability, from the data alone, that the law is no plain double well.
+    """
+
+    noise: float
+    status: str
+    converged: bool
+    steps: tuple[Step, ...]
+    substeps: int
+    rounds: int
+    time_size: float
+    mesh_size: float
+    constraint_rise: float
+    extra_structure: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +84,7 @@ class Diagnostics:
     support_spread: float
     survey: Survey
     warnings: tuple[str, ...]
+    likelihood: Likelihood | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +99,7 @@ class Result:
     refusal: str | None
     diagnostics: Diagnostics
     settings: Settings
+    posterior: Posterior | None = None
 
     @property
     def coefficients(self) -> Array:
@@ -103,6 +132,31 @@ class Result:
     def potential(self, u: Any) -> Any:
         """Evaluate F(u); raises when no surface tension fixed the scale."""
         return self.law.potential(u, epsilon=self._scale().epsilon)
+
+    def band(self, quantity: Quantity, u: ArrayLike, *, level: float = 0.95) -> tuple[Array, Array]:
+        """Return the lower and upper edge of the pointwise band of "force", "primitive" or "potential" at u.
+
+        It holds the noise of the record, the choice of degree, the resolution, and for the potential the tension's
+        standard deviation. With a constraint it is the spread of the constrained estimate.
+        """
+        return curve_band(self._posterior(), quantity, np.asarray(u, dtype=np.float64), level, self.scale)
+
+    def interval(self, quantity: Scalar, *, level: float = 0.95) -> tuple[float, float]:
+        """Return the interval of "epsilon", "barrier" (F(0)), "width" (planar interface) or "tension_integral"."""
+        return scalar_interval(self._posterior(), quantity, level, self.scale)
+
+    @property
+    def covariance(self) -> Array:
+        """The covariance of the coefficients before the constraint, in the posterior's family."""
+        return self._posterior().covariance
+
+    def _posterior(self) -> Posterior:
+        if self.posterior is None:
+            raise InputError(
+                "the weak reading has no noise model, so it gives no intervals: declare a boundary and use "
+                "method='trajectory'"
+            )
+        return self.posterior
 
     def _scale(self) -> Scale:
         if self.scale is None:

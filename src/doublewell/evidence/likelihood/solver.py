@@ -1,0 +1,227 @@
+"""Gauss-Newton with the nuisance eliminated: the one solver behind every likelihood reading.
+
+The observations are v = predict(nuisance, theta) + noise. theta is a short vector, the nuisance (an initial field, a
+boundary ring) a large pytree that is itself observed. With J_u and J_g the derivatives of the whitened prediction and
+r the whitened residual,
+
+    step:         P = 1 - Q Q', Q an orthonormal basis of J_g;   (J_u' P J_u) du = J_u' P r   by conjugate gradients;
+                  dg = J_g^+ (r - J_u du)
+    information:  C = J_g - J_u X with (J_u' J_u) X = J_u' J_g;   R from the QR of C.
+
+Eliminating theta first leaves one right-hand side a step. Frame 0 observes the nuisance and not theta, so J_u' P J_u
+stays as well conditioned as J_u' J_u. Everything here is a pure JAX function, to be called in double precision, under
+jit and vmap.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+__all__ = ["Model", "Point", "Sensitivity", "advance", "begin", "pull_back", "sensitivity", "solve_normal"]
+
+_SHORTEST = 2.0**-12  # a step cut this short is not taken
+
+
+class Model(Protocol):
+    """What the solver sees of a reading. Hashable, so that compiled code serves all records of one shape.
+
+    `constants` is a pytree of arrays that the methods share: step weights, root weights, the preconditioner's symbol.
+    """
+
+    def predict(self, nuisance: Any, theta: Any, constants: Any) -> Any:
+        """Return the prediction of the observations."""
+
+    def whiten(self, field: Any, constants: Any) -> Any:
+        """Return the residual in units of the noise's shape: a linear map; unobserved values become zero."""
+
+    def precondition(self, gradient: Any, constants: Any) -> Any:
+        """Return an approximate solution of J_u' J_u x = gradient, by a symmetric positive map."""
+
+
+class Point(NamedTuple):
+    """Where the iteration stands, and how the last step went."""
+
+    nuisance: Any
+    theta: Any
+    cost: Any  # |whitened residual|^2
+    before: Any  # the cost before the last step
+    size: Any  # |J_g dg|: an upper bound of the step in theta, in units of the whitened residual
+    length: Any  # share of the step that was taken; 0 when every share raised the cost
+    iterations: Any  # of conjugate gradients
+    residual: Any  # relative, of conjugate gradients
+
+
+class Sensitivity(NamedTuple):
+    """The linearisation in theta with the nuisance projected out."""
+
+    triangle: Any  # R of C, the projected sensitivities
+    shift: Any  # the step in theta that one more Gauss-Newton step would take
+    response: Any  # how the best nuisance moves with each entry of theta, -X
+    cost: Any
+    iterations: Any
+
+
+def begin(model: Model, nuisance: Any, theta: Any, data: Any, constants: Any) -> Point:
+    """Return the point to start from."""
+    cost = _cost(model, nuisance, theta, data, constants)
+    return Point(nuisance, theta, cost, cost, 0.0 * cost, 1.0 + 0.0 * cost, 0, 0.0 * cost)
+
+
+def advance(model: Model, point: Point, data: Any, constants: Any, *, tolerance: float, most: int) -> Point:
+    """Take one Gauss-Newton step; a step that raises the cost is halved until it does not."""
+    import jax
+    import jax.numpy as jnp
+
+    residual, push, pull = _linearise(model, point.nuisance, point.theta, data, constants)
+    columns = _columns(model, point.nuisance, point.theta, constants)
+    norms = jnp.linalg.norm(columns, axis=0)
+    basis, triangle = jnp.linalg.qr(columns / norms)
+
+    def project(y: Any) -> Any:
+        return y - (basis @ (basis.T @ y.ravel())).reshape(y.shape)
+
+    right = pull(project(residual))
+    step_u, count, rest = solve_normal(
+        lambda x: pull(project(push(x))), right, partial(model.precondition, constants=constants),
+        tolerance=tolerance, most=most,
+    )  # fmt: skip
+    turned = basis.T @ (residual - push(step_u)).ravel()
+    step_g = jax.scipy.linalg.solve_triangular(triangle, turned) / norms
+
+    def moved(length: Any) -> tuple[Any, Any]:
+        shifted = jax.tree.map(lambda a, b: a + length * b, point.nuisance, step_u)
+        return shifted, point.theta + length * step_g
+
+    def shorter(state: tuple[Any, Any]) -> tuple[Any, Any]:
+        length = 0.5 * state[0]
+        return length, _cost(model, *moved(length), data, constants)
+
+    now = jnp.vdot(residual, residual)
+    first = _cost(model, *moved(1.0), data, constants)
+    length, cost = jax.lax.while_loop(
+        lambda state: ~(state[1] <= now * (1.0 + 1e-12)) & (state[0] > _SHORTEST), shorter, (jnp.ones_like(now), first)
+    )
+    taken = cost <= now * (1.0 + 1e-12)
+    length = jnp.where(taken, length, 0.0)
+    nuisance, theta = moved(length)
+    size = jnp.linalg.norm(triangle @ (step_g * norms))
+    return Point(nuisance, theta, jnp.where(taken, cost, now), now, size, length, count, rest)
+
+
+def sensitivity(
+    model: Model, nuisance: Any, theta: Any, data: Any, constants: Any, *, tolerance: float, most: int
+) -> Sensitivity:
+    """Return R of the projected sensitivities at a point, one column of theta after the other.
+
+    An unfinished solve leaves part of J_u in C and makes R too large, by the square of the solve's error.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    residual, push, pull = _linearise(model, nuisance, theta, data, constants)
+    condition = partial(model.precondition, constants=constants)
+
+    def project(direction: Any) -> tuple[Any, Any, Any]:
+        column = _column(model, nuisance, theta, direction, constants)
+        solution, count, _ = solve_normal(
+            lambda x: pull(push(x)), pull(column), condition, tolerance=tolerance, most=most
+        )
+        return (column - push(solution)).ravel(), jax.tree.map(lambda leaf: -leaf, solution), count
+
+    columns, response, counts = jax.lax.map(project, jnp.eye(theta.size, dtype=theta.dtype))
+    basis, triangle = jnp.linalg.qr(columns.T)
+    shift = jax.scipy.linalg.solve_triangular(triangle, basis.T @ residual.ravel())
+    return Sensitivity(triangle, shift, response, jnp.vdot(residual, residual), jnp.sum(counts))
+
+
+def pull_back(model: Model, nuisance: Any, theta: Any, field: Any, constants: Any) -> tuple[Any, Any]:
+    """Return J_u' and J_g' of a field of the observations' shape, whitened on the way."""
+    import jax
+
+    def whitened(x: Any, y: Any) -> Any:
+        return model.whiten(model.predict(x, y, constants), constants)
+
+    _, pull = jax.vjp(whitened, nuisance, theta)
+    pair: tuple[Any, Any] = pull(model.whiten(field, constants))
+    return pair
+
+
+def solve_normal(apply: Any, right: Any, precondition: Any, *, tolerance: float, most: int) -> tuple[Any, Any, Any]:
+    """Solve a symmetric positive system by preconditioned conjugate gradients on pytrees.
+
+    Stops at `tolerance` times the first residual in the preconditioner's norm, or after `most` steps; returns the
+    solution, the number of steps and the relative residual reached.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    def dot(a: Any, b: Any) -> Any:
+        return sum(jnp.vdot(x, y) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))
+
+    def combine(a: Any, factor: Any, b: Any) -> Any:
+        return jax.tree.map(lambda x, y: x + factor * y, a, b)
+
+    def unfinished(state: tuple[Any, ...]) -> Any:
+        count, *_, product = state
+        return (count < most) & (product > goal)
+
+    def body(state: tuple[Any, ...]) -> tuple[Any, ...]:
+        count, solution, rest, direction, product = state
+        image = apply(direction)
+        length = product / dot(direction, image)
+        solution, rest = combine(solution, length, direction), combine(rest, -length, image)
+        turned = precondition(rest)
+        fresh = dot(rest, turned)
+        return count + 1, solution, rest, combine(turned, fresh / product, direction), fresh
+
+    first = precondition(right)
+    start = dot(right, first)
+    goal = tolerance**2 * start
+    zero = jax.tree.map(jnp.zeros_like, right)
+    count, solution, _, _, product = jax.lax.while_loop(unfinished, body, (0, zero, right, first, start))
+    return solution, count, jnp.sqrt(product / jnp.where(start > 0, start, 1.0))
+
+
+def _linearise(model: Model, nuisance: Any, theta: Any, data: Any, constants: Any) -> tuple[Any, Any, Any]:
+    """Return the whitened residual and the maps J_u and J_u' there; the linearisation is kept, not repeated."""
+    import jax
+
+    def whitened(x: Any) -> Any:
+        return model.whiten(data - model.predict(x, theta, constants), constants)
+
+    residual, change = jax.linearize(whitened, nuisance)
+    transpose = jax.linear_transpose(change, nuisance)
+
+    def push(x: Any) -> Any:
+        return -change(x)
+
+    def pull(y: Any) -> Any:
+        return jax.tree.map(lambda leaf: -leaf, transpose(y)[0])
+
+    return residual, push, pull
+
+
+def _column(model: Model, nuisance: Any, theta: Any, direction: Any, constants: Any) -> Any:
+    import jax
+
+    def predicted(x: Any) -> Any:
+        return model.predict(nuisance, x, constants)
+
+    return model.whiten(jax.jvp(predicted, (theta,), (direction,))[1], constants)
+
+
+def _columns(model: Model, nuisance: Any, theta: Any, constants: Any) -> Any:
+    """Return J_g, one column for each entry of theta."""
+    import jax
+    import jax.numpy as jnp
+
+    each = jax.vmap(partial(_column, model, nuisance, theta, constants=constants))
+    return each(jnp.eye(theta.size, dtype=theta.dtype)).reshape(theta.size, -1).T
+
+
+def _cost(model: Model, nuisance: Any, theta: Any, data: Any, constants: Any) -> Any:
+    import jax.numpy as jnp
+
+    residual = model.whiten(data - model.predict(nuisance, theta, constants), constants)
+    return jnp.vdot(residual, residual)

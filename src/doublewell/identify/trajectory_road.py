@@ -1,0 +1,181 @@
+"""The trajectory road: the likelihood of the whole record, every degree from one evidence, honest bands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from doublewell.errors import InputError
+from doublewell.estimate import Constraint, DegreeFit, Posterior, average_coefficients, degree_path, estimate
+from doublewell.estimate.least_squares import Array, column_scale
+from doublewell.evidence import system
+from doublewell.evidence.likelihood import (
+    Resolution,
+    Step,
+    Trajectory,
+    measure_resolution,
+    read_trajectory,
+    relinearise,
+)
+from doublewell.law import MAX_DEGREE, Bernstein, Law
+from doublewell.record import Record
+from doublewell.result import Diagnostics, Likelihood
+from doublewell.survey import Survey
+
+__all__ = ["TrajectoryFit", "likelihood_warnings", "trajectory_diagnostics", "trajectory_fit"]
+
+_FIRST_DEGREE = 2  # well determined at every noise level, so the iteration is safe; higher ones come by linearisation
+_NEAR = 1.0  # standard errors between the estimate and the point of linearisation that need no other one
+_MOST_ROUNDS = 5
+_RESOLVED = 0.1  # standard errors by which half the time step may move the estimate
+_NEGLIGIBLE = 1e-4  # weight of a degree that is left out of the law
+
+
+@dataclass(frozen=True, eq=False)
+class TrajectoryFit:
+    """What the trajectory road ends in."""
+
+    law: Law
+    posterior: Posterior
+    found: Trajectory
+    resolution: Resolution
+    rounds: int
+    unconstrained: Array
+    rise: float
+    active: tuple[int, ...]
+    condition: float
+
+
+def trajectory_fit(
+    record: Record,
+    start: Array,
+    *,
+    degree: int | Literal["auto"],
+    constraint: Constraint,
+    ridge: float | None,
+    progress: Callable[[Step], None] | None = None,
+) -> TrajectoryFit:
+    """Fit a record by maximum likelihood from a weak estimate `start` (of degree 2, or of the given degree).
+
+    With degree "auto" the evidence has degree 8, and the law is the average over all degrees. The record is linearised
+    again where that average lies more than one standard error from the point of linearisation.
+    """
+    positive = constraint == "bernstein"
+    if ridge is not None and degree == "auto":
+        raise InputError("ridge is a choice for one degree: give degree= a number, or leave ridge out")
+    family = Bernstein(MAX_DEGREE if degree == "auto" else degree)
+    degrees = None if degree == "auto" else (family.degree,)
+    found = read_trajectory(record, start, family=family, progress=progress)
+    found, resolution = _resolve(record, found, start, family, progress)
+    q = float(record.q or 0.0)
+    rounds = 1
+    while True:
+        path = degree_path(found.evidence, q, positive=False, degrees=degrees)
+        middle = average_coefficients(path, found.evidence)
+        matrix, _ = system(found.evidence, q)
+        if np.linalg.norm(matrix @ (middle - found.coefficients)) <= _NEAR or rounds == _MOST_ROUNDS:
+            break
+        found, rounds = relinearise(record, found, middle), rounds + 1
+    free = path
+    path = degree_path(found.evidence, q, positive=positive, degrees=degrees)
+    drift = np.stack([resolution.time_shift, resolution.mesh_shift])
+    posterior = Posterior(family, path, drift, positive)
+    law = _law(path, found, q, constraint, ridge)
+    best = max(path, key=lambda fit: fit.weight)
+    return TrajectoryFit(
+        law=law,
+        posterior=posterior,
+        found=found,
+        resolution=resolution,
+        rounds=rounds,
+        unconstrained=_trimmed(free).coefficients if degree == "auto" else free[0].free,
+        rise=best.chi2 - next(fit.chi2 for fit in free if fit.degree == best.degree),
+        active=best.active,
+        condition=float(np.divide(*column_scale(matrix)[2][[0, -1]])),
+    )
+
+
+def _resolve(
+    record: Record, found: Trajectory, start: Array, family: Bernstein, progress: Callable[[Step], None] | None
+) -> tuple[Trajectory, Resolution]:
+    """Double the substeps until half the step moves the estimate by less than a tenth of a standard error."""
+    resolution = measure_resolution(record, found)
+    while resolution.time_size > _RESOLVED and found.substeps < 64:
+        found = read_trajectory(record, start, family=family, substeps=2 * found.substeps, progress=progress)
+        resolution = measure_resolution(record, found)
+    return found, resolution
+
+
+def _law(path: tuple[DegreeFit, ...], found: Trajectory, q: float, constraint: Constraint, ridge: float | None) -> Law:
+    if ridge is not None:
+        return estimate(found.evidence, q, constraint=constraint, ridge=ridge).law
+    return _trimmed(path)
+
+
+def _trimmed(path: tuple[DegreeFit, ...]) -> Law:
+    """Return the average law at the highest degree whose weight counts."""
+    kept = [fit for fit in path if fit.weight >= _NEGLIGIBLE]
+    family = Bernstein(max(fit.degree for fit in kept))
+    total = sum(fit.weight for fit in kept)
+    lifted = [fit.weight / total * (Bernstein(fit.degree).elevation(family) @ fit.coefficients) for fit in kept]
+    return Law(family, np.asarray(np.sum(lifted, axis=0)))
+
+
+def trajectory_diagnostics(fit: TrajectoryFit, seen: Survey, warnings: Sequence[str]) -> Diagnostics:
+    """Return the numbers behind a trajectory estimate."""
+    block = fit.found.evidence.blocks[0]
+    return Diagnostics(
+        rows=block.rows,
+        condition=fit.condition,
+        scaled_condition=fit.condition,
+        active=fit.active,
+        bound=None,
+        kkt=0.0,
+        residual=fit.found.noise,
+        unconstrained=fit.unconstrained,
+        ridge=None,
+        supports=(),
+        support_spread=0.0,
+        survey=seen,
+        warnings=tuple(warnings),
+        likelihood=Likelihood(
+            noise=fit.found.noise,
+            status=fit.found.status,
+            converged=fit.found.converged,
+            steps=fit.found.steps,
+            substeps=fit.found.substeps,
+            rounds=fit.rounds,
+            time_size=fit.resolution.time_size,
+            mesh_size=fit.resolution.mesh_size,
+            constraint_rise=fit.rise,
+            extra_structure=structure_probability(fit.posterior),
+        ),
+    )
+
+
+def structure_probability(posterior: Posterior) -> float:
+    """Return the share of unconstrained draws whose bracket dips to zero: how likely an extra stationary point is."""
+    z = np.linspace(0.0, 1.0, 401)
+    brackets = posterior.free_draws @ posterior.family.bracket(np.eye(posterior.family.size), z[:, None]).T
+    return float(np.mean(np.min(brackets, axis=1) <= 0.0))
+
+
+def likelihood_warnings(fit: TrajectoryFit) -> list[str]:
+    """Say what weakens a trajectory estimate."""
+    said = []
+    if not fit.found.converged:
+        said.append(f"the fit did not converge ({fit.found.status}): do not use its errors")
+    if fit.rise > 9.0:
+        said.append(
+            f"the constraint raises twice the log-likelihood by {fit.rise:.0f}: the truth may lie outside the positive "
+            "family; compare with constraint='none'"
+        )
+    if fit.resolution.mesh_size > 1.0:
+        said.append(
+            f"a finer mesh would move the estimate by {fit.resolution.mesh_size:.1f} standard errors: the record is "
+            "coarser than its dynamics; the bands include this"
+        )
+    return said
