@@ -2,9 +2,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+MINIMUM := build/minimum
 OUT ?= demo
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test test-minimum lint bench clean
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -25,10 +26,20 @@ test: lint
 	$(BIN)/python -m doublewell.evidence.warm
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
+# The same tests with the oldest libraries that pyproject.toml declares, in an environment of their own.
+$(MINIMUM)/.ready: pyproject.toml constraints-minimum.txt
+	$(PYTHON) -m venv $(MINIMUM)
+	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-minimum.txt -e '.[dev]'
+	touch $@
+
+test-minimum: $(MINIMUM)/.ready
+	$(MINIMUM)/bin/python -m doublewell.evidence.warm
+	$(MINIMUM)/bin/python -m pytest -n 2 --dist loadfile
+
 bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/accuracy.py
 
 clean:
-	rm -rf $(VENV) $(OUT) .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(MINIMUM) $(OUT) .mypy_cache .ruff_cache .pytest_cache

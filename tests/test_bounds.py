@@ -400,6 +400,11 @@ def test_condition_bound_is_attained_by_a_rotation():
             lambda: scale_ratio(named_law("quartic"), Law.bernstein([0.0])),
             "tension_integral is 0: expected a positive number",
         ),
+        (
+            lambda: scale_bound(1.0, 0.1, tension_change=float("nan")),
+            "tension_change is nan: expected a relative change, a finite number",
+        ),
+        (lambda: tension_integral_bound("a"), "distance is 'a': expected a number of at least 0"),
         (lambda: observed_bound(named_law("sixth"), -1.0), "radius is -1: expected a number of at least 0"),
         (
             lambda: observed_bound(named_law("rational"), 0.1),

@@ -46,18 +46,24 @@ def test_extra_stationary_points_calibrate_while_h_is_positive() -> None:
 def test_refusals() -> None:
     with pytest.raises(InputError, match="falls below the pure phases .lowest H = -.*constraint='bernstein'"):
         calibrate(Law.bernstein([1.0, -20.0, 1.0]), 1.0)
+    with pytest.raises(InputError, match=r"law is 'sixth': expected a Law; pass named_law\('sixth'\)"):
+        calibrate("sixth", 1.0)
     with pytest.raises(InputError, match="the primitive is zero"):
         calibrate(Law.bernstein([0.0, 0.0]), 1.0)
 
 
-@pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), float("inf"), "1", True, None])
+@pytest.mark.parametrize(
+    "bad", [0.0, -1.0, float("nan"), float("inf"), "1", True, None, [1.0], np.array([1.0]), 1j, 10**400]
+)
 def test_tension_must_be_positive(bad) -> None:
     with pytest.raises(InputError, match=r"surface tension is .*: expected a positive number"):
         SurfaceTension(bad)
 
 
 def test_other_wrong_tensions() -> None:
-    with pytest.raises(InputError, match="has sd -1.0: expected None or a number of at least 0"):
+    with pytest.raises(
+        InputError, match="the sd of the surface tension is -1: expected None or a standard deviation, a number of at"
+    ):
         SurfaceTension(1.0, sd=-1.0)
     with pytest.raises(InputError, match="normalisation is 'F': expected 'E' or 'eE'"):
         SurfaceTension(1.0, normalisation="F")

@@ -9,7 +9,7 @@ from doublewell.files import load_result, open_record
 from doublewell.law import named_law
 from doublewell.simulate import add_noise, initial_field, simulate
 
-TINY = {"seed": 5, "cells": 48, "frames": 25}
+TINY = {"seed": 5, "cells": 32, "frames": 15}
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +43,8 @@ def test_demo_writes_record_result_and_figures(demo):
 
 
 def test_demo_record_is_the_noisy_simulation_of_its_law(demo):
-    start = initial_field("nonconvex", (48, 48), 1 / 48, epsilon=0.03)
-    clean = simulate(named_law("sixth"), start, dx=1 / 48, dt=5e-5, frames=25, epsilon=0.03)
+    start = initial_field("nonconvex", (32, 32), 1 / 32, epsilon=0.03)
+    clean = simulate(named_law("sixth"), start, dx=1 / 32, dt=5e-5, frames=15, epsilon=0.03)
     np.testing.assert_array_equal(demo.record.slab(), add_noise(clean, 0.03, seed=5).slab())
 
 
@@ -53,13 +53,24 @@ def test_demo_errors_are_against_the_truth(demo):
     true = named_law("sixth").force(u) / 0.03**2
     assert demo.force_error == pytest.approx(np.linalg.norm(demo.result.force(u) - true) / np.linalg.norm(true))
     assert demo.epsilon_error == pytest.approx(demo.result.epsilon / 0.03 - 1)
-    assert demo.force_error < 0.3  # six cells across an interface; the full demo has twelve
-    assert abs(demo.epsilon_error) < 0.1
+    assert demo.force_error < 0.1  # four cells across an interface; the full demo has twelve
+    assert abs(demo.epsilon_error) < 0.02
+    assert demo.weak_error == pytest.approx(np.linalg.norm(demo.weak.force(u) - true) / np.linalg.norm(true))
+    assert demo.force_error < demo.weak_error
+
+
+def test_demo_uses_both_readings(demo):
+    assert (demo.result.settings.method, demo.weak.settings.method) == ("trajectory", "weak")
+    assert demo.record.boundary == "periodic"
+    low, high = demo.result.interval("epsilon")
+    assert low < demo.result.epsilon < high
 
 
 def test_demo_says_what_came_out(demo):
     assert f"the force of the sixth law was recovered to {100 * demo.force_error:.2g} %" in demo.summary
     assert f"its epsilon to {100 * abs(demo.epsilon_error):.2g} %." in demo.summary
+    assert demo.comparison == f"The weak reading alone: force error {100 * demo.weak_error:.0f} %."
+    assert demo.comparison in str(demo)
     text = str(demo)
     assert text.startswith(str(demo.result))
     assert demo.summary in text
@@ -68,10 +79,12 @@ def test_demo_says_what_came_out(demo):
 
 def test_demo_reports_its_stages_in_order(demo, stages):
     names = list(dict.fromkeys(name for name, _, _ in stages))
-    assert names == ["simulating", "identifying", "evolving"]
-    for name in names:
+    fits = [f"fitting, step {k}" for k in range(1, 1 + len(demo.result.diagnostics.likelihood.steps))]
+    begun = ["simulating", "compiling and reading", "compiling and fitting", *fits, "evolving", "drawing and saving"]
+    assert names == begun
+    for name in ("simulating", "compiling and reading", "evolving"):
         done = [(k, total) for stage, k, total in stages if stage == name]
-        assert done[-1][0] == done[-1][1]
+        assert done[-1][0] == done[-1][1] > 0
 
 
 def test_a_law_that_cannot_be_calibrated_is_said(demo):
@@ -88,6 +101,8 @@ def test_demo_refuses_before_it_writes(tmp_path):
         run_demo(tmp_path / "out", law="cubic", **TINY)
     with pytest.raises(InputError, match="sd is -1"):
         run_demo(tmp_path / "out", noise=-1, **TINY)
+    with pytest.raises(InputError, match="seed is -1"):
+        run_demo(tmp_path / "out", **(TINY | {"seed": -1}))
     with pytest.raises(InputError, match="too short"):
-        run_demo(tmp_path / "out", seed=1, cells=48, frames=8)
+        run_demo(tmp_path / "out", seed=1, cells=32, frames=8)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]

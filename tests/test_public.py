@@ -5,15 +5,18 @@ from __future__ import annotations
 import doctest
 import importlib
 import pkgutil
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
 import doublewell
 
 NAMES = {
-    "LAW_NAMES", "Bernstein", "InputError", "Law", "MissingLibraryError", "Record", "Result", "SurfaceTension",
+    "LAW_NAMES", "Bernstein", "InputError", "Law", "Record", "Result", "SurfaceTension",
     "add_noise", "bounds", "calibrate", "estimate", "identify", "initial_field", "load_result", "lower", "merge",
     "named_law", "open_record", "save", "simulate", "survey", "validate", "weak_evidence",
 }  # fmt: skip
@@ -44,3 +47,20 @@ def test_examples_in_docstrings(name: str) -> None:
 def test_every_module_says_what_it_is() -> None:
     for name in MODULES:
         assert importlib.import_module(name).__doc__, name
+
+
+def test_minimum_versions_are_the_declared_ones() -> None:
+    root = Path(__file__).parents[1]
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    declared = dict(
+        re.fullmatch(r"([\w-]+)(?:\[\w+\])?>=(.*)", line).groups()
+        for line in [*project["dependencies"], *extras["xarray"], *extras["dask"]]
+    )
+    lines = (root / "constraints-minimum.txt").read_text().splitlines()
+    pinned = dict(line.split("==") for line in lines if "==" in line)
+    assert set(declared) <= set(pinned)
+    for name, least in declared.items():
+        parts = [int(part) for part in pinned[name].split(".")]
+        wanted = [int(part) for part in least.split(".")]
+        assert parts == wanted + [0] * (len(parts) - len(wanted)), name

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from doublewell.errors import InputError
-from doublewell.record import Record
+from doublewell.record import Record, check_record
 
 MOVIE = np.linspace(-1, 1, 5 * 4 * 6).reshape(5, 4, 6)
 
@@ -223,7 +223,7 @@ def test_frames_outside_the_record(verb, start, stop):
 
 def test_a_slab_has_at_least_one_frame():
     text = message(lambda: next(record().slabs(0)))
-    assert text == "a slab of 0 frames cannot be read: expected at least 1 frame"
+    assert text == "size is 0: expected the frames of a slab, a whole number from 1"
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -276,7 +276,7 @@ def test_xarray_coordinates_supply_the_mesh_and_the_times():
     np.testing.assert_array_equal(movie.slab(1, 3), MOVIE.transpose(0, 2, 1)[1:3])
 
 
-@pytest.mark.parametrize("clock", ["t", "time", "frame", "T", "anything"])
+@pytest.mark.parametrize("clock", ["t", "time", "frame", "T", "frames", "Times", "step", "timestep", "anything"])
 def test_xarray_time_axis(clock):
     field = xr.DataArray(MOVIE, dims=(clock, "y", "x"), coords={clock: 2.0 * np.arange(5)})
     if clock != "anything":
@@ -284,6 +284,71 @@ def test_xarray_time_axis(clock):
     movie = Record(field, dx=0.1)
     assert movie.shape == (5, 4, 6)
     assert movie.dt == 2.0
+
+
+@pytest.mark.parametrize("space", ["y", "x", "Y", "z_um", "x0", "row", "lat", "height"])
+def test_an_xarray_whose_time_axis_is_not_known(space):
+    field = xr.DataArray(MOVIE, dims=(space, "other", "number"))
+    assert message(lambda: Record(field, dx=0.1, dt=1.0)) == (
+        f"the axes are named {space}, other, number, and none of the axes is known to be time: expected one of the "
+        "names time, t, frame or step; rename it, for example u.rename({'number': 'time'})"
+    )
+    assert Record(field.rename(number="time"), dx=0.1, dt=1.0).shape == (6, 5, 4)
+
+
+def test_an_xarray_with_two_time_axes():
+    field = xr.DataArray(MOVIE, dims=("frame", "x", "time"))
+    assert "and several axes could be time: expected one" in message(lambda: Record(field, dx=0.1, dt=1.0))
+
+
+def test_axes_without_names_of_their_own_are_in_order():
+    assert Record(xr.DataArray(MOVIE), dx=0.1, dt=1.0).shape == (5, 4, 6)
+
+
+@pytest.mark.parametrize("rounded", [np.float32, lambda x: np.round(x, 5)], ids=["f4", "digits"])
+def test_coordinates_and_times_after_rounding_are_even(rounded):
+    y, x, t = (rounded(step * np.arange(n)) for step, n in ((2 / 96, 4), (1 / 96, 6), (0.03, 5)))
+    movie = Record(xr.DataArray(MOVIE, dims=("time", "y", "x"), coords={"time": t, "y": y, "x": x}))
+    assert movie.dx == pytest.approx((2 / 96, 1 / 96), rel=1e-3)
+    assert movie.uniform
+    assert movie.dt == pytest.approx(0.03, rel=1e-3)
+
+
+@pytest.mark.parametrize(("start", "frames"), [(0.0, 61), (0.0, 20_000), (1.0, 2000)])
+def test_long_movies_with_times_in_single_precision(start, frames):
+    times = (start + 5e-5 * np.arange(frames)).astype(np.float32)
+    movie = Record(np.zeros((frames, 2)), dx=1.0, times=times)
+    assert movie.dt == pytest.approx(5e-5, rel=1e-3)
+    assert movie.clip(frames // 2, frames).dt == pytest.approx(movie.dt, rel=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("jump", [1.01, 1.5, 2.0])
+def test_one_interval_that_differs_is_still_seen(dtype, jump):
+    steps = np.ones(60)
+    steps[30] = jump
+    times = np.cumsum(steps).astype(dtype)
+    assert not Record(np.zeros((60, 4)), dx=1.0, times=times).uniform
+    field = xr.DataArray(np.zeros((3, 60)), dims=("t", "x"), coords={"x": times})
+    assert "coordinate 'x' is not evenly spaced" in message(lambda: Record(field, dt=1.0))
+
+
+def test_a_drift_of_the_interval_is_seen():
+    times = np.arange(61.0) + 1e-5 * np.arange(61.0) ** 2
+    assert not Record(np.zeros((61, 4)), dx=1.0, times=times).uniform
+
+
+def test_frames_are_whole_numbers():
+    assert message(lambda: record().slab(0.5, 3)) == "frames 0.5 to 3: expected whole numbers"
+    assert message(lambda: record().clip(0, "a")) == "frames 0 to 'a': expected whole numbers"
+
+
+def test_only_a_record_is_a_record():
+    movie = record()
+    assert check_record(movie) is movie
+    assert message(lambda: check_record(MOVIE)) == (
+        "record is a ndarray: expected a Record; make one with Record(u, dx=, dt=, q=) or open_record(path)"
+    )
 
 
 def test_what_is_passed_wins_over_the_coordinates():
@@ -388,7 +453,7 @@ def test_a_single_cell_with_coordinates_is_too_small():
     [
         ({"dx": None}, "the mesh spacing is missing: pass dx=, one number or one per space axis"),
         ({"dx": (1, 2, 3)}, "dx has 3 entries: expected 1, or 2, one per space axis of the field"),
-        ({"dx": [[1.0]]}, "dx has 1 entries: expected 1, or 2, one per space axis of the field"),
+        ({"dx": [[1.0]]}, "dx has shape (1, 1): expected 1, or 2, one per space axis of the field"),
         ({"dx": []}, "dx has 0 entries: expected 1, or 2, one per space axis of the field"),
         ({"dx": 0}, "dx is 0: expected the mesh spacing, a positive number"),
         ({"dx": (0.1, -1.0)}, "dx is -1: expected the mesh spacing, a positive number"),
@@ -413,6 +478,11 @@ def test_a_single_cell_with_coordinates_is_too_small():
             {"dt": None, "times": np.array(["2026", "NaT", "2027", "2028", "2029"], "M8[s]")},
             "times must be finite and increase from frame to frame; sort or drop repeated frames",
         ),
+        ({"dx": 1j}, "dx is 1j: expected numbers"),
+        ({"dt": True}, "dt is True: expected the frame interval, a positive number"),
+        ({"dt": "0.1"}, "dt is '0.1': expected the frame interval, a positive number"),
+        ({"dt": [0.1]}, "dt is [0.1]: expected the frame interval, a positive number"),
+        ({"boundary": ["periodic"]}, "boundary is ['periodic']: expected 'periodic', 'neumann' or None (not known)"),
         ({"q": 0.0}, "q is 0: expected the diffusion coefficient, a positive number"),
         ({"q": 1j}, "q is 1j: expected the diffusion coefficient, a positive number"),
         ({"boundary": "open"}, "boundary is 'open': expected 'periodic', 'neumann' or None (not known)"),

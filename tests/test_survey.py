@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import re
+import sys
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,7 +11,9 @@ from doublewell.errors import InputError
 from doublewell.law import named_law
 from doublewell.record import Record
 from doublewell.simulate import add_noise
-from doublewell.survey import survey
+from doublewell.survey import survey, survey_notes
+
+MODULE = sys.modules["doublewell.survey"]  # the package has a function of that name
 
 
 @pytest.mark.parametrize("sd", [0.003, 0.03, 0.1])
@@ -70,3 +76,124 @@ def test_constant_field_is_refused() -> None:
 def test_too_small_to_measure_noise() -> None:
     with pytest.raises(InputError, match="2 frames of 4 cells are too few to measure noise: record at least 5 frames"):
         survey(Record(np.arange(8.0).reshape(2, 4), dx=1.0, dt=1.0))
+
+
+def test_constant_zero_has_no_sign() -> None:
+    with pytest.raises(InputError, match="u = 0 everywhere"):
+        survey(Record(np.full((6, 8, 8), -0.0), dx=1.0, dt=1.0))
+
+
+def test_only_records_are_surveyed() -> None:
+    with pytest.raises(InputError, match="expected a Record, got ndarray: wrap the field as Record"):
+        survey(np.zeros((6, 8, 8)))
+
+
+@pytest.mark.parametrize("frame", [0, 6, 30, 57, 60])
+def test_every_frame_is_checked(frame) -> None:
+    """Frames 6 and 57 lie between two looks of 12 times 5 frames."""
+    u = np.tile(np.tanh(np.linspace(-3, 3, 40)), (61, 1))
+    u[frame, 7] = np.nan
+    with pytest.raises(InputError, match=rf"the first in frame {frame} at cell \(7,\)"):
+        survey(Record(u, dx=0.1, dt=1.0))
+
+
+class Stored:
+    """An array that is read by slices and remembers the largest and the number of frames read."""
+
+    def __init__(self, values) -> None:
+        self.values, self.most, self.total = values, 0, 0
+        self.shape, self.dtype, self.ndim = values.shape, values.dtype, values.ndim
+
+    def __getitem__(self, frames):
+        out = self.values[frames]
+        self.most, self.total = max(self.most, len(out)), self.total + len(out)
+        return out
+
+
+def test_stored_records_are_read_once_in_small_parts(monkeypatch) -> None:
+    monkeypatch.setattr(MODULE, "_READ_BYTES", 8 * 2 * 50)
+    u = np.tanh(np.linspace(-3, 3, 50) + np.linspace(0, 1, 200)[:, None])
+    stored, seen = Stored(u), []
+    assert survey(Record(stored, dx=0.1, dt=1.0), progress=lambda *at: seen.append(at)) == survey(
+        Record(u, dx=0.1, dt=1.0)
+    )
+    assert stored.most == 2
+    assert stored.total == 200
+    assert seen[-1] == (200, 200)
+    assert len(seen) == 12
+
+
+def test_large_frames_are_sampled(movie, monkeypatch) -> None:
+    """A sample of a twelfth of the pixels gives the same numbers within its own error (4 % for the noise)."""
+    record = add_noise(movie, 0.05, seed=1)
+    whole = survey(record)
+    monkeypatch.setattr(MODULE, "_SAMPLE", 400)
+    part = survey(record)
+    assert part.noise == pytest.approx(whole.noise, rel=0.08)
+    assert part.noise != whole.noise
+    assert part.interface_width == pytest.approx(whole.interface_width, rel=0.05)
+    assert part.histogram == whole.histogram
+
+
+def test_one_phase_and_noise_show_no_interface() -> None:
+    noise = np.random.default_rng(0).standard_normal((30, 40, 40))
+    drift = np.broadcast_to(0.9 + 0.001 * np.arange(30.0)[:, None, None], noise.shape)
+    for u in (1.0 + 0.01 * noise, 1.0 + 0.1 * noise, 0.3 * noise, 0.9 + 1e-9 * noise, drift):
+        seen = survey(Record(u, dx=0.025, dt=1.0))
+        assert seen.cells is None
+        assert "no interface is seen: the picture looks like one phase, or like noise" in survey_notes(seen)
+    drop = 0.3 * noise + np.where(np.hypot(*np.mgrid[-20:20, -20:20]) < 5, 1.0, -1.0)
+    assert survey(Record(drop, dx=0.025, dt=1.0)).cells is not None
+
+
+def test_coverage_is_of_the_odd_force() -> None:
+    """Values in [-1, 0] determine an odd force everywhere; bulk hides no visited value."""
+    half = np.tile(np.linspace(-1, 0, 2001), (6, 1))
+    assert survey(Record(half, dx=1.0, dt=1.0)).coverage == 1.0
+    thin = np.tile(np.concatenate([np.linspace(-0.95, 0.95, 190), np.full(10**6, 0.95)]), (6, 1))
+    assert survey(Record(thin, dx=1.0, dt=1.0)).coverage == 1.0
+    gap = np.tile(np.concatenate([np.linspace(-1, -0.5, 1000), np.linspace(0.5, 1, 1000)]), (6, 1))
+    seen = survey(Record(gap, dx=1.0, dt=1.0))
+    assert seen.coverage == 0.5
+    assert seen.visited == (True,) * 5 + (False,) * 10 + (True,) * 5
+
+
+def test_a_good_record_has_no_notes(movie, noisy) -> None:
+    assert survey_notes(survey(movie)) == survey_notes(survey(noisy)) == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            lambda u: (u + 1) / 2,
+            r"the phase -1 is not reached .the values end at .*; \(u - 0.5\) / 0.5 takes its values",
+        ),
+        (
+            lambda u: u + 0.3,
+            r"values reach 1.2., beyond the pure phases at -1 and .1: check .*; \(u - 0.\d+\) / 0.99 takes",
+        ),
+        (lambda u: 0.5 * u, r"the phase .1 is not reached .the values end at -?0.49.*; u / 0.5 takes"),
+        (lambda u: 100 * u, r"values run from -1\d\d to 1?\d\d.*: these are no phase values; rescale"),
+        (lambda u: np.repeat(u[:1], 31, axis=0), "the picture hardly changes from first to last: record longer"),
+        (
+            lambda u: (np.sign(u) * (1 - 0.4 * (np.abs(u) < 0.5)))[:, ::2, ::2],
+            "pixels: too few for any fit; use a higher",
+        ),
+        (lambda u: u[:, ::2, ::2], r"spans \d.\d pixels; 9 or more are better"),
+        (lambda u: 0.6 + 0.4 * u, "only 80 % of the phase range is visited: the law is extrapolated elsewhere"),
+        (
+            lambda u: u + 0.15 * np.random.default_rng(0).standard_normal(u.shape),
+            r"the noise is strong .0.15; the phases are 2 apart.: average pixels or frames",
+        ),
+    ],
+)
+def test_each_trouble_is_noted(movie, change, words) -> None:
+    record = Record(change(movie.slab()), dx=1 / 64, dt=1e-4)
+    notes = survey_notes(survey(record))
+    assert any(re.search(words, note) for note in notes), notes
+
+
+def test_a_scale_that_noise_hides_gets_no_formula(movie) -> None:
+    seen = replace(survey(movie), low=-0.2, high=0.2, noise=0.1)
+    assert survey_notes(seen)[0].endswith("(the values end at 0.2): check the scale of the picture")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from functools import partial
 
 import numpy as np
@@ -20,7 +21,8 @@ def test_clean_law_follows_the_movie(movie) -> None:
     assert check.error[0] == 0.0
     assert check.error.shape == check.times.shape == (31,)
     assert check.error.max() < 1e-4
-    assert check.noise_floor < 1e-6
+    assert check.noise_floor.shape == (31,)
+    assert check.noise_floor.max() < 1e-6
     assert check.predicted.frames == 31
     assert "evolved 30 frames from frame 0" in str(check)
 
@@ -41,8 +43,27 @@ def test_held_out_frames(movie) -> None:
 def test_noise_floor_is_what_noise_makes(movie) -> None:
     noisy = add_noise(movie, 0.05, seed=3)
     check = validate(identify(noisy), noisy)
-    assert check.noise_floor == pytest.approx(0.05 / np.sqrt(np.mean(noisy.slab(30, 31) ** 2)), rel=0.03)
-    assert check.noise_floor * 0.9 < check.error[-1] < check.noise_floor * 1.6
+    sizes = np.sqrt(np.mean(noisy.slab() ** 2, axis=(1, 2)))
+    assert np.allclose(check.noise_floor, 0.05 / sizes, rtol=0.03)
+    assert check.noise_floor[-1] * 0.9 < check.error[-1] < check.noise_floor[-1] * 1.6
+
+
+def test_noise_is_that_of_the_validated_record(movie) -> None:
+    noisy = add_noise(movie, 0.05, seed=3)
+    clean_law, noisy_law = identify(movie), identify(noisy)
+    assert validate(clean_law, noisy).noise_floor[-1] == pytest.approx(0.058, rel=0.05)
+    assert validate(noisy_law, movie).noise_floor.max() < 1e-6
+
+
+def test_a_zero_frame_has_a_finite_error(movie) -> None:
+    values = np.array(movie.values)
+    values[7] = 0.0
+    check = validate(identify(movie), movie.replace(values))
+    assert np.all(np.isfinite(check.error))
+    assert np.all(np.isfinite(check.noise_floor))
+    assert check.error[7] == check.error.max() > 0.9
+    assert "% at most" not in str(check)
+    assert re.search(r"error 0.\S+ % \(noise alone makes \S+ %\) at the last frame, .* at most \(frame 7\)", str(check))
 
 
 def test_another_mesh_and_boundary(movie) -> None:
@@ -58,5 +79,8 @@ def test_wrong_use(movie) -> None:
         validate(result, Record(movie.values, dx=1 / 64, dt=1e-4, q=1.0))
     with pytest.raises(InputError, match="no diffusion coefficient"):
         validate(result, Record(movie.values, dx=1 / 64, dt=1e-4, boundary="periodic"))
-    with pytest.raises(InputError, match="start is 30: expected a frame from 0 to 29"):
-        validate(result, movie, start=30)
+    for start, shown in ((30, "30"), (-1, "-1"), (1.5, "1.5"), (None, "None"), ("a", "'a'"), (True, "True")):
+        with pytest.raises(InputError, match=f"start is {shown}: expected a frame from 0 to 29"):
+            validate(result, movie, start=start)
+    with pytest.raises(InputError, match="expected a Result and a Record, got Record and Result: call validate"):
+        validate(movie, result)

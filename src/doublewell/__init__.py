@@ -2,7 +2,7 @@
 
 from doublewell import bounds
 from doublewell.calibrate import SurfaceTension, calibrate
-from doublewell.errors import InputError, MissingLibraryError
+from doublewell.errors import InputError
 from doublewell.estimate import estimate
 from doublewell.evidence import lower, merge, weak_evidence
 from doublewell.files import load_result, open_record, save
@@ -19,7 +19,6 @@ __all__ = [
     "Bernstein",
     "InputError",
     "Law",
-    "MissingLibraryError",
     "Record",
     "Result",
     "SurfaceTension",

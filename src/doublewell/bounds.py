@@ -10,13 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import zip_longest
-from math import inf, isnan, sqrt
+from math import inf, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from doublewell.checks import not_negative, positive, real
 from doublewell.errors import InputError
 from doublewell.law import Bernstein, Law
+from doublewell.law.quadrature import TENSION_NODES, gauss_legendre
 from doublewell.law.structure import bracket_roots
 
 __all__ = [
@@ -38,8 +40,6 @@ __all__ = [
     "tension_integral_bound",
     "tension_integral_change",
 ]
-
-_NODES = 64  # as in the tension integral, so that the change is the exact derivative of the computed value
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def tension_integral_bound(distance: float) -> float:
 def scale_ratio(reference: Law, perturbed: Law, *, tension_change: float = 0.0) -> float:
     """Return the exact ratio of the calibrated epsilons, (1 + delta) C_H / C_H~ (Eq. 3)."""
     change = _tension_factor(tension_change)
-    return change * reference.tension_integral / _positive(perturbed.tension_integral, "tension_integral")
+    return change * reference.tension_integral / positive(perturbed.tension_integral, "tension_integral")
 
 
 def scale_bound(tension_integral: float, distance: float, *, tension_change: float = 0.0) -> ScaleBound:
@@ -126,7 +126,7 @@ def scale_bound(tension_integral: float, distance: float, *, tension_change: flo
     inf
     """
     factor = _tension_factor(tension_change)
-    rho = tension_integral_bound(distance) / _positive(tension_integral, "tension_integral")
+    rho = tension_integral_bound(distance) / positive(tension_integral, "tension_integral")
     if not rho < 1.0:
         return ScaleBound(rho, factor / (1.0 + rho), inf, inf)
     deviation = (abs(tension_change) + rho) / (1.0 - rho)
@@ -138,9 +138,9 @@ def potential_bound(*, epsilon: float, ratio: float, distance: float, height: fl
 
     epsilon and height, the largest value of H, belong to the reference; ratio is r and distance is D.
     """
-    r2 = _positive(ratio, "ratio") ** 2
+    r2 = positive(ratio, "ratio") ** 2
     moved = _not_negative(distance, "distance")
-    return _positive(epsilon, "epsilon") ** 2 * (r2 * moved + abs(r2 - 1.0) * _not_negative(height, "height"))
+    return positive(epsilon, "epsilon") ** 2 * (r2 * moved + abs(r2 - 1.0) * _not_negative(height, "height"))
 
 
 def primitive_distance(reference: Law, perturbed: Law) -> float:
@@ -195,7 +195,8 @@ def tension_integral_change(law: Law, direction: Law) -> float:
             f"the tension integral has no first-order change at this law ({law.structure}): expected H > 0 "
             "between the pure phases and curved wells; use scale_bound, which needs neither"
         )
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    # the nodes of the tension integral, so that the change is the exact derivative of the computed value
+    nodes, weights = gauss_legendre(TENSION_NODES)
     z = nodes * nodes
     h, moved = (one.family.reduced(one.coefficients, z) for one in (law, direction))
     return float(weights @ ((1.0 - nodes) * (1.0 + nodes) * moved / np.sqrt(2.0 * h)))
@@ -274,18 +275,12 @@ def condition_bound(design: ArrayLike, change_of_basis: ArrayLike) -> ConditionB
 
 
 def _tension_factor(tension_change: float) -> float:
-    if not -1.0 < tension_change < inf:
-        raise InputError(f"tension_change is {tension_change:g}: expected a relative change above -1")
-    return 1.0 + tension_change
+    change = real(tension_change, "tension_change", "a relative change")
+    if change <= -1.0:
+        raise InputError(f"tension_change is {change:g}: expected a relative change above -1")
+    return 1.0 + change
 
 
 def _not_negative(value: float, name: str) -> float:
-    if isnan(value) or value < 0.0:
-        raise InputError(f"{name} is {value:g}: expected a number of at least 0")
-    return float(value)
-
-
-def _positive(value: float, name: str) -> float:
-    if not 0.0 < value < inf:
-        raise InputError(f"{name} is {value:g}: expected a positive number")
-    return float(value)
+    """Check a number that may be infinite: a bound that says nothing."""
+    return inf if isinstance(value, float) and value == inf else not_negative(value, name)

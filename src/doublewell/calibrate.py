@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite, sqrt
+from math import sqrt
 from typing import Literal
 
+from doublewell.checks import not_negative, positive
 from doublewell.errors import InputError
-from doublewell.law import Law
+from doublewell.law import Law, check_law
 
 __all__ = ["WHY_NO_SCALE", "Normalisation", "Scale", "SurfaceTension", "calibrate"]
 
@@ -31,14 +32,12 @@ class SurfaceTension:
     normalisation: Normalisation = "E"
 
     def __post_init__(self) -> None:
-        if not (_number(self.value) and isfinite(self.value) and self.value > 0):
-            raise InputError(f"surface tension is {self.value!r}: expected a positive number")
-        if self.sd is not None and not (_number(self.sd) and isfinite(self.sd) and self.sd >= 0):
-            raise InputError(f"surface tension has sd {self.sd!r}: expected None or a number of at least 0")
-        if self.normalisation not in ("E", "eE"):
+        object.__setattr__(self, "value", positive(self.value, "surface tension"))
+        if self.sd is not None:
+            spread = not_negative(self.sd, "the sd of the surface tension", "None or a standard deviation")
+            object.__setattr__(self, "sd", spread)
+        if not isinstance(self.normalisation, str) or self.normalisation not in ("E", "eE"):
             raise InputError(f"normalisation is {self.normalisation!r}: expected 'E' or 'eE' (epsilon times E)")
-        object.__setattr__(self, "value", float(self.value))
-        object.__setattr__(self, "sd", None if self.sd is None else float(self.sd))
 
     @classmethod
     def of(cls, tension: float | SurfaceTension) -> SurfaceTension:
@@ -71,14 +70,10 @@ def calibrate(law: Law, tension: float | SurfaceTension) -> Scale:
     0.03
     """
     tension = SurfaceTension.of(tension)
-    integral = law.tension_integral
+    integral = check_law(law).tension_integral
     if integral == 0.0:
         raise InputError("the primitive is zero, so no surface tension can scale it: expected a force that is not zero")
     ratio = tension.value / integral
     epsilon, power = (ratio, 1.0) if tension.normalisation == "E" else (sqrt(ratio), 0.5)
     spread = None if tension.sd is None else power * epsilon * tension.sd / tension.value
     return Scale(epsilon, spread, tension, integral)
-
-
-def _number(value: object) -> bool:
-    return hasattr(value, "__float__") and not isinstance(value, bool | str)

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 from pathlib import Path
+from textwrap import wrap
 
+from doublewell.checks import seed as check_seed
 from doublewell.errors import InputError
 from doublewell.files import save
 from doublewell.identify import identify
@@ -16,6 +18,7 @@ from doublewell.record import Record
 from doublewell.report import Truth, draw_figures
 from doublewell.report.style import write_bytes
 from doublewell.result import Result
+from doublewell.result.text import percent
 from doublewell.simulate import add_noise, initial_field, simulate
 from doublewell.validate import Validation, validate
 
@@ -29,12 +32,16 @@ _GEOMETRY = "nonconvex"
 
 @dataclass(frozen=True, eq=False)
 class Demo:
-    """A simulated record, what was recovered from it, how far that is from the truth, and the files written."""
+    """A simulated record, what was recovered from it, how far that is from the truth, and the files written.
+
+    ``weak`` is what the weak reading alone says of the same record, without error bands.
+    """
 
     truth: Truth
     noise: float
     record: Record
     result: Result
+    weak: Result
     validation: Validation
     files: tuple[Path, ...]
 
@@ -42,6 +49,11 @@ class Demo:
     def force_error(self) -> float:
         """The relative L2 error of the force, e_G."""
         return self.truth.force_error(self.result)
+
+    @property
+    def weak_error(self) -> float:
+        """The relative L2 error of the weak reading's force."""
+        return self.truth.force_error(self.weak)
 
     @property
     def epsilon_error(self) -> float | None:
@@ -52,15 +64,21 @@ class Demo:
     def summary(self) -> str:
         """What came out, in one sentence."""
         bias = self.epsilon_error
-        scale = "could not be calibrated" if bias is None else f"to {100 * abs(bias):.2g} %"
+        scale = "could not be calibrated" if bias is None else f"to {percent(abs(bias))}"
         return (
             f"From {self.record.frames} frames with noise {self.noise:g}, the force of the {self.truth.law.name} law "
-            f"was recovered to {100 * self.force_error:.2g} % and its epsilon {scale}."
+            f"was recovered to {percent(self.force_error)} and its epsilon {scale}."
         )
 
+    @property
+    def comparison(self) -> str:
+        """What the other reading makes of the same record."""
+        return f"The weak reading alone: force error {percent(self.weak_error)}."
+
     def __str__(self) -> str:
-        written = "\n".join(f"  {path}" for path in self.files)
-        return f"{self.result}\n\nAgainst the truth\n  {self.summary}\n  {self.validation}\n\nWritten\n{written}"
+        against = "\n  ".join([self.summary, self.comparison, *wrap(str(self.validation), 98)])
+        written = "\n  ".join(str(path) for path in self.files)
+        return f"{self.result}\n\nAgainst the truth\n  {against}\n\nWritten\n  {written}"
 
 
 def run_demo(
@@ -75,23 +93,32 @@ def run_demo(
 ) -> Demo:
     """Simulate a noisy record, identify its law, evolve it again, and write record, result and figures to a folder.
 
-    The star-shaped drop of the paper, epsilon = 0.03, one frame every 5e-5, made by CNAB2; the weak reading of degree
-    2 gets the law's own surface tension. ``progress`` is called with (what is done, steps done, steps). Files are
-    written at the end, when everything has succeeded.
+    The star-shaped drop of the paper, epsilon = 0.03, one frame every 5e-5, made by CNAB2; both readings get the law's
+    own surface tension. ``progress`` is called with (what is done, steps done, steps), steps 0 where their number is
+    not known. Files are written at the end, when everything has succeeded.
     """
     place = _check_folder(folder)
+    check_seed(seed, "the noise")
+    say = progress or _silent
     truth = Truth(named_law(law), _EPSILON)
-    record = _record(truth, cells=cells, frames=frames, noise=noise, seed=seed, progress=progress)
+    record = _record(truth, cells=cells, frames=frames, noise=noise, seed=seed, progress=say)
     tension = truth.law.surface_tension(epsilon=1.0)
-    result = identify(record, tension, method="weak", progress=progress and partial(progress, "identifying"))
-    validation = validate(result, record, progress=progress and partial(progress, "evolving"))
+    say("compiling and reading", 0, 0)
+    weak = identify(record, tension, method="weak", progress=partial(say, "compiling and reading"))
+    say("compiling and fitting", 0, 0)
+    result = identify(record, tension, progress=lambda step, _: say(f"fitting, step {step}", 0, 0))
+    say("evolving", 0, 0)
+    validation = validate(result, record, progress=partial(say, "evolving"))
+    say("drawing and saving", 0, 0)
     files = _write(place, truth, record, result, validation)
-    return Demo(truth, noise, record, result, validation, files)
+    return Demo(truth, noise, record, result, weak, validation, files)
 
 
-def _record(
-    truth: Truth, *, cells: int, frames: int, noise: float, seed: int, progress: Progress | None = None
-) -> Record:
+def _silent(_name: str, _done: int, _total: int) -> None:
+    """Say nothing, where nobody asked."""
+
+
+def _record(truth: Truth, *, cells: int, frames: int, noise: float, seed: int, progress: Progress) -> Record:
     start = initial_field(_GEOMETRY, (cells, cells), 1.0 / cells, epsilon=truth.epsilon)
     clean = simulate(
         truth.law,
@@ -100,7 +127,7 @@ def _record(
         dt=_INTERVAL,
         frames=frames,
         epsilon=truth.epsilon,
-        progress=progress and partial(progress, "simulating"),
+        progress=partial(progress, "simulating"),
     )
     return add_noise(clean, noise, seed=seed)
 

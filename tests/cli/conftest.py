@@ -4,12 +4,24 @@ import pytest
 
 from doublewell.cli import main
 from doublewell.files import save
+from doublewell.law import named_law
+from doublewell.simulate import add_noise, initial_field, simulate
 
 
 @pytest.fixture(scope="session")
 def movie_file(tmp_path_factory, noisy):
     path = tmp_path_factory.mktemp("movie") / "movie.npz"
     save(noisy, path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def small_file(tmp_path_factory):
+    """A record on which the trajectory reading is fast: 15 frames of 32 x 32, periodic."""
+    start = initial_field("nonconvex", (32, 32), 1 / 32, epsilon=0.1)
+    clean = simulate(named_law("sixth"), start, dx=1 / 32, dt=5e-4, frames=15, epsilon=0.1)
+    path = tmp_path_factory.mktemp("small") / "small.npz"
+    save(add_noise(clean, 0.03, seed=5), path)
     return path
 
 

@@ -1,4 +1,6 @@
 import json
+from contextlib import redirect_stdout
+from io import StringIO
 
 import pytest
 
@@ -8,58 +10,51 @@ from doublewell.report import Truth
 
 
 @pytest.fixture(scope="module")
-def full(tmp_path_factory):
-    """The demo as a newcomer runs it, once; its answer as JSON."""
-    from contextlib import redirect_stdout
-    from io import StringIO
-
+def small(tmp_path_factory):
+    """The demo on a small record, once: the folder, its answer as JSON, and the options that reached the library."""
+    import doublewell.demo as room
     from doublewell.cli import main
 
-    folder = tmp_path_factory.mktemp("full") / "demo"
-    with redirect_stdout(StringIO()) as out:
-        assert main(["demo", "--out", str(folder), "--json"]) == 0
-    return folder, json.loads(out.getvalue())
-
-
-def test_the_demo_recovers_its_law(full):
-    _, found = full
-    assert found["force_error"] < 0.03
-    assert abs(found["epsilon_error"]) < 0.02
-    assert found["epsilon"] == pytest.approx(0.03, rel=0.02)
-    assert found["warnings"] == []
-    assert "the force of the sixth law was recovered to" in found["summary"]
-
-
-def test_the_numbers_are_those_of_the_saved_result(full):
-    folder, found = full
-    saved, truth = load_result(folder / "result.json"), Truth(named_law("sixth"), 0.03)
-    assert found["coefficients"] == saved.coefficients.tolist()
-    assert found["force_error"] == truth.force_error(saved)
-    assert found["epsilon_error"] == truth.epsilon_error(saved)
-    assert found["result"] == json.loads((folder / "result.json").read_text())["result"]
-    assert sorted(found["files"]) == sorted(str(path) for path in folder.iterdir())
-    assert saved.settings.shape == (61, 96, 96)
-
-
-def test_the_demo_prints_its_report(run, tmp_path, monkeypatch):
-    import doublewell.demo as room
-
-    seen = {}
+    run_demo, seen = room.run_demo, {}
 
     def tiny(folder, **options):
         seen.update(options, folder=folder)
-        return run_demo(folder, cells=48, frames=25, **options)
+        return run_demo(folder, cells=32, frames=15, **options)
 
-    run_demo = room.run_demo
-    monkeypatch.setattr(room, "run_demo", tiny)
-    monkeypatch.chdir(tmp_path)
-    code, out, err = run("demo", "--seed", 3, "--law", "quartic", "--noise", 0.02)
-    assert (code, err) == (0, "")
-    assert out.startswith("doublewell ")
-    assert "From 25 frames with noise 0.02, the force of the quartic law was recovered to" in out
-    assert "  demo/fields.png\n" in out
-    assert (seen["seed"], seen["law"], seen["noise"]) == (3, "quartic", 0.02)
-    assert {path.name for path in tmp_path.iterdir()} == {"demo"}
+    folder = tmp_path_factory.mktemp("small") / "demo"
+    words = ["demo", "--out", str(folder), "--seed", "3", "--law", "quartic", "--noise", "0.02", "--json"]
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as out:
+        patch.setattr(room, "run_demo", tiny)
+        assert main(words) == 0
+    return folder, json.loads(out.getvalue()), seen
+
+
+def test_options_reach_the_demo(small):
+    folder, _, seen = small
+    assert (seen["folder"], seen["seed"], seen["law"], seen["noise"]) == (folder, 3, "quartic", 0.02)
+
+
+def test_the_demo_is_that_of_the_paper(monkeypatch):
+    from inspect import signature
+
+    from doublewell.demo import run_demo
+
+    defaults = {name: item.default for name, item in signature(run_demo).parameters.items()}
+    assert (defaults["cells"], defaults["frames"], defaults["law"], defaults["noise"]) == (96, 61, "sixth", 0.03)
+
+
+def test_the_numbers_are_those_of_the_saved_result(small):
+    folder, found, _ = small
+    saved, truth = load_result(folder / "result.json"), Truth(named_law("quartic"), 0.03)
+    assert found["method"] == "trajectory"
+    assert found["coefficients"] == saved.coefficients.tolist()
+    assert found["force_error"] == truth.force_error(saved)
+    assert found["epsilon_error"] == truth.epsilon_error(saved)
+    assert found["force_error"] < found["weak_force_error"]
+    assert tuple(found["intervals"]["epsilon"]) == saved.interval("epsilon")
+    assert found["result"] == json.loads((folder / "result.json").read_text())["result"]
+    assert sorted(found["files"]) == sorted(str(path) for path in folder.iterdir())
+    assert "From 15 frames with noise 0.02, the force of the quartic law was recovered to" in found["summary"]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +62,8 @@ def test_the_demo_prints_its_report(run, tmp_path, monkeypatch):
     [
         (["--law", "cubic"], "no law is named 'cubic'"),
         (["--seed", "x"], "--seed: 'x' is not a whole number"),
-        (["--noise", "-1"], "sd is -1.0"),
+        (["--noise", "-1"], "--noise is -1"),
+        (["--seed", "-1"], "--seed is -1: expected a whole number from 0"),
         (["--noise", "loud"], "--noise"),
         (["--no-json"], "--no-json"),
         (["here"], "here"),

@@ -48,6 +48,15 @@ def test_wrong_use_is_one_line(refused, words, message):
     assert message in refused("inspect", *words)
 
 
+def test_a_value_that_is_not_finite_is_found_in_any_frame(refused, tmp_path, noisy):
+    for frame in range(0, noisy.frames, 3):
+        values = noisy.slab().copy()
+        values[frame, 1, 2] = np.nan
+        np.savez(tmp_path / "nan.npz", u=values, dx=0.1, dt=1.0)
+        assert "nan.npz: " in (said := refused("inspect", tmp_path / "nan.npz"))
+        assert f"not finite, the first in frame {frame} at cell (1, 2)" in said
+
+
 def test_a_constant_field_is_refused(refused, tmp_path):
     np.savez(tmp_path / "flat.npz", u=np.ones((9, 20, 20)))
-    assert "the field is constant" in refused("inspect", tmp_path / "flat.npz", "--dx", 1, "--dt", 1)
+    assert "flat.npz: the field is constant" in refused("inspect", tmp_path / "flat.npz", "--dx", 1, "--dt", 1)

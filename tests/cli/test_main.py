@@ -2,11 +2,13 @@ import subprocess
 import sys
 from importlib.metadata import version
 from io import StringIO
+from threading import Event
+from time import sleep
 
 import pytest
 
 from doublewell.cli import main, output
-from doublewell.errors import MissingLibraryError
+from doublewell.errors import InputError, MissingLibraryError
 
 
 def python(*words, **options):
@@ -54,6 +56,25 @@ def test_a_closed_pipe_ends_quietly(movie_file):
     assert (process.returncode, said) == (141, b"")
 
 
+def test_a_closed_pipe_in_this_process_ends_quietly(monkeypatch, movie_file, tmp_path):
+    class Gone(StringIO):
+        def __init__(self, file):
+            super().__init__()
+            self.file = file
+
+        def flush(self):
+            raise BrokenPipeError
+
+        def fileno(self):
+            return self.file.fileno()
+
+    with (tmp_path / "stdout").open("w") as file:
+        monkeypatch.setattr(sys, "stdout", Gone(file))
+        assert main(["inspect", str(movie_file), "--quiet"]) == 141
+        file.write("the descriptor leads nowhere now")
+    assert (tmp_path / "stdout").read_text() == ""
+
+
 def raising(error):
     def fail(*_, **__):
         raise error
@@ -91,45 +112,101 @@ class Terminal(StringIO):
         return True
 
 
+def watch(monkeypatch):
+    """Put a terminal in the place of stderr; in the test itself, because pytest sets stderr anew after the fixtures."""
+    found = Terminal()
+    monkeypatch.setattr(sys, "stderr", found)
+    monkeypatch.setenv("TERM", "xterm")
+    return found
+
+
+def slow(seconds):
+    """A reading that says nothing while it works, such as a first compilation."""
+
+    def work(*_, **__):
+        sleep(seconds)
+        raise InputError("no movie")
+
+    return work
+
+
 @pytest.mark.parametrize(
     ("patience", "options", "shown"),
-    [(0.0, [], True), (60.0, [], False), (0.0, ["--quiet"], False), (0.0, ["--json"], False)],
+    [(0.05, [], True), (60.0, [], False), (0.05, ["--quiet"], False), (0.05, ["--json"], False)],
 )
-def test_a_bar_appears_on_a_terminal_after_a_second(run, monkeypatch, tmp_path, patience, options, shown):
-    screen = Terminal()
+def test_a_silent_stage_is_named_on_a_terminal(run, monkeypatch, patience, options, shown):
+    screen = watch(monkeypatch)
     monkeypatch.setattr(output, "_PATIENCE", patience)
-    monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setenv("TERM", "xterm")
-    words = ["simulate", tmp_path / "m.npz", "--mesh", "16x16", "--frames", "5", "--epsilon", "0.1"]
-    assert run(*words, *options)[0] == 0
-    assert ("simulating" in screen.getvalue()) is shown
-    assert ("100%" in screen.getvalue()) is shown
+    monkeypatch.setattr("doublewell.report.inspect_record", slow(0.5))
+    monkeypatch.setattr("doublewell.files.open_record", lambda *_, **__: None)
+    assert run("inspect", "m.npz", *options)[0] == 2
+    assert ("looking" in screen.getvalue()) is shown
 
 
-def test_no_bar_without_a_terminal(run, monkeypatch, tmp_path):
+def test_no_progress_without_a_terminal(run, monkeypatch):
     monkeypatch.setattr(output, "_PATIENCE", 0.0)
-    assert run("simulate", tmp_path / "m.npz", "--mesh", "16x16", "--frames", "5", "--epsilon", "0.1")[2] == ""
+    monkeypatch.setattr("doublewell.report.inspect_record", slow(0.2))
+    monkeypatch.setattr("doublewell.files.open_record", lambda *_, **__: None)
+    assert run("inspect", "m.npz") == (2, "", "doublewell: m.npz: no movie\n")
 
 
-def test_the_bar_is_taken_away_at_the_end(monkeypatch):
-    stopped = []
+class Shown:
+    """A screen that remembers."""
 
-    class Shown:
-        def add_task(self, name, total):
-            return name
+    def __init__(self):
+        self.said, self.stopped, self.ready = [], False, Event()
 
-        def update(self, task, completed, total):
-            assert (task, completed, total) == ("work", 1, 3)
+    def say(self, *words):
+        self.said.append(words)
 
-        def stop(self):
-            stopped.append(True)
+    def stop(self):
+        self.stopped = True
+
+
+@pytest.fixture
+def remembered(monkeypatch):
+    found = Shown()
+
+    def appear():
+        found.ready.set()
+        return found
 
     monkeypatch.setattr(output, "_PATIENCE", 0.0)
-    monkeypatch.setattr(output, "_start_bar", Shown)
+    monkeypatch.setattr(output, "_Screen", appear)
+    return found
+
+
+def test_stages_and_steps_reach_the_screen_and_it_goes_at_the_end(remembered):
     with output.Bar(wanted=True) as bar:
+        assert remembered.ready.wait(5)
         bar.stage("work")(1, 3)
-        assert stopped == []
-    assert stopped == [True]
+        bar.steps("compiling and reading", "fitting, step")(2, 15)
+        assert not remembered.stopped
+    words = [("work", 0, 0), ("work", 1, 3), ("compiling and reading", 0, 0), ("fitting, step 2", 0, 0)]
+    assert remembered.said == words
+    assert remembered.stopped
+
+
+def test_a_stage_that_began_before_the_screen_is_shown_when_it_comes(remembered, monkeypatch):
+    monkeypatch.setattr(output, "_PATIENCE", 0.1)
+    with output.Bar(wanted=True) as bar:
+        bar.stage("work")
+        assert remembered.said == []
+        assert remembered.ready.wait(5)
+    assert remembered.said == [("work", 0, 0)]
+
+
+def test_the_screen_shows_a_share_only_where_the_total_is_known(monkeypatch):
+    screen = watch(monkeypatch)
+    shown = output._Screen()
+    shown.say("work", 2, 4)
+    shown.stop()
+    assert "work" in screen.getvalue()
+    assert "50%" in screen.getvalue()
+    shown = output._Screen()
+    shown.say("other", 0, 0)
+    shown.stop()
+    assert "0%" not in screen.getvalue().split("other")[-1]
 
 
 def test_an_old_terminal_gets_escapes_instead_of_an_error(movie_file, tmp_path, monkeypatch):

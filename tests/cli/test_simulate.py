@@ -83,7 +83,10 @@ def test_one_and_three_axes(run_json, tmp_path, mesh):
         (["m.npz", "--boundary", "wall"], "--boundary"),
         (["m.npz", "--noise", "0.1"], "random numbers need --seed"),
         (["m.npz", "--geometry", "spinodal"], "random numbers need --seed"),
-        (["m.npz", "--noise", "-0.1", "--seed", "1"], "sd is -0.1"),
+        (["m.npz", "--noise", "-0.1", "--seed", "1"], "--noise is -0.1: expected a number of at least 0"),
+        (["m.npz", "--correlation", "-1"], "--correlation is -1"),
+        (["m.npz", "--correlation", "2"], "--correlation says nothing without noise"),
+        (["m.npz", "--epsilon", "1e-200"], "epsilon is 1e-200"),
         (["m.npz", "--noise", "0.1", "--seed", "-1"], "--seed is -1: expected a whole number from 0"),
         (["m.npz", "--noise", "0.1", "--seed", "1.5"], "--seed: '1.5' is not a whole number"),
         (["m.npz", "--dt", "1000", "--substeps", "1"], "blows up"),
@@ -93,3 +96,15 @@ def test_wrong_use_is_one_line_and_writes_nothing(refused, words, message, tmp_p
     monkeypatch.chdir(tmp_path)
     assert message in refused("simulate", *words, *(SMALL[:2] if "--mesh" not in words else []))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_movie_that_is_there_is_kept_unless_forced(refused, run, tmp_path):
+    taken = tmp_path / "m.npz"
+    taken.write_bytes(b"mine")
+    assert (
+        refused("simulate", taken, *SMALL)
+        == f"{taken} exists already: choose another name, or pass --force to replace it"
+    )
+    assert taken.read_bytes() == b"mine"
+    assert run("simulate", taken, *SMALL, "--force", "--quiet") == (0, "", "")
+    assert open_record(taken).frames == 4

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from doublewell.cli.values import parse_mesh, parse_numbers, parse_ridge, parse_supports
+from doublewell.cli.values import parse_degree, parse_mesh, parse_numbers, parse_ridge, parse_seed, parse_supports
 from doublewell.errors import InputError
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
@@ -27,7 +27,7 @@ def test_supports_come_back(pairs):
 
 @given(st.text(max_size=12))
 def test_any_text_is_read_or_refused(text):
-    for parse in (parse_mesh, parse_supports, parse_ridge, lambda word: parse_numbers(word, "--dx")):
+    for parse in (parse_mesh, parse_supports, parse_ridge, parse_degree, lambda word: parse_numbers(word, "--dx")):
         try:
             parse(text)
         except InputError as error:
@@ -41,5 +41,17 @@ def test_words_and_nothing():
     assert parse_ridge(None) is None
     assert parse_ridge("0.5") == 0.5
     assert parse_numbers(None, "--dx") is None
-    with pytest.raises(InputError, match="--ridge is 'much': expected a number, or validated"):
+    with pytest.raises(InputError, match="--ridge is 'much': expected a number of at least 0, or validated"):
         parse_ridge("much")
+    with pytest.raises(InputError, match="--ridge is 'inf'"):
+        parse_ridge("inf")
+
+
+def test_degrees_and_seeds():
+    assert [parse_degree(word) for word in (None, "auto", "0", "8")] == [None, "auto", 0, 8]
+    for word in ("9", "-1", "2.0", "", "true", "1e0"):
+        with pytest.raises(InputError, match="expected auto, or a whole number from 0 to 8"):
+            parse_degree(word)
+    assert [parse_seed(seed) for seed in (None, 0, 7)] == [None, 0, 7]
+    with pytest.raises(InputError, match="--seed is -1: expected a whole number from 0"):
+        parse_seed(-1)

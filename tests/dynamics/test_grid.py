@@ -85,6 +85,10 @@ def test_grids_compare_and_hash_by_value():
     [
         (((4, 4, 4, 4), 0.1), r"the mesh is \(4, 4, 4, 4\): expected one to three axes"),
         (((), 0.1), r"the mesh is \(\): expected one to three axes"),
+        ((4, 0.1), r"the mesh is 4: expected one to three axes .*; for one axis pass \(4,\)"),
+        (("44", 0.1), r"the mesh is '44': expected one to three axes"),
+        (((True, 4), 0.1), r"the mesh is \(True, 4\)"),
+        (((4,), 0.1, ["open"]), r"boundary is \['open'\]: expected 'periodic' or 'neumann'"),
         (((1, 4), 0.1), r"each of at least 2 cells"),
         (((4.0,), 0.1), r"the mesh is \(4.0,\)"),
         (((4, 4), (0.1, 0.1, 0.1)), r"dx has 3 entries: expected 1, or 2, one per space axis"),

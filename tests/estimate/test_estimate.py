@@ -107,8 +107,13 @@ def test_wrong_settings() -> None:
         estimate(evidence, 1.0, constraint="positive")
     with pytest.raises(InputError, match="ridge is 'auto': expected None"):
         estimate(evidence, 1.0, ridge="auto")
-    for bad in (-1.0, float("nan"), True):
-        with pytest.raises(InputError, match="expected None, a number alpha >= 0, or 'validated'"):
+    for bad in (-1.0, float("nan"), True, [1], 1j):
+        with pytest.raises(InputError, match="expected None, 'validated', or alpha, a number of at least 0"):
             estimate(evidence, 1.0, ridge=bad)
+    for q in (-1.0, 0.0, None, "a", float("nan")):
+        with pytest.raises(InputError, match="q is .*: expected the diffusion coefficient of the record, a positive"):
+            estimate(evidence, q)
+    with pytest.raises(InputError, match=r"evidence is a list: expected Evidence; make it with weak_evidence"):
+        estimate([1.0], 1.0)
     with pytest.raises(InputError, match="needs evidence with the folds 'training' and 'validation'"):
         estimate(evidence, 1.0, ridge="validated")

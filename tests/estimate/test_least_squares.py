@@ -116,5 +116,5 @@ def test_rank_threshold_is_the_papers() -> None:
 
 
 def test_negative_ridge_is_refused() -> None:
-    with pytest.raises(InputError, match="ridge is -1.0: expected a number of at least 0"):
+    with pytest.raises(InputError, match="ridge is -1: expected a number of at least 0"):
         solve_free(*problem(1), -1.0)

@@ -46,9 +46,10 @@ def test_round_trip_is_exact(result, tmp_path):
 @pytest.mark.parametrize(
     "options",
     [
-        {"degree": 0, "supports": [(5, 0.1)]},
-        {"degree": 8, "constraint": "none", "ridge": 1e-6},
-        {"degree": 5, "surface_tension": 0.94},
+        {"method": "weak", "degree": 0, "supports": [(5, 0.1)]},
+        {"method": "weak", "degree": 8, "constraint": "none", "ridge": 1e-6},
+        {"method": "weak", "degree": 5, "surface_tension": 0.94},
+        {"method": "trajectory", "surface_tension": 0.94},
     ],
 )
 def test_other_ways_of_asking(options, movie, tmp_path):
@@ -155,7 +156,7 @@ def drop(*place):
         (put("settings", "colour", value="red"), "settings has the unknown field colour: .*of this version"),
         (drop("settings", "q"), "settings lacks q: expected the fields of a Settings"),
         (put("scale", "tension", "normalisation", value="F"), "normalisation is 'F': expected 'E' or 'eE'"),
-        (put("scale", "tension", "value", value=-1.0), "surface tension is -1.0: expected a positive number"),
+        (put("scale", "tension", "value", value=-1.0), "surface tension is -1: expected a positive number"),
         (put("law", "coefficients", value=[1.0]), r"coefficients have shape \(1,\): expected \(3,\)"),
         (put("law", "coefficients", 1, value={"float": "inf"}), "coefficients are not finite"),
         (put("law", "family", value="bernstein"), "expected one of the families bernstein, chebyshev"),

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from doublewell.errors import InputError
-from doublewell.law import MAX_DEGREE, Bernstein, Family, Law
+from doublewell.law import MAX_DEGREE, Bernstein, Family, Law, LinearFamily
 
 PHASES = np.linspace(-1.0, 1.0, 401)
 OUTSIDE = np.array([-3.0, -1.5, -1.01, 1.01, 1.5, 3.0])
@@ -203,7 +203,7 @@ def test_features_keep_the_shape_of_the_phase_values():
     assert family.primitives(u).shape == (4, 2, 3, 4)
 
 
-@pytest.mark.parametrize("degree", [-1, 9, 2.0, 2.5, "2", None])
+@pytest.mark.parametrize("degree", [-1, 9, 2.0, 2.5, "2", None, True])
 def test_degree_out_of_range(degree):
     with pytest.raises(InputError) as error:
         Bernstein(degree)
@@ -214,3 +214,7 @@ def test_equal_degrees_are_equal_families():
     assert Bernstein(3) == Bernstein(np.int64(3))
     assert type(Bernstein(np.int64(3)).degree) is int
     assert Bernstein(3) != Bernstein(4)
+
+
+def test_a_record_can_be_read_with_it() -> None:
+    assert isinstance(Bernstein(2), LinearFamily)

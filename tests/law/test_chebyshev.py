@@ -1,13 +1,14 @@
 """Any smooth formula becomes a law to 1e-13 of its size; what is no double well is refused."""
 
 from fractions import Fraction
+from math import pi, sin
 
 import numpy as np
 import pytest
 from numpy.polynomial import chebyshev as cheb
 
 from doublewell.errors import InputError
-from doublewell.law import Family, Law
+from doublewell.law import Family, Law, LinearFamily
 from doublewell.law.chebyshev import Chebyshev
 
 U = np.linspace(-1.0, 1.0, 2001)
@@ -172,7 +173,43 @@ def test_a_law_must_be_finite(make, law, place):
     assert text.endswith(": expected a smooth function on [-1, 1]")
 
 
-@pytest.mark.parametrize("degree", [-1, 2.5, "3"])
+@pytest.mark.parametrize("degree", [-1, 2.5, "3", True])
 def test_degree_is_checked(degree) -> None:
-    with pytest.raises(InputError, match="expected a whole number of at least 0"):
+    with pytest.raises(InputError, match="expected a whole number from 0"):
         Chebyshev(degree)
+
+
+def test_a_law_must_take_arrays() -> None:
+    way = "use numpy's sin, exp, ..., not math's, or wrap it in numpy.vectorize"
+    text = refuse(Law.from_force, lambda u: -sin(pi * u))
+    assert text.startswith("the law cannot be evaluated on an array (TypeError: only ")
+    assert text.endswith(way)
+    assert refuse(Law.from_potential, lambda u: np.ones(7)).endswith(way)
+    assert refuse(Law.from_force, 3) == "the law is 3: expected a function of u that takes a NumPy array"
+    vectorized = Law.from_force(np.vectorize(lambda u: -sin(pi * u)))
+    assert vectorized.force(0.5) == pytest.approx(-1.0, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("potential", "force"),
+    [
+        (lambda u: (1 - u**2) ** 2 / 4, lambda u: -u * (1 - u**2)),
+        (lambda u: (1 - u**2) ** 2 * np.exp(u**2) / 4, lambda u: -u * (1 - u**2) * np.exp(u**2) * (1 + u**2) / 2),
+        (
+            lambda u: (1 - u**2) ** 2 / (1 + 10 * u**2),
+            lambda u: -u * (1 - u**2) * (4 * (1 + 10 * u**2) + 20 * (1 - u**2)) / (1 + 10 * u**2) ** 2,
+        ),
+    ],
+    ids=["quartic", "exponential", "steep rational"],
+)
+def test_the_force_of_a_potential(potential, force) -> None:
+    """F' of the proxy loses one digit to the derivative, not more."""
+    u = np.linspace(-1.0, 1.0, 2001)
+    wanted = force(u)
+    error = np.max(np.abs(Law.from_potential(potential).force(u) - wanted)) / np.max(np.abs(wanted))
+    assert error < 1e-12
+
+
+def test_a_proxy_is_a_family_that_no_record_is_read_with() -> None:
+    assert isinstance(Chebyshev(3), Family)
+    assert not isinstance(Chebyshev(3), LinearFamily)

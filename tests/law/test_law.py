@@ -204,7 +204,28 @@ def test_width_levels(low, high):
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, np.nan, np.inf])
 def test_epsilon_must_be_positive(epsilon):
     assert message(lambda: named_law("sixth").effective(epsilon)) == (
-        f"epsilon is {epsilon!r}: expected a positive number"
+        f"epsilon is {epsilon:g}: expected the interface scale, a positive number"
+    )
+
+
+@pytest.mark.parametrize("epsilon", [1e-200, 1e-160, 1e200])
+def test_epsilon_beyond_the_range_of_numbers(epsilon):
+    assert message(lambda: named_law("sixth").effective(epsilon)) == (
+        f"epsilon is {epsilon:g}, and F'/epsilon^2 is beyond the range of numbers: expected the interface scale in the "
+        "units of dx, a few cells"
+    )
+
+
+@pytest.mark.parametrize("epsilon", [-1, "a", None, True, np.ones(2)])
+def test_epsilon_of_a_tension_and_a_potential(epsilon):
+    law = named_law("sixth")
+    for call in (lambda: law.surface_tension(epsilon=epsilon), lambda: law.potential(0.0, epsilon=epsilon)):
+        assert message(call).endswith(": expected the interface scale, a positive number")
+
+
+def test_wrong_levels_of_a_width():
+    assert message(lambda: named_law("sixth").interface_width("a")) == (
+        "a width level is 'a': expected a phase value, a finite number"
     )
 
 
@@ -212,8 +233,12 @@ def test_wrong_coefficients():
     assert message(lambda: Law(Bernstein(2), [1.0, 2.0])) == "coefficients have shape (2,): expected (3,)"
     assert message(lambda: Law.bernstein([1.0, np.nan])) == "coefficients are not finite: expected finite numbers"
     assert message(lambda: Law.bernstein(np.ones(10))) == "degree is 9: expected a whole number from 0 to 8"
-    assert message(lambda: Law.bernstein([])) == "degree is -1: expected a whole number from 0 to 8"
-    assert message(lambda: Law.bernstein(np.ones((2, 2)))) == "coefficients have shape (2, 2): expected (4,)"
+    assert message(lambda: Law.bernstein([])) == "coefficients have shape (0,): expected a list of 1 to 9 numbers"
+    assert message(lambda: Law.bernstein(np.ones((2, 2)))) == (
+        "coefficients have shape (2, 2): expected a list of 1 to 9 numbers"
+    )
+    assert message(lambda: Law.bernstein(["a"])) == "coefficients is ['a']: expected numbers"
+    assert message(lambda: Law(Bernstein(0), 1j)) == "coefficients is 1j: expected numbers"
 
 
 def test_laws_do_not_load_jax():

@@ -76,6 +76,15 @@ def test_an_unknown_name():
     )
 
 
+def test_what_is_no_name():
+    with pytest.raises(InputError, match=r"no law is named \['sixth'\]: expected one of quartic"):
+        named_law(["sixth"])
+
+
+def test_a_named_law_is_made_once():
+    assert named_law("rational") is named_law("rational")
+
+
 def test_sixth_is_the_same_law_at_every_degree():
     law = named_law("sixth")
     for degree in range(1, 9):

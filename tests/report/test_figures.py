@@ -15,6 +15,7 @@ from doublewell.errors import InputError
 from doublewell.law import Law
 from doublewell.record import Record
 from doublewell.report import draw_figures, error_figure, fields_figure, law_figure, write_figures
+from doublewell.report.error_figure import residual_map
 from doublewell.report.style import COLOURS, render, write_bytes
 from doublewell.validate import validate
 
@@ -110,13 +111,13 @@ def test_units_of_the_potential_follow_the_normalisation(result, normalisation, 
 
 def test_histogram_holds_the_survey_and_empty_bins_are_grey(result):
     shares = np.zeros(20)
-    shares[[0, 1, 2, 12, 19]] = [0.5, 0.2, 0.0005, 0.1, 0.1]
+    shares[[0, 1, 2, 12, 19]] = [0.5, 0.2, 0.0005, 0.1, 0.1]  # bins 0, 1 and 12 and their mirror images are visited
     survey = replace(result.diagnostics.survey, histogram=tuple(shares))
     figure = law_figure(replace(result, diagnostics=replace(result.diagnostics, survey=survey)))
     heights = [bar.get_height() for bar in figure.axes[3].patches]
     np.testing.assert_allclose(heights, 100 * shares)
     spans = [(patch.get_x(), patch.get_x() + patch.get_width()) for patch in figure.axes[0].patches]
-    np.testing.assert_allclose(spans, [(-0.8, 0.2), (0.3, 0.9)])
+    np.testing.assert_allclose(spans, [(-0.8, -0.3), (-0.2, 0.2), (0.3, 0.8)], atol=1e-12)
     assert not clashes(figure)
 
 
@@ -139,12 +140,12 @@ def test_fields_figure_shows_observed_predicted_and_difference(record, validatio
     figure = fields_figure(record, validation=validation)
     images = [axis.images[0].get_array() for axis in figure.axes if axis.images]
     assert len(images) == 9
-    for column, k in enumerate((0, 10, 20)):
+    for column, k in enumerate((7, 14, 20)):
         seen, told = record.slab(4 + k, 5 + k)[0], validation.predicted.slab(k, k + 1)[0]
         np.testing.assert_array_equal(images[column], seen)
         np.testing.assert_array_equal(images[3 + column], told)
         np.testing.assert_array_equal(images[6 + column], told - seen)
-    assert [axis.get_title() for axis in figure.axes[:3]] == ["t = 0.0008", "t = 0.0028", "t = 0.0048"]
+    assert [axis.get_title() for axis in figure.axes[:3]] == ["t = 0.0022", "t = 0.0036", "t = 0.0048"]
     check_picture(pixels(figure))
     assert not clashes(figure)
 
@@ -161,7 +162,7 @@ def test_one_axis_is_drawn_as_position_and_time_also_at_uneven_times(make_movie,
     figure = fields_figure(line, validation=validate(result, line))
     assert [axis.get_xlabel() for axis in figure.axes[:3]] == ["x (length)"] * 3
     assert figure.axes[0].get_ylabel() == "time"
-    np.testing.assert_array_equal(figure.axes[0].collections[0].get_array(), line.slab())
+    np.testing.assert_array_equal(figure.axes[0].collections[0].get_array(), line.slab(1, line.frames))
     check_picture(pixels(figure))
     assert not clashes(figure)
     uneven = Record(line.slab(), dx=line.dx, times=np.arange(line.frames) ** 2.0)
@@ -189,15 +190,110 @@ def test_a_very_long_field_is_not_drawn_to_scale_and_says_so(shape):
     check_picture(pixels(figure))
 
 
-def test_error_figure_shows_error_and_noise(validation):
+def test_error_figure_shows_error_and_noise_after_the_start(validation):
     figure = error_figure(validation)
     (line,) = lines(figure, "predicted - observed")
-    np.testing.assert_allclose(line.get_ydata(), 100 * validation.error)
+    np.testing.assert_array_equal(line.get_xdata(), validation.times[1:])
+    np.testing.assert_allclose(line.get_ydata(), 100 * validation.error[1:])
     (floor,) = lines(figure, "noise alone")
-    assert floor.get_ydata()[0] == pytest.approx(100 * validation.noise_floor)
-    assert figure.axes[0].get_ylim()[1] > 100 * max(validation.error.max(), validation.noise_floor)
+    np.testing.assert_allclose(floor.get_ydata(), 100 * np.broadcast_to(validation.noise_floor, 21)[1:])
     check_picture(pixels(figure))
     assert not clashes(figure)
+
+
+def test_the_legend_of_the_error_lies_on_no_line(validation):
+    figure = error_figure(validation)
+    figure.canvas.draw()
+    axis = figure.axes[0]
+    box = axis.get_legend().get_window_extent()
+    for line in axis.get_lines():
+        assert np.max(axis.transData.transform(line.get_xydata())[:, 1]) < box.y0
+
+
+def test_the_residual_map_is_the_root_mean_square_over_time(validation, record):
+    gap = validation.predicted.slab(1, 21) - record.slab(5, 25)
+    np.testing.assert_allclose(residual_map(validation, record), np.sqrt(np.mean(gap**2, axis=0)), rtol=1e-12)
+    figure = error_figure(validation, record=record)
+    np.testing.assert_array_equal(figure.axes[1].images[0].get_array(), residual_map(validation, record))
+    check_picture(pixels(figure))
+    assert not clashes(figure)
+
+
+def test_the_residual_map_of_one_and_three_axes(make_movie, result):
+    for mesh in ((64,), (8, 20, 24)):
+        movie = make_movie(mesh, frames=3)
+        figure = error_figure(validate(result, movie), record=movie)
+        assert bool(figure.axes[1].images) is (len(mesh) == 3)
+        check_picture(pixels(figure))
+        assert not clashes(figure)
+
+
+def test_the_shortest_validation_is_still_a_point(result, record):
+    figure = error_figure(validate(result, record.clip(0, 2)))
+    assert lines(figure, "predicted - observed")[0].get_marker() == "o"
+    assert (
+        len(
+            [
+                axis
+                for axis in fields_figure(record.clip(0, 2), validation=validate(result, record.clip(0, 2))).axes
+                if axis.images
+            ]
+        )
+        == 3
+    )
+
+
+def test_bands_and_weights_of_a_trajectory_result(banded):
+    figure = law_figure(banded)
+    u = lines(figure, "recovered")[0].get_xdata()
+    for k, quantity in enumerate(("force", "primitive", "potential")):
+        low, high = banded.band(quantity, u)
+        (shape,) = figure.axes[k].collections
+        heights = shape.get_paths()[0].vertices[:, 1]
+        assert heights.min() == pytest.approx(low.min())
+        assert heights.max() == pytest.approx(high.max())
+        assert figure.axes[3 + k].get_ylabel() == "difference\n(% of max)"
+    bars = [bar.get_height() for bar in figure.axes[7].patches]
+    np.testing.assert_allclose(bars, [100 * fit.weight for fit in banded.posterior.path])
+    words = " ".join(text.get_text() for text in figure.findobj(Text))
+    assert "95 % band" in words
+    assert f"95 % interval {banded.interval('epsilon')[0]:.5g} to" in words
+    check_picture(pixels(figure))
+    assert not clashes(figure)
+
+
+def test_the_strip_holds_the_band_and_the_truth_in_percent(banded, banded_truth):
+    figure = law_figure(banded, truth=banded_truth)
+    strip, u = figure.axes[3], np.linspace(-1, 1, 401)
+    top = np.max(np.abs(banded.force(u)))
+    gap = 100 * (banded_truth.force.force(u) - banded.force(u)) / top
+    np.testing.assert_allclose(strip.get_lines()[0].get_ydata(), gap)
+    assert strip.collections[0].get_paths()[0].vertices[:, 1].max() == pytest.approx(
+        100 * np.max(banded.band("force", u)[1] - banded.force(u)) / top
+    )
+    check_picture(pixels(figure))
+    assert not clashes(figure)
+
+
+def test_bands_without_scale_and_with_one_degree(banded, single):
+    figure = law_figure(replace(banded, scale=None))
+    assert [axis.get_title() for axis in figure.axes[:2]] == ["effective force G", "primitive H of the force"]
+    check_picture(pixels(figure))
+    assert not clashes(figure)
+    figure = law_figure(single)
+    assert not [axis for axis in figure.axes if axis.get_ylabel() == "weight (%)"]
+    check_picture(pixels(figure))
+    assert not clashes(figure)
+
+
+def test_a_law_whose_potential_has_no_band_is_still_drawn(banded, monkeypatch):
+    def refuse(self, quantity, u, **_):
+        if quantity == "potential":
+            raise InputError("no interface")
+        return self.force(u) - 1.0, self.force(u) + 1.0
+
+    monkeypatch.setattr(type(banded), "band", refuse)
+    check_picture(pixels(law_figure(banded)))
 
 
 def test_written_files_are_png_and_pdf_and_nothing_else_is_left(tmp_path, result, truth, record, validation):

@@ -68,5 +68,9 @@ def test_wrong_use_says_what_was_expected():
     u = np.zeros((2, 8))
     with pytest.raises(InputError, match=r"the record declares no boundary, .* pass boundary= when making the Record"):
         energy(Record(u, dx=0.1, dt=1.0), named_law("sixth"), 0.1)
-    with pytest.raises(InputError, match="epsilon is -1: expected a positive number"):
+    with pytest.raises(InputError, match="epsilon is -1: expected the interface scale, a positive number"):
         energy(Record(u, dx=0.1, dt=1.0, boundary="periodic"), named_law("sixth"), -1)
+    with pytest.raises(InputError, match=r"law is 'sixth': expected a Law; pass named_law\('sixth'\)"):
+        energy(Record(u, dx=0.1, dt=1.0, boundary="periodic"), "sixth", 0.1)
+    with pytest.raises(InputError, match="record is a ndarray: expected a Record; make one with Record"):
+        energy(u, named_law("sixth"), 0.1)

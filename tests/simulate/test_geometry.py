@@ -120,9 +120,15 @@ def test_spinodal_with_a_wide_interface_keeps_the_longest_waves():
     ("arguments", "message"),
     [
         ({"name": "square"}, "no geometry is named 'square': expected one of circle, nonconvex, inclusion, wobbled"),
-        ({"epsilon": 0.0}, "epsilon is 0.0: expected the interface scale, a positive number"),
+        ({"epsilon": 0.0}, "epsilon is 0: expected the interface scale, a positive number"),
         ({"epsilon": np.nan}, "epsilon is nan: expected the interface scale"),
-        ({"name": "spinodal"}, "spinodal is a random start: expected seed="),
+        ({"epsilon": "a"}, "epsilon is 'a': expected the interface scale"),
+        ({"name": ["circle"]}, r"no geometry is named \['circle'\]: expected one of"),
+        ({"name": "spinodal"}, "seed is None: expected a whole number of at least 0 or a numpy Generator, to make a r"),
+        ({"name": "spinodal", "seed": -1}, "seed is -1: expected a whole number of at least 0"),
+        ({"name": "spinodal", "seed": "a"}, "seed is 'a': expected a whole number of at least 0"),
+        ({"name": "spinodal", "seed": 1, "epsilon": 1e-200}, "too coarse for epsilon = 1e-200"),
+        ({"mesh": 16}, r"the mesh is 16: expected one to three axes .*; for one axis pass \(16,\)"),
         ({"name": "spinodal", "seed": 1, "epsilon": 0.01}, "too coarse for epsilon = 0.01: expected dx below 0.0314"),
         ({"name": "nonconvex", "mesh": (16,)}, "has 1 axes: nonconvex and wobbled expected 2; use circle, inclusion"),
         ({"name": "wobbled", "mesh": (8, 8, 8)}, "has 3 axes: nonconvex and wobbled expected 2"),
@@ -135,3 +141,10 @@ def test_wrong_geometries_say_what_was_expected(arguments, message):
     settings = {"name": "circle", "mesh": (16, 16), "dx": 1 / 16, "epsilon": 0.1} | arguments
     with pytest.raises(InputError, match=message):
         initial_field(settings.pop("name"), settings.pop("mesh"), settings.pop("dx"), **settings)
+
+
+@pytest.mark.parametrize("name", [name for name in GEOMETRIES if name != "spinodal"])
+def test_an_interface_of_no_width_is_a_step(name):
+    u = initial_field(name, (16, 16), 1 / 16, epsilon=1e-310)
+    assert set(np.unique(u)) <= {-1.0, 0.0, 1.0}
+    assert {-1.0, 1.0} <= set(np.unique(u))

@@ -59,13 +59,30 @@ def test_the_record_keeps_its_metadata_and_the_field():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"sd": -0.1}, "sd is -0.1: expected a number that is not negative"),
-        ({"sd": np.nan}, "sd is nan: expected a number"),
-        ({"correlation": -1.0}, "correlation is -1.0: expected a number that is not negative"),
-        ({"seed": None}, "seed is None: expected a whole number or a numpy Generator"),
+        ({"sd": -0.1}, "sd is -0.1: expected the standard deviation of the noise, a number of at least 0"),
+        ({"sd": np.nan}, "sd is nan: expected the standard deviation"),
+        ({"correlation": -1.0}, "correlation is -1: expected a length in cells, a number of at least 0"),
+        ({"sd": "a"}, "sd is 'a': expected the standard deviation"),
+        ({"seed": None}, "seed is None: expected a whole number of at least 0 or a numpy Generator, to make the noise"),
+        ({"seed": -1}, "seed is -1: expected a whole number"),
+        ({"seed": 1.5}, "seed is 1.5: expected a whole number"),
+        ({"seed": "a"}, "seed is 'a': expected a whole number"),
+        ({"seed": True}, "seed is True: expected a whole number"),
     ],
 )
 def test_wrong_noise_says_what_was_expected(change, message):
     settings = {"sd": 0.1, "seed": 1} | change
     with pytest.raises(InputError, match=message):
         add_noise(CLEAN, settings.pop("sd"), **settings)
+
+
+def test_only_a_record_takes_noise():
+    with pytest.raises(InputError, match=r"record is a ndarray: expected a Record; make one with Record\(u, dx=, dt="):
+        add_noise(CLEAN.slab(), 0.1, seed=1)
+
+
+def test_a_generator_goes_on_where_it_is():
+    rng = np.random.default_rng(3)
+    first = add_noise(CLEAN, 0.1, seed=rng).slab()
+    np.testing.assert_array_equal(first, add_noise(CLEAN, 0.1, seed=3).slab())
+    assert np.abs(add_noise(CLEAN, 0.1, seed=rng).slab() - first).max() > 0.1

@@ -157,8 +157,17 @@ def test_a_law_with_unstable_wells_is_named_as_the_cause():
         ({"u0": np.zeros(4, dtype=complex)}, "u0 has type complex128: expected real phase values"),
         ({"u0": np.array(["a", "b"])}, "u0 has type <U1: expected real phase values"),
         ({"u0": np.array([0.0, np.nan, 1.0])}, r"u0 is not finite at cell \(1,\): .* fill the missing part"),
-        ({"frames": 1}, "frames is 1: expected a whole number from 2, the initial field included"),
+        ({"frames": 1}, "frames is 1: expected a whole number from 2"),
         ({"frames": 2.5}, "frames is 2.5: expected a whole number from 2"),
+        ({"frames": True}, "frames is True: expected a whole number from 2"),
+        ({"substeps": True}, "substeps is True: expected the steps from frame to frame, a whole number from 1"),
+        ({"u0": [[0.0], [0.0, 1.0]]}, "u0 is a ragged list: expected one field"),
+        ({"solver": ["euler"]}, r"solver is \['euler'\]: expected one of"),
+        ({"epsilon": "a"}, "epsilon is 'a': expected the interface scale, a positive number"),
+        ({"epsilon": 1e-200}, "epsilon is 1e-200, and F'/epsilon.2 is beyond the range of numbers: expected the inter"),
+        ({"law": "sixth"}, r"law is 'sixth': expected a Law; pass named_law\('sixth'\)"),
+        ({"law": np.sin}, r"law is <ufunc 'sin'>: expected a Law; pass Law.from_force\(function\)"),
+        ({"law": 3}, r"law is 3: expected a Law; pass Law.bernstein\(coefficients\), Law.from_force"),
         ({"solver": "euler"}, "solver is 'euler': expected one of 'cnab2', 'etdrk4'"),
         ({"boundary": "open"}, "boundary is 'open': expected 'periodic' or 'neumann'"),
         ({"dx": (0.1, 0.1, 0.1)}, "dx has 3 entries: expected 1, or 2"),
@@ -166,13 +175,13 @@ def test_a_law_with_unstable_wells_is_named_as_the_cause():
         ({"substeps": 0}, "substeps is 0: expected the steps from frame to frame"),
         ({"dt": -1.0}, "dt is -1: expected the frame interval"),
         ({"q": 0.0}, "q is 0: expected the diffusion coefficient"),
-        ({"epsilon": 0.0}, "epsilon is 0.0: expected a positive number"),
+        ({"epsilon": 0.0}, "epsilon is 0: expected the interface scale, a positive number"),
     ],
 )
 def test_misuse_says_what_was_expected(change, message):
-    arguments = {"u0": start(), **MESH} | change
+    arguments = {"law": named_law("sixth"), "u0": start(), **MESH} | change
     with pytest.raises(InputError, match=message):
-        simulate(named_law("sixth"), **arguments)
+        simulate(**arguments)
 
 
 def test_simulating_with_cnab2_does_not_load_jax():

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from doublewell.checks import not_negative
 from doublewell.cli.output import Output
-from doublewell.cli.values import Whole
+from doublewell.cli.values import Whole, parse_seed
 
 __all__ = ["demo"]
 
@@ -34,6 +35,8 @@ def demo(
     from doublewell.cli.documents import demo_document
     from doublewell.demo import run_demo
 
+    parse_seed(seed)
+    not_negative(noise, "--noise")
     with output.bar() as bar:
         done = run_demo(out, seed=seed, law=law, noise=noise, progress=bar.show)
     output.answer(str(done), demo_document(done))

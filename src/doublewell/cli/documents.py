@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, get_type_hints
 
+from doublewell.cli.wording import shell_words
 from doublewell.files.codec import codec_of
 from doublewell.law import Law
 from doublewell.record import Record
 from doublewell.report import Inspection
 from doublewell.result import Result, equation
+from doublewell.result.text import intervals
 from doublewell.survey import Survey
 from doublewell.validate import Validation
 
@@ -25,12 +28,15 @@ __all__ = [
     "simulate_text",
 ]
 
+_LEVEL = 0.95
+_WIDTH = 98
+
 
 def identify_text(result: Result, validation: Validation | None, files: tuple[Path, ...]) -> str:
     """Return the report, what an evolution of the law says, and the files written."""
-    parts = [str(result)]
+    parts = [shell_words(str(result))]
     if validation is not None:
-        parts.append(f"Evolution\n  {validation}")
+        parts.append("\n  ".join(["Evolution", *wrap(str(validation), _WIDTH)]))
     if files:
         parts.append("\n".join(["Written", *(f"  {path}" for path in files)]))
     return "\n\n".join(parts)
@@ -57,6 +63,7 @@ def demo_document(demo: Demo) -> dict[str, Any]:
         "true_epsilon": demo.truth.epsilon,
         "force_error": demo.force_error,
         "epsilon_error": demo.epsilon_error,
+        "weak_force_error": demo.weak_error,
         **_main_numbers(demo.result),
         "validation": _validation(demo.validation),
         "files": [str(path) for path in demo.files],
@@ -97,25 +104,43 @@ def simulate_document(out: Path, record: Record, law: Law, epsilon: float) -> di
 def _main_numbers(result: Result) -> dict[str, Any]:
     scale = result.scale
     return {
+        "method": result.settings.method,
         "equation": equation(result.law),
         "degree": result.degree,
         "coefficients": result.coefficients.tolist(),
         "epsilon": None if scale is None else scale.epsilon,
         "epsilon_sd": None if scale is None else scale.epsilon_sd,
         "barrier": None if scale is None else float(result.potential(0.0)),
+        "intervals": _intervals(result),
+        "degrees": _degrees(result),
         "double_well": result.structure.ok,
         "structure": str(result.structure),
         "warnings": list(result.diagnostics.warnings),
     }
 
 
+def _intervals(result: Result) -> dict[str, Any] | None:
+    """The 95 % intervals by name; None where the reading has no noise model."""
+    if result.posterior is None:
+        return None
+    return {"level": _LEVEL} | {name: list(ends) for name, ends in intervals(result, level=_LEVEL).items()}
+
+
+def _degrees(result: Result) -> list[dict[str, Any]] | None:
+    """The path of a trajectory reading: what each degree costs and weighs."""
+    if result.posterior is None:
+        return None
+    return [
+        {"degree": fit.degree, "chi2": fit.chi2, "weight": fit.weight, "active": list(fit.active)}
+        for fit in result.posterior.path
+    ]
+
+
 def _validation(validation: Validation) -> dict[str, Any]:
-    return {
-        "start": validation.start,
-        "times": validation.times.tolist(),
-        "error": validation.error.tolist(),
-        "noise_floor": validation.noise_floor,
-    }
+    """All but the predicted fields; a number that is not finite is written as the result files write it."""
+    hints = get_type_hints(type(validation))
+    names = [name for name in hints if name != "predicted"]
+    return {name: codec_of(hints[name]).encode(getattr(validation, name), name) for name in names}
 
 
 def _record(record: Record) -> dict[str, Any]:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from doublewell.cli.output import Output
+from doublewell.cli.output import Bar, Output
 from doublewell.cli.reading import Reading
-from doublewell.cli.values import Whole, parse_ridge, parse_supports
+from doublewell.cli.values import Whole, parse_degree, parse_ridge, parse_supports
+from doublewell.cli.wording import about
 from doublewell.errors import InputError
 
 if TYPE_CHECKING:
     from doublewell.record import Record
 
 __all__ = ["identify"]
+
+Method = Literal["trajectory", "weak"]
 
 
 def identify(
@@ -23,10 +27,12 @@ def identify(
     surface_tension: float | None = None,
     tension_sd: float | None = None,
     normalisation: Literal["E", "eE"] | None = None,
-    degree: Whole = 2,
+    method: Method | None = None,
+    degree: str | None = None,
     constraint: Literal["bernstein", "none"] = "bernstein",
     ridge: str | None = None,
     supports: str | None = None,
+    derivative: Literal["discrete", "analytic"] = "discrete",
     out: Path | None = None,
     figures: Path | None = None,
     validate_from: Whole | None = None,
@@ -45,14 +51,19 @@ def identify(
         Standard deviation of the surface tension.
     normalisation
         E (the default): tension of the energy with (epsilon/2) |grad u|^2 + F/epsilon. eE: of epsilon times it.
+    method
+        trajectory (the default where a boundary is known): the likelihood of the whole movie, with error bands. weak
+        (otherwise): space-time moments, faster and without bands.
     degree
-        Degree of the law in u^2, 0 to 8.
+        Degree of the law in u^2, 0 to 8, or auto: the average over all degrees (the default of trajectory; weak: 2).
     constraint
         bernstein keeps the law a double well; none is plain least squares.
     ridge
-        A number, or validated: chosen on the last frames.
+        A number, or validated: chosen on the last frames (weak only).
     supports
-        Half-widths of the test functions as frames:length pairs such as 5:0.06,8:0.12, or paper.
+        Half-widths of the weak test functions as frames:length pairs such as 5:0.06,8:0.12, or paper.
+    derivative
+        Derivative weights of the weak test functions.
     out
         Write the result to this .json file.
     figures
@@ -67,17 +78,28 @@ def identify(
 
     tension = _tension(surface_tension, tension_sd, normalisation)
     options: dict[str, Any] = {"ridge": parse_ridge(ridge), "supports": parse_supports(supports)}
+    options |= {"degree": parse_degree(degree), "constraint": constraint, "derivative": derivative}
     check_result(out)
     check_folder(figures)
     record = reading.open(file)
-    _check_known(record, file, validate_from)
+    options["method"] = _method(record, file, method, validate_from)
+    _check_pairs(options)
     with output.bar() as bar:
-        progress = bar.stage("identifying")
-        result = run(record, tension, method="weak", degree=degree, constraint=constraint, progress=progress, **options)
-        start, progress = validate_from, bar.stage("evolving")
-        validation = None if start is None else validate(result, record, start=start, progress=progress)
-    files = write_answers(result, record, validation, out=out, figures=figures)
+        with about(file):
+            progress = _progress(bar, options["method"])
+            result = run(record, tension, progress=progress, **options)
+            validation = None
+            if validate_from is not None:
+                validation = validate(result, record, start=validate_from, progress=bar.stage("evolving"))
+        bar.stage("writing" if figures is None else "drawing")
+        files = write_answers(result, record, validation, out=out, figures=figures)
     output.answer(identify_text(result, validation, files), identify_document(file, result, validation, files))
+
+
+def _progress(bar: Bar, method: Method) -> Callable[[int, int], None]:
+    """Name the stage at once: a first run compiles for seconds before it can say anything."""
+    start = "compiling and reading"
+    return bar.stage(start) if method == "weak" else bar.steps(start, "fitting, step")
 
 
 def _tension(value: float | None, sd: float | None, normalisation: Literal["E", "eE"] | None) -> Any:
@@ -91,9 +113,31 @@ def _tension(value: float | None, sd: float | None, normalisation: Literal["E", 
     return SurfaceTension(value, sd, normalisation or "E")
 
 
-def _check_known(record: Record, file: Path, validate_from: int | None) -> None:
-    """Ask for what is missing by the name of its option."""
+def _method(record: Record, file: Path, method: Method | None, validate_from: int | None) -> Method:
+    """Ask for what is missing by the name of its option; return the reading, as the library would choose it."""
     if record.q is None:
         raise InputError(f"{file} has no diffusion coefficient: pass --q (it sets the time scale of the law)")
-    if validate_from is not None and record.boundary is None:
-        raise InputError(f"{file} has no boundary, which --validate-from needs: pass --boundary periodic or neumann")
+    if record.boundary is None:
+        needs = "--validate-from" if validate_from is not None else "--method trajectory"
+        if validate_from is not None or method == "trajectory":
+            raise InputError(f"{file} has no boundary, which {needs} needs: pass --boundary periodic or neumann")
+        return "weak"
+    if validate_from is not None and not 0 <= validate_from < record.frames - 1:
+        raise InputError(
+            f"--validate-from is {validate_from}: expected a frame from 0 to {record.frames - 2} of {file}"
+        )
+    return method or "trajectory"
+
+
+def _check_pairs(options: dict[str, Any]) -> None:
+    """Refuse options that contradict each other before the movie is read."""
+    method, degree, ridge = options["method"], options["degree"], options["ridge"]
+    if method == "weak" and degree == "auto":
+        raise InputError(
+            "--degree auto needs the trajectory reading, because weak moments have no noise model: declare --boundary, "
+            "or give a degree from 0 to 8"
+        )
+    if method == "trajectory" and ridge == "validated":
+        raise InputError("--ridge validated belongs to the weak reading: give a number, or pass --method weak")
+    if method == "trajectory" and ridge is not None and degree in (None, "auto"):
+        raise InputError("--ridge is a choice for one degree: pass --degree too, or leave --ridge out")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from doublewell.cli.output import Output
 from doublewell.cli.reading import Reading
+from doublewell.cli.wording import about
 
 __all__ = ["inspect"]
 
@@ -27,5 +28,6 @@ def inspect(
     from doublewell.cli.documents import inspection_document
     from doublewell.report import inspect_record
 
-    found = inspect_record(reading.open(file))
+    with output.bar() as bar, about(file):
+        found = inspect_record(reading.open(file), progress=bar.stage("looking"))
     output.answer(f"{file}: {found}", {"file": str(file), **inspection_document(found)})

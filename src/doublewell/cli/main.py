@@ -6,12 +6,13 @@ import os
 import sys
 from collections.abc import Sequence
 
-from cyclopts import App, CycloptsError, UnusedCliTokensError
+from cyclopts import App, CycloptsError, UnknownOptionError, UnusedCliTokensError
 
 from doublewell.cli.demo import demo
 from doublewell.cli.identify import identify
 from doublewell.cli.inspect import inspect
 from doublewell.cli.simulate import simulate
+from doublewell.cli.wording import shell_words
 from doublewell.errors import InputError, MissingLibraryError
 
 __all__ = ["main"]
@@ -43,11 +44,14 @@ def _words(error: Exception) -> str:
     """Say what an expected error means; most say it themselves."""
     if isinstance(error, UnusedCliTokensError):
         return f"unexpected words: {' '.join(error.unused_tokens or [])}; see doublewell --help"
+    if isinstance(error, UnknownOptionError):  # the parser's own guess is often far off
+        word = error.token.keyword or error.token.value
+        return f"unknown option {word}; see {' '.join(['doublewell', *(error.command_chain or ())])} --help"
     if isinstance(error, MemoryError):
         return f"not enough memory ({error}): use a smaller mesh or fewer frames"
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror or error}"
-    return str(error)
+    return shell_words(str(error))
 
 
 def _run(tokens: list[str]) -> None:

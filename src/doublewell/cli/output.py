@@ -1,58 +1,100 @@
-"""Output: an answer on stdout, as words or as one JSON object, and a progress bar on stderr."""
+"""Output: an answer on stdout, as words or as one JSON object, and the progress of the work on stderr."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from time import monotonic
+from threading import RLock, Timer
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 __all__ = ["Bar", "Output"]
 
-_PATIENCE = 1.0  # seconds before a bar appears
+_PATIENCE = 1.0  # seconds before anything appears
 
 
 class Bar:
-    """A progress bar that appears on a terminal when the work takes more than a second."""
+    """The progress of the work, on a terminal, once it takes more than a second.
+
+    A timer shows it, not the work: a stage that is silent for long, such as a first compilation, still has its name
+    and a moving sign on the screen.
+    """
 
     def __init__(self, *, wanted: bool) -> None:
-        self._wanted, self._start = wanted, monotonic()
+        self._wanted = wanted
+        self._lock = RLock()  # the timer shows what the work says
         self._shown: Any = None
-        self._tasks: dict[str, Any] = {}
+        self._said: tuple[str, int, int] | None = None
+        self._timer: Timer | None = None
 
     def __enter__(self) -> Bar:
+        if self._wanted:
+            self._timer = Timer(_PATIENCE, self._appear)
+            self._timer.daemon = True
+            self._timer.start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._shown is not None:
-            self._shown.stop()
+        with self._lock:
+            self._wanted = False
+            if self._timer is not None:
+                self._timer.cancel()
+            if self._shown is not None:
+                self._shown.stop()
 
-    def stage(self, name: str) -> partial[None]:
-        """Return a callback (done, total) for one stage of the work."""
+    def stage(self, name: str) -> Callable[[int, int], None]:
+        """Begin a stage of the work and return its callback (done, total)."""
+        self.show(name, 0, 0)
         return partial(self.show, name)
 
+    def steps(self, name: str, each: str) -> Callable[[int, int], None]:
+        """Begin a stage whose number of steps is not known: the callback names the step."""
+        self.show(name, 0, 0)
+        return lambda done, _: self.show(f"{each} {done}", 0, 0)
+
     def show(self, name: str, done: int, total: int) -> None:
-        """Show how far a stage is, once the second has passed."""
-        if not self._wanted or monotonic() - self._start < _PATIENCE:
-            return
-        if self._shown is None:
-            self._shown = _start_bar()
-        if name not in self._tasks:
-            self._tasks[name] = self._shown.add_task(name, total=total)
-        self._shown.update(self._tasks[name], completed=done, total=total)
+        """Show how far a stage is; a total of 0 is not known."""
+        with self._lock:
+            self._said = (name, done, total)
+            if self._shown is not None:
+                self._shown.say(*self._said)
+
+    def _appear(self) -> None:
+        with self._lock:
+            if self._wanted:
+                self._shown = _Screen()
+                if self._said is not None:
+                    self._shown.say(*self._said)
 
 
-def _start_bar() -> Any:
-    from rich.console import Console
-    from rich.progress import Progress
+class _Screen:
+    """One line on the terminal: a spinner, the name of the stage, how far it is, and the seconds so far."""
 
-    bar = Progress(console=Console(stderr=True), transient=True)
-    bar.start()
-    return bar
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeElapsedColumn(),
+        )
+        self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+        self._task = self._bar.add_task("", total=None)
+        self._bar.start()
+
+    def say(self, name: str, done: int, total: int) -> None:
+        self._bar.tasks[0].total = total or None  # update() takes None for "as before"
+        self._bar.update(self._task, description=name, completed=done)
+
+    def stop(self) -> None:
+        self._bar.stop()
 
 
 @Parameter(name="*")
@@ -79,7 +121,7 @@ class Output:
             _write(text)
 
     def bar(self) -> Bar:
-        """Return a progress bar, silent where nobody watches."""
+        """Return the sign of progress, silent where nobody watches."""
         return Bar(wanted=not (self.json or self.quiet) and sys.stderr.isatty())
 
 

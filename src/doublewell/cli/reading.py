@@ -29,16 +29,19 @@ class Reading:
         Pixel size, one number or one per axis with commas, in the order (z, y,) x.
     dt
         Time from frame to frame.
+    times
+        Times of the frames with commas, instead of --dt.
     q
         Diffusion coefficient of u_t = q (Laplacian u - G(u)).
     boundary
-        What happens at the border; only --validate-from needs it.
+        What happens at the border; the trajectory reading and --validate-from need it.
     var
         Name of the array, where the file holds several.
     """
 
     dx: str | None = None
     dt: float | None = None
+    times: str | None = None
     q: float | None = None
     boundary: Boundary | None = None
     var: str | None = None
@@ -47,5 +50,5 @@ class Reading:
         """Open the record."""
         from doublewell.files import open_record
 
-        spacing = parse_numbers(self.dx, "--dx")
-        return open_record(file, var=self.var, dx=spacing, dt=self.dt, q=self.q, boundary=self.boundary)
+        spacing, times = parse_numbers(self.dx, "--dx"), parse_numbers(self.times, "--times")
+        return open_record(file, var=self.var, dx=spacing, dt=self.dt, times=times, q=self.q, boundary=self.boundary)

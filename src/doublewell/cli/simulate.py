@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from cyclopts import Parameter
+
+from doublewell.checks import not_negative
 from doublewell.cli.output import Output
 from doublewell.cli.reading import Boundary
-from doublewell.cli.values import Whole, parse_mesh, parse_numbers
+from doublewell.cli.values import Whole, parse_mesh, parse_numbers, parse_seed
 from doublewell.errors import InputError
 
 __all__ = ["simulate"]
@@ -31,6 +34,7 @@ def simulate(
     noise: float = 0.0,
     correlation: float = 0.0,
     seed: Whole | None = None,
+    force: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     output: Output = Output(),  # noqa: B008  frozen
 ) -> None:
     """Make an artificial movie of a known law.
@@ -67,6 +71,8 @@ def simulate(
         Correlation length of the noise in cells, 0 for white noise.
     seed
         Seed of all random numbers; needed with noise and with spinodal.
+    force
+        Replace a movie that is there already.
     """
     import numpy as np
 
@@ -77,13 +83,12 @@ def simulate(
     from doublewell.simulate import add_noise, initial_field
     from doublewell.simulate import simulate as evolve
 
-    check_record(out)
+    check_record(out, force=force)
     true, cells = named_law(law), parse_mesh(mesh)
     step = parse_numbers(dx, "--dx")
     spacing = 1.0 / min(cells) if step is None else step
-    if seed is None and (noise or geometry == "spinodal"):
-        raise InputError("random numbers need --seed, a whole number, so that the movie can be made again")
-    rng = None if seed is None else np.random.default_rng(_whole(seed))  # one stream: start first, then noise
+    _check_random(noise, correlation, seed, geometry)
+    rng = None if seed is None else np.random.default_rng(seed)  # one stream: start first, then noise
     start = initial_field(geometry, cells, spacing, epsilon=epsilon, boundary=boundary, seed=rng)
     physics: dict[str, Any] = {"dx": spacing, "dt": dt, "frames": frames, "epsilon": epsilon, "q": q}
     with output.bar() as bar:
@@ -96,12 +101,16 @@ def simulate(
             substeps=substeps,
             progress=bar.stage("simulating"),
         )
-    record = movie if rng is None else add_noise(movie, noise, seed=rng, correlation=correlation)
-    save(record, out)
+        bar.stage("adding noise and saving")
+        record = movie if rng is None else add_noise(movie, noise, seed=rng, correlation=correlation)
+        save(record, out)
     output.answer(simulate_text(out, record, true), simulate_document(out, record, true, epsilon))
 
 
-def _whole(seed: int) -> int:
-    if seed < 0:
-        raise InputError(f"--seed is {seed}: expected a whole number from 0")
-    return seed
+def _check_random(noise: float, correlation: float, seed: int | None, geometry: str) -> None:
+    not_negative(noise, "--noise")
+    not_negative(correlation, "--correlation")
+    if correlation and not noise:
+        raise InputError("--correlation says nothing without noise: pass --noise too")
+    if parse_seed(seed) is None and (noise or geometry == "spinodal"):
+        raise InputError("random numbers need --seed, a whole number, so that the movie can be made again")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from doublewell.errors import InputError
@@ -16,11 +18,13 @@ from doublewell.validate import Validation
 __all__ = ["check_folder", "check_record", "check_result", "write_answers"]
 
 
-def check_record(path: Path) -> None:
-    """Refuse a name that no record can be saved under."""
+def check_record(path: Path, *, force: bool) -> None:
+    """Refuse a name that no record can be saved under, and one that is taken unless `force` gives it up."""
     if format_to_write(path) is None:
         raise InputError(f"{path}: expected a name that ends in .npz or .zarr for a movie")
     _check_parent(path)
+    if path.exists() and not force:
+        raise InputError(f"{path} exists already: choose another name, or pass --force to replace it")
 
 
 def check_result(path: Path | None) -> None:
@@ -42,11 +46,41 @@ def write_answers(
     result: Result, record: Record, validation: Validation | None, *, out: Path | None, figures: Path | None
 ) -> tuple[Path, ...]:
     """Write what was asked for, the figures drawn first, and return the paths."""
-    drawn = {} if figures is None else draw_figures(result, record=record, validation=validation)
-    if out is not None:
-        save(result, out)
-    pictures = () if figures is None else write_bytes([(figures / name, data) for name, data in drawn.items()])
-    return (*(() if out is None else (out,)), *pictures)
+    if figures is None:
+        return _write_result(result, out)
+    drawn = draw_figures(result, record=record, validation=validation)
+    with _folder(figures):
+        written = _write_result(result, out)
+        return (*written, *write_bytes([(figures / name, data) for name, data in drawn.items()]))
+
+
+def _write_result(result: Result, out: Path | None) -> tuple[Path, ...]:
+    if out is None:
+        return ()
+    save(result, out)
+    return (out,)
+
+
+@contextmanager
+def _folder(path: Path) -> Iterator[None]:
+    """Make a folder before anything is written; after a failure the folders that were made go, where empty."""
+    missing = [place for place in (path, *path.parents) if not place.exists()]
+    try:
+        _make(path)
+        yield
+    except BaseException:
+        for place in missing:
+            if place.is_dir() and not any(place.iterdir()):
+                place.rmdir()
+        raise
+
+
+def _make(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = error.strerror or error
+        raise InputError(f"--figures is {path}, which could not be made: {reason}; choose another name") from error
 
 
 def _check_parent(path: Path) -> None:

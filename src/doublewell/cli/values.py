@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from math import isfinite
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from doublewell.errors import InputError
 
-__all__ = ["Whole", "parse_mesh", "parse_numbers", "parse_ridge", "parse_supports"]
+__all__ = ["Whole", "parse_degree", "parse_mesh", "parse_numbers", "parse_ridge", "parse_seed", "parse_supports"]
+
+_MAX_DEGREE = 8
 
 
 def _whole(_: Any, tokens: Sequence[Any]) -> int:
@@ -69,15 +72,38 @@ def parse_supports(text: str | None) -> list[tuple[int, float]] | str | None:
         raise InputError(f"--supports is {text!r}: expected frames:length pairs, such as 5:0.06,8:0.12") from None
 
 
-def parse_ridge(text: str | None) -> float | str | None:
+def parse_ridge(text: str | None) -> float | Literal["validated"] | None:
     """Read a multiple of the mean squared column norm, or the word validated.
 
     >>> parse_ridge("1e-3")
     0.001
     """
     if text is None or text == "validated":
-        return text
+        return text  # type: ignore[return-value]
     try:
-        return float(text)
+        ridge = float(text)
     except ValueError:
-        raise InputError(f"--ridge is {text!r}: expected a number, or validated") from None
+        ridge = -1.0
+    if not (isfinite(ridge) and ridge >= 0.0):
+        raise InputError(f"--ridge is {text!r}: expected a number of at least 0, or validated")
+    return ridge
+
+
+def parse_degree(text: str | None) -> int | Literal["auto"] | None:
+    """Read a degree from 0 to 8, or the word auto.
+
+    >>> parse_degree("3")
+    3
+    """
+    if text is None or text == "auto":
+        return text  # type: ignore[return-value]
+    if text not in {str(degree) for degree in range(_MAX_DEGREE + 1)}:
+        raise InputError(f"--degree is {text!r}: expected auto, or a whole number from 0 to {_MAX_DEGREE}")
+    return int(text)
+
+
+def parse_seed(seed: int | None) -> int | None:
+    """Check a seed, where one is given."""
+    if seed is not None and seed < 0:
+        raise InputError(f"--seed is {seed}: expected a whole number from 0")
+    return seed

@@ -11,8 +11,8 @@ import numpy as np
 from doublewell.dynamics.grid import Grid
 from doublewell.dynamics.stepper import check_steps
 from doublewell.dynamics.transforms import numpy_transforms
+from doublewell.hints import Array
 from doublewell.law import Law
-from doublewell.law.family import Array
 
 __all__ = ["Cnab2"]
 

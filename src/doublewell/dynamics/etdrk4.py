@@ -13,8 +13,9 @@ from doublewell.dynamics.grid import Grid
 from doublewell.dynamics.precision import double_precision
 from doublewell.dynamics.stepper import check_steps
 from doublewell.dynamics.transforms import jax_transforms
+from doublewell.hints import Array
 from doublewell.law import Family, Law
-from doublewell.law.family import Array, namespace
+from doublewell.law.family import namespace
 from doublewell.record import Boundary
 
 __all__ = ["Etdrk4", "Weights", "etd_weights", "predict"]

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.checks import check_spacing
+from doublewell.checks import check_spacing, is_whole, shown
 from doublewell.errors import InputError
-from doublewell.law.family import Array
+from doublewell.hints import Array
 from doublewell.record import Boundary
+from doublewell.record.metadata import check_declared
 
 __all__ = ["Grid"]
 
@@ -46,7 +47,7 @@ class Grid:
         mesh = _check_cells(cells)
         object.__setattr__(self, "cells", mesh)
         object.__setattr__(self, "dx", check_spacing(dx, len(mesh)))
-        object.__setattr__(self, "boundary", _check_boundary(boundary))
+        object.__setattr__(self, "boundary", check_declared(boundary))
 
     @property
     def extent(self) -> tuple[float, ...]:
@@ -87,17 +88,12 @@ class Grid:
         return [np.asarray((2.0 * pi * k) ** 2) for k in (*full, halved)]
 
 
-def _check_cells(cells: Sequence[int]) -> tuple[int, ...]:
-    whole = all(isinstance(n, int | np.integer) for n in cells)
-    if not 1 <= len(cells) <= 3 or not whole or min(cells) < 2:
+def _check_cells(cells: Any) -> tuple[int, ...]:
+    mesh = tuple(cells) if isinstance(cells, Sequence | np.ndarray) and not isinstance(cells, str) else ()
+    if not 1 <= len(mesh) <= 3 or not all(is_whole(n) and n >= 2 for n in mesh):
+        way = f"; for one axis pass ({cells},)" if is_whole(cells) else ""
         raise InputError(
-            f"the mesh is {tuple(cells)}: expected one to three axes in the order (z, y,) x, each of at least 2 cells"
+            f"the mesh is {shown(mesh or cells)}: expected one to three axes in the order (z, y,) x, each of at least "
+            f"2 cells{way}"
         )
-    return tuple(int(n) for n in cells)
-
-
-def _check_boundary(boundary: Any) -> Boundary:
-    if boundary not in ("periodic", "neumann"):
-        raise InputError(f"boundary is {boundary!r}: expected 'periodic' or 'neumann'")
-    checked: Boundary = boundary
-    return checked
+    return tuple(int(n) for n in mesh)

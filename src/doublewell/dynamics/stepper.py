@@ -1,16 +1,13 @@
-"""Stepper: what every time stepper offers, and the pieces that a law and a run supply."""
+"""Stepper: what every time stepper offers, and the check of what every one is given."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Protocol
 
-import numpy as np
-
-from doublewell.checks import positive
-from doublewell.errors import InputError
+from doublewell.checks import positive, whole
+from doublewell.hints import Array
 from doublewell.law import Law
-from doublewell.law.family import Array
 
 __all__ = ["Stepper", "check_steps"]
 
@@ -38,5 +35,4 @@ def check_steps(*, dt: float, q: float, substeps: int) -> None:
     """Raise where the interval, the diffusion coefficient or the number of steps cannot be used."""
     positive(dt, "dt", "the frame interval")
     positive(q, "q", "the diffusion coefficient")
-    if not isinstance(substeps, int | np.integer) or substeps < 1:
-        raise InputError(f"substeps is {substeps!r}: expected the steps from frame to frame, a whole number from 1")
+    whole(substeps, "substeps", least=1, meaning="the steps from frame to frame")

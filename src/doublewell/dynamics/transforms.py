@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.law.family import Array
+from doublewell.hints import Array
 from doublewell.record import Boundary
 
 __all__ = ["jax_transforms", "numpy_transforms"]

@@ -1,6 +1,6 @@
 """Estimate: from evidence to coefficients."""
 
-from doublewell.estimate.degrees import PENALTY, DegreeFit, average_coefficients, degree_path
+from doublewell.estimate.degrees import Component, DegreeAverage, DegreeFit, average_degrees, fit_degree
 from doublewell.estimate.estimate import Constraint, Estimate, SupportFit, estimate
 from doublewell.estimate.floor import Floor, approximation_floor
 from doublewell.estimate.posterior import Posterior, quantile_interval
@@ -8,8 +8,9 @@ from doublewell.estimate.ridge import ALPHAS, RidgeChoice
 
 __all__ = [
     "ALPHAS",
-    "PENALTY",
+    "Component",
     "Constraint",
+    "DegreeAverage",
     "DegreeFit",
     "Estimate",
     "Floor",
@@ -17,8 +18,8 @@ __all__ = [
     "RidgeChoice",
     "SupportFit",
     "approximation_floor",
-    "average_coefficients",
-    "degree_path",
+    "average_degrees",
     "estimate",
+    "fit_degree",
     "quantile_interval",
 ]

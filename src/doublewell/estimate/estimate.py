@@ -7,15 +7,18 @@ from typing import Literal
 
 import numpy as np
 
+from doublewell.checks import not_negative, shown
 from doublewell.errors import InputError
-from doublewell.estimate.least_squares import Array, Solution, column_scale, solve_free
+from doublewell.estimate.least_squares import Solution, column_scale, solve_free
 from doublewell.estimate.ridge import RidgeChoice, choose_ridge, penalty, solve
 from doublewell.evidence import Evidence, system
+from doublewell.hints import Array
 from doublewell.law import Bernstein, Law
 
 __all__ = ["Constraint", "Estimate", "SupportFit", "estimate"]
 
 Constraint = Literal["bernstein", "none"]
+_RIDGES = "None, 'validated', or alpha, a number of at least 0"
 
 
 @dataclass(frozen=True)
@@ -32,8 +35,9 @@ class SupportFit:
 class Estimate:
     """The coefficients of the effective force and the numbers behind them.
 
-    ``condition`` is of the matrix as assembled, ``scaled_condition`` with unit columns (the paper's), and
-    ``singular_ratio`` its inverse. ``bound`` is the lower bound of the coefficients, -inf when there is none.
+    ``condition`` is of the matrix as assembled, ``scaled_condition`` with unit columns (the paper's). ``unbounded``
+    are the coefficients without bound and ridge. ``bound`` is the lower bound of the coefficients, -inf when there is
+    none.
     """
 
     family: Bernstein
@@ -87,14 +91,16 @@ def estimate(
     `ridge` is alpha, a multiple of the mean squared column norm; "validated" chooses it from the paper's grid on
     the folds "training" and "validation" of the evidence and refits all rows with the same penalty.
     """
-    if constraint not in ("bernstein", "none"):
-        raise InputError(f"constraint is {constraint!r}: expected 'bernstein' (positive coefficients) or 'none'")
+    if not isinstance(constraint, str) or constraint not in ("bernstein", "none"):
+        raise InputError(f"constraint is {shown(constraint)}: expected 'bernstein' (positive coefficients) or 'none'")
     positive = constraint == "bernstein"
     matrix, target = system(evidence, q)
     _, _, values = column_scale(matrix)
     unbounded = solve_free(matrix, target)
     choice = _ridge(evidence, matrix, q, ridge, positive)
-    solution, bound = solve(matrix, target, positive=positive, ridge=choice.penalty if choice else 0.0)
+    solution, bound = solve(
+        matrix, target, positive=positive, ridge=choice.penalty if choice else 0.0, unbounded=unbounded
+    )
     return Estimate(
         family=evidence.family,
         solution=solution,
@@ -117,15 +123,14 @@ def _ridge(
         return None
     if isinstance(ridge, str):
         if ridge != "validated":
-            raise InputError(f"ridge is {ridge!r}: expected None, a number alpha >= 0, or 'validated'")
+            raise InputError(f"ridge is {ridge!r}: expected {_RIDGES}")
         if not {"training", "validation"} <= set(evidence.folds):
             raise InputError("a validated ridge needs evidence with the folds 'training' and 'validation'")
         training = evidence.select(lambda key: key.fold == "training")
         validation = evidence.select(lambda key: key.fold == "validation")
         return choose_ridge(training, validation, q, positive=positive)
-    if isinstance(ridge, bool) or not (np.isfinite(ridge) and ridge >= 0):
-        raise InputError(f"ridge is {ridge!r}: expected None, a number alpha >= 0, or 'validated'")
-    return RidgeChoice(float(ridge), penalty(matrix, float(ridge)), ())
+    alpha = not_negative(ridge, "ridge", "None, 'validated', or alpha")
+    return RidgeChoice(alpha, penalty(matrix, alpha), ())
 
 
 def _each_support(evidence: Evidence, q: float, positive: bool, ridge: float) -> tuple[SupportFit, ...]:

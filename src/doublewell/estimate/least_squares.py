@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from doublewell.checks import not_negative
 from doublewell.errors import InputError
+from doublewell.hints import Array
 
-__all__ = ["RANK_TOLERANCE", "Solution", "column_scale", "solve_free", "solve_positive"]
+__all__ = ["RANK_TOLERANCE", "Array", "Solution", "column_scale", "solve_free", "solve_positive"]
 
-Array = NDArray[np.float64]
 RANK_TOLERANCE = 1e-10  # of the scaled singular values, as in the paper
 
 
@@ -19,8 +20,9 @@ RANK_TOLERANCE = 1e-10  # of the scaled singular values, as in the paper
 class Solution:
     """A minimiser and how far it is from the conditions of optimality.
 
-    ``active`` marks coefficients at their lower bound. ``kkt`` is the largest violation of stationarity,
-    feasibility or complementarity, relative to the size of the gradient's terms. ``residual`` is |A g - d|.
+    ``active`` marks coefficients at their lower bound. ``kkt`` is the largest violation of stationarity: the gradient
+    of a free coefficient, or one that asks an active coefficient to rise, relative to the size of the gradient's
+    terms. Feasibility holds by construction. ``residual`` is |A g - d|.
     """
 
     coefficients: Array
@@ -55,12 +57,14 @@ def solve_free(matrix: Array, target: Array, ridge: float = 0.0) -> Solution:
     return _solution(matrix, target, ridge, g, np.full(g.shape, -np.inf))
 
 
-def solve_positive(matrix: Array, target: Array, bound: float, ridge: float = 0.0) -> Solution:
+def solve_positive(
+    matrix: Array, target: Array, bound: float, ridge: float = 0.0, *, free: Solution | None = None
+) -> Solution:
     """Minimise with every coefficient at or above `bound` by active-set NNLS on the scaled columns.
 
-    When the unbounded minimiser is feasible it is returned unchanged.
+    `free` is the unbounded minimiser where it is known already. When it is feasible it is returned unchanged.
     """
-    free = solve_free(matrix, target, ridge)
+    free = solve_free(matrix, target, ridge) if free is None else free
     if np.all(free.coefficients >= bound):
         return free
     from scipy.optimize import nnls
@@ -82,9 +86,7 @@ def check_rank(values: Array) -> None:
 
 
 def _augment(matrix: Array, target: Array, ridge: float) -> tuple[Array, Array]:
-    if not (np.isfinite(ridge) and ridge >= 0):
-        raise InputError(f"ridge is {ridge!r}: expected a number of at least 0")
-    if ridge == 0.0:
+    if not_negative(ridge, "ridge") == 0.0:
         return matrix, target
     size = matrix.shape[1]
     return np.vstack([matrix, np.sqrt(ridge) * np.eye(size)]), np.concatenate([target, np.zeros(size)])

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from doublewell.errors import InputError
-from doublewell.estimate.degrees import DegreeFit
+from doublewell.estimate.degrees import Component, DegreeFit
 from doublewell.estimate.least_squares import Array, solve_positive
 from doublewell.law import Bernstein
 
@@ -20,61 +20,62 @@ _SEED = 20_260_101
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """A mixture of normal distributions, one for each degree of the path, in the coefficients of one family.
+    """A mixture of normal distributions over degrees, in the coefficients of one family.
 
-    ``drift`` holds shifts of the coefficients that a finer discretisation would bring, one a row; each is added as one
-    more normal direction. With ``positive`` a draw outside the positive cone is replaced by the nearest law inside, in
-    the metric of its own degree: the spread is then that of the constrained estimate.
+    ``path`` is the table of degrees, ``components`` the mixture. ``drift`` holds shifts of the coefficients that a
+    finer discretisation would bring, one a row; each is added as one more normal direction. With ``positive`` a draw
+    outside the positive cone is replaced by the nearest law inside, in the metric of its component: the spread is then
+    that of the constrained estimate.
     """
 
     family: Bernstein
     path: tuple[DegreeFit, ...]
+    components: tuple[Component, ...]
     drift: Array
     positive: bool
 
     @property
     def mean(self) -> Array:
         """The mean of the unconstrained mixture."""
-        return np.asarray(sum(fit.weight * (self._lift(fit) @ fit.free) for fit in self.path))
+        return np.asarray(sum(item.weight * (self._lift(item) @ item.free) for item in self.components))
 
     @property
     def covariance(self) -> Array:
-        """The covariance of the unconstrained mixture: within the degrees, between them, and the drift."""
-        total = self.drift.T @ self.drift
-        for fit in self.path:
-            lift = self._lift(fit)
-            gap = lift @ fit.free - self.mean
-            total = total + fit.weight * (lift @ fit.covariance @ lift.T + np.outer(gap, gap))
+        """The covariance of the unconstrained mixture: within the components, between them, and the drift."""
+        mean, total = self.mean, self.drift.T @ self.drift
+        for item in self.components:
+            lift = self._lift(item)
+            gap = lift @ item.free - mean
+            total = total + item.weight * (lift @ item.covariance @ lift.T + np.outer(gap, gap))
         return total
 
     @cached_property
     def free_draws(self) -> Array:
         """Draws of the coefficients without the constraint; shape (DRAWS, size)."""
-        return np.vstack([self._draw(fit, count, seed, positive=False) for fit, count, seed in self._shares()])
+        return self._all_draws(positive=False)
 
     @cached_property
     def draws(self) -> Array:
         """Draws of the coefficients, constrained where the estimate is; shape (DRAWS, size)."""
-        if not self.positive:
-            return self.free_draws
-        return np.vstack([self._draw(fit, count, seed, positive=True) for fit, count, seed in self._shares()])
+        return self._all_draws(positive=True) if self.positive else self.free_draws
 
-    def _shares(self) -> list[tuple[DegreeFit, int, int]]:
-        """Split the draws over the degrees by their weights, without chance."""
-        edges = np.round(np.cumsum([fit.weight for fit in self.path]) * DRAWS).astype(int)
+    def _all_draws(self, *, positive: bool) -> Array:
+        """Split the draws over the components by their weights, without chance."""
+        edges = np.round(np.cumsum([item.weight for item in self.components]) * DRAWS).astype(int)
         counts = np.diff(edges, prepend=0)
-        return [(fit, int(n), _SEED + fit.degree) for fit, n in zip(self.path, counts, strict=True) if n]
+        shares = zip(self.components, counts, strict=True)
+        return np.vstack([self._draw(item, int(n), _SEED + k, positive) for k, (item, n) in enumerate(shares) if n])
 
-    def _draw(self, fit: DegreeFit, count: int, seed: int, *, positive: bool) -> Array:
+    def _draw(self, item: Component, count: int, seed: int, positive: bool) -> Array:
         rng = np.random.default_rng(seed)
-        root = np.linalg.cholesky(fit.covariance)
-        g = fit.free + rng.standard_normal((count, fit.degree + 1)) @ root.T
+        root = np.linalg.cholesky(item.covariance)
+        g = item.free + rng.standard_normal((count, item.degree + 1)) @ root.T
         if positive:
-            g = _into_cone(g, np.linalg.inv(root), 1e-10 * float(np.max(np.abs(fit.free))))
-        return g @ self._lift(fit).T + rng.standard_normal((count, len(self.drift))) @ self.drift
+            g = _into_cone(g, np.linalg.inv(root), 1e-10 * float(np.max(np.abs(item.free))))
+        return g @ self._lift(item).T + rng.standard_normal((count, len(self.drift))) @ self.drift
 
-    def _lift(self, fit: DegreeFit) -> Array:
-        return Bernstein(fit.degree).elevation(self.family)
+    def _lift(self, item: Component) -> Array:
+        return Bernstein(item.degree).elevation(self.family)
 
 
 def quantile_interval(values: Array, level: float) -> tuple[Array, Array]:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from doublewell.estimate.least_squares import Array, Solution, solve_free, solve_positive
+from doublewell.estimate.least_squares import Solution, solve_free, solve_positive
 from doublewell.evidence import Evidence, system
+from doublewell.hints import Array
 
 __all__ = ["ALPHAS", "RidgeChoice", "choose_ridge", "penalty", "solve"]
 
@@ -29,14 +30,19 @@ def penalty(matrix: Array, alpha: float) -> float:
     return alpha * float(np.sum(matrix**2)) / int(matrix.shape[1])
 
 
-def solve(matrix: Array, target: Array, *, positive: bool, ridge: float = 0.0) -> tuple[Solution, float]:
-    """Solve with or without the paper's lower bound l = 1e-10 max|g_unbounded|; return the solution and l."""
-    free = solve_free(matrix, target, ridge)
+def solve(
+    matrix: Array, target: Array, *, positive: bool, ridge: float = 0.0, unbounded: Solution | None = None
+) -> tuple[Solution, float]:
+    """Solve with or without the paper's lower bound l = 1e-10 max|g_unbounded|; return the solution and l.
+
+    `unbounded` is the minimiser without bound and ridge, where it is known already.
+    """
+    free = solve_free(matrix, target, ridge) if ridge or unbounded is None else unbounded
     if not positive:
         return free, -np.inf
-    unbounded = solve_free(matrix, target) if ridge else free
-    bound = BOUND * float(np.max(np.abs(unbounded.coefficients)))
-    return solve_positive(matrix, target, bound, ridge), bound
+    plain = unbounded or (solve_free(matrix, target) if ridge else free)
+    bound = BOUND * float(np.max(np.abs(plain.coefficients)))
+    return solve_positive(matrix, target, bound, ridge, free=free), bound
 
 
 def choose_ridge(training: Evidence, validation: Evidence, q: float, *, positive: bool) -> RidgeChoice:

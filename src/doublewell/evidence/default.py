@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from doublewell.errors import InputError
-from doublewell.evidence.weights import MARGIN, Support
+from doublewell.evidence.weights import MARGIN, Support, half_cells
 from doublewell.record import Record
 
-__all__ = ["default_supports", "paper_supports"]
+__all__ = ["default_rule", "default_supports", "paper_supports"]
 
 _FRAMES = (5, 8)  # the paper's temporal half-widths
 _CENTRES = 5  # centre frames that the longest support should leave
+_SHARES = (0.5, 1.0)  # spatial half-widths in interface widths
 _CELLS = (4, 8)  # least spatial half-widths, so that the weights are resolved
+_LEAST = 2  # cells of the shortest half-width that a weak moment can have
 
 
 def paper_supports(record: Record) -> tuple[Support, ...]:
@@ -22,23 +26,67 @@ def paper_supports(record: Record) -> tuple[Support, ...]:
 def default_supports(record: Record, interface_width: float | None) -> tuple[Support, ...]:
     """Return two supports for a record whose interface is `interface_width` wide (between u = -0.9 and 0.9).
 
-    The rule: in space half a width and one width, but at least 4 and 8 cells and at most a quarter of the shortest
-    side; in time 5 and 8 intervals, shortened so that at least 5 centre frames remain. On the paper's benchmark the
-    rule gives the paper's supports to within 15 %.
+    The rule: in space half a width and one width, but at least 4 and 8 cells, at most a quarter of the shortest side
+    and never more than fits; in time 5 and 8 intervals, shortened so that at least 5 centre frames remain. Where
+    both come out the same there is one support. On the paper's benchmark the rule gives the paper's supports to
+    within 15 %.
     """
-    longest = (record.frames - _CENTRES - 2 * MARGIN) // 2
+    return _choose(record, interface_width).supports
+
+
+def default_rule(record: Record, interface_width: float | None) -> str:
+    """Say how the default supports came about, and where the record forced other half-widths than the rule's."""
+    return _choose(record, interface_width).rule
+
+
+@dataclass(frozen=True)
+class _Choice:
+    supports: tuple[Support, ...]
+    rule: str
+
+
+def _choose(record: Record, interface_width: float | None) -> _Choice:
+    frames, told = _frames(record.frames)
+    coarse, most = max(record.dx), _longest(record)
+    width = 2 * _CELLS[0] * coarse if interface_width is None else interface_width
+    lengths = []
+    for share, cells in zip(_SHARES, _CELLS, strict=True):
+        length, note = _length(share * width, cells * coarse, min(record.extent) / 4, most)
+        lengths.append(length)
+        told += [note] if note else []
+    supports = tuple(dict.fromkeys(Support(n, x) for n, x in zip(frames, lengths, strict=True)))
+    base = "4 and 8 cells, no interface seen" if interface_width is None else "half and one interface width"
+    return _Choice(supports, f"{base}, chosen from the record" + (f" ({'; '.join(told)})" if told else ""))
+
+
+def _frames(frames: int) -> tuple[tuple[int, int], list[str]]:
+    """Return the two temporal half-widths, and what was shortened."""
+    longest = (frames - _CENTRES - 2 * MARGIN) // 2
     if longest < 2:
         least = 2 * (2 + MARGIN) + _CENTRES
-        raise InputError(f"record is too short: expected at least {least} frames, has {record.frames}; record longer")
-    frames = sorted({min(n, longest) for n in _FRAMES})
-    coarse = max(record.dx)
-    width = interface_width if interface_width is not None else 2 * _CELLS[0] * coarse
-    side = min(record.extent)
-    lengths = [
-        min(max(share * width, cells * coarse), side / 4) for share, cells in zip((0.5, 1.0), _CELLS, strict=True)
-    ]
-    if lengths[0] < 2 * coarse or side / coarse < 2 * (2 + MARGIN) + 1:
+        raise InputError(f"record is too short: expected at least {least} frames, has {frames}; record longer")
+    short, long = (min(n, longest) for n in _FRAMES)
+    cut = [f"{n} frames cut to {longest}" for n in _FRAMES if n > longest]
+    return (short, long), cut
+
+
+def _length(wanted: float, least: float, quarter: float, most: float) -> tuple[float, str]:
+    """Return a spatial half-width within its limits, and what limited it."""
+    limits = [(max(wanted, least), f"raised to {least:.4g}, the least that is resolved" if least > wanted else "")]
+    limits.append((quarter, f"cut to {quarter:.4g}, a quarter of the shortest side"))
+    limits.append((most, f"cut to {most:.4g}, the most that fits"))
+    length, note = min(limits, key=lambda item: item[0])
+    return length, f"{wanted:.4g} {note}" if note else ""
+
+
+def _longest(record: Record) -> float:
+    """Return the longest spatial half-width that fits with its margins, at least two cells of the coarsest axis."""
+    fits = [((n - 1) // 2 - MARGIN) * h for n, h in zip(record.mesh, record.dx, strict=True)]
+    shortest = _LEAST * max(record.dx)
+    if min(fits) < shortest * (1 - 1e-9):
+        needs = tuple(2 * (half_cells(shortest / h) + MARGIN) + 1 for h in record.dx)
         raise InputError(
-            f"the mesh {record.mesh} is too small for a weak moment: expected at least 16 cells along each axis"
+            f"the mesh {record.mesh} is too small for a weak moment: expected at least {needs} cells, with which a "
+            "test function and its margins fit; record a larger field of view"
         )
-    return tuple(dict.fromkeys(Support(n, x) for n, x in zip([frames[0], frames[-1]], lengths, strict=True)))
+    return min(fits)

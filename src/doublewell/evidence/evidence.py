@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from doublewell.checks import positive
 from doublewell.errors import InputError
+from doublewell.hints import Array
 from doublewell.law import Bernstein
 
 __all__ = ["Block", "Evidence", "Key", "compact", "lower", "merge", "system"]
 
-Array = NDArray[np.float64]
 Reading = Literal["weak", "trajectory"]
 
 
@@ -81,9 +81,11 @@ def merge(parts: Iterable[Evidence]) -> Evidence:
 
     Chunks of a record, several records and several machines are all this one operation, exact to round-off.
     """
-    parts = tuple(parts)
+    parts = tuple(parts) if isinstance(parts, Iterable) else (parts,)
     if not parts:
         raise InputError("nothing to merge: expected at least one piece of evidence")
+    for part in parts:
+        _check_evidence(part)
     families = {part.family for part in parts}
     if len(families) > 1:
         names = " and ".join(sorted(f"{family.name} degree {family.degree}" for family in families))
@@ -97,6 +99,14 @@ def merge(parts: Iterable[Evidence]) -> Evidence:
     return replace(parts[0], blocks=tuple(_merge_blocks(key, group) for key, group in groups.items()))
 
 
+def _check_evidence(value: object) -> None:
+    if not isinstance(value, Evidence):
+        raise InputError(
+            f"evidence is a {type(value).__name__}: expected Evidence; make it with "
+            "weak_evidence(record, family, supports)"
+        )
+
+
 def _merge_blocks(key: Key, group: list[Block]) -> Block:
     if len(group) == 1:
         return group[0]
@@ -106,6 +116,7 @@ def _merge_blocks(key: Key, group: list[Block]) -> Block:
 
 def lower(evidence: Evidence, degree: int) -> Evidence:
     """Return the same evidence at a lower degree: A_m = A_M E with E the elevation matrix, no new assembly."""
+    _check_evidence(evidence)
     family = Bernstein(degree)
     if degree == evidence.family.degree:
         return evidence
@@ -128,6 +139,8 @@ def system(evidence: Evidence, q: float) -> tuple[Array, Array]:
     The folds of one support are one block. A block of n_b weak moments is scaled by (k n_b)^(-1/2), k the number of
     blocks; blocks of trajectories are in units of their noise already. A block without rows is left out.
     """
+    _check_evidence(evidence)
+    q = positive(q, "q", "the diffusion coefficient of the record")
     whole = [replace(block, key=block.key._replace(fold="")) for block in evidence.blocks if block.rows]
     if not whole:
         raise InputError(

@@ -13,30 +13,31 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from doublewell.evidence.compiled import jit
+from doublewell.hints import Array
 
 __all__ = ["BLOCK", "accumulate", "assemble", "fold"]
 
 BLOCK = 512  # rows held before a Householder step
-Array = NDArray[np.float64]
 _FAST = {"contract", "reassoc", "nsz", "arcp"}
 
 
-@njit(cache=True, nogil=True, inline="always")
+@jit(inline="always")
 def tap(taps: Array, k: int) -> float:
     """The k-th tap, zero past the end."""
     return taps[k] if k < taps.size else 0.0
 
 
-@njit(cache=True, nogil=True, inline="always")
+@jit(inline="always")
 def shifted(source: Array, first: int, stride: int, k: int, last: int, n: int) -> Array:
     """The source under the k-th tap; past the end, where the tap is zero, any place that exists."""
     p = first + min(k, last) * stride
     return source[p : p + n]
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@jit(fastmath=_FAST)
 def accumulate(out: Array, source: Array, first: int, stride: int, taps: Array, fresh: bool) -> None:
     """out[i] = (0 if fresh else out[i]) + sum_k taps[k] source[first + i + k stride], up to eight taps a pass.
 
@@ -70,7 +71,7 @@ def accumulate(out: Array, source: Array, first: int, stride: int, taps: Array, 
         keep = 1.0
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@jit(fastmath=_FAST)
 def accumulate_pair(
     one: Array, two: Array, source: Array, first: int, stride: int, taps: Array, others: Array, fresh: bool
 ) -> None:
@@ -102,7 +103,7 @@ def accumulate_pair(
         keep = 1.0
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@jit(fastmath=_FAST)
 def evaluate(u: Array, features: Array, at: int, scratch: Array, table: Array, binomials: Array, slopes: Array) -> None:
     """Evaluate all features of one row u: prefactor(x) C(m, j) z^j (1 - z)^(m - j), linear outside the wells.
 
@@ -139,7 +140,7 @@ def evaluate(u: Array, features: Array, at: int, scratch: Array, table: Array, b
                 row[i] += below * min(rest[i], 0.0) + above * max(rest[i], 0.0)
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@jit(fastmath=_FAST)
 def fold(triangle: Array, block: Array, n: int) -> None:
     """Fold the first n rows of a block, stored column by column, into the triangle R by Householder steps."""
     columns = triangle.shape[0]
@@ -167,7 +168,7 @@ def fold(triangle: Array, block: Array, n: int) -> None:
                 y[i] -= dot * x[i]
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@jit(fastmath=_FAST)
 def gather(moment: Array, kept: NDArray[np.int64], block: Array, filled: int, triangle: Array) -> int:
     """Copy the kept centres into the block, folding it whenever it is full; return how many rows it holds then."""
     taken = 0
@@ -185,7 +186,7 @@ def gather(moment: Array, kept: NDArray[np.int64], block: Array, filled: int, tr
     return filled
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@jit(fastmath=_FAST)
 def smooth_in_time(smooth: Array, feature: Array, t: int, span: int, skip: int, value: Array, first: Array) -> None:
     """Smooth centre frames t and t + 1 along time: features | u to features | time derivative | mean."""
     p = feature.shape[0] - 1
@@ -203,7 +204,7 @@ def smooth_in_time(smooth: Array, feature: Array, t: int, span: int, skip: int, 
         accumulate(smooth[0, p + 1, :span], feature[p], at, span, value[t], True)
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@jit(fastmath=_FAST)
 def spread(line: Array, queue: Array, c: int, start: int, layer: int, sizes: tuple[int, ...]) -> None:
     """Copy the valid part of smoothed rows, which lie in the layout with halo, to their places in the queue."""
     count, nz, nx, wz, wx = sizes
@@ -213,7 +214,7 @@ def spread(line: Array, queue: Array, c: int, start: int, layer: int, sizes: tup
             queue[c, at : at + nx] = line[base : base + nx]
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@jit(fastmath=_FAST)
 def smooth_across(
     smooth: Array, queue: Array, start: int, layer: int, line: Array, zbuf: Array, sizes: tuple[int, ...],
     halves: tuple[int, ...], z_value: Array, z_second: Array, x_value: Array, x_second: Array,
@@ -243,7 +244,7 @@ def smooth_across(
     spread(line, queue, last + 1, start, layer, sizes)
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@jit(fastmath=_FAST)
 def smooth_along(moment: Array, queue: Array, near: int, far: int, layer: int, value: Array, second: Array) -> None:
     """Smooth one row, or two neighbouring rows, along y: queue columns to moment columns."""
     p = queue.shape[0] - 3
@@ -259,7 +260,7 @@ def smooth_along(moment: Array, queue: Array, near: int, far: int, layer: int, v
         accumulate(moment[0, p + 1], queue[p + 1], far, layer, second, False)
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@jit(fastmath=_FAST)
 def assemble(
     u: Array, tile: tuple[int, ...], halves: tuple[int, ...], time_value: Array, time_first: Array,
     z_value: Array, z_second: Array, y_value: Array, y_second: Array, x_value: Array, x_second: Array,

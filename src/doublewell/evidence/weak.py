@@ -9,30 +9,31 @@ weighted temporal mean is in a pure phase.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from doublewell.errors import InputError
 from doublewell.evidence.evidence import Block, Evidence, Key, compact, merge
 from doublewell.evidence.weights import AxisWeights, Derivative, Support, axis_weights, check_supports
+from doublewell.hints import Array, Progress
 from doublewell.law import Bernstein
 from doublewell.record import Record
 
-__all__ = ["PHASE_CUT", "Fold", "split_folds", "weak_evidence"]
+__all__ = ["PHASE_CUT", "Fold", "split_folds", "support_key", "weak_evidence"]
 
 PHASE_CUT = 0.98  # centres whose temporal mean reaches this are bulk and carry no information
-_SLAB_BYTES = 48 * 2**20  # a stored record is read in slabs of about this size
-_FRAMES = 12  # centre frames per kernel call; features of the halo frames are evaluated again in the next
-_CELLS = 256  # centres along x per kernel call
+_SLAB_BYTES = 8 * 2**20  # one step through a record takes centre frames of about this size
+_READ_BYTES = 4 * 2**20  # a stored record is read in parts of about this size, each frame once
+_QUEUE_BYTES = 6 * 2**20  # a kernel call takes fewer frames, then fewer cells, where more rows would wait than this
+_FRAMES = 12  # most centre frames per kernel call; features of the halo frames are evaluated again in the next
+_FEWEST = 4  # least centre frames per kernel call; fewer would evaluate the halo too often
+_CELLS = 256  # most centres along x per kernel call
+_NARROW = 64  # least centres along x per kernel call, where there are that many
 _BATCH = 4  # rows along y taken in together
 _ACROSS = 8  # centres along z per kernel call
-
-Array = NDArray[np.float64]
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def weak_evidence(
     label
         The name of the record in the keys of the blocks.
     progress
-        Called with (frames done, frames) after each slab.
+        Called with (frames done, frames) after each step through the record.
     """
     if derivative not in ("discrete", "analytic"):
         raise InputError(f"derivative is {derivative!r}: expected 'discrete' or 'analytic'")
@@ -93,38 +94,88 @@ def weak_evidence(
     readers = [_Reader(record, family, support, derivative) for support in checked]
     names = [*(fold.name for fold in folds), STRADDLE] if folds else ["all"]
     parts = [
-        Evidence(family, (Block(Key(label, str(reader.support), name), np.zeros((family.size + 2,) * 2), 0),))
-        for reader in readers
+        Evidence(family, (Block(Key(label, support_key(support), name), np.zeros((family.size + 2,) * 2), 0),))
+        for support in checked
         for name in names
     ]
-    for start, stop in _owned_frames(record, max(reader.time.half for reader in readers)):
-        parts = [merge([*parts, *_read_slab(record, readers, folds, label, start, stop)])]
+    for window in _windows(record, readers):
+        parts = [merge([*parts, *_read_window(window, readers, folds, label, record.frames)])]
         if progress is not None:
-            progress(stop, record.frames)
+            progress(window.stop, record.frames)
     return merge(parts)
 
 
-def _owned_frames(record: Record, halo: int) -> Iterator[tuple[int, int]]:
-    """Cut the frames into ranges of centres, so that a range with its halo fits the slab size."""
-    frame_bytes = 8 * int(np.prod(record.mesh))
-    size = max(_FRAMES, _SLAB_BYTES // frame_bytes - 2 * halo)
-    for start in range(0, record.frames, size):
-        yield start, min(start + size, record.frames)
+def support_key(support: Support) -> str:
+    """Return the name of a support in the keys of blocks: every digit, so that different supports stay apart.
+
+    >>> support_key(Support(5, 0.0600001))
+    '(5 frames, 0.0600001)'
+    """
+    return f"({support.frames} frames, {float(support.length)!r})"
 
 
-def _read_slab(
-    record: Record, readers: list[_Reader], folds: Sequence[Fold], label: str, start: int, stop: int
+@dataclass(frozen=True, eq=False)
+class _Window:
+    """The centre frames start..stop-1 and fields[t, z, y, x] of all frames they need, from frame `first` on."""
+
+    start: int
+    stop: int
+    first: int
+    fields: Array
+
+
+def _windows(record: Record, readers: list[_Reader]) -> Iterator[_Window]:
+    """Walk through a record, holding no more than the centre frames of one step and their halo."""
+    halo, frames = max(reader.time.half for reader in readers), max(reader.frames for reader in readers)
+    size = _SLAB_BYTES // (8 * int(np.prod(record.mesh)))
+    size = max(size // frames * frames, min(reader.frames for reader in readers))
+    in_memory = isinstance(record.values, np.ndarray) and record.values.dtype == np.float64
+    read = record.slab if in_memory else _Rolling(record, size + 2 * halo).read
+    for start, stop in _owned_frames(record.frames, size, halo):
+        first = max(0, start - halo)
+        slab = read(first, min(record.frames, stop + halo))
+        yield _Window(start, stop, first, slab.reshape(len(slab), *(1,) * (4 - slab.ndim), *slab.shape[1:]))
+
+
+def _owned_frames(frames: int, size: int, halo: int) -> Iterator[tuple[int, int]]:
+    """Cut the frames into ranges, each with its halo at most size + 2 halo long."""
+    start, stop = 0, halo + size
+    while stop + halo < frames:
+        yield start, stop
+        start, stop = stop, stop + size
+    yield start, frames
+
+
+class _Rolling:
+    """The latest frames of a stored record, in single precision where it is stored so; each frame is read once."""
+
+    def __init__(self, record: Record, length: int) -> None:
+        kind = np.float32 if np.dtype(record.values.dtype).itemsize <= 4 else np.float64
+        self.record, self.first, self.last = record, 0, 0
+        self.buffer = np.empty((min(record.frames, length), *record.mesh), kind)
+        self.part = max(1, _READ_BYTES // (8 * int(np.prod(record.mesh))))
+
+    def read(self, first: int, last: int) -> Array:
+        for k in range(first, self.last):  # one by one: NumPy would copy the whole overlap first
+            self.buffer[k - first] = self.buffer[k - self.first]
+        for start in range(self.last, last, self.part):
+            stop = min(start + self.part, last)
+            self.buffer[start - first : stop - first] = self.record.slab(start, stop)
+        self.first, self.last = first, last
+        window = self.buffer[: last - first]
+        window.flags.writeable = False
+        return window
+
+
+def _read_window(
+    window: _Window, readers: list[_Reader], folds: Sequence[Fold], label: str, frames: int
 ) -> Iterator[Evidence]:
-    halo = max(reader.time.half for reader in readers)
-    first, last = max(0, start - halo), min(record.frames, stop + halo)
-    slab = record.slab(first, last)
-    fields = slab.reshape(slab.shape[0], *(1,) * (4 - slab.ndim), *slab.shape[1:])
     for reader in readers:
-        for name, low, high in reader.segments(folds, record.frames):
-            begin, end = max(low, start), min(high, stop)
+        for name, low, high in reader.segments(folds, frames):
+            begin, end = max(low, window.start), min(high, window.stop)
             if begin < end:
-                triangle, rows = reader.read(fields, begin - first, end - first)
-                key = Key(label, str(reader.support), name)
+                triangle, rows = reader.read(window.fields, begin - window.first, end - window.first)
+                key = Key(label, support_key(reader.support), name)
                 yield Evidence(reader.family, (Block(key, triangle, rows),))
 
 
@@ -137,6 +188,20 @@ class _Reader:
         missing = 3 - len(record.mesh)
         self.space = [_NO_AXIS] * missing + [axis_weights(support.length / h, h, derivative) for h in record.dx]
         self.mesh = (1,) * missing + record.mesh
+        self.frames, self.cells = self._tile_size()
+
+    def _tile_size(self) -> tuple[int, int]:
+        """Return how many centre frames and cells along x a kernel call takes: few where supports are wide."""
+        (z0, z1), _, (x0, x1) = self._centres()
+        row = 8 * (self.family.size + 3) * min(_ACROSS, z1 - z0) * (4 * self.space[1].half + _BATCH)
+        room = _QUEUE_BYTES // row
+        cells = max(min(_CELLS, _NARROW), min(_CELLS, room // _FEWEST))
+        widest = max(stop - start for start, stop in _even_steps(x0, x1, cells))
+        return min(_FRAMES, max(_FEWEST, room // widest)), cells
+
+    def _centres(self) -> tuple[tuple[int, int], ...]:
+        """Return the range of centres along each space axis."""
+        return tuple((axis.half, cells - axis.half) for axis, cells in zip(self.space, self.mesh, strict=True))
 
     def segments(self, folds: Sequence[Fold], frames: int) -> list[tuple[str, int, int]]:
         """Return (fold, first centre frame, past the last), a partition of all centre frames."""
@@ -171,13 +236,11 @@ class _Reader:
         return tuple(len(weights) // 2 for weights in taps)
 
     def _tiles(self, start: int, stop: int) -> Iterator[tuple[int, ...]]:
-        (z0, z1), (y0, y1), (x0, x1) = (
-            (axis.half, cells - axis.half) for axis, cells in zip(self.space, self.mesh, strict=True)
-        )
-        for t in range(start, stop, _FRAMES):
+        (z0, z1), (y0, y1), (x0, x1) = self._centres()
+        for t in range(start, stop, self.frames):
             for z in range(z0, z1, _ACROSS):
-                for x in _even_steps(x0, x1, _CELLS):
-                    yield (t, min(t + _FRAMES, stop), z, min(z + _ACROSS, z1), y0, y1, *x)
+                for x in _even_steps(x0, x1, self.cells):
+                    yield (t, min(t + self.frames, stop), z, min(z + _ACROSS, z1), y0, y1, *x)
 
 
 _NO_AXIS = AxisWeights(np.ones(1), np.zeros(1), np.zeros(1), 0)

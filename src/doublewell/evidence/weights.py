@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from doublewell.checks import is_whole, shown
 from doublewell.errors import InputError
+from doublewell.hints import Array
 
 __all__ = ["MARGIN", "AxisWeights", "Derivative", "Support", "axis_weights", "check_supports", "half_cells"]
 
-Array = NDArray[np.float64]
 Derivative = Literal["discrete", "analytic"]
 MARGIN = 2  # cells that a fourth-order difference reaches beyond the weights it acts on
 _POWER = 5
@@ -80,16 +80,18 @@ def axis_weights(width: float, spacing: float, derivative: Derivative = "discret
 
 
 def check_supports(
-    supports: Sequence[Support | tuple[int, float]], frames: int, mesh: tuple[int, ...], dx: tuple[float, ...]
+    supports: Iterable[Support | tuple[int, float]], frames: int, mesh: tuple[int, ...], dx: tuple[float, ...]
 ) -> tuple[Support, ...]:
     """Return the supports as values, each checked to fit the record with its margins."""
-    if len(supports) == 0:
-        raise InputError("supports is empty: expected pairs (frames, length) such as [(5, 0.06), (8, 0.12)]")
+    given = _members(supports)
+    if not given:
+        came = shown(supports) if given is None else "empty"
+        raise InputError(f"supports is {came}: expected pairs (frames, length) such as [(5, 0.06), (8, 0.12)]")
     checked = []
-    for item in supports:
-        pair = (item.frames, item.length) if isinstance(item, Support) else _pair(item)
-        if len(pair) != 2 or not _whole(pair[0]) or pair[0] < 2 or not _length(pair[1]):
-            raise InputError(f"support {item!r}: expected a pair (whole number of frames >= 2, positive length)")
+    for item in given:
+        pair = (item.frames, item.length) if isinstance(item, Support) else _members(item) or ()
+        if len(pair) != 2 or not is_whole(pair[0]) or pair[0] < 2 or not _length(pair[1]):
+            raise InputError(f"support {shown(item)}: expected a pair (whole number of frames >= 2, positive length)")
         support = Support(int(pair[0]), float(pair[1]))
         _check_fit(support, frames, mesh, dx)
         checked.append(support)
@@ -98,16 +100,15 @@ def check_supports(
     return tuple(checked)
 
 
-def _pair(item: object) -> tuple[Any, ...]:
-    return tuple(item) if isinstance(item, Iterable) and not isinstance(item, str) else (item,)
-
-
-def _whole(value: object) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+def _members(value: object) -> tuple[Any, ...] | None:
+    """Return the members of a list, a tuple or a generator; None for a text or what has none."""
+    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else None
 
 
 def _length(value: object) -> bool:
-    return isinstance(value, int | float | np.number) and bool(np.isfinite(value) and value > 0)
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return False
+    return bool(0 < value < np.inf)
 
 
 def _check_fit(support: Support, frames: int, mesh: tuple[int, ...], dx: tuple[float, ...]) -> None:

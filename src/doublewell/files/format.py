@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.errors import InputError, MissingLibraryError
+from doublewell.errors import InputError
 from doublewell.record import Record
 
 __all__ = [
@@ -79,7 +79,7 @@ def reading(path: Path, kind: str) -> Iterator[None]:
     """
     try:
         yield
-    except (InputError, MissingLibraryError):
+    except InputError:
         raise
     except Exception as error:
         if isinstance(error, OSError) and error.strerror:  # what the system says; a library's own has no such text

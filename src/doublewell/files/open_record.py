@@ -29,9 +29,10 @@ def open_record(
 ) -> Record:
     """Open a record: .npz (read whole), .npy (mapped), or a zarr folder (read when a slab is asked for).
 
-    The file's own dx, dt or times, q and boundary are used, and an argument takes their place. `var` names the field
-    in a file that holds several arrays; u, or the only array with 2 to 4 axes, needs no name. A file that cannot be
-    used raises InputError, at once where its metadata are wrong, and when a slab is read where its values are.
+    The file's own dx, dt or times, q and boundary are used, and an argument takes their place; a zarr store that
+    xarray wrote gives dx and times by its coordinates. `var` names the field in a file that holds several arrays; u,
+    or the only array with 2 to 4 axes, needs no name. A file that cannot be used raises InputError, at once where its
+    metadata are wrong, and when a slab is read where its values are.
 
     >>> import tempfile, numpy as np
     >>> with tempfile.TemporaryDirectory() as folder:

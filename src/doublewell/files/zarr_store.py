@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from doublewell.atomic import replace_folder
 from doublewell.errors import InputError
+from doublewell.files.coordinates import axis_names, coordinate_metadata
 from doublewell.files.format import (
     FIELD,
     Format,
@@ -102,6 +103,8 @@ def read_zarr(path: Path, var: str | None, wanted: frozenset[str]) -> Found:
         small = _open(path, node, [name for name in sorted(wanted) if is_store(path / name)])
         found = {name: _small(path, array) for name, array in small.items() if array.ndim < 2}
         metadata = found | _pick(node.attrs, wanted) | _pick(arrays[name].attrs, wanted)
+        missing = wanted - set(metadata) - ({"times"} if "dt" in metadata else set())
+        metadata |= _coordinates(path, node, arrays[name], missing)
         return Found(_field(path, arrays[name], None), metadata)
 
 
@@ -177,6 +180,20 @@ def _field(path: Path, array: Any, var: str | None) -> StoredField:
     if max(array.shape, default=0) > _LONGEST:  # before memory for the times of so many frames is taken
         raise InputError(f"{path} is damaged: {_named(array)} has shape {array.shape}; copy the store again")
     return StoredField(array, path)
+
+
+def _coordinates(path: Path, group: Any, field: Any, wanted: frozenset[str]) -> dict[str, Any]:
+    """Read what is still missing from the arrays that have the names of the field's axes."""
+    names = axis_names(field)
+
+    def read(name: str) -> tuple[NDArray[Any], Any] | None:
+        inside = Path(name).name == name and is_store(path / name)
+        array = _open(path, group, [name]).get(name) if inside else None
+        # a chunk that is missing here gives zeros, which are no coordinates and are refused
+        fits = array is not None and array.ndim == 1 and array.shape[0] <= max(field.shape)
+        return (np.asarray(array[:]), array.attrs) if array is not None and fits else None
+
+    return {} if names is None else coordinate_metadata(path, names, read, wanted)
 
 
 def _pick(attributes: Mapping[str, Any], wanted: frozenset[str]) -> dict[str, Any]:

@@ -10,9 +10,10 @@ from doublewell.calibrate import Scale, SurfaceTension, calibrate
 from doublewell.errors import InputError
 from doublewell.estimate import Constraint
 from doublewell.evidence import Derivative
+from doublewell.evidence.likelihood import MOST_STEPS
 from doublewell.identify.trajectory_road import likelihood_warnings, trajectory_diagnostics, trajectory_fit
-from doublewell.identify.warnings import check_survey, law_warnings, record_warnings, weak_warnings
-from doublewell.identify.weak_road import Supports, weak_diagnostics, weak_fit
+from doublewell.identify.warnings import check_survey, law_warnings, record_warnings, scale_refusal, weak_warnings
+from doublewell.identify.weak_road import Supports, check_options, weak_diagnostics, weak_fit
 from doublewell.law import Bernstein, Law
 from doublewell.record import Record
 from doublewell.result import Result, Settings
@@ -73,6 +74,9 @@ def identify(
     """
     tension = None if surface_tension is None else SurfaceTension.of(surface_tension)
     method, degree, q = _choices(record, method, degree)
+    check_options(record, constraint=constraint, ridge=ridge, supports=supports, derivative=derivative)
+    if method == "trajectory" and isinstance(ridge, str):
+        raise InputError("ridge='validated' belongs to the weak reading: give ridge a number, or method='weak'")
     seen = survey(record)
     check_survey(seen)
     first = 2 if degree == "auto" else degree
@@ -82,16 +86,18 @@ def identify(
     )  # fmt: skip
     if method == "weak":
         law, posterior = weak.estimate.law, None
-        scale, refusal = _scale(law, tension)
+        scale, refusal = _scale(law, tension, scale_refusal(weak.estimate))
         said = [*law_warnings(law, refusal), *record_warnings(seen), *weak_warnings(weak.estimate, seen)]
         diagnostics = weak_diagnostics(weak.estimate, seen, said)
     else:
-        if ridge == "validated":
-            raise InputError("ridge='validated' belongs to the weak reading: give ridge a number, or method='weak'")
         fit = trajectory_fit(
-            record, weak.estimate.coefficients, degree=degree, constraint=constraint, ridge=ridge,
-            progress=None if progress is None else lambda step: progress(step.number, 15),
-        )  # fmt: skip
+            record,
+            weak.estimate.coefficients,
+            degree=degree,
+            constraint=constraint,
+            ridge=None if isinstance(ridge, str) else ridge,
+            progress=None if progress is None else lambda step: progress(step.number, MOST_STEPS),
+        )
         law, posterior = fit.law, fit.posterior
         scale, refusal = _scale(law, tension)
         said = [*law_warnings(law, refusal), *record_warnings(seen), *likelihood_warnings(fit)]
@@ -140,10 +146,12 @@ def _choices(
     return method, degree, record.q
 
 
-def _scale(law: Law, tension: SurfaceTension | None) -> tuple[Scale | None, str | None]:
+def _scale(law: Law, tension: SurfaceTension | None, refusal: str | None = None) -> tuple[Scale | None, str | None]:
     """Calibrate; a law that cannot be calibrated is an outcome of the data, so it is said and not raised."""
     if tension is None:
         return None, None
+    if refusal is not None:
+        return None, refusal
     try:
         return calibrate(law, tension), None
     except InputError as error:

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from doublewell.errors import InputError
-from doublewell.estimate import Constraint, DegreeFit, Posterior, average_coefficients, degree_path, estimate
+from doublewell.estimate import Constraint, DegreeAverage, Posterior, average_degrees, estimate, fit_degree
 from doublewell.estimate.least_squares import Array, column_scale
 from doublewell.evidence import system
 from doublewell.evidence.likelihood import (
@@ -67,32 +67,32 @@ def trajectory_fit(
     if ridge is not None and degree == "auto":
         raise InputError("ridge is a choice for one degree: give degree= a number, or leave ridge out")
     family = Bernstein(MAX_DEGREE if degree == "auto" else degree)
-    degrees = None if degree == "auto" else (family.degree,)
+    summarise = average_degrees if degree == "auto" else fit_degree
     found = read_trajectory(record, start, family=family, progress=progress)
     found, resolution = _resolve(record, found, start, family, progress)
     q = float(record.q or 0.0)
     rounds = 1
     while True:
-        path = degree_path(found.evidence, q, positive=False, degrees=degrees)
-        middle = average_coefficients(path, found.evidence)
+        free = summarise(found.evidence, q, positive=False)
         matrix, _ = system(found.evidence, q)
-        if np.linalg.norm(matrix @ (middle - found.coefficients)) <= _NEAR or rounds == _MOST_ROUNDS:
+        if np.linalg.norm(matrix @ (free.free - found.coefficients)) <= _NEAR or rounds == _MOST_ROUNDS:
             break
-        found, rounds = relinearise(record, found, middle), rounds + 1
-    free = path
-    path = degree_path(found.evidence, q, positive=positive, degrees=degrees)
+        found, rounds = relinearise(record, found, free.free), rounds + 1
+    average = summarise(found.evidence, q, positive=positive)
     drift = np.stack([resolution.time_shift, resolution.mesh_shift])
-    posterior = Posterior(family, path, drift, positive)
-    law = _law(path, found, q, constraint, ridge)
-    best = max(path, key=lambda fit: fit.weight)
+    posterior = Posterior(family, average.path, average.components, drift, positive)
+    best = max(average.path, key=lambda fit: fit.weight)
+    law = _trimmed(average)
+    if ridge is not None:
+        law = estimate(found.evidence, q, constraint=constraint, ridge=ridge).law
     return TrajectoryFit(
         law=law,
         posterior=posterior,
         found=found,
         resolution=resolution,
         rounds=rounds,
-        unconstrained=_trimmed(free).coefficients if degree == "auto" else free[0].free,
-        rise=best.chi2 - next(fit.chi2 for fit in free if fit.degree == best.degree),
+        unconstrained=_at_degree(average.free, family, law.family.degree),
+        rise=float(np.sum((matrix @ (average.coefficients - average.free)) ** 2)),
         active=best.active,
         condition=float(np.divide(*column_scale(matrix)[2][[0, -1]])),
     )
@@ -109,19 +109,19 @@ def _resolve(
     return found, resolution
 
 
-def _law(path: tuple[DegreeFit, ...], found: Trajectory, q: float, constraint: Constraint, ridge: float | None) -> Law:
-    if ridge is not None:
-        return estimate(found.evidence, q, constraint=constraint, ridge=ridge).law
-    return _trimmed(path)
-
-
-def _trimmed(path: tuple[DegreeFit, ...]) -> Law:
+def _trimmed(average: DegreeAverage) -> Law:
     """Return the average law at the highest degree whose weight counts."""
-    kept = [fit for fit in path if fit.weight >= _NEGLIGIBLE]
-    family = Bernstein(max(fit.degree for fit in kept))
-    total = sum(fit.weight for fit in kept)
-    lifted = [fit.weight / total * (Bernstein(fit.degree).elevation(family) @ fit.coefficients) for fit in kept]
+    kept = [item for item in average.components if item.weight >= _NEGLIGIBLE]
+    family = Bernstein(max(item.degree for item in kept))
+    total = sum(item.weight for item in kept)
+    lifted = [item.weight / total * (Bernstein(item.degree).elevation(family) @ item.coefficients) for item in kept]
     return Law(family, np.asarray(np.sum(lifted, axis=0)))
+
+
+def _at_degree(coefficients: Array, family: Bernstein, degree: int) -> Array:
+    """Write coefficients at a lower degree, in the least-squares sense; the rest is negligible by choice of degree."""
+    lift = Bernstein(degree).elevation(family)
+    return np.asarray(np.linalg.lstsq(lift, coefficients, rcond=None)[0])
 
 
 def trajectory_diagnostics(fit: TrajectoryFit, seen: Survey, warnings: Sequence[str]) -> Diagnostics:

@@ -7,9 +7,11 @@ import numpy as np
 from doublewell.errors import InputError
 from doublewell.estimate import Estimate
 from doublewell.law import Law
-from doublewell.survey import FEW_CELLS, LARGE, TOO_FEW_CELLS, Survey
+from doublewell.survey import FEW_CELLS, LARGE, TOO_FEW_CELLS, Survey, survey_notes
 
-__all__ = ["check_survey", "law_warnings", "record_warnings", "weak_warnings"]
+__all__ = ["check_survey", "law_warnings", "record_warnings", "scale_refusal", "weak_warnings"]
+
+_LARGE_RESIDUAL = 0.5
 
 
 def check_survey(seen: Survey) -> None:
@@ -19,7 +21,13 @@ def check_survey(seen: Survey) -> None:
             f"phase values run from {seen.low:.3g} to {seen.high:.3g}: expected the pure phases at -1 and +1; "
             "rescale the field, for example u = 2*(i - low)/(high - low) - 1"
         )
-    if seen.cells is not None and seen.cells < TOO_FEW_CELLS:
+    if seen.cells is None:
+        raise InputError(
+            f"no interface is seen: values from {seen.low:.3g} to {seen.high:.3g} with noise {seen.noise:.2g} look "
+            "like one phase, like noise, or like steps sharper than a pixel; expected two phases and a resolved "
+            "interface between them; record frames that contain one"
+        )
+    if seen.cells < TOO_FEW_CELLS:
         raise InputError(
             f"the mesh is too coarse: an interface spans {seen.cells:.1f} cells, expected at least "
             f"{TOO_FEW_CELLS:g} (better {FEW_CELLS:g}); record with finer pixels"
@@ -34,26 +42,24 @@ def law_warnings(law: Law, refusal: str | None) -> list[str]:
     return said
 
 
+def scale_refusal(fit: Estimate) -> str | None:
+    """Say why an estimate cannot carry a scale: no coefficient is left that the data determine."""
+    if not fit.solution.active.all():
+        return None
+    return (
+        "calibration refused: every coefficient lies at its lower bound, so the data show no double well and the force "
+        "is no measurement; check the scale of the field, q, dx and dt, or see what constraint='none' gives"
+    )
+
+
 def record_warnings(seen: Survey) -> list[str]:
     """Say what the record lacks."""
-    said = []
-    if seen.cells is None:
-        said.append("no interface was seen: the values look like one phase or like noise")
-    elif seen.cells < FEW_CELLS:
-        said.append(
-            f"an interface spans only {seen.cells:.1f} cells (better {FEW_CELLS:g} or more): expect a force error "
-            "of ten percent or more in the presence of noise"
-        )
-    if seen.coverage < 0.9:
-        said.append(
-            f"only {100 * seen.coverage:.0f} % of the phase range is visited: the force is extrapolated elsewhere"
-        )
-    return said
+    return list(survey_notes(seen))
 
 
 def weak_warnings(fit: Estimate, seen: Survey) -> list[str]:
     """Say what weakens an estimate from weak moments."""
-    said = []
+    said = _misfit_warnings(fit)
     bias = noise_bias(fit.law, seen.noise)
     if bias > 0.01:
         said.append(
@@ -74,6 +80,26 @@ def weak_warnings(fit: Estimate, seen: Survey) -> list[str]:
             "for this degree"
         )
     return said
+
+
+def _misfit_warnings(fit: Estimate) -> list[str]:
+    """Say where the moments contradict the law, or one support says nothing."""
+    said = []
+    if fit.relative_residual > _LARGE_RESIDUAL:
+        said.append(
+            f"the law leaves {100 * fit.relative_residual:.0f} % of the moments unexplained: the field does not follow "
+            "u_t = q (Laplacian u - G(u)), or noise dominates; check the scale of the field, q, dx and dt"
+        )
+    for part in fit.supports:
+        if part.coefficients is None:
+            said.append(f"the support {_short(part.support)} cannot stand alone ({part.rows} moments): {part.status}")
+    return said
+
+
+def _short(support: str) -> str:
+    """Return the name of a support with the digits that a reader needs."""
+    frames, length = support.strip("()").split(" frames, ")
+    return f"({frames} frames, {float(length):.4g})"
 
 
 def noise_bias(law: Law, noise: float) -> float:

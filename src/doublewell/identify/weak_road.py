@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
+from doublewell.checks import not_negative, shown
 from doublewell.errors import InputError
 from doublewell.estimate import Constraint, Estimate, estimate
 from doublewell.evidence import (
     Derivative,
+    Evidence,
     Fold,
     Support,
     check_supports,
@@ -20,13 +22,16 @@ from doublewell.evidence import (
     split_folds,
     weak_evidence,
 )
+from doublewell.evidence.default import default_rule
+from doublewell.hints import Progress
 from doublewell.law import Bernstein
 from doublewell.record import Record
 from doublewell.result import Diagnostics
 from doublewell.survey import Survey
 
-__all__ = ["Supports", "WeakFit", "weak_diagnostics", "weak_fit"]
+__all__ = ["Supports", "WeakFit", "check_options", "weak_diagnostics", "weak_fit"]
 
+_ROWS = 20  # moments per coefficient; neighbours share most of their support, so fewer say next to nothing
 Supports = Sequence[Support | tuple[int, float]] | Literal["paper"] | None
 
 
@@ -49,12 +54,14 @@ def weak_fit(
     ridge: float | Literal["validated"] | None,
     supports: Supports,
     derivative: Derivative,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> WeakFit:
     """Read the weak moments of a record and solve for the coefficients of one degree."""
+    check_options(record, constraint=constraint, ridge=ridge, supports=supports)
     chosen, rule = _supports(record, seen, supports)
     folds = _folds(record, chosen, ridge)
     evidence = weak_evidence(record, Bernstein(degree), chosen, derivative=derivative, folds=folds, progress=progress)
+    _check_rows(evidence)
     return WeakFit(estimate(evidence, q, constraint=constraint, ridge=ridge), chosen, rule)
 
 
@@ -77,9 +84,29 @@ def weak_diagnostics(fit: Estimate, seen: Survey, warnings: Sequence[str]) -> Di
     )
 
 
+def check_options(
+    record: Record, *, constraint: object, ridge: object, supports: Supports, derivative: object = "discrete"
+) -> None:
+    """Refuse wrong options of the weak reading; no value of the record is read."""
+    if not isinstance(constraint, str) or constraint not in ("bernstein", "none"):
+        raise InputError(f"constraint is {shown(constraint)}: expected 'bernstein' (positive coefficients) or 'none'")
+    if not isinstance(derivative, str) or derivative not in ("discrete", "analytic"):
+        raise InputError(f"derivative is {shown(derivative)}: expected 'discrete' or 'analytic'")
+    if ridge is not None and not (isinstance(ridge, str) and ridge == "validated"):
+        not_negative(ridge, "ridge", "None, 'validated', or alpha")
+    if isinstance(supports, Sequence):  # a generator can be read only once, and a rule needs the survey
+        _folds(record, _given_supports(record, supports)[0], ridge)
+
+
 def _supports(record: Record, seen: Survey, supports: Supports) -> tuple[tuple[Support, ...], str]:
     if supports is None:
-        return default_supports(record, seen.interface_width), "half and one interface width, chosen from the record"
+        return default_supports(record, seen.interface_width), default_rule(record, seen.interface_width)
+    return _given_supports(record, supports)
+
+
+def _given_supports(
+    record: Record, supports: Sequence[Support | tuple[int, float]] | str
+) -> tuple[tuple[Support, ...], str]:
     rule = "as given"
     if isinstance(supports, str):
         if supports != "paper":
@@ -88,7 +115,17 @@ def _supports(record: Record, seen: Survey, supports: Supports) -> tuple[tuple[S
     return check_supports(supports, record.frames, record.mesh, record.dx), rule
 
 
-def _folds(record: Record, supports: tuple[Support, ...], ridge: float | str | None) -> tuple[Fold, ...]:
-    if ridge != "validated":
+def _folds(record: Record, supports: tuple[Support, ...], ridge: object) -> tuple[Fold, ...]:
+    if not isinstance(ridge, str):
         return ()
     return split_folds(record.frames, max(support.frames for support in supports))
+
+
+def _check_rows(evidence: Evidence) -> None:
+    """Refuse a handful of moments; none at all has its own message when solving."""
+    needs = _ROWS * evidence.family.size
+    if 0 < evidence.rows < needs:
+        raise InputError(
+            f"only {evidence.rows} moments are left for {evidence.family.size} coefficients: expected at least "
+            f"{needs}; record more frames or a larger field that contains an interface, or pass shorter supports"
+        )

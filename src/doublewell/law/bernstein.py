@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from doublewell.checks import whole
 from doublewell.errors import InputError
-from doublewell.law.family import Array, EvenFamily, namespace
+from doublewell.hints import Array
+from doublewell.law.family import EvenFamily, namespace
 
 __all__ = ["MAX_DEGREE", "Bernstein"]
 
@@ -33,9 +35,7 @@ class Bernstein(EvenFamily):
     degree: int
 
     def __post_init__(self) -> None:
-        if not isinstance(self.degree, int | np.integer) or not 0 <= self.degree <= MAX_DEGREE:
-            raise InputError(f"degree is {self.degree!r}: expected a whole number from 0 to {MAX_DEGREE}")
-        object.__setattr__(self, "degree", int(self.degree))
+        object.__setattr__(self, "degree", whole(self.degree, "degree", least=0, most=MAX_DEGREE))
 
     @property
     def name(self) -> str:

@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.polynomial import chebyshev as cheb
 
+from doublewell.checks import shown, whole
 from doublewell.errors import InputError
-from doublewell.law.family import Array, EvenFamily
+from doublewell.hints import Array
+from doublewell.law.family import EvenFamily
 
 __all__ = ["Chebyshev", "proxy_of_force", "proxy_of_potential"]
 
 _MAX_DEGREE = 128
-_TOLERANCE = 1e-13  # of the largest |F'|
+_TOLERANCE = 1e-13  # of the largest value of what was given, F' or F
 _ROUND_OFF = 5e-16  # relative size of a last Chebyshev coefficient that counts as noise
 _CHECK = np.linspace(-1.0, 1.0, 201)
 
@@ -29,8 +31,7 @@ class Chebyshev(EvenFamily):
     degree: int
 
     def __post_init__(self) -> None:
-        if not isinstance(self.degree, int | np.integer) or self.degree < 0:
-            raise InputError(f"degree is {self.degree!r}: expected a whole number of at least 0")
+        object.__setattr__(self, "degree", whole(self.degree, "degree", least=0))
 
     @property
     def name(self) -> str:
@@ -77,7 +78,8 @@ def proxy_of_potential(potential: Callable[[Array], Array]) -> tuple[Chebyshev, 
     """Interpolate an even potential F in z = u^2, differentiate the polynomial and divide by 1 - z.
 
     F' = 2 u f'(z), so p = -2 f'(z) / (1 - z); dividing the polynomial avoids the cancellation at the wells,
-    and the lowest degree that serves keeps the round-off of the derivative (degree squared) small.
+    and the lowest degree that serves keeps the round-off of the derivative (degree squared) small. The error that is
+    checked is that of F; F' is about ten times less accurate.
     """
     _check_symmetry(potential, odd=False)
     values = _shortest(lambda u, _: _evaluate(potential, u))
@@ -133,8 +135,17 @@ def _check_symmetry(function: Callable[[Array], Array], *, odd: bool) -> None:
 
 
 def _evaluate(function: Callable[[Array], Array], u: Array) -> Array:
-    with np.errstate(all="ignore"):  # what is not finite is named below
-        values = np.broadcast_to(np.asarray(function(u), dtype=np.float64), u.shape)
+    if not callable(function):
+        raise InputError(f"the law is {shown(function)}: expected a function of u that takes a NumPy array")
+    try:
+        with np.errstate(all="ignore"):  # what is not finite is named below
+            values = np.broadcast_to(np.asarray(function(u), dtype=np.float64), u.shape)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"the law cannot be evaluated on an array ({type(error).__name__}: {error}): expected a function that "
+            "takes a NumPy array of phase values and returns as many; use numpy's sin, exp, ..., not math's, or "
+            "wrap it in numpy.vectorize"
+        ) from error
     if not np.all(np.isfinite(values)):
         first = u[np.argmin(np.isfinite(values))]
         raise InputError(f"the law is not finite at u = {first:.4g}: expected a smooth function on [-1, 1]")

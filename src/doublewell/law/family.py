@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["Array", "EvenFamily", "Family", "namespace"]
+from doublewell.hints import Array
 
-Array = NDArray[np.float64]
+__all__ = ["Array", "EvenFamily", "Family", "LinearFamily", "namespace"]
 
 
 @runtime_checkable
@@ -51,6 +50,23 @@ class Family(Protocol):
 
     def exact_bracket(self, coefficients: Array) -> list[Fraction]:
         """Return the monomial coefficients of p, constant first, in exact arithmetic."""
+
+
+@runtime_checkable
+class LinearFamily(Family, Protocol):
+    """A family that a record can be read with: its features one by one, and its degrees inside each other."""
+
+    def features(self, u: Any) -> Any:
+        """Evaluate all B_j at u; shape (size, *u.shape)."""
+
+    def primitives(self, u: Any) -> Any:
+        """Evaluate all P_j, the integrals of B_j from -1 to u; shape (size, *u.shape)."""
+
+    def kernel_table(self) -> tuple[Array, Array, Array]:
+        """Return the features as numbers for the fused kernel: table, binomials, outer slopes."""
+
+    def elevation(self, higher: Self) -> Array:
+        """Return E with g_higher = E g: the same law written in the same family at a higher degree."""
 
 
 class EvenFamily(ABC):

@@ -7,6 +7,7 @@ from functools import cache
 
 import numpy as np
 
+from doublewell.checks import shown
 from doublewell.errors import InputError
 from doublewell.law.law import Law
 
@@ -58,13 +59,17 @@ _LAWS: dict[str, Callable[[], Law]] = {
 LAW_NAMES = tuple(_LAWS)
 
 
-@cache
 def named_law(name: str) -> Law:
     """Return one of the laws quartic, sixth, bernstein3, exponential, rational, outside_cone.
 
     >>> named_law("sixth").coefficients.tolist()
     [0.75, 1.5]
     """
-    if name not in _LAWS:
-        raise InputError(f"no law is named {name!r}: expected one of {', '.join(_LAWS)}")
+    if not isinstance(name, str) or name not in _LAWS:
+        raise InputError(f"no law is named {shown(name)}: expected one of {', '.join(_LAWS)}")
+    return _made(name)
+
+
+@cache
+def _made(name: str) -> Law:
     return _LAWS[name]()

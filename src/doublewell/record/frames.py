@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from doublewell.checks import numbers
 from doublewell.errors import InputError
-from doublewell.record.metadata import UNIFORM
+from doublewell.record.metadata import regular_step
 
-__all__ = ["Frames", "from_xarray"]
+__all__ = ["Frames", "coordinate_step", "from_xarray", "time_axis"]
 
-_TIME_NAMES = ("t", "time", "frame")
+_TIME = re.compile(r"t|times?|frames?|steps?|time_?steps?|dates?|datetime", re.IGNORECASE)
+_SPACE = re.compile(
+    r"[xyz]([^a-z].*)?|[ijk]|rows?|col(umn)?s?|lat(itude)?|lon(gitude)?|width|height|depth", re.IGNORECASE
+)
 
 
 class Frames:
@@ -39,12 +43,11 @@ def from_xarray(
         raise InputError(f"the field is an xarray Dataset ({found}): expected one DataArray; pass dataset[name]")
     if array.ndim < 2:
         return array, dx, dt, times  # the shape is refused next
-    names = [str(name) for name in array.dims]
-    clock = next((name for name in names if name.lower() in _TIME_NAMES), names[0])
+    clock = array.dims[time_axis(array.dims)]
     array = array.transpose(clock, ...)
     space = [name for name in array.dims if name != clock]
     if dx is None and all(name in array.coords for name in space):
-        dx = [_coordinate_step(array.coords[name].values, str(name)) for name in space]
+        dx = [coordinate_step(array.coords[name].values, str(name)) for name in space]
     if dt is None and times is None and clock in array.coords:
         times = array.coords[clock].values
     # only dask is asked for its data: a file opened without it would be read whole here
@@ -52,11 +55,32 @@ def from_xarray(
     return values, dx, dt, times
 
 
-def _coordinate_step(points: NDArray[Any], name: str) -> float:
+def time_axis(dims: Sequence[Hashable]) -> int:
+    """Return which of the named axes is time: the one with such a name, or the first unless it is one of space.
+
+    >>> time_axis(("y", "x", "frames"))
+    2
+    """
+    names = [str(name) for name in dims]
+    found = [axis for axis, name in enumerate(names) if _TIME.fullmatch(name)]
+    if len(found) == 1:
+        return found[0]
+    if found or _SPACE.fullmatch(names[0]):
+        said = "several axes could be" if found else "none of the axes is known to be"
+        raise InputError(
+            f"the axes are named {', '.join(names)}, and {said} time: expected one of the names time, t, frame or "
+            "step; rename it, for example u.rename({'" + names[-1] + "': 'time'})"
+        )
+    return 0
+
+
+def coordinate_step(points: NDArray[Any], name: str) -> float:
+    """Return the mesh spacing along an axis from its coordinate; falling ones count as rising."""
     places = numbers(points, f"coordinate {name!r}")
-    steps = np.diff(places)
-    if steps.size == 0:
+    if places.size < 2:
         return 1.0  # a single cell; the shape is refused next
-    if np.ptp(steps) > UNIFORM * abs(steps.mean()) + 1e-14 * np.abs(places).max():
+    kind = np.asarray(points).dtype
+    step = regular_step(places, float(np.finfo(kind if kind.kind == "f" else np.float64).eps))
+    if step is None:
         raise InputError(f"coordinate {name!r} is not evenly spaced: expected a regular mesh; interpolate the field")
-    return float(abs(steps.mean()))
+    return abs(step)

@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from doublewell.checks import numbers, positive
+from doublewell.checks import numbers, positive, shown
 from doublewell.errors import InputError
+from doublewell.hints import Array
 
-__all__ = ["UNIFORM", "Boundary", "check_boundary", "check_times", "check_values"]
+__all__ = ["Boundary", "check_boundary", "check_declared", "check_times", "check_values", "regular_step"]
 
 Boundary = Literal["periodic", "neumann"]
-UNIFORM = 1e-6  # relative spread of the steps below which an axis counts as uniform
-_BOUNDARIES = (None, "periodic", "neumann")
+_BOUNDARIES = ("periodic", "neumann")
+_UNEVEN = 1e-3  # of a step: how far a point may lie from a regular axis
+_BLURRED = 0.25  # of a step: the most that the round-off of a narrow type may excuse
 
 
 def check_values(u: Any) -> Any:
@@ -59,7 +61,7 @@ def _as_array(u: Any) -> tuple[Any, str]:
         ) from None
 
 
-def check_times(dt: float | None, times: ArrayLike | None, frames: int) -> NDArray[np.float64]:
+def check_times(dt: float | None, times: ArrayLike | None, frames: int) -> Array:
     """Return the times of all frames from one interval or from all of them."""
     if (dt is None) == (times is None):
         got = "neither" if dt is None else "both"
@@ -78,14 +80,44 @@ def check_times(dt: float | None, times: ArrayLike | None, frames: int) -> NDArr
 
 def check_boundary(boundary: Any) -> Boundary | None:
     """Return the boundary, None where nothing is known of it."""
-    if boundary not in _BOUNDARIES:
-        raise InputError(f"boundary is {boundary!r}: expected 'periodic', 'neumann' or None (not known)")
-    checked: Boundary | None = boundary
+    if boundary is None:
+        return None
+    return _known_boundary(boundary, "'periodic', 'neumann' or None (not known)")
+
+
+def check_declared(boundary: Any) -> Boundary:
+    """Return the boundary where it must be known."""
+    return _known_boundary(boundary, "'periodic' or 'neumann'")
+
+
+def _known_boundary(boundary: Any, expected: str) -> Boundary:
+    if not (isinstance(boundary, str) and boundary in _BOUNDARIES):
+        raise InputError(f"boundary is {shown(boundary)}: expected {expected}")
+    checked: Boundary = boundary  # type: ignore[assignment]  # checked above, which mypy cannot follow
     return checked
 
 
-def _seconds(times: Any) -> NDArray[np.float64]:
-    """Return times as a new array of floats; dates become seconds from the first, durations seconds."""
+def regular_step(points: Array, round_off: float = 0.0) -> float | None:
+    """Return the step of evenly spaced points, None where they are not.
+
+    Every point must lie within a thousandth of a step of the regular axis between the first and the last, or within
+    `round_off`, relative to the largest, of the type that the points were stored in.
+
+    >>> regular_step(np.array([0.0, 0.1, 0.2]))
+    0.1
+    """
+    count = points.size - 1
+    step = float((points[-1] - points[0]) / count)
+    gap = np.max(np.abs(points - (points[0] + step * np.arange(count + 1))))
+    excused = min(round_off * float(np.max(np.abs(points))), _BLURRED * abs(step))
+    return step if gap <= max(_UNEVEN * abs(step), excused) else None
+
+
+def _seconds(times: Any) -> Array:
+    """Return times as a new array of floats; dates become seconds from the first, durations seconds.
+
+    Times in a narrow type that are regular up to its round-off become the regular ones they stand for.
+    """
     try:
         stamps = np.asarray(times)
     except ValueError:
@@ -94,4 +126,9 @@ def _seconds(times: Any) -> NDArray[np.float64]:
         stamps = stamps - stamps.flat[0]
     if np.issubdtype(stamps.dtype, np.timedelta64):
         stamps = stamps / np.timedelta64(1, "s")
-    return numbers(stamps, "times").copy()
+    exact = numbers(stamps, "times").copy()
+    narrow = stamps.dtype.kind == "f" and stamps.dtype.itemsize < exact.dtype.itemsize
+    if narrow and exact.ndim == 1 and exact.size > 1 and np.all(np.diff(exact) > 0):
+        step = regular_step(exact, float(np.finfo(stamps.dtype).eps))
+        return exact if step is None else exact[0] + step * np.arange(exact.size)
+    return exact

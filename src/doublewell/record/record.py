@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from doublewell.checks import check_spacing, positive
+from doublewell.checks import check_spacing, is_whole, positive, shown, whole
 from doublewell.errors import InputError
+from doublewell.hints import Array
 from doublewell.record.frames import Frames, from_xarray
-from doublewell.record.metadata import UNIFORM, Boundary, check_boundary, check_times, check_values
+from doublewell.record.metadata import Boundary, check_boundary, check_times, check_values, regular_step
 
-__all__ = ["Record"]
+__all__ = ["Record", "check_record"]
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -45,7 +46,7 @@ class Record:
 
     values: Any
     dx: tuple[float, ...]
-    times: NDArray[np.float64]
+    times: Array
     q: float | None
     boundary: Boundary | None
 
@@ -95,9 +96,8 @@ class Record:
 
     @property
     def uniform(self) -> bool:
-        """Whether all frames are the same interval apart."""
-        steps = np.diff(self.times)
-        return bool(np.ptp(steps) <= UNIFORM * steps.mean())
+        """Whether all frames are the same interval apart, to a thousandth of it."""
+        return regular_step(self.times) is not None
 
     @property
     def dt(self) -> float:
@@ -110,14 +110,13 @@ class Record:
             )
         return float((self.times[-1] - self.times[0]) / (self.frames - 1))
 
-    def slab(self, start: int = 0, stop: int | None = None) -> NDArray[np.float64]:
+    def slab(self, start: int = 0, stop: int | None = None) -> Array:
         """Read frames start..stop-1 as float64, checked to be finite; a read-only array.
 
         A NumPy float64 record gives a view, not a copy.
         """
         stop = self.frames if stop is None else stop
-        if not 0 <= start < stop <= self.frames:
-            raise InputError(f"frames {start} to {stop} lie outside the record, which has {self.frames}")
+        self._check_range(start, stop)
         block = self.values[start:stop]
         with np.errstate(over="ignore"):
             if isinstance(block, np.ma.MaskedArray):  # below the mask lie arbitrary numbers
@@ -127,20 +126,24 @@ class Record:
         _check_finite(slab, start)
         return slab
 
-    def slabs(self, size: int) -> Iterator[tuple[int, NDArray[np.float64]]]:
+    def slabs(self, size: int) -> Iterator[tuple[int, Array]]:
         """Read the record in consecutive slabs of `size` frames: pairs of first frame and slab."""
-        if size < 1:
-            raise InputError(f"a slab of {size} frames cannot be read: expected at least 1 frame")
+        size = whole(size, "size", least=1, meaning="the frames of a slab")
         for start in range(0, self.frames, size):
             yield start, self.slab(start, min(start + size, self.frames))
 
     def clip(self, start: int, stop: int) -> Record:
         """Return the record of frames start..stop-1, without reading it."""
-        if not 0 <= start < stop <= self.frames:
-            raise InputError(f"frames {start} to {stop} lie outside the record, which has {self.frames}")
+        self._check_range(start, stop)
         lazy = not isinstance(self.values, np.ndarray)
         values = Frames(self.values, start, stop) if lazy else self.values[start:stop]
         return self.replace(values, self.times[start:stop])
+
+    def _check_range(self, start: int, stop: int) -> None:
+        if not (is_whole(start) and is_whole(stop)):
+            raise InputError(f"frames {shown(start)} to {shown(stop)}: expected whole numbers")
+        if not 0 <= start < stop <= self.frames:
+            raise InputError(f"frames {start} to {stop} lie outside the record, which has {self.frames}")
 
     def replace(self, u: Any, times: ArrayLike | None = None) -> Record:
         """Return a record of other values (or frames) on the same mesh."""
@@ -157,7 +160,17 @@ class Record:
         )
 
 
-def _check_finite(slab: NDArray[np.float64], first: int) -> None:
+def check_record(value: Any) -> Record:
+    """Return a record as it is; anything else raises and says how to make one."""
+    if not isinstance(value, Record):
+        raise InputError(
+            f"record is a {type(value).__name__}: expected a Record; make one with Record(u, dx=, dt=, q=) or "
+            "open_record(path)"
+        )
+    return value
+
+
+def _check_finite(slab: Array, first: int) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         total = np.sum(slab)  # one pass without a temporary; an overflowing sum falls through
     if np.isfinite(total):

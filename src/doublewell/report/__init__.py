@@ -1,6 +1,7 @@
 """Report: figures of a result, and a record in words."""
 
-from doublewell.report.field_figure import error_figure, fields_figure
+from doublewell.report.error_figure import error_figure
+from doublewell.report.field_figure import fields_figure
 from doublewell.report.figures import draw_figures, write_figures
 from doublewell.report.inspection import Inspection, inspect_record
 from doublewell.report.law_figure import law_figure

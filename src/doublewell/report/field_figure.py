@@ -1,4 +1,4 @@
-"""The figures of fields: what was seen, what the recovered law predicts, and their difference over time."""
+"""The figure of fields: what was seen, what the recovered law predicts, and their difference."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.law.family import Array
+from doublewell.hints import Array
 from doublewell.record import Record
-from doublewell.report.style import COLOURS, FIELD_MAP, REST_MAP, new_figure, style
+from doublewell.report.style import FIELD_MAP, REST_MAP, new_figure, style
 from doublewell.validate import Validation
 
-__all__ = ["error_figure", "fields_figure"]
+__all__ = ["fields_figure"]
 
 _LINES = 400  # frames of a space-time image: more than its pixels
 _STRETCH = 4.0  # a longer field is not drawn to scale
@@ -23,7 +23,7 @@ def fields_figure(record: Record, *, validation: Validation | None = None) -> An
     """Return the figure of the observed fields, with a validation also of the predicted ones and the difference.
 
     Two axes: the first, middle and last frame. Three: their middle z slice. One: the whole record as an image of
-    position and time. With a validation the frames are those from its start on.
+    position and time. With a validation the frames are three later than its start, where nothing differs yet.
     """
     first = 0 if validation is None else validation.start
     seen = record.clip(first, record.frames)
@@ -32,28 +32,9 @@ def fields_figure(record: Record, *, validation: Validation | None = None) -> An
         return _space_time(seen, told) if len(record.mesh) == 1 else _frames(seen, told)
 
 
-def error_figure(validation: Validation) -> Any:
-    """Return the figure of the relative field error over time, with the part that noise alone makes."""
-    with style():
-        figure = new_figure(6.0, 3.6)
-        axis = figure.add_subplot()
-        error = 100 * validation.error
-        axis.plot(validation.times, error, color=COLOURS["recovered"], lw=1.8, label="predicted - observed")
-        axis.axhline(100 * validation.noise_floor, color=COLOURS["noise"], ls="--", lw=1.5, label="noise alone")
-        axis.set(
-            xlabel="time",
-            ylabel="relative field error (%)",
-            title=f"recovered law evolved from frame {validation.start}",
-            xlim=(validation.times[0], validation.times[-1]),
-        )
-        axis.set_ylim(0.0, 1.15 * max(float(error.max()), 100 * validation.noise_floor, 1e-12))
-        axis.legend(frameon=False, loc="lower right")
-    return figure
-
-
 def _frames(seen: Record, told: Record | None) -> Any:
     """Draw rows of fields (observed, predicted, difference) and columns of times."""
-    picks = list(dict.fromkeys((0, seen.frames // 2, seen.frames - 1)))
+    picks = _picks(seen.frames, later=told is not None)
     rows = _rows([_slice(seen, k) for k in picks], None if told is None else [_slice(told, k) for k in picks])
     height, width = seen.extent[-2:]
     w, h, aspect = _size(width, height)
@@ -76,6 +57,12 @@ def _frames(seen: Record, told: Record | None) -> Any:
     return figure
 
 
+def _picks(frames: int, *, later: bool) -> list[int]:
+    """Return the first, middle and last frame, or three frames after the first."""
+    chosen = (max(1, frames // 3), max(1, 2 * frames // 3), frames - 1) if later else (0, frames // 2, frames - 1)
+    return list(dict.fromkeys(chosen))
+
+
 def _notes(seen: Record, aspect: str) -> Iterator[str]:
     if len(seen.mesh) == 3:
         yield f"middle slice, z = {(seen.mesh[0] // 2) * seen.dx[0]:.4g}"
@@ -85,7 +72,8 @@ def _notes(seen: Record, aspect: str) -> Iterator[str]:
 
 def _space_time(seen: Record, told: Record | None) -> Any:
     """Draw records of one space axis: position across, time upwards."""
-    picks = np.unique(np.linspace(0, seen.frames - 1, min(seen.frames, _LINES)).round().astype(int))
+    first = 0 if told is None or seen.frames < 3 else 1  # at the start nothing differs, by construction
+    picks = np.unique(np.linspace(first, seen.frames - 1, min(seen.frames, _LINES)).round().astype(int))
     rows = _rows([_lines(seen, picks)], None if told is None else [_lines(told, picks)])
     figure = new_figure(3.4 * len(rows) + 0.8, 3.8)
     axes = figure.subplots(1, len(rows), sharex=True, sharey=True, squeeze=False)[0]

@@ -7,7 +7,8 @@ from os import PathLike
 from pathlib import Path
 
 from doublewell.record import Record
-from doublewell.report.field_figure import error_figure, fields_figure
+from doublewell.report.error_figure import error_figure
+from doublewell.report.field_figure import fields_figure
 from doublewell.report.law_figure import law_figure
 from doublewell.report.style import FORMATS, render, write_bytes
 from doublewell.report.truth import Truth
@@ -30,7 +31,7 @@ def draw_figures(
     if record is not None:
         figures["fields"] = fields_figure(record, validation=validation)
     if validation is not None:
-        figures["error"] = error_figure(validation)
+        figures["error"] = error_figure(validation, record=record)
     return {f"{name}.{kind}": render(figure, kind) for name, figure in figures.items() for kind in formats}
 
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import sqrt
 from textwrap import wrap
 
 from doublewell.errors import InputError
 from doublewell.evidence import Support, default_supports
+from doublewell.hints import Progress
 from doublewell.record import Record
-from doublewell.survey import FEW_CELLS, LARGE, TOO_FEW_CELLS, Survey, survey
+from doublewell.result.text import percent
+from doublewell.survey import Survey, survey, survey_notes
 
 __all__ = ["Inspection", "inspect_record"]
 
 _WIDTH = 96
 _BAR = 40  # characters of the longest bar
-_LOOK = 5  # frames that the survey averages at either end
-_NOISY = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +46,8 @@ class Inspection:
         return "\n".join([head, *(f"\n{title}\n" + "\n".join(f"  {x}" for x in lines) for title, lines in sections)])
 
 
-def inspect_record(record: Record) -> Inspection:
-    """Survey a record and say what a fit would meet; nothing is fitted.
+def inspect_record(record: Record, *, progress: Progress | None = None) -> Inspection:
+    """Survey a record and say what a fit would meet; nothing is fitted. `progress` gets (frames read, frames).
 
     >>> import numpy as np
     >>> x = np.linspace(-1, 1, 64)
@@ -56,35 +55,13 @@ def inspect_record(record: Record) -> Inspection:
     >>> inspect_record(Record(u, dx=x[1] - x[0], dt=0.1, q=1.0)).watch
     ()
     """
-    seen = survey(record)
+    seen = survey(record, progress=progress)
     try:
         supports, refusal = default_supports(record, seen.interface_width), None
     except InputError as error:
         supports, refusal = (), str(error)
-    return Inspection(record, seen, supports, refusal, tuple(_warnings(record, seen, refusal)))
-
-
-def _warnings(record: Record, seen: Survey, refusal: str | None) -> Iterator[str]:
-    """Say what stands in the way of a fit first, then what makes it worse."""
-    yield from _missing(record)
-    if refusal:
-        yield refusal
-    yield from _values(seen)
-    if seen.cells is None:
-        yield "no interface is seen: the picture looks like one phase, or like noise"
-    elif seen.cells < TOO_FEW_CELLS:
-        yield f"an interface spans {seen.cells:.1f} pixels: too few for any fit; use a higher magnification"
-    elif seen.cells < FEW_CELLS:
-        yield (
-            f"an interface spans {seen.cells:.1f} pixels; {FEW_CELLS:g} or more are better: with noise expect a force "
-            "error of ten percent or more"
-        )
-    if seen.coverage < 0.9:
-        yield f"only {100 * seen.coverage:.0f} % of the phase range is visited: the law is extrapolated elsewhere"
-    if seen.noise > _NOISY:
-        yield f"the noise is strong ({seen.noise:.2g}; the phases are 2 apart): average pixels or frames before a fit"
-    if seen.change < 3.0 * seen.noise * sqrt(2.0 / min(_LOOK, seen.frames)):
-        yield "the picture hardly changes from first to last: record longer, or a shape that moves"
+    stops = [*_missing(record), *([refusal] if refusal else [])]  # what stands in the way comes first
+    return Inspection(record, seen, supports, refusal, (*stops, *survey_notes(seen)))
 
 
 def _missing(record: Record) -> Iterator[str]:
@@ -92,20 +69,6 @@ def _missing(record: Record) -> Iterator[str]:
         yield "the diffusion coefficient q is not known: a fit needs it (it sets the time scale of the law)"
     if not record.uniform:
         yield "the frames are not evenly spaced in time: a fit needs one frame interval; cut or resample the record"
-
-
-def _values(seen: Survey) -> Iterator[str]:
-    beyond = max(-seen.low, seen.high)
-    if beyond > LARGE:
-        yield (
-            f"values run from {seen.low:.3g} to {seen.high:.3g}: these are no phase values; rescale the picture so "
-            "that the pure phases lie at -1 and +1"
-        )
-    elif beyond > 1.2 + 4.0 * seen.noise:
-        yield f"values reach {beyond:.3g}, beyond the pure phases at -1 and +1: check the scale of the picture"
-    elif min(-seen.low, seen.high) < 0.8:
-        phase, value = ("-1", seen.low) if -seen.low < seen.high else ("+1", seen.high)
-        yield f"the phase {phase} is not reached (the values end at {value:.2g}): check the scale of the picture"
 
 
 def _mesh(record: Record) -> Iterator[str]:
@@ -116,12 +79,13 @@ def _mesh(record: Record) -> Iterator[str]:
     pace = f"one frame every {record.dt:.6g}" if record.uniform else "frames at uneven times"
     yield f"{pace}, from t = {start} to {end}"
     q = "not known" if record.q is None else f"{record.q:.6g}"
-    boundary = record.boundary or "not declared (only an evolution of the law needs it)"
+    boundary = record.boundary or "not declared (needed for error bands, and to evolve the law)"
     yield f"diffusion coefficient q: {q}; boundary: {boundary}"
 
 
 def _noise(seen: Survey) -> Iterator[str]:
-    yield f"{seen.noise:.2g} per pixel, {50 * seen.noise:.2g} % of the step between the phases ({seen.noise_method})"
+    share = percent(0.5 * seen.noise)
+    yield f"{seen.noise:.2g} per pixel, {share} of the step between the phases ({seen.noise_method})"
 
 
 def _phases(seen: Survey) -> Iterator[str]:

@@ -8,20 +8,26 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.law.family import Array
+from doublewell.errors import InputError
+from doublewell.hints import Array
 from doublewell.report.style import COLOURS, new_figure, style
 from doublewell.report.truth import Truth
 from doublewell.result import Result
+from doublewell.result.bands import Quantity
+from doublewell.result.text import intervals, percent
 
 __all__ = ["law_figure"]
 
-_SEEN = 1e-3  # the least share of the values in a bin that counts as visited, as in the survey's coverage
 _MARKERS = {"maximum": "^", "minimum": "v", "inflection": "D"}
 _SQUARE = r"length$^{-2}$"
 
 
+_LEVEL = 0.95
+
+
 @dataclass(frozen=True)
 class _Panel:
+    quantity: Quantity
     title: str
     label: str
     recovered: Callable[[Any], Any]
@@ -31,32 +37,49 @@ class _Panel:
 def law_figure(result: Result, *, truth: Truth | None = None) -> Any:
     """Return the figure of G, H and, with a scale, F over the phase value u, against the truth where it is known.
 
-    Stationary points are marked. The histogram under G shows which phase values the record holds; where it holds
-    (nearly) none the panels are grey: there the law rests on its symmetry or on its form alone.
+    Stationary points are marked. A result with error bands has them in the panels and, because they are mostly narrower
+    than a line, once more below as the difference to the recovered curve; and it has the weights of the degrees. The
+    histogram shows which phase values the record holds; where it holds (nearly) none, also at -u, the panels are grey:
+    there the law rests on its form alone.
     """
     panels = _panels(result, truth)
+    banded = result.posterior is not None
+    averaged = result.posterior is not None and len(result.posterior.path) > 1
+    columns = max(len(panels), 3) if averaged else len(panels)
+    ratios = [2.9, 1.0, 1.1] if banded else [2.9, 1.0]
     with style():
-        figure = new_figure(3.7 * len(panels) + 0.6, 5.2)
-        grid = figure.add_gridspec(2, len(panels), height_ratios=[2.9, 1.0])
+        figure = new_figure(3.7 * columns + 0.6, 6.6 if banded else 5.2)
+        grid = figure.add_gridspec(len(ratios), columns, height_ratios=ratios)
         axes = [figure.add_subplot(grid[0, k]) for k in range(len(panels))]
-        for axis, panel in zip(axes, panels, strict=True):
+        for k, (axis, panel) in enumerate(zip(axes, panels, strict=True)):
             _draw(axis, panel, result)
-        _histogram(figure.add_subplot(grid[1, 0], sharex=axes[0]), result)
-        _legend(figure.add_subplot(grid[1, 1:]), axes[0], result, truth)
+            if banded:
+                _strip(figure.add_subplot(grid[1, k], sharex=axis), panel, result)
+        _histogram(figure.add_subplot(grid[-1, 0], sharex=axes[0]), result)
+        if averaged:
+            _weights(figure.add_subplot(grid[-1, 1]), result)
+        _legend(figure.add_subplot(_corner(grid, len(panels), averaged)), axes[0], result, truth)
     return figure
+
+
+def _corner(grid: Any, panels: int, averaged: bool) -> Any:
+    """Return the free cells: beside the histogram, or the third column where only two are used above."""
+    if not averaged:
+        return grid[-1, 1:]
+    return grid[-1, 2] if panels == 3 else grid[:, 2]
 
 
 def _panels(result: Result, truth: Truth | None) -> list[_Panel]:
     force = None if truth is None else truth.force.force
     primitive = None if truth is None else truth.force.primitive
     panels = [
-        _Panel("effective force G", f"G(u)  ({_SQUARE})", result.force, force),
-        _Panel("primitive H of the force", f"H(u)  ({_SQUARE})", result.primitive, primitive),
+        _Panel("force", "effective force G", f"G(u)  ({_SQUARE})", result.force, force),
+        _Panel("primitive", "primitive H of the force", f"H(u)  ({_SQUARE})", result.primitive, primitive),
     ]
     if result.scale is not None:
         unit = r"tension$^2$" if result.scale.tension.normalisation == "E" else "tension / length"
         potential = None if truth is None else truth.law.primitive
-        panels.append(_Panel("potential F", f"F(u)  ({unit})", result.potential, potential))
+        panels.append(_Panel("potential", "potential F", f"F(u)  ({unit})", result.potential, potential))
     return panels
 
 
@@ -67,7 +90,9 @@ def _draw(axis: Any, panel: _Panel, result: Result) -> None:
     axis.axhline(0.0, color="0.6", lw=0.8, zorder=1)
     if panel.truth is not None:
         axis.plot(u, panel.truth(u), color=COLOURS["truth"], lw=5.0, label="truth", solid_capstyle="butt")
-    axis.plot(u, panel.recovered(u), color=COLOURS["recovered"], lw=1.8, label="recovered")
+    if result.posterior is not None:
+        axis.fill_between(u, *_band(result, panel, u), color=COLOURS["band"], lw=0, label="95 % band", zorder=2.5)
+    axis.plot(u, panel.recovered(u), color=COLOURS["recovered"], lw=1.8, label="recovered", zorder=3)
     for kind, marker in _MARKERS.items():
         places = np.array([place for place, what in _stationary(result) if what == kind])
         if places.size:
@@ -76,6 +101,36 @@ def _draw(axis: Any, panel: _Panel, result: Result) -> None:
     axis.set(title=panel.title, xlabel="phase value u", ylabel=panel.label, xlim=(-1.08, 1.08))
     axis.set_xticks([-1.0, -0.5, 0.0, 0.5, 1.0])
     axis.margins(y=0.08)
+
+
+def _band(result: Result, panel: _Panel, u: Array) -> tuple[Array, Array]:
+    """Return the band; nothing where the data allow laws without a planar interface."""
+    try:
+        return result.band(panel.quantity, u, level=_LEVEL)
+    except InputError:
+        return np.full(u.shape, np.nan), np.full(u.shape, np.nan)
+
+
+def _strip(axis: Any, panel: _Panel, result: Result) -> None:
+    """Draw band and truth minus the recovered curve, in percent of its largest value."""
+    u = np.linspace(-1.0, 1.0, 401)
+    middle = panel.recovered(u)
+    unit = 100.0 / (float(np.max(np.abs(middle))) or 1.0)
+    low, high = _band(result, panel, u)
+    axis.fill_between(u, unit * (low - middle), unit * (high - middle), color=COLOURS["band"], lw=0)
+    if panel.truth is not None:
+        axis.plot(u, unit * (panel.truth(u) - middle), color=COLOURS["truth"], lw=2.0)
+    axis.axhline(0.0, color=COLOURS["recovered"], lw=1.2)
+    axis.set(xlabel="phase value u", ylabel="difference\n(% of max)")
+    axis.locator_params(axis="y", nbins=4)
+
+
+def _weights(axis: Any, result: Result) -> None:
+    """Draw each degree's share of the average."""
+    path = [] if result.posterior is None else result.posterior.path
+    axis.bar([fit.degree for fit in path], [100 * fit.weight for fit in path], 0.7, color=COLOURS["recovered"])
+    axis.set(xlabel="degree of the law in $u^2$", ylabel="weight (%)", ylim=(0, 105))
+    axis.set_xticks([fit.degree for fit in path])
 
 
 def _stationary(result: Result) -> list[tuple[float, str]]:
@@ -91,8 +146,9 @@ def _bins(result: Result) -> tuple[Array, Array]:
 
 
 def _unvisited(result: Result) -> list[tuple[float, float]]:
-    shares, edges = _bins(result)
-    step = np.diff(np.concatenate(([0], shares < _SEEN, [0])).astype(int))  # +1 where a run of empty bins begins
+    _, edges = _bins(result)
+    empty = [not seen for seen in result.diagnostics.survey.visited]
+    step = np.diff(np.array([False, *empty, False]).astype(int))  # +1 where a run of empty bins begins
     return list(zip(edges[step == 1].tolist(), edges[step == -1].tolist(), strict=True))
 
 
@@ -102,7 +158,6 @@ def _histogram(axis: Any, result: Result) -> None:
     axis.set(xlabel="phase value u", ylabel="values (%)", yscale="log", ylim=(0.05, 120))
     axis.set_yticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
     axis.minorticks_off()
-    axis.axhline(100 * _SEEN, color="0.4", lw=0.8, ls=":")
 
 
 def _legend(axis: Any, source: Any, result: Result, truth: Truth | None) -> None:
@@ -112,7 +167,17 @@ def _legend(axis: Any, source: Any, result: Result, truth: Truth | None) -> None
     if _unvisited(result):
         handles.append(_grey())
         labels.append("phase values not seen")
-    legend = axis.legend(handles, labels, loc="upper left", ncols=2, frameon=False, borderaxespad=0.0, alignment="left")
+    legend = axis.legend(
+        handles,
+        labels,
+        loc="upper left",
+        ncols=2,
+        columnspacing=1.0,
+        handlelength=1.6,
+        frameon=False,
+        borderaxespad=0.0,
+        alignment="left",
+    )
     legend.set_title("\n".join(_numbers(result, truth)), prop={"size": 9.0})
 
 
@@ -126,10 +191,11 @@ def _numbers(result: Result, truth: Truth | None) -> Iterator[str]:
     """Say what the curves stand for: degree and epsilon, and the errors where the truth is known."""
     if result.scale is not None:
         known = "" if truth is None else f" (truth {truth.epsilon:.4g})"
-        yield f"epsilon = {result.scale.epsilon:.4g}{known}"
+        yield f"epsilon = {result.scale.epsilon:.5g}{known}"
+        if (found := intervals(result, level=_LEVEL).get("epsilon")) is not None:
+            yield f"95 % interval {found[0]:.5g} to {found[1]:.5g}"
     else:
         yield "epsilon and F are not determined"
-    if truth is not None:
-        yield f"degree {result.degree}, force error {100 * truth.force_error(result):.2g} %"
-    else:
-        yield f"degree {result.degree}"
+    average = result.posterior is not None and len(result.posterior.path) > 1
+    degree = "average over degrees" if average else f"degree {result.degree}"
+    yield degree if truth is None else f"{degree}, force error {percent(truth.force_error(result))}"

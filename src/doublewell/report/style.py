@@ -11,7 +11,7 @@ from typing import Any
 from doublewell.atomic import replace_file
 from doublewell.errors import InputError
 
-__all__ = ["COLOURS", "FIELD_MAP", "FORMATS", "REST_MAP", "new_figure", "render", "style", "write_bytes"]
+__all__ = ["COLOURS", "ERROR_MAP", "FIELD_MAP", "FORMATS", "REST_MAP", "new_figure", "render", "style", "write_bytes"]
 
 # Okabe and Ito: told apart by readers with any of the common colour deficiencies
 COLOURS = {
@@ -21,9 +21,11 @@ COLOURS = {
     "noise": "#D55E00",
     "visited": "#56B4E9",
     "empty": "#E4E4E4",
+    "band": "#A6CFE6",
 }
 FIELD_MAP = "RdBu_r"  # the phases -1 and +1 are blue and red, an interface white
 REST_MAP = "PuOr_r"  # other colours for a difference, so that it is not taken for a field
+ERROR_MAP = "viridis"  # a size without sign
 FORMATS = ("png", "pdf")
 _DPI = 160
 _RC = {

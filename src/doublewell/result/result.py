@@ -163,6 +163,11 @@ class Result:
             raise InputError(self.refusal or WHY_NO_SCALE)
         return self.scale
 
+    def __repr__(self) -> str:
+        from doublewell.result.text import summary
+
+        return summary(self)
+
     def __str__(self) -> str:
         from doublewell.result.text import render
 

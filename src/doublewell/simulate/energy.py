@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from doublewell.checks import positive
 from doublewell.dynamics.grid import Grid
 from doublewell.dynamics.transforms import Transform, numpy_transforms
 from doublewell.errors import InputError
-from doublewell.law import Law
-from doublewell.law.family import Array
-from doublewell.record import Record
+from doublewell.hints import Array
+from doublewell.law import Law, check_law
+from doublewell.record import Record, check_record
 
 __all__ = ["energy"]
 
@@ -20,13 +21,14 @@ def energy(record: Record, law: Law, epsilon: float = 1.0) -> Array:
     The gradient is the spectral one of the record's boundary, so E is what the semi-discrete flow lowers:
     dE/dt = -(epsilon/q) sum u_t^2 dx^d exactly. On a planar interface E is the surface tension times the area.
     """
+    check_record(record)
+    check_law(law)
     if record.boundary is None:
         raise InputError(
             "the record declares no boundary, so its gradient at the border is unknown: expected 'periodic' or "
             "'neumann'; pass boundary= when making the Record"
         )
-    if not (np.isfinite(epsilon) and epsilon > 0):
-        raise InputError(f"epsilon is {epsilon!r}: expected a positive number")
+    epsilon = positive(epsilon, "epsilon", "the interface scale")
     grid = Grid(record.mesh, record.dx, record.boundary)
     transforms = numpy_transforms(grid.cells, grid.boundary)
     return np.array([_frame_energy(slab[0], law, epsilon, grid, transforms) for _, slab in record.slabs(1)])

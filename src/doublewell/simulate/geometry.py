@@ -13,9 +13,11 @@ from math import pi, sqrt
 
 import numpy as np
 
+from doublewell.checks import positive, shown
+from doublewell.checks import seed as generator
 from doublewell.dynamics import Grid
 from doublewell.errors import InputError
-from doublewell.law.family import Array
+from doublewell.hints import Array
 from doublewell.record import Boundary
 
 __all__ = ["GEOMETRIES", "circle", "dumbbell", "inclusion", "initial_field", "nonconvex", "spinodal", "wobbled"]
@@ -41,13 +43,13 @@ def initial_field(
     (96, 96)
     """
     grid = Grid(mesh, dx, boundary)
-    if not (np.isfinite(epsilon) and epsilon > 0):
-        raise InputError(f"epsilon is {epsilon!r}: expected the interface scale, a positive number")
+    epsilon = positive(epsilon, "epsilon", "the interface scale")
+    if not isinstance(name, str) or name not in GEOMETRIES:
+        raise InputError(f"no geometry is named {shown(name)}: expected one of {', '.join(GEOMETRIES)}")
     if name == "spinodal":
         return spinodal(grid, epsilon=epsilon, seed=seed)
-    if name not in _DROPS:
-        raise InputError(f"no geometry is named {name!r}: expected one of {', '.join(GEOMETRIES)}")
-    return _DROPS[name](grid, epsilon)
+    with np.errstate(over="ignore"):  # an interface of no width is a step
+        return _DROPS[name](grid, epsilon)
 
 
 def circle(grid: Grid, epsilon: float, *, radius: float = 0.2) -> Array:
@@ -93,18 +95,17 @@ def spinodal(grid: Grid, *, epsilon: float, seed: int | np.random.Generator | No
     It holds the modes 0 < |kappa| <= 1/epsilon, those that grow under the quartic law (and at least the longest
     waves). One seed gives one field on every mesh of a domain.
     """
-    if seed is None:
-        raise InputError("spinodal is a random start: expected seed=, a whole number, to make it repeatable")
+    rng = generator(seed, "a random start")
     base = (2.0 * pi if grid.boundary == "periodic" else pi) / np.array(grid.extent)
     limit = max(1.0 / epsilon, float(np.max(base)))
-    highest = (limit / base * _ROUND_UP).astype(int)
+    reach = np.floor(limit / base * _ROUND_UP)
     cells = np.array(grid.cells)
-    if np.any(highest >= (cells + 1) // 2 if grid.boundary == "periodic" else highest >= cells):
+    if np.any(reach >= (cells + 1) // 2 if grid.boundary == "periodic" else reach >= cells):
         raise InputError(
             f"the mesh {grid.cells} is too coarse for epsilon = {epsilon:g}: expected dx below {pi * epsilon:.3g}; "
             "use more cells or a larger epsilon"
         )
-    return amplitude * _random_field(grid, base, highest, limit, np.random.default_rng(seed))
+    return amplitude * _random_field(grid, base, reach.astype(int), limit, rng)
 
 
 def _random_field(grid: Grid, base: Array, highest: Array, limit: float, rng: np.random.Generator) -> Array:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from doublewell.errors import InputError
-from doublewell.law.family import Array
-from doublewell.record import Record
+from doublewell.checks import not_negative
+from doublewell.checks import seed as generator
+from doublewell.hints import Array
+from doublewell.record import Record, check_record
 
 __all__ = ["add_noise"]
 
@@ -24,12 +25,10 @@ def add_noise(record: Record, sd: float, *, seed: int | np.random.Generator, cor
     >>> bool(np.array_equal(add_noise(clean, 0.1, seed=1).slab(), add_noise(clean, 0.1, seed=1).slab()))
     True
     """
-    for name, value in (("sd", sd), ("correlation", correlation)):
-        if not (np.isfinite(value) and value >= 0):
-            raise InputError(f"{name} is {value!r}: expected a number that is not negative")
-    if seed is None:
-        raise InputError("seed is None: expected a whole number or a numpy Generator, to make the noise repeatable")
-    rng = np.random.default_rng(seed)
+    check_record(record)
+    sd = not_negative(sd, "sd", "the standard deviation of the noise")
+    correlation = not_negative(correlation, "correlation", "a length in cells")
+    rng = generator(seed, "the noise")
     taps = _gaussian_taps(correlation)
     values = np.empty(record.shape)
     for frame, slab in record.slabs(1):

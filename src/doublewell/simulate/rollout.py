@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from doublewell.checks import shown, whole
 from doublewell.dynamics import Cnab2, Etdrk4, Grid, Stepper
 from doublewell.errors import InputError
-from doublewell.law import Law
-from doublewell.law.family import Array
+from doublewell.hints import Array, Progress
+from doublewell.law import Law, check_law
 from doublewell.record import Boundary, Record
 
 __all__ = ["rollout", "simulate"]
 
-Progress = Callable[[int, int], None]
 Solver = Literal["cnab2", "etdrk4"]
 _SOLVERS: dict[str, type[Cnab2] | type[Etdrk4]] = {"cnab2": Cnab2, "etdrk4": Etdrk4}
 _GROWTH = 10.0  # over the larger of 1 and max |u0|, which bounds the exact solution of a law with stable wells
@@ -59,33 +59,36 @@ def simulate(
     >>> simulate(named_law("quartic"), start, dx=1/32, dt=1e-3, frames=5, epsilon=0.1, boundary="neumann")
     Record(5 frames of 32, dx = 0.03125, t = 0 to 0.004, q = 1, boundary = neumann)
     """
+    force = check_law(law).effective(epsilon)
     start = _check_start(u0)
     grid = Grid(start.shape, dx, boundary)
-    if solver not in _SOLVERS:
-        raise InputError(f"solver is {solver!r}: expected one of {', '.join(map(repr, _SOLVERS))}")
+    if not isinstance(solver, str) or solver not in _SOLVERS:
+        raise InputError(f"solver is {shown(solver)}: expected one of {', '.join(map(repr, _SOLVERS))}")
     stepper = _SOLVERS[solver](grid, dt, q, substeps)
-    values = rollout(stepper, law.effective(epsilon), start, frames=frames, progress=progress)
+    values = rollout(stepper, force, start, frames=frames, progress=progress)
     return Record(values, dx=grid.dx, dt=dt, q=q, boundary=grid.boundary)
 
 
 def rollout(stepper: Stepper, law: Law, u0: Array, *, frames: int, progress: Progress | None = None) -> Array:
     """Return u[t, (z, y,) x] of `frames` frames, u0 the first, for the effective force `law`."""
-    if not isinstance(frames, int | np.integer) or frames < 2:
-        raise InputError(f"frames is {frames!r}: expected a whole number from 2, the initial field included")
-    values = np.empty((int(frames), *u0.shape))
+    frames = whole(frames, "frames", least=2)
+    values = np.empty((frames, *u0.shape))
     values[0] = u0
     limit = _GROWTH * max(1.0, float(np.max(np.abs(u0))))
     with np.errstate(over="ignore", invalid="ignore"):  # a blow-up is reported below
-        for frame, u in enumerate(stepper.run(law, u0, intervals=int(frames) - 1), start=1):
+        for frame, u in enumerate(stepper.run(law, u0, intervals=frames - 1), start=1):
             _check_growth(u, frame, limit, law, stepper)
             values[frame] = u
             if progress is not None:
-                progress(frame + 1, int(frames))
+                progress(frame + 1, frames)
     return values
 
 
 def _check_start(u0: ArrayLike) -> Array:
-    start = np.asarray(u0)
+    try:
+        start = np.asarray(u0)
+    except ValueError:
+        raise InputError("u0 is a ragged list: expected one field u0[(z, y,) x]") from None
     if start.dtype.kind not in "fiu":
         raise InputError(f"u0 has type {start.dtype}: expected real phase values, pure phases at -1 and +1")
     if not 1 <= start.ndim <= 3 or min(start.shape) < 2:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil
 from typing import Any
@@ -18,15 +18,30 @@ from doublewell.evidence.likelihood.field_model import Constants, FieldModel, fi
 from doublewell.law import Bernstein
 from doublewell.record import Record
 
-__all__ = ["Step", "Trajectory", "check_record", "compiled", "first_substeps", "read_trajectory", "relinearise"]
+__all__ = [
+    "CG_MOST",
+    "CG_TOLERANCE",
+    "MOST_STEPS",
+    "Step",
+    "Trajectory",
+    "as_trajectory",
+    "check_record",
+    "compiled",
+    "first_substeps",
+    "read_trajectory",
+    "record_model",
+    "relinearise",
+    "step_of",
+    "verdict",
+]
 
 Array = NDArray[np.float64]
 Progress = Callable[["Step"], None]
 
-_MOST_STEPS = 15
-_SMALL = 0.05  # standard errors: a step in theta below this ends the iteration
-_CG_TOLERANCE = 1e-2
-_CG_MOST = 200
+MOST_STEPS = 15
+SMALL = 0.05  # standard errors: a step in theta below this ends the iteration
+CG_TOLERANCE = 1e-2
+CG_MOST = 200
 _REACTION = 0.5  # largest q |G'| of one internal step to begin with; the resolution is measured after the fit
 
 
@@ -81,73 +96,113 @@ def read_trajectory(
     standard errors; a step that raises the cost is halved.
     """
     fitted = Bernstein(len(start) - 1)
-    grid = check_record(record)
+    check_record(record)
     substeps = first_substeps(record, start) if substeps is None else substeps
-    model, constants = _model(record, grid, fitted, substeps)
+    model, constants = record_model(record, fitted, substeps)
     data = record.slab()
-    freedom = data.size - data[0].size - fitted.size
     with double_precision():
-        point, steps, status = _iterate(model, data, start, constants, freedom, progress)
+        point, steps = _iterate(model, data, start, constants, progress)
         theta, initial = np.asarray(point.theta), np.asarray(point.nuisance)
     family = fitted if family is None else family
-    lifted = fitted.elevation(family) @ theta
-    found = _linearise(record, grid, family, initial, lifted, substeps, label)
-    return replace(found, steps=steps, converged=status.startswith("converged"), status=status)
+    return _linearise(record, family, initial, fitted.elevation(family) @ theta, substeps, steps, verdict(steps), label)
 
 
 def relinearise(record: Record, before: Trajectory, coefficients: Array, *, label: str = "record") -> Trajectory:
     """Linearise the record again at other coefficients of the same family, the initial field moved along."""
     move = coefficients - before.coefficients
     initial = before.initial + np.tensordot(move, before.response, axes=1)
-    grid = check_record(record)
-    found = _linearise(record, grid, before.evidence.family, initial, coefficients, before.substeps, label)
-    return replace(found, steps=before.steps, converged=before.converged, status=before.status)
+    family, steps = before.evidence.family, list(before.steps)
+    return _linearise(record, family, initial, coefficients, before.substeps, steps, before.status, label)
 
 
 def _linearise(
-    record: Record, grid: Grid, family: Bernstein, initial: Array, theta: Array, substeps: int, label: str
+    record: Record,
+    family: Bernstein,
+    initial: Array,
+    theta: Array,
+    substeps: int,
+    steps: list[Step],
+    status: str,
+    label: str,
 ) -> Trajectory:
-    model, constants = _model(record, grid, family, substeps)
+    model, constants = record_model(record, family, substeps)
     data = record.slab()
     with double_precision():
-        last = compiled().sensitivity(model, initial, theta, data, constants, tolerance=_CG_TOLERANCE, most=_CG_MOST)
+        last = compiled().sensitivity(model, initial, theta, data, constants, tolerance=CG_TOLERANCE, most=CG_MOST)
         residual = data - np.asarray(compiled().predict(model, initial, theta, constants))
+    return as_trajectory(family, last, initial, theta, residual, substeps, tuple(steps), status, label)
+
+
+def as_trajectory(
+    family: Bernstein,
+    last: Any,
+    initial: Array,
+    theta: Array,
+    residual: Array,
+    substeps: int,
+    steps: tuple[Step, ...],
+    status: str,
+    label: str,
+) -> Trajectory:
+    """Return what a linearisation says: evidence in units of the noise that is left."""
     shift, triangle = np.asarray(last.shift), np.asarray(last.triangle)
     remaining = float(last.cost) - float(np.sum((triangle @ shift) ** 2))
-    rows = data.size - initial.size
+    rows = residual.size - initial.size
     noise = float(np.sqrt(remaining / (rows - family.size)))
     evidence = _evidence(family, triangle / noise, theta + shift, remaining / noise**2, rows, label)
-    response = np.asarray(last.response)
-    return Trajectory(evidence, theta, initial, response, residual, noise, substeps, (), True, "linearised")
+    response, converged = np.asarray(last.response), status.startswith("converged")
+    return Trajectory(evidence, theta, initial, response, residual, noise, substeps, steps, converged, status)
 
 
-def _model(record: Record, grid: Grid, family: Bernstein, substeps: int) -> tuple[FieldModel, Constants]:
+def record_model(record: Record, family: Bernstein, substeps: int) -> tuple[FieldModel, Constants]:
+    """Return the model of a record and its constants."""
+    grid = check_record(record)
     q = float(record.q or 0.0)
     constants = field_constants(grid, dt=record.dt, frames=record.frames, q=q, substeps=substeps)
     return FieldModel(family, grid.boundary, record.frames, substeps), constants
 
 
 def _iterate(
-    model: FieldModel, data: Array, start: Array, constants: Constants, freedom: int, progress: Progress | None
-) -> tuple[Any, tuple[Step, ...], str]:
+    model: FieldModel, data: Array, start: Array, constants: Constants, progress: Progress | None
+) -> tuple[Any, list[Step]]:
     code = compiled()
+    freedom = data.size - data[0].size - len(start)
     point = code.begin(model, data[0], np.asarray(start, dtype=np.float64), data, constants)
     steps: list[Step] = []
-    while len(steps) < _MOST_STEPS:
-        point = code.advance(model, point, data, constants, tolerance=_CG_TOLERANCE, most=_CG_MOST)
-        scale = float(np.sqrt(point.cost / freedom))
-        step = Step(
-            len(steps) + 1, float(point.before), float(point.cost), float(point.size) / scale, float(point.length),
-            int(point.iterations), float(point.residual),
-        )  # fmt: skip
-        steps.append(step)
+    while not verdict(steps):
+        point = code.advance(model, point, data, constants, tolerance=CG_TOLERANCE, most=CG_MOST)
+        steps.append(step_of(len(steps) + 1, point._asdict(), freedom))
         if progress is not None:
-            progress(step)
-        if step.length == 0.0:
-            return point, tuple(steps), "stopped: no share of the step lowers the cost"
-        if step.length == 1.0 and step.size <= _SMALL:
-            return point, tuple(steps), f"converged: the last step was {step.size:.2g} standard errors"
-    return point, tuple(steps), f"stopped: {_MOST_STEPS} steps, the last one {steps[-1].size:.2g} standard errors"
+            progress(steps[-1])
+    return point, steps
+
+
+def step_of(number: int, point: dict[str, Any], freedom: int) -> Step:
+    """Return a step in plain numbers, its size in standard errors."""
+    scale = float(np.sqrt(point["cost"] / freedom))
+    return Step(
+        number=number,
+        before=float(point["before"]),
+        after=float(point["cost"]),
+        size=float(point["size"]) / scale,
+        length=float(point["length"]),
+        iterations=int(point["iterations"]),
+        residual=float(point["residual"]),
+    )
+
+
+def verdict(steps: list[Step]) -> str:
+    """Return why the iteration ends after these steps, or nothing where it goes on."""
+    if not steps:
+        return ""
+    last = steps[-1]
+    if last.length == 0.0:
+        return "stopped: no share of the step lowers the cost"
+    if last.length == 1.0 and last.size <= SMALL:
+        return f"converged: the last step was {last.size:.2g} standard errors"
+    if len(steps) == MOST_STEPS:
+        return f"stopped: {MOST_STEPS} steps, the last one {last.size:.2g} standard errors"
+    return ""
 
 
 def _evidence(family: Bernstein, triangle: Array, best: Array, cost: float, rows: int, label: str) -> Evidence:

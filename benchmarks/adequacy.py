@@ -1,0 +1,139 @@
+"""Power and false alarms of the adequacy check: what was asked and what was got.
+
+Run: python benchmarks/adequacy.py [--seeds N] [--first FIRST] [--save]
+Two laws, two geometries, 61 frames of 96 x 96, noise 0.03, all data from CNAB2. A fault is seen when its own test is
+significant after Holm's correction at 5 % for all tests together; a false alarm is any verdict but "adequate" on a
+record of the model. Wrong boundary: the drop is moved over the border, aslant, because a drop in the middle does not
+feel the border and a drop symmetric about it cannot tell the two conditions apart. JAX takes a GPU where it sees one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
+
+import numpy as np
+from common import print_table, save_results
+
+from doublewell.adequacy import check_adequacy
+from doublewell.evidence.likelihood import read_trajectory
+from doublewell.identify import identify
+from doublewell.law import Bernstein, named_law
+from doublewell.record import Record
+from doublewell.simulate import add_noise, initial_field, simulate
+
+LAWS, GEOMETRIES = ("sixth", "exponential"), ("circle", "nonconvex")
+CELLS, FRAMES, DT, EPSILON, NOISE = 96, 61, 5e-5, 0.03, 0.03
+DRIFT = 0.05  # cells over the whole record
+OVER_THE_BORDER = (36, 34)  # cells
+
+
+def movie(law: str, geometry: str, *, moved: bool = False, boundary: str = "periodic") -> Record:
+    start = initial_field(geometry, (CELLS, CELLS), 1 / CELLS, epsilon=EPSILON)
+    start = np.roll(start, OVER_THE_BORDER, axis=(0, 1)) if moved else start
+    return simulate(
+        named_law(law), start, dx=1 / CELLS, dt=DT, frames=FRAMES, epsilon=EPSILON, boundary=boundary
+    )  # fmt: skip
+
+
+def declared(record: Record, *, q: float = 1.0, boundary: str = "periodic") -> Record:
+    return Record(record.slab(), dx=record.dx, dt=record.dt, q=q, boundary=boundary)
+
+
+def advected(record: Record) -> Record:
+    """The record in a frame that moves along x: each frame shifted through its Fourier modes."""
+    waves = 2j * np.pi * np.fft.rfftfreq(CELLS)
+    cells = DRIFT * np.arange(FRAMES)[:, None] / (FRAMES - 1)
+    modes = np.fft.rfft(record.slab(), axis=-1) * np.exp(-waves * cells)[:, None, :]
+    return record.replace(np.fft.irfft(modes, n=CELLS, axis=-1))
+
+
+def scenes(law: str, geometry: str) -> dict[str, tuple[str, Record]]:
+    """For each fault the name of the test that should see it, and the clean record."""
+    plain = movie(law, geometry)
+    moved = {side: movie(law, geometry, moved=True, boundary=side) for side in ("periodic", "neumann")}
+    return {
+        "none": ("", plain),
+        "none, at the border": ("", moved["neumann"]),
+        "q 5 % too small": ("q", declared(plain, q=1 / 1.05)),
+        "q 5 % too large": ("q", declared(plain, q=1.05)),
+        "advection": ("advection", advected(plain)),
+        "periodic, not neumann": ("boundary", declared(moved["periodic"], boundary="neumann")),
+        "neumann, not periodic": ("boundary", declared(moved["neumann"], boundary="periodic")),
+    }
+
+
+def check(record: Record):
+    start = identify(record, method="weak", degree=2).coefficients
+    found = read_trajectory(record, start, family=Bernstein(5))
+    began = time.perf_counter()
+    return check_adequacy(record, found), time.perf_counter() - began
+
+
+def one(law: str, geometry: str, fault: str, wanted: str, clean: Record, seeds: range) -> dict:
+    seen, first, sizes, values, times, largest = 0, 0, [], [], [], []
+    for seed in seeds:
+        answer, seconds = check(add_noise(clean, NOISE, seed=seed))
+        times.append(seconds)
+        strongest = min(answer.tests, key=lambda t: (t.p, -abs(t.statistic)))
+        largest.append(strongest.adjusted)
+        if not wanted:
+            seen += answer.verdict != "adequate"
+            continue
+        test = next(t for t in answer.tests if t.name == wanted)
+        seen += test.adjusted < 0.05
+        first += answer.words[0].startswith(test.words)
+        sizes.append(abs(test.statistic) if test.degrees == 1 else test.statistic**0.5)
+        values.append(test.estimate[-1])
+    return {
+        "law": law, "geometry": geometry, "fault": fault, "seen": f"{seen}/{len(seeds)}",
+        "named first": f"{first}/{len(seeds)}" if wanted else "",
+        "sigma": f"{min(sizes):.1f} to {max(sizes):.1f}" if wanted else "",
+        "estimate": f"{np.mean(values):.3g}" if wanted else "",
+        "smallest p, all": f"{min(largest):.2g}",
+        "s a check": round(float(np.median(times)), 2),
+    }  # fmt: skip
+
+
+def totals(rows: list[dict]) -> list[dict]:
+    def share(chosen: list[dict]) -> str:
+        counts = np.array([[int(n) for n in row["seen"].split("/")] for row in chosen]).sum(axis=0)
+        return f"{counts[0]}/{counts[1]} = {100 * counts[0] / counts[1]:.1f} %"
+
+    groups = {
+        "false alarms": ("none", "at most 5 %"),
+        "q off by 5 %": ("q", "at least 95 %"),
+        "advection": ("adv", "at least 95 %"),
+        "wrong boundary": (("per", "neu"), "at least 95 %"),
+    }
+    return [
+        {"what": name, "got": share([row for row in rows if row["fault"].startswith(key)]), "asked": asked}
+        for name, (key, asked) in groups.items()
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--first", type=int, default=30_000)
+    parser.add_argument("--save", action="store_true", help="write results/adequacy.json")
+    asked = parser.parse_args()
+    rows = []
+    for k, (law, geometry) in enumerate((a, b) for a in LAWS for b in GEOMETRIES):
+        for j, (fault, (wanted, clean)) in enumerate(scenes(law, geometry).items()):
+            first = asked.first + asked.seeds * (10 * k + j)  # no noise is used twice
+            rows.append(one(law, geometry, fault, wanted, clean, range(first, first + asked.seeds)))
+            print("  ".join(str(value) for value in rows[-1].values()), flush=True)
+    print()
+    print_table("Adequacy by case", rows)
+    summary = totals(rows)
+    print_table("Adequacy, all cases", summary)
+    if asked.save:
+        save_results("adequacy", summary + rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""The residual itself: whether neighbours are uncorrelated and the tails normal."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from doublewell.adequacy.directions import AXES, Array, Fit
+from doublewell.evidence.likelihood.score import ScoreTest
+
+__all__ = ["chance", "white_tests"]
+
+_FAR = 5.0  # standard deviations of an outlier
+
+
+def white_tests(fit: Fit) -> list[ScoreTest]:
+    """Test neighbours in time and space for correlation and the values for tails.
+
+    A fit takes the part P of the noise away, so that neighbours correlate by - tr(S P) even under the model. One
+    random vector v with entries +-1 gives that trace, v' S P v, and the share taken from each frame.
+    """
+    r = fit.projector.whiten(fit.found.residual) / fit.found.noise
+    probe = np.random.default_rng(0).choice([-1.0, 1.0], size=r.shape)
+    taken = probe - fit.projector.project(probe)[0]
+    share = (fit.found.initial.size + fit.family.size) / r.size
+    names = ("t", *AXES[-len(fit.record.mesh) :])
+    tests = [_neighbours(r, probe, taken, axis, names[axis], share) for axis in range(r.ndim)]
+    left = 1.0 - np.mean((probe * taken).reshape(len(r), -1), axis=1)
+    scaled = r / np.sqrt(np.clip(left, 0.05, 1.0)).reshape(-1, *(1 for _ in fit.record.mesh))
+    return [*tests, _tails(scaled), _outliers(scaled)]
+
+
+def _neighbours(r: Array, probe: Array, taken: Array, axis: int, name: str, share: float) -> ScoreTest:
+    def pairs(a: Array, b: Array) -> float:
+        first, second = (np.moveaxis(field, axis, 0) for field in (a, b))
+        return float(np.vdot(first[:-1], second[1:]))
+
+    expected = -0.5 * (pairs(probe, taken) + pairs(taken, probe))
+    count = r.size * (r.shape[axis] - 1) / r.shape[axis]
+    error = float(np.sqrt((1.0 - share) / count))
+    correlation = (pairs(r, r) - expected) / count
+    z = correlation / error
+    said = "consecutive frames" if axis == 0 else f"neighbours along {name}"
+    words = f"{said} of the residual correlate by {correlation:+.4f} +- {error:.4f}"
+    return ScoreTest(f"white in {name}", z, 1, chance(z * z, 1), 1.0, (correlation,), (error,), None, words)
+
+
+def _tails(r: Array) -> ScoreTest:
+    excess = float(np.mean(r**4) / np.mean(r**2) ** 2 - 3.0)
+    error = float(np.sqrt(24.0 / r.size))
+    z = excess / error
+    words = f"excess kurtosis of the residual {excess:+.3f} +- {error:.3f}"
+    return ScoreTest("tails", z, 1, chance(z * z, 1), 1.0, (excess,), (error,), None, words)
+
+
+def _outliers(r: Array) -> ScoreTest:
+    from scipy.special import erfc, ndtri, pdtrc
+
+    count = int(np.count_nonzero(np.abs(r) > _FAR))
+    expected = float(r.size * erfc(_FAR / np.sqrt(2.0)))
+    p = 1.0 if count == 0 else float(pdtrc(count - 1, expected))
+    z = 0.0 if count == 0 else float(-ndtri(max(p, 1e-300)))
+    words = f"{count} values beyond {_FAR:g} standard deviations, {expected:.2g} expected"
+    return ScoreTest("outliers", z, 1, p, 1.0, (float(count),), (float(np.sqrt(expected)),), None, words)
+
+
+def chance(chi2: float, degrees: int) -> float:
+    """Return the probability that a chi-square value is larger."""
+    from scipy.special import chdtrc
+
+    return float(chdtrc(degrees, chi2))

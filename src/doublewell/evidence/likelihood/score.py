@@ -1,0 +1,184 @@
+"""Score tests: whether the residual points along a parameter that the model does not have.
+
+An enlarged model has one more parameter a, zero in the model that was fitted, and d is the derivative of its
+prediction. What the fitted parameters can imitate of d is taken out,
+
+    d_perp = P (d - J_u x),   P = 1 - Q Q', Q an orthonormal basis of J_g;   (J_u' P J_u) x = J_u' P d,
+
+and a is estimated from the residual r alone: a = <d_perp, r> / |d_perp|^2 with the standard error s / |d_perp|. The
+fitted values and the residual are independent, so d may be formed at the estimate. No second fit is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doublewell.dynamics import double_precision
+from doublewell.evidence.likelihood.solver import Model, solve_normal
+
+__all__ = ["Adequacy", "Basis", "Projection", "Projector", "Score", "ScoreTest", "project", "score", "tangent_basis"]
+
+Array = NDArray[np.float64]
+_TOLERANCE = 1e-3
+_MOST = 200
+
+
+@dataclass(frozen=True)
+class ScoreTest:
+    """One question to the residual. All numbers are what the model predicts to be pure noise.
+
+    ``statistic`` is standard normal under the model, or chi-square where ``degrees`` > 1; ``p`` its two-sided
+    probability and ``adjusted`` the same after Holm's correction for the number of tests. ``estimate`` and ``error``
+    are the missing parameters and their standard errors; ``shift`` says by how many standard errors the law would move
+    if they were fitted too, None where that has no meaning. ``words`` says it in a sentence.
+    """
+
+    name: str
+    statistic: float
+    degrees: int
+    p: float
+    adjusted: float
+    estimate: tuple[float, ...]
+    error: tuple[float, ...]
+    shift: float | None
+    words: str
+
+
+@dataclass(frozen=True)
+class Adequacy:
+    """Whether the record looks like the model plus white noise: "adequate", "look" or "not adequate", and why."""
+
+    tests: tuple[ScoreTest, ...]
+    verdict: str
+    words: tuple[str, ...]
+
+    def __str__(self) -> str:
+        rows = [f"  {t.name:<12}{t.statistic:>9.2f}{t.p:>10.2g}{t.adjusted:>10.2g}  {t.words}" for t in self.tests]
+        head = f"  {'test':<12}{'z or chi2':>9}{'p':>10}{'p, all':>10}"
+        return "\n".join([f"model: {self.verdict}", *(f"  {line}" for line in self.words), head, *rows])
+
+
+class Basis(NamedTuple):
+    """J_g = Q R diag(norms): an orthonormal basis, its triangle, and the lengths of the columns."""
+
+    columns: Any
+    triangle: Any
+    norms: Any
+
+
+class Projection(NamedTuple):
+    """A direction without what the fit can imitate, and how theta moves when its parameter becomes 1."""
+
+    field: Any
+    shift: Any
+    iterations: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """The parameters of one or several directions, estimated from the residual: chi-square, values, covariance."""
+
+    chi2: float
+    values: Array
+    covariance: Array
+
+
+def tangent_basis(model: Model, nuisance: Any, theta: Any, constants: Any) -> Basis:
+    """Return a basis of J_g, the whitened derivatives by theta. A pure JAX function."""
+    import jax
+    import jax.numpy as jnp
+
+    def whitened(y: Any) -> Any:
+        return model.whiten(model.predict(nuisance, y, constants), constants)
+
+    def column(direction: Any) -> Any:
+        return jax.jvp(whitened, (theta,), (direction,))[1].ravel()
+
+    columns = jax.lax.map(column, jnp.eye(theta.size, dtype=theta.dtype)).T
+    norms = jnp.linalg.norm(columns, axis=0)
+    basis, triangle = jnp.linalg.qr(columns / norms)
+    return Basis(basis, triangle, norms)
+
+
+def project(
+    model: Model, nuisance: Any, theta: Any, basis: Basis, direction: Any, constants: Any,
+    *, tolerance: float = _TOLERANCE, most: int = _MOST,
+) -> Projection:  # fmt: skip
+    """Return the part of a whitened direction that neither the nuisance nor theta can imitate. A pure JAX function."""
+    import jax
+
+    def whitened(x: Any) -> Any:
+        return model.whiten(model.predict(x, theta, constants), constants)
+
+    def without_theta(y: Any) -> Any:
+        return y - (basis.columns @ (basis.columns.T @ y.ravel())).reshape(y.shape)
+
+    _, push = jax.linearize(whitened, nuisance)
+    pull = jax.linear_transpose(push, nuisance)
+    solution, count, _ = solve_normal(
+        lambda x: pull(without_theta(push(x)))[0], pull(without_theta(direction))[0],
+        partial(model.precondition, constants=constants), tolerance=tolerance, most=most,
+    )  # fmt: skip
+    rest = direction - push(solution)
+    turned = basis.columns.T @ rest.ravel()
+    shift = -jax.scipy.linalg.solve_triangular(basis.triangle, turned) / basis.norms
+    return Projection(without_theta(rest), shift, count)
+
+
+def score(fields: Sequence[Array], residual: Array, noise: float) -> Score:
+    """Estimate the parameters of projected directions together; directions that hold nothing have infinite variance."""
+    flat = np.stack([np.asarray(field).ravel() for field in fields])
+    information = flat @ flat.T / noise**2
+    slope = flat @ residual.ravel() / noise**2
+    scale = np.sqrt(np.diag(information))
+    if not (np.all(scale > 0.0) and np.linalg.cond(information / np.outer(scale, scale)) < 1e12):
+        return Score(0.0, np.zeros(len(flat)), np.diag(np.full(len(flat), np.inf)))
+    covariance = np.asarray(np.linalg.inv(information), dtype=np.float64)
+    values = covariance @ slope
+    return Score(float(slope @ values), values, covariance)
+
+
+@dataclass(frozen=True, eq=False)
+class Projector:
+    """Project directions at one linearisation: J_g is computed once, each direction costs one solve."""
+
+    model: Model
+    nuisance: Array
+    theta: Array
+    constants: Any
+    basis: Basis
+
+    @classmethod
+    def at(cls, model: Model, nuisance: Array, theta: Array, constants: Any) -> Projector:
+        """Prepare the projections at a point."""
+        with double_precision():
+            return cls(model, nuisance, theta, constants, _compiled()[0](model, nuisance, theta, constants))
+
+    def whiten(self, field: Array) -> Array:
+        """Return a field of the observations' shape in units of the noise's shape."""
+        with double_precision():
+            return np.asarray(self.model.whiten(field, self.constants))
+
+    def project(self, direction: Array) -> tuple[Array, Array]:
+        """Return a whitened direction without what the fit can imitate, and the shift of theta for the parameter 1."""
+        with double_precision():
+            found = _compiled()[1](
+                self.model, self.nuisance, self.theta, self.basis, self.whiten(direction), self.constants
+            )
+            return np.asarray(found.field), np.asarray(found.shift)
+
+
+@lru_cache(maxsize=1)
+def _compiled() -> tuple[Any, Any]:
+    import jax
+
+    return (
+        jax.jit(tangent_basis, static_argnames=("model",)),
+        jax.jit(project, static_argnames=("model", "tolerance", "most")),
+    )

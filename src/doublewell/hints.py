@@ -1,0 +1,13 @@
+"""Type hints that several rooms share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Array", "Progress"]
+
+Array = NDArray[np.float64]
+Progress = Callable[[int, int], None]  # called with (steps done, steps)

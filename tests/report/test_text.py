@@ -1,0 +1,114 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from doublewell.calibrate import SurfaceTension, calibrate
+from doublewell.result.text import band_size, intervals, percent, summary
+
+
+def with_numbers(result, **numbers):
+    return replace(result, diagnostics=replace(result.diagnostics, **numbers))
+
+
+def with_fit(result, **numbers):
+    return with_numbers(result, likelihood=replace(result.diagnostics.likelihood, **numbers))
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0.0, "0 %"), (0.000123, "0.012 %"), (0.0994, "9.9 %"), (0.0996, "10 %"), (0.98, "98 %"), (1.0, "100 %")],
+)
+def test_percent_has_two_digits_and_no_exponent(share, text):
+    assert percent(share) == text
+
+
+def test_the_weak_report_has_its_sections_and_no_others(result):
+    text = str(result)
+    assert "by the weak reading" in text
+    assert "supports (5 frames" in text
+    assert " moments, residual " in text
+    for words in ("95 %:", "Gauss-Newton", "Degrees", "correlation", "extra structure", "+-"):
+        assert words not in text
+    assert "residual 98 %" in str(with_numbers(result, residual=0.98))
+    assert intervals(result) == {}
+
+
+def test_the_trajectory_report_has_its_sections_and_no_others(banded):
+    text, fit = str(banded), banded.diagnostics.likelihood
+    for name in ("epsilon", "barrier", "width"):
+        low, high = banded.interval(name)
+        assert f"(95 %: {low:.6g} to {high:.6g})" in text
+    assert f"noise found {fit.noise:.4g} per pixel" in text
+    assert f"Gauss-Newton {fit.status}; {len(fit.steps)} steps" in " ".join(text.split())
+    assert f"half the time step would move the estimate by {fit.time_size:.2g} standard errors" in text
+    assert f"95 % band of G: +- {percent(band_size(banded))} of G" in text
+    assert "probability of extra structure, from the data without the constraint: " in text
+    for words in ("supports", "moments", "correlation", "optimality"):
+        assert words not in text
+    assert max(map(len, text.splitlines())) <= 110
+    assert text.isascii()
+
+
+def test_the_degree_table_is_the_path(banded):
+    lines = str(banded).splitlines()
+    first = lines.index("Degrees") + 2
+    best = max(banded.posterior.path, key=lambda fit: fit.weight)
+    for line, fit in zip(lines[first:], banded.posterior.path, strict=False):
+        degree, chi2, weight, *_ = line.split()
+        assert int(degree) == fit.degree
+        assert float(chi2) == pytest.approx(fit.chi2, abs=0.051)
+        assert (0.0 if weight == "-" else float(weight)) == pytest.approx(100 * fit.weight, abs=0.051)
+        assert line.endswith(", ".join(f"g_{j}" for j in fit.active) or "none")
+    assert lines[first + 9] == ""
+    assert f"(degree {best.degree} weighs {percent(best.weight)})" in lines[0]
+
+
+def test_one_degree_has_standard_errors_and_correlations(single):
+    text = str(single)
+    for g, sd in zip(single.coefficients, np.sqrt(np.diag(single.covariance)), strict=True):
+        assert f" = {g:.6g} +- {sd:.2g}" in text
+    spread = np.sqrt(np.diag(single.covariance))
+    table = single.covariance / np.outer(spread, spread)
+    rows = [line.split() for line in text.splitlines() if line.strip().startswith(("g_1 ", "g_2 ")) and "=" not in line]
+    assert rows == [["g_1", f"{table[1, 0]:.3f}"], ["g_2", f"{table[2, 0]:.3f}", f"{table[2, 1]:.3f}"]]
+    assert "Degrees" not in text
+    assert "law of degree 2 by the trajectory reading" in text
+
+
+def test_what_the_intervals_mean_is_said(banded, single):
+    assert "take the surface tension as exact" in str(banded)
+    known = calibrate(banded.law, SurfaceTension(banded.scale.tension.value, 0.01))
+    assert "take the surface tension as exact" not in str(replace(banded, scale=known))
+    bound = " ".join(str(with_fit(with_numbers(single, active=(1,)), constraint_rise=3.21)).split())
+    assert "chi2 rises by 3.2; at the bound: g_1 of degree 2, so the intervals show the spread of the" in bound
+    free = replace(single, settings=replace(single.settings, constraint="none"))
+    assert "  no constraint\n" in str(free)
+    ridge = replace(single, settings=replace(single.settings, ridge=0.5))
+    assert "ridge alpha = 0.5; the intervals are those without it" in str(ridge)
+
+
+def test_extra_structure_is_a_probability(banded):
+    assert "constraint: less than 0.1 %" in str(with_fit(banded, extra_structure=0.0))
+    assert "constraint: 23 %" in str(with_fit(banded, extra_structure=0.23))
+
+
+def test_no_scale_no_interval_of_it(banded):
+    bare = replace(banded, scale=None)
+    assert set(intervals(bare)) == {"width", "tension_integral"}
+    assert set(intervals(banded)) == {"width", "tension_integral", "epsilon", "barrier"}
+    assert "epsilon and F are not determined" in str(bare)
+
+
+def test_long_warnings_are_indented_once(result):
+    text = str(with_numbers(result, warnings=("word " * 40,)))
+    first, second, *_ = text.split("Look at\n")[1].splitlines()
+    assert first.startswith("  - word")
+    assert second.startswith("    word")
+
+
+def test_a_result_in_one_line(result, banded):
+    assert summary(result).startswith("Result(law of degree 2 by the weak reading, epsilon = 0.0")
+    assert "no scale, double well, 0 warnings)" in summary(with_numbers(replace(result, scale=None), warnings=()))
+    assert "1 warning)" in summary(with_numbers(banded, warnings=("x",)))
+    assert len(summary(banded)) < 160
