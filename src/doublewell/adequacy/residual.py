@@ -21,22 +21,21 @@ def white_tests(fit: Fit) -> list[ScoreTest]:
     r = fit.projector.whiten(fit.found.residual) / fit.found.noise
     probe = np.random.default_rng(0).choice([-1.0, 1.0], size=r.shape)
     taken = probe - fit.projector.project(probe)[0]
-    share = (fit.found.initial.size + fit.family.size) / r.size
     names = ("t", *AXES[-len(fit.record.mesh) :])
-    tests = [_neighbours(r, probe, taken, axis, names[axis], share) for axis in range(r.ndim)]
+    tests = [_neighbours(r, probe, taken, axis, names[axis]) for axis in range(r.ndim)]
     left = 1.0 - np.mean((probe * taken).reshape(len(r), -1), axis=1)
     scaled = r / np.sqrt(np.clip(left, 0.05, 1.0)).reshape(-1, *(1 for _ in fit.record.mesh))
     return [*tests, _tails(scaled), _outliers(scaled)]
 
 
-def _neighbours(r: Array, probe: Array, taken: Array, axis: int, name: str, share: float) -> ScoreTest:
+def _neighbours(r: Array, probe: Array, taken: Array, axis: int, name: str) -> ScoreTest:
     def pairs(a: Array, b: Array) -> float:
         first, second = (np.moveaxis(field, axis, 0) for field in (a, b))
         return float(np.vdot(first[:-1], second[1:]))
 
     expected = -0.5 * (pairs(probe, taken) + pairs(taken, probe))
     count = r.size * (r.shape[axis] - 1) / r.shape[axis]
-    error = float(np.sqrt((1.0 - share) / count))
+    error = float(np.sqrt(1.0 / count))  # the fit takes as much from the variance as the one probe adds
     correlation = (pairs(r, r) - expected) / count
     z = correlation / error
     said = "consecutive frames" if axis == 0 else f"neighbours along {name}"
