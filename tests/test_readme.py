@@ -67,3 +67,17 @@ def test_links_lead_somewhere(page: str) -> None:
     text = (ROOT / page).read_text()
     for target in re.findall(r"\]\(([^)#]+?)\)", text):
         assert "://" in target or ((ROOT / page).parent / target).exists(), target
+
+
+def test_trajectory_table_is_the_files() -> None:
+    pattern = r"^\| (0\.\d+) \| (\d+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) % \| ([\d.]+) % \|"
+    table = re.findall(pattern, README, flags=re.MULTILINE)
+    assert len(table) == 3
+    for noise, *numbers in table:
+        name = f"trajectory_noise_{noise.replace('.', ''):0<3}.json".replace("0010", "010")
+        rows = json.loads((ROOT / "benchmarks/results" / name).read_text())["rows"]
+        (row,) = [row for row in rows if row["law"] == "the paper's four"]
+        keys = ("records", "e_G", "|e_eps|", "band covers", "epsilon covers")
+        factors = (1, 1, 1, 100, 100)
+        for number, key, factor in zip(numbers, keys, factors, strict=True):
+            assert float(number) == pytest.approx(factor * row[key], rel=0.006), (noise, key)

@@ -1,0 +1,109 @@
+"""Accuracy and coverage of the trajectory reading, from stored evidence of simulated records.
+
+Run: python benchmarks/trajectory_figures.py [evidence.npz ...]
+The evidence in results/evidence was read on a GPU by trajectory_records.py (device and seeds are in the files). Each
+record is averaged over degrees without a constraint; errors and bands are compared with the law that made the movie.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+from common import print_table, save_results
+from study_laws import study_law
+
+from doublewell.estimate import Posterior, average_degrees, quantile_interval
+from doublewell.evidence import Block, Evidence, Key
+from doublewell.law import Bernstein
+
+EPSILON = 0.03
+TOP = Bernstein(8)
+PHASES = np.linspace(-1.0, 1.0, 2001)
+BAND = np.linspace(-0.995, 0.995, 200)  # no end points and no centre, where the force is zero by construction
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(64)
+FOUR = ("sixth", "bernstein3", "exponential", "rational")
+
+
+def scores(name: str, triangle: np.ndarray, rows: int) -> dict:
+    """Errors in percent, and whether bands and intervals cover, for one record."""
+    law = study_law(name).effective(EPSILON)
+    evidence = Evidence(TOP, (Block(Key("r", "trajectory", "all"), triangle, rows),), reading="trajectory")
+    average = average_degrees(evidence, 1.0, positive=False)
+    posterior = Posterior(TOP, average.path, average.components, np.zeros((0, TOP.size)), False)
+    truth, at = law.force(PHASES), law.force(BAND)
+    low, high = quantile_interval(posterior.draws @ TOP.features(BAND), 0.95)
+    integrals = np.sqrt(2 * np.maximum(posterior.draws @ TOP.primitives(NODES), 0)) @ WEIGHTS
+    c_low, c_high = quantile_interval(integrals, 0.95)
+    found = np.sqrt(2 * np.maximum(average.free @ TOP.primitives(NODES), 0)) @ WEIGHTS
+    fixed = average.path[5]
+    lift = Bernstein(5).elevation(TOP)
+    features = lift.T @ TOP.features(PHASES)
+    bound = np.sqrt(np.einsum("ia,ij,ja->", features, fixed.covariance, features))
+    own = [_own_band(fit, at) for fit in average.path]
+    return {
+        "e_G": 100 * np.linalg.norm(average.free @ TOP.features(PHASES) - truth) / np.linalg.norm(truth),
+        "e_eps": 100 * abs(law.tension_integral / found - 1),
+        "band": np.mean((low <= at) & (at <= high)),
+        "epsilon": float(c_low <= law.tension_integral <= c_high),
+        "width": np.mean(high - low) / np.max(np.abs(truth)),
+        "e_G5": 100 * np.linalg.norm(fixed.free @ features - truth) / np.linalg.norm(truth),
+        "bound5": 100 * bound / np.linalg.norm(truth),
+        "own_cover": [cover for cover, _ in own],
+        "own_width": [width / np.max(np.abs(truth)) for _, width in own],
+    }
+
+
+def _own_band(fit, truth) -> tuple[float, float]:
+    """Coverage and mean width of the band that one fixed degree gives itself."""
+    features = Bernstein(fit.degree).elevation(TOP).T @ TOP.features(BAND)
+    spread = 1.96 * np.sqrt(np.einsum("ia,ij,ja->a", features, fit.covariance, features))
+    return float(np.mean(np.abs(fit.free @ features - truth) <= spread)), float(np.mean(2 * spread))
+
+
+def table_of(path: Path) -> list[dict]:
+    content = np.load(path)
+    names = content["law"].astype(str)
+    table = []
+    for name in dict.fromkeys(names):
+        found = [scores(name, t, int(content["rows"])) for t in content["triangles"][names == name]]
+        mean = {key: np.mean([row[key] for row in found], axis=0) for key in found[0]}
+        covering = [m for m, cover in enumerate(mean["own_cover"]) if cover >= 0.92]
+        smallest = covering[0] if covering else 8
+        rms = [float(np.sqrt(np.mean([row[key] ** 2 for row in found]))) for key in ("e_G5", "bound5")]
+        table.append(
+            {
+                "law": name,
+                "records": len(found),
+                "e_G": round(float(mean["e_G"]), 3),
+                "|e_eps|": round(float(mean["e_eps"]), 4),
+                "band covers": round(float(mean["band"]), 3),
+                "epsilon covers": round(float(mean["epsilon"]), 3),
+                "width / smallest covering degree": round(float(mean["width"] / mean["own_width"][smallest]), 2),
+                "that degree": smallest,
+                "m = 5 rms / Cramer-Rao": round(rms[0] / rms[1], 3),
+                "seconds": round(float(np.median(content["seconds"][names == name])), 2),
+            }
+        )
+    return table + [_total("the paper's four", [r for r in table if r["law"] in FOUR]), _total("all", table)]
+
+
+def _total(title: str, rows: list[dict]) -> dict:
+    out = {"law": title, "records": sum(row["records"] for row in rows)}
+    keys = [key for key in rows[0] if key not in ("law", "records", "that degree")]
+    out |= {key: round(float(np.mean([row[key] for row in rows])), 4) for key in keys}
+    return out | {"that degree": ""}
+
+
+def main() -> None:
+    folder = Path(__file__).parent / "results" / "evidence"
+    for path in [Path(name) for name in sys.argv[1:]] or sorted(folder.glob("*.npz")):
+        device = str(np.load(path)["device"])
+        table = table_of(path)
+        print_table(f"{path.stem}, read on {device}; errors in percent", table)
+        save_results(f"trajectory_{path.stem}", table)
+
+
+if __name__ == "__main__":
+    main()
