@@ -86,7 +86,8 @@ def table_of(path: Path) -> list[dict]:
                 "seconds": round(float(np.median(content["seconds"][names == name])), 2),
             }
         )
-    return table + [_total("the paper's four", [r for r in table if r["law"] in FOUR]), _total("all", table)]
+    four = [row for row in table if row["law"] in FOUR]
+    return [*table, _total("the paper's four", four), _total("all", table)]
 
 
 def _total(title: str, rows: list[dict]) -> dict:

@@ -8,7 +8,7 @@ from time import sleep
 import pytest
 
 from doublewell.cli import main, output
-from doublewell.errors import InputError, MissingLibraryError
+from doublewell.errors import InputError
 
 
 def python(*words, **options):
@@ -89,11 +89,6 @@ def raising(error):
         (PermissionError(13, "Permission denied", "m.npz"), 2, "m.npz: Permission denied"),
         (OSError("disk gone"), 2, "disk gone"),
         (MemoryError("9 TiB"), 2, "not enough memory (9 TiB): use a smaller mesh or fewer frames"),
-        (
-            MissingLibraryError("needs x;\n run: pip install 'doublewell[x]'"),
-            2,
-            "needs x; run: pip install 'doublewell[x]'",
-        ),
     ],
 )
 def test_exit_codes(run, monkeypatch, error, code, said):

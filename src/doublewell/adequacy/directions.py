@@ -11,19 +11,18 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from doublewell.dynamics import Grid, Weights, double_precision, etd_weights, predict
 from doublewell.evidence.likelihood import Trajectory
 from doublewell.evidence.likelihood.field_model import Constants, FieldModel, field_constants
 from doublewell.evidence.likelihood.score import Projector
 from doublewell.evidence.likelihood.trajectory import check_record
+from doublewell.hints import Array
 from doublewell.law import Bernstein
 from doublewell.record import Boundary, Record
 
 __all__ = ["AXES", "DIRECTIONS", "Array", "Fit", "other_boundary"]
 
-Array = NDArray[np.float64]
 AXES = ("z", "y", "x")
 _SMALL = 1e-4  # relative difference of q
 

@@ -13,7 +13,7 @@ from doublewell.cli.identify import identify
 from doublewell.cli.inspect import inspect
 from doublewell.cli.simulate import simulate
 from doublewell.cli.wording import shell_words
-from doublewell.errors import InputError, MissingLibraryError
+from doublewell.errors import InputError
 
 __all__ = ["main"]
 
@@ -34,7 +34,7 @@ def main(tokens: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output, such as head, has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _CLOSED_PIPE
-    except (CycloptsError, InputError, MissingLibraryError, OSError, MemoryError) as error:
+    except (CycloptsError, InputError, OSError, MemoryError) as error:
         _complain(_words(error))
         return _WRONG_USE
     return _OK

@@ -12,16 +12,15 @@ from functools import cache
 from math import comb
 
 import numpy as np
-from numpy.typing import NDArray
 
 from doublewell.errors import InputError
 from doublewell.estimate.least_squares import Solution, solve_free, solve_positive
 from doublewell.evidence import Evidence, lower, system
+from doublewell.hints import Array
 from doublewell.law import Bernstein
 
 __all__ = ["Component", "DegreeAverage", "DegreeFit", "average_degrees", "fit_degree"]
 
-Array = NDArray[np.float64]
 RATIOS = (0.15, 0.3, 0.6, 1.2)
 DEGREE_ODDS = 0.8
 _BOUND = 1e-10  # lower bound of positive coefficients, relative to the largest unbounded one

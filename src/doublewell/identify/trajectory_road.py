@@ -27,7 +27,6 @@ from doublewell.survey import Survey
 
 __all__ = ["TrajectoryFit", "likelihood_warnings", "trajectory_diagnostics", "trajectory_fit"]
 
-_FIRST_DEGREE = 2  # well determined at every noise level, so the iteration is safe; higher ones come by linearisation
 _NEAR = 1.0  # standard errors between the estimate and the point of linearisation that need no other one
 _MOST_ROUNDS = 5
 _RESOLVED = 0.1  # standard errors by which half the time step may move the estimate
@@ -46,6 +45,7 @@ class TrajectoryFit:
     unconstrained: Array
     rise: float
     active: tuple[int, ...]
+    misfit: float
     condition: float
 
 
@@ -82,9 +82,10 @@ def trajectory_fit(
     drift = np.stack([resolution.time_shift, resolution.mesh_shift])
     posterior = Posterior(family, average.path, average.components, drift, positive)
     best = max(average.path, key=lambda fit: fit.weight)
-    law = _trimmed(average)
+    law, active = _trimmed(average), best.active if degree != "auto" else ()
     if ridge is not None:
-        law = estimate(found.evidence, q, constraint=constraint, ridge=ridge).law
+        shrunk = estimate(found.evidence, q, constraint=constraint, ridge=ridge)
+        law, active = shrunk.law, tuple(int(j) for j in np.flatnonzero(shrunk.solution.active))
     return TrajectoryFit(
         law=law,
         posterior=posterior,
@@ -93,7 +94,8 @@ def trajectory_fit(
         rounds=rounds,
         unconstrained=_at_degree(average.free, family, law.family.degree),
         rise=float(np.sum((matrix @ (average.coefficients - average.free)) ** 2)),
-        active=best.active,
+        active=active,
+        misfit=float(np.linalg.norm(found.residual) / np.linalg.norm(record.slab())),
         condition=float(np.divide(*column_scale(matrix)[2][[0, -1]])),
     )
 
@@ -133,8 +135,8 @@ def trajectory_diagnostics(fit: TrajectoryFit, seen: Survey, warnings: Sequence[
         scaled_condition=fit.condition,
         active=fit.active,
         bound=None,
-        kkt=0.0,
-        residual=fit.found.noise,
+        kkt=None,
+        residual=fit.misfit,
         unconstrained=fit.unconstrained,
         ridge=None,
         supports=(),

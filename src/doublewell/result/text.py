@@ -184,7 +184,7 @@ def _weak_lines(result: Result) -> Iterator[str]:
     yield from _wrapped(f"supports {supports}: {asked.supports_rule}", indent="  ")
     yield (
         f"{numbers.rows} moments, residual {percent(numbers.residual)}, condition number "
-        f"{numbers.scaled_condition:.3g} (columns scaled), optimality {numbers.kkt:.1e}"
+        f"{numbers.scaled_condition:.3g} (columns scaled), optimality {numbers.kkt or 0.0:.1e}"
     )
     bound = f"positive coefficients, at the bound: {_names(numbers.active) or 'none'}"
     ridge = "" if numbers.ridge is None else f"; ridge alpha = {numbers.ridge.alpha:g}"

@@ -14,7 +14,6 @@ from doublewell.evidence.likelihood.trajectory import (
     CG_MOST,
     CG_TOLERANCE,
     MOST_STEPS,
-    Array,
     Trajectory,
     as_trajectory,
     check_record,
@@ -22,6 +21,7 @@ from doublewell.evidence.likelihood.trajectory import (
     step_of,
     verdict,
 )
+from doublewell.hints import Array
 from doublewell.law import Bernstein
 from doublewell.record import Record
 

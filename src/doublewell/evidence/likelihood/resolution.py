@@ -9,7 +9,8 @@ import numpy as np
 
 from doublewell.dynamics import Grid, double_precision
 from doublewell.evidence.likelihood.field_model import FieldModel, field_constants
-from doublewell.evidence.likelihood.trajectory import Array, Trajectory, check_record, compiled
+from doublewell.evidence.likelihood.trajectory import Trajectory, check_record, compiled
+from doublewell.hints import Array
 from doublewell.record import Record
 
 __all__ = ["Resolution", "measure_resolution", "refine_field"]

@@ -17,14 +17,13 @@ from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from doublewell.dynamics import double_precision
 from doublewell.evidence.likelihood.solver import Model, solve_normal
+from doublewell.hints import Array
 
 __all__ = ["Adequacy", "Basis", "Projection", "Projector", "Score", "ScoreTest", "project", "score", "tangent_basis"]
 
-Array = NDArray[np.float64]
 _TOLERANCE = 1e-3
 _MOST = 200
 

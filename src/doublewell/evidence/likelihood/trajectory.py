@@ -9,12 +9,12 @@ from math import ceil
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from doublewell.dynamics import Grid, double_precision
 from doublewell.errors import InputError
 from doublewell.evidence.evidence import Block, Evidence, Key, compact
 from doublewell.evidence.likelihood.field_model import Constants, FieldModel, field_constants
+from doublewell.hints import Array
 from doublewell.law import Bernstein
 from doublewell.record import Record
 
@@ -35,7 +35,6 @@ __all__ = [
     "verdict",
 ]
 
-Array = NDArray[np.float64]
 Progress = Callable[["Step"], None]
 
 MOST_STEPS = 15
