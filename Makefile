@@ -40,6 +40,7 @@ bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/accuracy.py
+	$(BIN)/python benchmarks/trajectory_figures.py
 
 clean:
 	rm -rf $(VENV) $(MINIMUM) $(OUT) .mypy_cache .ruff_cache .pytest_cache

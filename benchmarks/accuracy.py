@@ -1,7 +1,7 @@
 """The accuracy figures asked of the weak reading, each with what was asked and what was got.
 
 Run: python benchmarks/accuracy.py [--public-record PATH] [--seed FIRST]
-All data come from CNAB2. The public record is AC.mat of the PINNs repository (see docs/data.md); without it that part
+All data come from CNAB2. The public record is AC.mat of the repository maziarraissi/PINNs; without it that part
 is skipped and says so.
 """
 
