@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 MINIMUM := build/minimum
 OUT ?= demo
+PAPER ?= out/paper
 
-.PHONY: demo test test-minimum lint bench clean
+.PHONY: demo paper test test-minimum lint bench clean
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -14,6 +15,13 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 
 demo: $(VENV)/.ready
 	$(BIN)/doublewell demo --out $(OUT)
+
+# Every table and figure of the paper; a run that was stopped goes on with the same command.
+paper: $(VENV)/.ready
+	$(BIN)/doublewell paper --out $(PAPER)
+	mkdir -p docs/figures
+	cp $(PAPER)/paper.md docs/paper.md
+	cp $(PAPER)/figures/*.png docs/figures/
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .

@@ -15,9 +15,10 @@ from pathlib import Path
 import numpy as np
 from study_laws import study_law
 
+from doublewell.atomic import replace_file
 from doublewell.estimate import average_degrees
 from doublewell.evidence import system
-from doublewell.evidence.likelihood import read_batch, relinearise_batch
+from doublewell.evidence.likelihood import read_trajectories, relinearise
 from doublewell.law import Bernstein
 from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate
@@ -44,7 +45,8 @@ def rough_start(record: Record) -> np.ndarray:
 
 def read_all(records: list[Record], substeps: int) -> tuple[list, np.ndarray]:
     """Read a batch, and linearise again where the average over degrees lies more than one standard error away."""
-    found = read_batch(records, np.stack([rough_start(r) for r in records]), family=Bernstein(8), substeps=substeps)
+    starts = np.stack([rough_start(record) for record in records])
+    found = read_trajectories(records, starts, family=Bernstein(8), substeps=substeps)
     rounds = np.ones(len(records), dtype=int)
     for _ in range(4):
         middles = np.stack([_middle(f) for f in found])
@@ -52,7 +54,7 @@ def read_all(records: list[Record], substeps: int) -> tuple[list, np.ndarray]:
         if not far.any():
             break
         places = np.where(far[:, None], middles, [f.coefficients for f in found])
-        fresh = relinearise_batch(records, found, places)
+        fresh = relinearise(records, found, places)
         found = [new if move else old for new, old, move in zip(fresh, found, far, strict=True)]
         rounds += far
     return found, rounds
@@ -83,29 +85,43 @@ def main() -> None:
     seed = asked.first_seed
     for noise in asked.noise:
         for name in asked.laws:
-            for geometry in asked.geometries:
-                clean = clean_movie(name, geometry, asked.cells, asked.frames)
-                seeds = list(range(seed, seed + asked.seeds))
-                seed += asked.seeds
-                for k in range(0, len(seeds), asked.batch):
-                    part = seeds[k : k + asked.batch]
-                    padded = part + part[:1] * (asked.batch - len(part))  # one shape, one compilation
-                    records = [add_noise(clean, noise, seed=s) for s in padded]
-                    began = time.perf_counter()
-                    found, rounds = read_all(records, asked.substeps)
-                    each = (time.perf_counter() - began) / asked.batch
-                    for s, f, r in list(zip(part, found, rounds, strict=False)):
-                        rows.append((name, geometry, noise, s, f.noise, len(f.steps), r, f.converged, each))
-                        triangles.append(f.evidence.blocks[0].triangle)
-                print(f"{name} {geometry} noise {noise}: {each:.3f} s a record", flush=True)
-    names = ["law", "geometry", "noise", "seed", "found", "steps", "rounds", "converged", "seconds"]
-    columns = {key: np.array(column) for key, column in zip(names, zip(*rows, strict=True), strict=True)}
-    freedom = asked.frames * asked.cells**2 - asked.cells**2
+            cases, seed = scenes(asked, name, seed)
+            for k in range(0, len(cases), asked.batch):
+                part = cases[k : k + asked.batch]
+                padded = part + part[:1] * (asked.batch - len(part))  # one shape, one compilation
+                records = [add_noise(clean, noise, seed=s) for _, clean, s in padded]
+                began = time.perf_counter()
+                found, rounds = read_all(records, asked.substeps)
+                each = (time.perf_counter() - began) / len(part)
+                for (geometry, _, s), f, r in zip(part, found, rounds, strict=False):
+                    rows.append((name, geometry, noise, s, f.noise, len(f.steps), r, f.converged, each))
+                    triangles.append(f.evidence.blocks[0].triangle)
+                print(f"{name} noise {noise}: {each:.3f} s a record", flush=True)
+                write(asked, rows, triangles)
+
+
+def scenes(asked: argparse.Namespace, name: str, seed: int) -> tuple[list, int]:
+    """The geometries and noise seeds of one law, no seed used twice; and the next seed."""
+    cases = []
+    for geometry in asked.geometries:
+        clean = clean_movie(name, geometry, asked.cells, asked.frames)
+        cases += [(geometry, clean, seed + k) for k in range(asked.seeds)]
+        seed += asked.seeds
+    return cases, seed
+
+
+def write(asked: argparse.Namespace, rows: list, triangles: list) -> None:
+    """Write all that is there so far; the next batch replaces it."""
     import jax
 
-    np.savez_compressed(
-        asked.out, triangles=np.array(triangles), rows=freedom, device=str(jax.devices()[0].device_kind), **columns
-    )
+    names = ["law", "geometry", "noise", "seed", "found", "steps", "rounds", "converged", "seconds"]
+    columns = {key: np.array(column) for key, column in zip(names, zip(*rows, strict=True), strict=True)}
+    freedom = (asked.frames - 1) * asked.cells**2
+    device = str(jax.devices()[0].device_kind)
+    with replace_file(asked.out) as temporary, temporary.open("wb") as stream:
+        np.savez_compressed(
+            stream, triangles=np.array(triangles), rows=freedom, device=device, batch=asked.batch, **columns
+        )
 
 
 if __name__ == "__main__":

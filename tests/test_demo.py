@@ -33,6 +33,8 @@ def test_demo_writes_record_result_and_figures(demo):
         "law.pdf",
         "law.png",
         "record.npz",
+        "residual.pdf",
+        "residual.png",
         "result.json",
     ]
     assert {path.name for path in demo.files} == {path.name for path in folder.iterdir()}
@@ -79,9 +81,11 @@ def test_demo_says_what_came_out(demo):
 
 def test_demo_reports_its_stages_in_order(demo, stages):
     names = list(dict.fromkeys(name for name, _, _ in stages))
-    fits = [f"fitting, step {k}" for k in range(1, 1 + len(demo.result.diagnostics.likelihood.steps))]
-    begun = ["simulating", "compiling and reading", "compiling and fitting", *fits, "evolving", "drawing and saving"]
-    assert names == begun
+    fits = [f"fitting: {step}" for step in demo.result.diagnostics.likelihood.steps]
+    weak = ["compiling and reading", "compiling and fitting", "reading weak moments for a start"]
+    checks = ["checking the resolution", "checking the model"]
+    again = [name for name in names if name.startswith("linearising again")]
+    assert names == ["simulating", *weak, *fits, checks[0], *again, checks[1], "evolving", "drawing and saving"]
     for name in ("simulating", "compiling and reading", "evolving"):
         done = [(k, total) for stage, k, total in stages if stage == name]
         assert done[-1][0] == done[-1][1] > 0

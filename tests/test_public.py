@@ -16,9 +16,9 @@ import pytest
 import doublewell
 
 NAMES = {
-    "LAW_NAMES", "Bernstein", "InputError", "Law", "Record", "Result", "SurfaceTension",
-    "add_noise", "bounds", "calibrate", "estimate", "identify", "initial_field", "load_result", "lower", "merge",
-    "named_law", "open_record", "save", "simulate", "survey", "validate", "weak_evidence",
+    "LAW_NAMES", "Bernstein", "Experiment", "InputError", "Law", "Record", "Result", "SurfaceTension",
+    "add_noise", "bounds", "calibrate", "estimate", "identify", "identify_many", "initial_field", "load_result",
+    "lower", "merge", "named_law", "open_record", "plan", "save", "simulate", "survey", "validate", "weak_evidence",
 }  # fmt: skip
 HEAVY = ("jax", "numba", "scipy.optimize", "xarray", "dask", "zarr", "matplotlib")
 MODULES = sorted(
@@ -37,6 +37,31 @@ def test_import_loads_nothing_heavy() -> None:
     code = f"import sys, doublewell; print([name for name in {HEAVY!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+ALONE = """
+import sys
+
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("numba", "zarr", "matplotlib", "cyclopts", "rich", "xarray", "dask"):
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Refuse())
+import numpy as np
+from doublewell.evidence.likelihood import read_trajectory
+from doublewell.law import named_law
+from doublewell.simulate import add_noise, initial_field, simulate
+
+start = initial_field("circle", (24, 24), 1 / 24, epsilon=0.1)
+movie = simulate(named_law("sixth"), start, dx=1 / 24, dt=5e-4, frames=13, epsilon=0.1)
+print(read_trajectory(add_noise(movie, 0.02, seed=1), np.array([60.0, 90.0, 130.0])).converged)
+"""
+
+
+def test_the_trajectory_reader_needs_numpy_scipy_and_jax_alone() -> None:
+    done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "True"
 
 
 @pytest.mark.parametrize("name", MODULES)

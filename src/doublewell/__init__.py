@@ -6,8 +6,9 @@ from doublewell.errors import InputError
 from doublewell.estimate import estimate
 from doublewell.evidence import lower, merge, weak_evidence
 from doublewell.files import load_result, open_record, save
-from doublewell.identify import identify
+from doublewell.identify import identify, identify_many
 from doublewell.law import LAW_NAMES, Bernstein, Law, named_law
+from doublewell.plan import Experiment, plan
 from doublewell.record import Record
 from doublewell.result import Result
 from doublewell.simulate import add_noise, initial_field, simulate
@@ -17,6 +18,7 @@ from doublewell.validate import validate
 __all__ = [
     "LAW_NAMES",
     "Bernstein",
+    "Experiment",
     "InputError",
     "Law",
     "Record",
@@ -27,12 +29,14 @@ __all__ = [
     "calibrate",
     "estimate",
     "identify",
+    "identify_many",
     "initial_field",
     "load_result",
     "lower",
     "merge",
     "named_law",
     "open_record",
+    "plan",
     "save",
     "simulate",
     "survey",

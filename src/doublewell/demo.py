@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike
@@ -12,6 +11,7 @@ from textwrap import wrap
 from doublewell.checks import seed as check_seed
 from doublewell.errors import InputError
 from doublewell.files import save
+from doublewell.hints import Report
 from doublewell.identify import identify
 from doublewell.law import named_law
 from doublewell.record import Record
@@ -24,7 +24,6 @@ from doublewell.validate import Validation, validate
 
 __all__ = ["Demo", "run_demo"]
 
-Progress = Callable[[str, int, int], None]
 _EPSILON = 0.03
 _INTERVAL = 5e-5
 _GEOMETRY = "nonconvex"
@@ -89,7 +88,7 @@ def run_demo(
     noise: float = 0.03,
     cells: int = 96,
     frames: int = 61,
-    progress: Progress | None = None,
+    progress: Report | None = None,
 ) -> Demo:
     """Simulate a noisy record, identify its law, evolve it again, and write record, result and figures to a folder.
 
@@ -104,9 +103,9 @@ def run_demo(
     record = _record(truth, cells=cells, frames=frames, noise=noise, seed=seed, progress=say)
     tension = truth.law.surface_tension(epsilon=1.0)
     say("compiling and reading", 0, 0)
-    weak = identify(record, tension, method="weak", progress=partial(say, "compiling and reading"))
+    weak = identify(record, tension, method="weak", progress=say)
     say("compiling and fitting", 0, 0)
-    result = identify(record, tension, progress=lambda step, _: say(f"fitting, step {step}", 0, 0))
+    result = identify(record, tension, progress=say)
     say("evolving", 0, 0)
     validation = validate(result, record, progress=partial(say, "evolving"))
     say("drawing and saving", 0, 0)
@@ -118,7 +117,7 @@ def _silent(_name: str, _done: int, _total: int) -> None:
     """Say nothing, where nobody asked."""
 
 
-def _record(truth: Truth, *, cells: int, frames: int, noise: float, seed: int, progress: Progress) -> Record:
+def _record(truth: Truth, *, cells: int, frames: int, noise: float, seed: int, progress: Report) -> Record:
     start = initial_field(_GEOMETRY, (cells, cells), 1.0 / cells, epsilon=truth.epsilon)
     clean = simulate(
         truth.law,

@@ -289,7 +289,29 @@ def test_a_boundary_means_the_trajectory_reading_with_intervals(trajectory):
     assert low < found["epsilon"] < high
     assert [fit["degree"] for fit in found["degrees"]] == list(range(9))
     assert sum(fit["weight"] for fit in found["degrees"]) == pytest.approx(1.0)
-    assert len(list((folder / "figures").iterdir())) == 6
+    assert len(list((folder / "figures").iterdir())) == 8
+
+
+def test_json_holds_the_verdict_and_the_tests(trajectory):
+    found, folder = trajectory
+    answer = load_result(folder / "r.json").adequacy
+    assert set(found["adequacy"]) == {"verdict", "words", "tests"}
+    assert found["adequacy"]["verdict"] == answer.verdict == "adequate"
+    assert found["adequacy"]["words"] == list(answer.words)
+    assert [test["name"] for test in found["adequacy"]["tests"]] == [test.name for test in answer.tests]
+    assert [test["adjusted"] for test in found["adequacy"]["tests"]] == [test.adjusted for test in answer.tests]
+    assert found["adequacy"] == found["result"]["diagnostics"]["likelihood"]["adequacy"]
+
+
+def test_the_check_can_be_left_out(run_json, run, small_file):
+    found = run_json("identify", small_file, "--no-check")
+    assert found["adequacy"] is None
+    assert found["intervals"] is not None
+    assert "not asked: the check was switched off" in run("identify", small_file, "--no-check")[1]
+
+
+def test_the_weak_reading_has_no_verdict(run_json, movie_file):
+    assert run_json("identify", movie_file, *WEAK)["adequacy"] is None
 
 
 def test_degree_and_method_reach_the_library(run, movie_file, monkeypatch):
@@ -301,7 +323,7 @@ def test_degree_and_method_reach_the_library(run, movie_file, monkeypatch):
 
     monkeypatch.setattr(import_module("doublewell.identify"), "identify", stop)
     assert run("identify", movie_file)[0] == 2
-    assert (asked["method"], asked["degree"]) == ("trajectory", None)
+    assert (asked["method"], asked["degree"], asked["check"]) == ("trajectory", None, True)
     assert run("identify", movie_file, "--degree", "3", "--ridge", "0.1")[0] == 2
     assert (asked["method"], asked["degree"], asked["ridge"]) == ("trajectory", 3, 0.1)
 

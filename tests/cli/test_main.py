@@ -1,5 +1,7 @@
+import re
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.metadata import version
 from io import StringIO
 from threading import Event
@@ -9,6 +11,7 @@ import pytest
 
 from doublewell.cli import main, output
 from doublewell.errors import InputError
+from doublewell.evidence.likelihood import Step
 
 
 def python(*words, **options):
@@ -175,11 +178,40 @@ def test_stages_and_steps_reach_the_screen_and_it_goes_at_the_end(remembered):
     with output.Bar(wanted=True) as bar:
         assert remembered.ready.wait(5)
         bar.stage("work")(1, 3)
-        bar.steps("compiling and reading", "fitting, step")(2, 15)
+        bar.show("fitting: step 2", 2, 0)
         assert not remembered.stopped
-    words = [("work", 0, 0), ("work", 1, 3), ("compiling and reading", 0, 0), ("fitting, step 2", 0, 0)]
-    assert remembered.said == words
+    assert remembered.said == [("work", 0, 0), ("work", 1, 3), ("fitting: step 2", 2, 0)]
     assert remembered.stopped
+
+
+STEP = Step(12, 1.3e6, 1234567.8, 0.0012, 1.0, 112, 0.0123, "segments, links 0.3")
+
+
+@pytest.mark.parametrize("stage", ["whole record", "segments, links 0.3"])
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
+def test_a_step_stays_on_one_line_with_spinner_and_time(monkeypatch, stage, width):
+    screen = watch(monkeypatch)
+    monkeypatch.setenv("COLUMNS", str(width))
+    shown = output._Screen()
+    shown.say(f"fitting: {replace(STEP, stage=stage)}", 12, 0)
+    shown.stop()
+    lines = [line for line in re.split(r"[\r\n]+", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen.getvalue())) if line]
+    assert max(map(len, lines)) <= width
+    (last,) = {line for line in lines if "step" in line}
+    assert re.search(r"\d:\d\d:\d\d$", last)
+    assert not last.startswith(("fitting", "step", " "))  # a spinner
+    if width >= 80:
+        for words in ("step 12: ", "cost 1.23457e+06, ", "112 CG", " to 1.2e-02 "):
+            assert words in last
+
+
+def test_words_are_shortened_only_as_far_as_needed():
+    words = f"fitting: {STEP}"
+    assert output.one_line(words, len(words)) == words
+    assert output.one_line(words, len(words) - 1) == str(STEP)
+    assert output.one_line(words, 60) == "links 0.3, step 12: cost 1.23457e+06, 112 CG to 1.2e-02"
+    assert output.one_line(words, 20) == "links 0.3, step 1..."
+    assert output.one_line("anything else that is long", 10) == "anythin..."
 
 
 def test_a_stage_that_began_before_the_screen_is_shown_when_it_comes(remembered, monkeypatch):

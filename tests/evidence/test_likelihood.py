@@ -13,15 +13,14 @@ from doublewell.errors import InputError
 from doublewell.evidence import lower, system
 from doublewell.evidence.likelihood import (
     measure_resolution,
-    read_batch,
+    read_trajectories,
     read_trajectory,
     relinearise,
-    relinearise_batch,
     solver,
 )
+from doublewell.evidence.likelihood.compiled import compiled
 from doublewell.evidence.likelihood.field_model import FieldModel, field_constants
 from doublewell.evidence.likelihood.resolution import refine_field
-from doublewell.evidence.likelihood.trajectory import compiled
 from doublewell.law import Bernstein, Law, named_law
 from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate
@@ -121,7 +120,7 @@ def test_three_dimensions() -> None:
 
 def test_steps_end_with_a_reason_and_never_raise_the_cost(clean) -> None:
     seen = []
-    found = read_trajectory(add_noise(clean, 0.05, seed=2), START, progress=seen.append)
+    found = read_trajectory(add_noise(clean, 0.05, seed=2), START, watch=seen.append)
     assert tuple(seen) == found.steps
     assert all(step.after <= step.before * (1 + 1e-10) for step in found.steps)
     assert found.status.startswith("converged: the last step was")
@@ -150,7 +149,7 @@ def test_evidence_is_the_projected_information(clean) -> None:
 
     def predicted(x: np.ndarray) -> np.ndarray:
         with double_precision():
-            return np.asarray(compiled().predict(model, x[:64].reshape(8, 8), x[64:], constants)).ravel()
+            return np.asarray(compiled().predict(model, x[None, :64].reshape(1, 8, 8), x[None, 64:], constants)).ravel()
 
     x = np.concatenate([found.initial.ravel(), found.coefficients])
     steps = np.concatenate([np.full(64, 1e-5), np.full(2, 1e-3)])
@@ -190,7 +189,7 @@ def test_higher_degrees_by_linearisation_equal_direct_fits(clean) -> None:
 def test_relinearising_moves_the_initial_field_along(clean) -> None:
     record = add_noise(clean, 0.02, seed=7)
     found = read_trajectory(record, START)
-    again = relinearise(record, found, found.coefficients * 1.002)
+    (again,) = relinearise([record], [found], found.coefficients[None] * 1.002)
     here, there = (system(item.evidence, 1.0) for item in (found, again))
     best = [np.linalg.lstsq(*pair, rcond=None)[0] for pair in (here, there)]
     assert np.linalg.norm(here[0] @ (best[0] - best[1])) < 0.05
@@ -200,14 +199,14 @@ def test_relinearising_moves_the_initial_field_along(clean) -> None:
 def test_a_batch_is_its_records(clean) -> None:
     records = [add_noise(clean, 0.03, seed=s) for s in (8, 9, 10)]
     starts = np.stack([START, 1.2 * START, 0.9 * START])
-    together = read_batch(records, starts, family=Bernstein(3), substeps=1)
+    together = read_trajectories(records, starts, family=Bernstein(3), substeps=1)
     for record, start, found in zip(records, starts, together, strict=True):
         alone = read_trajectory(record, start, family=Bernstein(3), substeps=1)
         assert np.allclose(found.coefficients, alone.coefficients, rtol=1e-6)
         assert found.status == alone.status
         assert np.allclose(found.evidence.blocks[0].triangle, alone.evidence.blocks[0].triangle, rtol=1e-4, atol=1e-3)
     places = np.stack([found.coefficients for found in together])
-    moved = relinearise_batch(records, together, places)
+    moved = relinearise(records, together, places)
     assert np.allclose(moved[1].evidence.blocks[0].triangle, together[1].evidence.blocks[0].triangle, atol=1e-6)
 
 
@@ -215,7 +214,7 @@ def test_repeated_noise_has_the_predicted_spread(clean) -> None:
     """(g_hat - g)' I (g_hat - g) over 40 records is chi-square with 80 degrees of freedom; false alarms 1e-4."""
     truth = TRUTH.coefficients
     records = [add_noise(clean, 0.02, seed=1000 + k) for k in range(40)]
-    found = read_batch(records, np.tile(truth, (40, 1)), family=Bernstein(1), substeps=1)
+    found = read_trajectories(records, np.tile(truth, (40, 1)), family=Bernstein(1), substeps=1)
     total = 0.0
     for item in found:
         matrix, target = system(item.evidence, 1.0)
@@ -228,7 +227,7 @@ def test_resolution_in_time_and_space(clean) -> None:
     record = add_noise(clean, 0.01, seed=11)
     coarse = read_trajectory(record, START, substeps=1)
     fine = read_trajectory(record, START, substeps=4)
-    measured = [measure_resolution(record, found) for found in (coarse, fine)]
+    measured = [measure_resolution([record], [found])[0] for found in (coarse, fine)]
     assert measured[1].time_size < measured[0].time_size / 50  # fourth order
     gap = system(fine.evidence, 1.0)[0] @ (fine.coefficients - coarse.coefficients)
     assert np.linalg.norm(gap) == pytest.approx(measured[0].time_size, abs=0.1)
@@ -253,6 +252,6 @@ def test_what_the_reading_needs(clean) -> None:
     with pytest.raises(InputError, match="has no diffusion coefficient"):
         read_trajectory(unknown, START)
     with pytest.raises(InputError, match="no records"):
-        read_batch([], np.zeros((0, 3)), family=Bernstein(2), substeps=1)
+        read_trajectories([], np.zeros((0, 3)), family=Bernstein(2), substeps=1)
     with pytest.raises(InputError, match="a batch needs records of one shape"):
-        read_batch([clean, clean.clip(0, 9)], np.stack([START, START]), family=Bernstein(2), substeps=1)
+        read_trajectories([clean, clean.clip(0, 9)], np.stack([START, START]), family=Bernstein(2), substeps=1)

@@ -49,12 +49,36 @@ def test_round_trip_is_exact(result, tmp_path):
         {"method": "weak", "degree": 0, "supports": [(5, 0.1)]},
         {"method": "weak", "degree": 8, "constraint": "none", "ridge": 1e-6},
         {"method": "weak", "degree": 5, "surface_tension": 0.94},
-        {"method": "trajectory", "surface_tension": 0.94},
     ],
 )
 def test_other_ways_of_asking(options, movie, tmp_path):
     result = identify(movie, **options)
     assert equal(round_trip(result, tmp_path / "result.json"), result)
+
+
+@pytest.fixture(scope="module")
+def trajectory(movie):
+    return identify(movie.clip(0, 15), surface_tension=0.94)
+
+
+def test_a_trajectory_with_its_residual_and_tests(trajectory, tmp_path):
+    fit = trajectory.diagnostics.likelihood
+    assert fit.residual_map.shape == (48, 48)
+    assert fit.residual_frames.shape == (15,)
+    back = round_trip(trajectory, tmp_path / "result.json")
+    assert equal(back, trajectory)
+    assert back.adequacy == trajectory.adequacy
+    assert str(back) == str(trajectory)
+    unasked = replace(trajectory, diagnostics=replace(trajectory.diagnostics, likelihood=replace(fit, adequacy=None)))
+    assert round_trip(unasked, tmp_path / "other.json").adequacy is None
+
+
+@pytest.mark.parametrize("name", ["segments", "residual_map", "residual_frames", "adequacy"])
+def test_a_trajectory_of_an_older_version_says_what_it_lacks(name, trajectory, tmp_path):
+    path = tmp_path / "result.json"
+    save(trajectory, path)
+    with refused(rf"result\.diagnostics\.likelihood lacks {name}: .*Likelihood of this version.*run identify again"):
+        load_result(edited(path, drop("diagnostics", "likelihood", name)))
 
 
 def test_numbers_that_json_does_not_know(result, tmp_path):

@@ -1,12 +1,16 @@
 from dataclasses import replace
+from io import BytesIO
+from itertools import combinations
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from doublewell.estimate import Component, Posterior
 from doublewell.identify import identify
 from doublewell.law import Bernstein, Law, named_law
 from doublewell.report import Truth
+from doublewell.report.style import render
 from doublewell.simulate import add_noise, initial_field, simulate
 from doublewell.validate import validate
 
@@ -78,3 +82,54 @@ def single(banded):
     law = Law.bernstein(fit.coefficients)
     numbers = replace(banded.diagnostics, unconstrained=fit.free, active=fit.active)
     return replace(banded, law=law, posterior=alone, diagnostics=numbers)
+
+
+@pytest.fixture(scope="session")
+def check_figure():
+    """Look at a figure: neither empty nor cut, and no two texts overlap. Return its pixels."""
+
+    def look(figure):
+        image = pixels(figure)
+        check_picture(image)
+        assert not clashes(figure)
+        return image
+
+    return look
+
+
+def pixels(figure):
+    with Image.open(BytesIO(render(figure, "png"))) as image:
+        assert image.format == "PNG"
+        return np.asarray(image.convert("RGB")).astype(np.int32)
+
+
+def check_picture(image):
+    height, width, _ = image.shape
+    assert 300 < width < 2500
+    assert 250 < height < 2500
+    assert 0.02 < np.mean(np.any(image < 250, axis=-1)) < 0.95  # neither empty nor full
+    assert np.unique(image @ [1, 256, 65536]).size > 50
+    edge = np.concatenate([image[0], image[-1], image[:, 0], image[:, -1]])
+    assert edge.min() > 240, "something is cut at the edge"
+
+
+def written(axis):
+    """The texts of an axis that are drawn, without tick labels beyond its limits."""
+    legend = axis.get_legend()
+    texts = [] if legend is None else [legend.get_title(), *legend.get_texts()]
+    if axis.axison:
+        texts += [axis.title, axis.xaxis.label, axis.yaxis.label]
+        for scale, (low, high) in ((axis.xaxis, axis.get_xlim()), (axis.yaxis, axis.get_ylim())):
+            ticks = scale.get_major_ticks()
+            texts += [t.label1 for t in ticks if t.label1.get_visible() and low <= t.get_loc() <= high]
+            texts += [t.label2 for t in ticks if t.label2.get_visible() and low <= t.get_loc() <= high]
+    return [text for text in texts if text.get_visible() and text.get_text().strip()]
+
+
+def clashes(figure):
+    """Pairs of texts that overlap."""
+    figure.canvas.draw()
+    texts = [text for axis in figure.axes for text in written(axis)] + list(figure.texts)
+    boxes = [(text.get_text(), text.get_window_extent()) for text in texts]
+    assert len(boxes) > 5
+    return [(a, b) for (a, box), (b, other) in combinations(boxes, 2) if box.shrunk(0.9, 0.9).overlaps(other)]

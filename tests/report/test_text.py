@@ -88,6 +88,56 @@ def test_what_the_intervals_mean_is_said(banded, single):
     assert "ridge alpha = 0.5; the intervals are those without it" in str(ridge)
 
 
+def model_section(result):
+    return str(result).split("\nModel\n")[1].split("\n\nLook at\n")[0]
+
+
+def test_the_model_section_has_the_verdict_and_every_test(banded):
+    section, answer = model_section(banded), banded.adequacy
+    assert section.startswith(f"  adequate: {answer.words[0]}\n  test ")
+    flat = " ".join(section.split())
+    for test in answer.tests:
+        kind = "z" if test.degrees == 1 else "chi2"
+        assert f"{test.name} {kind} {test.statistic:.2f} {test.adjusted:.2g} {test.words}" in flat
+    assert "nothing unusual" in str(banded)
+
+
+def faulty(result, verdict, words):
+    answer = replace(result.adequacy, verdict=verdict, words=words)
+    worst = replace(answer.tests[0], statistic=-23456.7, p=0.0, adjusted=0.0)
+    answer = replace(answer, tests=(worst, *answer.tests[1:]))
+    return with_numbers(
+        with_fit(result, adequacy=answer), warnings=(*(f"model {verdict}: {w}" for w in words), "other")
+    )
+
+
+def test_a_fault_is_told_once_and_pointed_at(banded):
+    wrong = faulty(banded, "not adequate", ("q is wrong " * 12, "also significant: tilt"))
+    text, section = str(wrong), model_section(wrong)
+    assert section.startswith("  not adequate: q is wrong")
+    assert section.splitlines()[1].startswith("    ")  # a long sentence goes on there
+    assert "\n  also significant: tilt\n" in section
+    assert " q z -2.3e+04 < 1e-99 q is " in " ".join(section.split())
+    assert text.split("Look at\n")[1].splitlines() == [
+        "  - the record is not this model plus white noise, so the bands do not hold: see Model",
+        "  - other",
+    ]
+    assert text.count("also significant") == 1
+    assert "- a test of the model is significant: see Model" in str(faulty(banded, "look", ("tails",)))
+    assert max(map(len, text.splitlines())) <= 110
+
+
+def test_a_model_that_was_not_asked_says_so(banded, result):
+    assert model_section(with_fit(banded, adequacy=None)).startswith("  not asked: the check was switched off")
+    assert "\nModel\n" not in str(result)
+
+
+def test_segments_are_said_in_words(banded):
+    assert "segments" not in str(banded)
+    flat = " ".join(str(with_fit(banded, segments=7)).split())
+    assert "the record amplifies its initial field: it was cut into 7 segments, and these were linked step by" in flat
+
+
 def test_extra_structure_is_a_probability(banded):
     assert "constraint: less than 0.1 %" in str(with_fit(banded, extra_structure=0.0))
     assert "constraint: 23 %" in str(with_fit(banded, extra_structure=0.23))

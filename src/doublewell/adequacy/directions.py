@@ -15,7 +15,6 @@ import numpy as np
 from doublewell.dynamics import Grid, Weights, double_precision, etd_weights, predict
 from doublewell.evidence.likelihood import Trajectory
 from doublewell.evidence.likelihood.field_model import Constants, FieldModel, field_constants
-from doublewell.evidence.likelihood.score import Projector
 from doublewell.evidence.likelihood.trajectory import check_record
 from doublewell.hints import Array
 from doublewell.law import Bernstein
@@ -44,11 +43,10 @@ class Fit:
         """The fitted fields, u[t, (z, y,) x]."""
         return np.asarray(self.record.slab() - self.found.residual)
 
-    @cached_property
-    def projector(self) -> Projector:
-        """The linearisation at the fit."""
-        model = FieldModel(self.family, self.grid.boundary, self.record.frames, self.found.substeps)
-        return Projector.at(model, self.found.initial, self.found.coefficients, self.constants(self.grid.boundary))
+    @property
+    def model(self) -> FieldModel:
+        """The model that was fitted."""
+        return FieldModel(self.family, self.grid.boundary, self.record.frames, self.found.substeps)
 
     @property
     def family(self) -> Bernstein:
@@ -103,7 +101,7 @@ def boundary_direction(fit: Fit) -> list[Array]:
 
 def tilt_direction(fit: Fit) -> list[Array]:
     """Return the derivative by a constant that is added to the force."""
-    still = Weights(*(np.zeros_like(weight) for weight in fit.projector.constants.weights))
+    still = Weights(*(np.zeros_like(weight) for weight in fit.constants(fit.grid.boundary).weights))
     return [_tangent(fit, still, 1.0)]
 
 
@@ -112,12 +110,18 @@ def gain_direction(fit: Fit) -> list[Array]:
     return [fit.elapsed * fit.predicted]
 
 
+def offset_direction(fit: Fit) -> list[Array]:
+    """Return the derivative by a constant that is added to the observation."""
+    return [np.ones(fit.record.shape)]
+
+
 DIRECTIONS: dict[str, Callable[[Fit], list[Array]]] = {
     "q": q_direction,
     "advection": advection_directions,
     "boundary": boundary_direction,
     "tilt": tilt_direction,
     "gain drift": gain_direction,
+    "offset": offset_direction,
 }
 
 
@@ -133,9 +137,9 @@ class _Tilted:
 
 def _tangent(fit: Fit, weights: Weights, tilt: float) -> Array:
     """Return the change of the prediction when the step's weights and a constant force change."""
-    point = (fit.found.initial, fit.found.coefficients, fit.projector.constants.weights)
+    point = (fit.found.initial, fit.found.coefficients, fit.constants(fit.grid.boundary).weights)
     with double_precision():
-        return np.asarray(_compiled()[0](fit.projector.model, *point, weights, tilt))
+        return np.asarray(_compiled()[0](fit.model, *point, weights, tilt))
 
 
 @lru_cache(maxsize=1)

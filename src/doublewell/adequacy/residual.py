@@ -5,35 +5,40 @@ from __future__ import annotations
 import numpy as np
 
 from doublewell.adequacy.directions import AXES, Array, Fit
-from doublewell.evidence.likelihood.score import ScoreTest
+from doublewell.adequacy.values import ScoreTest
 
-__all__ = ["chance", "white_tests"]
+__all__ = ["chance", "probe", "white_tests"]
 
+_UNTOUCHED = 0.98  # share of a frame's noise that the fit leaves
 _FAR = 5.0  # standard deviations of an outlier
 
 
-def white_tests(fit: Fit) -> list[ScoreTest]:
+def probe(shape: tuple[int, ...]) -> Array:
+    """Return a random field with entries +-1, always the same."""
+    return np.random.default_rng(0).choice([-1.0, 1.0], size=shape)
+
+
+def white_tests(fit: Fit, residual: Array, taken: Array) -> list[ScoreTest]:
     """Test neighbours in time and space for correlation and the values for tails.
 
     A fit takes the part P of the noise away, so that neighbours correlate by - tr(S P) even under the model. One
-    random vector v with entries +-1 gives that trace, v' S P v, and the share taken from each frame.
+    random vector v with entries +-1 gives that trace, v' S P v, and the share taken from each frame; `taken` is P v.
     """
-    r = fit.projector.whiten(fit.found.residual) / fit.found.noise
-    probe = np.random.default_rng(0).choice([-1.0, 1.0], size=r.shape)
-    taken = probe - fit.projector.project(probe)[0]
+    r, v = residual / fit.found.noise, probe(residual.shape)
     names = ("t", *AXES[-len(fit.record.mesh) :])
-    tests = [_neighbours(r, probe, taken, axis, names[axis]) for axis in range(r.ndim)]
-    left = 1.0 - np.mean((probe * taken).reshape(len(r), -1), axis=1)
+    tests = [_neighbours(r, v, taken, axis, names[axis]) for axis in range(r.ndim)]
+    left = 1.0 - np.mean((v * taken).reshape(len(r), -1), axis=1)
     scaled = r / np.sqrt(np.clip(left, 0.05, 1.0)).reshape(-1, *(1 for _ in fit.record.mesh))
-    return [*tests, _tails(scaled), _outliers(scaled)]
+    free = left > _UNTOUCHED  # where the fit takes much, it takes unevenly, and a mixture of variances has tails
+    return [*tests, _tails(scaled[free] if free.any() else scaled), _outliers(scaled)]
 
 
-def _neighbours(r: Array, probe: Array, taken: Array, axis: int, name: str) -> ScoreTest:
+def _neighbours(r: Array, v: Array, taken: Array, axis: int, name: str) -> ScoreTest:
     def pairs(a: Array, b: Array) -> float:
         first, second = (np.moveaxis(field, axis, 0) for field in (a, b))
         return float(np.vdot(first[:-1], second[1:]))
 
-    expected = -0.5 * (pairs(probe, taken) + pairs(taken, probe))
+    expected = -0.5 * (pairs(v, taken) + pairs(taken, v))
     count = r.size * (r.shape[axis] - 1) / r.shape[axis]
     error = float(np.sqrt(1.0 / count))  # the fit takes as much from the variance as the one probe adds
     correlation = (pairs(r, r) - expected) / count

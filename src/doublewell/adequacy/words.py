@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from doublewell.adequacy.directions import AXES, Fit, other_boundary
-from doublewell.evidence.likelihood.score import ScoreTest
+from doublewell.adequacy.values import ScoreTest
 
 __all__ = ["ADVICE", "FALSE_ALARMS", "SENTENCES", "plain_words", "verdict"]
 
-FALSE_ALARMS = 0.05  # of all tests together
+FALSE_ALARMS = 0.03  # of all tests together; some are approximate, and 5 % is what the user is promised
 _CERTAIN = 1e-3  # adjusted probability below which the model is refused; between the two: look
 _GENTLE = ("tails", "outliers")  # least squares bears them, so they never refuse the model alone
 _NAMED = 3.0  # a wrong boundary leaves traces of the same size; correlated noise far smaller scores than traces
@@ -23,6 +23,7 @@ ADVICE = {
     "boundary": "declare the other boundary, or none and use method='weak'",
     "tilt": "the wells are of unequal depth, or the phase values are not centred: check that they are -1 and +1",
     "gain drift": "rescale each frame to the pure phases -1 and +1",
+    "offset": "subtract it: the pure phases must lie at -1 and +1",
     "white in t": "the noise lasts over frames, or the time evolution is of another kind",
     "white": "the noise is correlated (optics, compression), or the mesh is too coarse: the intervals are too narrow",
     "tails": "the noise is not normal: the estimate holds, its intervals roughly",
@@ -101,6 +102,10 @@ def _gain_words(_: Fit, test: ScoreTest) -> str:
     return f"the contrast {_either(test, 'grows', 'falls')} by {_percent(test)} over the record"
 
 
+def _offset_words(_: Fit, test: ScoreTest) -> str:
+    return f"the values are too {_either(test, 'large', 'small')} by {abs(test.estimate[0]):.2g} +- {test.error[0]:.1g}"
+
+
 def _percent(test: ScoreTest) -> str:
     return f"{100 * abs(test.estimate[0]):.2g} +- {100 * test.error[0]:.1g} %"
 
@@ -115,4 +120,5 @@ SENTENCES: dict[str, Callable[[Fit, ScoreTest], str]] = {
     "boundary": _boundary_words,
     "tilt": _tilt_words,
     "gain drift": _gain_words,
+    "offset": _offset_words,
 }

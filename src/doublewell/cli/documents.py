@@ -6,6 +6,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, get_type_hints
 
+from doublewell.adequacy import Adequacy
 from doublewell.cli.wording import shell_words
 from doublewell.files.codec import codec_of
 from doublewell.law import Law
@@ -113,6 +114,7 @@ def _main_numbers(result: Result) -> dict[str, Any]:
         "barrier": None if scale is None else float(result.potential(0.0)),
         "intervals": _intervals(result),
         "degrees": _degrees(result),
+        "adequacy": codec_of(Adequacy | None).encode(result.adequacy, "adequacy"),
         "double_well": result.structure.ok,
         "structure": str(result.structure),
         "warnings": list(result.diagnostics.warnings),

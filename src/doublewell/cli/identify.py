@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from doublewell.cli.output import Bar, Output
+from doublewell.cli.output import Output
 from doublewell.cli.reading import Reading
 from doublewell.cli.values import Whole, parse_degree, parse_ridge, parse_supports
 from doublewell.cli.wording import about
@@ -33,6 +32,7 @@ def identify(
     ridge: str | None = None,
     supports: str | None = None,
     derivative: Literal["discrete", "analytic"] = "discrete",
+    check: bool = True,
     out: Path | None = None,
     figures: Path | None = None,
     validate_from: Whole | None = None,
@@ -64,6 +64,8 @@ def identify(
         Half-widths of the weak test functions as frames:length pairs such as 5:0.06,8:0.12, or paper.
     derivative
         Derivative weights of the weak test functions.
+    check
+        Ask the residual of the trajectory reading for what the model lacks; --no-check saves about half the time.
     out
         Write the result to this .json file.
     figures
@@ -78,7 +80,7 @@ def identify(
 
     tension = _tension(surface_tension, tension_sd, normalisation)
     options: dict[str, Any] = {"ridge": parse_ridge(ridge), "supports": parse_supports(supports)}
-    options |= {"degree": parse_degree(degree), "constraint": constraint, "derivative": derivative}
+    options |= {"degree": parse_degree(degree), "constraint": constraint, "derivative": derivative, "check": check}
     check_result(out)
     check_folder(figures)
     record = reading.open(file)
@@ -86,20 +88,14 @@ def identify(
     _check_pairs(options)
     with output.bar() as bar:
         with about(file):
-            progress = _progress(bar, options["method"])
-            result = run(record, tension, progress=progress, **options)
+            bar.stage("compiling and reading")  # a first run compiles for seconds before it can say anything
+            result = run(record, tension, progress=bar.show, **options)
             validation = None
             if validate_from is not None:
                 validation = validate(result, record, start=validate_from, progress=bar.stage("evolving"))
         bar.stage("writing" if figures is None else "drawing")
         files = write_answers(result, record, validation, out=out, figures=figures)
     output.answer(identify_text(result, validation, files), identify_document(file, result, validation, files))
-
-
-def _progress(bar: Bar, method: Method) -> Callable[[int, int], None]:
-    """Name the stage at once: a first run compiles for seconds before it can say anything."""
-    start = "compiling and reading"
-    return bar.stage(start) if method == "weak" else bar.steps(start, "fitting, step")
 
 
 def _tension(value: float | None, sd: float | None, normalisation: Literal["E", "eE"] | None) -> Any:

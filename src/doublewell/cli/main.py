@@ -11,6 +11,8 @@ from cyclopts import App, CycloptsError, UnknownOptionError, UnusedCliTokensErro
 from doublewell.cli.demo import demo
 from doublewell.cli.identify import identify
 from doublewell.cli.inspect import inspect
+from doublewell.cli.paper import paper
+from doublewell.cli.plan import plan
 from doublewell.cli.simulate import simulate
 from doublewell.cli.wording import shell_words
 from doublewell.errors import InputError
@@ -65,7 +67,7 @@ def _app() -> App:
         help="Recover free energies from phase-field movies.",
         version=_version,
     )
-    for command in (demo, inspect, identify, simulate):
+    for command in (demo, inspect, identify, plan, simulate, paper):
         app.command(command)
     return app
 

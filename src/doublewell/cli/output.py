@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,9 +13,18 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-__all__ = ["Bar", "Output"]
+__all__ = ["Bar", "Output", "one_line"]
 
 _PATIENCE = 1.0  # seconds before anything appears
+_BESIDE = 20  # characters that spinner, shortest bar, share and time take from the line
+_SHORTER = (  # what a narrow terminal does without, the least useful first
+    ("^fitting: ", ""),
+    ("whole record, ", ""),
+    (" standard errors", " s.e."),
+    (" iterations", ""),
+    ("segments, links", "links"),
+    (", moved [^,]*", ""),
+)
 
 
 class Bar:
@@ -51,11 +61,6 @@ class Bar:
         self.show(name, 0, 0)
         return partial(self.show, name)
 
-    def steps(self, name: str, each: str) -> Callable[[int, int], None]:
-        """Begin a stage whose number of steps is not known: the callback names the step."""
-        self.show(name, 0, 0)
-        return lambda done, _: self.show(f"{each} {done}", 0, 0)
-
     def show(self, name: str, done: int, total: int) -> None:
         """Show how far a stage is; a total of 0 is not known."""
         with self._lock:
@@ -80,21 +85,36 @@ class _Screen:
 
         columns = (
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             TaskProgressColumn(),
             TimeElapsedColumn(),
         )
-        self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+        self._console = Console(stderr=True)
+        self._bar = Progress(*columns, console=self._console, transient=True)
         self._task = self._bar.add_task("", total=None)
         self._bar.start()
 
     def say(self, name: str, done: int, total: int) -> None:
         self._bar.tasks[0].total = total or None  # update() takes None for "as before"
-        self._bar.update(self._task, description=name, completed=done)
+        words = one_line(name, self._console.width - _BESIDE)
+        self._bar.update(self._task, description=words, completed=done)
 
     def stop(self) -> None:
         self._bar.stop()
+
+
+def one_line(words: str, room: int) -> str:
+    """Return words that fit into one line: shorter forms where they are known, then cut.
+
+    >>> one_line("fitting: whole record, step 3: cost 12.5", 20)
+    'step 3: cost 12.5'
+    """
+    for pattern, shorter in _SHORTER:
+        if len(words) <= room:
+            return words
+        words = re.sub(pattern, shorter, words)
+    return words if len(words) <= room else words[: max(room - 3, 0)] + "..."
 
 
 @Parameter(name="*")

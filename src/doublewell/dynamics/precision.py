@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 
+from doublewell.dynamics.cache import keep_compiled
+
 __all__ = ["double_precision"]
 
 
@@ -17,6 +19,7 @@ def double_precision() -> AbstractContextManager[None]:
     """
     import jax
 
+    keep_compiled()
     if hasattr(jax, "enable_x64"):  # from jax 0.8
         context: AbstractContextManager[None] = jax.enable_x64(True)
     else:

@@ -1,5 +1,6 @@
-"""Identify: the whole road from a record to a calibrated law, in one call."""
+"""Identify: the whole road from records to calibrated laws, in one call."""
 
 from doublewell.identify.identify import identify
+from doublewell.identify.many import identify_many
 
-__all__ = ["identify"]
+__all__ = ["identify", "identify_many"]

@@ -8,29 +8,34 @@ from typing import Literal
 
 import numpy as np
 
-from doublewell.errors import InputError
+from doublewell.adequacy import Adequacy, check_adequacies
 from doublewell.estimate import Constraint, DegreeAverage, Posterior, average_degrees, estimate, fit_degree
 from doublewell.estimate.least_squares import Array, column_scale
 from doublewell.evidence import system
 from doublewell.evidence.likelihood import (
     Resolution,
-    Step,
     Trajectory,
+    Watch,
     measure_resolution,
-    read_trajectory,
+    read_trajectories,
     relinearise,
 )
+from doublewell.hints import Report
 from doublewell.law import MAX_DEGREE, Bernstein, Law
 from doublewell.record import Record
 from doublewell.result import Diagnostics, Likelihood
 from doublewell.survey import Survey
 
-__all__ = ["TrajectoryFit", "likelihood_warnings", "trajectory_diagnostics", "trajectory_fit"]
+__all__ = ["TrajectoryFit", "likelihood_warnings", "trajectory_diagnostics", "trajectory_fits"]
 
 _NEAR = 1.0  # standard errors between the estimate and the point of linearisation that need no other one
 _MOST_ROUNDS = 5
 _RESOLVED = 0.1  # standard errors by which half the time step may move the estimate
+_MOST_SUBSTEPS = 64
+_BLOCKS = 48  # along each axis of the map of the residual
 _NEGLIGIBLE = 1e-4  # weight of a degree that is left out of the law
+
+Summary = Callable[..., DegreeAverage]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,48 +52,100 @@ class TrajectoryFit:
     active: tuple[int, ...]
     misfit: float
     condition: float
+    adequacy: Adequacy | None
 
 
-def trajectory_fit(
-    record: Record,
-    start: Array,
+def trajectory_fits(
+    records: Sequence[Record],
+    starts: Array,
     *,
     degree: int | Literal["auto"],
     constraint: Constraint,
     ridge: float | None,
-    progress: Callable[[Step], None] | None = None,
-) -> TrajectoryFit:
-    """Fit a record by maximum likelihood from a weak estimate `start` (of degree 2, or of the given degree).
+    check: bool,
+    report: Report | None = None,
+) -> list[TrajectoryFit]:
+    """Fit records of one batch by maximum likelihood from weak estimates (of degree 2, or of the given degree).
 
-    With degree "auto" the evidence has degree 8, and the law is the average over all degrees. The record is linearised
-    again where that average lies more than one standard error from the point of linearisation.
+    With degree "auto" the evidence has degree 8, and the law is the average over all degrees. Records are linearised
+    again where that average lies more than one standard error from the point of linearisation. With `check` the
+    residuals are asked for what the model lacks.
     """
-    positive = constraint == "bernstein"
-    if ridge is not None and degree == "auto":
-        raise InputError("ridge is a choice for one degree: give degree= a number, or leave ridge out")
+    say = report or _silent
     family = Bernstein(MAX_DEGREE if degree == "auto" else degree)
     summarise = average_degrees if degree == "auto" else fit_degree
-    found = read_trajectory(record, start, family=family, progress=progress)
-    found, resolution = _resolve(record, found, start, family, progress)
-    q = float(record.q or 0.0)
-    rounds = 1
+    found, resolutions = _resolved(records, starts, family, say)
+    found, rounds = _settled(records, found, summarise, say)
+    adequacy: list[Adequacy] | list[None] = [None] * len(records)
+    if check:
+        say("checking the model", 0, 0)
+        adequacy = check_adequacies(records, found)
+    return [
+        _conclude(*one, summarise=summarise, constraint=constraint, ridge=ridge)
+        for one in zip(records, found, resolutions, rounds, adequacy, strict=True)
+    ]
+
+
+def _resolved(
+    records: Sequence[Record], starts: Array, family: Bernstein, say: Report
+) -> tuple[list[Trajectory], list[Resolution]]:
+    """Double the substeps until half the step moves no estimate by more than a tenth of a standard error."""
+    found = read_trajectories(records, starts, family=family, watch=_watch(say))
     while True:
-        free = summarise(found.evidence, q, positive=False)
-        matrix, _ = system(found.evidence, q)
-        if np.linalg.norm(matrix @ (free.free - found.coefficients)) <= _NEAR or rounds == _MOST_ROUNDS:
+        say("checking the resolution", 0, 0)
+        resolutions = measure_resolution(records, found)
+        if max(one.time_size for one in resolutions) <= _RESOLVED or found[0].substeps >= _MOST_SUBSTEPS:
+            return found, resolutions
+        found = read_trajectories(records, starts, family=family, substeps=2 * found[0].substeps, watch=_watch(say))
+
+
+def _settled(
+    records: Sequence[Record], found: list[Trajectory], summarise: Summary, say: Report
+) -> tuple[list[Trajectory], list[int]]:
+    """Linearise again, all together, until each estimate lies near the point of its linearisation."""
+    rounds = [1] * len(records)
+    for number in range(2, _MOST_ROUNDS + 1):
+        places = [summarise(one.evidence, 1.0, positive=False).free for one in found]
+        far = [_distance(one, place) > _NEAR for one, place in zip(found, places, strict=True)]
+        if not any(far):
             break
-        found, rounds = relinearise(record, found, free.free), rounds + 1
+        say(f"linearising again, round {number}", 0, 0)
+        there = np.stack(
+            [place if move else one.coefficients for one, place, move in zip(found, places, far, strict=True)]
+        )
+        fresh = relinearise(records, found, there)
+        found = [new if move else old for new, old, move in zip(fresh, found, far, strict=True)]
+        rounds = [count + move for count, move in zip(rounds, far, strict=True)]
+    return found, rounds
+
+
+def _distance(found: Trajectory, coefficients: Array) -> float:
+    return float(np.linalg.norm(system(found.evidence, 1.0)[0] @ (coefficients - found.coefficients)))
+
+
+def _conclude(
+    record: Record,
+    found: Trajectory,
+    resolution: Resolution,
+    rounds: int,
+    adequacy: Adequacy | None,
+    *,
+    summarise: Summary,
+    constraint: Constraint,
+    ridge: float | None,
+) -> TrajectoryFit:
+    q, positive, family = float(record.q or 0.0), constraint == "bernstein", found.evidence.family
     average = summarise(found.evidence, q, positive=positive)
+    matrix, _ = system(found.evidence, q)
     drift = np.stack([resolution.time_shift, resolution.mesh_shift])
-    posterior = Posterior(family, average.path, average.components, drift, positive)
-    best = max(average.path, key=lambda fit: fit.weight)
-    law, active = _trimmed(average), best.active if degree != "auto" else ()
+    one_degree = len(average.path) == 1
+    law, active = _trimmed(average), average.path[0].active if one_degree else ()
     if ridge is not None:
         shrunk = estimate(found.evidence, q, constraint=constraint, ridge=ridge)
         law, active = shrunk.law, tuple(int(j) for j in np.flatnonzero(shrunk.solution.active))
     return TrajectoryFit(
         law=law,
-        posterior=posterior,
+        posterior=Posterior(family, average.path, average.components, drift, positive),
         found=found,
         resolution=resolution,
         rounds=rounds,
@@ -97,18 +154,16 @@ def trajectory_fit(
         active=active,
         misfit=float(np.linalg.norm(found.residual) / np.linalg.norm(record.slab())),
         condition=float(np.divide(*column_scale(matrix)[2][[0, -1]])),
+        adequacy=adequacy,
     )
 
 
-def _resolve(
-    record: Record, found: Trajectory, start: Array, family: Bernstein, progress: Callable[[Step], None] | None
-) -> tuple[Trajectory, Resolution]:
-    """Double the substeps until half the step moves the estimate by less than a tenth of a standard error."""
-    resolution = measure_resolution(record, found)
-    while resolution.time_size > _RESOLVED and found.substeps < 64:
-        found = read_trajectory(record, start, family=family, substeps=2 * found.substeps, progress=progress)
-        resolution = measure_resolution(record, found)
-    return found, resolution
+def _watch(say: Report) -> Watch:
+    return lambda step: say(f"fitting: {step}", step.number, 0)
+
+
+def _silent(_: str, __: int, ___: int) -> None:
+    pass
 
 
 def _trimmed(average: DegreeAverage) -> Law:
@@ -154,8 +209,24 @@ def trajectory_diagnostics(fit: TrajectoryFit, seen: Survey, warnings: Sequence[
             mesh_size=fit.resolution.mesh_size,
             constraint_rise=fit.rise,
             extra_structure=structure_probability(fit.posterior),
+            segments=fit.found.segments,
+            residual_map=residual_map(fit.found),
+            residual_frames=np.sqrt(np.mean(fit.found.residual.reshape(len(fit.found.residual), -1) ** 2, axis=1)),
+            adequacy=fit.adequacy,
         ),
     )
+
+
+def residual_map(found: Trajectory) -> Array:
+    """Return how far the residual's variance in each block of cells is from the mean, in standard deviations."""
+    sums = np.sum((found.residual / found.noise) ** 2, axis=0)
+    counts = np.full(sums.shape, float(len(found.residual)))
+    for axis, cells in enumerate(sums.shape):
+        edges = np.linspace(0, cells, min(cells, _BLOCKS) + 1).round().astype(int)[:-1]
+        sums, counts = (np.add.reduceat(values, edges, axis=axis) for values in (sums, counts))
+    share = 2.0 / (9.0 * counts)  # Wilson and Hilferty: the cube root of a chi-square is close to normal
+    ratio = sums / counts / (np.sum(sums) / np.sum(counts))
+    return np.asarray((np.cbrt(ratio) - (1.0 - share)) / np.sqrt(share))
 
 
 def structure_probability(posterior: Posterior) -> float:
@@ -168,6 +239,8 @@ def structure_probability(posterior: Posterior) -> float:
 def likelihood_warnings(fit: TrajectoryFit) -> list[str]:
     """Say what weakens a trajectory estimate."""
     said = []
+    if fit.adequacy is not None and fit.adequacy.verdict != "adequate":
+        said += [f"model {fit.adequacy.verdict}: {line}" for line in fit.adequacy.words]
     if not fit.found.converged:
         said.append(f"the fit did not converge ({fit.found.status}): do not use its errors")
     if fit.rise > 9.0:

@@ -5,6 +5,7 @@ from doublewell.report.field_figure import fields_figure
 from doublewell.report.figures import draw_figures, write_figures
 from doublewell.report.inspection import Inspection, inspect_record
 from doublewell.report.law_figure import law_figure
+from doublewell.report.residual_figure import residual_figure
 from doublewell.report.truth import Truth
 
 __all__ = [
@@ -15,5 +16,6 @@ __all__ = [
     "fields_figure",
     "inspect_record",
     "law_figure",
+    "residual_figure",
     "write_figures",
 ]

@@ -10,6 +10,7 @@ from doublewell.record import Record
 from doublewell.report.error_figure import error_figure
 from doublewell.report.field_figure import fields_figure
 from doublewell.report.law_figure import law_figure
+from doublewell.report.residual_figure import residual_figure
 from doublewell.report.style import FORMATS, render, write_bytes
 from doublewell.report.truth import Truth
 from doublewell.result import Result
@@ -26,8 +27,13 @@ def draw_figures(
     validation: Validation | None = None,
     formats: Sequence[str] = FORMATS,
 ) -> dict[str, bytes]:
-    """Return the figures as file contents by name: law, with a record fields, with a validation error."""
+    """Return the figures as file contents by name.
+
+    law; of the trajectory reading also residual; with a record fields; with a validation error.
+    """
     figures = {"law": law_figure(result, truth=truth)}
+    if result.diagnostics.likelihood is not None:
+        figures["residual"] = residual_figure(result)
     if record is not None:
         figures["fields"] = fields_figure(record, validation=validation)
     if validation is not None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from doublewell.adequacy import Adequacy
 from doublewell.calibrate import WHY_NO_SCALE, Scale
 from doublewell.errors import InputError
 from doublewell.estimate import Posterior, RidgeChoice, SupportFit
@@ -46,7 +47,10 @@ class Likelihood:
     ``noise`` is the standard deviation left in one pixel; ``rounds`` the number of linearisations at the highest
     degree; ``time_size`` and ``mesh_size`` how far, in standard errors, half the time step and a finer mesh would move
     the estimate; ``constraint_rise`` by how much the constraint raises twice the negative log-likelihood;
-    ``extra_structure`` the probability, from the data alone, that the law is no plain double well.
+    ``extra_structure`` the probability, from the data alone, that the law is no plain double well; ``segments`` into
+    how many pieces the record was cut on the way. ``residual_map`` says block by block how far the residual's variance
+    is from its mean, in standard deviations, and ``residual_frames`` its standard deviation in each frame; ``adequacy``
+    is what the residual was asked and what it answered, None when it was not.
     """
 
     noise: float
@@ -59,6 +63,10 @@ class Likelihood:
     mesh_size: float
     constraint_rise: float
     extra_structure: float
+    segments: int
+    residual_map: Array
+    residual_frames: Array
+    adequacy: Adequacy | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +159,12 @@ class Result:
     def covariance(self) -> Array:
         """The covariance of the coefficients before the constraint, in the posterior's family."""
         return self._posterior().covariance
+
+    @property
+    def adequacy(self) -> Adequacy | None:
+        """Whether the record looks like the fitted model plus white noise; None where that was not asked."""
+        likelihood = self.diagnostics.likelihood
+        return None if likelihood is None else likelihood.adequacy
 
     def _posterior(self) -> Posterior:
         if self.posterior is None:

@@ -1,17 +1,18 @@
 """The likelihood of whole trajectories: models, one solver, and the reader."""
 
-from doublewell.evidence.likelihood.batch import read_batch, relinearise_batch
+from doublewell.evidence.likelihood.read import read_trajectories, read_trajectory, relinearise
 from doublewell.evidence.likelihood.resolution import Resolution, measure_resolution
-from doublewell.evidence.likelihood.trajectory import MOST_STEPS, Step, Trajectory, read_trajectory, relinearise
+from doublewell.evidence.likelihood.steps import MOST_STEPS, Step, Watch
+from doublewell.evidence.likelihood.trajectory import Trajectory
 
 __all__ = [
     "MOST_STEPS",
     "Resolution",
     "Step",
     "Trajectory",
+    "Watch",
     "measure_resolution",
-    "read_batch",
+    "read_trajectories",
     "read_trajectory",
     "relinearise",
-    "relinearise_batch",
 ]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from doublewell.dynamics import Grid, double_precision
+from doublewell.evidence.likelihood.compiled import compiled
 from doublewell.evidence.likelihood.field_model import FieldModel, field_constants
-from doublewell.evidence.likelihood.trajectory import Trajectory, check_record, compiled
+from doublewell.evidence.likelihood.trajectory import Trajectory, check_record, record_model
 from doublewell.hints import Array
+from doublewell.law import Bernstein
 from doublewell.record import Record
 
 __all__ = ["Resolution", "measure_resolution", "refine_field"]
@@ -29,27 +31,41 @@ class Resolution:
     mesh_size: float
 
 
-def measure_resolution(record: Record, found: Trajectory) -> Resolution:
-    """Predict the record again with half the step and on a finer mesh, and turn the differences into shifts."""
-    grid = check_record(record)
-    coarse = _predict(record, grid, found, found.initial, found.substeps)
-    halved = _predict(record, grid, found, found.initial, 2 * found.substeps)
+def measure_resolution(records: Sequence[Record], found: Sequence[Trajectory]) -> list[Resolution]:
+    """Predict records of one batch again with half the step and on a finer mesh; turn the differences into shifts."""
+    record, first = records[0], found[0]
+    grid, substeps, family = check_record(record), first.substeps, first.evidence.family
+    initial, theta = np.stack([f.initial for f in found]), np.stack([f.coefficients for f in found])
+    coarse = _predict(record, grid, family, substeps, initial, theta)
+    halved = coarse - _predict(record, grid, family, 2 * substeps, initial, theta)
+    shifts = [_shifts(record, found, halved)]
+    del halved  # fields of a fine mesh come next
     factor = 2 if grid.boundary == "periodic" else 3  # a finer mesh that holds the points of this one
     fine = Grid([factor * n for n in grid.cells], [h / factor for h in grid.dx], grid.boundary)
-    pick = (slice(None), *(slice(0 if factor == 2 else 1, None, factor) for _ in grid.cells))
-    refined = _predict(record, fine, found, refine_field(found.initial, grid, factor), found.substeps)[pick]
-    shifts = [shift_of(record, found, coarse - other) for other in (halved, refined)]
-    sizes = [float(np.linalg.norm(found.evidence.blocks[0].triangle[: s.size, : s.size] @ s)) for s in shifts]
-    return Resolution(shifts[0], shifts[1], sizes[0], sizes[1])
+    pick = (slice(None), slice(None), *(slice(0 if factor == 2 else 1, None, factor) for _ in grid.cells))
+    finer = np.stack([refine_field(field, grid, factor) for field in initial])
+    shifts.append(_shifts(record, found, coarse - _predict(record, fine, family, substeps, finer, theta)[pick]))
+    return [_resolution(one, *pair) for one, pair in zip(found, zip(*shifts, strict=True), strict=True)]
 
 
-def shift_of(record: Record, found: Trajectory, change: Array) -> Array:
-    """Return the change of the estimate when the observations change by `change`: (R'R)^-1 C' change."""
-    grid = check_record(record)
-    model, constants = _pieces(record, grid, found, found.substeps)
+def _resolution(found: Trajectory, time: Array, mesh: Array) -> Resolution:
+    triangle = found.evidence.blocks[0].triangle[: time.size, : time.size]
+    return Resolution(time, mesh, float(np.linalg.norm(triangle @ time)), float(np.linalg.norm(triangle @ mesh)))
+
+
+def _shifts(record: Record, found: Sequence[Trajectory], change: Array) -> list[Array]:
+    """Return the change of each estimate when its observations change: (R'R)^-1 C' change."""
+    model, constants = record_model(record, found[0].evidence.family, found[0].substeps)
+    initial, theta = np.stack([f.initial for f in found]), np.stack([f.coefficients for f in found])
     with double_precision():
-        field, theta = compiled().pull(model, found.initial, found.coefficients, change, constants)
-    gradient = np.asarray(theta) + np.tensordot(found.response, np.asarray(field), axes=found.initial.ndim)
+        fields, slopes = compiled().pull(model, initial, theta, change, constants)
+    return [
+        _solve(f, np.asarray(field), np.asarray(slope)) for f, field, slope in zip(found, fields, slopes, strict=True)
+    ]
+
+
+def _solve(found: Trajectory, field: Array, slope: Array) -> Array:
+    gradient = slope + np.tensordot(found.response, field, axes=field.ndim)
     triangle = found.evidence.blocks[0].triangle[: gradient.size, : gradient.size] * found.noise
     return np.asarray(np.linalg.solve(triangle, np.linalg.solve(triangle.T, gradient)))
 
@@ -74,13 +90,9 @@ def refine_field(field: Array, grid: Grid, factor: int) -> Array:
     return np.asarray(field)
 
 
-def _predict(record: Record, grid: Grid, found: Trajectory, initial: Array, substeps: int) -> Array:
-    model, constants = _pieces(record, grid, found, substeps)
-    with double_precision():
-        return np.asarray(compiled().predict(model, initial, found.coefficients, constants))
-
-
-def _pieces(record: Record, grid: Grid, found: Trajectory, substeps: int) -> tuple[FieldModel, Any]:
+def _predict(record: Record, grid: Grid, family: Bernstein, substeps: int, initial: Array, theta: Array) -> Array:
     q = float(record.q or 0.0)
     constants = field_constants(grid, dt=record.dt, frames=record.frames, q=q, substeps=substeps)
-    return FieldModel(found.evidence.family, grid.boundary, record.frames, substeps), constants
+    model = FieldModel(family, grid.boundary, record.frames, substeps)
+    with double_precision():
+        return np.asarray(compiled().predict(model, initial, theta, constants))

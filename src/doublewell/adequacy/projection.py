@@ -22,45 +22,10 @@ from doublewell.dynamics import double_precision
 from doublewell.evidence.likelihood.solver import Model, solve_normal
 from doublewell.hints import Array
 
-__all__ = ["Adequacy", "Basis", "Projection", "Projector", "Score", "ScoreTest", "project", "score", "tangent_basis"]
+__all__ = ["Basis", "Projection", "Projector", "Score", "project", "score", "tangent_basis"]
 
-_TOLERANCE = 1e-3
+_TOLERANCE = 1e-2  # the residual is orthogonal to J_u already: an unfinished solve only makes a test less sharp
 _MOST = 200
-
-
-@dataclass(frozen=True)
-class ScoreTest:
-    """One question to the residual. All numbers are what the model predicts to be pure noise.
-
-    ``statistic`` is standard normal under the model, or chi-square where ``degrees`` > 1; ``p`` its two-sided
-    probability and ``adjusted`` the same after Holm's correction for the number of tests. ``estimate`` and ``error``
-    are the missing parameters and their standard errors; ``shift`` says by how many standard errors the law would move
-    if they were fitted too, None where that has no meaning. ``words`` says it in a sentence.
-    """
-
-    name: str
-    statistic: float
-    degrees: int
-    p: float
-    adjusted: float
-    estimate: tuple[float, ...]
-    error: tuple[float, ...]
-    shift: float | None
-    words: str
-
-
-@dataclass(frozen=True)
-class Adequacy:
-    """Whether the record looks like the model plus white noise: "adequate", "look" or "not adequate", and why."""
-
-    tests: tuple[ScoreTest, ...]
-    verdict: str
-    words: tuple[str, ...]
-
-    def __str__(self) -> str:
-        rows = [f"  {t.name:<12}{t.statistic:>9.2f}{t.p:>10.2g}{t.adjusted:>10.2g}  {t.words}" for t in self.tests]
-        head = f"  {'test':<12}{'z or chi2':>9}{'p':>10}{'p, all':>10}"
-        return "\n".join([f"model: {self.verdict}", *(f"  {line}" for line in self.words), head, *rows])
 
 
 class Basis(NamedTuple):
@@ -145,7 +110,10 @@ def score(fields: Sequence[Array], residual: Array, noise: float) -> Score:
 
 @dataclass(frozen=True, eq=False)
 class Projector:
-    """Project directions at one linearisation: J_g is computed once, each direction costs one solve."""
+    """Project directions at the linearisations of a batch: J_g is computed once, each direction costs one solve.
+
+    Every array has the records of the batch along its first axis.
+    """
 
     model: Model
     nuisance: Array
@@ -155,20 +123,20 @@ class Projector:
 
     @classmethod
     def at(cls, model: Model, nuisance: Array, theta: Array, constants: Any) -> Projector:
-        """Prepare the projections at a point."""
+        """Prepare the projections at the fits of a batch."""
         with double_precision():
             return cls(model, nuisance, theta, constants, _compiled()[0](model, nuisance, theta, constants))
 
     def whiten(self, field: Array) -> Array:
-        """Return a field of the observations' shape in units of the noise's shape."""
+        """Return fields of the observations' shape in units of the noise's shape."""
         with double_precision():
             return np.asarray(self.model.whiten(field, self.constants))
 
-    def project(self, direction: Array) -> tuple[Array, Array]:
-        """Return a whitened direction without what the fit can imitate, and the shift of theta for the parameter 1."""
+    def project(self, directions: Array) -> tuple[Array, Array]:
+        """Return whitened directions without what the fits can imitate, and the shifts of theta for the parameter 1."""
         with double_precision():
             found = _compiled()[1](
-                self.model, self.nuisance, self.theta, self.basis, self.whiten(direction), self.constants
+                self.model, self.nuisance, self.theta, self.basis, self.whiten(directions), self.constants
             )
             return np.asarray(found.field), np.asarray(found.shift)
 
@@ -177,7 +145,11 @@ class Projector:
 def _compiled() -> tuple[Any, Any]:
     import jax
 
-    return (
-        jax.jit(tangent_basis, static_argnames=("model",)),
-        jax.jit(project, static_argnames=("model", "tolerance", "most")),
-    )
+    def bases(model: Model, nuisance: Any, theta: Any, constants: Any) -> Any:
+        return jax.vmap(partial(tangent_basis, model), in_axes=(0, 0, None))(nuisance, theta, constants)
+
+    def projections(model: Model, nuisance: Any, theta: Any, basis: Basis, directions: Any, constants: Any) -> Any:
+        each = jax.vmap(partial(project, model), in_axes=(0, 0, 0, 0, None))
+        return each(nuisance, theta, basis, directions, constants)
+
+    return jax.jit(bases, static_argnums=0), jax.jit(projections, static_argnums=0)

@@ -1,0 +1,171 @@
+"""The road for records of one shape: survey, weak estimate, likelihood, scale, all in one order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from typing import Literal
+
+import numpy as np
+
+from doublewell.calibrate import Scale, SurfaceTension, calibrate
+from doublewell.errors import InputError
+from doublewell.estimate import Constraint, Posterior
+from doublewell.evidence import Derivative
+from doublewell.hints import Report
+from doublewell.identify.trajectory_road import likelihood_warnings, trajectory_diagnostics, trajectory_fits
+from doublewell.identify.warnings import check_survey, law_warnings, record_warnings, scale_refusal, weak_warnings
+from doublewell.identify.weak_road import Supports, WeakFit, check_options, weak_diagnostics, weak_fit
+from doublewell.law import Bernstein, Law
+from doublewell.record import Record
+from doublewell.result import Diagnostics, Result, Settings
+from doublewell.survey import Survey, survey
+
+__all__ = ["Degree", "Method", "Request", "identify_batch"]
+
+Degree = int | Literal["auto"] | None
+Method = Literal["trajectory", "weak"] | None
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked of a record, checked and with every default filled in."""
+
+    method: Literal["trajectory", "weak"]
+    degree: int | Literal["auto"]
+    constraint: Constraint
+    ridge: float | Literal["validated"] | None
+    supports: Supports
+    derivative: Derivative
+    check: bool
+    q: float
+
+    @classmethod
+    def of(
+        cls, record: Record, *, method: Method, degree: Degree, constraint: Constraint,
+        ridge: float | Literal["validated"] | None, supports: Supports, derivative: Derivative, check: bool,
+    ) -> Request:  # fmt: skip
+        """Check what was asked against the record."""
+        reading, m, q = _choices(record, method, degree)
+        check_options(record, constraint=constraint, ridge=ridge, supports=supports, derivative=derivative)
+        if reading == "trajectory" and isinstance(ridge, str):
+            raise InputError("ridge='validated' belongs to the weak reading: give ridge a number, or method='weak'")
+        if reading == "trajectory" and ridge is not None and m == "auto":
+            raise InputError("ridge is a choice for one degree: give degree= a number, or leave ridge out")
+        fixed = tuple(supports) if isinstance(supports, Sequence) and not isinstance(supports, str) else supports
+        return cls(reading, m, constraint, ridge, fixed, derivative, bool(check), q)
+
+
+def identify_batch(
+    records: Sequence[Record],
+    tensions: Sequence[SurfaceTension | None],
+    asked: Request,
+    report: Report | None = None,
+) -> list[Result]:
+    """Identify records that one request fits; for the trajectory reading they have one shape, mesh and interval."""
+    seen = [survey(record) for record in records]
+    for one in seen:
+        check_survey(one)
+    weak = [_weak(record, one, asked, report) for record, one in zip(records, seen, strict=True)]
+    if asked.method == "weak":
+        return [_weak_result(*parts, asked) for parts in zip(records, tensions, seen, weak, strict=True)]
+    fits = trajectory_fits(
+        records,
+        np.stack([one.estimate.coefficients for one in weak]),
+        degree=asked.degree,
+        constraint=asked.constraint,
+        ridge=None if isinstance(asked.ridge, str) else asked.ridge,
+        check=asked.check,
+        report=report,
+    )
+    results = []
+    for record, tension, one, rough, fit in zip(records, tensions, seen, weak, fits, strict=True):
+        scale, refusal = _scale(fit.law, tension)
+        said = [*law_warnings(fit.law, refusal), *record_warnings(one), *likelihood_warnings(fit)]
+        numbers = trajectory_diagnostics(fit, one, said)
+        results.append(_result(record, asked, rough, (fit.law, scale, refusal), numbers, fit.posterior))
+    return results
+
+
+def _weak(record: Record, seen: Survey, asked: Request, report: Report | None) -> WeakFit:
+    """Fit weak moments: the answer of the weak reading, the start of the other."""
+    alone = asked.method == "weak"
+    words = "compiling and reading" if alone else "reading weak moments for a start"
+    return weak_fit(
+        record, seen, asked.q, degree=2 if asked.degree == "auto" else asked.degree, constraint=asked.constraint,
+        supports=asked.supports, derivative=asked.derivative, ridge=asked.ridge if alone else None,
+        progress=None if report is None else partial(report, words),
+    )  # fmt: skip
+
+
+def _weak_result(record: Record, tension: SurfaceTension | None, seen: Survey, weak: WeakFit, asked: Request) -> Result:
+    law = weak.estimate.law
+    scale, refusal = _scale(law, tension, scale_refusal(weak.estimate))
+    said = [*law_warnings(law, refusal), *record_warnings(seen), *weak_warnings(weak.estimate, seen)]
+    return _result(record, asked, weak, (law, scale, refusal), weak_diagnostics(weak.estimate, seen, said), None)
+
+
+def _result(
+    record: Record,
+    asked: Request,
+    weak: WeakFit,
+    answer: tuple[Law, Scale | None, str | None],
+    numbers: Diagnostics,
+    posterior: Posterior | None,
+) -> Result:
+    settings = Settings(
+        version=version("doublewell"),
+        method=asked.method,
+        degree=asked.degree,
+        constraint=asked.constraint,
+        ridge=asked.ridge,
+        supports=tuple((support.frames, support.length) for support in weak.supports),
+        supports_rule=weak.rule,
+        derivative=asked.derivative,
+        shape=record.shape,
+        dx=record.dx,
+        dt=record.dt,
+        q=asked.q,
+        boundary=record.boundary,
+    )
+    return Result(*answer, numbers, settings, posterior)
+
+
+def _choices(
+    record: Record, method: Method, degree: Degree
+) -> tuple[Literal["trajectory", "weak"], int | Literal["auto"], float]:
+    if not isinstance(record, Record):
+        raise InputError(f"expected a Record, got {type(record).__name__}: wrap the field as Record(u, dx=, dt=, q=)")
+    if method not in (None, "trajectory", "weak"):
+        raise InputError(f"method is {method!r}: expected 'trajectory', 'weak' or None")
+    if record.q is None:
+        raise InputError(
+            "the record has no diffusion coefficient: pass q= to Record (q sets the time scale of the law)"
+        )
+    if method is None:
+        method = "weak" if record.boundary is None else "trajectory"
+    if degree is None:
+        degree = "auto" if method == "trajectory" else 2
+    if degree == "auto":
+        if method == "weak":
+            raise InputError(
+                "degree='auto' needs the trajectory reading, because weak moments have no noise model: declare a "
+                "boundary and use method='trajectory', or give a degree from 0 to 8"
+            )
+    else:
+        degree = Bernstein(degree).degree
+    return method, degree, record.q
+
+
+def _scale(law: Law, tension: SurfaceTension | None, refusal: str | None = None) -> tuple[Scale | None, str | None]:
+    """Calibrate; a law that cannot be calibrated is an outcome of the data, so it is said and not raised."""
+    if tension is None:
+        return None, None
+    if refusal is not None:
+        return None, refusal
+    try:
+        return calibrate(law, tension), None
+    except InputError as error:
+        return None, f"calibration refused: {error}"

@@ -1,0 +1,109 @@
+"""Sections about the law: force, scale, wells, degrees, and the record it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from doublewell.calibrate import WHY_NO_SCALE
+from doublewell.hints import Array
+from doublewell.result.result import Result
+from doublewell.result.wording import band_size, equation, interval_words, intervals, names, percent, wrapped
+
+__all__ = ["degree_lines", "force_lines", "record_lines", "scale_lines", "well_lines"]
+
+
+def force_lines(result: Result) -> Iterator[str]:
+    """Write the force, its coefficients and how well it is known."""
+    yield from wrapped(equation(result.law), indent="  ")
+    if result.posterior is None or len(result.posterior.path) == 1:
+        yield from _coefficient_lines(result)
+    else:
+        yield "g = " + ", ".join(f"{g:.6g}" for g in result.coefficients)
+    if result.posterior is not None:
+        yield f"95 % band of G: +- {percent(band_size(result))} of G (root mean squares over the phase range)"
+        if len(result.posterior.path) == 1:
+            yield from _correlation_lines(result.covariance)
+
+
+def _coefficient_lines(result: Result) -> Iterator[str]:
+    numbers = result.diagnostics
+    spread = None if result.posterior is None else np.sqrt(np.diag(result.covariance))
+    tiny = 1e-6 * float(np.max(np.abs(numbers.unconstrained)))  # a ridge lifts a coefficient off its bound
+    for j, (g, free) in enumerate(zip(result.coefficients, numbers.unconstrained, strict=True)):
+        sd = "" if spread is None else f" +- {spread[j]:.2g}"
+        note = "  at its lower bound" if j in numbers.active and g <= tiny else ""
+        other = f"  (without constraint and ridge {free:.5g})" if not np.isclose(g, free, rtol=1e-9, atol=0.0) else ""
+        yield f"g_{j} = {g:.6g}{sd}{note}{other}"
+
+
+def _correlation_lines(covariance: Array) -> Iterator[str]:
+    """Write the lower triangle of the correlations."""
+    size = np.sqrt(np.diag(covariance))
+    table = covariance / np.outer(size, size)
+    if len(table) > 1:
+        yield "correlation  " + "".join(f"{f'g_{j}':>7}" for j in range(len(table) - 1))
+    for i, row in enumerate(table[1:], start=1):
+        yield f"{f'g_{i}':>11}  " + "".join(f"{x:7.3f}" for x in row[:i])
+
+
+def scale_lines(result: Result) -> Iterator[str]:
+    """Write epsilon and the potential, or why there is none."""
+    if result.scale is None:
+        yield from wrapped(result.refusal or WHY_NO_SCALE)
+        return
+    scale, found = result.scale, intervals(result)
+    alone = "" if scale.epsilon_sd is None else f" +- {scale.epsilon_sd:.2g} (from the surface tension alone)"
+    yield f"epsilon = {scale.epsilon:.6g}{interval_words(found, 'epsilon') or alone}"
+    kind = "E" if scale.tension.normalisation == "E" else "epsilon E"
+    given = "" if scale.tension.sd is None else f" +- {scale.tension.sd:.2g}"
+    yield f"from surface tension {scale.tension.value:.6g}{given} of {kind} and C_H = {scale.tension_integral:.6g}"
+    yield f"F(u) = epsilon^2 H(u): barrier F(0) = {float(result.potential(0.0)):.6g}{interval_words(found, 'barrier')}"
+    if found and scale.tension.sd is None:
+        yield "the intervals take the surface tension as exact: pass its standard deviation to include it"
+
+
+def well_lines(result: Result) -> Iterator[str]:
+    """Write what the law looks like."""
+    law = result.law
+    yield from wrapped(f"structure: {result.structure}", indent="  ")
+    yield f"H(0) = {law.barrier:.6g}, H''(0) = {law.centre_curvature:.6g}, H''(-1) = H''(1) = {law.well_curvature:.6g}"
+    if law.lowest > 0.0 and law.well_curvature > 0.0:
+        width = interval_words(intervals(result), "width")
+        yield f"planar interface from u = -0.9 to 0.9: {law.interface_width():.5g} long{width}"
+    if (fit := result.diagnostics.likelihood) is not None:
+        chance = "less than 0.1 %" if fit.extra_structure < 1e-3 else percent(fit.extra_structure)
+        yield f"probability of extra structure, from the data without the constraint: {chance}"
+
+
+def degree_lines(result: Result) -> Iterator[str]:
+    """Write the path: what each degree costs, and its share of the average; nothing where there is no average."""
+    if result.posterior is None or len(result.posterior.path) == 1:
+        return
+    yield "degree    chi2  weight  at the bound"
+    for fit in result.posterior.path:
+        yield f"{fit.degree:6d}{_chi2(fit.chi2):>8}{_weight(fit.weight):>8}  {names(fit.active) or 'none'}"
+
+
+def record_lines(result: Result) -> Iterator[str]:
+    """Write what was seen."""
+    asked, seen = result.settings, result.diagnostics.survey
+    mesh = " x ".join(str(n) for n in asked.shape[1:])
+    boundary = "" if asked.boundary is None else f", {asked.boundary}"
+    yield f"{asked.shape[0]} frames of {mesh}, dx = {_list(asked.dx)}, dt = {asked.dt:.6g}, q = {asked.q:.6g}{boundary}"
+    width = "no interface seen" if seen.cells is None else f"interface {seen.cells:.1f} cells wide"
+    visited = f"{100 * seen.coverage:.0f} % of the phase range visited"
+    yield f"noise {seen.noise:.2g} ({seen.noise_method}), {width}, {visited}"
+
+
+def _chi2(value: float) -> str:
+    return f"{value:.1f}" if value < 99999.95 else f"{value:.1e}"
+
+
+def _weight(value: float) -> str:
+    return f"{100 * value:.1f} %" if value >= 5e-4 else "-"
+
+
+def _list(values: tuple[float, ...]) -> str:
+    return ", ".join(f"{value:.6g}" for value in dict.fromkeys(values))

@@ -1,0 +1,103 @@
+"""Wording: numbers and sentences that the sections of a report share."""
+
+from __future__ import annotations
+
+from textwrap import wrap
+
+import numpy as np
+
+from doublewell.errors import InputError
+from doublewell.estimate import DegreeFit
+from doublewell.law import Law
+from doublewell.result.bands import Scalar
+from doublewell.result.result import Result
+
+__all__ = [
+    "WIDTH",
+    "band_size",
+    "count",
+    "equation",
+    "heaviest",
+    "interval_words",
+    "intervals",
+    "names",
+    "percent",
+    "wrapped",
+]
+
+WIDTH = 98
+_SCALED: tuple[Scalar, ...] = ("epsilon", "barrier")
+_FREE: tuple[Scalar, ...] = ("width", "tension_integral")
+
+
+def equation(law: Law, *, digits: int = 5) -> str:
+    """Return the force as an equation in u, the bracket in powers of u^2.
+
+    >>> equation(Law.bernstein([0.75, 1.5]))
+    'G(u) = -u (1 - u^2) [0.75 + 0.75 u^2]'
+    """
+    powers = [float(c) for c in law.family.exact_bracket(law.coefficients)]
+    largest = max(map(abs, powers))
+    terms = [(c, "" if k == 0 else f" u^{2 * k}") for k, c in enumerate(powers) if abs(c) > 1e-12 * largest or k == 0]
+    text = f"{terms[0][0]:.{digits}g}"
+    for c, power in terms[1:]:
+        text += f" {'-' if c < 0 else '+'} {abs(c):.{digits}g}{power}"
+    return f"G(u) = -u (1 - u^2) [{text}]"
+
+
+def percent(share: float) -> str:
+    """Return a share in percent with two digits, and never with a positive exponent.
+
+    >>> percent(0.0123), percent(0.983), percent(2.5)
+    ('1.2 %', '98 %', '250 %')
+    """
+    value = 100.0 * share
+    return f"{value:.2g} %" if abs(value) < 9.95 else f"{value:.0f} %"
+
+
+def intervals(result: Result, *, level: float = 0.95) -> dict[str, tuple[float, float]]:
+    """Return the intervals that a result can give, by name; none for a weak result."""
+    found: dict[str, tuple[float, float]] = {}
+    for name in (*_FREE, *(_SCALED if result.scale is not None else ())):
+        try:
+            found[name] = result.interval(name, level=level)
+        except InputError:  # a weak result, or data that allow laws without an interface
+            continue
+    return found
+
+
+def band_size(result: Result) -> float:
+    """Return the half-width of the 95 % band of the force relative to the force, both as root mean squares."""
+    u = np.linspace(-1.0, 1.0, 401)
+    low, high = result.band("force", u)
+    return float(0.5 * np.linalg.norm(high - low) / np.linalg.norm(result.force(u)))
+
+
+def interval_words(found: dict[str, tuple[float, float]], name: str) -> str:
+    """Return an interval in brackets; nothing where it could not be given."""
+    return f" (95 %: {found[name][0]:.6g} to {found[name][1]:.6g})" if name in found else ""
+
+
+def heaviest(result: Result) -> DegreeFit:
+    """Return the degree with the largest weight of a trajectory result."""
+    assert result.posterior is not None
+    return max(result.posterior.path, key=lambda fit: fit.weight)
+
+
+def names(active: tuple[int, ...]) -> str:
+    """Return the names of coefficients."""
+    return ", ".join(f"g_{j}" for j in active)
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> count(1, "step"), count(3, "step")
+    ('1 step', '3 steps')
+    """
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def wrapped(text: str, width: int = WIDTH, *, indent: str = "") -> list[str]:
+    """Return a text in lines; all but the first are indented."""
+    return wrap(text, width, subsequent_indent=indent) or [""]

@@ -1,0 +1,215 @@
+"""Adequacy: calibrated under the model, and each fault is seen and named."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import chi2, norm
+
+from doublewell.adequacy import Adequacy, check_adequacies, check_adequacy
+from doublewell.dynamics import Cnab2, Grid
+from doublewell.errors import InputError
+from doublewell.files.codec import codec_of
+from doublewell.law import named_law
+from doublewell.record import Record
+from doublewell.simulate import add_noise, initial_field, simulate
+from doublewell.simulate.rollout import rollout
+
+EPSILON, NOISE, DT = 0.1, 0.03, 5e-4
+SEEDS = 16
+RARE = 1e-4  # false-alarm rate of a statistical test
+
+
+def named(answer):
+    return {test.name: test for test in answer.tests}
+
+
+@pytest.fixture(scope="module")
+def ask(fit_of):
+    return lambda record: check_adequacy(record, fit_of(record))
+
+
+@pytest.fixture(scope="module")
+def records(clean):
+    return [add_noise(clean, NOISE, seed=100 + seed) for seed in range(SEEDS)]
+
+
+@pytest.fixture(scope="module")
+def answers(records, ask):
+    return [ask(record) for record in records]
+
+
+# ---- under the model
+
+
+def test_statistics_are_standard_normal_under_the_model(answers):
+    names = [name for name in named(answers[0]) if name not in ("advection", "outliers")]
+    rare = RARE / (2 * len(names))
+    for name in names:
+        z = np.array([named(answer)[name].statistic for answer in answers])
+        assert abs(z.mean()) * np.sqrt(SEEDS) < norm.isf(rare / 2), name
+        assert chi2.ppf(rare / 2, SEEDS) < np.sum(z**2) < chi2.isf(rare / 2, SEEDS), name
+    drift = sum(named(answer)["advection"].statistic for answer in answers)
+    assert chi2.ppf(rare / 2, 2 * SEEDS) < drift < chi2.isf(rare / 2, 2 * SEEDS)
+
+
+def test_false_alarms_are_rare(answers):
+    alarms = sum(answer.verdict != "adequate" for answer in answers)
+    assert alarms <= 5  # 5 of 16 at a rate of 5 % has the chance 1e-3, of 6 1e-4
+    good = next(answer for answer in answers if answer.verdict == "adequate")
+    assert good.words == ("none of 11 tests is significant after correction for their number",)
+    assert str(good).startswith("model: adequate\n  none of 11 tests")
+
+
+# ---- faults
+
+
+def test_q_off_by_5_percent_is_seen_and_named(noisy, ask):
+    wrong = Record(noisy.slab(), dx=noisy.dx, dt=DT, q=1 / 1.05, boundary="periodic")
+    answer = ask(wrong)
+    test = named(answer)["q"]
+    assert abs(test.estimate[0] - 0.05) < 4 * test.error[0]
+    assert test.statistic > 10
+    assert answer.verdict == "not adequate"
+    assert answer.words[0].startswith("q is 5 +- 0.3 % larger than declared (1")
+    assert answer.words[0].endswith("check q, and dx and dt, which scale with it")
+
+
+def test_shift_predicts_what_the_right_q_would_change(noisy, fit_of):
+    wrong = Record(noisy.slab(), dx=noisy.dx, dt=DT, q=1 / 1.05, boundary="periodic")
+    found, right = (fit_of(record) for record in (wrong, noisy))
+    test = named(check_adequacy(wrong, found))["q"]
+    moved = found.evidence.blocks[0].triangle[:3, :3] @ (right.coefficients - found.coefficients)
+    assert test.shift == pytest.approx(np.linalg.norm(moved), rel=0.3)
+
+
+def test_advection_is_seen_and_named(clean, ask, shift):
+    answer = ask(add_noise(clean.replace(shift(clean.slab(), 0.5)), NOISE, seed=5))
+    test = named(answer)["advection"]
+    assert abs(test.estimate[1] - 0.5) < 4 * test.error[1]
+    assert abs(test.estimate[0]) < 4 * test.error[0]
+    assert test.degrees == 2
+    assert answer.verdict == "not adequate"
+    assert answer.words[0].startswith("the pattern drifts with the velocity")
+    assert "along y, " in answer.words[0]
+
+
+def test_wrong_boundary_is_seen_and_named(ask, drop):
+    movie = add_noise(drop(boundary="neumann", moved=True), NOISE, seed=6)
+    answer = ask(Record(movie.slab(), dx=movie.dx, dt=DT, q=1.0, boundary="periodic"))
+    assert named(answer)["boundary"].estimate[0] > 0.5
+    assert answer.verdict == "not adequate"
+    assert answer.words[0].startswith("share of the way from the periodic border (0) to the neumann one (1)")
+    assert "declare the other boundary" in answer.words[0]
+
+
+def test_tilt_is_seen_and_named(clean, ask):
+    """A tilted law from the odd one: G + b is simulated by CNAB2 as a family with a constant."""
+    tilt = 1.0
+    answer = ask(add_noise(tilted_movie(clean, tilt), NOISE, seed=7))
+    test = named(answer)["tilt"]
+    assert abs(test.estimate[0] - tilt) < 4 * test.error[0] + 0.1
+    assert answer.verdict == "not adequate"
+    assert answer.words[0].startswith("the force lacks a constant of ")
+    assert "unequal depth" in answer.words[0]
+
+
+def tilted_movie(clean, tilt):
+    law = named_law("sixth").effective(EPSILON)
+
+    class Tilted:
+        def force(self, u):
+            return law.force(u) + tilt
+
+    stepper = Cnab2(Grid((32, 32), 1 / 32, "periodic"), DT, 1.0, 24)
+    return clean.replace(rollout(stepper, Tilted(), clean.slab()[0], frames=21))
+
+
+@pytest.mark.parametrize(("drift", "word"), [(0.03, "grows"), (-0.03, "falls")])
+def test_gain_drift_is_seen_and_named(noisy, drift, word, ask):
+    gain = 1.0 + drift * np.linspace(0.0, 1.0, 21)
+    answer = ask(noisy.replace(noisy.slab() * gain[:, None, None]))
+    test = named(answer)["gain drift"]
+    assert test.statistic * np.sign(drift) > 10
+    assert answer.verdict == "not adequate"
+    assert answer.words[0].startswith(f"the contrast {word} by ")
+    assert "rescale each frame" in answer.words[0]
+
+
+@pytest.mark.parametrize(("offset", "word"), [(0.01, "large"), (-0.01, "small")])
+def test_offset_is_seen_and_named(noisy, ask, offset, word):
+    answer = ask(noisy.replace(noisy.slab() + offset))
+    test = named(answer)["offset"]
+    assert abs(test.estimate[0] - offset) < 4 * test.error[0]
+    assert test.statistic * np.sign(offset) > 5
+    assert answer.verdict == "not adequate"
+    assert answer.words[0].startswith(f"the values are too {word} by 0.0")
+    assert answer.words[0].endswith("subtract it: the pure phases must lie at -1 and +1")
+
+
+def test_correlated_noise_is_named_before_the_scores_it_raises(clean, ask):
+    answer = ask(add_noise(clean, NOISE, seed=8, correlation=0.5))
+    assert answer.verdict == "not adequate"
+    assert answer.words[0].startswith("neighbours along ")
+    assert "the intervals are too narrow" in answer.words[0]
+
+
+def test_outliers_ask_for_a_look_only(noisy, ask):
+    values = noisy.slab().copy()
+    values[10, [3, 9, 20], [4, 25, 30]] += 0.3
+    answer = ask(noisy.replace(values))
+    assert answer.verdict == "look"
+    assert named(answer)["outliers"].estimate == (3.0,)
+    assert any("dead pixels" in line or "outliers" in line for line in answer.words)
+
+
+def line(*, boundary, moved):
+    start = initial_field("circle", (64,), 1 / 64, epsilon=EPSILON)
+    movie = simulate(
+        named_law("quartic"), np.roll(start, moved), dx=1 / 64, dt=DT, frames=21, epsilon=EPSILON, boundary=boundary
+    )  # fmt: skip
+    noisy = add_noise(movie, 0.01, seed=2)
+    return Record(noisy.slab(), dx=1 / 64, dt=DT, q=1.0, boundary="neumann")
+
+
+def test_one_axis_with_walls(ask):
+    record = line(boundary="neumann", moved=0)
+    answer = ask(record)
+    assert answer.verdict == "adequate"
+    assert [t.name for t in answer.tests if t.name.startswith("white")] == ["white in t", "white in x"]
+    assert named(answer)["advection"].degrees == 1
+
+
+def test_walls_declared_where_there_are_none(ask):
+    record = line(boundary="periodic", moved=20)
+    answer = ask(record)
+    assert answer.verdict == "not adequate"
+    assert answer.words[0].startswith("share of the way from the neumann border (0) to the periodic one (1)")
+
+
+# ---- batches and values
+
+
+def test_a_batch_says_what_each_record_alone_says(records, answers, fit_of):
+    """Two records, one of them raised, so that a mix-up would show."""
+    pair = [records[0], records[1].replace(records[1].slab() + 0.02)]
+    together = check_adequacies(pair, [fit_of(record) for record in pair])
+    alone = check_adequacy(pair[1], fit_of(pair[1]))
+    for one, other in zip(together, (answers[0], alone), strict=True):
+        assert (one.verdict, one.words) == (other.verdict, other.words)
+        for a, b in zip(one.tests, other.tests, strict=True):
+            assert (a.name, a.degrees, a.words) == (b.name, b.degrees, b.words)
+            np.testing.assert_allclose(
+                (a.statistic, *a.estimate, *a.error), (b.statistic, *b.estimate, *b.error), rtol=1e-6
+            )
+    assert [one.verdict for one in together] == ["adequate", "not adequate"]
+
+
+def test_record_of_another_shape_is_refused(fit):
+    with pytest.raises(InputError, match="expected the record that was fitted"):
+        check_adequacy(fit.record.clip(0, 10), fit.found)
+
+
+def test_adequacy_survives_the_codec(answers):
+    codec = codec_of(Adequacy)
+    assert codec.decode(codec.encode(answers[0], "adequacy"), "adequacy") == answers[0]

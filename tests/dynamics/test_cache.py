@@ -1,0 +1,65 @@
+"""Compiled programs are kept between processes, where the user wants it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from doublewell.dynamics import cache
+
+CODE = """
+import sys
+from doublewell.dynamics import double_precision
+with double_precision():
+    import jax
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    jax.jit(lambda x: x * 2.5 + 1.0)(1.0).block_until_ready()
+print(jax.config.jax_compilation_cache_dir)
+"""
+
+
+def run(**variables: str) -> str:
+    names = ("DOUBLEWELL_CACHE", "JAX_COMPILATION_CACHE_DIR")
+    environment = {name: value for name, value in os.environ.items() if name not in names}
+    done = subprocess.run(
+        [sys.executable, "-c", CODE], env=environment | variables, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+def files(folder: Path) -> set[str]:
+    return {path.name for path in folder.rglob("*") if path.is_file() and not path.name.endswith("atime")}
+
+
+def test_programs_are_kept_in_the_folder_and_found_again(tmp_path) -> None:
+    place = run(DOUBLEWELL_CACHE=str(tmp_path))
+    assert Path(place).parent == tmp_path
+    kept = files(tmp_path)
+    assert kept
+    run(DOUBLEWELL_CACHE=str(tmp_path))
+    assert files(tmp_path) == kept
+
+
+def test_the_default_is_the_users_cache(tmp_path) -> None:
+    if sys.platform != "linux":
+        pytest.skip("the folder has another name there")
+    assert Path(run(XDG_CACHE_HOME=str(tmp_path))).parent == tmp_path / "doublewell"
+
+
+def test_off_means_off_and_the_users_own_choice_stays(tmp_path) -> None:
+    assert run(DOUBLEWELL_CACHE="off") == "None"
+    assert run(JAX_COMPILATION_CACHE_DIR=str(tmp_path)) == str(tmp_path)
+
+
+def test_a_folder_that_cannot_be_made_is_no_error(tmp_path) -> None:
+    (tmp_path / "file").write_text("")
+    assert run(DOUBLEWELL_CACHE=str(tmp_path / "file")) == "None"
+
+
+def test_the_machine_has_a_name_that_stays() -> None:
+    assert cache._machine() == cache._machine()
+    assert len(cache._machine()) == 12

@@ -1,0 +1,144 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from matplotlib.text import Text
+
+from doublewell.adequacy import ScoreTest
+from doublewell.errors import InputError
+from doublewell.report import residual_figure
+from doublewell.report.residual_figure import sigmas, thresholds
+from doublewell.report.style import COLOURS
+
+
+def with_fit(result, *, shape=None, **numbers):
+    likelihood = replace(result.diagnostics.likelihood, **numbers)
+    settings = result.settings
+    if shape is not None:
+        settings = replace(settings, shape=shape, dx=(0.1, 0.2, 0.3)[-len(shape) + 1 :])
+    return replace(result, settings=settings, diagnostics=replace(result.diagnostics, likelihood=likelihood))
+
+
+def texts(figure):
+    return " ".join(text.get_text() for text in figure.findobj(Text))
+
+
+def scored(name, statistic, p, adjusted, degrees=1):
+    return ScoreTest(name, statistic, degrees, p, adjusted, (0.0,), (1.0,), None, "words")
+
+
+def test_the_map_is_drawn_in_place_with_symmetric_limits(banded, check_figure):
+    figure = residual_figure(banded)
+    (mesh,) = figure.axes[0].collections
+    fit = banded.diagnostics.likelihood
+    np.testing.assert_array_equal(mesh.get_array(), fit.residual_map)
+    top = max(4.0, np.abs(fit.residual_map).max())
+    assert mesh.get_clim() == (-top, top)
+    corners = mesh.get_coordinates()
+    np.testing.assert_allclose(corners[0, 0], [0.0, 0.0])
+    np.testing.assert_allclose(corners[-1, -1], [1.0, 1.0])
+    assert figure.axes[0].get_ylabel() == "y (length)"
+    check_figure(figure)
+
+
+def test_quiet_maps_do_not_shout(banded):
+    quiet = with_fit(banded, residual_map=np.full((32, 32), 0.5))
+    assert residual_figure(quiet).axes[0].collections[0].get_clim() == (-4.0, 4.0)
+
+
+def test_one_axis_is_a_line_and_blocks_keep_their_places(banded, check_figure):
+    values = np.linspace(-6.0, 5.0, 48)
+    figure = residual_figure(with_fit(banded, shape=(15, 64), residual_map=values))
+    (stairs,) = figure.axes[0].patches
+    np.testing.assert_array_equal(stairs.get_data().values, values)
+    edges = stairs.get_data().edges
+    assert edges[-1] == pytest.approx(64 * 0.3)
+    np.testing.assert_allclose(np.round(edges / 0.3), edges / 0.3, atol=1e-9)  # at borders of cells
+    assert figure.axes[0].get_ylim()[1] == -figure.axes[0].get_ylim()[0] > 6.0
+    check_figure(figure)
+
+
+def test_three_axes_show_the_worst_slice_and_say_which(banded, check_figure):
+    values = np.random.default_rng(1).standard_normal((8, 10, 12))
+    values[5, 2, 3] = -9.0
+    figure = residual_figure(with_fit(banded, shape=(15, 8, 10, 12), residual_map=values))
+    np.testing.assert_array_equal(figure.axes[0].collections[0].get_array(), values[5])
+    assert "slice z = 0.55, the largest" in texts(figure)
+    check_figure(figure)
+
+
+def test_frames_are_relative_to_the_noise_and_the_fitted_start_is_marked(banded, check_figure):
+    noise = banded.diagnostics.likelihood.noise
+    frames = noise * np.array([0.3, *np.linspace(0.97, 1.04, 14)])
+    figure = residual_figure(with_fit(banded, residual_frames=frames))
+    axis = figure.axes[1]
+    (line,) = [one for one in axis.get_lines() if one.get_label() == "residual of a frame"]
+    np.testing.assert_allclose(line.get_xdata(), 5e-4 * np.arange(15))
+    np.testing.assert_allclose(line.get_ydata()[1:], frames[1:] / noise)
+    assert np.isnan(line.get_ydata()[0])
+    assert "frame 0: 0.3 (the start is fitted)" in texts(figure)
+    assert axis.get_ylim()[0] < 0.97
+    frames[3] = 0.0
+    assert "2 frames far below" in texts(residual_figure(with_fit(banded, residual_frames=frames)))
+    calm = residual_figure(with_fit(banded, residual_frames=np.full(15, noise)))
+    assert "the start is fitted" not in texts(calm)
+    check_figure(figure)
+
+
+def test_tests_are_bars_in_sigma_the_largest_on_top(banded, check_figure):
+    figure, answer = residual_figure(banded), banded.adequacy
+    axis = figure.axes[2]
+    bars = [bar.get_width() for bar in axis.patches[: len(answer.tests)]]
+    assert bars == sorted(bars, reverse=True)
+    sizes = {test.name: size for test, size in zip(answer.tests, sigmas(answer.tests), strict=True)}
+    labels = [label.get_text() for label in axis.get_yticklabels()]
+    np.testing.assert_allclose(bars, [sizes[name] for name in labels])
+    for test in answer.tests:
+        if test.degrees == 1 and test.name != "outliers":
+            assert sizes[test.name] == pytest.approx(abs(test.statistic))
+    assert axis.get_title() == "model: adequate"
+    assert answer.words[0] in texts(figure)
+    assert "*" not in " ".join(note.get_text() for note in axis.texts)
+    check_figure(figure)
+
+
+def test_significant_tests_have_another_colour_and_a_star(banded, check_figure):
+    from matplotlib.colors import to_hex
+
+    tests = (scored("q", 36.0, 0.0, 0.0), scored("tilt", -3.1, 0.002, 0.1), *banded.adequacy.tests[2:])
+    words = ("q is 5 +- 0.1 % larger than declared (36.0 sigma); " * 3,)
+    answer = replace(banded.adequacy, tests=tests, verdict="not adequate", words=words)
+    figure = residual_figure(with_fit(banded, adequacy=answer))
+    axis = figure.axes[2]
+    first, second, *_ = axis.patches
+    assert to_hex(first.get_facecolor()) == COLOURS["noise"].lower()
+    assert to_hex(second.get_facecolor()) == COLOURS["visited"].lower()
+    assert [note.get_text() for note in axis.texts[:2]] == ["36.0 *", "3.1"]
+    assert axis.get_title() == "model: not adequate"
+    check_figure(figure)
+
+
+def test_sigma_is_the_deviate_of_the_chance():
+    found = sigmas(
+        [scored("a", -2.5, 0.012419330651552318, 1), scored("b", 1e5, 0.0, 0.0), scored("c", 1e6, 0.0, 0, 2)]
+    )
+    np.testing.assert_allclose(found, [2.5, 1e5, 1e3])
+    assert sigmas([scored("d", 5.991464547107979, 0.05, 1, degrees=2)])[0] == pytest.approx(1.959964)
+
+
+def test_thresholds_are_those_of_holm():
+    np.testing.assert_allclose(thresholds(2), [2.2414027276, 1.9599639845])
+    steps = thresholds(11)
+    assert steps[0] == pytest.approx(2.838, abs=1e-3)
+    assert np.all(np.diff(steps) < 0)
+
+
+def test_what_was_not_asked_is_not_drawn(banded, check_figure):
+    figure = residual_figure(with_fit(banded, adequacy=None))
+    assert "the tests of the model\nwere not asked for" in texts(figure)
+    check_figure(figure)
+
+
+def test_the_weak_reading_has_no_residual(result):
+    with pytest.raises(InputError, match="weak reading leaves no residual to draw: declare a boundary"):
+        residual_figure(result)

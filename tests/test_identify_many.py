@@ -1,0 +1,90 @@
+"""identify_many: the same answers as one by one, in processes and in batches, and what it refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from doublewell.errors import InputError
+from doublewell.identify import identify, identify_many, many
+from doublewell.law import named_law
+from doublewell.record import Record
+from doublewell.simulate import add_noise, initial_field, simulate
+
+EPSILON, CELLS, FRAMES = 0.1, 24, 13
+SIGMA = named_law("sixth").surface_tension(epsilon=1.0)
+
+
+def movie(frames: int = FRAMES) -> Record:
+    start = initial_field("circle", (CELLS, CELLS), 1 / CELLS, epsilon=EPSILON)
+    return simulate(named_law("sixth"), start, dx=1 / CELLS, dt=5e-4, frames=frames, epsilon=EPSILON)
+
+
+@pytest.fixture(scope="module")
+def records() -> list[Record]:
+    return [add_noise(movie(), 0.02, seed=seed) for seed in (1, 2, 3)]
+
+
+@pytest.fixture(scope="module")
+def alone(records) -> list:
+    return [identify(record, SIGMA, degree=2, check=False) for record in records]
+
+
+def test_one_worker_gives_what_identify_gives(records, alone) -> None:
+    seen = []
+    found = identify_many(
+        records, SIGMA, degree=2, check=False, workers=1, progress=lambda words, done, total: seen.append((done, total))
+    )
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+    for one, other in zip(found, alone, strict=True):
+        assert np.array_equal(one.coefficients, other.coefficients)
+        assert one.epsilon == other.epsilon
+        assert one.settings == other.settings
+
+
+def test_processes_give_the_same_in_the_same_order(records, alone) -> None:
+    found = identify_many(records[:2], [SIGMA, None], degree=2, check=False, workers=2)
+    assert np.allclose(found[0].coefficients, alone[0].coefficients, rtol=1e-9)
+    assert np.allclose(found[1].coefficients, alone[1].coefficients, rtol=1e-9)
+    assert found[0].scale is not None
+    assert found[1].scale is None
+
+
+def test_a_batch_as_on_a_gpu_gives_the_same(records, alone, monkeypatch) -> None:
+    monkeypatch.setattr(many, "_on_gpu", lambda asked: True)
+    mixed = [records[0], movie(15), *records[1:]]
+    found = identify_many(mixed, SIGMA, degree=2, check=False, batch=2)
+    for place, other in zip((0, 2, 3), alone, strict=True):
+        gap = np.sqrt(np.diag(other.covariance))
+        assert np.all(np.abs(found[place].coefficients - other.coefficients) < 0.02 * gap)
+    assert found[1].settings.shape[0] == 15
+
+
+def test_jobs_hold_records_of_one_kind(records) -> None:
+    options = {"method": None, "constraint": "bernstein", "ridge": None, "supports": None, "derivative": "discrete"}
+    mixed = [records[0], movie(15), records[1], records[2]]
+    asked = [many.Request.of(record, degree=2, check=False, **options) for record in mixed]
+    assert [places for places, _ in many._jobs(mixed, asked, 2)] == [[0, 2], [3], [1]]
+    assert [places for places, _ in many._jobs(mixed, asked, 1)] == [[0], [2], [3], [1]]
+
+
+def test_weak_readings_need_no_boundary(records) -> None:
+    bare = [Record(record.slab(), dx=record.dx, dt=record.dt, q=1.0) for record in records[:2]]
+    found = identify_many(bare, workers=1)
+    assert [one.settings.method for one in found] == ["weak", "weak"]
+
+
+def test_what_it_refuses(records) -> None:
+    with pytest.raises(InputError, match="no records: expected at least one"):
+        identify_many([])
+    with pytest.raises(InputError, match="2 surface tensions for 3 records: expected one for all or for each"):
+        identify_many(records, [SIGMA, SIGMA])
+    with pytest.raises(InputError, match="workers is -1: expected a whole number from 1"):
+        identify_many(records, workers=-1)
+    with pytest.raises(InputError, match="batch is 0: expected a whole number from 1"):
+        identify_many(records, batch=0)
+    flat = records[0].replace(np.ones(records[0].shape))
+    with pytest.raises(InputError, match=r"record 1 \(counted from 0\): the field is constant"):
+        identify_many([records[0], flat], degree=2, check=False, workers=1)
+    with pytest.raises(InputError, match="expected a Record, got ndarray"):
+        identify_many([records[0].slab()])
