@@ -12,17 +12,19 @@ from pathlib import Path
 
 import numpy as np
 from common import print_table, save_results
+from scipy import stats
 from study_laws import study_law
 
 from doublewell.estimate import Posterior, average_degrees, quantile_interval
-from doublewell.evidence import Block, Evidence, Key
-from doublewell.law import Bernstein
+from doublewell.evidence import Block, Evidence, Key, lower, system
+from doublewell.law import Bernstein, Law
 
 EPSILON = 0.03
 TOP = Bernstein(8)
 PHASES = np.linspace(-1.0, 1.0, 2001)
 BAND = np.linspace(-0.995, 0.995, 200)  # no end points and no centre, where the force is zero by construction
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(64)
+POLYNOMIALS = {"quartic": 0, "sixth": 1, "bernstein3": 3, "outside_cone": 4}
 FOUR = ("sixth", "bernstein3", "exponential", "rational")
 
 
@@ -60,6 +62,52 @@ def _own_band(fit, truth) -> tuple[float, float]:
     features = Bernstein(fit.degree).elevation(TOP).T @ TOP.features(BAND)
     spread = 1.96 * np.sqrt(np.einsum("ia,ij,ja->a", features, fit.covariance, features))
     return float(np.mean(np.abs(fit.free @ features - truth) <= spread)), float(np.mean(2 * spread))
+
+
+def inside(path: Path) -> list[dict]:
+    """(g_hat - g)' I (g_hat - g) at degree 5 for laws that are of that degree: chi-square with 6 degrees of freedom."""
+    content = np.load(path)
+    names = content["law"].astype(str)
+    table, pooled = [], []
+    for name, degree in POLYNOMIALS.items():
+        if not np.any(names == name):
+            continue
+        law = study_law(name).effective(EPSILON)
+        truth = np.linalg.lstsq(Bernstein(degree).features(PHASES).T, law.force(PHASES), rcond=None)[0]
+        lifted = Bernstein(degree).elevation(Bernstein(5)) @ truth
+        values = [_distance(triangle, lifted) for triangle in content["triangles"][names == name]]
+        pooled += values
+        table.append(_chi_row(name, values))
+    return [*table, _chi_row("all", pooled)]
+
+
+def _distance(triangle: np.ndarray, truth: np.ndarray) -> float:
+    evidence = Evidence(TOP, (Block(Key("r", "trajectory", "all"), triangle, 1),), reading="trajectory")
+    matrix, target = system(lower(evidence, 5), 1.0)
+    basis, root = np.linalg.qr(matrix)
+    return float(np.sum((basis.T @ target - root @ truth) ** 2))
+
+
+def _chi_row(name: str, values: list[float]) -> dict:
+    return {
+        "law": name,
+        "records": len(values),
+        "mean (6 expected)": round(float(np.mean(values)), 2),
+        "p of Kolmogorov-Smirnov": round(float(stats.kstest(values, stats.chi2(6).cdf).pvalue), 4),
+    }
+
+
+def violations(path: Path) -> dict:
+    """Constrained averages that are no plain double well, by the exact test."""
+    content = np.load(path)
+    names = content["law"].astype(str)
+    laws = [name for name in FOUR if np.any(names == name)]
+    wrong = total = 0
+    for triangle in content["triangles"][np.isin(names, laws)]:
+        evidence = Evidence(TOP, (Block(Key("r", "trajectory", "all"), triangle, 1),), reading="trajectory")
+        law = Law(TOP, average_degrees(evidence, 1.0, positive=True).coefficients)
+        wrong, total = wrong + (not law.structure.ok), total + 1
+    return {"constrained fits": total, "no plain double well": wrong}
 
 
 def table_of(path: Path) -> list[dict]:
@@ -103,7 +151,12 @@ def main() -> None:
         device = str(np.load(path)["device"])
         table = table_of(path)
         print_table(f"{path.stem}, read on {device}; errors in percent", table)
+        chi = inside(path)
+        print_table("Distance to the truth in units of the noise, laws of degree 5 or less", chi)
+        seen = violations(path)
+        print_table("Structure of the constrained averages, the paper's four laws", [seen])
         save_results(f"trajectory_{path.stem}", table)
+        save_results(f"inside_{path.stem}", [*chi, seen])
 
 
 if __name__ == "__main__":

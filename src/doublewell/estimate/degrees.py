@@ -2,7 +2,7 @@
 
 The bracket is written in Legendre polynomials of z on [0, 1], p = sum_k a_k P_k(2z - 1). A component of the average is
 a degree m and a ratio rho: a_0 is free, a_k ~ N(0, (a_0 rho^k)^2) for k = 1..m, and higher terms vanish. Its weight is
-its marginal likelihood times 0.8^m: the data choose both how far the series goes and how fast it decays.
+its marginal likelihood times 0.9^m: the data choose both how far the series goes and how fast it decays.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from doublewell.law import Bernstein
 
 __all__ = ["Component", "DegreeAverage", "DegreeFit", "average_degrees", "fit_degree"]
 
-RATIOS = (0.15, 0.3, 0.6, 1.2)
-DEGREE_ODDS = 0.8
+RATIOS = (0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2)
+DEGREE_ODDS = 0.9
 _BOUND = 1e-10  # lower bound of positive coefficients, relative to the largest unbounded one
 
 

@@ -1,0 +1,104 @@
+"""What a trajectory fit costs: time in units of a forward trajectory, peak memory, and the compiled program's reuse.
+
+Run: python benchmarks/trajectory_cost.py [--large]
+One core. Each line is a process of its own: the first compiles, the second finds the compiled programs. A forward
+trajectory is one prediction of all frames by the compiled reader; everything is timed after compilation, in the
+same process, so that the ratio does not depend on the machine's mood. --large adds 101 frames of 256 x 256.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from common import print_table, save_results
+
+ONE_CORE = {
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+    "OMP_NUM_THREADS": "1",
+    "NUMBA_NUM_THREADS": "1",
+}
+
+
+def measure(cells: int, frames: int, degree: str, what: str) -> dict:
+    import resource
+
+    import numpy as np
+
+    from doublewell.dynamics import double_precision
+    from doublewell.evidence.likelihood import read_trajectory
+    from doublewell.evidence.likelihood.compiled import compiled
+    from doublewell.evidence.likelihood.trajectory import record_model
+    from doublewell.identify import identify
+    from doublewell.law import Bernstein, named_law
+    from doublewell.simulate import add_noise, initial_field, simulate
+
+    epsilon = 0.03 * 96 / cells
+    dt = 5e-5 * (96 / cells) ** 2
+    start = initial_field("nonconvex", (cells, cells), 1 / cells, epsilon=epsilon)
+    clean = simulate(named_law("sixth"), start, dx=1 / cells, dt=dt, frames=frames, epsilon=epsilon)
+    record = add_noise(clean, 0.03, seed=77)
+    weak = identify(record, method="weak", degree=2).coefficients
+
+    def run() -> float:
+        began = time.perf_counter()
+        if what == "reader":
+            read_trajectory(record, weak, family=Bernstein(int(degree)))
+        else:
+            identify(record, degree=degree)
+        return time.perf_counter() - began
+
+    first, again = run(), run()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    model, constants = record_model(record, Bernstein(5), 1)
+    with double_precision():
+        arguments = (model, record.slab(0, 1), np.full((1, 6), 1.0 / epsilon**2), constants)
+        compiled().predict(*arguments).block_until_ready()
+        times = []
+        for _ in range(7):
+            began = time.perf_counter()
+            compiled().predict(*arguments).block_until_ready()
+            times.append(time.perf_counter() - began)
+    forward = float(np.median(times))
+    return {"first": first, "again": again, "forward": forward, "peak": peak}
+
+
+def row(cells: int, frames: int, degree: str, what: str, folder: str) -> dict:
+    code = f"import json; from trajectory_cost import measure; print(json.dumps(measure{cells, frames, degree, what}))"
+    environment = os.environ | ONE_CORE | {"DOUBLEWELL_CACHE": folder}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True,
+        cwd=Path(__file__).parent,
+    )  # fmt: skip
+    seen = json.loads(done.stdout.splitlines()[-1])
+    return {
+        "record": f"{frames} x {cells} x {cells}",
+        "what": what,
+        "degree": degree,
+        "first run, s": round(seen["first"], 1),
+        "again, s": round(seen["again"], 1),
+        "forward, ms": round(1e3 * seen["forward"], 1),
+        "forward trajectories": round(seen["again"] / seen["forward"]),
+        "peak memory, GB": round(seen["peak"], 2),
+    }
+
+
+def main() -> None:
+    cases = [(96, 61, "5", "reader")] * 2 + [(96, 61, "auto", "identify")] * 2
+    if "--large" in sys.argv:
+        cases.append((256, 101, "auto", "identify"))
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for case in cases:
+            rows.append(row(*case, folder))
+            print_table("Cost of a trajectory fit on one core; a second process finds compiled programs", rows)
+    save_results("trajectory_cost", rows)
+
+
+if __name__ == "__main__":
+    main()
