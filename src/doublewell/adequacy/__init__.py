@@ -9,9 +9,11 @@ below 5 %.
 from doublewell.adequacy.check import check_adequacies, check_adequacy, projector_of, score_tests
 from doublewell.adequacy.directions import DIRECTIONS, Fit
 from doublewell.adequacy.values import Adequacy, ScoreTest
+from doublewell.adequacy.words import FALSE_ALARMS
 
 __all__ = [
     "DIRECTIONS",
+    "FALSE_ALARMS",
     "Adequacy",
     "Fit",
     "ScoreTest",

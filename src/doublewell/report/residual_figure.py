@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.adequacy import Adequacy, ScoreTest
+from doublewell.adequacy import FALSE_ALARMS, Adequacy, ScoreTest
 from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.report.style import COLOURS, REST_MAP, new_figure, style
@@ -18,7 +18,6 @@ from doublewell.result import Likelihood, Result, Settings
 __all__ = ["residual_figure", "sigmas", "thresholds"]
 
 _LEAST = 4.0  # sigma: pure noise stays pale
-_LEVEL = 0.05  # of all tests together
 _FAR = 12.0  # sigma of a frame below which it is only marked
 _STRETCH = 4.0  # a longer field is not drawn to scale
 _UNIT = "variance of the residual\nabove or below its mean (sigma)"
@@ -30,7 +29,7 @@ def residual_figure(result: Result) -> Any:
     The map says, block by block, how far the variance over time is from its mean, in its own standard deviations; of
     three axes it shows the slice with the largest value. Each frame is compared with the noise found; the fit takes a
     part of the noise away, most of it from the first frames. Every test is a bar whose length is the normal deviate of
-    its chance; the step beside it is the size from which it counts at 5 % for all tests together, by Holm's correction.
+    its chance; the step beside it is the size from which it counts at 3 % for all tests together, by Holm's correction.
     """
     fit = result.diagnostics.likelihood
     if fit is None:
@@ -56,7 +55,7 @@ def sigmas(tests: Sequence[ScoreTest]) -> Array:
     return np.where(rare, plain, np.abs(ndtri(0.5 * np.where(rare, 1.0, chances))))
 
 
-def thresholds(count: int, level: float = _LEVEL) -> Array:
+def thresholds(count: int, level: float = FALSE_ALARMS) -> Array:
     """Return the sizes from which tests count by Holm's correction, for the largest finding first."""
     from scipy.special import ndtri
 
@@ -134,12 +133,14 @@ def _tests(axis: Any, answer: Adequacy | None) -> None:
     order = np.argsort(-sizes, kind="stable")
     tests, sizes = [answer.tests[k] for k in order], sizes[order]
     rows, top = np.arange(len(tests)), 1.18 * max(float(np.max(sizes)), float(np.max(steps)))
-    axis.barh(rows, sizes, 0.7, color=[COLOURS["noise" if test.adjusted < _LEVEL else "visited"] for test in tests])
+    axis.barh(
+        rows, sizes, 0.7, color=[COLOURS["noise" if test.adjusted < FALSE_ALARMS else "visited"] for test in tests]
+    )
     drawn = {"orientation": "horizontal", "baseline": None, "color": COLOURS["mark"], "lw": 1.4}
-    axis.stairs(steps, np.arange(len(tests) + 1) - 0.5, label="5 % for all tests", **drawn)
+    axis.stairs(steps, np.arange(len(tests) + 1) - 0.5, label=f"{100 * FALSE_ALARMS:g} % for all tests", **drawn)
     for row, (test, size, step) in enumerate(zip(tests, sizes, steps, strict=True)):
         clear = size > step or step - size > 0.12 * top  # of the step beside it
-        words = f"{size:.1f}{' *' if test.adjusted < _LEVEL else ''}"
+        words = f"{size:.1f}{' *' if test.adjusted < FALSE_ALARMS else ''}"
         place = (size if clear else step, row)
         axis.annotate(words, place, (4, 0), textcoords="offset points", va="center", fontsize=9)
     axis.set_yticks(rows, [test.name for test in tests])
