@@ -27,7 +27,7 @@ CASES = (
         "published clean",
         "256 x 256 without noise",
         grid(_BASE, laws=["sixth"], geometries=(*GEOMETRIES_256, *_MORE), seeds=[None]),
-        ("STAC m=2", "direct FD4 m=2"),
+        ("STAC m=2", "analytic weak m=2", "direct FD4 m=2"),
         tiny_shapes=3,
     ),
 )

@@ -16,11 +16,14 @@ _BRANCHES = FIVE_BRANCHES[1:]
 _REPLICATED = tuple(f"replication {kind} {noise}" for kind in ("full", "short") for noise in ("0.01", "0.03"))
 _CONSTRAINED = ("STAC m=2", "STAC m=5", "ridge STAC m=2", "ridge STAC m=5", "selected STAC")
 _OURS = "the trajectory reading beats every weak branch at noise 0.03"
-_DIRECT = "direct FD4 wins on clean 256 x 256"
+_ANALYTIC = "direct FD4 wins on clean 256 x 256 against analytic weak weights"
+_DISCRETE = "direct FD4 wins on clean 256 x 256 against discrete weak weights"
 _WHY = {
-    _DIRECT: (
-        "this ordering of the paper does not hold here on any geometry. Its control is described in the supplement, so "
-        "we cannot say which setting differs."
+    _DISCRETE: (
+        "the paper says that direct FD4 is more accurate there and describes the control in its supplement. Against "
+        "weak moments with analytic derivative weights it is. Against the discrete weights of the principal study it "
+        "cannot be: our clean error agrees with the paper's own refinement (0.0163 % at 128, fourth order), and "
+        "direct differences of the unsmoothed field have a larger error of the same order."
     )
 }
 
@@ -35,7 +38,8 @@ def orderings(results: Results) -> Table:
         ("constrained branches have no violation in any case", _no_violations(results)),
         ("unconstrained m = 5 at noise 0.03 has some violations", _some_violations(results)),
         ("STAC m = 2 beats smoothed FD4 at noise 0.03", _less(results, _PRINCIPAL, "STAC m=2", "smoothed FD4 m=2")),
-        (_DIRECT, _less(results, "published clean", "direct FD4 m=2", "STAC m=2")),
+        (_ANALYTIC, _less(results, "published clean", "direct FD4 m=2", "analytic weak m=2")),
+        (_DISCRETE, _less(results, "published clean", "direct FD4 m=2", "STAC m=2")),
         (_OURS, _trajectory(results)),
     ]
     rows = [

@@ -47,6 +47,7 @@ _NOISY = ("published", "published more")
 _CLEAN = ("published clean",)
 _CONTROLS = {
     "clean STAC m=2": (_CLEAN, "STAC m=2"),
+    "clean analytic weak m=2": (_CLEAN, "analytic weak m=2"),
     "clean direct FD4 m=2": (_CLEAN, "direct FD4 m=2"),
     "noisy STAC m=2": (_NOISY, "STAC m=2"),
     "noisy smoothed FD4 m=2": (_NOISY, "smoothed FD4 m=2"),
