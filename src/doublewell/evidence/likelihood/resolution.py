@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from doublewell.dynamics import Grid, double_precision
 from doublewell.evidence.likelihood.compiled import compiled
-from doublewell.evidence.likelihood.field_model import FieldModel, field_constants
+from doublewell.evidence.likelihood.field_model import Constants, FieldModel, field_constants
 from doublewell.evidence.likelihood.trajectory import Trajectory, check_record, record_model
 from doublewell.hints import Array
 from doublewell.law import Bernstein
@@ -42,9 +42,12 @@ def measure_resolution(records: Sequence[Record], found: Sequence[Trajectory]) -
     del halved  # fields of a fine mesh come next
     factor = 2 if grid.boundary == "periodic" else 3  # a finer mesh that holds the points of this one
     fine = Grid([factor * n for n in grid.cells], [h / factor for h in grid.dx], grid.boundary)
-    pick = (slice(None), slice(None), *(slice(0 if factor == 2 else 1, None, factor) for _ in grid.cells))
     finer = np.stack([refine_field(field, grid, factor) for field in initial])
-    shifts.append(_shifts(record, found, coarse - _predict(record, fine, family, substeps, finer, theta)[pick]))
+    pick = tuple(slice(0 if factor == 2 else 1, None, factor) for _ in grid.cells)
+    for k, fields in enumerate(_frames(record, fine, family, substeps, finer, theta), start=1):
+        coarse[:, k] -= fields[(slice(None), *pick)]
+    coarse[:, 0] = 0.0  # the finer field holds the points of this one
+    shifts.append(_shifts(record, found, coarse))
     return [_resolution(one, *pair) for one, pair in zip(found, zip(*shifts, strict=True), strict=True)]
 
 
@@ -91,8 +94,22 @@ def refine_field(field: Array, grid: Grid, factor: int) -> Array:
 
 
 def _predict(record: Record, grid: Grid, family: Bernstein, substeps: int, initial: Array, theta: Array) -> Array:
-    q = float(record.q or 0.0)
-    constants = field_constants(grid, dt=record.dt, frames=record.frames, q=q, substeps=substeps)
-    model = FieldModel(family, grid.boundary, record.frames, substeps)
+    model, constants = _pieces(record, grid, family, substeps, record.frames)
     with double_precision():
-        return np.asarray(compiled().predict(model, initial, theta, constants))
+        return np.array(compiled().predict(model, initial, theta, constants))
+
+
+def _frames(
+    record: Record, grid: Grid, family: Bernstein, substeps: int, fields: Array, theta: Array
+) -> Iterator[Array]:
+    """Yield the frames after the first, one at a time: a fine movie need not fit into memory."""
+    model, constants = _pieces(record, grid, family, substeps, 2)
+    for _ in range(record.frames - 1):
+        with double_precision():
+            fields = np.asarray(compiled().predict(model, fields, theta, constants))[:, 1]
+        yield fields
+
+
+def _pieces(record: Record, grid: Grid, family: Bernstein, substeps: int, frames: int) -> tuple[FieldModel, Constants]:
+    constants = field_constants(grid, dt=record.dt, frames=frames, q=float(record.q or 0.0), substeps=substeps)
+    return FieldModel(family, grid.boundary, frames, substeps), constants

@@ -148,15 +148,20 @@ def sensitivity(
 
 
 def pull_back(model: Model, nuisance: Any, theta: Any, field: Any, constants: Any) -> tuple[Any, Any]:
-    """Return J_u' and J_g' of a field of the observations' shape, whitened on the way."""
+    """Return J_u' and J_g' of a field of the observations' shape, whitened on the way.
+
+    J_g' takes one tangent for each entry of theta: its transpose would keep every feature of every step.
+    """
     import jax
+    import jax.numpy as jnp
 
-    def whitened(x: Any, y: Any) -> Any:
-        return model.whiten(model.predict(x, y, constants), constants)
-
-    _, pull = jax.vjp(whitened, nuisance, theta)
-    pair: tuple[Any, Any] = pull(model.whiten(field, constants))
-    return pair
+    white = model.whiten(field, constants)
+    _, pull = jax.vjp(lambda x: model.whiten(model.predict(x, theta, constants), constants), nuisance)
+    slopes = jax.lax.map(
+        lambda direction: jnp.vdot(_column(model, nuisance, theta, direction, constants), white),
+        jnp.eye(theta.size, dtype=theta.dtype),
+    )
+    return pull(white)[0], slopes
 
 
 def solve_normal(apply: Any, right: Any, precondition: Any, *, tolerance: float, most: int) -> tuple[Any, Any, Any]:
