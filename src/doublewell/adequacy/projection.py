@@ -24,7 +24,7 @@ from doublewell.hints import Array
 
 __all__ = ["Basis", "Projection", "Projector", "Score", "project", "score", "tangent_basis"]
 
-_TOLERANCE = 1e-2  # the residual is orthogonal to J_u already: an unfinished solve only makes a test less sharp
+_TOLERANCE = 1e-2  # the residual is projected too: an unfinished solve for a direction only makes its test less sharp
 _MOST = 200
 
 
