@@ -79,6 +79,10 @@ def test_what_it_refuses(records) -> None:
         identify_many([])
     with pytest.raises(InputError, match="2 surface tensions for 3 records: expected one for all or for each"):
         identify_many(records, [SIGMA, SIGMA])
+    with pytest.raises(InputError, match="expected several records, got one Record: pass a list, or use identify"):
+        identify_many(records[0])
+    with pytest.raises(InputError, match="2 surface tensions for 3 records"):
+        identify_many(records, np.array([SIGMA, SIGMA]))
     with pytest.raises(InputError, match="workers is -1: expected a whole number from 1"):
         identify_many(records, workers=-1)
     with pytest.raises(InputError, match="batch is 0: expected a whole number from 1"):
@@ -88,3 +92,9 @@ def test_what_it_refuses(records) -> None:
         identify_many([records[0], flat], degree=2, check=False, workers=1)
     with pytest.raises(InputError, match="expected a Record, got ndarray"):
         identify_many([records[0].slab()])
+
+
+def test_a_worker_that_imports_a_script_without_a_guard_says_so(records, monkeypatch) -> None:
+    monkeypatch.setattr(many, "parent_process", object)
+    with pytest.raises(InputError, match='put the call of identify_many under if __name__ == "__main__":'):
+        identify_many(records)

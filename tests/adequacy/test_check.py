@@ -42,8 +42,16 @@ def answers(records, ask):
 # ---- under the model
 
 
+def test_small_tails_do_not_count(answers):
+    """An excess kurtosis below 0.05 gives 0, what exceeds it less than a normal deviate."""
+    z = np.array([named(answer)["tails"].statistic for answer in answers])
+    excess = np.array([named(answer)["tails"].estimate[0] for answer in answers])
+    assert np.all(z[np.abs(excess) <= 0.05] == 0.0)
+    assert np.sum(z**2) < chi2.isf(RARE, SEEDS)
+
+
 def test_statistics_are_standard_normal_under_the_model(answers):
-    names = [name for name in named(answers[0]) if name not in ("advection", "outliers")]
+    names = [name for name in named(answers[0]) if name not in ("advection", "tails", "outliers")]
     rare = RARE / (2 * len(names))
     for name in names:
         z = np.array([named(answer)[name].statistic for answer in answers])
@@ -57,8 +65,8 @@ def test_false_alarms_are_rare(answers):
     alarms = sum(answer.verdict != "adequate" for answer in answers)
     assert alarms <= 5  # 5 of 16 at a rate of 5 % has the chance 1e-3, of 6 1e-4
     good = next(answer for answer in answers if answer.verdict == "adequate")
-    assert good.words == ("none of 11 tests is significant after correction for their number",)
-    assert str(good).startswith("model: adequate\n  none of 11 tests")
+    assert good.words == ("none of 12 tests is significant after correction for their number",)
+    assert str(good).startswith("model: adequate\n  none of 12 tests")
 
 
 # ---- faults
@@ -144,7 +152,17 @@ def test_offset_is_seen_and_named(noisy, ask, offset, word):
     assert test.statistic * np.sign(offset) > 5
     assert answer.verdict == "not adequate"
     assert answer.words[0].startswith(f"the values are too {word} by 0.0")
-    assert answer.words[0].endswith("subtract it: the pure phases must lie at -1 and +1")
+    assert answer.words[0].endswith("the pure phases must lie at -1 and +1")
+
+
+@pytest.mark.parametrize(("factor", "word"), [(0.98, "small"), (1.02, "large")])
+def test_a_wrong_contrast_is_seen_and_named(noisy, ask, factor, word):
+    answer = ask(noisy.replace(factor * noisy.slab()))
+    test = named(answer)["gain"]
+    assert abs(test.estimate[0] - (factor - 1.0)) < 4 * test.error[0] + 0.3 * abs(factor - 1.0)  # to first order
+    assert answer.verdict == "not adequate"
+    assert answer.words[0].startswith("the contrast is ")
+    assert f"% too {word}" in answer.words[0]
 
 
 def test_correlated_noise_is_named_before_the_scores_it_raises(clean, ask):

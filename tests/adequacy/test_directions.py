@@ -69,6 +69,7 @@ def test_boundary_and_gain_directions_begin_with_the_same_field(fit):
         np.testing.assert_allclose(direction[0], 0.0, atol=1e-12)
         assert np.abs(direction[-1]).max() > 1e-3
     np.testing.assert_allclose(DIRECTIONS["gain drift"](fit)[0][-1], fit.predicted[-1])
+    np.testing.assert_array_equal(DIRECTIONS["gain"](fit)[0], fit.predicted)
 
 
 def test_offset_direction_is_the_change_of_a_raised_record(fit):

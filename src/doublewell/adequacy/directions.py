@@ -106,6 +106,11 @@ def tilt_direction(fit: Fit) -> list[Array]:
 
 
 def gain_direction(fit: Fit) -> list[Array]:
+    """Return the derivative by a, the observation being (1 + a) u."""
+    return [fit.predicted]
+
+
+def drift_direction(fit: Fit) -> list[Array]:
     """Return the derivative by a, the observation being (1 + a t / T) u."""
     return [fit.elapsed * fit.predicted]
 
@@ -120,7 +125,8 @@ DIRECTIONS: dict[str, Callable[[Fit], list[Array]]] = {
     "advection": advection_directions,
     "boundary": boundary_direction,
     "tilt": tilt_direction,
-    "gain drift": gain_direction,
+    "gain": gain_direction,
+    "gain drift": drift_direction,
     "offset": offset_direction,
 }
 

@@ -10,6 +10,7 @@ from doublewell.adequacy.values import ScoreTest
 __all__ = ["chance", "probe", "white_tests"]
 
 _UNTOUCHED = 0.98  # share of a frame's noise that the fit leaves
+_NO_MATTER = 0.05  # excess kurtosis that changes no interval: not to be reported, however well it is seen
 _FAR = 5.0  # standard deviations of an outlier
 
 
@@ -51,7 +52,7 @@ def _neighbours(r: Array, v: Array, taken: Array, axis: int, name: str) -> Score
 def _tails(r: Array) -> ScoreTest:
     excess = float(np.mean(r**4) / np.mean(r**2) ** 2 - 3.0)
     error = float(np.sqrt(24.0 / r.size))
-    z = excess / error
+    z = float(np.sign(excess)) * max(abs(excess) - _NO_MATTER, 0.0) / error
     words = f"excess kurtosis of the residual {excess:+.3f} +- {error:.3f}"
     return ScoreTest("tails", z, 1, chance(z * z, 1), 1.0, (excess,), (error,), None, words)
 

@@ -22,8 +22,9 @@ ADVICE = {
     "advection": "align the frames, or look for a flow or a moving stage",
     "boundary": "declare the other boundary, or none and use method='weak'",
     "tilt": "the wells are of unequal depth, or the phase values are not centred: check that they are -1 and +1",
+    "gain": "rescale the values so that the pure phases lie at -1 and +1, and fit again",
     "gain drift": "rescale each frame to the pure phases -1 and +1",
-    "offset": "subtract it: the pure phases must lie at -1 and +1",
+    "offset": "subtract it and fit again (a large one is seen only in part): the pure phases must lie at -1 and +1",
     "white in t": "the noise lasts over frames, or the time evolution is of another kind",
     "white": "the noise is correlated (optics, compression), or the mesh is too coarse: the intervals are too narrow",
     "tails": "the noise is not normal: the estimate holds, its intervals roughly",
@@ -98,6 +99,10 @@ def _tilt_words(fit: Fit, test: ScoreTest) -> str:
     return f"the force lacks a constant of {test.estimate[0]:.3g}, {share}"
 
 
+def _contrast_words(_: Fit, test: ScoreTest) -> str:
+    return f"the contrast is {_percent(test)} too {_either(test, 'large', 'small')}"
+
+
 def _gain_words(_: Fit, test: ScoreTest) -> str:
     return f"the contrast {_either(test, 'grows', 'falls')} by {_percent(test)} over the record"
 
@@ -119,6 +124,7 @@ SENTENCES: dict[str, Callable[[Fit, ScoreTest], str]] = {
     "advection": _advection_words,
     "boundary": _boundary_words,
     "tilt": _tilt_words,
+    "gain": _contrast_words,
     "gain drift": _gain_words,
     "offset": _offset_words,
 }

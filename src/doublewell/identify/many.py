@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
-from typing import Literal
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context, parent_process
+from typing import Any, Literal
+
+import numpy as np
 
 from doublewell.calibrate import SurfaceTension
 from doublewell.checks import whole
@@ -28,6 +31,8 @@ _ONE_THREAD = {
     "NUMBA_NUM_THREADS": "1",
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
 }
+
+GUARD = 'put the call of identify_many under if __name__ == "__main__": in the script, or pass workers=1'
 
 Tension = float | SurfaceTension | None
 Job = tuple[list[int], Request]
@@ -55,6 +60,9 @@ def identify_many(
     the usual ``if __name__ == "__main__":``. Results do not depend on the number of workers. `surface_tension` is one
     for all, or one for each record. `progress` is called with (what is done, records done, records).
     """
+    _check_process()
+    if isinstance(records, Record):
+        raise InputError("expected several records, got one Record: pass a list, or use identify")
     records = list(records)
     if not records:
         raise InputError("no records: expected at least one Record")
@@ -74,8 +82,14 @@ def identify_many(
     return _in_processes(records, tensions, jobs, workers, progress)
 
 
-def _tensions(given: Tension | Sequence[Tension], count: int) -> list[SurfaceTension | None]:
-    if isinstance(given, Sequence):
+def _check_process() -> None:
+    """Refuse to start processes from a worker: it is importing a script that has no guard."""
+    if parent_process() is not None:
+        raise InputError(GUARD)
+
+
+def _tensions(given: Any, count: int) -> list[SurfaceTension | None]:
+    if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str):
         if len(given) != count:
             raise InputError(f"{len(given)} surface tensions for {count} records: expected one for all or for each")
         return [None if one is None else SurfaceTension.of(one) for one in given]
@@ -131,6 +145,8 @@ def _in_processes(
                 results |= dict(zip(waiting[done], done.result(), strict=True))
                 if progress is not None:
                     progress("identifying", len(results), len(records))
+        except BrokenProcessPool as error:
+            raise InputError(f"a worker process ended, for want of memory or of a guard. {GUARD}") from error
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise

@@ -245,8 +245,8 @@ def likelihood_warnings(fit: TrajectoryFit) -> list[str]:
         said.append(f"the fit did not converge ({fit.found.status}): do not use its errors")
     if fit.rise > 9.0:
         said.append(
-            f"the constraint raises twice the log-likelihood by {fit.rise:.0f}: the truth may lie outside the positive "
-            "family; compare with constraint='none'"
+            f"the constraint raises chi2 by {fit.rise:.0f}: the truth may lie outside the positive family, or the "
+            "phase values are not at -1 and +1; compare with constraint='none'"
         )
     if fit.resolution.mesh_size > 1.0:
         said.append(
