@@ -23,7 +23,7 @@ __all__ = ["Component", "DegreeAverage", "DegreeFit", "average_degrees", "fit_de
 
 RATIOS = (0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2)
 DEGREE_ODDS = 0.9
-_BOUND = 1e-10  # lower bound of positive coefficients, relative to the largest unbounded one
+_BOUND = 1e-10  # lower bound of positive coefficients, relative to a constant bracket of the data's size
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,9 +150,14 @@ def _component(
 
 
 def _constrained(matrix: Array, target: Array, free: Solution, positive: bool) -> Solution:
+    """Solve again with the bound; its unit is the constant bracket of the same size as the data.
+
+    The largest unbounded coefficient is no unit: where the record does not reach, it may be larger by ten decades.
+    """
     if not positive:
         return free
-    return solve_positive(matrix, target, _BOUND * float(np.max(np.abs(free.coefficients))))
+    unit = float(np.linalg.norm(target) / np.linalg.norm(np.sum(matrix, axis=1)))
+    return solve_positive(matrix, target, _BOUND * unit, free=free)
 
 
 def _amplitude(evidence: Evidence, q: float) -> float:
