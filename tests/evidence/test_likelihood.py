@@ -255,3 +255,11 @@ def test_what_the_reading_needs(clean) -> None:
         read_trajectories([], np.zeros((0, 3)), family=Bernstein(2), substeps=1)
     with pytest.raises(InputError, match="a batch needs records of one shape"):
         read_trajectories([clean, clean.clip(0, 9)], np.stack([START, START]), family=Bernstein(2), substeps=1)
+
+
+def test_frames_too_far_apart_are_refused(clean) -> None:
+    slow = Record(clean.values, dx=clean.dx, dt=1000 * clean.dt, q=1.0, boundary="periodic")
+    with pytest.raises(
+        InputError, match="the frames are too far apart: .* = 130, expected at most 32; check the units"
+    ):
+        read_trajectory(slow, START)

@@ -17,9 +17,19 @@ from doublewell.hints import Array
 from doublewell.law import Bernstein
 from doublewell.record import Record
 
-__all__ = ["Trajectory", "as_trajectory", "check_alike", "check_record", "first_substeps", "growth", "record_model"]
+__all__ = [
+    "MOST_SUBSTEPS",
+    "Trajectory",
+    "as_trajectory",
+    "check_alike",
+    "check_record",
+    "first_substeps",
+    "growth",
+    "record_model",
+]
 
 _REACTION = 0.5  # largest q |G'| of one internal step to begin with; the resolution is measured after the fit
+MOST_SUBSTEPS = 64
 _UNFINISHED = 0.05  # relative residual of the solves behind R above which its errors are not to be used
 
 
@@ -136,6 +146,12 @@ def growth(record: Record, coefficients: Array) -> float:
 
 
 def first_substeps(record: Record, start: Array) -> int:
-    """Return steps from frame to frame such that the reaction changes little in each."""
+    """Return steps from frame to frame such that the reaction changes little in each; frames too far apart raise."""
     # the factor 2 bounds |G'| at both the wells and the centre
-    return max(1, ceil(2.0 * growth(record, start) / (record.frames - 1) / _REACTION))
+    strength = 2.0 * growth(record, start) / (record.frames - 1)
+    if strength > _REACTION * MOST_SUBSTEPS:
+        raise InputError(
+            f"the frames are too far apart: from one to the next the law would act with q |G'| dt = {strength:.3g}, "
+            f"expected at most {_REACTION * MOST_SUBSTEPS:g}; check the units of dt, dx and q, or record more often"
+        )
+    return max(1, ceil(strength / _REACTION))
