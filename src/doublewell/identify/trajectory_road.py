@@ -13,6 +13,7 @@ from doublewell.estimate import Constraint, DegreeAverage, Posterior, average_de
 from doublewell.estimate.least_squares import Array, column_scale
 from doublewell.evidence import system
 from doublewell.evidence.likelihood import (
+    MOST_SUBSTEPS,
     Resolution,
     Trajectory,
     Watch,
@@ -31,7 +32,6 @@ __all__ = ["TrajectoryFit", "likelihood_warnings", "trajectory_diagnostics", "tr
 _NEAR = 1.0  # standard errors between the estimate and the point of linearisation that need no other one
 _MOST_ROUNDS = 5
 _RESOLVED = 0.1  # standard errors by which half the time step may move the estimate
-_MOST_SUBSTEPS = 64
 _BLOCKS = 48  # along each axis of the map of the residual
 _NEGLIGIBLE = 1e-4  # weight of a degree that is left out of the law
 
@@ -94,7 +94,7 @@ def _resolved(
     while True:
         say("checking the resolution", 0, 0)
         resolutions = measure_resolution(records, found)
-        if max(one.time_size for one in resolutions) <= _RESOLVED or found[0].substeps >= _MOST_SUBSTEPS:
+        if max(one.time_size for one in resolutions) <= _RESOLVED or found[0].substeps >= MOST_SUBSTEPS:
             return found, resolutions
         found = read_trajectories(records, starts, family=family, substeps=2 * found[0].substeps, watch=_watch(say))
 
