@@ -133,7 +133,7 @@ def test_a_worker_that_ends_is_said(monkeypatch, weak_study):
             future.set_exception(BrokenProcessPool("gone"))
             return future
 
-    monkeypatch.setattr(work, "ProcessPoolExecutor", Broken)
+    monkeypatch.setattr(work, "worker_pool", Broken)
     from doublewell.study.cases import CASES
 
     tasks = work.open_tasks([CASES["degrees"], CASES["outside cone"]], [], slow=False)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context, parent_process
+from multiprocessing import parent_process
 from typing import Any, Literal
 
 import numpy as np
@@ -21,17 +21,11 @@ from doublewell.identify.batch import Degree, Method, Request, identify_batch
 from doublewell.identify.weak_road import Supports
 from doublewell.record import Record
 from doublewell.result import Result
+from doublewell.workers import worker_pool
 
 __all__ = ["identify_many"]
 
 _BATCH = 20  # records of 61 x 96 x 96 take about 2 GB of a GPU's memory
-_ONE_THREAD = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "NUMBA_NUM_THREADS": "1",
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
-}
-
 GUARD = 'put the call of identify_many under if __name__ == "__main__": in the script, or pass workers=1'
 
 Tension = float | SurfaceTension | None
@@ -135,7 +129,7 @@ def _in_processes(
     progress: Report | None,
 ) -> list[Result]:
     results: dict[int, Result] = {}
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_single_thread) as pool:
+    with worker_pool(workers) as pool:
         waiting = {
             pool.submit(_run, [records[k] for k in places], [tensions[k] for k in places], asked, places): places
             for places, asked in jobs
@@ -147,15 +141,7 @@ def _in_processes(
                     progress("identifying", len(results), len(records))
         except BrokenProcessPool as error:
             raise InputError(f"a worker process ended, for want of memory or of a guard. {GUARD}") from error
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
     return [results[k] for k in range(len(records))]
-
-
-def _single_thread() -> None:
-    """Give a worker one thread; JAX and numba read this at their first use, which comes later."""
-    os.environ.update(_ONE_THREAD)
 
 
 def _run(

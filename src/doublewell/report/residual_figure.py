@@ -137,13 +137,13 @@ def _tests(axis: Any, answer: Adequacy | None) -> None:
         rows, sizes, 0.7, color=[COLOURS["noise" if test.adjusted < FALSE_ALARMS else "visited"] for test in tests]
     )
     drawn = {"orientation": "horizontal", "baseline": None, "color": COLOURS["mark"], "lw": 1.4}
-    axis.stairs(steps, np.arange(len(tests) + 1) - 0.5, label=f"{100 * FALSE_ALARMS:g} % for all tests", **drawn)
+    axis.stairs(steps, np.arange(len(tests) + 1) - 0.5, **drawn)
     for row, (test, size, step) in enumerate(zip(tests, sizes, steps, strict=True)):
         clear = size > step or step - size > 0.12 * top  # of the step beside it
         words = f"{size:.1f}{' *' if test.adjusted < FALSE_ALARMS else ''}"
         place = (size if clear else step, row)
         axis.annotate(words, place, (4, 0), textcoords="offset points", va="center", fontsize=9)
     axis.set_yticks(rows, [test.name for test in tests])
-    axis.set(xlabel="size (sigma), * significant", title=f"model: {answer.verdict}")
+    axis.set_xlabel(f"size (sigma); line and *: {100 * FALSE_ALARMS:g} % for all tests together")
+    axis.set_title(f"model: {answer.verdict}")
     axis.set(xlim=(0.0, top), ylim=(len(tests) - 0.5, -0.5))
-    axis.legend(frameon=False, loc="lower right")

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import active_children, get_context, parent_process
-from signal import SIG_IGN, SIGINT, signal
-from threading import Thread
 from time import monotonic
 
 from doublewell.errors import InputError
@@ -22,18 +17,12 @@ from doublewell.study.sample import Sample
 from doublewell.study.scores import SCORES
 from doublewell.study.spec import Spec
 from doublewell.study.store import Store
+from doublewell.workers import worker_pool
 
 __all__ = ["Report", "Task", "do_tasks", "evaluate", "open_tasks"]
 
 Report = Callable[[int, int, float | None], None]  # records done, records, seconds left
 _SLOW = 15.0  # seconds of a trajectory reading of a principal record
-_ONE_THREAD = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
-    "XLA_PYTHON_CLIENT_PREALLOCATE": "false",  # several processes share one GPU
-}
 
 
 @dataclass(frozen=True)
@@ -117,9 +106,7 @@ def _each(tasks: Sequence[Task], workers: int) -> Iterator[tuple[Task, list[Line
     if workers == 1 or len(tasks) < 2:
         yield from ((task, evaluate(task)) for task in tasks)
         return
-    others = set(active_children())
-    context = get_context("spawn")
-    with _one_thread(), ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker) as pool:
+    with worker_pool(workers) as pool:
         futures = {pool.submit(evaluate, task): task for task in tasks}
         try:
             for future in as_completed(futures):
@@ -129,38 +116,6 @@ def _each(tasks: Sequence[Task], workers: int) -> Iterator[tuple[Task, list[Line
                 "a worker process ended, perhaps for want of memory: what is finished is kept; run the same command "
                 "again with fewer workers"
             ) from error
-        except BaseException:  # interrupted: nobody waits for what is under way
-            for child in set(active_children()) - others:
-                child.terminate()
-            raise
-
-
-def _start_worker() -> None:
-    """Leave Ctrl-C to the main process, and end when that one ends, however it ends."""
-    signal(SIGINT, SIG_IGN)
-    Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Let processes that start in this block use one thread each; the environment comes back after."""
-    before = {name: os.environ.get(name) for name in _ONE_THREAD}
-    os.environ.update(_ONE_THREAD)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
 
 
 class _Clock:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from doublewell.study.case import FIVE_BRANCHES
+from doublewell.study.line import Line
 from doublewell.study.results import Results, scores
 from doublewell.study.table import Entry, Row, Table
 from doublewell.study.tables.kinds import TableKind
@@ -76,7 +77,7 @@ def _some_violations(results: Results) -> tuple[bool, str] | None:
     return _count(results.of(_PRINCIPAL, "weak LS m=5"), lambda wrong: wrong > 0)
 
 
-def _count(lines: list, holds: Callable[[int], bool]) -> tuple[bool, str] | None:  # type: ignore[type-arg]
+def _count(lines: list[Line], holds: Callable[[int], bool]) -> tuple[bool, str] | None:
     if not lines:
         return None
     wrong = int(scores(lines, "violation").sum())
