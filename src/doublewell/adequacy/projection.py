@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from doublewell.dynamics import double_precision
-from doublewell.evidence.likelihood.solver import Model, solve_normal
+from doublewell.evidence.likelihood.solver import Model, solve_normal, tangents
 from doublewell.hints import Array
 
 __all__ = ["Basis", "Projection", "Projector", "Score", "project", "score", "tangent_basis"]
@@ -55,16 +55,9 @@ class Score:
 
 def tangent_basis(model: Model, nuisance: Any, theta: Any, constants: Any) -> Basis:
     """Return a basis of J_g, the whitened derivatives by theta. A pure JAX function."""
-    import jax
     import jax.numpy as jnp
 
-    def whitened(y: Any) -> Any:
-        return model.whiten(model.predict(nuisance, y, constants), constants)
-
-    def column(direction: Any) -> Any:
-        return jax.jvp(whitened, (theta,), (direction,))[1].ravel()
-
-    columns = jax.lax.map(column, jnp.eye(theta.size, dtype=theta.dtype)).T
+    columns = tangents(model, nuisance, theta, constants)
     norms = jnp.linalg.norm(columns, axis=0)
     basis, triangle = jnp.linalg.qr(columns / norms)
     return Basis(basis, triangle, norms)

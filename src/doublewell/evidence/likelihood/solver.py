@@ -18,7 +18,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-__all__ = ["Model", "Point", "Sensitivity", "advance", "begin", "pull_back", "sensitivity", "solve_normal"]
+__all__ = ["Model", "Point", "Sensitivity", "advance", "begin", "pull_back", "sensitivity", "solve_normal", "tangents"]
 
 _SHORTEST = 2.0**-12  # a step cut this short is not taken
 
@@ -126,11 +126,7 @@ def sensitivity(
 
     residual, push, pull = _linearise(model, nuisance, theta, data, constants)
     condition = partial(model.precondition, constants=constants)
-    columns = jax.lax.map(
-        lambda direction: _column(model, nuisance, theta, direction, constants).ravel(),
-        jnp.eye(theta.size, dtype=theta.dtype),
-    )
-    basis, outer = jnp.linalg.qr(columns.T)
+    basis, outer = jnp.linalg.qr(tangents(model, nuisance, theta, constants))
 
     def project(column: Any) -> tuple[Any, Any, Any, Any]:
         column = column.reshape(residual.shape)
@@ -226,6 +222,17 @@ def _column(model: Model, nuisance: Any, theta: Any, direction: Any, constants: 
         return model.predict(nuisance, x, constants)
 
     return model.whiten(jax.jvp(predicted, (theta,), (direction,))[1], constants)
+
+
+def tangents(model: Model, nuisance: Any, theta: Any, constants: Any) -> Any:
+    """Return J_g, one tangent after the other: the memory of one, where ``_columns`` takes that of all."""
+    import jax
+    import jax.numpy as jnp
+
+    return jax.lax.map(
+        lambda direction: _column(model, nuisance, theta, direction, constants).ravel(),
+        jnp.eye(theta.size, dtype=theta.dtype),
+    ).T
 
 
 def _columns(model: Model, nuisance: Any, theta: Any, constants: Any) -> Any:
