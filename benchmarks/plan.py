@@ -72,7 +72,7 @@ def main() -> None:
     folder = Path(__file__).parent / "results" / "evidence"
     known: dict = {}
     table, cells = [], {}
-    for path in [Path(name) for name in sys.argv[1:]] or sorted(folder.glob("*.npz")):
+    for path in [Path(name) for name in sys.argv[1:]] or sorted(folder.glob("noise_*.npz")):
         content = np.load(path)
         names, geometries = content["law"].astype(str), content["geometry"].astype(str)
         for name, geometry in dict.fromkeys(zip(names.tolist(), geometries.tolist(), strict=True)):

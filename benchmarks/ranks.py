@@ -1,7 +1,7 @@
 """Simulation-based calibration: laws drawn from the prior of the degree average, and the ranks of the truth.
 
 Run: python benchmarks/ranks.py [--draws N] [--first SEED] [--out FILE.json]
-A law is drawn from the mixture over degrees and ratios that average_degrees uses (estimate/degrees.py); draws that are
+A law is drawn from the prior of average_degrees (estimate/degree_prior.py); draws that are
 no double well are rejected, and so are such draws of the posterior, so that prior and posterior belong together. The
 movie comes from CNAB2 (31 frames of 48 x 48, noise 0.03). If the posterior is right, the rank of the truth among its
 draws is uniform (Talts and others 2018), for the force at every u and for the tension integral.
@@ -22,8 +22,7 @@ from common import print_table
 from scipy import stats
 from trajectory_records import read_all
 
-from doublewell.estimate import Posterior, average_degrees
-from doublewell.estimate.degrees import DEGREE_ODDS, RATIOS, legendre_to_bernstein
+from doublewell.estimate import DEGREE_PRIOR, average_degrees, legendre_to_bernstein
 from doublewell.law import Bernstein, Law
 from doublewell.simulate import add_noise, initial_field, simulate
 
@@ -42,22 +41,38 @@ def is_well(coefficients: np.ndarray) -> np.ndarray:
 
 def draw_law(rng: np.random.Generator) -> np.ndarray:
     """Draw coefficients at degree 8 from the prior, given that they make a double well."""
-    chances = DEGREE_ODDS ** np.arange(9)
+    terms = DEGREE_PRIOR.terms(8)
+    chances = np.exp([term.log_weight for term in terms])
     while True:
-        degree = int(rng.choice(9, p=chances / chances.sum()))
-        ratio = rng.choice(RATIOS)
-        a = SCALE * np.concatenate([[1.0], ratio ** np.arange(1, degree + 1) * rng.standard_normal(degree)])
-        g = Bernstein(degree).elevation(TOP) @ (legendre_to_bernstein(degree) @ a)
+        term = terms[int(rng.choice(len(terms), p=chances / chances.sum()))]
+        a = SCALE * np.concatenate([[1.0], term.spreads * rng.standard_normal(term.degree)])
+        g = Bernstein(term.degree).elevation(TOP) @ (legendre_to_bernstein(term.degree) @ a)
         if is_well(g[None])[0]:
             return g
 
 
-def ranks(found, truth: np.ndarray) -> np.ndarray:
+def posterior_wells(found, seed: int, *, least: int = 1000, rounds: int = 200) -> np.ndarray:
+    """Draw from the posterior, given a double well; a law near the edge of the wells takes many draws."""
+    components = average_degrees(found.evidence, 1.0, positive=False).components
+    weights = np.array([item.weight for item in components])
+    rng, kept = np.random.default_rng(seed), np.zeros((0, 9))
+    for _ in range(rounds):
+        counts = rng.multinomial(10_000, weights / weights.sum())
+        parts = [
+            rng.multivariate_normal(item.free, item.covariance, size=int(n)) @ Bernstein(item.degree).elevation(TOP).T
+            for item, n in zip(components, counts, strict=True)
+            if n
+        ]
+        draws = np.vstack(parts)
+        kept = np.vstack([kept, draws[is_well(draws)]])
+        if len(kept) >= least:
+            return kept
+    raise RuntimeError(f"{len(kept)} double wells among {10_000 * rounds} draws of the posterior")
+
+
+def ranks(found, truth: np.ndarray, seed: int) -> np.ndarray:
     """The share of posterior draws below the truth, for each quantity; ties cannot happen."""
-    average = average_degrees(found.evidence, 1.0, positive=False)
-    draws = Posterior(TOP, average.path, average.components, np.zeros((0, 9)), False).draws
-    draws = draws[is_well(draws)]
-    stacked = np.vstack([draws, truth])
+    stacked = np.vstack([posterior_wells(found, seed), truth])
     integrals = np.sqrt(2.0 * np.maximum(stacked @ TOP.primitives(NODES), 0.0)) @ WEIGHTS
     values = np.column_stack([-stacked @ TOP.features(AT), integrals])
     return np.mean(values[:-1] < values[-1], axis=0)
@@ -78,7 +93,7 @@ def main() -> None:
         records = [add_noise(m, NOISE, seed=asked.first + 50_000 + first + k) for k, m in enumerate(movies)]
         found, _ = read_all(records, 2)
         stopped += sum(not one.converged for one in found)
-        table += [ranks(one, g) for one, g in zip(found, laws, strict=True)]
+        table += [ranks(one, g, first + k) for k, (one, g) in enumerate(zip(found, laws, strict=True))]
         report(np.array(table), stopped, asked.out)
         print(f"{len(table)} of {asked.draws} draws, {stopped} did not converge", flush=True)
 

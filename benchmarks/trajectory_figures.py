@@ -147,7 +147,7 @@ def _total(title: str, rows: list[dict]) -> dict:
 
 def main() -> None:
     folder = Path(__file__).parent / "results" / "evidence"
-    for path in [Path(name) for name in sys.argv[1:]] or sorted(folder.glob("*.npz")):
+    for path in [Path(name) for name in sys.argv[1:]] or sorted(folder.glob("noise_*.npz")):
         device = str(np.load(path)["device"])
         table = table_of(path)
         print_table(f"{path.stem}, read on {device}; errors in percent", table)

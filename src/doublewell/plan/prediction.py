@@ -15,12 +15,11 @@ import numpy as np
 
 from doublewell.checks import not_negative, whole
 from doublewell.errors import InputError
-from doublewell.estimate import Constraint
+from doublewell.estimate import DEGREE_PRIOR, Constraint, fit_rows, mixture_mean, weigh_terms
 from doublewell.estimate.least_squares import check_rank, column_scale
 from doublewell.evidence.likelihood.information import Information, record_information
 from doublewell.hints import Array
 from doublewell.law import MAX_DEGREE, Bernstein, Law
-from doublewell.plan.estimator import average_many, fit_many
 from doublewell.plan.experiment import Experiment
 
 __all__ = ["DRAWS", "Analysis", "Prediction", "experiment_information", "predict"]
@@ -106,10 +105,12 @@ def predict(experiment: Experiment, information: Information, analysis: Analysis
 
 def _read(triangle: Array, most_likely: Array, analysis: Analysis) -> Array:
     """Return the coefficients of degree 8 that the estimator makes of each draw."""
-    positive = analysis.constraint == "bernstein"
+    held = analysis.constraint == "bernstein"
+    targets = most_likely @ triangle.T
     if analysis.degree == "auto":
-        return average_many(triangle, most_likely, positive=positive)
-    return fit_many(triangle, most_likely, analysis.degree, positive=positive)
+        return mixture_mean(weigh_terms(triangle, targets, DEGREE_PRIOR, positive=held), _TOP, positive=held)
+    lift = Bernstein(analysis.degree).elevation(_TOP)
+    return fit_rows(triangle @ lift, targets, positive=held).coefficients @ lift.T
 
 
 def _scaled_errors(law: Law, found: Array, tension: Array) -> tuple[float | None, float | None, float]:

@@ -1,0 +1,161 @@
+"""Mixture: the posterior over degrees for one record, or for many that share one R.
+
+The likelihood is |R g - d|^2 in units of the noise, with d a row of `targets`. One record is one row. A plan draws
+thousands of rows, because its records differ by their noise alone; all are solved at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doublewell.estimate.degree_prior import DegreePrior, PriorTerm, legendre_to_bernstein
+from doublewell.estimate.least_squares import check_rank, column_scale, solve_positive
+from doublewell.hints import Array
+from doublewell.law import Bernstein
+
+__all__ = ["FittedRows", "WeighedTerm", "fit_rows", "mixture_mean", "weigh_terms"]
+
+_BOUND = 1e-10  # lower bound of positive coefficients, relative to a constant bracket of the data's size
+
+
+@dataclass(frozen=True, eq=False)
+class WeighedTerm:
+    """A term of the prior after the data, in Bernstein coefficients of its degree; first axis: the rows of targets.
+
+    ``weights`` sum to 1 over the terms. ``free`` is the mean of the normal distribution, ``covariances`` its spread,
+    ``coefficients`` the most likely point with the constraint.
+    """
+
+    term: PriorTerm
+    weights: Array
+    free: Array
+    coefficients: Array
+    covariances: Array
+
+
+@dataclass(frozen=True, eq=False)
+class FittedRows:
+    """Fits of one degree without a prior; first axis: the rows of targets. All share one ``covariance``.
+
+    ``cost`` is the squared residual of ``coefficients``, which obey the constraint; ``active`` marks those at their
+    bound.
+    """
+
+    free: Array
+    coefficients: Array
+    covariance: Array
+    cost: Array
+    active: NDArray[np.bool_]
+
+
+class Held(NamedTuple):
+    """Coefficients in the cone, the rise of the cost that this takes, and which are at their bound."""
+
+    coefficients: Array
+    rise: Array
+    active: NDArray[np.bool_]
+
+
+def weigh_terms(matrix: Array, targets: Array, prior: DegreePrior, *, positive: bool) -> tuple[WeighedTerm, ...]:
+    """Return the terms weighed by their marginal likelihood times their prior weight.
+
+    With `positive` the cost of a term is that of its best law in the positive cone, so that a term that leans on
+    negative coefficients loses its weight.
+    """
+    basis, triangle = _factors(matrix)
+    targets = targets @ basis  # the same likelihood but for a constant
+    unit = _unit(triangle, targets)
+    top = Bernstein(triangle.shape[1] - 1)
+    terms = prior.terms(top.degree)
+    found = [_posterior(triangle @ Bernstein(t.degree).elevation(top), targets, unit, t, positive) for t in terms]
+    logs = np.array([log for log, *_ in found])
+    weights = np.exp(logs - np.max(logs, axis=0))
+    weights /= np.sum(weights, axis=0)
+    return tuple(WeighedTerm(t, w, *rest) for t, w, (_, *rest) in zip(terms, weights, found, strict=True))
+
+
+def mixture_mean(terms: tuple[WeighedTerm, ...], family: Bernstein, *, positive: bool) -> Array:
+    """Return the mean of the mixture in the coefficients of `family`, one row for each row of targets.
+
+    Elevation and averaging keep positive coefficients positive, so the mean of double wells is one.
+    """
+    total = np.zeros((terms[0].weights.size, family.size))
+    for item in terms:
+        means = item.coefficients if positive else item.free
+        total += item.weights[:, None] * (means @ Bernstein(item.term.degree).elevation(family).T)
+    return total
+
+
+def fit_rows(matrix: Array, targets: Array, *, positive: bool) -> FittedRows:
+    """Return the most likely coefficients without a prior, for each row of targets."""
+    basis, root = _factors(matrix)
+    right = targets @ basis
+    inverse = np.linalg.inv(root)
+    free = right @ inverse.T
+    cost = np.sum((free @ matrix.T - targets) ** 2, axis=1)
+    held = Held(free, np.zeros(len(free)), np.zeros(free.shape, dtype=bool))
+    if positive:
+        held = _into_cone(np.broadcast_to(root, (len(free), *root.shape)), right, free)
+    return FittedRows(free, held.coefficients, inverse @ inverse.T, cost + held.rise, held.active)
+
+
+def _factors(matrix: Array) -> tuple[Array, Array]:
+    check_rank(column_scale(matrix)[2])
+    basis, triangle = np.linalg.qr(matrix)
+    return basis, triangle
+
+
+def _unit(triangle: Array, targets: Array) -> Array:
+    """Return the mean of the bracket in a well-determined fit, for each row: the unit of the prior."""
+    low = min(2, triangle.shape[1] - 1)
+    lift = Bernstein(low).elevation(Bernstein(triangle.shape[1] - 1)) @ legendre_to_bernstein(low)
+    basis, root = np.linalg.qr(triangle @ lift)
+    return np.asarray(np.abs(np.linalg.solve(root, (targets @ basis).T)[0]))
+
+
+def _posterior(
+    matrix: Array, targets: Array, unit: Array, term: PriorTerm, positive: bool
+) -> tuple[Array, Array, Array, Array]:
+    """Return the log weights, means, constrained means and covariances of one term."""
+    turn = legendre_to_bernstein(term.degree)
+    spreads = unit[:, None] * term.spreads
+    basis, roots = np.linalg.qr(_with_prior(matrix @ turn, spreads))
+    right = np.einsum("nij,ni->nj", basis[:, : len(matrix)], targets)
+    inverse = np.linalg.inv(roots)
+    series = np.einsum("nij,nj->ni", inverse, right)
+    cost = np.sum((series @ (matrix @ turn).T - targets) ** 2, axis=1) + np.sum((series[:, 1:] / spreads) ** 2, axis=1)
+    free, spread_out = series @ turn.T, turn @ inverse
+    held = free
+    if positive:
+        inside = _into_cone(roots @ np.linalg.inv(turn), right, free)
+        held, cost = inside.coefficients, cost + inside.rise
+    occam = np.sum(np.log(np.abs(np.diagonal(roots, axis1=1, axis2=2))), axis=1) + np.sum(np.log(spreads), axis=1)
+    return term.log_weight - 0.5 * cost - occam, free, held, spread_out @ np.swapaxes(spread_out, 1, 2)
+
+
+def _with_prior(matrix: Array, spreads: Array) -> Array:
+    """Stack the data's rows on those of the prior, a_k / spread = 0, for each row of targets."""
+    count, size = len(spreads), matrix.shape[1]
+    rows = np.zeros((count, len(matrix) + size, size))
+    rows[:, : len(matrix)] = matrix
+    k = np.arange(1, size)
+    rows[:, len(matrix) + k, k] = 1.0 / spreads
+    return rows
+
+
+def _into_cone(roots: Array, right: Array, free: Array) -> Held:
+    """Solve |root g - right| with positive coefficients where `free` has others.
+
+    The bound's unit is the constant bracket of the same size as the data. The largest unbounded coefficient is no
+    unit: where the record does not reach, it may be larger by ten decades.
+    """
+    held, rise, active = free.copy(), np.zeros(len(free)), np.zeros(free.shape, dtype=bool)
+    bounds = _BOUND * np.linalg.norm(right, axis=1) / np.linalg.norm(np.sum(roots, axis=2), axis=1)
+    for i in np.flatnonzero(np.any(free < bounds[:, None], axis=1)):
+        fit = solve_positive(roots[i], right[i], float(bounds[i]))
+        held[i], rise[i], active[i] = fit.coefficients, fit.residual**2, fit.active
+    return Held(held, rise, active)
