@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from doublewell.cli import main
@@ -168,6 +169,38 @@ def test_trajectories_stand_beside_the_weak_branches(weak_study, tmp_path):
     auto = [line for line in added if line.method == "trajectory auto"]
     assert len(auto) == 2
     assert all(line.score("e_G") < weak[line.record] for line in auto)
+
+
+def test_a_batch_gives_the_lines_of_its_records():
+    """The way of a GPU, on whatever device there is; a record that is refused does not spoil the others."""
+    from dataclasses import replace
+
+    from doublewell.study.spec import Spec, tiny
+
+    specs = [tiny(Spec("sixth", "circle", noise=0.03, seed=seed), 32) for seed in (1, 2)]
+    tasks = [work.Task("case", spec, ("trajectory auto", "trajectory free")) for spec in specs]
+    together = work.evaluate_together(tasks)
+    for task, lines in zip(tasks, together, strict=True):
+        alone = work.evaluate(task)
+        assert [line.method for line in lines] == ["trajectory auto", "trajectory free"]
+        for one, other in zip(lines, alone, strict=True):
+            np.testing.assert_allclose(one.coefficients, other.coefficients, rtol=1e-6)
+    short = work.Task("case", replace(specs[0], frames=4), ("trajectory auto",))
+    (refused,) = work.evaluate_together([short])[0]
+    assert refused.status.startswith("refused: ")
+
+
+def test_a_gpu_takes_the_trajectories_in_groups(monkeypatch):
+    from doublewell.study.cases import CASES
+
+    tasks = work.open_tasks([CASES["principal 0.03"], CASES["outside cone"]], [], slow=True)
+    monkeypatch.setattr(work, "on_gpu", lambda: True)
+    monkeypatch.setattr(work, "evaluate", lambda _: [])
+    sizes = []
+    monkeypatch.setattr(work, "evaluate_together", lambda group: sizes.append(len(group)) or [[] for _ in group])
+    assert {task for task, _ in work._each(tasks, 1)} == set(tasks)
+    assert sum(sizes) == sum(task.slow for task in tasks)
+    assert max(sizes) == 20
 
 
 def test_tables_of_nothing_are_empty_and_not_wrong():

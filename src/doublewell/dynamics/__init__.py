@@ -1,6 +1,7 @@
 """Time steppers: grids, transforms, CNAB2 (NumPy) and ETDRK4 (JAX)."""
 
 from doublewell.dynamics.cnab2 import Cnab2
+from doublewell.dynamics.device import on_gpu
 from doublewell.dynamics.etdrk4 import Etdrk4, Weights, etd_weights, predict
 from doublewell.dynamics.grid import Grid
 from doublewell.dynamics.precision import double_precision
@@ -16,5 +17,6 @@ __all__ = [
     "double_precision",
     "etd_weights",
     "jax_transforms",
+    "on_gpu",
     "predict",
 ]

@@ -13,6 +13,7 @@ import numpy as np
 
 from doublewell.calibrate import SurfaceTension
 from doublewell.checks import whole
+from doublewell.dynamics import on_gpu
 from doublewell.errors import InputError
 from doublewell.estimate import Constraint
 from doublewell.evidence import Derivative
@@ -54,7 +55,6 @@ def identify_many(
     the usual ``if __name__ == "__main__":``. Results do not depend on the number of workers. `surface_tension` is one
     for all, or one for each record. `progress` is called with (what is done, records done, records).
     """
-    _check_process()
     if isinstance(records, Record):
         raise InputError("expected several records, got one Record: pass a list, or use identify")
     records = list(records)
@@ -73,6 +73,7 @@ def identify_many(
     jobs = _jobs(records, asked, batch if _on_gpu(asked) else 1)
     if len(jobs) == 1 or workers == 1 or _on_gpu(asked):
         return _in_turn(records, tensions, jobs, progress)
+    _check_process()
     return _in_processes(records, tensions, jobs, workers, progress)
 
 
@@ -93,9 +94,7 @@ def _tensions(given: Any, count: int) -> list[SurfaceTension | None]:
 def _on_gpu(asked: Sequence[Request]) -> bool:
     if all(one.method == "weak" for one in asked):
         return False
-    import jax
-
-    return str(jax.default_backend()) != "cpu"
+    return on_gpu()
 
 
 def _jobs(records: list[Record], asked: list[Request], batch: int) -> list[Job]:

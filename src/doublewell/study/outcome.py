@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from doublewell.estimate import Constraint
 from doublewell.law import Law
 from doublewell.study.sample import Sample
 
@@ -33,11 +34,16 @@ class Method:
     """A named way from a sample to an outcome.
 
     ``title`` is its name in tables; ``settings`` says what is not in the name, and is part of a result's fingerprint;
-    ``slow`` marks the trajectory readings, which run after all others.
+    ``reads`` is the constraint of the trajectory reading that it takes, None for the weak methods.
     """
 
     name: str
     title: str
     fit: Callable[[Sample], Outcome]
     settings: str = ""
-    slow: bool = False
+    reads: Constraint | None = None
+
+    @property
+    def slow(self) -> bool:
+        """Whether it needs a trajectory reading; those run after all others."""
+        return self.reads is not None

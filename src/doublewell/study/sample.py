@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from time import perf_counter
 
 import numpy as np
 
+from doublewell.estimate import Constraint
 from doublewell.evidence import Block, Derivative, Evidence, Fold, split_folds, weak_evidence
 from doublewell.hints import Array
-from doublewell.identify import identify
+from doublewell.identify import identify_many
 from doublewell.law import Bernstein, Law, named_law
 from doublewell.record import Record
 from doublewell.result import Result
@@ -19,7 +21,9 @@ from doublewell.study.rows import unmasked_blocks
 from doublewell.study.spec import Spec
 from doublewell.survey import Survey, survey
 
-__all__ = ["ODD_POWERS", "TOP_DEGREE", "Sample", "clean_movie", "evolve"]
+__all__ = ["ODD_POWERS", "TOP_DEGREE", "Reading", "Sample", "clean_movie", "evolve", "read_together"]
+
+Reading = tuple[Result, float]  # and its seconds
 
 TOP_DEGREE = 5  # of the shared weak moments; lower degrees follow by elevation
 ODD_POWERS = tuple(range(1, 2 * TOP_DEGREE + 4, 2))  # what the features of that degree are made of
@@ -29,9 +33,13 @@ _STEPS = 2  # ETDRK4 steps a frame
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """A record and what is known of it. Readings are made when first asked for, and kept."""
+    """A record and what is known of it. Readings are made when first asked for, and kept.
+
+    ``readings`` keeps the trajectory readings by their constraint; several samples may be read together.
+    """
 
     spec: Spec
+    readings: dict[Constraint, Reading] = field(default_factory=dict)
 
     @cached_property
     def truth(self) -> Law:
@@ -101,18 +109,28 @@ class Sample:
         s = self.spec
         return split_folds(s.frames, max(frames for frames, _ in s.supports), s.training)
 
-    @cached_property
-    def trajectory(self) -> tuple[Result, float]:
-        """The trajectory reading, averaged over degrees, and its seconds."""
-        record = self.record
-        began = perf_counter()
-        found = identify(record, self.tension, method="trajectory", degree="auto")
-        return found, perf_counter() - began
+    def trajectory(self, constraint: Constraint) -> Reading:
+        """Return the trajectory reading, averaged over degrees, and its seconds."""
+        if constraint not in self.readings:
+            read_together([self], constraint)
+        return self.readings[constraint]
 
     @cached_property
     def final_field(self) -> Array:
         """The last field of the horizon under the true law, by ETDRK4."""
         return evolve(self.truth, self)
+
+
+def read_together(samples: Sequence[Sample], constraint: Constraint) -> None:
+    """Make the trajectory readings of several samples and keep them there; one batch where JAX sees a GPU."""
+    records, tensions = [one.record for one in samples], [one.tension for one in samples]
+    began = perf_counter()
+    found = identify_many(
+        records, tensions, method="trajectory", degree="auto", constraint=constraint, check=False, workers=1
+    )
+    seconds = (perf_counter() - began) / len(samples)
+    for one, result in zip(samples, found, strict=True):
+        one.readings[constraint] = (result, seconds)
 
 
 def evolve(law: Law, sample: Sample) -> Array:

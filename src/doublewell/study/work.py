@@ -8,12 +8,14 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from time import monotonic
 
+from doublewell.dynamics import on_gpu
 from doublewell.errors import InputError
+from doublewell.estimate import Constraint
 from doublewell.study.case import Case
 from doublewell.study.line import Key, Line, fingerprint
 from doublewell.study.methods import METHODS
 from doublewell.study.outcome import Outcome
-from doublewell.study.sample import Sample
+from doublewell.study.sample import Sample, read_together
 from doublewell.study.scores import SCORES
 from doublewell.study.spec import Spec
 from doublewell.study.store import Store
@@ -22,6 +24,7 @@ from doublewell.workers import worker_pool
 __all__ = ["Report", "Task", "do_tasks", "evaluate", "open_tasks"]
 
 Report = Callable[[int, int, float | None], None]  # records done, records, seconds left
+_BATCH = 20  # records that a GPU reads at once
 _SLOW = 15.0  # seconds of a trajectory reading of a principal record
 
 
@@ -93,6 +96,24 @@ def _line(task: Task, name: str, sample: Sample) -> Line:
     )
 
 
+def evaluate_together(tasks: Sequence[Task]) -> list[list[Line]]:
+    """Evaluate tasks with trajectory readings of one shape; a GPU reads all of them in one batch."""
+    samples = [Sample(task.spec) for task in tasks]
+    for constraint in dict.fromkeys(c for task in tasks for c in _reads(task)):
+        chosen = [s for s, task in zip(samples, tasks, strict=True) if constraint in _reads(task)]
+        try:
+            read_together(chosen, constraint)
+        except InputError:  # one of them is refused: each then says for itself which, when its methods are run
+            continue
+    return [[_line(task, name, one) for name in task.methods] for task, one in zip(tasks, samples, strict=True)]
+
+
+def _reads(task: Task) -> list[Constraint]:
+    """Return the constraints of the trajectory readings that a task needs."""
+    found = (METHODS[name].reads for name in task.methods)
+    return [constraint for constraint in found if constraint is not None]
+
+
 def do_tasks(tasks: Sequence[Task], store: Store, *, workers: int, report: Report | None = None) -> None:
     """Do all tasks, with several workers in processes of one thread each, and store each record as it comes."""
     say = _Clock(tasks, report)
@@ -103,6 +124,25 @@ def do_tasks(tasks: Sequence[Task], store: Store, *, workers: int, report: Repor
 
 
 def _each(tasks: Sequence[Task], workers: int) -> Iterator[tuple[Task, list[Line]]]:
+    slow = [task for task in tasks if task.slow]
+    if not slow or not on_gpu():
+        yield from _by_processes(tasks, workers)
+        return
+    yield from _by_processes([task for task in tasks if not task.slow], workers)
+    for group in _groups(slow):
+        yield from zip(group, evaluate_together(group), strict=True)
+
+
+def _groups(tasks: Sequence[Task]) -> Iterator[list[Task]]:
+    """Split tasks into batches of one shape, mesh and interval."""
+    groups: dict[object, list[Task]] = {}
+    for task in tasks:
+        s = task.spec
+        groups.setdefault((s.cells, s.coarsen, s.frames, s.stride, s.dt), []).append(task)
+    return (group[k : k + _BATCH] for group in groups.values() for k in range(0, len(group), _BATCH))
+
+
+def _by_processes(tasks: Sequence[Task], workers: int) -> Iterator[tuple[Task, list[Line]]]:
     if workers == 1 or len(tasks) < 2:
         yield from ((task, evaluate(task)) for task in tasks)
         return

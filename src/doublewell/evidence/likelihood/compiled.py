@@ -6,6 +6,7 @@ from functools import lru_cache, partial
 from types import SimpleNamespace
 from typing import Any
 
+from doublewell.dynamics import on_gpu
 from doublewell.evidence.likelihood import solver
 from doublewell.evidence.likelihood.steps import CG_MOST, CG_TOLERANCE
 
@@ -22,7 +23,7 @@ def compiled() -> Any:
     import jax.numpy as jnp
 
     options: dict[str, Any] = {"tolerance": CG_TOLERANCE, "most": CG_MOST}
-    together = 1 if jax.default_backend() == "cpu" else 16  # a GPU waits for its next kernel, a core for its numbers
+    together = 16 if on_gpu() else 1  # a GPU waits for its next kernel, a core for its numbers
 
     def over(function: Any, count: int) -> Any:
         def batched(model: Any, *arguments: Any) -> Any:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
-from time import perf_counter
 
 import numpy as np
 
-from doublewell.identify import identify
+from doublewell.estimate import DEGREE_PRIOR
 from doublewell.law import Bernstein, Law
 from doublewell.result import Result
 from doublewell.study.outcome import Method, Outcome
@@ -17,12 +16,12 @@ __all__ = ["METHODS"]
 
 
 def _auto(sample: Sample) -> Outcome:
-    result, seconds = sample.trajectory
+    result, seconds = sample.trajectory("bernstein")
     return _outcome(result, result.law, 0, seconds)
 
 
 def _fixed(sample: Sample, *, degree: int) -> Outcome:
-    result, seconds = sample.trajectory
+    result, seconds = sample.trajectory("bernstein")
     if result.posterior is None:
         return Outcome(None, "the reading has no table of degrees", seconds=seconds)
     fit = result.posterior.path[degree]
@@ -30,11 +29,9 @@ def _fixed(sample: Sample, *, degree: int) -> Outcome:
 
 
 def _free(sample: Sample) -> Outcome:
-    """Read again without the constraint, for laws outside the positive family."""
-    record = sample.record
-    began = perf_counter()
-    result = identify(record, sample.tension, method="trajectory", degree="auto", constraint="none")
-    return _outcome(result, result.law, None, perf_counter() - began)
+    """Read without the constraint, for laws outside the positive family."""
+    result, seconds = sample.trajectory("none")
+    return _outcome(result, result.law, None, seconds)
 
 
 def _outcome(result: Result, law: Law, active: int | None, seconds: float) -> Outcome:
@@ -48,9 +45,12 @@ def _outcome(result: Result, law: Law, active: int | None, seconds: float) -> Ou
     return Outcome(law, status, active, seconds, condition, seen.rows, extra)
 
 
+_TABLE, _FREE = "constraint bernstein, from the table of degrees", f"constraint none, {DEGREE_PRIOR}"
 METHODS = (
-    Method("trajectory auto", "Trajectory, auto", _auto, "constraint bernstein", slow=True),
-    Method("trajectory m=2", "Trajectory, m = 2", partial(_fixed, degree=2), "from the table of degrees", slow=True),
-    Method("trajectory m=5", "Trajectory, m = 5", partial(_fixed, degree=5), "from the table of degrees", slow=True),
-    Method("trajectory free", "Trajectory, auto, unconstrained", _free, "constraint none", slow=True),
+    Method("trajectory auto", "Trajectory, auto", _auto, f"constraint bernstein, {DEGREE_PRIOR}", reads="bernstein"),
+    Method("trajectory m=2", "Trajectory, m = 2", partial(_fixed, degree=2), _TABLE, reads="bernstein"),
+    Method("trajectory m=5", "Trajectory, m = 5", partial(_fixed, degree=5), _TABLE, reads="bernstein"),
+    Method(
+        "trajectory free", "Trajectory, auto, unconstrained", _free, _FREE, reads="none"
+    ),
 )
