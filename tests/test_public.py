@@ -16,7 +16,7 @@ import pytest
 import doublewell
 
 NAMES = {
-    "LAW_NAMES", "Bernstein", "Experiment", "InputError", "Law", "Record", "Result", "SurfaceTension",
+    "LAW_NAMES", "Bernstein", "Experiment", "InputError", "Law", "Record", "Result", "SurfaceTension", "__version__",
     "add_noise", "bounds", "calibrate", "estimate", "identify", "identify_many", "initial_field", "load_result",
     "lower", "merge", "named_law", "open_record", "plan", "save", "simulate", "survey", "validate", "weak_evidence",
 }  # fmt: skip

@@ -14,6 +14,7 @@ from doublewell.result import Result
 from doublewell.simulate import add_noise, initial_field, simulate
 from doublewell.survey import survey
 from doublewell.validate import validate
+from doublewell.version import __version__
 
 __all__ = [
     "LAW_NAMES",
@@ -24,6 +25,7 @@ __all__ = [
     "Record",
     "Result",
     "SurfaceTension",
+    "__version__",
     "add_noise",
     "bounds",
     "calibrate",

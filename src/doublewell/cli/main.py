@@ -16,6 +16,7 @@ from doublewell.cli.plan import plan
 from doublewell.cli.simulate import simulate
 from doublewell.cli.wording import shell_words
 from doublewell.errors import InputError
+from doublewell.version import __version__
 
 __all__ = ["main"]
 
@@ -65,17 +66,11 @@ def _app() -> App:
     app = App(
         name="doublewell",
         help="Recover free energies from phase-field movies.",
-        version=_version,
+        version=__version__,
     )
     for command in (demo, inspect, identify, plan, simulate, paper):
         app.command(command)
     return app
-
-
-def _version() -> str:
-    from importlib.metadata import version
-
-    return version("doublewell")
 
 
 def _complain(message: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import version
 from typing import Literal
 
 import numpy as np
@@ -22,6 +21,7 @@ from doublewell.law import Bernstein, Law
 from doublewell.record import Record
 from doublewell.result import Diagnostics, Result, Settings
 from doublewell.survey import Survey, survey
+from doublewell.version import __version__
 
 __all__ = ["Degree", "Method", "Request", "identify_batch"]
 
@@ -116,7 +116,7 @@ def _result(
     posterior: Posterior | None,
 ) -> Result:
     settings = Settings(
-        version=version("doublewell"),
+        version=__version__,
         method=asked.method,
         degree=asked.degree,
         constraint=asked.constraint,

@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
+from doublewell.version import __version__
+
 __all__ = ["about"]
 
 _LIBRARIES = ("numpy", "scipy", "numba", "jax")
@@ -18,7 +20,7 @@ def about() -> dict[str, str]:
     """Return what goes beside the numbers, each as one line of text."""
     return {
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
-        "doublewell": version("doublewell"),
+        "doublewell": __version__,
         "commit": commit(Path(__file__).parent),
         "machine": f"{os.cpu_count()} cores of {_processor()}, {platform.system()}",
         "libraries": ", ".join([f"Python {platform.python_version()}", *(f"{n} {version(n)}" for n in _LIBRARIES)]),

@@ -50,7 +50,5 @@ METHODS = (
     Method("trajectory auto", "Trajectory, auto", _auto, f"constraint bernstein, {DEGREE_PRIOR}", reads="bernstein"),
     Method("trajectory m=2", "Trajectory, m = 2", partial(_fixed, degree=2), _TABLE, reads="bernstein"),
     Method("trajectory m=5", "Trajectory, m = 5", partial(_fixed, degree=5), _TABLE, reads="bernstein"),
-    Method(
-        "trajectory free", "Trajectory, auto, unconstrained", _free, _FREE, reads="none"
-    ),
+    Method("trajectory free", "Trajectory, auto, unconstrained", _free, _FREE, reads="none"),
 )
