@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublewell.estimate.degree_prior import DegreePrior, PriorTerm, legendre_to_bernstein
-from doublewell.estimate.least_squares import check_rank, column_scale, solve_positive
+from doublewell.estimate.least_squares import check_rank, column_scale
 from doublewell.hints import Array
 from doublewell.law import Bernstein
 
@@ -153,9 +153,12 @@ def _into_cone(roots: Array, right: Array, free: Array) -> Held:
     The bound's unit is the constant bracket of the same size as the data. The largest unbounded coefficient is no
     unit: where the record does not reach, it may be larger by ten decades.
     """
+    from scipy.optimize import nnls
+
     held, rise, active = free.copy(), np.zeros(len(free)), np.zeros(free.shape, dtype=bool)
     bounds = _BOUND * np.linalg.norm(right, axis=1) / np.linalg.norm(np.sum(roots, axis=2), axis=1)
     for i in np.flatnonzero(np.any(free < bounds[:, None], axis=1)):
-        fit = solve_positive(roots[i], right[i], float(bounds[i]))
-        held[i], rise[i], active[i] = fit.coefficients, fit.residual**2, fit.active
+        norms = np.linalg.norm(roots[i], axis=0)
+        lift, misfit = nnls(roots[i] / norms, right[i] - bounds[i] * np.sum(roots[i], axis=1))
+        held[i], rise[i], active[i] = bounds[i] + lift / norms, misfit**2, lift == 0.0
     return Held(held, rise, active)
