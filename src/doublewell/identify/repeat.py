@@ -16,6 +16,7 @@ from doublewell.result import Comparison, Result, Settings, compare
 
 __all__ = ["Repetition", "repeat"]
 
+_SHOWN = 12  # differences that are printed
 Data = Literal["the same", "other data", "not known to be the same"]
 
 
@@ -34,7 +35,9 @@ class Repetition:
             f"doublewell {versions[0]}" if len(set(versions)) == 1 else f"doublewell {versions[0]}, now {versions[1]}"
         )
         lines = [f"data: {self.data} ({self.again.settings.checksum})", made, f"numbers: {self.comparison}"]
-        return "\n".join([*lines, *(f"  {item}" for item in self.comparison.differences)])
+        apart = self.comparison.differences
+        lines += [f"  {item}" for item in apart[:_SHOWN]]
+        return "\n".join([*lines, *([f"  and {len(apart) - _SHOWN} more"] if len(apart) > _SHOWN else [])])
 
 
 def repeat(result: Result, record: Record, *, any_data: bool = False, progress: Report | None = None) -> Repetition:

@@ -148,7 +148,7 @@ def nice_ticks(low: float, high: float, few: int = 5) -> list[float]:
     steps = [unit * k for k in (0.5, 1, 2, 5, 10)]
     found = [[k * step for k in np.arange(np.ceil(low / step - 1e-9), high / step + 1e-9)] for step in steps]
     best = min(found, key=lambda ticks: abs(len(ticks) - few))
-    return [float(f"{value:.12g}") + 0.0 for value in best]
+    return list(dict.fromkeys(float(f"{value:.12g}") + 0.0 for value in best))
 
 
 def _power(ends: tuple[float, float]) -> int:

@@ -103,7 +103,7 @@ def prose(text: str) -> str:
     'The pure phases lie at −1 and +1: ε² is 4 ± 0.1'
     """
     said = _MINUS.sub("−", _EPSILON.sub("ε", text).replace("+-", "±").replace("^2", "²"))
-    return said[:1].upper() + said[1:]
+    return said[:1].upper() + said[1:] if said[:1].isascii() else said  # a Greek letter is a symbol
 
 
 def _far(value: float) -> bool:
