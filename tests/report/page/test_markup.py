@@ -33,6 +33,8 @@ def test_numbers():
     assert plain(float("inf")) == "inf"
     assert number(1.5e-9) == "1.5&nbsp;×&nbsp;10<sup>−9</sup>"
     assert measured(0.1) == "0.1000"
+    assert measured(12345.6) == "12346"
+    assert number(20848.7) == "20849"
     assert measured(1e-9, 2) == "1 × 10⁻⁹"
     assert prose("a finer mesh: 2 +- 1 at u = -0.5, well-made") == "A finer mesh: 2 ± 1 at u = −0.5, well-made"
     assert prose("") == ""

@@ -151,7 +151,7 @@ def test_large_records_are_thinned_and_said_so(result):
 
 def test_the_worst_movie_makes_a_page_of_less_than_12_megabytes():
     noise = np.random.default_rng(0).uniform(-1.0, 1.0, (61, 160, 160))  # no image is larger, and none compresses less
-    assert (_FRAMES, _SIDE) == noise.shape[:2]
+    assert noise.shape[:2] == (_FRAMES, _SIDE)
     film = Film(tuple(range(61)), np.arange(61.0), noise, noise[::-1], None, (), (1.0, 1.0))
     assert 6e6 < len(viewer(film)) < 11.5e6
 

@@ -64,6 +64,8 @@ def test_a_model_that_its_tests_refuse(sure, answer, expected):
     assert "The contrast grows by 1 ± 0.1 %" in said
     assert not [item for item in findings(found) if item.question.startswith("What else")]  # said once
     assert "First mend what the tests found" in advice(found)[0]
+    assert verdict(found, "How sure")[0] == ("good" if answer == "look" else "do not use")
+    assert ("Less noise" in " ".join(advice(found))) is (answer == "look")
     if answer == "look":
         assert "is significant. The contrast" in sentences(found)
         assert "95 %: " in sentences(found)

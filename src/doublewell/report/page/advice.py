@@ -94,8 +94,8 @@ def _record(result: Result) -> Iterator[str]:
 
 def _law(result: Result) -> Iterator[str]:
     """Say how the bands shrink: their width is proportional to the noise, and to one over the root of the frames."""
-    fit = result.diagnostics.likelihood
-    if fit is None:
+    fit, answer = result.diagnostics.likelihood, result.adequacy
+    if fit is None or (answer is not None and answer.verdict == "not adequate"):
         return
     size = band_size(result)
     yield (

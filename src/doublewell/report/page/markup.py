@@ -58,7 +58,7 @@ def number(value: float, digits: int = 4) -> Html:
     >>> number(-1.25e-7), number(0.03)
     ('−1.25&nbsp;×&nbsp;10<sup>−7</sup>', '0.03')
     """
-    return math(f"{value:.{digits}g}")
+    return math(f"{value:.{digits}g}" if _far(value) else plain(value, digits))
 
 
 def math(text: str) -> Html:
@@ -78,14 +78,14 @@ def measured(value: float, digits: int = 4) -> str:
     >>> measured(0.03), measured(0.26001), measured(1234.5)
     ('0.03000', '0.2600', '1234')
     """
-    return plain(value, digits) if _far(value) else f"{value:#.{digits}g}".rstrip(".").replace("-", "−")
+    return plain(value, digits) if _far(value) else _written(value, f"#.{digits}g")
 
 
 def plain(value: float, digits: int = 4) -> str:
     """Return a number in characters alone, for places that take no markup.
 
-    >>> plain(-1.25e-7), plain(12)
-    ('−1.25 × 10⁻⁷', '12')
+    >>> plain(-1.25e-7), plain(12), plain(99.99, 2)
+    ('−1.25 × 10⁻⁷', '12', '100')
     """
     if not isfinite(value):
         return str(value)
@@ -93,7 +93,7 @@ def plain(value: float, digits: int = 4) -> str:
         mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
         mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
         return f"{mantissa} × 10{str(int(exponent)).translate(_SUPERSCRIPTS)}".replace("-", "−")
-    return f"{value:.{digits}g}".replace("-", "−")
+    return _written(value, f".{digits}g")
 
 
 def prose(text: str) -> str:
@@ -104,6 +104,12 @@ def prose(text: str) -> str:
     """
     said = _MINUS.sub("−", _EPSILON.sub("ε", text).replace("+-", "±").replace("^2", "²"))
     return said[:1].upper() + said[1:] if said[:1].isascii() else said  # a Greek letter is a symbol
+
+
+def _written(value: float, style: str) -> str:
+    """Return a number without an exponent; more digits than asked for are better than one."""
+    text = f"{value:{style}}"
+    return (f"{value:.0f}" if "e" in text else text.rstrip(".")).replace("-", "−")
 
 
 def _far(value: float) -> bool:

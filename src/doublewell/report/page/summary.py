@@ -140,7 +140,7 @@ def wells_table(result: Result) -> Html:
     """Return the numbers to quote, with their intervals."""
     law, found = result.law, intervals(result)
     rows: list[tuple[str, str, str]] = []
-    wells = "−1 and\u00a0+1" if law.well_curvature > 0.0 else "none: the pure phases are not stable"
+    wells = "−1\u00a0and\u00a0+1" if law.well_curvature > 0.0 else "none: the pure phases are not stable"
     rows.append(("wells (stable phases)", wells, "by the form of the law"))
     for point in result.structure.stationary:
         rows.append((f"{point.kind} of the energy", f"u = {plain(point.u)}", ""))

@@ -70,9 +70,7 @@ def _likelihood(result: Result, fit: Likelihood) -> Iterator[Finding]:
     status = fit.status if fit.converged else f"the fit did not converge ({fit.status}): do not use its errors"
     yield Finding("Did the fit converge?", "good" if fit.converged else "do not use", status)
     yield _model(result)
-    size = band_size(result)
-    verdict: Verdict = "good" if size <= _NARROW else "look" if size <= _WIDE else "do not use"
-    yield Finding("How sure is the law?", verdict, f"the 95 % band of G is ±{percent(size)} of G, on average")
+    yield _certainty(result)
     yield _resolution(result, fit)
     yield from _warned(result, "Does the constraint fit the data?", "the constraint raises chi2")
 
@@ -85,6 +83,16 @@ def _model(result: Result) -> Finding:
     first = ["the bands do not hold, because the movie is not this model plus white noise"]
     said = [*(first if answer.verdict == "not adequate" else []), *answer.words]
     return Finding(question, kinds.get(answer.verdict, "do not use"), ". ".join(prose(line) for line in said))
+
+
+def _certainty(result: Result) -> Finding:
+    question, size = "How sure is the law?", band_size(result)
+    if result.adequacy is not None and result.adequacy.verdict == "not adequate":
+        return Finding(
+            question, "do not use", f"not known: a band of ±{percent(size)} of G would need a model that holds"
+        )
+    verdict: Verdict = "good" if size <= _NARROW else "look" if size <= _WIDE else "do not use"
+    return Finding(question, verdict, f"the 95 % band of G is ±{percent(size)} of G, on average")
 
 
 def _resolution(result: Result, fit: Likelihood) -> Finding:
