@@ -28,13 +28,17 @@ def test_demo_writes_record_result_and_figures(demo):
     assert sorted(path.name for path in folder.iterdir()) == [
         "error.pdf",
         "error.png",
+        "error.svg",
         "fields.pdf",
         "fields.png",
+        "fields.svg",
         "law.pdf",
         "law.png",
+        "law.svg",
         "record.npz",
         "residual.pdf",
         "residual.png",
+        "residual.svg",
         "result.json",
     ]
     assert {path.name for path in demo.files} == {path.name for path in folder.iterdir()}

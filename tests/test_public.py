@@ -19,6 +19,7 @@ NAMES = {
     "LAW_NAMES", "Bernstein", "Experiment", "InputError", "Law", "Record", "Result", "SurfaceTension", "__version__",
     "add_noise", "bounds", "calibrate", "estimate", "identify", "identify_many", "initial_field", "load_result",
     "lower", "merge", "named_law", "open_record", "plan", "save", "simulate", "survey", "validate", "weak_evidence",
+    "write_page",
 }  # fmt: skip
 HEAVY = ("jax", "numba", "scipy.optimize", "xarray", "dask", "zarr", "matplotlib")
 MODULES = sorted(

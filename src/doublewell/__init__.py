@@ -10,6 +10,7 @@ from doublewell.identify import identify, identify_many
 from doublewell.law import LAW_NAMES, Bernstein, Law, named_law
 from doublewell.plan import Experiment, plan
 from doublewell.record import Record
+from doublewell.report import write_page
 from doublewell.result import Result
 from doublewell.simulate import add_noise, initial_field, simulate
 from doublewell.survey import survey
@@ -44,4 +45,5 @@ __all__ = [
     "survey",
     "validate",
     "weak_evidence",
+    "write_page",
 ]

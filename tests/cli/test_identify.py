@@ -95,7 +95,7 @@ def test_files_are_written_and_listed(run, run_json, movie_file, tmp_path):
     code, out, _ = run(*words)
     assert code == 0
     written = [tmp_path / "r.json"]
-    written += [tmp_path / "figures" / f"{n}.{k}" for n in ("law", "fields", "error") for k in ("png", "pdf")]
+    written += [tmp_path / "figures" / f"{n}.{k}" for n in ("law", "fields", "error") for k in ("png", "pdf", "svg")]
     assert out.endswith("\n".join(["Written", *(f"  {path}" for path in written)]) + "\n")
     assert all(path.stat().st_size > 1000 for path in written)
     assert sorted(tmp_path.iterdir()) == [tmp_path / "figures", tmp_path / "r.json"]
@@ -289,7 +289,7 @@ def test_a_boundary_means_the_trajectory_reading_with_intervals(trajectory):
     assert low < found["epsilon"] < high
     assert [fit["degree"] for fit in found["degrees"]] == list(range(9))
     assert sum(fit["weight"] for fit in found["degrees"]) == pytest.approx(1.0)
-    assert len(list((folder / "figures").iterdir())) == 8
+    assert len(list((folder / "figures").iterdir())) == 12
 
 
 def test_json_holds_the_verdict_and_the_tests(trajectory):

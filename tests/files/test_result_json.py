@@ -12,6 +12,7 @@ from doublewell.files import load_result, open_record, save
 from doublewell.files.result_json import _checksum
 from doublewell.identify import identify
 from doublewell.law import Law, named_law
+from doublewell.result import Source
 
 
 def refused(match):
@@ -79,6 +80,17 @@ def test_a_trajectory_of_an_older_version_says_what_it_lacks(name, trajectory, t
     save(trajectory, path)
     with refused(rf"result\.diagnostics\.likelihood lacks {name}: .*Likelihood of this version.*run identify again"):
         load_result(edited(path, drop("diagnostics", "likelihood", name)))
+
+
+def test_where_the_data_came_from_is_kept_and_may_be_absent(result, tmp_path):
+    source = Source("a<b>.npz", (("dt", 0.5), ("n", 3), ("flat", True), ("var", "u")))
+    named = replace(result, settings=replace(result.settings, source=source))
+    path = tmp_path / "result.json"
+    assert equal(round_trip(named, path), named)
+    for name in ("checksum", "tension", "source"):
+        save(named, path)
+        older = load_result(edited(path, drop("settings", name)))
+        assert getattr(older.settings, name) is None
 
 
 def test_numbers_that_json_does_not_know(result, tmp_path):

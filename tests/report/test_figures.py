@@ -241,15 +241,15 @@ def test_a_law_whose_potential_has_no_band_is_still_drawn(banded, monkeypatch, c
     check_figure(law_figure(banded))
 
 
-def test_written_files_are_png_and_pdf_and_nothing_else_is_left(tmp_path, result, truth, record, validation):
+def test_written_files_are_png_pdf_and_svg_and_nothing_else_is_left(tmp_path, result, truth, record, validation):
     folder = tmp_path / "a" / "b"
     paths = write_figures(result, folder, truth=truth, record=record, validation=validation)
     assert [path.name for path in paths] == [
-        f"{name}.{kind}" for name in ("law", "fields", "error") for kind in ("png", "pdf")
+        f"{name}.{kind}" for name in ("law", "fields", "error") for kind in ("png", "pdf", "svg")
     ]
     assert sorted(folder.iterdir()) == sorted(paths)
     for path in paths:
-        start = {".png": b"\x89PNG\r\n\x1a\n", ".pdf": b"%PDF-"}[path.suffix]
+        start = {".png": b"\x89PNG\r\n\x1a\n", ".pdf": b"%PDF-", ".svg": b"<?xml"}[path.suffix]
         assert path.read_bytes().startswith(start)
         assert path.stat().st_size > 3000
         assert path.stat().st_mode & 0o077 == 0o666 & ~_mask() & 0o077  # readable as any other new file
@@ -269,7 +269,7 @@ def _mask():
 
 
 def test_the_same_figure_gives_the_same_bytes(bare):
-    for kind in ("png", "pdf"):
+    for kind in ("png", "pdf", "svg"):
         assert zlib.crc32(render(law_figure(bare), kind)) == zlib.crc32(render(law_figure(bare), kind))
 
 
@@ -287,7 +287,7 @@ def test_figures_leave_no_global_state(bare):
 
 
 def test_unknown_format_is_refused(bare):
-    with pytest.raises(InputError, match="figure format is 'gif': expected one of png, pdf"):
+    with pytest.raises(InputError, match="figure format is 'gif': expected one of png, pdf, svg"):
         draw_figures(bare, formats=("gif",))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -35,6 +36,7 @@ def identify(
     check: bool = True,
     out: Path | None = None,
     figures: Path | None = None,
+    report: Path | None = None,
     validate_from: Whole | None = None,
     reading: Reading = Reading(),  # noqa: B008  frozen
     output: Output = Output(),  # noqa: B008  frozen
@@ -69,12 +71,14 @@ def identify(
     out
         Write the result to this .json file.
     figures
-        Write figures (PNG and PDF) to this folder.
+        Write figures (PNG, PDF and SVG) to this folder.
+    report
+        Write report.html, one page that opens offline, and the result to this folder.
     validate_from
         Evolve the recovered law from this frame to the last and report the field error.
     """
     from doublewell.cli.documents import identify_document, identify_text
-    from doublewell.cli.targets import check_folder, check_result, write_answers
+    from doublewell.cli.targets import Targets, check_folder, check_result, write_answers
     from doublewell.identify import identify as run
     from doublewell.validate import validate
 
@@ -82,7 +86,8 @@ def identify(
     options: dict[str, Any] = {"ridge": parse_ridge(ridge), "supports": parse_supports(supports)}
     options |= {"degree": parse_degree(degree), "constraint": constraint, "derivative": derivative, "check": check}
     check_result(out)
-    check_folder(figures)
+    check_folder(figures, "--figures")
+    check_folder(report, "--report")
     record = reading.open(file)
     options["method"] = _method(record, file, method, validate_from)
     _check_pairs(options)
@@ -90,11 +95,12 @@ def identify(
         with about(file):
             bar.stage("compiling and reading")  # a first run compiles for seconds before it can say anything
             result = run(record, tension, progress=bar.show, **options)
+            result = replace(result, settings=replace(result.settings, source=reading.source(file)))
             validation = None
             if validate_from is not None:
                 validation = validate(result, record, start=validate_from, progress=bar.stage("evolving"))
-        bar.stage("writing" if figures is None else "drawing")
-        files = write_answers(result, record, validation, out=out, figures=figures)
+        targets = Targets(out, figures, report)
+        files = write_answers(result, record, validation, targets, progress=bar.show)
     output.answer(identify_text(result, validation, files), identify_document(file, result, validation, files))
 
 

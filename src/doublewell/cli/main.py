@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError, UnknownOptionError, UnusedCliTokensError
 
 from doublewell.cli.demo import demo
+from doublewell.cli.doctor import doctor
 from doublewell.cli.identify import identify
 from doublewell.cli.inspect import inspect
 from doublewell.cli.paper import paper
 from doublewell.cli.plan import plan
+from doublewell.cli.repeat import repeat
 from doublewell.cli.simulate import simulate
 from doublewell.cli.wording import shell_words
 from doublewell.errors import InputError
@@ -24,12 +26,12 @@ _OK, _WRONG_USE, _INTERRUPTED, _CLOSED_PIPE = 0, 2, 130, 141
 
 
 def main(tokens: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code: 0, 2 for wrong use or bad input, 130 after Ctrl-C.
+    """Run a command and return its exit code: 0, 1 where a repetition differs, 2 for wrong use, 130 after Ctrl-C.
 
     Wrong use ends in one line on stderr. An error of the program itself is not caught: it shows its traceback.
     """
     try:
-        _run(sys.argv[1:] if tokens is None else list(tokens))
+        code = _run(sys.argv[1:] if tokens is None else list(tokens))
         sys.stdout.flush()
     except KeyboardInterrupt:
         _complain("interrupted; nothing was left half written")
@@ -40,7 +42,7 @@ def main(tokens: Sequence[str] | None = None) -> int:
     except (CycloptsError, InputError, OSError, MemoryError) as error:
         _complain(_words(error))
         return _WRONG_USE
-    return _OK
+    return code
 
 
 def _words(error: Exception) -> str:
@@ -57,9 +59,11 @@ def _words(error: Exception) -> str:
     return shell_words(str(error))
 
 
-def _run(tokens: list[str]) -> None:
+def _run(tokens: list[str]) -> int:
+    """Run a command; one that has an answer of its own returns its exit code, the others nothing."""
     command, bound, _ = _app().parse_args(tokens, exit_on_error=False, print_error=False)
-    command(*bound.args, **bound.kwargs)
+    answer = command(*bound.args, **bound.kwargs)
+    return answer if isinstance(answer, int) else _OK
 
 
 def _app() -> App:
@@ -68,8 +72,9 @@ def _app() -> App:
         help="Recover free energies from phase-field movies.",
         version=__version__,
     )
-    for command in (demo, inspect, identify, plan, simulate, paper):
+    for command in (demo, inspect, identify, repeat, plan, simulate, paper, doctor):
         app.command(command)
+    app.register_install_completion_command()
     return app
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from cyclopts import Parameter
 
 from doublewell.cli.values import parse_numbers
+from doublewell.errors import InputError
 
 if TYPE_CHECKING:
     from doublewell.record import Record
+    from doublewell.result import Source
 
 __all__ = ["Boundary", "Reading"]
 
@@ -45,6 +47,25 @@ class Reading:
     q: float | None = None
     boundary: Boundary | None = None
     var: str | None = None
+
+    def source(self, file: Path) -> Source:
+        """Return what a result keeps of its file: the path as it was given, and the options that were given."""
+        from doublewell.result import Source
+
+        given = {part.name: getattr(self, part.name) for part in fields(self)}
+        return Source(str(file), tuple((name, value) for name, value in given.items() if value is not None))
+
+    @classmethod
+    def of(cls, source: Source) -> Reading:
+        """Return the options that a result was read with; names of a later version are refused."""
+        known = {part.name for part in fields(cls)}
+        if unknown := [name for name, _ in source.reading if name not in known]:
+            raise InputError(
+                f"the result was read with {', '.join(unknown)}, which this version does not know: run pip install "
+                "--upgrade doublewell"
+            )
+        options: dict[str, Any] = dict(source.reading)
+        return cls(**options)
 
     def open(self, file: Path) -> Record:
         """Open the record."""

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from doublewell.errors import InputError
 from doublewell.files import save
 from doublewell.files.formats import format_to_write
+from doublewell.hints import Report
 from doublewell.record import Record
-from doublewell.report import draw_figures
+from doublewell.report import draw_figures, page_html
 from doublewell.report.style import write_bytes
 from doublewell.result import Result
 from doublewell.validate import Validation
 
-__all__ = ["check_folder", "check_record", "check_result", "write_answers"]
+__all__ = ["Targets", "check_folder", "check_record", "check_result", "write_answers"]
+
+_PAGE, _RESULT = "report.html", "result.json"
 
 
 def check_record(path: Path, *, force: bool) -> None:
@@ -36,37 +40,52 @@ def check_result(path: Path | None) -> None:
     _check_parent(path)
 
 
-def check_folder(path: Path | None) -> None:
+def check_folder(path: Path | None, option: str) -> None:
     """Refuse a folder whose name is that of a file."""
     if path is not None and path.exists() and not path.is_dir():
-        raise InputError(f"--figures is {path}, which is a file: expected a folder; choose another name")
+        raise InputError(f"{option} is {path}, which is a file: expected a folder; choose another name")
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Where answers go: the result, the folder of figures, the folder of the page; None where not asked for."""
+
+    out: Path | None = None
+    figures: Path | None = None
+    report: Path | None = None
 
 
 def write_answers(
-    result: Result, record: Record, validation: Validation | None, *, out: Path | None, figures: Path | None
+    result: Result,
+    record: Record,
+    validation: Validation | None,
+    targets: Targets,
+    *,
+    progress: Report,
 ) -> tuple[Path, ...]:
-    """Write what was asked for, the figures drawn first, and return the paths."""
-    if figures is None:
-        return _write_result(result, out)
-    drawn = draw_figures(result, record=record, validation=validation)
-    with _folder(figures):
-        written = _write_result(result, out)
-        return (*written, *write_bytes([(figures / name, data) for name, data in drawn.items()]))
-
-
-def _write_result(result: Result, out: Path | None) -> tuple[Path, ...]:
-    if out is None:
-        return ()
-    save(result, out)
-    return (out,)
+    """Write what was asked for, everything drawn first, and return the paths."""
+    progress("writing" if targets.figures is None and targets.report is None else "drawing", 0, 0)
+    drawn: list[tuple[Path, bytes]] = []
+    if targets.figures is not None:
+        made = draw_figures(result, record=record, validation=validation)
+        drawn += [(targets.figures / name, data) for name, data in made.items()]
+    if targets.report is not None:
+        page = page_html(result, record, validation=validation, progress=progress)
+        drawn.append((targets.report / _PAGE, page.encode("utf-8")))
+    results = [place for place in (targets.out, targets.report and targets.report / _RESULT) if place is not None]
+    with _folder(targets.figures, "--figures"), _folder(targets.report, "--report"):
+        for place in results:
+            save(result, place)
+        return (*results, *write_bytes(drawn))
 
 
 @contextmanager
-def _folder(path: Path) -> Iterator[None]:
+def _folder(path: Path | None, option: str) -> Iterator[None]:
     """Make a folder before anything is written; after a failure the folders that were made go, where empty."""
-    missing = [place for place in (path, *path.parents) if not place.exists()]
+    missing = [] if path is None else [place for place in (path, *path.parents) if not place.exists()]
     try:
-        _make(path)
+        if path is not None:
+            _make(path, option)
         yield
     except BaseException:
         for place in missing:
@@ -75,12 +94,12 @@ def _folder(path: Path) -> Iterator[None]:
         raise
 
 
-def _make(path: Path) -> None:
+def _make(path: Path, option: str) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         reason = error.strerror or error
-        raise InputError(f"--figures is {path}, which could not be made: {reason}; choose another name") from error
+        raise InputError(f"{option} is {path}, which could not be made: {reason}; choose another name") from error
 
 
 def _check_parent(path: Path) -> None:

@@ -1,6 +1,7 @@
-"""Identify: the whole road from records to calibrated laws, in one call."""
+"""Identify: the whole road from records to calibrated laws, in one call; and once more, to see that it holds."""
 
 from doublewell.identify.identify import identify
 from doublewell.identify.many import identify_many
+from doublewell.identify.repeat import Repetition, repeat
 
-__all__ = ["identify", "identify_many"]
+__all__ = ["Repetition", "identify", "identify_many", "repeat"]

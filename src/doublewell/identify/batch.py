@@ -18,7 +18,7 @@ from doublewell.identify.trajectory_road import likelihood_warnings, trajectory_
 from doublewell.identify.warnings import check_survey, law_warnings, record_warnings, scale_refusal, weak_warnings
 from doublewell.identify.weak_road import Supports, WeakFit, check_options, weak_diagnostics, weak_fit
 from doublewell.law import Bernstein, Law
-from doublewell.record import Record
+from doublewell.record import Record, checksum
 from doublewell.result import Diagnostics, Result, Settings
 from doublewell.survey import Survey, survey
 from doublewell.version import __version__
@@ -85,7 +85,7 @@ def identify_batch(
         scale, refusal = _scale(fit.law, tension)
         said = [*law_warnings(fit.law, refusal), *record_warnings(one), *likelihood_warnings(fit)]
         numbers = trajectory_diagnostics(fit, one, said)
-        results.append(_result(record, asked, rough, (fit.law, scale, refusal), numbers, fit.posterior))
+        results.append(_result(record, asked, tension, rough, (fit.law, scale, refusal), numbers, fit.posterior))
     return results
 
 
@@ -104,12 +104,14 @@ def _weak_result(record: Record, tension: SurfaceTension | None, seen: Survey, w
     law = weak.estimate.law
     scale, refusal = _scale(law, tension, scale_refusal(weak.estimate))
     said = [*law_warnings(law, refusal), *record_warnings(seen), *weak_warnings(weak.estimate, seen)]
-    return _result(record, asked, weak, (law, scale, refusal), weak_diagnostics(weak.estimate, seen, said), None)
+    numbers = weak_diagnostics(weak.estimate, seen, said)
+    return _result(record, asked, tension, weak, (law, scale, refusal), numbers, None)
 
 
 def _result(
     record: Record,
     asked: Request,
+    tension: SurfaceTension | None,
     weak: WeakFit,
     answer: tuple[Law, Scale | None, str | None],
     numbers: Diagnostics,
@@ -129,6 +131,8 @@ def _result(
         dt=record.dt,
         q=asked.q,
         boundary=record.boundary,
+        checksum=checksum(record),
+        tension=tension,
     )
     return Result(*answer, numbers, settings, posterior)
 

@@ -26,7 +26,7 @@ COLOURS = {
 FIELD_MAP = "RdBu_r"  # the phases -1 and +1 are blue and red, an interface white
 REST_MAP = "PuOr_r"  # other colours for a difference, so that it is not taken for a field
 ERROR_MAP = "viridis"  # a size without sign
-FORMATS = ("png", "pdf")
+FORMATS = ("png", "pdf", "svg")
 _DPI = 160
 _RC = {
     "font.family": "DejaVu Sans",
@@ -41,6 +41,7 @@ _RC = {
     "axes.formatter.useoffset": False,
     "axes.unicode_minus": True,
     "pdf.fonttype": 42,  # fonts that an editor can still change
+    "svg.hashsalt": "doublewell",  # names inside the file are the same each time
     "savefig.facecolor": "white",
     "figure.facecolor": "white",
     "text.usetex": False,
@@ -69,10 +70,10 @@ def new_figure(width: float, height: float) -> Any:
 
 
 def render(figure: Any, kind: str) -> bytes:
-    """Return a figure as the bytes of a PNG or PDF file; the same figure gives the same bytes."""
+    """Return a figure as the bytes of a PNG, PDF or SVG file; the same figure gives the same bytes."""
     if kind not in FORMATS:
         raise InputError(f"figure format is {kind!r}: expected one of {', '.join(FORMATS)}")
-    dated = {"pdf": {"CreationDate": None}}.get(kind)
+    dated = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(kind)
     stream = BytesIO()
     with style():
         figure.savefig(stream, format=kind, dpi=_DPI, metadata=dated)

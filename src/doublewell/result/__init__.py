@@ -1,6 +1,17 @@
 """Result: what was found, as a value that prints as a report."""
 
-from doublewell.result.result import Diagnostics, Likelihood, Result, Settings
+from doublewell.result.comparison import Comparison, Difference, compare
+from doublewell.result.result import Diagnostics, Likelihood, Result, Settings, Source
 from doublewell.result.text import equation
 
-__all__ = ["Diagnostics", "Likelihood", "Result", "Settings", "equation"]
+__all__ = [
+    "Comparison",
+    "Diagnostics",
+    "Difference",
+    "Likelihood",
+    "Result",
+    "Settings",
+    "Source",
+    "compare",
+    "equation",
+]

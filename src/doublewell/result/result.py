@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from doublewell.adequacy import Adequacy
-from doublewell.calibrate import WHY_NO_SCALE, Scale
+from doublewell.calibrate import WHY_NO_SCALE, Scale, SurfaceTension
 from doublewell.errors import InputError
 from doublewell.estimate import Posterior, RidgeChoice, SupportFit
 from doublewell.evidence.likelihood import Step
@@ -18,12 +18,24 @@ from doublewell.law.family import Array
 from doublewell.result.bands import Quantity, Scalar, curve_band, scalar_interval
 from doublewell.survey import Survey
 
-__all__ = ["Diagnostics", "Likelihood", "Result", "Settings"]
+__all__ = ["Diagnostics", "Likelihood", "Result", "Settings", "Source"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a record came from: the path as it was given, and the options that it was opened with, by name."""
+
+    path: str
+    reading: tuple[tuple[str, bool | int | float | str], ...] = ()
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What was asked, in full: enough to do it again."""
+    """What was asked, in full: enough to do it again.
+
+    ``checksum`` is that of the record's values, ``tension`` the surface tension as it was given, also where it could
+    not be used, and ``source`` the file, where there was one.
+    """
 
     version: str
     method: str
@@ -38,6 +50,9 @@ class Settings:
     dt: float
     q: float
     boundary: str | None
+    checksum: str | None = None
+    tension: SurfaceTension | None = None
+    source: Source | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,101 @@
+"""Repeat: the same question to the same data, and whether the answer is the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from doublewell.calibrate import SurfaceTension
+from doublewell.errors import InputError
+from doublewell.hints import Report
+from doublewell.identify.identify import identify
+from doublewell.record import Record, checksum
+from doublewell.result import Comparison, Result, Settings, compare
+
+__all__ = ["Repetition", "repeat"]
+
+_SHOWN = 12  # differences that are printed
+Data = Literal["the same", "other data", "not known to be the same"]
+
+
+@dataclass(frozen=True, eq=False)
+class Repetition:
+    """A result, the result of doing it again, and how they compare; ``data`` says whether the values are the same."""
+
+    before: Result
+    again: Result
+    data: Data
+    comparison: Comparison
+
+    def __str__(self) -> str:
+        versions = [item.settings.version for item in (self.before, self.again)]
+        made = (
+            f"doublewell {versions[0]}" if len(set(versions)) == 1 else f"doublewell {versions[0]}, now {versions[1]}"
+        )
+        lines = [f"data: {self.data} ({self.again.settings.checksum})", made, f"numbers: {self.comparison}"]
+        apart = self.comparison.differences
+        lines += [f"  {item}" for item in apart[:_SHOWN]]
+        return "\n".join([*lines, *([f"  and {len(apart) - _SHOWN} more"] if len(apart) > _SHOWN else [])])
+
+
+def repeat(result: Result, record: Record, *, any_data: bool = False, progress: Report | None = None) -> Repetition:
+    """Identify again with the settings of a result and compare the two, field by field.
+
+    The record must hold the values that the result came from, by their checksum, unless `any_data`. Its mesh spacing,
+    frame interval, q and boundary are those of the result, whatever the record says of them.
+    """
+    data = _check_data(result.settings, record, any_data)
+    again = identify(_as_then(result.settings, record), _tension(result), **_options(result), progress=progress)
+    return Repetition(result, again, data, compare(result, again))
+
+
+def _check_data(asked: Settings, record: Record, any_data: bool) -> Data:
+    if asked.checksum is None:
+        if not any_data:
+            raise InputError(
+                "the result holds no checksum of its data, so nothing says whether these are the same: pass "
+                "any_data=True (--any-data in the shell) to use them all the same"
+            )
+        return "not known to be the same"
+    if (found := checksum(record)) == asked.checksum:
+        return "the same"
+    if not any_data:
+        raise InputError(
+            f"these are not the data of the result: shape {record.shape} with checksum {found}, expected "
+            f"{asked.shape} with {asked.checksum}; give the file that was used, or pass any_data=True (--any-data in "
+            "the shell) to see what other data give"
+        )
+    return "other data"
+
+
+def _as_then(asked: Settings, record: Record) -> Record:
+    """Return the record with the metadata of the result; times that agree are kept to the last bit."""
+    if len(record.mesh) != len(asked.dx):
+        raise InputError(
+            f"the record has {len(record.mesh)} space axes and the result is of {len(asked.dx)}: expected a record of "
+            "the same kind"
+        )
+    same = record.uniform and np.isclose(record.dt, asked.dt, rtol=1e-12, atol=0.0)
+    clock: dict[str, Any] = {"times": record.times} if same else {"dt": asked.dt}
+    boundary: Any = asked.boundary  # checked by Record
+    return Record(record.values, dx=asked.dx, **clock, q=asked.q, boundary=boundary)
+
+
+def _tension(result: Result) -> SurfaceTension | None:
+    """Return the tension that was given; a result of an older version knows only one that could be used."""
+    return result.settings.tension or (None if result.scale is None else result.scale.tension)
+
+
+def _options(result: Result) -> dict[str, Any]:
+    asked = result.settings
+    return {
+        "method": asked.method,
+        "degree": asked.degree,
+        "constraint": asked.constraint,
+        "ridge": asked.ridge,
+        "supports": list(asked.supports),
+        "derivative": asked.derivative,
+        "check": result.adequacy is not None,
+    }

@@ -1,0 +1,196 @@
+"""Summary: what was asked, what was found and how sure it is, in three sentences; and the numbers to quote."""
+
+from __future__ import annotations
+
+from math import hypot
+
+from doublewell.calibrate import WHY_NO_SCALE
+from doublewell.law import Law
+from doublewell.report.page.markup import Html, join, math, measured, number, plain, prose, table, tag
+from doublewell.report.page.scale import scale_parts
+from doublewell.report.page.verdicts import SYMBOLS, Finding, Verdict, overall
+from doublewell.result import Result, equation
+from doublewell.result.text import band_size, intervals, percent
+from doublewell.result.wording import heaviest
+
+__all__ = ["badge", "equation_block", "sentences", "title_of", "verdict_box", "wells_table"]
+
+_WORDS: dict[Verdict, str] = {
+    "good": "Nothing speaks against this result.",
+    "look": "Usable, but first read what is marked “look”.",
+    "do not use": "Something is wrong that changes the numbers.",
+}
+
+
+def title_of(result: Result) -> str:
+    """Return the name of the file, or what the movie is."""
+    source, shape = result.settings.source, result.settings.shape
+    if source is not None:
+        return source.path.replace("\\", "/").rstrip("/").rpartition("/")[2] or source.path
+    return f"{shape[0]} frames of {' × '.join(str(n) for n in shape[1:])} pixels"
+
+
+def sentences(result: Result) -> Html:
+    """Return the three sentences."""
+    return tag(
+        "div",
+        *(tag("p", tag("b", head), " ", body) for head, body in (
+            ("Asked:", _asked(result)), ("Found:", _found(result)), ("How sure:", _sure(result)),
+        )),
+        class_="sentences",
+    )  # fmt: skip
+
+
+def _asked(result: Result) -> str:
+    asked = result.settings
+    mesh = " × ".join(str(n) for n in asked.shape[1:])
+    also = "" if asked.tension is None else f", and with the surface tension {plain(asked.tension.value)} its scale ε"
+    return (
+        f"Which free energy drives this movie of {asked.shape[0]} frames of {mesh} pixels, if it follows the "
+        f"Allen-Cahn equation with the diffusion coefficient q = {plain(asked.q)}{also}?"
+    )
+
+
+def _found(result: Result) -> str:
+    if not result.structure.ok:
+        kind = f"The energy is no plain double well: {result.structure}"
+    else:
+        kind = "The energy is a double well with its two wells at the pure phases u = −1 and u = +1, equally deep"
+    if result.scale is None:
+        return f"{kind}; H(0) = {plain(result.law.barrier)} is the height at u = 0, and F and ε are not determined."
+    found = intervals(result) if _holds(result) else {}
+    height = f"{measured(float(result.potential(0.0)))}{_between(found, 'barrier')}"
+    scale = f"{measured(result.scale.epsilon)}{_between(found, 'epsilon')}"
+    return f"{kind}, a barrier of F(0) = {height} at u = 0, and ε = {scale}."
+
+
+def _sure(result: Result) -> str:
+    if result.posterior is None:
+        return (
+            "No error bands are known, because the weak reading has no model of the noise; read the numbers as an "
+            "estimate without a stated error."
+        )
+    size = f"The force is known to ±{percent(band_size(result))} (95 % band, on average over the phases)"
+    answer = result.adequacy
+    if answer is None:
+        return f"{size}, if the model holds, which was not tested."
+    if answer.verdict == "adequate":
+        return f"{size}, and none of {len(answer.tests)} tests finds that the movie differs from this model plus noise."
+    if answer.verdict == "look":
+        return f"{size}, but one of {len(answer.tests)} tests of the model is significant. {prose(answer.words[0])}."
+    return f"Not sure at all: its 95 % bands do not hold. {prose(answer.words[0])}."
+
+
+def _holds(result: Result) -> bool:
+    """Tell whether the model was not refused by its tests, so that its bands may be quoted."""
+    return result.adequacy is None or result.adequacy.verdict != "not adequate"
+
+
+def _between(found: dict[str, tuple[float, float]], name: str) -> str:
+    return f" (95 %: {measured(found[name][0])} to {measured(found[name][1])})" if name in found else ""
+
+
+def badge(verdict: Verdict) -> Html:
+    """Return a verdict as a sign and a word."""
+    kind = verdict.replace(" ", "-")
+    return tag("span", tag("span", SYMBOLS[verdict], aria_hidden="true"), f" {verdict}", class_=f"badge {kind}")
+
+
+def verdict_box(found: list[Finding]) -> Html:
+    """Return the worst verdict with what it rests on."""
+    worst = overall(found)
+    why = [item for item in found if item.verdict == worst != "good"]
+    listed = (
+        tag("ul", *(tag("li", tag("b", item.question), " ", prose(item.words)) for item in why[:4])) if why else Html()
+    )
+    more = tag("p", tag("a", f"and {len(why) - 4} more", href="#checks")) if len(why) > 4 else Html()
+    return tag("div", tag("p", badge(worst), " ", _WORDS[worst]), listed, more, class_=f"box {worst.replace(' ', '-')}")
+
+
+def equation_block(result: Result) -> Html:
+    """Return the equation of motion and the law, and the heaviest degree alone where degrees are averaged."""
+    lines = [
+        tag("p", "∂u/∂t = q (∇²u − G(u)),  q = ", number(result.settings.q), class_="equation"),
+        tag("p", math(equation(result.law)), class_="equation"),
+    ]
+    if result.scale is not None:
+        lines.append(
+            tag(
+                "p",
+                "F(u) = ε² ∫",
+                tag("sub", "−1"),
+                tag("sup", "u"),
+                " G(v) dv,  ε = ",
+                measured(result.scale.epsilon, 5),
+                class_="equation",
+            )
+        )
+    if result.posterior is not None and len(result.posterior.path) > 1:
+        best = heaviest(result)
+        alone = math(equation(Law.bernstein(best.coefficients)))
+        lines += [
+            tag("p", f"This is the average over degrees. Degree {best.degree} has the largest weight "
+                f"({percent(best.weight)}); alone it reads"),
+            tag("p", alone, class_="equation"),
+        ]  # fmt: skip
+    return join(lines)
+
+
+def wells_table(result: Result) -> Html:
+    """Return the numbers to quote, with their intervals."""
+    law, found = result.law, intervals(result)
+    rows: list[tuple[str, str, str]] = []
+    wells = "−1\u00a0and\u00a0+1" if law.well_curvature > 0.0 else "none: the pure phases are not stable"
+    rows.append(("wells (stable phases)", wells, "by the form of the law"))
+    for point in result.structure.stationary:
+        rows.append((f"{point.kind} of the energy", f"u = {plain(point.u)}", ""))
+    if result.scale is not None:
+        rows.append(("barrier F(0)", measured(float(result.potential(0.0)), 5), _interval(found, "barrier")))
+        rows += _scale_rows(result, found)
+    rows += [
+        ("H(0) = F(0)/ε²", number(law.barrier, 5), ""),
+        ("curvature at the wells, H″(±1)", number(law.well_curvature, 5), ""),
+        ("curvature at the barrier, H″(0)", number(law.centre_curvature, 5), ""),
+    ]
+    if law.lowest > 0.0 and law.well_curvature > 0.0:
+        rows.append(("interface width, u = −0.9 to 0.9", measured(law.interface_width(), 5), _interval(found, "width")))
+    note = Html() if result.scale is not None else tag("p", prose(result.refusal or WHY_NO_SCALE), class_="note")
+    if not _holds(result):
+        note = join(
+            [note, tag("p", "The intervals do not hold: the movie is not this model plus noise.", class_="note")]
+        )
+    if result.posterior is None:
+        note = join([note, tag("p", "No intervals: the weak reading has no noise model.", class_="note")])
+    return join([table(("", "value", "95 % interval, or where it comes from"), rows), note])
+
+
+def _scale_rows(result: Result, found: dict[str, tuple[float, float]]) -> list[tuple[str, str, str]]:
+    scale, parts = result.scale, scale_parts(result)
+    assert scale is not None
+    rows: list[tuple[str, str, str]] = [("ε", measured(scale.epsilon, 5), _interval(found, "epsilon"))]
+    if parts is not None:
+        total = hypot(parts.movie_sd, parts.tension_sd or 0.0)
+        rows.append(
+            ("standard deviation of ε", number(total, 2), _parts_words(parts.movie_sd, parts.tension_sd, parts.share))
+        )
+    elif scale.epsilon_sd is not None:
+        rows.append(("standard deviation of ε", number(scale.epsilon_sd, 2), Html("from the surface tension alone")))
+    sd = "taken as exact" if scale.tension.sd is None else join(["± ", number(scale.tension.sd, 2)])
+    kind = "of E" if scale.tension.normalisation == "E" else "of εE"
+    rows.append((f"surface tension, as given ({kind})", number(scale.tension.value, 5), Html(sd)))
+    return rows
+
+
+def _parts_words(movie: float, tension: float | None, share: float) -> Html:
+    if tension is None:
+        return join([number(movie, 2), " from the movie; the surface tension was taken as exact"])
+    return join(
+        [number(tension, 2), " from the surface tension (", percent(share), " of the variance), ", number(movie, 2),
+         " from the movie"]
+    )  # fmt: skip
+
+
+def _interval(found: dict[str, tuple[float, float]], name: str) -> Html:
+    return (
+        join([measured(found[name][0], 5), " to ", measured(found[name][1], 5)]) if name in found else Html("not known")
+    )
