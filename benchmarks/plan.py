@@ -1,7 +1,7 @@
 """How well a plan predicts: predicted errors against those of stored evidence of simulated records.
 
 Run: python benchmarks/plan.py [evidence.npz ...]
-The evidence in results/evidence was read on a GPU by trajectory_records.py, 24 records for each law, geometry and
+The evidence in results/evidence was read on a GPU by trajectory_records.py, 10 to 74 records for each law, geometry and
 noise. A plan knows the law, the geometry and the noise, and none of the records. Ratios are predicted over realised
 root mean squares; their standard errors come from the scatter of the records.
 """
