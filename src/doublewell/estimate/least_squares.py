@@ -34,6 +34,11 @@ class Solution:
 def column_scale(matrix: Array) -> tuple[Array, Array, Array]:
     """Return the column norms, the matrix with unit columns and its singular values, largest first."""
     norms = np.linalg.norm(matrix, axis=0)
+    if not np.all(np.isfinite(norms)):
+        raise InputError(
+            "the evidence has values that are not finite: expected finite moments or sensitivities; the model's field "
+            "ran away from the record's, so look at the record's values, dt, dx and q with `doublewell inspect`"
+        )
     if not np.all(norms > 0):
         empty = ", ".join(str(j) for j in np.flatnonzero(norms == 0))
         raise InputError(

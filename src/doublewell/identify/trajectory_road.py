@@ -30,6 +30,8 @@ from doublewell.survey import Survey
 __all__ = ["TrajectoryFit", "likelihood_warnings", "trajectory_diagnostics", "trajectory_fits"]
 
 _NEAR = 1.0  # standard errors between the estimate and the point of linearisation that need no other one
+_UNSETTLED = 3.0  # standard errors from there that are said
+_WORSE = 1.05  # growth of the residual at which a point of linearisation is not taken
 _MOST_ROUNDS = 5
 _RESOLVED = 0.1  # standard errors by which half the time step may move the estimate
 _BLOCKS = 48  # along each axis of the map of the residual
@@ -47,6 +49,7 @@ class TrajectoryFit:
     found: Trajectory
     resolution: Resolution
     rounds: int
+    distance: float
     unconstrained: Array
     rise: float
     active: tuple[int, ...]
@@ -102,20 +105,24 @@ def _resolved(
 def _settled(
     records: Sequence[Record], found: list[Trajectory], summarise: Summary, say: Report
 ) -> tuple[list[Trajectory], list[int]]:
-    """Linearise again, all together, until each estimate lies near the point of its linearisation."""
-    rounds = [1] * len(records)
+    """Linearise again, all together, until each estimate lies near the point of its linearisation.
+
+    A point where the residual grows is not taken, and the next one is nearer: the force of a high degree may run away
+    beyond the pure phases, where a movie that the model does not describe can have values.
+    """
+    rounds, shares = [1] * len(records), np.ones(len(records))
     for number in range(2, _MOST_ROUNDS + 1):
-        places = [summarise(one.evidence, 1.0, positive=False).free for one in found]
-        far = [_distance(one, place) > _NEAR for one, place in zip(found, places, strict=True)]
-        if not any(far):
+        places = np.stack([summarise(one.evidence, 1.0, positive=False).free for one in found])
+        far = np.array([_distance(one, place) > _NEAR for one, place in zip(found, places, strict=True)])
+        if not far.any():
             break
         say(f"linearising again, round {number}", 0, 0)
-        there = np.stack(
-            [place if move else one.coefficients for one, place, move in zip(found, places, far, strict=True)]
-        )
-        fresh = relinearise(records, found, there)
-        found = [new if move else old for new, old, move in zip(fresh, found, far, strict=True)]
-        rounds = [count + move for count, move in zip(rounds, far, strict=True)]
+        here = np.stack([one.coefficients for one in found])
+        fresh = relinearise(records, found, here + np.where(far, shares, 0.0)[:, None] * (places - here))
+        taken = far & np.array([new.noise <= _WORSE * old.noise for new, old in zip(fresh, found, strict=True)])
+        found = [new if take else old for new, old, take in zip(fresh, found, taken, strict=True)]
+        rounds = [count + int(move) for count, move in zip(rounds, far, strict=True)]
+        shares = np.where(far & ~taken, 0.25 * shares, shares)
     return found, rounds
 
 
@@ -149,6 +156,7 @@ def _conclude(
         found=found,
         resolution=resolution,
         rounds=rounds,
+        distance=_distance(found, average.free),
         unconstrained=_at_degree(average.free, family, law.family.degree),
         rise=float(np.sum((matrix @ (average.coefficients - average.free)) ** 2)),
         active=active,
@@ -243,6 +251,11 @@ def likelihood_warnings(fit: TrajectoryFit) -> list[str]:
         said += [f"model {fit.adequacy.verdict}: {line}" for line in fit.adequacy.words]
     if not fit.found.converged:
         said.append(f"the fit did not converge ({fit.found.status}): do not use its errors")
+    if fit.distance > _UNSETTLED:
+        said.append(
+            f"the law lies {fit.distance:.0f} standard errors from the fit that its errors come from, and a fit nearby "
+            "is worse: the movie does not follow the model, or says too little; do not use the errors"
+        )
     if fit.rise > 9.0:
         said.append(
             f"the constraint raises chi2 by {fit.rise:.0f}: the truth may lie outside the positive family, or the "
