@@ -5,6 +5,7 @@ from doublewell.calibrate import SurfaceTension, calibrate
 from doublewell.errors import InputError
 from doublewell.estimate import estimate
 from doublewell.evidence import lower, merge, weak_evidence
+from doublewell.export import export
 from doublewell.files import load_result, open_record, save
 from doublewell.identify import identify, identify_many
 from doublewell.law import LAW_NAMES, Bernstein, Law, named_law
@@ -28,6 +29,7 @@ __all__ = [
     "bounds",
     "calibrate",
     "estimate",
+    "export",
     "identify",
     "identify_many",
     "initial_field",

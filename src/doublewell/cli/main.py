@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError, UnknownOptionError, UnusedCliTokensError
 
 from doublewell.cli.demo import demo
+from doublewell.cli.export import export
 from doublewell.cli.identify import identify
 from doublewell.cli.inspect import inspect
 from doublewell.cli.paper import paper
@@ -67,7 +68,7 @@ def _app() -> App:
         help="Recover free energies from phase-field movies.",
         version=_version,
     )
-    for command in (demo, inspect, identify, plan, simulate, paper):
+    for command in (demo, inspect, identify, export, plan, simulate, paper):
         app.command(command)
     return app
 
