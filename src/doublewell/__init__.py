@@ -11,7 +11,7 @@ from doublewell.identify import identify, identify_many
 from doublewell.law import LAW_NAMES, Bernstein, Law, named_law
 from doublewell.plan import Experiment, plan
 from doublewell.record import Record
-from doublewell.result import Result
+from doublewell.result import Result, physical
 from doublewell.simulate import add_noise, initial_field, simulate
 from doublewell.survey import survey
 from doublewell.validate import validate
@@ -38,6 +38,7 @@ __all__ = [
     "merge",
     "named_law",
     "open_record",
+    "physical",
     "plan",
     "save",
     "simulate",

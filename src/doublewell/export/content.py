@@ -90,7 +90,7 @@ def content_of(result: Result) -> Content:
     if not np.any(result.coefficients):
         raise InputError("the force of this result is zero everywhere: there is no law to export")
     scale = result.scale
-    kappa = 1.0 if scale is None else scale.tension.value / scale.tension_integral
+    kappa = 1.0 if scale is None else scale.kappa
     return Content(result, powers_of_w(result.law), kappa, scale is not None)
 
 

@@ -20,7 +20,7 @@ from doublewell.identify.warnings import check_survey, law_warnings, record_warn
 from doublewell.identify.weak_road import Supports, WeakFit, check_options, weak_diagnostics, weak_fit
 from doublewell.law import Bernstein, Law
 from doublewell.record import Record
-from doublewell.result import Diagnostics, Result, Settings
+from doublewell.result import Diagnostics, Result, Settings, check_units
 from doublewell.survey import Survey, survey
 
 __all__ = ["Degree", "Method", "Request", "identify_batch"]
@@ -65,6 +65,8 @@ def identify_batch(
     report: Report | None = None,
 ) -> list[Result]:
     """Identify records that one request fits; for the trajectory reading they have one shape, mesh and interval."""
+    for record, tension in zip(records, tensions, strict=True):
+        check_units(tension, len(record.mesh), record.length_unit, record.time_unit)
     seen = [survey(record) for record in records]
     for one in seen:
         check_survey(one)
@@ -129,6 +131,8 @@ def _result(
         dt=record.dt,
         q=asked.q,
         boundary=record.boundary,
+        length_unit=record.length_unit,
+        time_unit=record.time_unit,
     )
     return Result(*answer, numbers, settings, posterior)
 
