@@ -172,3 +172,17 @@ def test_wrong_use_is_refused(plain, make):
         export(plain.law, "python")
     with pytest.raises(InputError, match=r"zero everywhere: there is no law to export"):
         export(make(Law.bernstein([0.0, 0.0])), "python")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_units_are_named_where_they_are_known(make, name):
+    pytest.importorskip("pint")
+    from doublewell.calibrate import SurfaceTension
+
+    result = make(tension=SurfaceTension(0.3, unit="J/m^2"), length_unit="um", time_unit="s")
+    text = " ".join(export(result, name).replace("%", " ").replace("#", " ").split())
+    assert "lengths in um, times in s" in text
+    assert "surface tension 0.3 J/m^2" in text
+    assert "unit of energy here is (J/m^2) um^2 = 1e-12 J" in text
+    film = make(tension=SurfaceTension(0.3, unit="J/m"), length_unit="nm", time_unit="s")
+    assert "(J/m) nm = 1e-09 J" in " ".join(export(film, name).replace("%", " ").replace("#", " ").split())

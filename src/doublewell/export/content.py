@@ -15,6 +15,7 @@ from doublewell.export.polynomial import powers_of_w
 from doublewell.law import Law
 from doublewell.result import Result
 from doublewell.result.text import band_size, intervals, percent
+from doublewell.units import energy_power, factor, has_pint, unit_text
 
 __all__ = ["Content", "content_of"]
 
@@ -98,10 +99,9 @@ def _meaning(content: Content) -> Iterator[str]:
     asked = content.result.settings
     yield f"Law found by doublewell {asked.version}, {asked.method} reading, degree {content.result.degree} in u^2."
     yield "Model: u_t = q (Laplacian u - G(u)), pure phases at u = -1 and u = +1."
-    yield (
-        "Units: lengths in the unit of the record's dx, times in the unit of its dt; q is length^2/time, G and H are "
-        "1/length^2."
-    )
+    length = asked.length_unit or "the unit of the record's dx"
+    time = asked.time_unit or "the unit of its dt"
+    yield f"Units: lengths in {length}, times in {time}; q is length^2/time, G and H are 1/length^2."
     yield (
         "G(u) = -u w (a_0 + a_1 w + ...) with w = 1 - u^2 between the pure phases; beyond them G goes on linearly with "
         "its slope there. H is the integral of G from -1 to u."
@@ -125,11 +125,26 @@ def _energy(content: Content) -> Iterator[str]:
     assert scale is not None
     kind = "E" if scale.tension.normalisation == "E" else "epsilon E"
     spread = "" if scale.tension.sd is None else f" +- {scale.tension.sd:.2g}"
+    unit = "" if scale.tension.unit is None else f" {scale.tension.unit}"
     found = intervals(content.result)
     ends = "" if "epsilon" not in found else " (95 %: {:.4g} to {:.4g})".format(*found["epsilon"])
+    sigma = f"{scale.tension.value:.6g}{spread}{unit} (of {kind})"
     yield (
-        f"kappa = {content.kappa:.6g} comes from the surface tension {scale.tension.value:.6g}{spread} (of {kind}) and "
+        f"kappa = {content.kappa:.6g} comes from the surface tension {sigma} and "
         f"C_H = {scale.tension_integral:.6g}; epsilon of the paper is {scale.epsilon:.6g}{ends}, F = epsilon^2 H."
+    )
+    if scale.tension.unit is not None and content.result.settings.length_unit is not None and has_pint():
+        yield _energy_unit(scale.tension.unit, content.result.settings.length_unit)
+
+
+def _energy_unit(tension: str, length: str) -> str:
+    """Say in which unit of energy kappa, f and L are numbers: that which makes the tension and the lengths fit."""
+    power = energy_power(tension, "the surface tension") or 0
+    parts = ((tension, 1), (length, power))
+    joules = factor(parts, (("J", 1),))
+    return (
+        f"The unit of energy here is {unit_text(parts)} = {joules:.6g} J: kappa, f and L are numbers in this unit, in "
+        f"{length} and in the unit of time."
     )
 
 

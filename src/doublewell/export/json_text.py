@@ -48,6 +48,7 @@ def _scale(content: Content) -> dict[str, Any] | None:
         "epsilon": scale.epsilon,
         "tension": scale.tension.value,
         "tension_sd": scale.tension.sd,
+        "tension_unit": scale.tension.unit,
         "normalisation": scale.tension.normalisation,
         "tension_integral": scale.tension_integral,
     }
@@ -55,7 +56,8 @@ def _scale(content: Content) -> dict[str, Any] | None:
 
 def _record(content: Content) -> dict[str, Any]:
     asked = content.result.settings
-    return {"shape": list(asked.shape), "dx": list(asked.dx), "dt": asked.dt, "boundary": asked.boundary}
+    found: dict[str, Any] = {"shape": list(asked.shape), "dx": list(asked.dx), "dt": asked.dt}
+    return found | {"boundary": asked.boundary, "length_unit": asked.length_unit, "time_unit": asked.time_unit}
 
 
 def _table(content: Content) -> dict[str, list[float]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from math import floor, log10
 
@@ -65,8 +66,11 @@ def latex_text(content: Content) -> str:
 
 def _sentences(content: Content) -> Iterator[str]:
     """Say the units, the meaning and the errors in words that LaTeX sets."""
+    asked = content.result.settings
+    length = _words(asked.length_unit or "the unit of the pixel size of the record")
+    time = _words(asked.time_unit or "that of its frame interval")
     yield (
-        "Lengths are in the unit of the pixel size of the record, times in that of its frame interval; $G$ and "
+        f"Lengths are in {length}, times in {time}; $G$ and "
         "$H(u)=\\int_{-1}^{u}G$ are in $1/\\mathrm{length}^2$. The pure phases lie at $u=\\pm1$; beyond them $G$ "
         "goes on linearly."
     )
@@ -78,6 +82,11 @@ def _sentences(content: Content) -> Iterator[str]:
     if content.result.posterior is not None:
         size = _percent(band_size(content.result))
         yield f"The 95\\,\\% band of $G$ is $\\pm{size}$ of $G$ (root mean squares over the phase range)."
+
+
+def _words(text: str) -> str:
+    r"""Return a text that LaTeX sets as it is; a name of a unit may hold any sign."""
+    return re.sub(r"[^\w\s.,/()-]", " ", text.replace("µ", "u").replace("μ", "u"))
 
 
 def _percent(share: float) -> str:

@@ -23,7 +23,7 @@ from doublewell.units import Parts, check_dimension, energy_power, factor, unit_
 __all__ = ["Measured", "Physical", "check_units", "physical"]
 
 _LEVEL = 0.95
-_HOW = 'pass length_unit= and time_unit= to Record or open_record, such as "um" and "s"'
+_HOW = "pass length_unit='um' and time_unit='s', or whatever they are, with the record"
 
 
 @dataclass(frozen=True)
@@ -137,8 +137,8 @@ def check_units(tension: SurfaceTension | None, axes: int, length: str | None, t
     if length is None or time is None:
         lacks = "lengths" if length is None else "times"
         raise InputError(
-            f"the surface tension is in {tension.unit}, but the record's {lacks} have no unit: {_HOW} (on the command "
-            "line --length-unit and --time-unit), or give the tension as a plain number in the record's own units"
+            f"the surface tension is in {tension.unit}, but the record's {lacks} have no unit: {_HOW}, or give the "
+            "tension as a plain number in the record's own units"
         )
     _check(tension.unit, axes, length, time)
 

@@ -128,7 +128,9 @@ def record_lines(result: Result) -> Iterator[str]:
     asked, seen = result.settings, result.diagnostics.survey
     mesh = " x ".join(str(n) for n in asked.shape[1:])
     boundary = "" if asked.boundary is None else f", {asked.boundary}"
-    yield f"{asked.shape[0]} frames of {mesh}, dx = {_list(asked.dx)}, dt = {asked.dt:.6g}, q = {asked.q:.6g}{boundary}"
+    length, time = (f" {unit}" if unit else "" for unit in (asked.length_unit, asked.time_unit))
+    pace = f"dx = {_list(asked.dx)}{length}, dt = {asked.dt:.6g}{time}, q = {asked.q:.6g}"
+    yield f"{asked.shape[0]} frames of {mesh}, {pace}{boundary}"
     width = "no interface seen" if seen.cells is None else f"interface {seen.cells:.1f} cells wide"
     visited = f"{100 * seen.coverage:.0f} % of the phase range visited"
     yield f"noise {seen.noise:.2g} ({seen.noise_method}), {width}, {visited}"
