@@ -18,7 +18,8 @@ import doublewell
 NAMES = {
     "LAW_NAMES", "Bernstein", "Experiment", "InputError", "Law", "Record", "Result", "SurfaceTension",
     "add_noise", "bounds", "calibrate", "estimate", "export", "identify", "identify_many", "initial_field",
-    "load_result", "lower", "merge", "named_law", "open_record", "physical", "plan", "save", "simulate", "survey",
+    "load_result", "lower", "merge", "named_law", "open_record", "phase_from_intensity",
+    "physical", "plan", "save", "simulate", "survey",
     "validate", "weak_evidence",
 }  # fmt: skip
 HEAVY = ("jax", "numba", "scipy.optimize", "xarray", "dask", "zarr", "matplotlib")

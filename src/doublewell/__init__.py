@@ -8,6 +8,7 @@ from doublewell.evidence import lower, merge, weak_evidence
 from doublewell.export import export
 from doublewell.files import load_result, open_record, save
 from doublewell.identify import identify, identify_many
+from doublewell.intensity import phase_from_intensity
 from doublewell.law import LAW_NAMES, Bernstein, Law, named_law
 from doublewell.plan import Experiment, plan
 from doublewell.record import Record
@@ -38,6 +39,7 @@ __all__ = [
     "merge",
     "named_law",
     "open_record",
+    "phase_from_intensity",
     "physical",
     "plan",
     "save",
