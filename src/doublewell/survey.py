@@ -137,7 +137,7 @@ def resolved(seen: Survey) -> str:
     if max(-seen.low, seen.high) > LARGE:
         return "no order parameter yet: these look like intensities; convert them with phase_from_intensity"
     if seen.cells is None:
-        return "no order parameter: no interface is seen between two phases"
+        return f"no order parameter: no interface is seen, one phase alone or steps sharper than a pixel; {MASK}"
     if seen.cells < TOO_FEW_CELLS:
         return (
             f"hardly an order parameter: the step from phase to phase takes {seen.cells:.1f} pixels, as it does in a "

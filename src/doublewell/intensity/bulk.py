@@ -43,7 +43,7 @@ def interface_pixels(u: Array) -> float | None:
     """
     smooth = _smoothed(u)
     near = np.abs(smooth) < 0.3
-    if np.count_nonzero(near) < 8:
+    if np.count_nonzero(near) < 2:
         return None
     slope = float(np.median(np.sqrt(sum(g[near] ** 2 for g in np.atleast_2d(np.gradient(smooth))))))
     return _REACH / slope if slope > 0.0 else None

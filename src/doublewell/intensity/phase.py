@@ -218,8 +218,8 @@ def _start(source: Any, levels: Any) -> Array:
         frame = read_frame(source, k).ravel()
         sample.append(frame[:: max(1, -(-frame.size // _SAMPLE))])
     values = np.concatenate(sample)
-    if np.unique(values).size <= 2:
-        raise InputError(f"the picture holds no more than two values: {_MASK}")
+    if np.unique(values).size == 2:
+        raise InputError(f"the picture holds two different values: {_MASK}")
     return rough_levels(values) if levels is None else _pair(levels, "levels", "two different intensities (low, high)")
 
 
