@@ -17,8 +17,8 @@ from doublewell.record import Record
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "intensity"))
-from conftest import CELLS, EPSILON, LAW, camera  # noqa: E402  the camera of the tests
-from doublewell.simulate import initial_field, simulate  # noqa: E402
+from conftest import CELLS, EPSILON, LAW, camera
+from doublewell.simulate import initial_field, simulate
 
 SEEDS = range(11, 16)
 KNOWN = {"dx": 1 / CELLS, "dt": 5e-5, "q": 1.0, "boundary": "periodic"}
