@@ -246,8 +246,10 @@ def test_bad_records(movie) -> None:
         identify(movie.replace(broken))
     with pytest.raises(InputError, match="the field is constant"):
         identify(movie.replace(np.ones_like(values)))
-    with pytest.raises(InputError, match="phase values run from -100 to 100: expected the pure phases at -1 and"):
-        identify(movie.replace(100 * np.sign(values)))
+    with pytest.raises(InputError, match="phase values run from -100 to 98.9: expected the pure phases at -1 and"):
+        identify(movie.replace(100 * values))
+    with pytest.raises(InputError, match=r"no more than 2 different values: contours and thresholded masks are not"):
+        identify(movie.replace(np.sign(values)))
     steps = np.broadcast_to(np.sign(np.sin(np.arange(64) / 3.0))[:, None] * np.ones(64), (31, 64, 64))
     nothing = "no interface is seen: values from .* look like one phase, like noise, or like steps sharper than a pixel"
     with pytest.raises(InputError, match=nothing):

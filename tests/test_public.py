@@ -17,9 +17,9 @@ import doublewell
 
 NAMES = {
     "LAW_NAMES", "Bernstein", "Experiment", "InputError", "Law", "Record", "Result", "SurfaceTension", "__version__",
-    "add_noise", "bounds", "calibrate", "estimate", "identify", "identify_many", "initial_field", "load_result",
-    "lower", "merge", "named_law", "open_record", "plan", "save", "simulate", "survey", "validate", "weak_evidence",
-    "write_page",
+    "add_noise", "bounds", "calibrate", "estimate", "export", "identify", "identify_many", "initial_field",
+    "load_result", "lower", "merge", "named_law", "open_record", "phase_from_intensity", "physical", "plan", "save",
+    "simulate", "survey", "validate", "weak_evidence", "write_page",
 }  # fmt: skip
 HEAVY = ("jax", "numba", "scipy.optimize", "xarray", "dask", "zarr", "matplotlib")
 MODULES = sorted(
@@ -81,7 +81,7 @@ def test_minimum_versions_are_the_declared_ones() -> None:
     extras = project["optional-dependencies"]
     declared = dict(
         re.fullmatch(r"([\w-]+)(?:\[\w+\])?>=(.*)", line).groups()
-        for line in [*project["dependencies"], *extras["xarray"], *extras["dask"]]
+        for line in [*project["dependencies"], *extras["xarray"], *extras["dask"], *extras["units"]]
     )
     lines = (root / "constraints-minimum.txt").read_text().splitlines()
     pinned = dict(line.split("==") for line in lines if "==" in line)

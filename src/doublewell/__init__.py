@@ -5,13 +5,15 @@ from doublewell.calibrate import SurfaceTension, calibrate
 from doublewell.errors import InputError
 from doublewell.estimate import estimate
 from doublewell.evidence import lower, merge, weak_evidence
+from doublewell.export import export
 from doublewell.files import load_result, open_record, save
 from doublewell.identify import identify, identify_many
+from doublewell.intensity import phase_from_intensity
 from doublewell.law import LAW_NAMES, Bernstein, Law, named_law
 from doublewell.plan import Experiment, plan
 from doublewell.record import Record
 from doublewell.report import write_page
-from doublewell.result import Result
+from doublewell.result import Result, physical
 from doublewell.simulate import add_noise, initial_field, simulate
 from doublewell.survey import survey
 from doublewell.validate import validate
@@ -31,6 +33,7 @@ __all__ = [
     "bounds",
     "calibrate",
     "estimate",
+    "export",
     "identify",
     "identify_many",
     "initial_field",
@@ -39,6 +42,8 @@ __all__ = [
     "merge",
     "named_law",
     "open_record",
+    "phase_from_intensity",
+    "physical",
     "plan",
     "save",
     "simulate",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from math import sqrt
-from typing import Literal
+from typing import Any, Literal
 
-from doublewell.checks import not_negative, positive
+from doublewell.checks import not_negative, positive, shown
 from doublewell.errors import InputError
 from doublewell.law import Law, check_law
+from doublewell.units import convert, energy_power, has_pint, parse_quantity
 
 __all__ = ["WHY_NO_SCALE", "Normalisation", "Scale", "SurfaceTension", "calibrate"]
 
@@ -19,17 +21,25 @@ WHY_NO_SCALE = (
 )
 
 
+_NAME = "the surface tension"
+_EXAMPLE = "0.3 J/m^2 +- 5 %"
+_PLUS_MINUS = re.compile(r"\+/-|\+-|±")
+_SHARE = re.compile(r"\s*(.*?)\s*%\s*", re.DOTALL)
+
+
 @dataclass(frozen=True)
 class SurfaceTension:
     """A measured surface tension, its standard deviation, and the energy it belongs to.
 
     ``normalisation`` is "E" for the energy with (epsilon/2) |grad u|^2 + F/epsilon, whose planar interface costs
-    sigma = epsilon C_H, or "eE" for epsilon times that energy, whose interface costs epsilon^2 C_H.
+    sigma = epsilon C_H, or "eE" for epsilon times that energy, whose interface costs epsilon^2 C_H. ``unit`` is an
+    energy per area such as "J/m^2" or "mN/m", or an energy per length for a film; None for a plain number.
     """
 
     value: float
     sd: float | None = None
     normalisation: Normalisation = "E"
+    unit: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", positive(self.value, "surface tension"))
@@ -38,11 +48,41 @@ class SurfaceTension:
             object.__setattr__(self, "sd", spread)
         if not isinstance(self.normalisation, str) or self.normalisation not in ("E", "eE"):
             raise InputError(f"normalisation is {self.normalisation!r}: expected 'E' or 'eE' (epsilon times E)")
+        if self.unit is not None:
+            _check_unit(self.unit)
 
     @classmethod
-    def of(cls, tension: float | SurfaceTension) -> SurfaceTension:
-        """Return a tension as it is, and read a bare number in the normalisation E."""
-        return tension if isinstance(tension, SurfaceTension) else cls(tension)
+    def of(cls, tension: float | str | SurfaceTension) -> SurfaceTension:
+        """Return a tension as it is; read a number, a text with a unit and an error, or a quantity of pint.
+
+        >>> SurfaceTension.of("0.3 J/m^2 +- 5 %")
+        SurfaceTension(value=0.3, sd=0.015, normalisation='E', unit='J/m^2')
+        """
+        if isinstance(tension, SurfaceTension):
+            return tension
+        if isinstance(tension, str):
+            return cls._from_text(tension)
+        if hasattr(tension, "magnitude") and hasattr(tension, "units"):
+            value, unit = parse_quantity(tension, _NAME)
+            return cls(value, unit=unit)
+        return cls(tension)
+
+    @classmethod
+    def _from_text(cls, text: str) -> SurfaceTension:
+        """Read "0.3 J/m^2 +- 5 %", "0.3 +- 0.01 J/m^2" or "0.3 J/m^2 +- 15 mJ/m^2"."""
+        first, *rest = _PLUS_MINUS.split(text)
+        if len(rest) > 1:
+            raise InputError(f"{_NAME} is {shown(text)}: expected one value and one error, such as {_EXAMPLE!r}")
+        value, unit = parse_quantity(first, _NAME)
+        if not rest:
+            return cls(value, unit=unit)
+        share = _SHARE.fullmatch(rest[0])
+        if share is not None:
+            return cls(value, abs(value) * parse_quantity(share[1], _NAME)[0] / 100.0, unit=unit)
+        sd, of = parse_quantity(rest[0], f"the error of {_NAME}")
+        if unit is not None and of is not None:
+            sd = convert(sd, of, unit, f"the error of {_NAME}")
+        return cls(value, sd, unit=unit or of)
 
 
 @dataclass(frozen=True)
@@ -58,8 +98,23 @@ class Scale:
     tension: SurfaceTension
     tension_integral: float
 
+    @property
+    def kappa(self) -> float:
+        """The coefficient sigma / C_H of the energy kappa/2 |grad u|^2 + f(u), in either normalisation."""
+        return self.tension.value / self.tension_integral
 
-def calibrate(law: Law, tension: float | SurfaceTension) -> Scale:
+
+def _check_unit(unit: Any) -> None:
+    if not isinstance(unit, str):
+        raise InputError(f"the unit of {_NAME} is {shown(unit)}: expected a name such as 'J/m^2', or None")
+    if has_pint() and energy_power(unit, _NAME) is None:  # a saved result is read without pint too
+        raise InputError(
+            f"{_NAME} is in {unit}: expected an energy per area such as J/m^2 or mN/m (for a film an energy per length "
+            "such as J/m)"
+        )
+
+
+def calibrate(law: Law, tension: float | str | SurfaceTension) -> Scale:
     """Return the scale of an effective force: epsilon = sigma/C_H for E, sqrt(gamma/C_H) for epsilon E.
 
     Refused where C_H = 0 or H < 0 somewhere inside. Extra stationary points with H > 0 are no obstacle.

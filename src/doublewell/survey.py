@@ -13,14 +13,19 @@ from doublewell.errors import InputError
 from doublewell.hints import Array, Progress
 from doublewell.record import Record
 
-__all__ = ["FEW_CELLS", "LARGE", "TOO_FEW_CELLS", "Survey", "survey", "survey_notes"]
+__all__ = ["FEW_CELLS", "LARGE", "MASK", "TOO_FEW_CELLS", "Survey", "resolved", "survey", "survey_notes"]
 
 FEW_CELLS = 9.0  # the paper's error at noise 0.03 grows fourfold when an interface has 6 to 8 cells instead of 12
 TOO_FEW_CELLS = 2.5  # fewer are refused
+MASK = (
+    "contours and thresholded masks are not enough, because the law lives in the values between the phases; use the "
+    "grey values that the mask was made from"
+)
 LARGE = 3.0  # phase values beyond this are no order parameter with noise
 
 _LEVEL = 0.9  # interface width is measured between the phase values -0.9 and 0.9
 _BINS = 20
+_FEW_VALUES = 3  # a movie with no more different values than these is a mask
 _LOOKS = 12  # groups of frames that are looked at, spread over the record
 _GROUP = 5  # frames per look: one fourth difference in time
 _SAMPLE = 2**14  # pixels of one look that enter the medians; smaller frames enter whole
@@ -39,7 +44,7 @@ class Survey:
     ``histogram`` the share of all values in each of 20 equal bins of [-1, 1]; ``interface_width`` the distance
     from u = -0.9 to 0.9 across an interface, None when no interface is seen (one phase, or nothing but noise), and
     ``cells`` the same in cells of the coarsest axis; ``change`` the root mean square change of u from the first to
-    the last look.
+    the last look; ``distinct`` how many different values the sample of pixels holds, 0 where that was not counted.
     """
 
     frames: int
@@ -52,6 +57,12 @@ class Survey:
     interface_width: float | None
     cells: float | None
     change: float
+    distinct: int = 0
+
+    @property
+    def two_valued(self) -> bool:
+        """Whether the values are those of a mask: two, perhaps with a third between them, and nothing else."""
+        return 0 < self.distinct <= _FEW_VALUES
 
     @property
     def visited(self) -> tuple[bool, ...]:
@@ -110,6 +121,7 @@ def survey(record: Record, *, progress: Progress | None = None) -> Survey:
         interface_width=width,
         cells=None if width is None else width / max(record.dx),
         change=float(np.sqrt(np.mean((looks[-1].mean - looks[0].mean) ** 2))),
+        distinct=int(np.unique(values).size),
     )
 
 
@@ -118,13 +130,33 @@ def survey_notes(seen: Survey) -> tuple[str, ...]:
     return (*_value_notes(seen), *_interface_notes(seen), *_quality_notes(seen))
 
 
+def resolved(seen: Survey) -> str:
+    """Say whether the values look like a resolved order parameter at all."""
+    if seen.two_valued:
+        return f"no order parameter: the picture holds {seen.distinct} different values, like a mask; {MASK}"
+    if max(-seen.low, seen.high) > LARGE:
+        return "no order parameter yet: these look like intensities; convert them with phase_from_intensity"
+    if seen.cells is None:
+        return f"no order parameter: no interface is seen, one phase alone or steps sharper than a pixel; {MASK}"
+    if seen.cells < TOO_FEW_CELLS:
+        return (
+            f"hardly an order parameter: the step from phase to phase takes {seen.cells:.1f} pixels, as it does in a "
+            f"mask that was smoothed; {MASK}"
+        )
+    share = f"{100 * seen.interface_share:.1f} % of the pixels lie between -0.9 and 0.9"
+    return f"these look like a resolved order parameter: {share}, inside interfaces"
+
+
 def _value_notes(seen: Survey) -> Iterator[str]:
+    if seen.two_valued:
+        yield f"the picture holds no more than {seen.distinct} different values: {MASK}"
+        return
     beyond = max(-seen.low, seen.high)
     scale = f"check the scale of the picture{_rescaling(seen)}"
     if beyond > LARGE:
         yield (
             f"values run from {seen.low:.3g} to {seen.high:.3g}: these are no phase values; rescale the picture so "
-            "that the pure phases lie at -1 and +1"
+            "that the pure phases lie at -1 and +1 (phase_from_intensity does it)"
         )
     elif beyond > 1.2 + 4.0 * seen.noise:
         yield f"values reach {beyond:.3g}, beyond the pure phases at -1 and +1: {scale}"

@@ -138,7 +138,7 @@ def test_quiet_json_is_still_json(run, movie_file):
         (["--derivative", "left"], "--derivative"),
         (["--degree"], "--degree"),
         (["--surface-tension", "-1"], "surface tension is -1"),
-        (["--surface-tension", "nan"], "surface tension is nan"),
+        (["--surface-tension", "nan"], "surface tension is 'nan'"),
         (["--surface-tension", "much"], "--surface-tension"),
         (["--surface-tension", "1", "--tension-sd", "-1"], "sd"),
         (["--tension-sd", "1"], "--tension-sd says nothing without a surface tension: pass --surface-tension too"),

@@ -9,6 +9,20 @@ from doublewell.report import inspect_record
 from doublewell.survey import survey
 
 
+def test_masks_intensities_and_order_parameters_are_told_apart(make_movie):
+    movie = make_movie((48, 48))
+    u = movie.slab()
+    assert "these look like a resolved order parameter" in str(inspect_record(movie))
+    mask = str(inspect_record(movie.replace(np.sign(u))))
+    words = "contours and thresholded masks are not enough"
+    assert "holds 2 different values, like a mask" in mask
+    assert words in " ".join(mask.split())
+    grey = str(inspect_record(movie.replace(1000.0 + 400.0 * u)))
+    assert "these look like intensities; convert them with phase_from_intensity" in " ".join(grey.split())
+    noisy_mask = np.sign(u) + 0.02 * np.random.default_rng(1).standard_normal(u.shape)
+    assert words in " ".join(str(inspect_record(movie.replace(noisy_mask))).split())
+
+
 def line(*, frames=30, cells=80, width=0.1, noise=0.0, speed=0.5, scale=1.0, q=1.0, times=None):
     x = np.linspace(-1, 1, cells)
     t = np.linspace(0, 1, frames)[:, None]

@@ -12,7 +12,7 @@ from doublewell.files.codec import codec_of
 from doublewell.law import Law
 from doublewell.record import Record
 from doublewell.report import Inspection
-from doublewell.result import Result, equation
+from doublewell.result import Measured, Result, equation, physical
 from doublewell.result.text import intervals
 from doublewell.survey import Survey
 from doublewell.validate import Validation
@@ -112,6 +112,7 @@ def _main_numbers(result: Result) -> dict[str, Any]:
         "epsilon": None if scale is None else scale.epsilon,
         "epsilon_sd": None if scale is None else scale.epsilon_sd,
         "barrier": None if scale is None else float(result.potential(0.0)),
+        "physical": _physical(result),
         "intervals": _intervals(result),
         "degrees": _degrees(result),
         "adequacy": codec_of(Adequacy | None).encode(result.adequacy, "adequacy"),
@@ -126,6 +127,19 @@ def _intervals(result: Result) -> dict[str, Any] | None:
     if result.posterior is None:
         return None
     return {"level": _LEVEL} | {name: list(ends) for name, ends in intervals(result, level=_LEVEL).items()}
+
+
+def _physical(result: Result) -> dict[str, Any] | None:
+    """Return the numbers in physical units; None where not all units are known."""
+    known = result.scale is not None and None not in (
+        result.scale.tension.unit, result.settings.length_unit, result.settings.time_unit,
+    )  # fmt: skip
+    if not known:
+        return None
+    found = physical(result)
+    names = ("kappa", "mobility", "barrier", "width", "diffusion", "epsilon", "paper_barrier")
+    encode = codec_of(Measured | None).encode
+    return {name: encode(getattr(found, name), name) for name in names} | {"normalisation": found.normalisation}
 
 
 def _degrees(result: Result) -> list[dict[str, Any]] | None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
 
 from doublewell.cli.output import Output
 from doublewell.cli.reading import Reading
@@ -24,7 +26,7 @@ def identify(
     file: Path,
     /,
     *,
-    surface_tension: float | None = None,
+    surface_tension: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     tension_sd: float | None = None,
     normalisation: Literal["E", "eE"] | None = None,
     method: Method | None = None,
@@ -48,7 +50,8 @@ def identify(
     file
         The movie: .npz, .npy or a zarr store.
     surface_tension
-        A surface tension measured by other means; without it epsilon and F are not determined.
+        A surface tension measured by other means, a number or "0.3 J/m^2 +- 5 %" (a unit needs those of the movie);
+        without it epsilon and F are not determined.
     tension_sd
         Standard deviation of the surface tension.
     normalisation
@@ -104,15 +107,21 @@ def identify(
     output.answer(identify_text(result, validation, files), identify_document(file, result, validation, files))
 
 
-def _tension(value: float | None, sd: float | None, normalisation: Literal["E", "eE"] | None) -> Any:
+def _tension(text: str | None, sd: float | None, normalisation: Literal["E", "eE"] | None) -> Any:
     from doublewell.calibrate import SurfaceTension
 
-    if value is None:
+    if text is None:
         given = [name for name, x in (("--tension-sd", sd), ("--normalisation", normalisation)) if x is not None]
         if given:
             raise InputError(f"{given[0]} says nothing without a surface tension: pass --surface-tension too")
         return None
-    return SurfaceTension(value, sd, normalisation or "E")
+    try:
+        tension = SurfaceTension.of(text)
+    except InputError as error:
+        raise InputError(f"--surface-tension: {error}") from error
+    if sd is not None and tension.sd is not None:
+        raise InputError("--tension-sd and --surface-tension both say an error: give one of them")
+    return SurfaceTension(tension.value, tension.sd if sd is None else sd, normalisation or "E", tension.unit)
 
 
 def _method(record: Record, file: Path, method: Method | None, validate_from: int | None) -> Method:

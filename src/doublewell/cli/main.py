@@ -10,6 +10,7 @@ from cyclopts import App, CycloptsError, UnknownOptionError, UnusedCliTokensErro
 
 from doublewell.cli.demo import demo
 from doublewell.cli.doctor import doctor
+from doublewell.cli.export import export
 from doublewell.cli.identify import identify
 from doublewell.cli.inspect import inspect
 from doublewell.cli.paper import paper
@@ -72,7 +73,7 @@ def _app() -> App:
         help="Recover free energies from phase-field movies.",
         version=__version__,
     )
-    for command in (demo, inspect, identify, repeat, plan, simulate, paper, doctor):
+    for command in (demo, inspect, identify, repeat, export, plan, simulate, paper, doctor):
         app.command(command)
     app.register_install_completion_command()
     return app

@@ -12,7 +12,8 @@ from doublewell.errors import InputError
 __all__ = ["about", "shell_words"]
 
 _OPTIONS = (
-    "dx|dt|times|q|boundary|var|degree|method|constraint|ridge|supports|derivative|seed|noise|correlation|epsilon"
+    "dx|dt|times|q|boundary|var|length_unit|time_unit|degree|method|constraint|ridge|supports|derivative|seed|noise|"
+    "correlation|epsilon"
 )
 _PAIRS = re.compile(r"\bsupports=\[((?:\(\d+, [^()]+\)(?:, )?)+)\]")
 _ASSIGNED = re.compile(rf"\b({_OPTIONS})=(?:'(\w+)'|(\w+))?")
@@ -43,4 +44,4 @@ def _supports(found: re.Match[str]) -> str:
 
 
 def _option(found: re.Match[str]) -> str:
-    return " ".join(["--" + found[1], *(word for word in found.groups()[1:] if word)])
+    return " ".join(["--" + found[1].replace("_", "-"), *(word for word in found.groups()[1:] if word)])

@@ -19,7 +19,7 @@ from doublewell.identify.warnings import check_survey, law_warnings, record_warn
 from doublewell.identify.weak_road import Supports, WeakFit, check_options, weak_diagnostics, weak_fit
 from doublewell.law import Bernstein, Law
 from doublewell.record import Record, checksum
-from doublewell.result import Diagnostics, Result, Settings
+from doublewell.result import Diagnostics, Result, Settings, check_units
 from doublewell.survey import Survey, survey
 from doublewell.version import __version__
 
@@ -65,6 +65,8 @@ def identify_batch(
     report: Report | None = None,
 ) -> list[Result]:
     """Identify records that one request fits; for the trajectory reading they have one shape, mesh and interval."""
+    for record, tension in zip(records, tensions, strict=True):
+        check_units(tension, len(record.mesh), record.length_unit, record.time_unit)
     seen = [survey(record) for record in records]
     for one in seen:
         check_survey(one)
@@ -133,6 +135,8 @@ def _result(
         boundary=record.boundary,
         checksum=checksum(record),
         tension=tension,
+        length_unit=record.length_unit,
+        time_unit=record.time_unit,
     )
     return Result(*answer, numbers, settings, posterior)
 

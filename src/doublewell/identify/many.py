@@ -29,7 +29,7 @@ __all__ = ["identify_many"]
 _BATCH = 20  # records of 61 x 96 x 96 take about 2 GB of a GPU's memory
 GUARD = 'put the call of identify_many under if __name__ == "__main__": in the script, or pass workers=1'
 
-Tension = float | SurfaceTension | None
+Tension = float | str | SurfaceTension | None
 Job = tuple[list[int], Request]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from doublewell.errors import InputError
 from doublewell.estimate import Estimate
 from doublewell.law import Law
-from doublewell.survey import FEW_CELLS, LARGE, TOO_FEW_CELLS, Survey, survey_notes
+from doublewell.survey import FEW_CELLS, LARGE, MASK, TOO_FEW_CELLS, Survey, survey_notes
 
 __all__ = ["check_survey", "law_warnings", "record_warnings", "scale_refusal", "weak_warnings"]
 
@@ -16,10 +16,12 @@ _LARGE_RESIDUAL = 0.5
 
 def check_survey(seen: Survey) -> None:
     """Refuse a record whose values are no resolved order parameter."""
+    if seen.two_valued:
+        raise InputError(f"the record holds no more than {seen.distinct} different values: {MASK}")
     if max(abs(seen.low), abs(seen.high)) > LARGE:
         raise InputError(
             f"phase values run from {seen.low:.3g} to {seen.high:.3g}: expected the pure phases at -1 and +1; "
-            "rescale the field, for example u = 2*(i - low)/(high - low) - 1"
+            "rescale the field, for example u = 2*(i - low)/(high - low) - 1, or use phase_from_intensity"
         )
     if seen.cells is None:
         raise InputError(

@@ -11,7 +11,7 @@ from doublewell.evidence import Support, default_supports
 from doublewell.hints import Progress
 from doublewell.record import Record
 from doublewell.result.text import percent
-from doublewell.survey import Survey, survey, survey_notes
+from doublewell.survey import Survey, resolved, survey, survey_notes
 
 __all__ = ["Inspection", "inspect_record"]
 
@@ -90,8 +90,8 @@ def _noise(seen: Survey) -> Iterator[str]:
 
 def _phases(seen: Survey) -> Iterator[str]:
     yield f"values from {seen.low:.3g} to {seen.high:.3g}; the pure phases should lie at -1 and +1"
+    yield from wrap(resolved(seen), _WIDTH)
     yield f"{100 * seen.coverage:.0f} % of the phase range is visited"
-    yield f"{100 * seen.interface_share:.1f} % of the pixels lie inside an interface (between -0.9 and 0.9)"
     pairs = [a + b for a, b in zip(seen.histogram[::2], seen.histogram[1::2], strict=True)]
     top = max(*pairs, 1e-12)
     for k, share in enumerate(pairs):

@@ -13,8 +13,8 @@ from doublewell.law.family import Array
 
 __all__ = ["Quantity", "Scalar", "curve_band", "scalar_interval"]
 
-Quantity = Literal["force", "primitive", "potential"]
-Scalar = Literal["epsilon", "barrier", "width", "tension_integral"]
+Quantity = Literal["force", "primitive", "potential", "bulk_energy"]
+Scalar = Literal["epsilon", "barrier", "width", "tension_integral", "kappa", "bulk_barrier"]
 _SEED = 20_260_102
 _NODES = 64
 
@@ -29,8 +29,11 @@ def curve_band(posterior: Posterior, quantity: str, u: Array, level: float, scal
     elif quantity == "potential":
         epsilon, kept = _epsilon_draws(posterior, scale)
         values = epsilon[:, None] ** 2 * (draws[kept] @ posterior.family.primitives(u.ravel()))
+    elif quantity == "bulk_energy":
+        kappa, kept = _kappa_draws(posterior, scale)
+        values = kappa[:, None] * (draws[kept] @ posterior.family.primitives(u.ravel()))
     else:
-        raise InputError(f"band of {quantity!r}: expected 'force', 'primitive' or 'potential'")
+        raise InputError(f"band of {quantity!r}: expected 'force', 'primitive', 'potential' or 'bulk_energy'")
     low, high = quantile_interval(values, level)
     return low.reshape(u.shape), high.reshape(u.shape)
 
@@ -41,12 +44,19 @@ def scalar_interval(posterior: Posterior, quantity: str, level: float, scale: Sc
         epsilon, kept = _epsilon_draws(posterior, scale)
         height = posterior.draws[kept] @ posterior.family.primitives(np.zeros(1))[:, 0]
         values = epsilon if quantity == "epsilon" else epsilon**2 * height
+    elif quantity in ("kappa", "bulk_barrier"):
+        kappa, kept = _kappa_draws(posterior, scale)
+        height = posterior.draws[kept] @ posterior.family.primitives(np.zeros(1))[:, 0]
+        values = kappa if quantity == "kappa" else kappa * height
     elif quantity == "tension_integral":
         values = _tension_integrals(posterior)[0]
     elif quantity == "width":
         values = _widths(posterior)
     else:
-        raise InputError(f"interval of {quantity!r}: expected 'epsilon', 'barrier', 'width' or 'tension_integral'")
+        raise InputError(
+            f"interval of {quantity!r}: expected 'epsilon', 'barrier', 'width', 'tension_integral', 'kappa' or "
+            "'bulk_barrier'"
+        )
     low, high = quantile_interval(values, level)
     return float(low), float(high)
 
@@ -64,15 +74,21 @@ def _tension_integrals(posterior: Posterior) -> tuple[Array, Array]:
     return np.sqrt(2.0 * heights[kept]) @ weights, kept
 
 
-def _epsilon_draws(posterior: Posterior, scale: Scale | None) -> tuple[Array, Array]:
+def _kappa_draws(posterior: Posterior, scale: Scale | None) -> tuple[Array, Array]:
+    """Return sigma / C_H of every draw that has an interface, and which draws these are."""
     if scale is None:
         raise InputError(WHY_NO_SCALE)
     integrals, kept = _tension_integrals(posterior)
     tension = scale.tension
     noise = np.random.default_rng(_SEED).standard_normal(integrals.size)
     sigma = np.maximum(tension.value + (tension.sd or 0.0) * noise, 1e-12 * tension.value)
-    ratio = sigma / integrals
-    return ratio if tension.normalisation == "E" else np.sqrt(ratio), kept
+    return sigma / integrals, kept
+
+
+def _epsilon_draws(posterior: Posterior, scale: Scale | None) -> tuple[Array, Array]:
+    kappa, kept = _kappa_draws(posterior, scale)
+    assert scale is not None
+    return kappa if scale.tension.normalisation == "E" else np.sqrt(kappa), kept
 
 
 def _widths(posterior: Posterior) -> Array:

@@ -53,6 +53,8 @@ class Settings:
     checksum: str | None = None
     tension: SurfaceTension | None = None
     source: Source | None = None
+    length_unit: str | None = None
+    time_unit: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +144,11 @@ class Result:
         return self.law.structure
 
     @property
+    def kappa(self) -> float:
+        """The coefficient of kappa/2 |grad u|^2, sigma / C_H; raises when no surface tension fixed it."""
+        return self._scale().kappa
+
+    @property
     def epsilon(self) -> float:
         """The interfacial scale; raises when no surface tension fixed it."""
         return self._scale().epsilon
@@ -159,7 +166,9 @@ class Result:
         return self.law.potential(u, epsilon=self._scale().epsilon)
 
     def band(self, quantity: Quantity, u: ArrayLike, *, level: float = 0.95) -> tuple[Array, Array]:
-        """Return the lower and upper edge of the pointwise band of "force", "primitive" or "potential" at u.
+        """Return the lower and upper edge of the pointwise band of a curve at u.
+
+        The curves are "force" G, "primitive" H, "potential" F and "bulk_energy" f = kappa H.
 
         It holds the noise of the record, the choice of degree, the resolution, and for the potential the tension's
         standard deviation. With a constraint it is the spread of the constrained estimate.
@@ -167,7 +176,11 @@ class Result:
         return curve_band(self._posterior(), quantity, np.asarray(u, dtype=np.float64), level, self.scale)
 
     def interval(self, quantity: Scalar, *, level: float = 0.95) -> tuple[float, float]:
-        """Return the interval of "epsilon", "barrier" (F(0)), "width" (planar interface) or "tension_integral"."""
+        """Return the interval of a number that follows from the law.
+
+        "epsilon", "barrier" (F(0)), "width" (planar interface), "tension_integral" (C_H), "kappa" (sigma / C_H) or
+        "bulk_barrier" (f(0) = kappa H(0)).
+        """
         return scalar_interval(self._posterior(), quantity, level, self.scale)
 
     @property

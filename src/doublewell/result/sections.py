@@ -7,11 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from doublewell.calibrate import WHY_NO_SCALE
+from doublewell.errors import InputError
 from doublewell.hints import Array
+from doublewell.result.physical import physical
 from doublewell.result.result import Result
 from doublewell.result.wording import band_size, equation, interval_words, intervals, names, percent, wrapped
+from doublewell.units import unit_text
 
-__all__ = ["degree_lines", "force_lines", "record_lines", "scale_lines", "well_lines"]
+__all__ = ["degree_lines", "force_lines", "record_lines", "scale_lines", "unit_lines", "well_lines"]
 
 
 def force_lines(result: Result) -> Iterator[str]:
@@ -54,14 +57,48 @@ def scale_lines(result: Result) -> Iterator[str]:
         yield from wrapped(result.refusal or WHY_NO_SCALE)
         return
     scale, found = result.scale, intervals(result)
+    tension, (of_epsilon, of_barrier) = scale.tension, _scale_units(result)
     alone = "" if scale.epsilon_sd is None else f" +- {scale.epsilon_sd:.2g} (from the surface tension alone)"
-    yield f"epsilon = {scale.epsilon:.6g}{interval_words(found, 'epsilon') or alone}"
-    kind = "E" if scale.tension.normalisation == "E" else "epsilon E"
-    given = "" if scale.tension.sd is None else f" +- {scale.tension.sd:.2g}"
-    yield f"from surface tension {scale.tension.value:.6g}{given} of {kind} and C_H = {scale.tension_integral:.6g}"
-    yield f"F(u) = epsilon^2 H(u): barrier F(0) = {float(result.potential(0.0)):.6g}{interval_words(found, 'barrier')}"
+    yield f"epsilon = {scale.epsilon:.6g}{of_epsilon}{interval_words(found, 'epsilon') or alone}"
+    kind = "E" if tension.normalisation == "E" else "epsilon E"
+    given = ("" if tension.sd is None else f" +- {tension.sd:.2g}") + (
+        "" if tension.unit is None else f" {tension.unit}"
+    )
+    yield f"from surface tension {tension.value:.6g}{given} of {kind} and C_H = {scale.tension_integral:.6g}"
+    barrier = f"{float(result.potential(0.0)):.6g}{of_barrier}{interval_words(found, 'barrier')}"
+    yield f"F(u) = epsilon^2 H(u): barrier F(0) = {barrier}"
     if found and scale.tension.sd is None:
         yield "the intervals take the surface tension as exact: pass its standard deviation to include it"
+
+
+def _scale_units(result: Result) -> tuple[str, str]:
+    """Return the units of epsilon and F as they follow from those given; nothing where one is missing."""
+    length, scale = result.settings.length_unit, result.scale
+    if length is None or scale is None or scale.tension.unit is None:
+        return "", ""
+    unit = scale.tension.unit
+    if scale.tension.normalisation == "E":
+        return f" {unit_text(((unit, 1), (length, 1)))}", f" {unit_text(((unit, 2),))}"
+    return f" {unit_text(((unit, 0.5), (length, 0.5)))}", f" {unit_text(((unit, 1), (length, -1)))}"
+
+
+def unit_lines(result: Result) -> Iterator[str]:
+    """Write the numbers in physical units; nothing where none is known."""
+    asked, scale = result.settings, result.scale
+    if asked.length_unit is None and asked.time_unit is None:
+        return
+    length, time = asked.length_unit or "an unknown unit", asked.time_unit or "an unknown unit"
+    area = "" if asked.length_unit is None else f"; G and H in {unit_text(((length, -2),))}"
+    yield f"lengths in {length}, times in {time}{area}"
+    if scale is None:
+        return
+    if scale.tension.unit is None:
+        yield "the surface tension has no unit, so energies have none: give it with one, such as '0.3 J/m^2'"
+        return
+    try:
+        yield from physical(result).lines()
+    except InputError as error:  # pint is missing
+        yield from wrapped(str(error))
 
 
 def well_lines(result: Result) -> Iterator[str]:
@@ -91,7 +128,9 @@ def record_lines(result: Result) -> Iterator[str]:
     asked, seen = result.settings, result.diagnostics.survey
     mesh = " x ".join(str(n) for n in asked.shape[1:])
     boundary = "" if asked.boundary is None else f", {asked.boundary}"
-    yield f"{asked.shape[0]} frames of {mesh}, dx = {_list(asked.dx)}, dt = {asked.dt:.6g}, q = {asked.q:.6g}{boundary}"
+    length, time = (f" {unit}" if unit else "" for unit in (asked.length_unit, asked.time_unit))
+    pace = f"dx = {_list(asked.dx)}{length}, dt = {asked.dt:.6g}{time}, q = {asked.q:.6g}"
+    yield f"{asked.shape[0]} frames of {mesh}, {pace}{boundary}"
     width = "no interface seen" if seen.cells is None else f"interface {seen.cells:.1f} cells wide"
     visited = f"{100 * seen.coverage:.0f} % of the phase range visited"
     yield f"noise {seen.noise:.2g} ({seen.noise_method}), {width}, {visited}"

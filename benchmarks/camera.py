@@ -1,0 +1,65 @@
+"""How well the law comes back from grey values: simulated cameras with faults, five seeds each, the weak reading.
+
+python benchmarks/camera.py        # writes benchmarks/results/camera.json
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from doublewell.identify import identify
+from doublewell.intensity import phase_from_intensity
+from doublewell.record import Record
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "intensity"))
+from conftest import CELLS, EPSILON, LAW, camera
+from doublewell.simulate import initial_field, simulate
+
+SEEDS = range(11, 16)
+KNOWN = {"dx": 1 / CELLS, "dt": 5e-5, "q": 1.0, "boundary": "periodic"}
+WAY = np.outer(np.linspace(0.0, 1.0, 31), [2.3, -1.4])
+EVERY = {"vignette": 0.3, "bleach": 0.3, "way": WAY}
+ASKED = {"flatten": "gain", "bleaching": True, "drift": True}
+CASES = {
+    "16 bits": ({}, {}),
+    "8 bits": ({"low": 40, "high": 200, "bits": 8}, {}),
+    "uneven light, 30 %": ({"vignette": 0.3}, {"flatten": "gain"}),
+    "stray light, 10 % of the contrast": ({"stray": 0.1}, {"flatten": "offset"}),
+    "bleaching, 26 %": ({"bleach": 0.3}, {"bleaching": True}),
+    "drift, 2.7 pixels": ({"way": WAY}, {"drift": True}),
+    "light, bleaching, drift, 16 bits": (EVERY | {"dark": 400}, ASKED | {"dark": 400}),
+    "light, bleaching, drift, 8 bits": (EVERY | {"low": 30, "high": 200, "bits": 8, "dark": 10}, ASKED | {"dark": 10}),
+}
+
+
+def force_error(record: Record) -> float:
+    u = np.linspace(-1.0, 1.0, 2001)
+    true = LAW.effective(EPSILON).force(u)
+    return float(np.linalg.norm(identify(record, method="weak").force(u) - true) / np.linalg.norm(true))
+
+
+def main() -> None:
+    start = initial_field("wobbled", (CELLS, CELLS), 1 / CELLS, epsilon=EPSILON)
+    field = simulate(LAW, start, dx=1 / CELLS, dt=5e-5, frames=31, epsilon=EPSILON).slab()
+    rows = []
+    for name, (faults, asked) in CASES.items():
+        pictures = [camera(field, **faults, seed=seed) for seed in SEEDS]
+        corrected = [force_error(phase_from_intensity(picture, **asked, **KNOWN).record) for picture in pictures]
+        plain = [force_error(phase_from_intensity(picture, **KNOWN).record) for picture in pictures[:1]]
+        rows.append(
+            {"camera": name, "force": float(np.mean(corrected)), "worst": max(corrected), "uncorrected": plain[0]}
+        )
+        print(rows[-1], flush=True)
+    noisy = [field + 0.01 * np.random.default_rng(seed).standard_normal(field.shape) for seed in SEEDS]
+    direct = float(np.mean([force_error(Record(u, **KNOWN)) for u in noisy]))
+    document = {"seeds": list(SEEDS), "noise": 0.01, "phase values directly": direct, "rows": rows}
+    (ROOT / "benchmarks/results/camera.json").write_text(json.dumps(document, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,188 @@
+import ast
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from doublewell.errors import InputError
+from doublewell.export import FORMATS, export
+from doublewell.law import Law
+
+U = np.linspace(-1.4, 1.4, 281)
+INSIDE = np.linspace(-1.0, 1.0, 201)
+
+
+def run(text):
+    names = {"__name__": "law"}
+    exec(compile(text, "law.py", "exec"), names)
+    return names
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_text_says_units_meaning_scale_and_errors(name, banded, plain):
+    text = " ".join(export(banded, name).replace("%", " ").replace("#", " ").split())
+    for words in ("u_t = q (Laplacian u - G(u))", "lengths in the unit of the record's dx", "L = q/kappa"):
+        assert words in text
+    assert "surface tension 0.3 +- 0.01" in text
+    assert "band of G: +- " in text
+    bare = " ".join(export(plain, name).split())
+    assert "kappa = 1 is a choice" in bare
+    assert "weak reading gives no error band" in bare
+
+
+@pytest.mark.parametrize("name", ["py-pde", "fipy", "sympy", "python"])
+def test_nothing_in_a_note_can_end_the_docstring(name, plain):
+    hostile = replace(plain.diagnostics, warnings=('""" + exec("1/0") + """', "\\", '"'))
+    tree = ast.parse(export(replace(plain, diagnostics=hostile), name))
+    assert isinstance(tree.body[0].value, ast.Constant)
+    assert "exec" in ast.get_docstring(tree)
+    assert not [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == "exec"]
+
+
+def test_python_is_the_law(banded):
+    law = run(export(banded, "python"))
+    assert np.allclose(law["force"](U), banded.force(U), rtol=1e-13, atol=1e-11)
+    assert np.allclose(law["primitive"](U), banded.primitive(U), rtol=1e-13, atol=1e-11)
+    assert np.allclose(law["potential"](U), banded.potential(U), rtol=1e-12, atol=1e-12)
+    assert law["KAPPA"] * law["MOBILITY"] == pytest.approx(law["Q"], rel=1e-15)
+    assert law["EPSILON"] == banded.epsilon
+    assert law["bulk_energy"](0.0) == pytest.approx(banded.potential(0.0) / banded.epsilon, rel=1e-13)
+
+
+def test_python_without_a_tension_has_no_potential(plain):
+    law = run(export(plain, "python"))
+    assert law["KAPPA"] == 1.0
+    assert "potential" not in law
+    assert "EPSILON" not in law
+
+
+def test_python_prints_a_table_when_run(plain, capsys):
+    exec(compile(export(plain, "python"), "law.py", "exec"), {"__name__": "__main__"})
+    assert capsys.readouterr().out.count("u = ") == 25
+
+
+def test_sympy_is_the_law(banded):
+    sympy = pytest.importorskip("sympy")
+    law = run(export(banded, "sympy"))
+    u = law["u"]
+    inside = {name: sympy.lambdify(u, law[name])(INSIDE) for name in ("G", "H", "F", "f")}
+    assert np.allclose(inside["G"], banded.force(INSIDE), rtol=1e-13, atol=1e-11)
+    assert np.allclose(inside["H"], banded.primitive(INSIDE), rtol=1e-13, atol=1e-11)
+    assert np.allclose(inside["F"], banded.potential(INSIDE), rtol=1e-12, atol=1e-12)
+    assert np.allclose(inside["f"], banded.potential(INSIDE) / banded.epsilon, rtol=1e-12, atol=1e-11)
+    assert np.allclose(sympy.lambdify(u, law["G_everywhere"])(U), banded.force(U), rtol=1e-12, atol=1e-11)
+    assert np.allclose(sympy.lambdify(u, law["H_everywhere"])(U), banded.primitive(U), rtol=1e-12, atol=1e-11)
+    assert sympy.expand(sympy.diff(law["H"], u) - law["G"]).subs(u, sympy.Rational(1, 3)) == pytest.approx(0, abs=1e-10)
+
+
+def test_sympy_prints_when_run(plain, capsys):
+    pytest.importorskip("sympy")
+    exec(compile(export(plain, "sympy"), "law.py", "exec"), {"__name__": "__main__"})
+    assert "G(u) = " in capsys.readouterr().out
+
+
+def test_json_holds_the_law_and_a_table_with_bands(banded):
+    law = json.loads(export(banded, "json"), parse_constant=pytest.fail)
+    assert law["format"] == "doublewell law"
+    table = {name: np.array(values) for name, values in law["table"].items()}
+    w = 1 - table["u"] ** 2
+    assert np.allclose(-table["u"] * w * np.polynomial.polynomial.polyval(w, law["powers_of_w"]), table["force"])
+    assert np.array_equal(table["force"], banded.force(table["u"]))
+    inner = slice(1, -1)
+    assert np.all(table["primitive_low"][inner] < table["primitive"][inner])
+    assert np.all(table["primitive"][inner] < table["primitive_high"][inner])
+    assert law["kappa"] * law["mobility"] == pytest.approx(law["q"])
+    assert law["scale"]["epsilon"] == banded.epsilon
+    assert law["family"]["g"] == banded.coefficients.tolist()
+
+
+def test_json_without_bands_and_scale(plain):
+    law = json.loads(export(plain, "json"))
+    assert law["scale"] is None
+    assert set(law["table"]) == {"u", "force", "primitive"}
+
+
+def latex_force(text):
+    """The force that a reader of the page would compute, and the rounding that the page admits."""
+    (bracket,) = re.findall(r"\\left\[(.*)\\right\]", text)
+    plain = re.sub(r"\\times 10\^\{(-?\d+)\}", r"e\1", bracket)
+    terms = re.findall(r"([+-]?) ?([\d.]+(?:e-?\d+)?)(?:\\,u\^\{(\d+)\})?", plain)
+    values = sum(float(f"{sign}{number}") * INSIDE ** int(power or 0) for sign, number, power in terms)
+    (lost,) = re.findall(r"changes \$G\$ by at most ([\d.e-]+)\\,\\%", text)
+    return -INSIDE * (1 - INSIDE**2) * values, float(lost) / 100
+
+
+def test_latex_numbers_are_the_law_within_the_rounding_it_states(banded, plain, make):
+    for result in (banded, plain, make(Law.bernstein([3.2e-7, 1.1e-6])), make(Law.bernstein([4.5e8]))):
+        said, lost = latex_force(export(result, "latex"))
+        force = result.force(INSIDE)
+        assert lost <= 1.001e-3
+        assert np.max(np.abs(said - force)) <= (1.05 * lost + 1e-12) * np.max(np.abs(force))
+
+
+def test_latex_is_balanced(banded, plain):
+    for result in (banded, plain):
+        text = export(result, "latex")
+        body = re.sub(r"(?<!\\)%.*", "", text).replace(r"\{", "").replace(r"\}", "")
+        depth = 0
+        for sign in body:
+            depth += {"{": 1, "}": -1}.get(sign, 0)
+            assert depth >= 0
+        assert depth == 0
+        assert body.count("$") % 2 == 0
+        opened = []
+        for kind, name in re.findall(r"\\(begin|end)\{(\w+)\}", body):
+            if kind == "begin":
+                opened.append(name)
+            else:
+                assert opened.pop() == name
+        assert not opened
+        assert body.count(r"\left") == body.count(r"\right")
+        assert not re.search(r"[^\x00-\x7f]", text)
+        columns = re.search(r"\\begin\{tabular\}\{(r+)\}", body)[1]
+        assert all(row.count("&") == len(columns) - 1 for row in body.splitlines() if row.endswith(r"\\"))
+
+
+def test_latex_shows_epsilon_with_its_interval(banded):
+    text = export(banded, "latex")
+    value, low, high = re.search(r"\\varepsilon\$ = ([\d.]+): \$([\d.]+)\$ to \$([\d.]+)\$", text).groups()
+    ends = banded.interval("epsilon")
+    assert float(low) == pytest.approx(ends[0], abs=0.06 * (ends[1] - ends[0]))
+    assert float(high) == pytest.approx(ends[1], abs=0.06 * (ends[1] - ends[0]))
+    assert float(value) == pytest.approx(banded.epsilon, abs=0.06 * (ends[1] - ends[0]))
+
+
+def test_both_normalisations_give_one_physical_model(make):
+    from doublewell.calibrate import SurfaceTension
+
+    for name in ("E", "eE"):
+        result = make(tension=SurfaceTension(0.3, normalisation=name))
+        law = json.loads(export(result, "json"))
+        kappa = result.epsilon if name == "E" else result.epsilon**2
+        assert law["kappa"] == pytest.approx(kappa, rel=1e-14)
+        assert law["kappa"] * result.law.tension_integral == pytest.approx(0.3, rel=1e-14)
+
+
+def test_wrong_use_is_refused(plain, make):
+    with pytest.raises(InputError, match=r"format is 'comsol': expected one of moose, py-pde, fipy, sympy"):
+        export(plain, "comsol")
+    with pytest.raises(InputError, match=r"result is a Law: expected a Result; pass what identify or load_result"):
+        export(plain.law, "python")
+    with pytest.raises(InputError, match=r"zero everywhere: there is no law to export"):
+        export(make(Law.bernstein([0.0, 0.0])), "python")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_units_are_named_where_they_are_known(make, name):
+    pytest.importorskip("pint")
+    from doublewell.calibrate import SurfaceTension
+
+    result = make(tension=SurfaceTension(0.3, unit="J/m^2"), length_unit="um", time_unit="s")
+    text = " ".join(export(result, name).replace("%", " ").replace("#", " ").split())
+    assert "lengths in um, times in s" in text
+    assert "surface tension 0.3 J/m^2" in text
+    assert "unit of energy here is (J/m^2) um^2 = 1e-12 J" in text
+    film = make(tension=SurfaceTension(0.3, unit="J/m"), length_unit="nm", time_unit="s")
+    assert "(J/m) nm = 1e-09 J" in " ".join(export(film, name).replace("%", " ").replace("#", " ").split())
