@@ -11,11 +11,20 @@ from doublewell.checks import numbers, positive, shown
 from doublewell.errors import InputError
 from doublewell.hints import Array
 
-__all__ = ["Boundary", "check_boundary", "check_declared", "check_times", "check_values", "regular_step"]
+__all__ = [
+    "Boundary",
+    "check_boundary",
+    "check_declared",
+    "check_times",
+    "check_unit",
+    "check_values",
+    "regular_step",
+]
 
 Boundary = Literal["periodic", "neumann"]
 _BOUNDARIES = ("periodic", "neumann")
 _UNEVEN = 1e-3  # of a step: how far a point may lie from a regular axis
+_UNIT_LENGTH = 40  # characters
 _BLURRED = 0.25  # of a step: the most that the round-off of a narrow type may excuse
 
 
@@ -88,6 +97,17 @@ def check_boundary(boundary: Any) -> Boundary | None:
 def check_declared(boundary: Any) -> Boundary:
     """Return the boundary where it must be known."""
     return _known_boundary(boundary, "'periodic' or 'neumann'")
+
+
+def check_unit(unit: Any, name: str) -> str | None:
+    """Return the name of a unit, None where it is not known; what it means is not looked at here."""
+    if unit is None:
+        return None
+    if not isinstance(unit, str) or not unit.strip() or not unit.isprintable() or len(unit) > _UNIT_LENGTH:
+        raise InputError(
+            f"{name} is {shown(unit)}: expected the name of a unit, such as 'um' or 's', or None (not known)"
+        )
+    return str(unit.strip())
 
 
 def _known_boundary(boundary: Any, expected: str) -> Boundary:

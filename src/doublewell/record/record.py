@@ -13,7 +13,7 @@ from doublewell.checks import check_spacing, is_whole, positive, shown, whole
 from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.record.frames import Frames, from_xarray
-from doublewell.record.metadata import Boundary, check_boundary, check_times, check_values, regular_step
+from doublewell.record.metadata import Boundary, check_boundary, check_times, check_unit, check_values, regular_step
 
 __all__ = ["Record", "check_record"]
 
@@ -36,6 +36,9 @@ class Record:
         Diffusion coefficient of u_t = q (Laplacian u - G(u)); None when it is not known.
     boundary
         "periodic", "neumann", or None when nothing is known: the weak reading needs none.
+    length_unit, time_unit
+        Names of the units of dx and of the times, such as "um" and "s"; None when they are not known. They are kept
+        and shown, and nothing is converted.
 
     Metadata is checked here, values when a slab is read, so that a record may be larger than memory.
 
@@ -49,6 +52,8 @@ class Record:
     times: Array
     q: float | None
     boundary: Boundary | None
+    length_unit: str | None
+    time_unit: str | None
 
     def __init__(
         self,
@@ -59,6 +64,8 @@ class Record:
         times: ArrayLike | None = None,
         q: float | None = None,
         boundary: Boundary | None = None,
+        length_unit: str | None = None,
+        time_unit: str | None = None,
     ) -> None:
         if hasattr(u, "dims") and hasattr(u, "coords"):
             u, dx, dt, times = from_xarray(u, dx, dt, times)
@@ -70,6 +77,8 @@ class Record:
             "times": check_times(dt, times, values.shape[0]),
             "q": None if q is None else positive(q, "q", "the diffusion coefficient"),
             "boundary": check_boundary(boundary),
+            "length_unit": check_unit(length_unit, "length_unit"),
+            "time_unit": check_unit(time_unit, "time_unit"),
         }
         for name, value in fields.items():
             object.__setattr__(self, name, value)
@@ -148,15 +157,24 @@ class Record:
     def replace(self, u: Any, times: ArrayLike | None = None) -> Record:
         """Return a record of other values (or frames) on the same mesh."""
         times = self.times if times is None else times
-        return Record(u, dx=self.dx, times=times, q=self.q, boundary=self.boundary)
+        return Record(
+            u,
+            dx=self.dx,
+            times=times,
+            q=self.q,
+            boundary=self.boundary,
+            length_unit=self.length_unit,
+            time_unit=self.time_unit,
+        )
 
     def __repr__(self) -> str:
         mesh = " x ".join(str(n) for n in self.mesh)
         spacing = ", ".join(f"{h:.6g}" for h in dict.fromkeys(self.dx))
         q = "unknown" if self.q is None else f"{self.q:.6g}"
+        length, time = (f" {unit}" if unit else "" for unit in (self.length_unit, self.time_unit))
         return (
-            f"Record({self.frames} frames of {mesh}, dx = {spacing}, t = {self.times[0]:.6g} to "
-            f"{self.times[-1]:.6g}, q = {q}, boundary = {self.boundary or 'not declared'})"
+            f"Record({self.frames} frames of {mesh}, dx = {spacing}{length}, t = {self.times[0]:.6g} to "
+            f"{self.times[-1]:.6g}{time}, q = {q}, boundary = {self.boundary or 'not declared'})"
         )
 
 
