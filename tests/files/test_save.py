@@ -175,7 +175,9 @@ def test_a_folder_of_others_is_not_overwritten(small, same, tmp_path):
 
 
 def test_suffixes_and_types(small, result, tmp_path):
-    with refused(r"movie\.mat: expected a name that ends in \.npz, \.zarr, \.nc, .*for a Record .a Result goes to \.json"):
+    with refused(
+        r"movie\.mat: expected a name that ends in \.npz, \.zarr, \.nc, .*for a Record .a Result goes to \.json"
+    ):
         save(small, tmp_path / "movie.mat")
     for name in ("movie.npy", "movie.json", "movie"):
         with refused("expected a name that ends in .npz, .zarr"):

@@ -16,9 +16,10 @@ from doublewell.errors import InputError
 from doublewell.files import py_pde
 from doublewell.files.container import Member, find_field
 from doublewell.files.format import Format, Found, reading
+from doublewell.files.hdf5_heaps import check_heaps
 from doublewell.files.view import Index, ranges
 
-__all__ = ["HDF5", "StoredDataset", "hdf5_members", "open_hdf5", "read_hdf5", "shown_attributes"]
+__all__ = ["HDF5", "StoredDataset", "hdf5_members", "open_first", "open_hdf5", "read_hdf5", "shown_attributes"]
 
 _KIND = "HDF5 file"
 _NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable"
@@ -89,16 +90,22 @@ def open_hdf5(path: Path) -> Iterator[Any]:
     """Open an HDF5 file for reading; whatever the library raises on its bytes becomes an InputError."""
     import h5py
 
+    with reading(path, _KIND), h5py.File(path, "r", locking="best-effort") as file:
+        yield file
+
+
+@contextmanager
+def open_first(path: Path) -> Iterator[Any]:
+    """Open an HDF5 file that has not been opened before, after a look at what the library does not check."""
     with reading(path, _KIND):
-        if path.is_dir():
-            raise InputError(f"{path} is a folder: expected an {_KIND}")
-        with h5py.File(path, "r", locking="best-effort") as file:
-            yield file
+        check_heaps(path)
+    with open_hdf5(path) as file:
+        yield file
 
 
 def read_hdf5(path: Path, var: str | None, wanted: frozenset[str]) -> Found:
     """Find the field of an HDF5 file; only metadata are read."""
-    with open_hdf5(path) as file:
+    with open_first(path) as file:
         if py_pde.is_storage(file):
             return py_pde.found_in(path, file, var, wanted, StoredDataset)
         return find_field(path, hdf5_members(path, file), shown_attributes(file), var, wanted)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from doublewell.errors import InputError
 from doublewell.files.content import content_of
 from doublewell.files.format import Axis, Format, Found, choose_array, reading
-from doublewell.files.hdf5 import StoredDataset, open_hdf5
+from doublewell.files.hdf5 import StoredDataset, open_first, open_hdf5
 from doublewell.files.memory import check_memory
 from doublewell.files.view import View
 
@@ -56,7 +56,7 @@ def _arrays(path: Path) -> dict[str, tuple[int, ...]]:
 
 
 def _hdf5_arrays(path: Path) -> dict[str, tuple[int, ...]]:
-    with open_hdf5(path) as file:
+    with open_first(path) as file:
         kinds = {name: _matlab_class(file, name) for name in file if hasattr(file[name], "shape")}
         return {name: tuple(file[name].shape[::-1]) for name, kind in kinds.items() if kind in (*_NUMERIC, "char")}
 

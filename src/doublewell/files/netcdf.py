@@ -25,7 +25,7 @@ from doublewell.files.format import (
     slab_frames,
     stored_dtype,
 )
-from doublewell.files.hdf5 import hdf5_members, open_hdf5, read_hdf5, shown_attributes
+from doublewell.files.hdf5 import hdf5_members, open_first, read_hdf5, shown_attributes
 from doublewell.files.missing import library
 from doublewell.files.view import Index, ranges
 from doublewell.record import Record
@@ -63,7 +63,7 @@ def read_netcdf(path: Path, var: str | None, wanted: frozenset[str]) -> Found:
 def netcdf_members(path: Path) -> tuple[dict[str, Member], dict[str, Any]]:
     """Return the arrays of a netCDF file of either version, and the attributes of the file."""
     if _is_hdf5(path):
-        with open_hdf5(path) as file:
+        with open_first(path) as file:
             return hdf5_members(path, file), shown_attributes(file)
     with _open_classic(path) as file:
         members = {name: _member(path, name, item) for name, item in file.variables.items()}

@@ -147,9 +147,11 @@ def _time_last(shape: tuple[int, ...], metadata: dict[str, Any], found: Found) -
 
 
 def _count(metadata: dict[str, Any]) -> int:
-    """How many times are known; the array itself is checked by Record."""
-    times = metadata.get("times", ())
-    return len(times) if hasattr(times, "__len__") and getattr(times, "ndim", 1) else 0
+    """How many times are known; 0 for what is no list of them, which Record refuses."""
+    try:
+        return len(metadata.get("times", ()))
+    except TypeError:
+        return 0
 
 
 def _levelled(values: Any, levels: Any) -> Any:

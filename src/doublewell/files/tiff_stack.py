@@ -19,6 +19,7 @@ from doublewell.files.view import Index, ranges
 __all__ = ["TiffStack", "open_tiff"]
 
 _KIND = "TIFF file"
+_ODD_TAGS = 20
 
 
 class TiffStack:
@@ -69,11 +70,11 @@ def open_tiff(path: Path) -> Iterator[Any]:
 
 @contextmanager
 def _heeding(path: Path) -> Iterator[None]:
-    """Raise what tifffile logs of a damaged file; it goes on with zeros, or with fewer images.
+    """Raise what tifffile logs of a damaged file; it goes on with zeros, with fewer images, or for hours.
 
     What it says of single tags is left: these are often odd, and what they would have said is asked for.
     """
-    logger, heard = logging.getLogger("tifffile"), _Heard()
+    logger, heard = logging.getLogger("tifffile"), _Raising(path)
     logger.addHandler(heard)
     before, logger.propagate = logger.propagate, False
     try:
@@ -81,21 +82,24 @@ def _heeding(path: Path) -> Iterator[None]:
     finally:
         logger.removeHandler(heard)
         logger.propagate = before
-    if heard.said:
-        raise InputError(f"{path} is damaged or cut short ({heard.said[0]}): copy the file again")
+    if heard.said is not None:  # where the library has caught what was raised
+        raise heard.said
 
 
-class _Heard(logging.Handler):
-    """Keep the warnings of a library."""
+class _Raising(logging.Handler):
+    """Raise the warnings of a library, those of single tags when there are many."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: Path) -> None:
         super().__init__(logging.WARNING)
-        self.said: list[str] = []
+        self.path, self.tags = path, 0
+        self.said: InputError | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
         text = record.getMessage()
-        if "TiffTag" not in text[:20]:
-            self.said.append(text)
+        self.tags += "TiffTag" in text[:20]
+        if "TiffTag" not in text[:20] or self.tags > _ODD_TAGS:
+            self.said = InputError(f"{self.path} is damaged or cut short ({text}): copy the file again")
+            raise self.said
 
 
 def _page_axes(shape: tuple[int, ...], size: int) -> int:

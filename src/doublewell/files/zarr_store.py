@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from doublewell.atomic import replace_folder
 from doublewell.errors import InputError
+from doublewell.files.blosc import is_blosc, is_sound
 from doublewell.files.coordinates import axes_with_coordinates, axis_names
 from doublewell.files.format import (
     FIELD,
@@ -57,18 +58,21 @@ class StoredField:
     def __getitem__(self, index: Index) -> NDArray[Any]:
         parts = ranges(index, self.shape)
         with reading(self.path, _KIND):
-            if not _deliberate(self.array.fill_value):
-                self._check_chunks(parts)
+            self._check_chunks(parts)
             return np.asarray(self.array[parts])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self[:], dtype=dtype, copy=copy)
 
     def _check_chunks(self, parts: tuple[slice, ...]) -> None:
-        for place in self._places(parts):
+        chosen, blosc = _deliberate(self.array.fill_value), is_blosc(self.array)
+        for place in self._places(parts) if blosc or not chosen else ():
             key = self.array.metadata.encode_chunk_key(place)
-            if not (self.path / self.array.path / key).is_file():
+            file = self.path / self.array.path / key
+            if not file.is_file() and not chosen:
                 raise InputError(self._missing(key, place[0]))
+            if blosc and file.is_file() and not is_sound(file):
+                raise InputError(f"{self.path} is damaged: chunk {key} is cut short or changed; copy the store again")
 
     def _places(self, parts: tuple[slice, ...]) -> Iterator[tuple[int, ...]]:
         """The grid positions of the stored chunks (shards, where chunks are sharded) that a block touches."""
