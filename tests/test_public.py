@@ -20,7 +20,7 @@ NAMES = {
     "add_noise", "bounds", "calibrate", "estimate", "identify", "identify_many", "initial_field", "load_result",
     "lower", "merge", "named_law", "open_record", "plan", "save", "simulate", "survey", "validate", "weak_evidence",
 }  # fmt: skip
-HEAVY = ("jax", "numba", "scipy.optimize", "xarray", "dask", "zarr", "matplotlib")
+HEAVY = ("jax", "numba", "scipy.optimize", "xarray", "dask", "zarr", "h5py", "tifffile", "matplotlib")
 MODULES = sorted(
     module.name
     for module in pkgutil.walk_packages(doublewell.__path__, "doublewell.")
@@ -80,7 +80,7 @@ def test_minimum_versions_are_the_declared_ones() -> None:
     extras = project["optional-dependencies"]
     declared = dict(
         re.fullmatch(r"([\w-]+)(?:\[\w+\])?>=(.*)", line).groups()
-        for line in [*project["dependencies"], *extras["xarray"], *extras["dask"]]
+        for line in [*project["dependencies"], *extras["xarray"], *extras["dask"], *extras["netcdf"], *extras["tiff"]]
     )
     lines = (root / "constraints-minimum.txt").read_text().splitlines()
     pinned = dict(line.split("==") for line in lines if "==" in line)

@@ -86,7 +86,7 @@ def ngff_05(folder, u):
 def hdf5(folder, u):
     with h5py.File(folder / "movie.h5", "w") as file:
         run = file.create_group("run")
-        run.create_dataset("phase", data=u, chunks=(3, 6, 7), compression="gzip")
+        run.create_dataset("phase", data=u, chunks=(3, 4, 5), compression="gzip")
         run.attrs["dx"], run["dt"] = DX, DT
     return folder / "movie.h5", {}
 
@@ -269,8 +269,8 @@ def vtu(folder, u):
             arrays.append(f'<DataArray type="Float64" {name} format="appended" offset="{len(data)}"/>')
             data += base64.b64encode(np.uint32(numbers.nbytes).tobytes() + numbers.tobytes())
         body = (
-            f'<UnstructuredGrid><Piece NumberOfPoints="{len(points)}" NumberOfCells="0"><PointData>{arrays[1]}</PointData>'
-            f"<Points>{arrays[0]}</Points></Piece></UnstructuredGrid>"
+            f'<UnstructuredGrid><Piece NumberOfPoints="{len(points)}" NumberOfCells="0">'
+            f"<PointData>{arrays[1]}</PointData><Points>{arrays[0]}</Points></Piece></UnstructuredGrid>"
         )
         return _vtk("UnstructuredGrid", body, b'<AppendedData encoding="base64">\n_' + data + b"\n</AppendedData>")
 

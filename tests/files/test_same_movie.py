@@ -1,4 +1,4 @@
-"""The same movie in every format gives the same coefficients to the last bit; 33 x 40 cells, so that swapped axes show."""
+"""The same movie in every format gives the same coefficients to the last bit; 33 x 40 cells, to show swapped axes."""
 
 from __future__ import annotations
 

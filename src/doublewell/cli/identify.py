@@ -44,7 +44,7 @@ def identify(
     Parameters
     ----------
     file
-        The movie: .npz, .npy or a zarr store.
+        The movie: NumPy, zarr, HDF5, netCDF, MATLAB, TIFF, VTK or Exodus; a folder or a pattern for a file a frame.
     surface_tension
         A surface tension measured by other means; without it epsilon and F are not determined.
     tension_sd

@@ -11,8 +11,8 @@ __all__ = ["check_content", "content_of", "usual_suffix"]
 
 # (content, its first bytes, the usual suffix)
 _SIGNATURES = (
-    ("zip archive", b"PK\x03\x04", ".npz"),
-    ("zip archive", b"PK\x05\x06", ".npz"),
+    ("zip", b"PK\x03\x04", ".npz"),
+    ("zip", b"PK\x05\x06", ".npz"),
     ("npy", b"\x93NUMPY", ".npy"),
     ("HDF5", b"\x89HDF\r\n\x1a\n", ".h5"),
     ("netCDF 3", b"CDF", ".nc"),
@@ -24,11 +24,11 @@ _SIGNATURES = (
     ("HDF5", b"MATLAB 7.3 MAT-file", ".mat"),
     ("XML", b"<VTKFile", ".vti"),
     ("XML", b"<?xml", ".vti"),
-    ("PNG image", b"\x89PNG", None),
-    ("JPEG image", b"\xff\xd8\xff", None),
-    ("GIF image", b"GIF8", None),
-    ("AVI film", b"RIFF", None),
-    ("gzip archive", b"\x1f\x8b", None),
+    ("PNG", b"\x89PNG", None),
+    ("JPEG", b"\xff\xd8\xff", None),
+    ("GIF", b"GIF8", None),
+    ("AVI", b"RIFF", None),
+    ("gzip", b"\x1f\x8b", None),
     ("PDF", b"%PDF", None),
 )
 _USER_BLOCKS = (512, 1024, 2048)  # an HDF5 file may begin after a block that belongs to others
@@ -59,10 +59,4 @@ def check_content(path: Path, form: Format) -> None:
         return
     suffix = usual_suffix(content)
     cure = f"give it the suffix {suffix}, or save it anew" if suffix else "convert the file"
-    raise InputError(f"{path} is {_a(content)} by its first bytes, and no {form.name}: {cure}")
-
-
-def _a(content: str) -> str:
-    return (
-        f"{'an' if content[0] in 'AHNX' else 'a'} {content}{'' if ' ' in content and content[-1] != '3' else ' file'}"
-    )
+    raise InputError(f"{path} holds {content} by its first bytes, and is no {form.name}: {cure}")

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from doublewell.errors import InputError
 from doublewell.files.arrange import Layout
-from doublewell.files.format import Axis
+from doublewell.files.format import Axis, about
 from doublewell.files.unit_names import common_length, to_seconds, unit_name
 from doublewell.record.frames import coordinate_step
 
@@ -54,7 +52,7 @@ def axis_of(name: str, points: NDArray[Any], attributes: Mapping[str, Any]) -> A
 def mesh_metadata(path: Path, axes: Sequence[Axis], layout: Layout, wanted: frozenset[str]) -> dict[str, Any]:
     """Return those of dx, dt or times and their units that are wanted and that the axes give."""
     found: dict[str, Any] = {}
-    with _about(path):
+    with about(path):
         if "dx" in wanted:
             found |= _spacing([axes[axis] for axis in layout.space], found_unit="length_unit" in wanted)
         if {"dt", "times"} <= wanted:
@@ -85,11 +83,3 @@ def _clock(axis: Axis, *, found_unit: bool) -> dict[str, Any]:
     if axis.points is not None:
         return {"times": axis.points} | unit
     return {"dt": axis.step} | unit if axis.step is not None else {}
-
-
-@contextmanager
-def _about(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error

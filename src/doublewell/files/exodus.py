@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from doublewell.errors import InputError
 from doublewell.files.container import Member
-from doublewell.files.format import Axis, Format, Found, choose_named, reading
+from doublewell.files.format import Axis, Format, Found, about, choose_named, reading
 from doublewell.files.grid_points import NodeField, grid_nodes
 from doublewell.files.netcdf import netcdf_members
 from doublewell.files.view import View
@@ -25,9 +25,9 @@ _COORDINATES = ("coordx", "coordy", "coordz")
 def read_exodus(path: Path, var: str | None, wanted: frozenset[str]) -> Found:  # noqa: ARG001 (names no other metadata)
     """Find a nodal variable of an Exodus file and sort its nodes to a mesh; values are read when sliced."""
     members, _ = netcdf_members(path)
-    with reading(path, _KIND):
+    with reading(path, _KIND), about(path):
         name, number = _choose(path, members, var)
-        grid = grid_nodes(path, _points(path, members))
+        grid = grid_nodes(_points(path, members))
         field = NodeField(_values(path, members, number), grid)
         space = [Axis(axis, step=step) for axis, step in zip(grid.names, grid.spacing, strict=True)]
         clock = Axis("t", points=np.asarray(members["time_whole"].values[:]) if "time_whole" in members else None)

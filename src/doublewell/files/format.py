@@ -23,6 +23,7 @@ __all__ = [
     "Axis",
     "Format",
     "Found",
+    "about",
     "as_path",
     "check_version",
     "choose_array",
@@ -104,6 +105,15 @@ def as_path(path: str | PathLike[str]) -> Path:
         return Path(path).expanduser()
     except RuntimeError:
         raise InputError(f"path is {str(path)!r}, and ~ stands for no known folder: write the folder out") from None
+
+
+@contextmanager
+def about(path: Path) -> Iterator[None]:
+    """Name the file in an InputError that does not yet."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,29 +45,29 @@ class NodeField:
         return np.array(self[:], dtype=dtype, copy=copy)
 
 
-def grid_nodes(path: Path, points: NDArray[Any]) -> GridNodes:
+def grid_nodes(points: NDArray[Any]) -> GridNodes:
     """Sort nodes, rows x, y, z, into a regular mesh; a mesh that is none is refused.
 
     Axes without extent are left out. Nodes that several parts of a mesh share count once.
     """
     places = np.asarray(points, dtype=np.float64)
     if places.ndim != 2 or not places.size or not np.all(np.isfinite(places)):
-        raise InputError(f"{path} is damaged: its nodes are no finite places; copy the file again")
+        raise InputError("the nodes are no finite places: copy the file again")
     length = np.ptp(places, axis=0)
     axes = [axis for axis in range(places.shape[1]) if length[axis] > _FLAT * length.max()][::-1]
-    columns = [_column(path, places[:, axis], "xyz"[axis]) for axis in axes]
+    columns = [_column(places[:, axis], "xyz"[axis]) for axis in axes]
     mesh = tuple(int(column.max()) + 1 for column, _ in columns)
     if not columns or int(np.prod(mesh, dtype=object)) > len(places):
-        raise InputError(_irregular(path, f"{len(places)} nodes do not fill {' x '.join(map(str, mesh)) or 'a mesh'}"))
+        raise InputError(_irregular(f"{len(places)} nodes do not fill {' x '.join(map(str, mesh)) or 'a mesh'}"))
     flat = np.ravel_multi_index([column for column, _ in columns], mesh)
     nodes = np.full(int(np.prod(mesh)), -1, dtype=np.int64)
     nodes[flat[::-1]] = np.arange(len(places))[::-1]  # the first of several nodes at a place stays
     if np.any(nodes < 0):
-        raise InputError(_irregular(path, f"{int(np.sum(nodes < 0))} places of the mesh have no node"))
+        raise InputError(_irregular(f"{int(np.sum(nodes < 0))} places of the mesh have no node"))
     return GridNodes(mesh, tuple(step for _, step in columns), tuple("xyz"[axis] for axis in axes), nodes)
 
 
-def _column(path: Path, places: NDArray[Any], name: str) -> tuple[NDArray[np.int64], float]:
+def _column(places: NDArray[Any], name: str) -> tuple[NDArray[np.int64], float]:
     """Return the number of each node along an axis, and the spacing."""
     ordered = np.sort(places)
     length = float(ordered[-1] - ordered[0])
@@ -77,12 +76,12 @@ def _column(path: Path, places: NDArray[Any], name: str) -> tuple[NDArray[np.int
     numbers = (places - ordered[0]) / step
     column = np.rint(numbers)
     if np.max(np.abs(numbers - column)) > _UNEVEN:
-        raise InputError(_irregular(path, f"the nodes are not evenly spaced along {name}"))
+        raise InputError(_irregular(f"the nodes are not evenly spaced along {name}"))
     return column.astype(np.int64), step
 
 
-def _irregular(path: Path, why: str) -> str:
+def _irregular(why: str) -> str:
     return (
-        f"{path} has a mesh that is not regular, {why}: expected the nodes of a box with even spacing along each axis; "
+        f"the mesh is not regular, {why}: expected the nodes of a box with even spacing along each axis; "
         "interpolate the field onto one"
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from itertools import product
 from math import isfinite, prod
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -17,7 +16,7 @@ from doublewell.files import py_pde
 from doublewell.files.container import Member, find_field
 from doublewell.files.format import Format, Found, reading
 from doublewell.files.hdf5_heaps import check_heaps
-from doublewell.files.view import Index, ranges
+from doublewell.files.view import Index, places, ranges
 
 __all__ = ["HDF5", "StoredDataset", "hdf5_members", "open_first", "open_hdf5", "read_hdf5", "shown_attributes"]
 
@@ -55,30 +54,24 @@ class StoredDataset:
                 f"{self.path}: array {self.name!r} lies in other files, and a part that is missing there would read "
                 "as a fill value: copy it into one file first, with h5repack"
             )
-        fill = dataset.fillvalue
-        if isinstance(fill, np.number) and isfinite(fill) and fill != 0 and not np.isclose(fill, _NETCDF_FILL):
-            return
         if dataset.chunks is None:
-            if dataset.id.get_storage_size() == 0 and dataset.size:
+            if dataset.id.get_storage_size() == 0 and dataset.size and not _deliberate(dataset):
                 raise InputError(f"{self.path}: array {self.name!r} was never written: run what wrote the file again")
             return
-        if dataset.id.get_num_chunks() < prod(
-            -(-n // size) for n, size in zip(dataset.shape, dataset.chunks, strict=True)
-        ):
+        all_chunks = prod(-(-n // size) for n, size in zip(dataset.shape, dataset.chunks, strict=True))
+        if dataset.id.get_num_chunks() < all_chunks and not _deliberate(dataset):
             self._check_chunks(dataset, parts)
 
     def _check_chunks(self, dataset: Any, parts: tuple[slice, ...]) -> None:
         sizes = dataset.chunks
         rows = [range(p.start // size, -(-p.stop // size)) for p, size in zip(parts, sizes, strict=True)]
-        if prod(map(len, rows)) > dataset.id.get_num_chunks():
-            raise InputError(self._missing(rows, sizes))
-        for place in product(*rows):
+        for place in places(rows):
             offset = tuple(i * size for i, size in zip(place, sizes, strict=True))
             if dataset.id.get_chunk_info_by_coord(offset).byte_offset is None:
-                raise InputError(self._missing([range(i, i + 1) for i in place], sizes))
+                raise InputError(self._missing(offset, sizes))
 
-    def _missing(self, rows: list[range], sizes: tuple[int, ...]) -> str:
-        spans = ", ".join(f"{r.start * size} to {r.stop * size - 1}" for r, size in zip(rows, sizes, strict=True))
+    def _missing(self, offset: tuple[int, ...], sizes: tuple[int, ...]) -> str:
+        spans = ", ".join(f"{start} to {start + size - 1}" for start, size in zip(offset, sizes, strict=True))
         return (
             f"{self.path}: a part of array {self.name!r} was never written, within the places {spans} of its axes; "
             "HDF5 would give its fill value there. Copy the file again, or cut the movie before that part"
@@ -138,6 +131,19 @@ def _axis_names(dataset: Any) -> tuple[str, ...] | None:
     """The names of the axes: of their dimension scales, or their labels; None where one has none."""
     names = [PurePosixPath(dim[0].name).name if len(dim) else dim.label for dim in dataset.dims]
     return tuple(names) if names and all(names) else None
+
+
+def _deliberate(dataset: Any) -> bool:
+    """Whether the fill value was chosen by the writer; it is only looked at where something is missing.
+
+    The library crashes on a damaged fill value, so that it is left alone otherwise.
+    """
+    import h5py
+
+    if dataset.id.get_create_plist().fill_value_defined() != h5py.h5d.FILL_VALUE_USER_DEFINED:
+        return False
+    fill = dataset.fillvalue
+    return isinstance(fill, np.number) and isfinite(fill) and fill != 0 and not np.isclose(fill, _NETCDF_FILL)
 
 
 def _is_placeholder(dataset: Any) -> bool:

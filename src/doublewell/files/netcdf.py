@@ -77,7 +77,7 @@ def write_netcdf(record: Record, path: Path) -> None:
     """
     h5netcdf = library("h5netcdf", "netcdf", "writing netCDF files")
     names = (_TIME, *"zyx"[3 - len(record.mesh) :])
-    dtype = stored_dtype(record)
+    dtype = max(stored_dtype(record), np.dtype(np.float32))  # netCDF has no narrower floats
     chunks = chunk_shape(record.shape, dtype.itemsize)
     with replace_file(path) as temporary, h5netcdf.File(temporary, "w") as file:
         file.dimensions = dict(zip(names, record.shape, strict=True))

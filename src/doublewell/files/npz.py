@@ -143,5 +143,5 @@ def _check_file(path: Path, kind: str) -> None:
             raise InputError(f"{path} is empty (0 bytes): expected an {kind}; copy the file again")
 
 
-NPZ = Format("npz file", (".npz",), read_npz, write_npz, ("zip archive",))
+NPZ = Format("npz file", (".npz",), read_npz, write_npz, ("zip",))
 NPY = Format("npy file", (".npy",), read_npy, contents=("npy",))

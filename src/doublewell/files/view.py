@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Index", "Levelled", "View", "ranges"]
+__all__ = ["Index", "Levelled", "View", "places", "ranges"]
 
 Index = slice | tuple[slice, ...]
 
@@ -22,6 +22,16 @@ def ranges(index: Index, shape: Sequence[int]) -> tuple[slice, ...]:
     given = index if isinstance(index, tuple) else (index,)
     whole = (*given, *[slice(None)] * (len(shape) - len(given)))
     return tuple(slice(*part.indices(n)) for part, n in zip(whole, shape, strict=True))
+
+
+def places(ranges: list[range]) -> Iterator[tuple[int, ...]]:
+    """Go through a grid one place at a time; itertools.product holds all ranges, and a damaged shape is huge."""
+    if not ranges:
+        yield ()
+        return
+    for i in ranges[0]:
+        for rest in places(ranges[1:]):
+            yield (i, *rest)
 
 
 class View:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublewell.errors import InputError
-from doublewell.files.format import Axis, Format, Found, choose_array, reading
+from doublewell.files.format import Axis, Format, Found, about, choose_array, reading
 from doublewell.files.series import FileFrames, is_pattern, members
 from doublewell.files.vtk_grids import VtkFrame, image_frame, mesh_frame
 from doublewell.files.vtk_xml import VtkDocument, read_document
@@ -73,7 +72,7 @@ def _listed(path: Path) -> tuple[list[Path], list[float]]:
 def _frame(path: Path) -> VtkFrame:
     if not path.is_file():
         raise InputError(f"{path} does not exist: it is listed as a frame; copy the files of the series again")
-    with reading(path, _KIND), _about(path):
+    with reading(path, _KIND), about(path):
         document = read_document(path)
         if document.kind not in _GRIDS:
             raise InputError(f"holds {document.kind[:40] or 'nothing known'}: expected {' or '.join(_GRIDS)}")
@@ -87,7 +86,7 @@ def _values(name: str, points: NDArray[Any] | None, path: Path) -> NDArray[Any]:
         raise InputError(f"{path} holds no array {name!r}, which the first frame has: copy the file again")
     if points is not None and not np.array_equal(points, frame.points if frame.points is not None else np.empty(0)):
         raise InputError(f"{path} has another mesh than the first frame: expected one mesh for the whole series")
-    with reading(path, _KIND), _about(path):
+    with reading(path, _KIND), about(path):
         return frame.fields[name].read()
 
 
@@ -95,22 +94,13 @@ def _times(paths: Sequence[Path]) -> list[float] | None:
     """Return the times that the files themselves say, None where one does not."""
     found = []
     for path in paths:
-        with reading(path, _KIND), _about(path):
+        with reading(path, _KIND), about(path):
             document = read_document(path)
             rows = [row for row in document.root.iterfind("*/FieldData/DataArray") if row.get("Name") in _TIMES]
             if not rows:
                 return None
             found.append(float(document.array(rows[0], 1)[0]))
     return found
-
-
-@contextmanager
-def _about(path: Path) -> Iterator[None]:
-    """Name the file in an error that does not yet."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
 
 
 VTK = Format("VTK series", (*_FRAMES, _LIST), read_vtk, contents=("XML",), series=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -68,7 +67,7 @@ def mesh_frame(document: VtkDocument) -> VtkFrame:
     for (section, name), arrays in _scalars(pieces).items():
         if section not in grids:
             places = points if section == "PointData" else _centres(document, pieces, parts)
-            grids[section] = grid_nodes(Path("the mesh"), places)
+            grids[section] = grid_nodes(places)
         sizes = [_count(piece, "NumberOfPoints" if section == "PointData" else "NumberOfCells") for piece in pieces]
         grid = grids[section]
         read = _mesh_reader(document, arrays, sizes, grid)

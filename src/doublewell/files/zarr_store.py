@@ -29,7 +29,7 @@ from doublewell.files.format import (
 )
 from doublewell.files.ngff import NgffImage, ngff_image
 from doublewell.files.packing import unpacked
-from doublewell.files.view import Index, ranges
+from doublewell.files.view import Index, places, ranges
 from doublewell.record import Record
 
 __all__ = ["ZARR", "StoredField", "is_store"]
@@ -77,7 +77,7 @@ class StoredField:
     def _places(self, parts: tuple[slice, ...]) -> Iterator[tuple[int, ...]]:
         """The grid positions of the stored chunks (shards, where chunks are sharded) that a block touches."""
         sizes = self.array.shards or self.array.chunks
-        return _product([range(p.start // size, -(-p.stop // size)) for p, size in zip(parts, sizes, strict=True)])
+        return places([range(p.start // size, -(-p.stop // size)) for p, size in zip(parts, sizes, strict=True)])
 
     def _missing(self, key: str, row: int) -> str:
         frames = (self.array.shards or self.array.chunks)[0]
@@ -225,16 +225,6 @@ def _refuse_pickles(path: Path, name: str, member: str = "") -> None:
         steps = [metadata.get(step) for step in ("filters", "compressor", "codecs")]
         if "pickle" in str(steps):
             raise InputError(_OBJECTS.format(path=path, name=name))
-
-
-def _product(ranges: list[range]) -> Iterator[tuple[int, ...]]:
-    """Go through a grid one place at a time; itertools.product holds all ranges, and a damaged shape is huge."""
-    if not ranges:
-        yield ()
-        return
-    for i in ranges[0]:
-        for rest in _product(ranges[1:]):
-            yield (i, *rest)
 
 
 def _deliberate(fill: Any) -> bool:
