@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.metadata import EntryPoint
-from pathlib import Path
+import sys
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from movie_writers import WRITERS
 
 from doublewell.errors import InputError
 from doublewell.files import formats, open_record, save
-from doublewell.files.format import Axis, Format, Found
 from doublewell.files.missing import library
 from doublewell.record import Record
 
@@ -91,64 +89,57 @@ def test_frames_of_different_shapes(tmp_path) -> None:
         record.slab()
 
 
-def read_lines(path: Path, var: str | None, wanted: frozenset[str]) -> Found:
-    """A format that another package could bring: rows of numbers."""
+PACKAGE = """
+import numpy as np
+from doublewell.files.format import Axis, Format, Found
+
+def read(path, var, wanted):
     assert var in (None, "u")
-    values = np.loadtxt(path)
-    return Found(values, {"q": 2.0} if "q" in wanted else {}, (Axis("x", step=0.5, unit="nm"), Axis("t", step=3.0)))
+    axes = (Axis("x", step=0.5, unit="nm"), Axis("t", step=3.0))
+    return Found(np.loadtxt(path), {"q": 2.0} if "q" in wanted else {}, axes)
 
-
-LINES = Format("rows of numbers", (".rows",), read_lines)
+ROWS = Format("rows of numbers", (".rows",), read)
 NOT_A_FORMAT = "text"
+"""
 
 
 @pytest.fixture
-def added(monkeypatch):
+def added(tmp_path, monkeypatch):
+    """Install another package, as pip would, whose entry point leads to a value."""
+
     def add(value):
-        point = EntryPoint("rows", value, formats.GROUP)
-        monkeypatch.setattr(formats, "_entry_points", lambda: (point,))
+        (tmp_path / "rows_of_numbers.py").write_text(PACKAGE)
+        about = tmp_path / "rows_of_numbers-1.0.dist-info"
+        about.mkdir(exist_ok=True)
+        (about / "METADATA").write_text("Metadata-Version: 2.1\nName: rows_of_numbers\nVersion: 1.0\n")
+        (about / "entry_points.txt").write_text(f"[doublewell.formats]\nrows = {value}\n")
+        formats._entry_points.cache_clear()
 
-    return add
-
-
-@pytest.fixture
-def module(monkeypatch):
-    import sys
-    import types
-
-    other = types.ModuleType("other_package")
-    other.LINES, other.NOT_A_FORMAT = LINES, NOT_A_FORMAT
-    monkeypatch.setitem(sys.modules, "other_package", other)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield add
+    sys.modules.pop("rows_of_numbers", None)
+    formats._entry_points.cache_clear()
 
 
-@pytest.mark.usefixtures("module")
 def test_another_package_adds_a_format(added, tmp_path) -> None:
     np.savetxt(tmp_path / "movie.rows", MOVIE[:, 0])
-    added("other_package:LINES")
+    added("rows_of_numbers:ROWS")
     record = open_record(tmp_path / "movie.rows")
     assert (record.shape, record.dx, record.dt, record.q, record.length_unit) == ((6, 5), (0.5,), 3.0, 2.0, "nm")
     with refused("expected a name that ends in .npz, .zarr"):  # it only reads
         save(Record(MOVIE, dx=1, dt=1), tmp_path / "new.rows")
 
 
-@pytest.mark.usefixtures("module")
 def test_a_package_that_cannot_be_loaded(added, tmp_path) -> None:
     (tmp_path / "movie.rows").write_text("1 2")
-    added("no_such_package:LINES")
-    with refused(
-        r"the format 'rows' of another package \(no_such_package:LINES\) cannot be loaded \(ModuleNotFoundError"
-    ):
-        open_record(tmp_path / "movie.rows")
-    added("other_package:NOT_A_FORMAT")
-    with refused(r"is a str: expected a doublewell.files.format.Format"):
+    added("no_such_package:ROWS")
+    with refused(r"format 'rows' of another package \(no_such_package:ROWS\) cannot be loaded \(ModuleNotFoundError"):
         open_record(tmp_path / "movie.rows")
     np.save(tmp_path / "movie.npy", MOVIE)
     assert open_record(tmp_path / "movie.npy", dx=1, dt=1).frames == 5  # not asked for a known suffix
-
-
-def test_entry_points_of_the_group_are_asked_for() -> None:
-    assert formats.GROUP == "doublewell.formats"
-    assert formats._entry_points() == ()
+    added("rows_of_numbers:NOT_A_FORMAT")
+    with refused(r"is a str: expected a doublewell.files.format.Format"):
+        open_record(tmp_path / "movie.rows")
 
 
 def test_a_missing_library_is_named_with_its_cure() -> None:

@@ -7,6 +7,7 @@ Here the lengths are followed before the library does it.
 from __future__ import annotations
 
 import struct
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
 from doublewell.errors import InputError
@@ -23,26 +24,26 @@ _LOOKED_AT = (
 def check_heaps(path: Path) -> None:
     """Refuse an HDF5 file with a heap whose objects do not follow each other."""
     size = path.stat().st_size
-    with path.open("rb") as file:
-        for start in sorted({0, max(0, size - _LOOKED_AT)}):
-            file.seek(start)
-            if not _are_sound(file.read(_LOOKED_AT)):
-                raise InputError(f"{path} is damaged or cut short (a heap of texts is broken): copy the file again")
+    parts = {(0, min(size, _LOOKED_AT)), (max(0, size - _LOOKED_AT), size)}
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+        if not all(_are_sound(content, *part) for part in parts):
+            raise InputError(f"{path} is damaged or cut short (a heap of texts is broken): copy the file again")
 
 
-def _are_sound(block: bytes) -> bool:
-    place = block.find(_SIGNATURE)
+def _are_sound(content: mmap, start: int, stop: int) -> bool:
+    place = content.find(_SIGNATURE, start, stop - _OBJECT.size)
     while place >= 0:
-        (length,) = struct.unpack_from("<Q", block.ljust(place + 16, b"\0"), place + 8)
-        if length >= _SMALLEST and place + length <= len(block) and not _is_sound(block, place + 16, place + length):
+        (length,) = struct.unpack_from("<Q", content, place + 8)
+        whole = length >= _SMALLEST and place + length <= len(content)  # any other length is no heap, or is found out
+        if whole and not _is_sound(content, place + 16, place + length):
             return False
-        place = block.find(_SIGNATURE, place + 1)
+        place = content.find(_SIGNATURE, place + 1, stop - _OBJECT.size)
     return True
 
 
-def _is_sound(block: bytes, place: int, end: int) -> bool:
+def _is_sound(content: mmap, place: int, end: int) -> bool:
     while place + _OBJECT.size <= end:
-        number, _, _, length = _OBJECT.unpack_from(block, place)
+        number, _, _, length = _OBJECT.unpack_from(content, place)
         step = length if number == 0 else _OBJECT.size + -(-length // _ALIGNED) * _ALIGNED
         if step < _OBJECT.size or place + step > end:
             return False
