@@ -69,12 +69,8 @@ def work(name: str, folder: str, seeds: range, pipe) -> None:
 
 def run(name: str, seeds: range, out: Path) -> dict:
     """Fuzz one format; a process that dies or stands still costs its seed and is replaced."""
-    counts, context, start = (
-        {"movie": 0, "refused": 0, "other": 0, "crash": 0, "hang": 0},
-        multiprocessing.get_context("fork"),
-        time.time(),
-    )
-    todo = seeds
+    counts: dict = {"movie": 0, "refused": 0, "other": 0, "crash": 0, "hang": 0, "slowest": 0.0}
+    context, start, todo = multiprocessing.get_context("fork"), time.time(), seeds
     while len(todo):
         with tempfile.TemporaryDirectory() as folder:
             todo = batch(name, folder, todo, counts, context, out)
@@ -87,10 +83,11 @@ def batch(name, folder, seeds, counts, context, out) -> range:
     process = context.Process(target=work, args=(name, folder, seeds, its))
     process.start()
     its.close()
-    at = seeds[0]
+    at, clock = seeds[0], time.time()
     try:
         while mine.poll(SECONDS):
             at, outcome = mine.recv()
+            counts["slowest"], clock = max(counts["slowest"], round(time.time() - clock, 2)), time.time()
             if at is None:
                 return range(0)
             if outcome is not None:
