@@ -21,7 +21,8 @@ NAMES = {
     "load_result", "lower", "merge", "named_law", "open_record", "phase_from_intensity", "physical", "plan", "save",
     "simulate", "survey", "validate", "weak_evidence", "write_page",
 }  # fmt: skip
-HEAVY = ("jax", "numba", "scipy.optimize", "xarray", "dask", "zarr", "matplotlib")
+_PINNED = ("xarray", "dask", "units", "netcdf", "tiff")  # extras whose oldest versions are tested
+HEAVY = ("jax", "numba", "scipy.optimize", "xarray", "dask", "zarr", "h5py", "tifffile", "matplotlib")
 MODULES = sorted(
     module.name
     for module in pkgutil.walk_packages(doublewell.__path__, "doublewell.")
@@ -81,7 +82,7 @@ def test_minimum_versions_are_the_declared_ones() -> None:
     extras = project["optional-dependencies"]
     declared = dict(
         re.fullmatch(r"([\w-]+)(?:\[\w+\])?>=(.*)", line).groups()
-        for line in [*project["dependencies"], *extras["xarray"], *extras["dask"], *extras["units"]]
+        for line in [*project["dependencies"], *(f for name in _PINNED for f in extras[name])]
     )
     lines = (root / "constraints-minimum.txt").read_text().splitlines()
     pinned = dict(line.split("==") for line in lines if "==" in line)

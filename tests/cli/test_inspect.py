@@ -60,3 +60,27 @@ def test_a_value_that_is_not_finite_is_found_in_any_frame(refused, tmp_path, noi
 def test_a_constant_field_is_refused(refused, tmp_path):
     np.savez(tmp_path / "flat.npz", u=np.ones((9, 20, 20)))
     assert "flat.npz: the field is constant" in refused("inspect", tmp_path / "flat.npz", "--dx", 1, "--dt", 1)
+
+
+def test_options_that_open_a_file(run_json, refused, tmp_path, noisy):
+    counts = np.moveaxis(np.rint(100 + 80 * noisy.slab()), 0, -1).astype("uint8")
+    np.save(tmp_path / "movie.npy", counts)
+    words = refused("inspect", tmp_path / "movie.npy")
+    assert "no order of its axes and no mesh spacing and no frame interval and no phase values" in words
+    assert "pass --axes, one letter an axis, such as --axes yxt; --dx," in words
+    assert "--levels low,high," in words
+    said = ("--axes", "yxt", "--levels", "20,180", "--dx", "0.015625", "--dt", "1e-4", "--length-unit", "um")
+    found = run_json("inspect", tmp_path / "movie.npy", *said, "--time-unit", "s")
+    assert found["record"]["shape"] == [31, 64, 64]
+    assert "two numbers such as 12,240" in refused("inspect", tmp_path / "movie.npy", "--levels", "3")
+    assert "axes is 'yx': expected one letter" in refused("inspect", tmp_path / "movie.npy", "--axes", "yx")
+
+
+def test_a_pattern_of_files(run_json, refused, tmp_path, noisy):
+    import tifffile
+
+    for number, frame in enumerate(noisy.slab(0, 12)):
+        tifffile.imwrite(tmp_path / f"f{number}.tif", frame, photometric="minisblack")
+    found = run_json("inspect", tmp_path / "f*.tif", "--dx", "0.015625", "--dt", "1e-4")
+    assert found["record"]["shape"] == [12, 64, 64]
+    assert "holds no files" in refused("inspect", tmp_path / "g*.tif")

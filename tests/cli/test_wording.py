@@ -15,6 +15,9 @@ from doublewell.errors import InputError
         ("use method='weak', which", "use --method weak, which"),
         ("pass q= to Record", "pass --q to Record"),
         ("name it with var=", "name it with --var"),
+        ("such as axes='yxt'", "such as --axes yxt"),
+        ("pass levels=(low, high), the", "pass --levels low,high, the"),
+        ("in one unit, and length_unit=", "in one unit, and --length-unit"),
         (
             "pass surface_tension= (--surface-tension in the shell)",
             "pass surface_tension= (--surface-tension in the shell)",

@@ -68,13 +68,35 @@ def test_missing_coordinates_are_asked_for(tmp_path) -> None:
     assert open_record(path, dx=1.0).dt == 0.5
 
 
-def test_time_must_come_first(tmp_path) -> None:
-    path = write(movie().transpose("y", "x", "time"), tmp_path / "movie.zarr")
-    with pytest.raises(InputError, match=r"axes of the field are y, x, time: expected time first; .*transpose\('time'"):
-        open_record(path, dx=1.0, dt=1.0)
+@pytest.mark.parametrize("order", [("y", "x", "time"), ("x", "time", "y")])
+def test_names_put_the_axes_in_order(order, tmp_path) -> None:
+    record = open_record(write(movie().transpose(*order), tmp_path / "movie.zarr"))
+    assert record.dx == pytest.approx((0.2, 0.1))
+    assert record.dt == 0.5
+    np.testing.assert_array_equal(record.slab(), movie().values)
+    np.testing.assert_array_equal(record.slab(1, 3), movie().values[1:3])
+
+
+def test_axes_without_a_known_time_are_asked_for(tmp_path) -> None:
     path = write(movie().rename(time="z"), tmp_path / "unknown.zarr")
-    with pytest.raises(InputError, match=r"unknown.zarr: the axes are named z, y, x, and none of the axes is known"):
+    words = "unknown.zarr: the axes are named z, y, x, and none of the axes is known .*pass axes=.*axes='tyx'"
+    with pytest.raises(InputError, match=words):
         open_record(path, dx=1.0, dt=1.0)
+    record = open_record(path, axes="tyx", dt=2.0)
+    assert record.dx == pytest.approx((0.2, 0.1))
+    with pytest.raises(InputError, match="has no frame interval"):  # the steps of an axis z are no times
+        open_record(path, axes="tyx")
+
+
+def test_units_of_coordinates_are_kept(tmp_path) -> None:
+    field = movie()
+    for name, unit in (("time", "ms"), ("y", "nm"), ("x", "micrometer")):
+        field[name].attrs["units"] = unit
+    record = open_record(write(field, tmp_path / "movie.zarr"))
+    assert (record.length_unit, record.time_unit) == ("um", "ms")
+    assert record.dx == pytest.approx((0.0002, 0.1))
+    assert open_record(tmp_path / "movie.zarr", dx=1.0).length_unit is None
+    assert open_record(tmp_path / "movie.zarr", dx=1.0, length_unit="mm").length_unit == "mm"
 
 
 def test_a_first_time_of_zero_in_a_chunk_of_its_own(tmp_path) -> None:

@@ -4,27 +4,11 @@ import warnings
 
 import numpy as np
 import pytest
+from damage import damaged
+from movie_writers import WRITERS, files_of
 
 from doublewell.errors import InputError
 from doublewell.files import load_result, open_record, save
-
-
-def damaged(raw, rng):
-    """Change, cut, repeat or insert a few bytes."""
-    raw = bytearray(raw)
-    for _ in range(int(rng.integers(1, 4))):
-        place, kind = int(rng.integers(len(raw))), rng.integers(6)
-        if kind < 3:
-            raw[place] = int(rng.integers(256))
-        elif kind == 3:
-            raw[place] ^= 1 << int(rng.integers(8))
-        elif kind == 4:
-            del raw[place : place + int(rng.integers(1, 9))]
-        else:
-            raw[place:place] = rng.choice([b"9", b"-", b"0" * 9, b'"', b"}", b"[", b"null", b"\x00", b"1e999"])
-        if not raw:
-            return b""
-    return bytes(raw)
 
 
 def outcomes(call, write, raw, times, seed):
@@ -112,3 +96,19 @@ def test_json(result, tmp_path):
     values, refusals = outcomes(lambda: str(load_result(path)), path.write_bytes, path.read_bytes(), 500, 8)
     assert refusals > 400  # all but damage to white space
     assert values + refusals == 500
+
+
+@pytest.mark.parametrize("name", [name for name in WRITERS if not name.startswith(("np", "zarr_plain"))])
+def test_formats_of_others(name, tmp_path):
+    """A few of what benchmarks/fuzz_files.py does by the thousand; each file of a movie in turn."""
+    u = np.random.default_rng(0).uniform(-1, 1, (5, 6, 7)).astype("f4").astype("f8")
+    path, said = WRITERS[name](tmp_path, u)
+    files, total = files_of(path), [0, 0]
+    each = max(2, 40 // len(files))
+    for number, file in enumerate(files):
+        raw = file.read_bytes()
+        counts = outcomes(lambda: open_record(path, **said).slab(), file.write_bytes, raw, each, number)
+        total = [a + b for a, b in zip(total, counts, strict=True)]
+        file.write_bytes(raw)
+    assert sum(total) == each * len(files)
+    assert total[1] > 5

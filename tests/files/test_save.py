@@ -36,7 +36,7 @@ class Breaks:
         return np.zeros((frames.stop - frames.start, *self.shape[1:]))
 
 
-@pytest.mark.parametrize("suffix", ["npz", "zarr"])
+@pytest.mark.parametrize("suffix", ["npz", "zarr", "nc"])
 @pytest.mark.parametrize(
     ("error", "seen"),
     [
@@ -64,13 +64,13 @@ def test_a_failure_half_way_leaves_the_old_file(suffix, error, seen, small, same
 def test_values_that_are_not_finite_are_not_saved(small, tmp_path):
     u = small.slab().copy()
     u[4, 1, 1] = np.inf
-    for name in ("movie.npz", "movie.zarr"):
+    for name in ("movie.npz", "movie.zarr", "movie.nc"):
         with refused("first in frame 4 at cell .1, 1."):
             save(small.replace(u), tmp_path / name)
     assert names(tmp_path) == []
 
 
-@pytest.mark.parametrize("suffix", ["npz", "zarr"])
+@pytest.mark.parametrize("suffix", ["npz", "zarr", "nc"])
 def test_an_old_file_is_replaced(suffix, small, same, tmp_path):
     path = tmp_path / f"movie.{suffix}"
     save(small, path)
@@ -79,7 +79,7 @@ def test_an_old_file_is_replaced(suffix, small, same, tmp_path):
     assert names(tmp_path) == [path.name]
 
 
-@pytest.mark.parametrize("suffix", ["npz", "zarr"])
+@pytest.mark.parametrize("suffix", ["npz", "zarr", "nc"])
 def test_a_record_can_be_saved_onto_itself(suffix, small, same, tmp_path):
     path = tmp_path / f"movie.{suffix}"
     save(small, path)
@@ -145,7 +145,7 @@ def test_the_old_folder_is_there_until_the_new_one_is_complete(small, tmp_path, 
 
 
 def test_places_where_nothing_can_be_written(small, result, tmp_path):
-    for name in ("movie.npz", "movie.zarr"):
+    for name in ("movie.npz", "movie.zarr", "movie.nc"):
         with refused(r"the folder .*absent does not exist: create it"):
             save(small, tmp_path / "absent" / name)
     for value, name in [(small, "folder.npz"), (result, "folder.json")]:
@@ -175,7 +175,9 @@ def test_a_folder_of_others_is_not_overwritten(small, same, tmp_path):
 
 
 def test_suffixes_and_types(small, result, tmp_path):
-    with refused(r"movie\.mat: expected a name that ends in \.npz, \.zarr for a Record .a Result goes to \.json"):
+    with refused(
+        r"movie\.mat: expected a name that ends in \.npz, \.zarr, \.nc, .*for a Record .a Result goes to \.json"
+    ):
         save(small, tmp_path / "movie.mat")
     for name in ("movie.npy", "movie.json", "movie"):
         with refused("expected a name that ends in .npz, .zarr"):

@@ -48,7 +48,7 @@ def identify(
     Parameters
     ----------
     file
-        The movie: .npz, .npy or a zarr store.
+        The movie: NumPy, zarr, HDF5, netCDF, MATLAB, TIFF, VTK or Exodus; a folder or a pattern for a file a frame.
     surface_tension
         A surface tension measured by other means, a number or "0.3 J/m^2 +- 5 %" (a unit needs those of the movie);
         without it epsilon and F are not determined.

@@ -23,7 +23,7 @@ def inspect(
     Parameters
     ----------
     file
-        The movie: .npz, .npy or a zarr store.
+        The movie: NumPy, zarr, HDF5, netCDF, MATLAB, TIFF, VTK or Exodus; a folder or a pattern for a file a frame.
     """
     from doublewell.cli.documents import inspection_document
     from doublewell.report import inspect_record

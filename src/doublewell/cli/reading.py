@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cyclopts import Parameter
 
-from doublewell.cli.values import parse_numbers
+from doublewell.cli.values import parse_numbers, parse_pair
 from doublewell.errors import InputError
 from doublewell.units import check_dimension, factor, parse_quantity
 
@@ -39,7 +39,11 @@ class Reading:
     boundary
         What happens at the border; the trajectory reading and --validate-from need it.
     var
-        Name of the array, where the file holds several.
+        Name of the array, the variable or the channel, where the file holds several.
+    axes
+        One letter for each axis in the order of the file, of t, z, y, x and c: yxt is time last.
+    levels
+        Intensities of the pure phases -1 and +1, as low,high; a file of whole numbers needs them.
     length_unit
         Unit of --dx, such as um.
     time_unit
@@ -52,6 +56,8 @@ class Reading:
     q: str | None = None
     boundary: Boundary | None = None
     var: str | None = None
+    axes: str | None = None
+    levels: str | None = None
     length_unit: str | None = None
     time_unit: str | None = None
 
@@ -78,28 +84,35 @@ class Reading:
         """Open the record."""
         from doublewell.files import open_record
 
-        spacing, times = parse_numbers(self.dx, "--dx"), parse_numbers(self.times, "--times")
+        for name, unit, like in (("--length-unit", self.length_unit, "m"), ("--time-unit", self.time_unit, "s")):
+            if unit is not None:
+                check_dimension(unit, like, name)
         q, unit = (None, None) if self.q is None else parse_quantity(self.q, "--q")
         record = open_record(
-            file, var=self.var, dx=spacing, dt=self.dt, times=times, q=None if unit else q, boundary=self.boundary
+            file,
+            var=self.var,
+            axes=self.axes,
+            dx=parse_numbers(self.dx, "--dx"),
+            dt=self.dt,
+            times=parse_numbers(self.times, "--times"),
+            q=None if unit else q,
+            boundary=self.boundary,
+            levels=parse_pair(self.levels, "--levels"),
+            length_unit=self.length_unit,
+            time_unit=self.time_unit,
         )
-        named = self.length_unit is not None or self.time_unit is not None or unit is not None
-        return self._with_units(record, q, unit) if named else record
+        return record if q is None or unit is None else _with_diffusion(record, q, unit)
 
-    def _with_units(self, record: Record, q: float | None, unit: str | None) -> Record:
-        """Name the units; q with a unit of its own is converted to the record's."""
-        from doublewell.record import Record
 
-        length, time = self.length_unit or record.length_unit, self.time_unit or record.time_unit
-        for name, given, like in (("--length-unit", length, "m"), ("--time-unit", time, "s")):
-            if given is not None:
-                check_dimension(given, like, name)
-        if unit is not None:
-            if length is None or time is None:
-                raise InputError(f"--q is in {unit}: pass --length-unit and --time-unit too, or --q as a plain number")
-            check_dimension(unit, "m^2/s", "--q")
-            q = (q or 0.0) * factor(((unit, 1),), ((length, 2), (time, -1)))
-        return Record(
-            record.values, dx=record.dx, times=record.times, q=record.q if unit is None else q,
-            boundary=record.boundary, length_unit=length, time_unit=time,
-        )  # fmt: skip
+def _with_diffusion(record: Record, q: float, unit: str) -> Record:
+    """Set q from a number with a unit of its own, converted to the record's."""
+    from doublewell.record import Record
+
+    length, time = record.length_unit, record.time_unit
+    if length is None or time is None:
+        raise InputError(f"--q is in {unit}: pass --length-unit and --time-unit too, or --q as a plain number")
+    check_dimension(unit, "m^2/s", "--q")
+    return Record(
+        record.values, dx=record.dx, times=record.times, q=q * factor(((unit, 1),), ((length, 2), (time, -1))),
+        boundary=record.boundary, length_unit=length, time_unit=time,
+    )  # fmt: skip

@@ -10,7 +10,16 @@ from cyclopts import Parameter
 
 from doublewell.errors import InputError
 
-__all__ = ["Whole", "parse_degree", "parse_mesh", "parse_numbers", "parse_ridge", "parse_seed", "parse_supports"]
+__all__ = [
+    "Whole",
+    "parse_degree",
+    "parse_mesh",
+    "parse_numbers",
+    "parse_pair",
+    "parse_ridge",
+    "parse_seed",
+    "parse_supports",
+]
 
 _MAX_DEGREE = 8
 
@@ -55,6 +64,20 @@ def parse_numbers(text: str | None, option: str) -> float | tuple[float, ...] | 
     except ValueError:
         raise InputError(f"{option} is {text!r}: expected a number, or one per axis such as 0.1,0.2") from None
     return numbers[0] if len(numbers) == 1 else numbers
+
+
+def parse_pair(text: str | None, option: str) -> tuple[float, float] | None:
+    """Read two numbers with a comma between them.
+
+    >>> parse_pair("12,240", "--levels")
+    (12.0, 240.0)
+    """
+    numbers = None if text is None else parse_numbers(text, option)
+    if numbers is None:
+        return None
+    if not isinstance(numbers, tuple) or len(numbers) != 2:
+        raise InputError(f"{option} is {text!r}: expected two numbers such as 12,240")
+    return numbers[0], numbers[1]
 
 
 def parse_supports(text: str | None) -> list[tuple[int, float]] | str | None:

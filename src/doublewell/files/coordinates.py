@@ -1,24 +1,24 @@
-"""Coordinates: the mesh and the times of a field from arrays named like its axes, as xarray writes them."""
+"""Coordinates: mesh spacing, times and units from what a file says of the axes of its field."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from doublewell.errors import InputError
-from doublewell.record.frames import coordinate_step, time_axis
+from doublewell.files.arrange import Layout
+from doublewell.files.format import Axis, about
+from doublewell.files.unit_names import common_length, to_seconds, unit_name
+from doublewell.record.frames import coordinate_step
 
-__all__ = ["axis_names", "coordinate_metadata"]
+__all__ = ["Read", "axes_with_coordinates", "axis_names", "axis_of", "mesh_metadata"]
 
-_SECONDS = {"day": 86400.0, "hour": 3600.0, "minute": 60.0, "second": 1.0, "millisecond": 1e-3, "microsecond": 1e-6,
-            "nanosecond": 1e-9}  # fmt: skip
-_UNITS = re.compile(rf"({'|'.join(_SECONDS)})s?( since .*)?")
+Read = Callable[[str], tuple[NDArray[Any], Mapping[str, Any]] | None]  # of a name: values and attributes, or nothing
+_SINCE = re.compile(r"(\w+) since .*")
 
 
 def axis_names(array: Any) -> tuple[str, ...] | None:
@@ -30,47 +30,56 @@ def axis_names(array: Any) -> tuple[str, ...] | None:
     return tuple(names) if whole else None
 
 
-def coordinate_metadata(
-    path: Path, names: tuple[str, ...], read: Callable[[str], tuple[NDArray[Any], Any] | None], wanted: frozenset[str]
-) -> dict[str, Any]:
-    """Return those of dx and times that are wanted and that coordinates give.
+def axes_with_coordinates(names: Sequence[str], read: Read, wanted: frozenset[str]) -> tuple[Axis, ...]:
+    """Return named axes with the coordinates of the same names; these are read where something of them is wanted."""
+    if not {"dx", "times", "dt"} & wanted:
+        return tuple(Axis(name) for name in names)
+    found = [read(name) for name in names]
+    return tuple(Axis(name) if item is None else axis_of(name, *item) for name, item in zip(names, found, strict=True))
 
-    `read(name)` returns the values and the attributes of the array of that name, None where there is none.
-    """
-    if len(names) < 2:
-        return {}  # the shape is refused next
-    with _about(path):
-        _check_time_first(names)
+
+def axis_of(name: str, points: NDArray[Any], attributes: Mapping[str, Any]) -> Axis:
+    """Return an axis from its coordinate; dates and durations that xarray wrote as numbers become seconds."""
+    text = attributes.get("units")
+    since = _SINCE.fullmatch(text) if isinstance(text, str) else None
+    unit = unit_name(since[1] if since else text)
+    seconds = to_seconds(unit) if unit else None
+    if seconds is not None and (since or "timedelta" in str(attributes.get("dtype", ""))):
+        return Axis(name, points=np.asarray(points, dtype=np.float64) * seconds, unit="s")
+    return Axis(name, points=points, unit=unit)
+
+
+def mesh_metadata(path: Path, axes: Sequence[Axis], layout: Layout, wanted: frozenset[str]) -> dict[str, Any]:
+    """Return those of dx, dt or times and their units that are wanted and that the axes give."""
     found: dict[str, Any] = {}
-    clock = read(names[0]) if "times" in wanted else None
-    if clock is not None:
-        found["times"] = _times(*clock)
-    space = [read(name) for name in names[1:]] if "dx" in wanted else [None]
-    if all(axis is not None for axis in space):
-        with _about(path):
-            found["dx"] = [coordinate_step(axis[0], name) for axis, name in zip(space, names[1:], strict=True) if axis]
+    with about(path):
+        if "dx" in wanted:
+            found |= _spacing([axes[axis] for axis in layout.space], found_unit="length_unit" in wanted)
+        if {"dt", "times"} <= wanted:
+            found |= _clock(axes[layout.time], found_unit="time_unit" in wanted)
     return found
 
 
-@contextmanager
-def _about(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
+def _spacing(axes: Sequence[Axis], *, found_unit: bool) -> dict[str, Any]:
+    if any((axis.step is None and axis.points is None) or axis.name.lower() == "t" for axis in axes):
+        return {}
+    steps = [_step(axis) for axis in axes]
+    if not found_unit:
+        return {"dx": steps}
+    lengths, unit = common_length(steps, [axis.unit for axis in axes])
+    return {"dx": lengths} | ({"length_unit": unit} if unit else {})
 
 
-def _check_time_first(names: tuple[str, ...]) -> None:
-    axis = time_axis(names)
-    if axis != 0:
-        raise InputError(
-            f"the axes of the field are {', '.join(names)}: expected time first; write it again as "
-            f"u.transpose({names[axis]!r}, ...), or pass xarray.open_zarr(path)[name] to Record"
-        )
+def _step(axis: Axis) -> float:
+    if axis.step is not None:
+        return axis.step
+    return coordinate_step(np.asarray(axis.points), axis.name)
 
 
-def _times(values: NDArray[Any], attributes: Any) -> NDArray[Any]:
-    """Return times, in seconds where they are dates or durations that xarray wrote as numbers with a unit."""
-    unit = _UNITS.fullmatch(str(attributes.get("units", "")))
-    dates = unit is not None and (unit[2] is not None or "timedelta" in str(attributes.get("dtype", "")))
-    return np.asarray(values, dtype=np.float64) * _SECONDS[unit[1]] if unit is not None and dates else values
+def _clock(axis: Axis, *, found_unit: bool) -> dict[str, Any]:
+    if axis.name.lower() in ("x", "y", "z"):  # an axis of space that the caller says is time: its step is no time
+        return {}
+    unit = {"time_unit": axis.unit} if axis.unit and found_unit else {}
+    if axis.points is not None:
+        return {"times": axis.points} | unit
+    return {"dt": axis.step} | unit if axis.step is not None else {}

@@ -1,4 +1,4 @@
-"""npz and npy: NumPy's own files. An npz is read whole; an npy is mapped, and read when a slab is asked for."""
+"""npz and npy: NumPy's own files. An npy, and a large npz without compression, are mapped and read by slabs."""
 
 from __future__ import annotations
 
@@ -23,12 +23,15 @@ from doublewell.files.format import (
     slab_frames,
     stored_dtype,
 )
+from doublewell.files.mapped import MappedArray
+from doublewell.files.memory import check_memory
 from doublewell.record import Record
 
 __all__ = ["NPY", "NPZ"]
 
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-Header = tuple[tuple[int, ...], np.dtype[Any]]
+_MAPPED = 256 * 2**20  # bytes: an array larger than that is mapped, without a look at its checksum
+Header = tuple[tuple[int, ...], np.dtype[Any], bool]
 
 
 def read_npz(path: Path, var: str | None, wanted: frozenset[str]) -> Found:
@@ -40,7 +43,7 @@ def read_npz(path: Path, var: str | None, wanted: frozenset[str]) -> Found:
             raise InputError(f"{path} is a zip archive without arrays: expected an npz file of numpy.savez")
         small = {name: header for name, header in headers.items() if name in wanted and len(header[0]) < 2}
         field = choose_array(path, {name: header[0] for name, header in headers.items()}, var)
-        names = [name for name, (_, dtype) in small.items() if not (name in MARKS and dtype.hasobject)]
+        names = [name for name, (_, dtype, _) in small.items() if not (name in MARKS and dtype.hasobject)]
         metadata = {name: _plain(_load(path, archive, name, headers)) for name in names}
         return Found(_load(path, archive, field, headers), metadata)
 
@@ -85,12 +88,12 @@ def _headers(archive: zipfile.ZipFile) -> dict[str, Header]:
 
 
 def _header(file: Any) -> Header:
-    shape, _, dtype = _HEADERS[np.lib.format.read_magic(file)](file)
-    return shape, dtype
+    shape, fortran, dtype = _HEADERS[np.lib.format.read_magic(file)](file)
+    return shape, dtype, fortran
 
 
-def _load(path: Path, archive: zipfile.ZipFile, name: str, headers: Mapping[str, Header]) -> NDArray[Any]:
-    shape, dtype = headers[name]
+def _load(path: Path, archive: zipfile.ZipFile, name: str, headers: Mapping[str, Header]) -> Any:
+    shape, dtype, _ = headers[name]
     _refuse_objects(path, f"array {name!r}", dtype)
     size, info = int(np.prod(shape, dtype=object)) * dtype.itemsize, archive.getinfo(f"{name}.npy")
     if size > info.file_size:  # before memory for a size that a damaged header claims is taken
@@ -98,11 +101,26 @@ def _load(path: Path, archive: zipfile.ZipFile, name: str, headers: Mapping[str,
             f"{path} is damaged: array {name!r} of shape {shape} needs {size} bytes, the file has "
             f"{info.file_size}; copy the file again"
         )
+    if info.compress_type == zipfile.ZIP_STORED and size > _MAPPED:
+        return _mapped(path, archive, info, headers[name])
+    check_memory(path, size, "save it with numpy.savez, without compression, or as .zarr")
     with archive.open(info) as member:  # reading to the end checks the checksum
         array: NDArray[Any] = np.lib.format.read_array(member, allow_pickle=False)
         if member.read(1):
             raise InputError(f"{path} is damaged: array {name!r} is longer than its shape {shape}; copy the file again")
     return array
+
+
+def _mapped(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo, header: Header) -> MappedArray:
+    """Map an array that lies in the archive without compression."""
+    shape, dtype, fortran = header
+    with path.open("rb") as file:
+        file.seek(info.header_offset + 26)  # the lengths of the name and of the extra field end the local header
+        lengths = np.frombuffer(file.read(4), "<u2")
+    with archive.open(info) as member:
+        _header(member)
+        start = info.header_offset + 30 + int(lengths.sum()) + member.tell()
+    return MappedArray(path, start, shape, dtype, "F" if fortran else "C")
 
 
 def _refuse_objects(path: Path, name: str, dtype: np.dtype[Any]) -> None:
@@ -125,5 +143,5 @@ def _check_file(path: Path, kind: str) -> None:
             raise InputError(f"{path} is empty (0 bytes): expected an {kind}; copy the file again")
 
 
-NPZ = Format("NumPy archive", (".npz",), read_npz, write_npz)
-NPY = Format("NumPy array", (".npy",), read_npy)
+NPZ = Format("npz file", (".npz",), read_npz, write_npz, ("zip",))
+NPY = Format("npy file", (".npy",), read_npy, contents=("npy",))

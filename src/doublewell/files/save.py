@@ -16,7 +16,7 @@ __all__ = ["save"]
 
 
 def save(value: Record | Result, path: str | PathLike[str]) -> None:
-    """Save a record as .npz or .zarr, or a result as .json; what was there before is replaced.
+    """Save a record as .npz, .zarr or .nc, or a result as .json; what was there before is replaced.
 
     Loading gives the same values to the last bit. The new file is written beside the old one and takes its place when
     it is complete, so that an interruption leaves the old file. Records are written slab by slab.

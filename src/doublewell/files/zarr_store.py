@@ -13,17 +13,23 @@ from numpy.typing import NDArray
 
 from doublewell.atomic import replace_folder
 from doublewell.errors import InputError
-from doublewell.files.coordinates import axis_names, coordinate_metadata
+from doublewell.files.blosc import is_blosc, is_sound
+from doublewell.files.coordinates import axes_with_coordinates, axis_names
 from doublewell.files.format import (
     FIELD,
+    Axis,
     Format,
     Found,
     choose_array,
+    chunk_shape,
     metadata_of,
     reading,
     slab_frames,
     stored_dtype,
 )
+from doublewell.files.ngff import NgffImage, ngff_image
+from doublewell.files.packing import unpacked
+from doublewell.files.view import Index, places, ranges
 from doublewell.record import Record
 
 __all__ = ["ZARR", "StoredField", "is_store"]
@@ -34,12 +40,10 @@ _OBJECTS = (
     "{path}: {name} holds pickled Python objects, which can run any code and are never loaded: expected plain "
     "numbers; write the array again as floats, or name another one with var="
 )
-_LONGEST = 10**8  # frames, or cells along an axis
-_CHUNK = 2 * 2**20  # bytes, at most
 
 
 class StoredField:
-    """A zarr array read by ranges of frames that never stands in for values that are not there.
+    """A zarr array read by ranges that never stands in for values that are not there.
 
     zarr gives the fill value for a chunk that is missing, so a copy that was cut short or a simulation that stopped
     would read as a field of zeros. Here a missing chunk raises. A finite fill value other than 0 was chosen by the
@@ -51,27 +55,29 @@ class StoredField:
         self.shape: tuple[int, ...] = tuple(array.shape)
         self.dtype, self.ndim = np.dtype(array.dtype), len(array.shape)
 
-    def __getitem__(self, frames: slice) -> NDArray[Any]:
-        first, last, _ = frames.indices(self.shape[0])
+    def __getitem__(self, index: Index) -> NDArray[Any]:
+        parts = ranges(index, self.shape)
         with reading(self.path, _KIND):
-            if not _deliberate(self.array.fill_value):
-                self._check_chunks(first, last)
-            return np.asarray(self.array[first:last])
+            self._check_chunks(parts)
+            return np.asarray(self.array[parts])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self[:], dtype=dtype, copy=copy)
 
-    def _check_chunks(self, first: int, last: int) -> None:
-        for place in self._places(first, last):
+    def _check_chunks(self, parts: tuple[slice, ...]) -> None:
+        chosen, blosc = _deliberate(self.array.fill_value), is_blosc(self.array)
+        for place in self._places(parts) if blosc or not chosen else ():
             key = self.array.metadata.encode_chunk_key(place)
-            if not (self.path / self.array.path / key).is_file():
+            file = self.path / self.array.path / key
+            if not file.is_file() and not chosen:
                 raise InputError(self._missing(key, place[0]))
+            if blosc and file.is_file() and not is_sound(file):
+                raise InputError(f"{self.path} is damaged: chunk {key} is cut short or changed; copy the store again")
 
-    def _places(self, first: int, last: int) -> Iterator[tuple[int, ...]]:
-        """The grid positions of the stored chunks (shards, where chunks are sharded) that frames first..last touch."""
-        frames, *cells = self.array.shards or self.array.chunks
-        across = [range(-(-n // size)) for n, size in zip(self.shape[1:], cells, strict=True)]
-        return _product([range(first // frames, -(-last // frames)), *across])
+    def _places(self, parts: tuple[slice, ...]) -> Iterator[tuple[int, ...]]:
+        """The grid positions of the stored chunks (shards, where chunks are sharded) that a block touches."""
+        sizes = self.array.shards or self.array.chunks
+        return places([range(p.start // size, -(-p.stop // size)) for p, size in zip(parts, sizes, strict=True)])
 
     def _missing(self, key: str, row: int) -> str:
         frames = (self.array.shards or self.array.chunks)[0]
@@ -97,15 +103,36 @@ def read_zarr(path: Path, var: str | None, wanted: frozenset[str]) -> Found:
         _refuse_pickles(path, "the array")
         node = zarr.open(str(path), mode="r")
         if isinstance(node, zarr.Array):
-            return Found(_field(path, node, var), _pick(node.attrs, wanted))
-        arrays = _members(path, node, var)
-        name = choose_array(path, {name: tuple(array.shape) for name, array in arrays.items()}, var)
-        small = _open(path, node, [name for name in sorted(wanted) if is_store(path / name)])
-        found = {name: _small(path, array) for name, array in small.items() if array.ndim < 2}
-        metadata = found | _pick(node.attrs, wanted) | _pick(arrays[name].attrs, wanted)
-        missing = wanted - set(metadata) - ({"times"} if "dt" in metadata else set())
-        metadata |= _coordinates(path, node, arrays[name], missing)
-        return Found(_field(path, arrays[name], None), metadata)
+            axes = _axes(path, None, node, wanted)
+            return Found(_field(path, node, var), _pick(node.attrs, wanted), axes)
+        image = ngff_image(path, dict(node.attrs))
+        if image is not None:
+            return _image(path, node, image, var, wanted)
+        return _group(path, node, var, wanted)
+
+
+def _group(path: Path, node: Any, var: str | None, wanted: frozenset[str]) -> Found:
+    """Find the field of a group that is no image, with its metadata as attributes or arrays, and coordinates."""
+    arrays = _members(path, node, var)
+    name = choose_array(path, {name: tuple(array.shape) for name, array in arrays.items()}, var)
+    small = _open(path, node, [name for name in sorted(wanted) if is_store(path / name)])
+    found = {name: _small(path, array) for name, array in small.items() if array.ndim < 2}
+    metadata = found | _pick(node.attrs, wanted) | _pick(arrays[name].attrs, wanted)
+    missing = wanted - set(metadata) - ({"times", "dt"} if {"times", "dt"} & set(metadata) else set())
+    return Found(_field(path, arrays[name], None), metadata, _axes(path, node, arrays[name], missing))
+
+
+def _image(path: Path, node: Any, image: NgffImage, var: str | None, wanted: frozenset[str]) -> Found:
+    """Find one channel of an OME-Zarr image."""
+    array = _open(path, node, [image.array]).get(image.array) if is_store(path / image.array) else None
+    if array is None:
+        raise InputError(f"{path}: the array {image.array!r} of the image is missing; copy the store again")
+    if array.ndim != len(image.axes):
+        raise InputError(
+            f"{path} is damaged: its image has shape {array.shape} and {len(image.axes)} axes; copy it again"
+        )
+    chosen = image.chosen(path, array.shape, var)
+    return Found(_field(path, array, None), _pick(node.attrs, wanted), image.axes, chosen)
 
 
 def write_zarr(record: Record, path: Path) -> None:
@@ -118,7 +145,7 @@ def write_zarr(record: Record, path: Path) -> None:
     from zarr.codecs import ZstdCodec
 
     dtype = stored_dtype(record)
-    chunks = _chunks(record.shape, dtype.itemsize)
+    chunks = chunk_shape(record.shape, dtype.itemsize)
     with replace_folder(path, replaceable=is_store) as temporary:
         group = zarr.create_group(str(temporary), attributes=_attributes(record))
         field = group.create_array(
@@ -145,18 +172,6 @@ def _attributes(record: Record) -> dict[str, Any]:
     return found | {"dx": list(record.dx), "times": record.times.tolist()}
 
 
-def _chunks(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """Return chunks of 1 to 2 MB where the record is that large: whole frames, or equal parts of one frame."""
-    chunks = list(shape)
-    for axis, n in enumerate(shape):
-        row = itemsize * int(np.prod(shape[axis + 1 :]))
-        parts = -(-n // (_CHUNK // row)) if row <= _CHUNK else n
-        chunks[axis] = -(-n // parts)
-        if row <= _CHUNK:
-            break
-    return tuple(chunks)
-
-
 def _members(path: Path, group: Any, var: str | None) -> dict[str, Any]:
     """Open the arrays that can be the field: the one that is named, or u, or else all."""
     first = _open(path, group, [var or FIELD] if is_store(path / (var or FIELD)) else [])
@@ -172,28 +187,26 @@ def _open(path: Path, group: Any, names: list[str]) -> dict[str, Any]:
     return {name: group[name] for name in names if hasattr(group[name], "shape")}
 
 
-def _field(path: Path, array: Any, var: str | None) -> StoredField:
+def _field(path: Path, array: Any, var: str | None) -> Any:
     if var is not None:
         raise InputError(f"{path} holds one array without a name: leave out var={var!r}")
     if np.dtype(array.dtype).hasobject:
         raise InputError(_OBJECTS.format(path=path, name=_named(array)))
-    if max(array.shape, default=0) > _LONGEST:  # before memory for the times of so many frames is taken
-        raise InputError(f"{path} is damaged: {_named(array)} has shape {array.shape}; copy the store again")
-    return StoredField(array, path)
+    return unpacked(StoredField(array, path), array.attrs)
 
 
-def _coordinates(path: Path, group: Any, field: Any, wanted: frozenset[str]) -> dict[str, Any]:
-    """Read what is still missing from the arrays that have the names of the field's axes."""
+def _axes(path: Path, group: Any, field: Any, wanted: frozenset[str]) -> tuple[Axis, ...] | None:
+    """Return the axes of an array that names them, with the arrays of the same names as coordinates."""
     names = axis_names(field)
 
     def read(name: str) -> tuple[NDArray[Any], Any] | None:
-        inside = Path(name).name == name and is_store(path / name)
+        inside = group is not None and Path(name).name == name and is_store(path / name)
         array = _open(path, group, [name]).get(name) if inside else None
         # a chunk that is missing here gives zeros, which are no coordinates and are refused
         fits = array is not None and array.ndim == 1 and array.shape[0] <= max(field.shape)
         return (np.asarray(array[:]), array.attrs) if array is not None and fits else None
 
-    return {} if names is None else coordinate_metadata(path, names, read, wanted)
+    return None if names is None else axes_with_coordinates(names, read, wanted)
 
 
 def _pick(attributes: Mapping[str, Any], wanted: frozenset[str]) -> dict[str, Any]:
@@ -212,16 +225,6 @@ def _refuse_pickles(path: Path, name: str, member: str = "") -> None:
         steps = [metadata.get(step) for step in ("filters", "compressor", "codecs")]
         if "pickle" in str(steps):
             raise InputError(_OBJECTS.format(path=path, name=name))
-
-
-def _product(ranges: list[range]) -> Iterator[tuple[int, ...]]:
-    """Go through a grid one place at a time; itertools.product holds all ranges, and a damaged shape is huge."""
-    if not ranges:
-        yield ()
-        return
-    for i in ranges[0]:
-        for rest in _product(ranges[1:]):
-            yield (i, *rest)
 
 
 def _deliberate(fill: Any) -> bool:

@@ -55,8 +55,10 @@ def from_xarray(
     return values, dx, dt, times
 
 
-def time_axis(dims: Sequence[Hashable]) -> int:
+def time_axis(dims: Sequence[Hashable], *, cure: str | None = None) -> int:
     """Return which of the named axes is time: the one with such a name, or the first unless it is one of space.
+
+    `cure` is what the error advises where that is not a new name for an axis.
 
     >>> time_axis(("y", "x", "frames"))
     2
@@ -67,9 +69,10 @@ def time_axis(dims: Sequence[Hashable]) -> int:
         return found[0]
     if found or _SPACE.fullmatch(names[0]):
         said = "several axes could be" if found else "none of the axes is known to be"
+        rename = "rename it, for example u.rename({'" + names[-1] + "': 'time'})"
         raise InputError(
             f"the axes are named {', '.join(names)}, and {said} time: expected one of the names time, t, frame or "
-            "step; rename it, for example u.rename({'" + names[-1] + "': 'time'})"
+            f"step; {cure or rename}"
         )
     return 0
 
