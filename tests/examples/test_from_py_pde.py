@@ -22,7 +22,7 @@ def test_a_movie_of_py_pde_is_identified_and_run_there_again(tmp_path, capsys):
     assert errors["weak"]["field"] < 0.006
     assert json.loads((tmp_path / "errors.json").read_text())["errors"] == errors
     assert capsys.readouterr().out.count("force error") == 2
-    assert {"movie.npz", "law_weak.py", "law_trajectory.py"} <= {path.name for path in tmp_path.iterdir()}
+    assert {"movie.hdf5", "law_weak.py", "law_trajectory.py"} <= {path.name for path in tmp_path.iterdir()}
 
 
 def test_the_errors_in_its_text_are_those_of_the_file():
