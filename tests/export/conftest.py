@@ -40,7 +40,7 @@ def banded(make):
     """A result with a scale and with bands: one degree, 1 % of error in each coefficient."""
     g = LAW.coefficients
     spread = np.diag((0.01 * g) ** 2)
-    part = Component(3, None, 1.0, g, g, spread)
+    part = Component(3, None, None, 1.0, g, g, spread)
     fit = DegreeFit(3, 0.0, 1.0, g, g, spread, ())
     posterior = Posterior(Bernstein(3), (fit,), (part,), np.zeros((0, 4)), True)
     return replace(make(tension=SurfaceTension(0.3, 0.01)), posterior=posterior)
