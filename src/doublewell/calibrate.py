@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Literal
 
-from doublewell.checks import not_negative, positive
+from doublewell.checks import not_negative, positive, shown
 from doublewell.errors import InputError
 from doublewell.law import Law, check_law
 
@@ -40,9 +40,21 @@ class SurfaceTension:
             raise InputError(f"normalisation is {self.normalisation!r}: expected 'E' or 'eE' (epsilon times E)")
 
     @classmethod
-    def of(cls, tension: float | SurfaceTension) -> SurfaceTension:
-        """Return a tension as it is, and read a bare number in the normalisation E."""
-        return tension if isinstance(tension, SurfaceTension) else cls(tension)
+    def of(cls, tension: float | tuple[float, float] | SurfaceTension) -> SurfaceTension:
+        """Return a tension as it is; a bare number, or a pair (value, standard deviation), is of the energy E.
+
+        >>> SurfaceTension.of((0.94, 0.01))
+        SurfaceTension(value=0.94, sd=0.01, normalisation='E')
+        """
+        if isinstance(tension, SurfaceTension):
+            return tension
+        if isinstance(tension, tuple | list):
+            if len(tension) != 2:
+                raise InputError(
+                    f"surface tension is {shown(tension)}: expected a number, or a pair (value, standard deviation)"
+                )
+            return cls(*tension)
+        return cls(tension)
 
 
 @dataclass(frozen=True)
@@ -59,7 +71,7 @@ class Scale:
     tension_integral: float
 
 
-def calibrate(law: Law, tension: float | SurfaceTension) -> Scale:
+def calibrate(law: Law, tension: float | tuple[float, float] | SurfaceTension) -> Scale:
     """Return the scale of an effective force: epsilon = sigma/C_H for E, sqrt(gamma/C_H) for epsilon E.
 
     Refused where C_H = 0 or H < 0 somewhere inside. Extra stationary points with H > 0 are no obstacle.
