@@ -59,14 +59,17 @@ def _wanted(given: dict[str, Any]) -> frozenset[str]:
 
 
 def _ask_for_missing(path: Path, metadata: dict[str, Any]) -> None:
+    """Ask for all that is missing at once; q and the boundary, which only a fit needs, are named beside it."""
+    lacks = []
     if "dx" not in metadata:
-        raise InputError(
-            f"{path} has no mesh spacing: pass dx=, one number or one per space axis (on the command line --dx)"
-        )
+        lacks.append("no mesh spacing: pass dx=, one number or one per space axis (on the command line --dx)")
     if not {"dt", "times"} & set(metadata):
-        raise InputError(
-            f"{path} has no frame interval: pass dt=, one number, or times=, one per frame (on the command line --dt)"
-        )
+        lacks.append("no frame interval: pass dt=, one number, or times=, one per frame (on the command line --dt)")
+    if lacks:
+        fit = {"q": "q=", "boundary": "boundary= (for error bands)"}
+        later = " and ".join(words for name, words in fit.items() if name not in metadata)
+        beside = f"; a fit will also ask for {later}" if later else ""
+        raise InputError(f"{path} has {'; it has '.join(lacks)}{beside}")
 
 
 def _record(path: Path, found: Found, metadata: dict[str, Any]) -> Record:
