@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
-from doublewell.errors import InputError
+from doublewell.errors import InputError, UnfinishedError
 from doublewell.identify import identify, identify_many, many
 from doublewell.law import named_law
 from doublewell.record import Record
@@ -90,8 +94,92 @@ def test_what_it_refuses(records) -> None:
     flat = records[0].replace(np.ones(records[0].shape))
     with pytest.raises(InputError, match=r"record 1 \(counted from 0\): the field is constant"):
         identify_many([records[0], flat], degree=2, check=False, workers=1)
-    with pytest.raises(InputError, match="expected a Record, got ndarray"):
+    with pytest.raises(InputError, match=r"record 0 \(counted from 0\): expected a Record, got ndarray"):
         identify_many([records[0].slab()])
+
+
+def test_all_entries_are_checked_before_any_fit(records, monkeypatch) -> None:
+    monkeypatch.setattr(many, "identify_batch", lambda *_, **__: pytest.fail("a fit was begun"))
+    bare = Record(records[0].slab(), dx=1 / CELLS, dt=5e-4, q=1.0)
+    with pytest.raises(
+        InputError, match=r"^record 1 .counted from 0.: the trajectory reading needs.*; record 2: record is "
+    ):
+        identify_many([records[0], bare, records[0].clip(0, 9)], method="trajectory")
+    uneven = records[0].replace(records[0].slab(), np.arange(FRAMES) ** 2.0)
+    with pytest.raises(InputError, match=r"^record 1 .counted from 0.: the frames are not evenly spaced"):
+        identify_many([records[0], uneven])
+    broken = records[0].slab().copy()
+    broken[3, 4, 5] = np.nan
+    with pytest.raises(InputError, match=r"^record 2 .counted from 0.: 1 value in frames .* is not finite"):
+        identify_many([*records[:2], records[0].replace(broken)])
+    flat = records[0].replace(np.ones(records[0].shape))
+    with pytest.raises(InputError, match=r"record 0 .*; record 1: .*; record 2: .*; and 2 more$"):
+        identify_many([flat] * 5)
+
+
+def test_surface_tensions_are_read_one_by_one(records) -> None:
+    read = many._tensions([SIGMA, (SIGMA, 0.01), None], 3)
+    assert [one and (one.value, one.sd) for one in read] == [(SIGMA, None), (SIGMA, 0.01), None]
+    with pytest.raises(
+        InputError, match=r"^surface tension 1 .counted from 0.: the surface tension is 'soft': expected a number"
+    ):
+        identify_many(records, [SIGMA, "soft", SIGMA])
+    with pytest.raises(
+        InputError, match=r"^surface tension 2 .*expected a number, or a pair .value, standard deviation."
+    ):
+        identify_many(records, [SIGMA, SIGMA, (1.0, 0.1, 0.2)])
+    with pytest.raises(InputError, match="surface tension is '0.9': expected a positive number"):
+        identify_many(records, "0.9")
+    with pytest.raises(InputError, match=r"for all, is SurfaceTension\(value, sd\)"):
+        identify_many(records, (SIGMA, 0.01))
+
+
+def failing(records, bad):
+    """The road, where one record makes it fail."""
+    road = many.identify_batch
+
+    def run(some, *rest, **options):
+        if any(record is bad for record in some):
+            raise InputError("this one cannot be fitted") if bad is records[1] else ZeroDivisionError("a bug")
+        return road(some, *rest, **options)
+
+    return run
+
+
+@pytest.mark.parametrize(("place", "said"), [(1, "this one cannot be fitted"), (2, "ZeroDivisionError: a bug")])
+@pytest.mark.parametrize("together", [False, True])
+def test_a_record_that_fails_does_not_lose_the_others(records, alone, monkeypatch, place, said, together) -> None:
+    monkeypatch.setattr(many, "identify_batch", failing(records, records[place]))
+    monkeypatch.setattr(many, "_on_gpu", lambda asked: together)
+    seen = []
+    with pytest.raises(
+        UnfinishedError, match=rf"1 of 3 records failed: record {place} .counted from 0.: {said}"
+    ) as caught:
+        identify_many(records, SIGMA, degree=2, check=False, workers=1, progress=lambda *at: seen.append(at[1:]))
+    assert seen[-1] == (3, 3)
+    assert list(caught.value.failures) == [place]
+    assert caught.value.results[place] is None
+    for k in {0, 1, 2} - {place}:
+        assert np.allclose(caught.value.results[k].coefficients, alone[k].coefficients, rtol=1e-9)
+    assert ("Traceback" in caught.value.failures[place]) == (place == 2)
+
+
+def test_a_worker_that_dies_does_not_lose_the_others(records, monkeypatch) -> None:
+    class Pool:
+        def submit(self, run, work, asked):
+            done = Future()
+            if work[0].record is records[1]:
+                done.set_exception(BrokenProcessPool("gone"))
+            else:
+                done.set_result(run(work, asked))
+            return done
+
+    monkeypatch.setattr(many, "worker_pool", lambda workers: nullcontext(Pool()))
+    with pytest.raises(
+        UnfinishedError, match=r"1 of 3 .*record 1 .*a worker process ended.*The other 2 are in"
+    ) as caught:
+        identify_many(records, method="weak", workers=2)
+    assert [one is None for one in caught.value.results] == [False, True, False]
 
 
 def test_a_worker_that_imports_a_script_without_a_guard_says_so(records, monkeypatch) -> None:

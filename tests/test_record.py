@@ -256,7 +256,7 @@ def test_masked_values_are_missing_values():
     u = np.ma.MaskedArray(MOVIE, mask=np.zeros(MOVIE.shape, bool))
     np.testing.assert_array_equal(record(u).slab(), MOVIE)
     u[1, 2, 3] = np.ma.masked
-    assert "1 values in frames 0 to 4 are not finite, the first in frame 1 at cell (2, 3)" in message(record(u).slab)
+    assert "1 value in frames 0 to 4 is not finite, the first in frame 1 at cell (2, 3)" in message(record(u).slab)
 
 
 def test_xarray_coordinates_supply_the_mesh_and_the_times():

@@ -10,10 +10,10 @@ import pytest
 from doublewell.errors import InputError
 from doublewell.law import named_law
 from doublewell.record import Record
-from doublewell.simulate import add_noise
-from doublewell.survey import survey, survey_notes
+from doublewell.simulate import add_noise, initial_field, simulate
+from doublewell.survey import check_survey, coarse_note, pace_notes, survey, survey_notes
 
-MODULE = sys.modules["doublewell.survey"]  # the package has a function of that name
+MODULE = sys.modules["doublewell.survey.looks"]  # the package has a function of that name
 
 
 @pytest.mark.parametrize("sd", [0.003, 0.03, 0.1])
@@ -167,13 +167,17 @@ def test_a_good_record_has_no_notes(movie, noisy) -> None:
     [
         (
             lambda u: (u + 1) / 2,
-            r"the phase -1 is not reached .the values end at .*; \(u - 0.5\) / 0.5 takes its values",
+            r"the phase -1 is not reached .the values end at .*; for a picture from 0 to 1, 2 u - 1 is right$",
         ),
         (
             lambda u: u + 0.3,
             r"values reach 1.2., beyond the pure phases at -1 and .1: check .*; \(u - 0.\d+\) / 0.99 takes",
         ),
         (lambda u: 0.5 * u, r"the phase .1 is not reached .the values end at -?0.49.*; u / 0.5 takes"),
+        (
+            lambda u: 127.5 * (u + 1),
+            r"these are no phase values; .*; for a picture from 0 to 255, 2 u / 255 - 1 is right; phase_from_intensity does it$",
+        ),
         (lambda u: 100 * u, r"values run from -1\d\d to 1?\d\d.*: these are no phase values; rescale"),
         (lambda u: np.repeat(u[:1], 31, axis=0), "the picture hardly changes from first to last: record longer"),
         (
@@ -181,7 +185,10 @@ def test_a_good_record_has_no_notes(movie, noisy) -> None:
             "pixels: too few for any fit; use a higher",
         ),
         (lambda u: u[:, ::2, ::2], r"spans \d.\d pixels; 9 or more are better"),
-        (lambda u: 0.6 + 0.4 * u, "only 80 % of the phase range is visited: the law is extrapolated elsewhere"),
+        (
+            lambda u: 0.6 + 0.4 * u,
+            r"only 80 % of the phase range is visited: for .u. from 0 to 0.2 the law is not seen",
+        ),
         (
             lambda u: u + 0.15 * np.random.default_rng(0).standard_normal(u.shape),
             r"the noise is strong .0.15; the phases are 2 apart.: average pixels or frames",
@@ -197,3 +204,94 @@ def test_each_trouble_is_noted(movie, change, words) -> None:
 def test_a_scale_that_noise_hides_gets_no_formula(movie) -> None:
     seen = replace(survey(movie), low=-0.2, high=0.2, noise=0.1)
     assert survey_notes(seen)[0].endswith("(the values end at 0.2): check the scale of the picture")
+
+
+def spinodal(frames: int, noise: float = 0.0) -> Record:
+    start = initial_field("spinodal", (32, 32), 1 / 32, epsilon=0.05, seed=1)
+    film = simulate(named_law("sixth"), start, dx=1 / 32, dt=2e-4, frames=frames, epsilon=0.05)
+    return add_noise(film, noise, seed=2) if noise else film
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+@pytest.mark.parametrize("frames", [13, 31])
+def test_a_spinodal_movie_that_ends_early_should_be_longer(frames, noise) -> None:
+    note = survey_notes(survey(spinodal(frames, noise)))[0]
+    assert note.startswith("the pure phases are not reached yet (the values run from -0.")
+    assert "record longer, until -1 and +1 are reached" in note
+    assert "takes its values" not in note
+
+
+def test_a_spinodal_movie_from_0_to_1_needs_another_scale() -> None:
+    film = spinodal(61)
+    notes = survey_notes(survey(film.replace((film.slab() + 1) / 2)))
+    assert notes[0].endswith("for a picture from 0 to 1, 2 u - 1 is right")
+    assert not any("not reached yet" in note for note in survey_notes(survey(film)))
+
+
+def test_two_phases_at_half_scale_are_no_short_movie(movie) -> None:
+    assert "u / 0.5 takes its values to -1 and +1" in survey_notes(survey(movie.replace(0.5 * movie.slab())))[0]
+
+
+def test_growth_is_that_of_the_contrast() -> None:
+    x = np.linspace(0, 2 * np.pi, 100)
+    u = np.exp(np.linspace(0, 1, 61))[:, None] * 0.1 * np.sin(x)
+    seen = survey(Record(u, dx=0.1, dt=1.0))
+    assert seen.growth == pytest.approx(np.exp((58 - 27) / 60), rel=1e-3)  # the sixth look is around frame 27
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+def test_pace_is_q_for_diffusion(noise) -> None:
+    """A decaying cosine has u_t = q Laplacian u; over the record the change is a little less than the first rate."""
+    x = (np.arange(64) + 0.5) / 64
+    t = np.linspace(0, 0.01, 31)
+    rate = 3.0 * np.pi**2
+    u = np.exp(-rate * t)[:, None, None] * np.cos(np.pi * x)[:, None] * np.ones(64)
+    u = u + noise * np.random.default_rng(0).standard_normal(u.shape)
+    assert survey(Record(u, dx=1 / 64, times=t)).pace == pytest.approx(3.0, rel=0.1)
+
+
+def test_pace_is_not_given_where_noise_hides_it() -> None:
+    still = np.tanh(np.linspace(-3, 3, 64)) + 0.05 * np.random.default_rng(0).standard_normal((31, 64))
+    assert survey(Record(still, dx=0.1, dt=1.0)).pace is None
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.03])
+@pytest.mark.parametrize(
+    ("factor", "words"),
+    [
+        (1.0, None),
+        (
+            1e-3,
+            "times as fast as its own diffusion, q Laplacian u, with q = 1; expected a few times at most: check the",
+        ),
+        (1e3, "the frames are too far apart for dt = 0.1 and q = 1: an interface of this width settles about"),
+    ],
+)
+def test_a_wrong_unit_of_time_is_said(movie, noise, factor, words) -> None:
+    film = add_noise(movie, noise, seed=3) if noise else movie
+    record = Record(film.slab(), dx=film.dx, dt=factor * film.dt, q=1.0)
+    notes = pace_notes(survey(record), record)
+    assert (notes == ()) if words is None else (len(notes) == 1 and words in notes[0])
+    unknown = Record(film.slab(), dx=film.dx, dt=factor * film.dt)
+    assert pace_notes(survey(unknown), unknown) == ()
+
+
+def test_what_few_pixels_cost_the_weak_reading(movie) -> None:
+    coarse = survey(Record(movie.slab()[:, ::2, ::2], dx=1 / 32, dt=1e-4))
+    assert "the weak reading has a force error of ten percent or more" in coarse_note(coarse)[0]
+    assert not any("ten percent" in note for note in survey_notes(coarse))
+    assert coarse_note(survey(movie)) == ()
+
+
+def test_unseen_ranges_are_joined() -> None:
+    gap = np.tile(np.concatenate([np.linspace(-1, -0.5, 1000), np.linspace(0.5, 1, 1000)]), (6, 1))
+    assert survey(Record(gap, dx=1.0, dt=1.0)).unseen == ((0.0, 0.5),)
+    seen = replace(survey(Record(gap, dx=1.0, dt=1.0)), histogram=(0.0, 0.5) * 10)
+    assert seen.unseen == ()  # the mirror images fill the gaps
+    ring = replace(seen, histogram=(0.0,) * 13 + (0.5, 0.5) + (0.0,) * 5)
+    assert ring.unseen == ((0.0, 0.3), (0.5, 1.0))
+
+
+def test_values_that_are_no_phases_are_refused(movie) -> None:
+    with pytest.raises(InputError, match="phase values run from .*: expected the pure phases at -1 and .1"):
+        check_survey(survey(movie.replace(100 * movie.slab())))

@@ -52,8 +52,8 @@ class SurfaceTension:
             _check_unit(self.unit)
 
     @classmethod
-    def of(cls, tension: float | str | SurfaceTension) -> SurfaceTension:
-        """Return a tension as it is; read a number, a text with a unit and an error, or a quantity of pint.
+    def of(cls, tension: float | str | tuple[float, float] | SurfaceTension) -> SurfaceTension:
+        """Return a tension as it is; read a number, a pair (value, standard deviation), a text, or a quantity of pint.
 
         >>> SurfaceTension.of("0.3 J/m^2 +- 5 %")
         SurfaceTension(value=0.3, sd=0.015, normalisation='E', unit='J/m^2')
@@ -65,6 +65,12 @@ class SurfaceTension:
         if hasattr(tension, "magnitude") and hasattr(tension, "units"):
             value, unit = parse_quantity(tension, _NAME)
             return cls(value, unit=unit)
+        if isinstance(tension, tuple | list):
+            if len(tension) != 2:
+                raise InputError(
+                    f"surface tension is {shown(tension)}: expected a number, or a pair (value, standard deviation)"
+                )
+            return cls(*tension)
         return cls(tension)
 
     @classmethod
@@ -114,7 +120,7 @@ def _check_unit(unit: Any) -> None:
         )
 
 
-def calibrate(law: Law, tension: float | str | SurfaceTension) -> Scale:
+def calibrate(law: Law, tension: float | str | tuple[float, float] | SurfaceTension) -> Scale:
     """Return the scale of an effective force: epsilon = sigma/C_H for E, sqrt(gamma/C_H) for epsilon E.
 
     Refused where C_H = 0 or H < 0 somewhere inside. Extra stationary points with H > 0 are no obstacle.

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
+from scipy.ndimage import gaussian_filter
 from scipy.stats import chi2, norm
 
 from doublewell.adequacy import Adequacy, check_adequacies, check_adequacy
@@ -51,7 +54,7 @@ def test_small_tails_do_not_count(answers):
 
 
 def test_statistics_are_standard_normal_under_the_model(answers):
-    names = [name for name in named(answers[0]) if name not in ("advection", "tails", "outliers")]
+    names = [name for name in named(answers[0]) if name not in ("advection", "tails", "outliers", "cells")]
     rare = RARE / (2 * len(names))
     for name in names:
         z = np.array([named(answer)[name].statistic for answer in answers])
@@ -65,8 +68,8 @@ def test_false_alarms_are_rare(answers):
     alarms = sum(answer.verdict != "adequate" for answer in answers)
     assert alarms <= 5  # 5 of 16 at a rate of 5 % has the chance 1e-3, of 6 1e-4
     good = next(answer for answer in answers if answer.verdict == "adequate")
-    assert good.words == ("none of 12 tests is significant after correction for their number",)
-    assert str(good).startswith("model: adequate\n  none of 12 tests")
+    assert good.words == ("none of 14 tests is significant after correction for their number",)
+    assert str(good).startswith("model: adequate\n  none of 14 tests")
 
 
 # ---- faults
@@ -177,8 +180,95 @@ def test_outliers_ask_for_a_look_only(noisy, ask):
     values[10, [3, 9, 20], [4, 25, 30]] += 0.3
     answer = ask(noisy.replace(values))
     assert answer.verdict == "look"
-    assert named(answer)["outliers"].estimate == (3.0,)
-    assert any("dead pixels" in line or "outliers" in line for line in answer.words)
+    test = named(answer)["outliers"]
+    assert test.estimate == (3.0,)
+    assert test.words == "3 values beyond 5 standard deviations, 0.012 expected, all in frame 10"
+    assert any("damaged pixels" in line or "outliers" in line for line in answer.words)
+    values[14, 9, 25] -= 0.6
+    assert "4 values" in (words := named(ask(noisy.replace(values)))["outliers"].words)
+    assert words.endswith("the largest in frame 14 at cell (9, 25)")
+
+
+def test_a_dead_pixel_is_found_and_the_others_are_asked_without_it(noisy, ask):
+    values = noisy.slab().copy()
+    values[:, 8, 9] = 0.0
+    answer = ask(noisy.replace(values))
+    test = named(answer)["cells"]
+    assert answer.verdict == "not adequate"
+    assert len(answer.words) == 1
+    assert answer.words[0].startswith("1 cell stands out, a bad pixel: (8, 9) is off by +0.39")
+    assert "; leaving them out would move the law by " in answer.words[0]
+    assert "mean of their neighbours in every frame" in answer.words[0]
+    assert all(t.adjusted > 0.03 for t in answer.tests if t is not test)
+    assert test.shift > 1.0
+    cured = values.copy()
+    cured[:, 8, 9] = (values[:, 7, 9] + values[:, 9, 9] + values[:, 8, 8] + values[:, 8, 10]) / 4
+    assert ask(noisy.replace(cured)).verdict == "adequate"
+
+
+def test_a_bad_pixel_does_not_hide_another_fault(noisy, ask):
+    values = noisy.slab().copy()
+    values[:, [8, 20], [9, 3]] = 1.5
+    answer = ask(Record(values, dx=noisy.dx, dt=DT, q=1 / 1.05, boundary="periodic"))
+    found = named(answer)
+    assert found["cells"].words.startswith("2 cells stand out, bad pixels: (20, 3) is off by +2")
+    assert abs(found["q"].estimate[0] - 0.05) < 4 * found["q"].error[0]
+    assert found["q"].adjusted < 1e-6
+    assert answer.verdict == "not adequate"
+
+
+def blurred(clean, cells):
+    """Blur each frame by a Gaussian of this many cells."""
+    return clean.replace(np.stack([gaussian_filter(frame, cells, mode="wrap") for frame in clean.slab()]))
+
+
+def test_blur_is_seen_and_named(clean, ask):
+    answer = ask(add_noise(blurred(clean, 1.5), NOISE, seed=9))
+    test = named(answer)["blur"]
+    variance = 2 * 32**2 * test.estimate[0]
+    assert 1.2 < variance < 2.6  # 2.25, to first order
+    assert answer.verdict == "not adequate"
+    assert answer.words[0].startswith("a blur of the variance ")
+    assert "cells (" in answer.words[0]
+    assert answer.words[0].endswith("focus, or deconvolve the frames, and fit again")
+
+
+def test_a_blur_that_a_law_imitates_is_said_to_be_unseen(answers):
+    words = named(answers[0])["blur"].words
+    assert re.fullmatch(
+        r"a blur of the variance -?[\d.]+ \+- [\d.]+ cells\^2; one of less than [\d.]+ cells .*law", words
+    )
+
+
+def test_a_fault_without_a_name_is_said_to_have_none(clean, ask):
+    """Frames that tremble sideways are none of the tested causes, and the names that they raise are no cause."""
+    rng = np.random.default_rng(4)
+    moved = np.stack([np.roll(frame, int(rng.integers(-1, 2)), axis=1) for frame in clean.slab()])
+    answer = ask(add_noise(clean.replace(moved), NOISE, seed=10))
+    assert answer.verdict == "not adequate"
+    assert answer.words[0].startswith("the pattern drifts")
+    assert answer.words[-1].startswith("all named causes together do not explain the residual (neighbours along ")
+    assert "something that is not among the tests" in answer.words[-1]
+
+
+# ---- movies without noise
+
+
+def test_a_movie_without_noise_is_adequate_and_says_why(clean, ask):
+    answer = ask(clean)
+    assert answer.verdict == "adequate"
+    assert re.match(
+        r"the residual is 1e-05, 0.002 % of the field; noise of a measurement would be 0.01 %", answer.words[0]
+    )
+    assert "differences between two solvers are of this size" in answer.words[0]
+    assert "say nothing here" in answer.words[0]
+
+
+def test_a_wrong_model_without_noise_is_not_adequate(clean, ask):
+    answer = ask(Record(clean.slab(), dx=clean.dx, dt=DT, q=1 / 1.05, boundary="periodic"))
+    assert answer.verdict == "not adequate"
+    assert answer.words[-1].startswith("the record itself has almost no noise (")
+    assert "make it again with half the time step" in answer.words[-1]
 
 
 def line(*, boundary, moved):

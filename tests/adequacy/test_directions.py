@@ -12,7 +12,9 @@ from doublewell.adequacy import DIRECTIONS, Fit, projector_of, score_tests
 from doublewell.adequacy.directions import _slope
 from doublewell.adequacy.projection import project, score
 from doublewell.dynamics import Etdrk4, Grid, double_precision
+from doublewell.dynamics.transforms import numpy_transforms
 from doublewell.law import Law
+from doublewell.record import Record
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +80,18 @@ def test_offset_direction_is_the_change_of_a_raised_record(fit):
     raised = [fit.record.replace(fit.record.slab() + h).slab() for h in (-step, step)]
     (direction,) = DIRECTIONS["offset"](fit)
     np.testing.assert_allclose(direction, (raised[1] - raised[0]) / (2 * step), rtol=1e-9)
+
+
+@pytest.mark.parametrize("boundary", ["periodic", "neumann"])
+def test_blur_direction_is_the_change_of_a_smoothed_record(fit, boundary):
+    """A Gaussian of the variance 2 a multiplies the modes by exp(a symbol)."""
+    record = Record(fit.record.slab(), dx=fit.record.dx, dt=fit.record.dt, q=1.0, boundary=boundary)
+    other = Fit(record, fit.found)
+    forward_map, backward_map = numpy_transforms(record.mesh, boundary)
+    step, modes = 1e-8, [forward_map(frame) for frame in other.predicted]
+    smooth = [np.stack([backward_map(np.exp(a * other.grid.symbol) * m) for m in modes]) for a in (-step, step)]
+    (direction,) = DIRECTIONS["blur"](other)
+    np.testing.assert_allclose(direction, (smooth[1] - smooth[0]) / (2 * step), atol=1e-5 * np.abs(direction).max())
 
 
 @pytest.mark.parametrize("boundary", ["periodic", "neumann"])

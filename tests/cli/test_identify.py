@@ -182,10 +182,12 @@ def test_bad_files_are_one_line(refused, tmp_path, movie_file):
 def test_missing_metadata_is_asked_for_by_option(refused, tmp_path, noisy):
     np.savez(tmp_path / "plain.npz", u=noisy.slab())
     words = ["identify", tmp_path / "plain.npz"]
-    assert "--dx" in refused(*words)
+    assert all(option in refused(*words) for option in ("--dx", "--dt", "--q", "--boundary"))
     assert "--dt" in refused(*words, "--dx", 0.1)
     words += ["--dx", 0.1, "--dt", 0.1]
     assert "has no diffusion coefficient: pass --q" in refused(*words)
+    both = refused(*words, "--method", "trajectory")
+    assert "pass --q (it sets the time scale of the law); it has no boundary, which --method trajectory needs" in both
     assert "--validate-from needs: pass --boundary" in refused(*words, "--q", 1, "--validate-from", 0)
     assert "--method trajectory needs: pass --boundary" in refused(*words, "--q", 1, "--method", "trajectory")
 

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from doublewell.cli.output import _PATIENT as PATIENT
 from doublewell.cli.plan import _law, parse_share
 from doublewell.files import save
 from doublewell.identify import identify
@@ -18,21 +19,24 @@ def direct(law, epsilon, **options):
 
 
 def test_numbers_are_those_of_the_library(run_json):
-    found = run_json("plan", *SMALL, "--epsilon", "0.1", "--tension-error", "1%", "--target", "5%")
+    words = ["--epsilon", "0.1", "--tension-error", "1%", "--target", "5%", "--noise", "3%"]
+    found = run_json("plan", *SMALL, *words)
     expected = direct(named_law("sixth"), 0.1, tension_error=0.01)
     assert found["prediction"]["force"] == pytest.approx(expected.force, rel=1e-9)
     assert found["prediction"]["potential"] == pytest.approx(expected.potential, rel=1e-9)
     assert found["prediction"]["epsilon"] == pytest.approx(expected.epsilon, rel=1e-9)
     assert found["experiment"]["mesh"] == [24, 24]
     assert found["changes"][0]["ratio"] < 1
-    assert found["target"]["frames"] <= 13
+    assert found["target"]["frames"] == 13
+    assert found["experiment"]["noise"] == 0.03
     assert found["target"]["noise_instead"] is None
     assert found["advice"].startswith("Most is bought by")
 
 
 def test_words(run):
     code, out, err = run("plan", *SMALL, "--epsilon", "0.1")
-    assert (code, err) == (0, "")
+    assert code == 0
+    assert err == "doublewell: " + PATIENT + "\n"
     assert out.startswith("Plan: sixth law, 13 frames of 24 x 24")
     assert "What a change buys" in out
     assert "Target" not in out
@@ -72,7 +76,12 @@ def test_shares():
         (["--degree", "9"], "--degree is '9'"),
         (["--mesh", "big"], "--mesh is 'big'"),
         (["--noise", "0"], "noise is 0: expected the standard deviation of the noise of one pixel, a positive number"),
+        (["--noise", "loud"], "--noise is 'loud': expected a share below 1, such as 1% or 0.01"),
         (["--frames", "1"], "frames is 1"),
+        (
+            ["--frames", "5"],
+            "identify could not read this movie: record is too short: expected at least 13 frames, has 5",
+        ),
         (["--dt", "-1"], "dt is -1"),
         (["--dx", "a"], "--dx is 'a'"),
         (["--target-of", "width"], "--target-of"),

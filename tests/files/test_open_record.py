@@ -42,6 +42,12 @@ def test_what_is_missing_is_asked_for(npz):
         open_record(npz(u=MOVIE, dt=0.1))
     with refused(r"movie\.npz has no frame interval: pass dt=, one number, or times=, one per frame .*--dt"):
         open_record(npz(u=MOVIE, dx=0.1))
+    with refused(r"has no mesh spacing and no frame interval: pass dx=.*; dt=.*also ask for q= and boundary="):
+        open_record(npz(u=MOVIE))
+    with refused(r"--dt\); a fit will also ask for boundary= \(for error bands\)$"):
+        open_record(npz(u=MOVIE, dx=0.1, q=1.0))
+    with refused(r"--dt\)$"):
+        open_record(npz(u=MOVIE, dx=0.1, q=1.0, boundary="periodic"))
     with refused("expected dt= .* or times= .*got both"):
         open_record(npz(u=MOVIE, dx=0.1), dt=1.0, times=range(5))
     assert open_record(npz(u=MOVIE, dx=0.1), dt=1.0).q is None

@@ -11,6 +11,7 @@ from doublewell.plan import Analysis, Experiment, Plan, experiment_information, 
 from doublewell.plan.experiment import faster, finer, longer, quieter, sparser
 from doublewell.plan.goal import reach
 from doublewell.plan.text import advice
+from doublewell.simulate import initial_field
 
 QUICK = Analysis(2, "none")
 
@@ -78,7 +79,7 @@ def test_frames_follow_the_inverse_square_of_the_target(small, known, monkeypatc
     monkeypatch.setattr(goal, "experiment_information", fake(known, lambda frames: frames))
     base = predict(small, known, QUICK).force
     found = search(small, known, factor * base)
-    exact = max(3.0, 13 / factor**2)
+    exact = max(13.0, 13 / factor**2)  # identify needs 13 frames
     assert exact * 0.999 <= found.frames <= max(exact * 1.07, exact + 1)
     assert found.prediction.force <= factor * base
     assert (found.noise is None) is (factor > 1)
@@ -233,6 +234,44 @@ def test_wrong_experiments_are_refused(small, change, message):
 def test_wrong_questions_are_refused_before_any_work(small, options, message):
     with pytest.raises(InputError, match=message):
         plan(small, **options)
+
+
+def test_what_identify_would_refuse_is_refused(small, monkeypatch):
+    monkeypatch.setattr(
+        sys.modules["doublewell.plan.make"], "experiment_information", lambda *_: pytest.fail("work was begun")
+    )
+    message = (
+        "identify could not read this movie: record is too short: expected at least 13 frames, has 5; record longer"
+    )
+    with pytest.raises(InputError, match=message):
+        plan(replace(small, frames=5))
+    with pytest.raises(InputError, match="identify could not read this movie: no interface is seen"):
+        plan(replace(small, initial=np.full((24, 24), 0.9) + 1e-6 * np.eye(24)))
+
+
+def test_a_target_that_is_met_is_said_to_be_met(small, known, monkeypatch):
+    monkeypatch.setattr(goal, "experiment_information", fake(known, lambda frames: frames))
+    film = replace(small, frames=61)
+    base = predict(film, known, QUICK)
+    options = {"base": base, "quantity": "force", "say": lambda _: None}
+    found = reach(film, known, QUICK, target=1.001 * base.force, **options)
+    assert "target already met, the planned 61 frames reach " in str(Plan(film, QUICK, base, (), found, ()))
+    easy = search(small, known, 0.5)
+    text = str(Plan(small, QUICK, predict(small, known, QUICK), (), easy, ()))
+    assert "error of G 50 %: target already met, the planned 13 frames reach 1.9 %" in text
+    assert "would do" not in text
+    shorter = replace(easy, frames=13, tried=((13, 0.02), (61, 0.01)), target=0.03)
+    text = str(Plan(film, QUICK, base, (), shorter, ()))
+    assert "error of G 3 %: target already met, the planned 61 frames reach 1 %" in text
+    assert "  13 frames would do, until t = 0.006" in text
+
+
+def test_the_note_of_the_weak_reading_is_no_note_of_a_plan(small, known, monkeypatch):
+    monkeypatch.setattr(sys.modules["doublewell.plan.make"], "experiment_information", lambda *_: known)
+    coarse = replace(small, initial=initial_field("nonconvex", (24, 24), 1 / 24, epsilon=0.05), epsilon=0.05)
+    notes = plan(coarse, degree=2).notes
+    assert any("pixels; 9 or more are better" in note for note in notes)
+    assert not any("ten percent" in note for note in notes)
 
 
 def test_something_else_is_no_experiment():

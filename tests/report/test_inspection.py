@@ -32,6 +32,31 @@ def line(*, frames=30, cells=80, width=0.1, noise=0.0, speed=0.5, scale=1.0, q=1
     return Record(u, dx=x[1] - x[0], q=q, **clock)
 
 
+def quick(factor):
+    """The record of ``line`` with its frame interval off by a factor."""
+    record = line()
+    return Record(record.slab(), dx=record.dx, dt=0.05 * factor, q=1.0)
+
+
+def picture():
+    """One picture of a drop."""
+    return np.tanh((12 - np.hypot(*np.mgrid[-20:20, -20:20])) / 4)
+
+
+def test_a_movie_on_a_line_is_said_to_be_one():
+    found = inspect_record(line())
+    assert str(found).startswith("read as a 1-D movie: 30 frames of 80 pixels\n")
+    assert repr(line()).startswith("Record(30 frames of 80 cells (1-D), dx = ")
+
+
+def test_the_weak_reading_is_warned_of_where_it_is_the_one_to_come(make_movie):
+    record = make_movie((48, 48))
+    coarse = Record(record.slab()[:, ::2, ::2], dx=2 / 48, dt=record.dt, q=1.0)
+    assert any("the weak reading has a force error of ten percent" in note for note in inspect_record(coarse).watch)
+    declared = Record(coarse.slab(), dx=2 / 48, dt=record.dt, q=1.0, boundary="periodic")
+    assert not any("ten percent" in note for note in inspect_record(declared).watch)
+
+
 def test_a_good_record_is_described_in_words(make_movie):
     record = make_movie((48, 48))
     found = inspect_record(record)
@@ -82,6 +107,12 @@ def test_nothing_unusual_is_said_when_nothing_is():
         (line(noise=0.15), "the noise is strong (0.1"),
         (line(speed=0.001, noise=0.02), "the picture hardly changes from first to last"),
         (line(width=0.0001), "% of the phase range is visited"),
+        (quick(1e-3), "times as fast as its own diffusion"),
+        (quick(1e3), "the frames are too far apart for dt = 50 and q = 1"),
+        (
+            Record(picture(), dx=0.1, dt=1.0),
+            "read as a 1-D movie with 40 frames of 40 cells, but one frame differs from",
+        ),
         (Record(np.full((20, 40), 0.99) + 1e-3 * np.eye(20, 40), dx=0.1, dt=1.0, q=1.0), "no interface is seen"),
     ],
 )

@@ -1,22 +1,26 @@
-"""Check: score tests and residual tests together, with one verdict."""
+"""Check: score tests, residual tests and the search for bad cells together, with one verdict."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from doublewell.adequacy.cells import Cells, Mask, ask_cells, cells_test, peel
 from doublewell.adequacy.directions import DIRECTIONS, Array, Fit
 from doublewell.adequacy.projection import Projector, score
-from doublewell.adequacy.residual import chance, probe, white_tests
+from doublewell.adequacy.residual import chance, neighbour_tests, probe, value_tests
+from doublewell.adequacy.still import no_noise, steady_words
 from doublewell.adequacy.values import Adequacy, ScoreTest
-from doublewell.adequacy.words import SENTENCES, plain_words, verdict
+from doublewell.adequacy.words import SENTENCES, findings, left_words, plain_words, verdict
 from doublewell.errors import InputError
 from doublewell.evidence.likelihood import Trajectory
 from doublewell.record import Record
 
 __all__ = ["check_adequacies", "check_adequacy", "holm", "projector_of", "score_tests"]
+
+_UNTOUCHED = 0.98  # share of a frame's noise that the fit leaves
 
 
 def check_adequacy(record: Record, found: Trajectory) -> Adequacy:
@@ -28,7 +32,8 @@ def check_adequacies(records: Sequence[Record], found: Sequence[Trajectory]) -> 
     """Ask the residuals of trajectory fits for what the model lacks; the records are of one batch.
 
     The verdict is "adequate" when no test is significant after Holm's correction at 3 % for all together, "not
-    adequate" when one is below 0.1 % (tails aside, which least squares bears), and "look" in between.
+    adequate" when one is below 0.1 % (tails aside, which least squares bears), and "look" in between. Where a few cells
+    stand out, the other tests are made without them. A residual too small to be noise is said to be that.
     """
     fits = [Fit(record, one) for record, one in zip(records, found, strict=True)]
     for fit in fits:
@@ -37,35 +42,109 @@ def check_adequacies(records: Sequence[Record], found: Sequence[Trajectory]) -> 
                 f"the fit has a residual of shape {fit.found.residual.shape} and the record is {fit.record.shape}: "
                 "expected the record that was fitted"
             )
-    projector = projector_of(fits)
+    return [_conclude(fit, looked) for fit, looked in zip(fits, _look(fits, projector_of(fits)), strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Look:
+    """What a fit leaves and what it answered, the cells aside.
+
+    ``residual`` is without what the fit can imitate; ``fields`` are the directions without it, ``frames`` those that
+    the fit leaves nearly untouched, ``v`` is a random field and ``taken`` P v.
+    """
+
+    residual: Array
+    tests: list[ScoreTest]
+    fields: list[Array]
+    frames: Mask
+    v: Array
+    taken: Array
+
+
+def _look(fits: Sequence[Fit], projector: Projector) -> list[_Look]:
     # what a fit that stopped early leaves along J_u and J_g would look like a fault: it is taken out first
-    residuals = projector.project(np.stack([one.residual for one in found]))[0]
-    tests = [score_tests(fits, projector, residuals, name, make) for name, make in DIRECTIONS.items()]
-    v = np.broadcast_to(probe(records[0].shape), residuals.shape)
+    residuals = projector.project(np.stack([fit.found.residual for fit in fits]))[0]
+    asked = [_directions(fits, projector, residuals, name, make) for name, make in DIRECTIONS.items()]
+    v = projector.whiten(np.broadcast_to(probe(fits[0].record.shape), residuals.shape))
     taken = v - projector.project(v)[0]
-    white = [white_tests(fit, r, part) for fit, r, part in zip(fits, residuals, taken, strict=True)]
-    answers = [holm([*(column[k] for column in tests), *white[k]]) for k in range(len(fits))]
-    return [Adequacy(answer, *verdict(answer)) for answer in answers]
+    looks = []
+    for k, fit in enumerate(fits):
+        left = 1.0 - np.mean((v[k] * taken[k]).reshape(len(v[k]), -1), axis=1)
+        tests = [tests[k] for tests, _ in asked] + neighbour_tests(fit, residuals[k], v[k], taken[k])
+        tests += value_tests(fit, residuals[k], left, left > _UNTOUCHED)
+        fields = [field[k] for _, projected in asked for field in projected]
+        looks.append(_Look(residuals[k], tests, fields, left > _UNTOUCHED, v[k], taken[k]))
+    return looks
 
 
-def projector_of(fits: Sequence[Fit]) -> Projector:
-    """Return the projector at the fits of a batch."""
+def _conclude(fit: Fit, look: _Look) -> Adequacy:
+    cells = ask_cells(look.residual, look.frames, np.zeros(fit.record.mesh, dtype=bool))
+    words = no_noise(fit)
+    if words is not None:
+        return Adequacy(holm([*look.tests, cells_test(cells, None, None)]), "adequate", (words,))
+    out, shift = peel(cells, lambda mask: _refit(fit, look.frames, mask)[0]), None
+    if out is not None and out.any():
+        _, shift, quieter = _refit(fit, look.frames, out)
+        (look,) = _look([quieter], projector_of([quieter], out))
+        fit = quieter
+    tests = holm([*look.tests, cells_test(cells, out, shift)])
+    said, lines = verdict(tests)
+    found = findings(tests)
+    if found and found[0].shift is not None:  # a cause has a name: is it enough?
+        lines = (*lines, *left_words(_leftover(fit, look)))
+    return Adequacy(tests, said, (*lines, *steady_words(fit)) if found else lines)
+
+
+def _refit(fit: Fit, frames: Mask, out: Mask) -> tuple[Cells, float, Fit]:
+    """Fit again, to first order, without some cells: what the others say, how far the law moves, the noise then."""
+    projector = projector_of([fit], out)
+    residual, shift = (part[0] for part in projector.project(fit.found.residual[None]))
+    size = fit.family.size
+    moved = float(np.linalg.norm(fit.found.evidence.blocks[0].triangle[:size, :size] @ shift))
+    free = residual.size - np.count_nonzero(out) * (len(residual) - 1) - residual[0].size - size
+    quieter = Fit(fit.record, replace(fit.found, noise=float(np.linalg.norm(residual) / np.sqrt(free))))
+    return ask_cells(residual, frames, out), moved, quieter
+
+
+def _leftover(fit: Fit, look: _Look) -> list[ScoreTest]:
+    """Test neighbours again after all directions together are taken out of the residual."""
+    flat = np.stack([field.ravel() for field in look.fields], axis=1)
+    flat = flat[:, np.linalg.norm(flat, axis=0) > 0.0]
+    basis = np.linalg.qr(flat / np.linalg.norm(flat, axis=0))[0]
+    r = look.residual.ravel()
+    rest = (r - basis @ (basis.T @ r)).reshape(look.residual.shape)
+    return neighbour_tests(fit, rest, look.v, look.taken)
+
+
+def projector_of(fits: Sequence[Fit], out: Mask | None = None) -> Projector:
+    """Return the projector at the fits of a batch; cells left out weigh nothing."""
     first = fits[0]
     initial = np.stack([fit.found.initial for fit in fits])
     theta = np.stack([fit.found.coefficients for fit in fits])
-    return Projector.at(first.model, initial, theta, first.constants(first.grid.boundary))
+    constants = first.constants(first.grid.boundary)
+    if out is not None:
+        constants = constants._replace(root=np.where(out, 0.0, 1.0))
+    return Projector.at(first.model, initial, theta, constants)
 
 
 def score_tests(
     fits: Sequence[Fit], projector: Projector, residuals: Array, name: str, make: Callable[[Fit], list[Array]]
 ) -> list[ScoreTest]:
     """Test whether each residual points along directions, the derivatives of the prediction by missing parameters."""
+    return _directions(fits, projector, residuals, name, make)[0]
+
+
+def _directions(
+    fits: Sequence[Fit], projector: Projector, residuals: Array, name: str, make: Callable[[Fit], list[Array]]
+) -> tuple[list[ScoreTest], list[Array]]:
+    """Return the test of each record, and the projected directions."""
     made = [make(fit) for fit in fits]
     projected = [projector.project(np.stack(fields)) for fields in zip(*made, strict=True)]
-    return [
+    tests = [
         _score_test(fit, name, residuals[k], [(fields[k], shifts[k]) for fields, shifts in projected])
         for k, fit in enumerate(fits)
     ]
+    return tests, [fields for fields, _ in projected]
 
 
 def _score_test(fit: Fit, name: str, residual: Array, projected: list[tuple[Array, Array]]) -> ScoreTest:

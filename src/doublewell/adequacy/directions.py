@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from doublewell.dynamics import Grid, Weights, double_precision, etd_weights, predict
+from doublewell.dynamics.transforms import numpy_transforms
 from doublewell.evidence.likelihood import Trajectory
 from doublewell.evidence.likelihood.field_model import Constants, FieldModel, field_constants
 from doublewell.evidence.likelihood.trajectory import check_record
@@ -115,6 +116,15 @@ def drift_direction(fit: Fit) -> list[Array]:
     return [fit.elapsed * fit.predicted]
 
 
+def blur_direction(fit: Fit) -> list[Array]:
+    """Return the derivative by a, the observation being u + a Laplacian u: a Gaussian blur of the variance 2 a.
+
+    Where the interface is flat and at rest, |grad u|^2 is a function of u, and blur is the same as another law.
+    """
+    forward, backward = numpy_transforms(fit.record.mesh, fit.grid.boundary)
+    return [np.stack([backward(fit.grid.symbol * forward(frame)) for frame in fit.predicted])]
+
+
 def offset_direction(fit: Fit) -> list[Array]:
     """Return the derivative by a constant that is added to the observation."""
     return [np.ones(fit.record.shape)]
@@ -128,6 +138,7 @@ DIRECTIONS: dict[str, Callable[[Fit], list[Array]]] = {
     "gain": gain_direction,
     "gain drift": drift_direction,
     "offset": offset_direction,
+    "blur": blur_direction,
 }
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from doublewell.adequacy.directions import AXES, Array, Fit
 from doublewell.adequacy.values import ScoreTest
 
-__all__ = ["chance", "probe", "white_tests"]
+__all__ = ["chance", "neighbour_tests", "probe", "value_tests"]
 
-_UNTOUCHED = 0.98  # share of a frame's noise that the fit leaves
 _NO_MATTER = 0.05  # excess kurtosis that changes no interval: not to be reported, however well it is seen
 _FAR = 5.0  # standard deviations of an outlier
 
@@ -19,19 +19,27 @@ def probe(shape: tuple[int, ...]) -> Array:
     return np.random.default_rng(0).choice([-1.0, 1.0], size=shape)
 
 
-def white_tests(fit: Fit, residual: Array, taken: Array) -> list[ScoreTest]:
-    """Test neighbours in time and space for correlation and the values for tails.
+def neighbour_tests(fit: Fit, residual: Array, v: Array, taken: Array) -> list[ScoreTest]:
+    """Test neighbours in time and space for correlation.
 
     A fit takes the part P of the noise away, so that neighbours correlate by - tr(S P) even under the model. One
-    random vector v with entries +-1 gives that trace, v' S P v, and the share taken from each frame; `taken` is P v.
+    random vector v with entries +-1 gives that trace, v' S P v; `taken` is P v.
     """
-    r, v = residual / fit.found.noise, probe(residual.shape)
     names = ("t", *AXES[-len(fit.record.mesh) :])
-    tests = [_neighbours(r, v, taken, axis, names[axis]) for axis in range(r.ndim)]
-    left = 1.0 - np.mean((v * taken).reshape(len(r), -1), axis=1)
-    scaled = r / np.sqrt(np.clip(left, 0.05, 1.0)).reshape(-1, *(1 for _ in fit.record.mesh))
-    free = left > _UNTOUCHED  # where the fit takes much, it takes unevenly, and a mixture of variances has tails
-    return [*tests, _tails(scaled[free] if free.any() else scaled), _outliers(scaled)]
+    r = residual / fit.found.noise
+    return [_neighbours(r, v, taken, axis, names[axis]) for axis in range(r.ndim)]
+
+
+def value_tests(fit: Fit, residual: Array, left: Array, free: NDArray[np.bool_]) -> list[ScoreTest]:
+    """Test the values for tails and outliers; `left` is the share of each frame's noise that the fit leaves.
+
+    Where the fit takes much, it takes unevenly, and a mixture of variances has tails: only `free` frames count for
+    them. Cells that were left out of the fit are zero, and count for nothing.
+    """
+    scale = fit.found.noise * np.sqrt(np.clip(left, 0.05, 1.0))
+    scaled = residual / scale.reshape(-1, *(1 for _ in fit.record.mesh))
+    kept = np.any(residual != 0.0, axis=0)
+    return [_tails((scaled[free] if free.any() else scaled)[:, kept]), _outliers(scaled)]
 
 
 def _neighbours(r: Array, v: Array, taken: Array, axis: int, name: str) -> ScoreTest:
@@ -64,8 +72,20 @@ def _outliers(r: Array) -> ScoreTest:
     expected = float(r.size * erfc(_FAR / np.sqrt(2.0)))
     p = 1.0 if count == 0 else float(pdtrc(count - 1, expected))
     z = 0.0 if count == 0 else float(-ndtri(max(p, 1e-300)))
-    words = f"{count} values beyond {_FAR:g} standard deviations, {expected:.2g} expected"
+    said = "1 value" if count == 1 else f"{count} values"
+    words = f"{said} beyond {_FAR:g} standard deviations, {expected:.2g} expected{_where(r) if count else ''}"
     return ScoreTest("outliers", z, 1, p, 1.0, (float(count),), (float(np.sqrt(expected)),), None, words)
+
+
+def _where(r: Array) -> str:
+    """Say where the outliers are: in one frame, in one cell, or the largest of them."""
+    far = np.argwhere(np.abs(r) > _FAR)
+    frame, *cell = (int(i) for i in np.unravel_index(int(np.argmax(np.abs(r))), r.shape))
+    if len(far) > 1 and np.all(far[:, 0] == frame):
+        return f", all in frame {frame}"
+    if len(far) > 1 and np.all(far[:, 1:] == cell):
+        return f", all at cell {tuple(cell)}"
+    return f", the largest in frame {frame} at cell {tuple(cell)}"
 
 
 def chance(chi2: float, degrees: int) -> float:

@@ -9,12 +9,16 @@ import numpy as np
 from doublewell.adequacy.directions import AXES, Fit, other_boundary
 from doublewell.adequacy.values import ScoreTest
 
-__all__ = ["ADVICE", "FALSE_ALARMS", "SENTENCES", "plain_words", "verdict"]
+__all__ = ["ADVICE", "FALSE_ALARMS", "SENTENCES", "findings", "left_words", "plain_words", "verdict"]
 
 FALSE_ALARMS = 0.03  # of all tests together; some are approximate, and 5 % is what the user is promised
 _CERTAIN = 1e-3  # adjusted probability below which the model is refused; between the two: look
 _GENTLE = ("tails", "outliers")  # least squares bears them, so they never refuse the model alone
 _NAMED = 3.0  # a wrong boundary leaves traces of the same size; correlated noise far smaller scores than traces
+_SEEN = 4.0  # standard errors of a variance that is seen
+_BLIND = 6.0  # cells of a Gaussian that is as wide as an interface
+_PLAIN = 2.0  # standard deviations of a cause that counts as a rival of the first
+_CLOSE = 9.0  # difference of chi-square below which two causes cannot be told apart
 _QUIET = 0.5  # standard error of the share of the other boundary above which the border cannot be told
 
 ADVICE = {
@@ -28,34 +32,81 @@ ADVICE = {
     "white in t": "the noise lasts over frames, or the time evolution is of another kind",
     "white": "the noise is correlated (optics, compression), or the mesh is too coarse: the intervals are too narrow",
     "tails": "the noise is not normal: the estimate holds, its intervals roughly",
-    "outliers": "look for dead pixels or damaged frames and cut them out",
+    "outliers": "look for damaged pixels or frames there and cut them out",
+    "cells": "set these pixels to the mean of their neighbours in every frame, or cut them off, and fit again; the "
+    "other tests are made without them",
+    "blur": "the optics widen the interface, so epsilon comes out too large: focus, or deconvolve the frames, and fit "
+    "again",
 }
+_SEVERAL = (
+    "these are no single bad pixels: the noise differs from place to place, or an object lies in the picture; see the "
+    "map of the residual"
+)
 
 
 def verdict(tests: Sequence[ScoreTest]) -> tuple[str, tuple[str, ...]]:
     """Return the verdict and the sentences behind it: the likeliest cause, then what else was significant."""
-    found = sorted((t for t in tests if t.adjusted < FALSE_ALARMS), key=_rank, reverse=True)
+    found = findings(tests)
     if not found:
         return "adequate", (f"none of {len(tests)} tests is significant after correction for their number",)
-    certain = any(t.adjusted < _CERTAIN and t.name not in _GENTLE for t in found)
+    certain = any(t.adjusted < _CERTAIN and not _gentle(t) for t in found)
     first, *others = found
     lines = [_line(first)]
-    if others:
-        named = ", ".join(f"{t.name} ({_sigma(t):.1f} sigma)" for t in others)
+    rivals = [t for t in tests if t is not first and _rival(first, t)]
+    if rivals:
+        lines.append(f"the residual alone can hardly tell this from {' or '.join(map(_sized, rivals))}: check each")
+    traces = [t for t in others if t not in rivals]
+    if traces:
+        named = ", ".join(map(_sized, traces))
         lines.append(f"also significant, perhaps from the same cause: {named}; cure the first and check again")
     return "not adequate" if certain else "look", tuple(lines)
 
 
+def findings(tests: Sequence[ScoreTest]) -> list[ScoreTest]:
+    """Return the significant tests, the likeliest cause first."""
+    return sorted((t for t in tests if t.adjusted < FALSE_ALARMS), key=_rank, reverse=True)
+
+
+def left_words(tests: Sequence[ScoreTest]) -> tuple[str, ...]:
+    """Say that neighbours stay correlated after every tested cause is taken out; nothing where they do not."""
+    worst = min(tests, key=lambda t: t.p)
+    if len(tests) * worst.p >= _CERTAIN:
+        return ()
+    return (
+        f"all named causes together do not explain the residual ({worst.words} without them): look for something that "
+        "is not among the tests, such as correlated noise, another equation or a strong blur, or for a fault so large "
+        "that its name is only a guess",
+    )
+
+
+def _rival(first: ScoreTest, other: ScoreTest) -> bool:
+    """Whether two named causes explain the residual about equally well."""
+    named = first.shift is not None and other.shift is not None and "cells" not in (first.name, other.name)
+    return named and _sigma(other) > _PLAIN and _sigma(first) ** 2 - _sigma(other) ** 2 < _CLOSE
+
+
+def _sized(test: ScoreTest) -> str:
+    return f"{test.name} ({_sigma(test):.1f} sigma)"
+
+
 def _rank(test: ScoreTest) -> float:
     """Order findings by size; a named cause goes before its traces in the residual."""
-    if test.name in _GENTLE:
+    if _gentle(test):
         return 0.0
     return _sigma(test) * (_NAMED if test.shift is not None else 1.0)
 
 
+def _gentle(test: ScoreTest) -> bool:
+    """Whether least squares bears a finding: tails, and a noise that differs from cell to cell."""
+    return test.name in _GENTLE or (test.name == "cells" and test.shift is None)
+
+
 def _line(test: ScoreTest) -> str:
     advice = ADVICE.get(test.name, ADVICE["white"] if test.shift is None else "look for its cause")
-    moved = "" if test.shift is None else f"; fitting it would move the law by {test.shift:.1f} standard errors"
+    if test.name == "cells" and test.shift is None:
+        advice = _SEVERAL
+    cure = "leaving them out" if test.name == "cells" else "fitting it"
+    moved = "" if test.shift is None else f"; {cure} would move the law by {test.shift:.1f} standard errors"
     return f"{test.words} ({_sigma(test):.1f} sigma){moved}: {advice}"
 
 
@@ -111,6 +162,20 @@ def _offset_words(_: Fit, test: ScoreTest) -> str:
     return f"the values are too {_either(test, 'large', 'small')} by {abs(test.estimate[0]):.2g} +- {test.error[0]:.1g}"
 
 
+def _blur_words(fit: Fit, test: ScoreTest) -> str:
+    """Say the variance of the blur in cells, and from which width on it would be seen."""
+    unit = 2.0 / max(fit.grid.dx) ** 2  # the direction is half the variance
+    value, error = unit * test.estimate[0], unit * test.error[0]
+    if not np.isfinite(error) or np.sqrt(_SEEN * error) > _BLIND:
+        return "blur cannot be told from another law here: the interface is too flat or too quiet"
+    said = f"a blur of the variance {value:.2g} +- {error:.1g} cells^2"
+    if value > _SEEN * error:
+        return f"{said}, a Gaussian of {np.sqrt(value):.2g} cells"
+    if value < -_SEEN * error:
+        return f"{said}: less than none, as if the frames were sharpened"
+    return f"{said}; one of less than {np.sqrt(_SEEN * error):.2g} cells looks like another law"
+
+
 def _percent(test: ScoreTest) -> str:
     return f"{100 * abs(test.estimate[0]):.2g} +- {100 * test.error[0]:.1g} %"
 
@@ -127,4 +192,5 @@ SENTENCES: dict[str, Callable[[Fit, ScoreTest], str]] = {
     "gain": _contrast_words,
     "gain drift": _gain_words,
     "offset": _offset_words,
+    "blur": _blur_words,
 }

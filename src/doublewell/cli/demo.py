@@ -38,5 +38,5 @@ def demo(
     parse_seed(seed)
     not_negative(noise, "--noise")
     with output.bar() as bar:
-        done = run_demo(out, seed=seed, law=law, noise=noise, progress=bar.show)
+        done = run_demo(out, seed=seed, law=law, noise=noise, progress=output.fitting(bar))
     output.answer(str(done), demo_document(done))

@@ -96,8 +96,9 @@ def identify(
     _check_pairs(options)
     with output.bar() as bar:
         with about(file):
-            bar.stage("compiling and reading")  # a first run compiles for seconds before it can say anything
-            result = run(record, tension, progress=bar.show, **options)
+            bar.stage("reading and compiling, which takes a minute the first time")
+            show = bar.show if options["method"] == "weak" else output.fitting(bar)
+            result = run(record, tension, progress=show, **options)
             result = replace(result, settings=replace(result.settings, source=reading.source(file)))
             validation = None
             if validate_from is not None:
@@ -126,12 +127,15 @@ def _tension(text: str | None, sd: float | None, normalisation: Literal["E", "eE
 
 def _method(record: Record, file: Path, method: Method | None, validate_from: int | None) -> Method:
     """Ask for what is missing by the name of its option; return the reading, as the library would choose it."""
+    needs = "--validate-from" if validate_from is not None else "--method trajectory"
+    lacks = []
     if record.q is None:
-        raise InputError(f"{file} has no diffusion coefficient: pass --q (it sets the time scale of the law)")
+        lacks.append("no diffusion coefficient: pass --q (it sets the time scale of the law)")
+    if record.boundary is None and (validate_from is not None or method == "trajectory"):
+        lacks.append(f"no boundary, which {needs} needs: pass --boundary periodic or neumann")
+    if lacks:
+        raise InputError(f"{file} has {'; it has '.join(lacks)}")
     if record.boundary is None:
-        needs = "--validate-from" if validate_from is not None else "--method trajectory"
-        if validate_from is not None or method == "trajectory":
-            raise InputError(f"{file} has no boundary, which {needs} needs: pass --boundary periodic or neumann")
         return "weak"
     if validate_from is not None and not 0 <= validate_from < record.frames - 1:
         raise InputError(

@@ -13,9 +13,12 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from doublewell.hints import Report
+
 __all__ = ["Bar", "Output", "one_line"]
 
 _PATIENCE = 1.0  # seconds before anything appears
+_PATIENT = "compiling and fitting; the first time on a machine takes a minute or more (--quiet hides this line)"
 _BESIDE = 20  # characters that spinner, shortest bar, share and time take from the line
 _SHORTER = (  # what a narrow terminal does without, the least useful first
     ("^fitting: ", ""),
@@ -139,6 +142,23 @@ class Output:
             _write(json.dumps(document, allow_nan=False))
         elif not self.quiet:
             _write(text)
+
+    def fitting(self, bar: Bar) -> Report:
+        """Return a callback that shows the progress of a fit, and first of all that compiling takes its time.
+
+        A terminal shows the bar; elsewhere one line on stderr says why nothing happens.
+        """
+        told = self.json or self.quiet or sys.stderr.isatty()
+
+        def show(name: str, done: int, total: int) -> None:
+            nonlocal told
+            if not told:
+                told = True
+                sys.stderr.write(f"doublewell: {_PATIENT}\n")
+                sys.stderr.flush()
+            bar.show(name, done, total)
+
+        return show
 
     def bar(self) -> Bar:
         """Return the sign of progress, silent where nobody watches."""

@@ -29,7 +29,7 @@ def plan(
     dx: str | None = None,
     dt: float = 5e-5,
     frames: Whole = 61,
-    noise: float = 0.03,
+    noise: str = "0.03",
     epsilon: float | None = None,
     q: float = 1.0,
     boundary: Boundary = "periodic",
@@ -59,7 +59,7 @@ def plan(
     frames
         Number of frames, the first included.
     noise
-        Standard deviation of the noise of one pixel.
+        Standard deviation of the noise of one pixel, such as 0.03 or 3% (of the phase value 1).
     epsilon
         Interfacial scale of a named law (0.03 by default); a result has its own.
     q
@@ -87,9 +87,11 @@ def plan(
     cells, step = parse_mesh(mesh), parse_numbers(dx, "--dx")
     _check_seed(seed, geometry)
     film: dict[str, Any] = {"dx": 1.0 / min(cells) if step is None else step, "dt": dt, "frames": frames, "q": q}
-    experiment = _experiment(law, geometry, cells, epsilon, seed, film | {"noise": noise, "boundary": boundary})
+    film |= {"noise": parse_share(noise, "--noise"), "boundary": boundary}
+    experiment = _experiment(law, geometry, cells, epsilon, seed, film)
     with output.bar() as bar:
-        found = make(experiment, **options, progress=lambda words: bar.show(f"predicting: {words}", 0, 0))
+        show = output.fitting(bar)
+        found = make(experiment, **options, progress=lambda words: show(f"predicting: {words}", 0, 0))
     output.answer(str(found), plan_document(found))
 
 

@@ -8,12 +8,13 @@ from doublewell.errors import InputError
 from doublewell.evidence.weights import MARGIN, Support, half_cells
 from doublewell.record import Record
 
-__all__ = ["default_rule", "default_supports", "paper_supports"]
+__all__ = ["LEAST_FRAMES", "default_rule", "default_supports", "paper_supports"]
 
 _FRAMES = (5, 8)  # the paper's temporal half-widths
 _CENTRES = 5  # centre frames that the longest support should leave
 _SHARES = (0.5, 1.0)  # spatial half-widths in interface widths
 _CELLS = (4, 8)  # least spatial half-widths, so that the weights are resolved
+LEAST_FRAMES = 2 * (2 + MARGIN) + _CENTRES  # of a record that the default supports fit, for the start of a fit too
 _LEAST = 2  # cells of the shortest half-width that a weak moment can have
 
 
@@ -63,8 +64,7 @@ def _frames(frames: int) -> tuple[tuple[int, int], list[str]]:
     """Return the two temporal half-widths, and what was shortened."""
     longest = (frames - _CENTRES - 2 * MARGIN) // 2
     if longest < 2:
-        least = 2 * (2 + MARGIN) + _CENTRES
-        raise InputError(f"record is too short: expected at least {least} frames, has {frames}; record longer")
+        raise InputError(f"record is too short: expected at least {LEAST_FRAMES} frames, has {frames}; record longer")
     short, long = (min(n, longest) for n in _FRAMES)
     cut = [f"{n} frames cut to {longest}" for n in _FRAMES if n > longest]
     return (short, long), cut

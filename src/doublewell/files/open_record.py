@@ -136,7 +136,10 @@ def _ask_for_missing(path: Path, found: Found, layout: Layout | None, metadata: 
         what = " and no ".join(name for name, _, _ in asked).format(dtype=dtype)
         how = "; ".join(cure for _, cure, _ in asked).format(axes=("xt", "yxt", "zyxt")[min(len(shape), 4) - 2])
         options = ", ".join(option for _, _, option in asked)
-        raise InputError(f"{path} has no {what}: pass {how} (on the command line {options})")
+        fit = {"q": "q=", "boundary": "boundary= (for error bands)"}
+        later = " and ".join(words for name, words in fit.items() if name not in metadata)
+        beside = f"; a fit will also ask for {later}" if later else ""
+        raise InputError(f"{path} has no {what}: pass {how} (on the command line {options}){beside}")
 
 
 def _time_last(shape: tuple[int, ...], metadata: dict[str, Any], found: Found) -> bool:

@@ -12,18 +12,20 @@ import numpy as np
 from doublewell.calibrate import Scale, SurfaceTension, calibrate
 from doublewell.errors import InputError
 from doublewell.estimate import Constraint, Posterior
-from doublewell.evidence import Derivative
+from doublewell.evidence import Derivative, default_supports
+from doublewell.evidence.likelihood.trajectory import check_record
 from doublewell.hints import Report
+from doublewell.identify.determined import determination_warnings
 from doublewell.identify.trajectory_road import likelihood_warnings, trajectory_diagnostics, trajectory_fits
-from doublewell.identify.warnings import check_survey, law_warnings, record_warnings, scale_refusal, weak_warnings
+from doublewell.identify.warnings import law_warnings, record_warnings, scale_refusal, weak_warnings
 from doublewell.identify.weak_road import Supports, WeakFit, check_options, weak_diagnostics, weak_fit
 from doublewell.law import Bernstein, Law
 from doublewell.record import Record, checksum
 from doublewell.result import Diagnostics, Result, Settings, check_units
-from doublewell.survey import Survey, survey
+from doublewell.survey import Survey, check_survey, survey
 from doublewell.version import __version__
 
-__all__ = ["Degree", "Method", "Request", "identify_batch"]
+__all__ = ["Degree", "Method", "Request", "identify_batch", "look"]
 
 Degree = int | Literal["auto"] | None
 Method = Literal["trajectory", "weak"] | None
@@ -47,8 +49,9 @@ class Request:
         cls, record: Record, *, method: Method, degree: Degree, constraint: Constraint,
         ridge: float | Literal["validated"] | None, supports: Supports, derivative: Derivative, check: bool,
     ) -> Request:  # fmt: skip
-        """Check what was asked against the record."""
+        """Check what was asked against the record; none of its values is read."""
         reading, m, q = _choices(record, method, degree)
+        _check_shape(record, reading, supports)
         check_options(record, constraint=constraint, ridge=ridge, supports=supports, derivative=derivative)
         if reading == "trajectory" and isinstance(ridge, str):
             raise InputError("ridge='validated' belongs to the weak reading: give ridge a number, or method='weak'")
@@ -63,13 +66,15 @@ def identify_batch(
     tensions: Sequence[SurfaceTension | None],
     asked: Request,
     report: Report | None = None,
+    seen: Sequence[Survey] | None = None,
 ) -> list[Result]:
-    """Identify records that one request fits; for the trajectory reading they have one shape, mesh and interval."""
+    """Identify records that one request fits; for the trajectory reading they have one shape, mesh and interval.
+
+    `seen` are their surveys, where they were made before.
+    """
     for record, tension in zip(records, tensions, strict=True):
         check_units(tension, len(record.mesh), record.length_unit, record.time_unit)
-    seen = [survey(record) for record in records]
-    for one in seen:
-        check_survey(one)
+    seen = [look(record) for record in records] if seen is None else seen
     weak = [_weak(record, one, asked, report) for record, one in zip(records, seen, strict=True)]
     if asked.method == "weak":
         return [_weak_result(*parts, asked) for parts in zip(records, tensions, seen, weak, strict=True)]
@@ -85,10 +90,20 @@ def identify_batch(
     results = []
     for record, tension, one, rough, fit in zip(records, tensions, seen, weak, fits, strict=True):
         scale, refusal = _scale(fit.law, tension)
-        said = [*law_warnings(fit.law, refusal), *record_warnings(one), *likelihood_warnings(fit)]
+        said = [
+            *law_warnings(fit.law, refusal), *record_warnings(record, one),
+            *determination_warnings(fit.law, fit.posterior, scale, one), *likelihood_warnings(fit),
+        ]  # fmt: skip
         numbers = trajectory_diagnostics(fit, one, said)
         results.append(_result(record, asked, tension, rough, (fit.law, scale, refusal), numbers, fit.posterior))
     return results
+
+
+def look(record: Record) -> Survey:
+    """Survey a record, and refuse one that no law can be read from."""
+    seen = survey(record)
+    check_survey(seen)
+    return seen
 
 
 def _weak(record: Record, seen: Survey, asked: Request, report: Report | None) -> WeakFit:
@@ -105,7 +120,7 @@ def _weak(record: Record, seen: Survey, asked: Request, report: Report | None) -
 def _weak_result(record: Record, tension: SurfaceTension | None, seen: Survey, weak: WeakFit, asked: Request) -> Result:
     law = weak.estimate.law
     scale, refusal = _scale(law, tension, scale_refusal(weak.estimate))
-    said = [*law_warnings(law, refusal), *record_warnings(seen), *weak_warnings(weak.estimate, seen)]
+    said = [*law_warnings(law, refusal), *record_warnings(record, seen), *weak_warnings(weak.estimate, seen)]
     numbers = weak_diagnostics(weak.estimate, seen, said)
     return _result(record, asked, tension, weak, (law, scale, refusal), numbers, None)
 
@@ -139,6 +154,15 @@ def _result(
         time_unit=record.time_unit,
     )
     return Result(*answer, numbers, settings, posterior)
+
+
+def _check_shape(record: Record, reading: str, supports: Supports) -> None:
+    """Refuse a record that is too short, too small or uneven before anything is read."""
+    if reading == "trajectory":
+        check_record(record)
+    _ = record.dt  # uneven times raise
+    if supports is None:
+        default_supports(record, None)
 
 
 def _choices(

@@ -18,7 +18,7 @@ __all__ = ["identify"]
 
 def identify(
     record: Record,
-    surface_tension: float | str | SurfaceTension | None = None,
+    surface_tension: float | str | tuple[float, float] | SurfaceTension | None = None,
     *,
     degree: Degree = None,
     method: Method = None,
@@ -36,9 +36,9 @@ def identify(
     record
         The observed phase field; its q must be known.
     surface_tension
-        An independently measured tension: a number (normalisation E), a text such as "0.3 J/m^2 +- 5 %", or a
-        SurfaceTension. A tension with a unit needs a record with units. Without a tension the result holds G and H but
-        neither epsilon nor F, which the movie does not determine.
+        An independently measured tension: a number or a pair (value, standard deviation) in the normalisation E, a
+        text such as "0.3 J/m^2 +- 5 %", or a SurfaceTension. A tension with a unit needs a record with units. Without a
+        tension the result holds G and H but neither epsilon nor F, which the movie does not determine.
     degree
         Degree of the bracket polynomial in u^2, 0 to 8, or "auto": the average over all degrees, weighted by the
         likelihood. Without it "auto" for the trajectory reading and 2 for the weak one.

@@ -3,34 +3,48 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import traceback
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import parent_process
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
 from doublewell.calibrate import SurfaceTension
 from doublewell.checks import whole
 from doublewell.dynamics import on_gpu
-from doublewell.errors import InputError
+from doublewell.errors import InputError, UnfinishedError
 from doublewell.estimate import Constraint
 from doublewell.evidence import Derivative
 from doublewell.hints import Report
-from doublewell.identify.batch import Degree, Method, Request, identify_batch
+from doublewell.identify.batch import Degree, Method, Request, identify_batch, look
 from doublewell.identify.weak_road import Supports
 from doublewell.record import Record
 from doublewell.result import Result
+from doublewell.survey import Survey
 from doublewell.workers import worker_pool
 
 __all__ = ["identify_many"]
 
 _BATCH = 20  # records of 61 x 96 x 96 take about 2 GB of a GPU's memory
+_SHOWN = 3  # entries that a message names with their reason
 GUARD = 'put the call of identify_many under if __name__ == "__main__": in the script, or pass workers=1'
 
-Tension = float | str | SurfaceTension | None
+Tension = float | str | tuple[float, float] | SurfaceTension | None
 Job = tuple[list[int], Request]
+Outcome = Result | str  # or what went wrong
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+
+class Work(NamedTuple):
+    """A record with what its fit needs besides the request."""
+
+    record: Record
+    tension: SurfaceTension | None
+    seen: Survey
 
 
 def identify_many(
@@ -54,6 +68,10 @@ def identify_many(
     Otherwise `workers` processes (all cores by default) take one record after the other; a script that calls this needs
     the usual ``if __name__ == "__main__":``. Results do not depend on the number of workers. `surface_tension` is one
     for all, or one for each record. `progress` is called with (what is done, records done, records).
+
+    All records are looked at before the first fit, and every one that cannot be used is named. Where a fit fails later,
+    the others go on; then UnfinishedError (an InputError) is raised, with the finished ``results`` and the
+    ``failures`` by place.
     """
     if isinstance(records, Record):
         raise InputError("expected several records, got one Record: pass a list, or use identify")
@@ -63,18 +81,22 @@ def identify_many(
     tensions = _tensions(surface_tension, len(records))
     workers = min(whole(workers or os.cpu_count() or 1, "workers", least=1), len(records))
     batch = whole(batch, "batch", least=1)
-    asked = [
-        Request.of(
+    asked = _each(
+        records, "record",
+        lambda record: Request.of(
             record, method=method, degree=degree, constraint=constraint, ridge=ridge, supports=supports,
             derivative=derivative, check=check,
-        )
-        for record in records
-    ]  # fmt: skip
+        ),
+    )  # fmt: skip
+    seen = _each(records, "record", look)
+    work = [Work(*parts) for parts in zip(records, tensions, seen, strict=True)]
     jobs = _jobs(records, asked, batch if _on_gpu(asked) else 1)
     if len(jobs) == 1 or workers == 1 or _on_gpu(asked):
-        return _in_turn(records, tensions, jobs, progress)
-    _check_process()
-    return _in_processes(records, tensions, jobs, workers, progress)
+        outcomes = _in_turn(work, jobs, progress)
+    else:
+        _check_process()
+        outcomes = _in_processes(work, jobs, workers, progress)
+    return _finished([outcomes[k] for k in range(len(records))])
 
 
 def _check_process() -> None:
@@ -86,9 +108,34 @@ def _check_process() -> None:
 def _tensions(given: Any, count: int) -> list[SurfaceTension | None]:
     if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str):
         if len(given) != count:
-            raise InputError(f"{len(given)} surface tensions for {count} records: expected one for all or for each")
-        return [None if one is None else SurfaceTension.of(one) for one in given]
+            raise InputError(
+                f"{len(given)} surface tensions for {count} records: expected one for all or for each; one value with "
+                "its standard deviation, for all, is SurfaceTension(value, sd)"
+            )
+        return _each(list(given), "surface tension", lambda one: None if one is None else SurfaceTension.of(one))
     return [None if given is None else SurfaceTension.of(given)] * count
+
+
+def _each(items: Sequence[In], noun: str, make: Callable[[In], Out]) -> list[Out]:
+    """Return what is made of each item; all that cannot be used are named in one error, before any fit."""
+    made, failures = [], {}
+    for k, item in enumerate(items):
+        try:
+            made.append(make(item))
+        except InputError as error:
+            failures[k] = str(error)
+    if failures:
+        raise InputError(_named(failures, noun))
+    return made
+
+
+def _named(failures: Mapping[int, str], noun: str = "record") -> str:
+    """Name the entries that failed, the first few with their reason."""
+    first, *others = [
+        f"{noun} {k}{' (counted from 0)' * (not n)}: {text}" for n, (k, text) in enumerate(failures.items())
+    ]
+    shown, more = others[: _SHOWN - 1], len(others) - _SHOWN + 1
+    return "; ".join([first, *shown, *([f"and {more} more"] if more > 0 else [])])
 
 
 def _on_gpu(asked: Sequence[Request]) -> bool:
@@ -108,46 +155,53 @@ def _jobs(records: list[Record], asked: list[Request], batch: int) -> list[Job]:
     ]
 
 
-def _in_turn(
-    records: list[Record], tensions: list[SurfaceTension | None], jobs: list[Job], progress: Report | None
-) -> list[Result]:
-    results: dict[int, Result] = {}
+def _in_turn(work: list[Work], jobs: list[Job], progress: Report | None) -> dict[int, Outcome]:
+    outcomes: dict[int, Outcome] = {}
     for places, asked in jobs:
-        found = _run([records[k] for k in places], [tensions[k] for k in places], asked, places)
-        results |= dict(zip(places, found, strict=True))
+        outcomes |= zip(places, _run([work[k] for k in places], asked), strict=True)
         if progress is not None:
-            progress("identifying", len(results), len(records))
-    return [results[k] for k in range(len(records))]
+            progress("identifying", len(outcomes), len(work))
+    return outcomes
 
 
-def _in_processes(
-    records: list[Record],
-    tensions: list[SurfaceTension | None],
-    jobs: list[Job],
-    workers: int,
-    progress: Report | None,
-) -> list[Result]:
-    results: dict[int, Result] = {}
+def _in_processes(work: list[Work], jobs: list[Job], workers: int, progress: Report | None) -> dict[int, Outcome]:
+    outcomes: dict[int, Outcome] = {}
     with worker_pool(workers) as pool:
-        waiting = {
-            pool.submit(_run, [records[k] for k in places], [tensions[k] for k in places], asked, places): places
-            for places, asked in jobs
-        }
-        try:
-            for done in as_completed(waiting):
-                results |= dict(zip(waiting[done], done.result(), strict=True))
-                if progress is not None:
-                    progress("identifying", len(results), len(records))
-        except BrokenProcessPool as error:
-            raise InputError(f"a worker process ended, for want of memory or of a guard. {GUARD}") from error
-    return [results[k] for k in range(len(records))]
+        waiting = {pool.submit(_run, [work[k] for k in places], asked): places for places, asked in jobs}
+        for done in as_completed(waiting):
+            places = waiting[done]
+            try:
+                outcomes |= zip(places, done.result(), strict=True)
+            except BrokenProcessPool:
+                outcomes |= dict.fromkeys(places, f"a worker process ended, for want of memory or of a guard. {GUARD}")
+            if progress is not None:
+                progress("identifying", len(outcomes), len(work))
+    return outcomes
 
 
-def _run(
-    records: list[Record], tensions: list[SurfaceTension | None], asked: Request, places: list[int]
-) -> list[Result]:
+def _run(work: list[Work], asked: Request) -> list[Outcome]:
+    """Identify records together; where that fails, one by one, so that a bad one does not take the others along."""
     try:
-        return identify_batch(records, tensions, asked)
+        records, tensions, seen = (list(part) for part in zip(*work, strict=True))
+        return list(identify_batch(records, tensions, asked, seen=seen))
     except InputError as error:
-        which = f"record {places[0]}" if len(places) == 1 else f"one of the records {', '.join(map(str, places))}"
-        raise InputError(f"{which} (counted from 0): {error}") from error
+        said = str(error)
+    except Exception as error:  # the results of the other records are worth more than a fast end
+        said = "".join(traceback.format_exception(error)).strip()
+    return [said] if len(work) == 1 else [outcome for one in work for outcome in _run([one], asked)]
+
+
+def _finished(outcomes: list[Outcome]) -> list[Result]:
+    """Return the results where all are there; else raise an error that carries those that are."""
+    failures = {k: one for k, one in enumerate(outcomes) if isinstance(one, str)}
+    results = [None if isinstance(one, str) else one for one in outcomes]
+    if failures:
+        short = {k: text.splitlines()[-1] for k, text in failures.items()}
+        kept = len(outcomes) - len(failures)
+        raise UnfinishedError(
+            f"{len(failures)} of {len(outcomes)} records failed: {_named(short)}. The other {kept} are in .results of "
+            "this error, in their places, and what went wrong is in .failures",
+            results,
+            failures,
+        )
+    return [one for one in results if one is not None]

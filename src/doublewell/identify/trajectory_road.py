@@ -34,6 +34,7 @@ _UNSETTLED = 3.0  # standard errors from there that are said
 _WORSE = 1.05  # growth of the residual at which a point of linearisation is not taken
 _MOST_ROUNDS = 5
 _RESOLVED = 0.1  # standard errors by which half the time step may move the estimate
+_UNFELT = 0.01  # standard errors of a shift that no estimate feels
 _BLOCKS = 48  # along each axis of the map of the residual
 _NEGLIGIBLE = 1e-4  # weight of a degree that is left out of the law
 
@@ -144,7 +145,7 @@ def _conclude(
     q, positive, family = float(record.q or 0.0), constraint == "bernstein", found.evidence.family
     average = summarise(found.evidence, q, positive=positive)
     matrix, _ = system(found.evidence, q)
-    drift = np.stack([resolution.time_shift, resolution.mesh_shift])
+    shifts = np.stack([resolution.time_shift, resolution.mesh_shift])
     one_degree = len(average.path) == 1
     law, active = _trimmed(average), average.path[0].active if one_degree else ()
     if ridge is not None:
@@ -152,7 +153,7 @@ def _conclude(
         law, active = shrunk.law, tuple(int(j) for j in np.flatnonzero(shrunk.solution.active))
     return TrajectoryFit(
         law=law,
-        posterior=Posterior(family, average.path, average.components, drift, positive),
+        posterior=Posterior(family, average.path, average.components, _felt(average, matrix, shifts), positive),
         found=found,
         resolution=resolution,
         rounds=rounds,
@@ -164,6 +165,21 @@ def _conclude(
         condition=float(np.divide(*column_scale(matrix)[2][[0, -1]])),
         adequacy=adequacy,
     )
+
+
+def _felt(average: DegreeAverage, matrix: Array, shifts: Array) -> Array:
+    """Return the shifts, one a row, with those that the data cannot feel replaced by how far they move the average.
+
+    Where the record says nothing, a shift of a millionth of a standard error is as large as the error itself, and a
+    band with it would be wider than the law ten thousand times; the average over degrees does not follow it there.
+    """
+    family, pull = Bernstein(matrix.shape[1] - 1), matrix.T @ matrix
+    share = np.zeros_like(pull)
+    for item in average.components:
+        lift = Bernstein(item.degree).elevation(family)
+        share += item.weight * (lift @ item.covariance @ lift.T @ pull)
+    small = np.linalg.norm(shifts @ matrix.T, axis=1) < _UNFELT
+    return np.where(small[:, None], shifts @ share.T, shifts)
 
 
 def _watch(say: Report) -> Watch:

@@ -4,36 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from doublewell.errors import InputError
 from doublewell.estimate import Estimate
 from doublewell.law import Law
-from doublewell.survey import FEW_CELLS, LARGE, MASK, TOO_FEW_CELLS, Survey, survey_notes
+from doublewell.record import Record
+from doublewell.survey import Survey, coarse_note, pace_notes, survey_notes
 
-__all__ = ["check_survey", "law_warnings", "record_warnings", "scale_refusal", "weak_warnings"]
+__all__ = ["law_warnings", "record_warnings", "scale_refusal", "weak_warnings"]
 
 _LARGE_RESIDUAL = 0.5
-
-
-def check_survey(seen: Survey) -> None:
-    """Refuse a record whose values are no resolved order parameter."""
-    if seen.two_valued:
-        raise InputError(f"the record holds no more than {seen.distinct} different values: {MASK}")
-    if max(abs(seen.low), abs(seen.high)) > LARGE:
-        raise InputError(
-            f"phase values run from {seen.low:.3g} to {seen.high:.3g}: expected the pure phases at -1 and +1; "
-            "rescale the field, for example u = 2*(i - low)/(high - low) - 1, or use phase_from_intensity"
-        )
-    if seen.cells is None:
-        raise InputError(
-            f"no interface is seen: values from {seen.low:.3g} to {seen.high:.3g} with noise {seen.noise:.2g} look "
-            "like one phase, like noise, or like steps sharper than a pixel; expected two phases and a resolved "
-            "interface between them; record frames that contain one"
-        )
-    if seen.cells < TOO_FEW_CELLS:
-        raise InputError(
-            f"the mesh is too coarse: an interface spans {seen.cells:.1f} cells, expected at least "
-            f"{TOO_FEW_CELLS:g} (better {FEW_CELLS:g}); record with finer pixels"
-        )
 
 
 def law_warnings(law: Law, refusal: str | None) -> list[str]:
@@ -54,14 +32,14 @@ def scale_refusal(fit: Estimate) -> str | None:
     )
 
 
-def record_warnings(seen: Survey) -> list[str]:
+def record_warnings(record: Record, seen: Survey) -> list[str]:
     """Say what the record lacks."""
-    return list(survey_notes(seen))
+    return [*survey_notes(seen), *pace_notes(seen, record)]
 
 
 def weak_warnings(fit: Estimate, seen: Survey) -> list[str]:
     """Say what weakens an estimate from weak moments."""
-    said = _misfit_warnings(fit)
+    said = [*_misfit_warnings(fit), *coarse_note(seen)]
     bias = noise_bias(fit.law, seen.noise)
     if bias > 0.01:
         said.append(

@@ -9,6 +9,7 @@ from typing import Literal
 
 from doublewell.checks import positive, shown
 from doublewell.errors import InputError
+from doublewell.evidence.default import LEAST_FRAMES
 from doublewell.evidence.likelihood.information import Information
 from doublewell.plan.experiment import Experiment, longer
 from doublewell.plan.prediction import Analysis, Prediction, experiment_information, predict
@@ -18,7 +19,6 @@ __all__ = ["Goal", "Quantity", "check_goal", "error_of", "reach"]
 Quantity = Literal["force", "potential", "epsilon"]
 Say = Callable[[str], None]
 _MOST_VALUES = 4_000_000  # of the longest movie tried: 1.4 GB of memory
-_FEWEST = 3  # frames of the shortest movie tried
 _IDLE = -0.03  # power of the frames, 2 % for a doubling: where the error falls more slowly, no longer movie is tried
 _CLOSE = 0.03  # the number of frames, or the noise, is found to this share
 _NEAR = 0.97  # share of the target above which an error meets it closely
@@ -77,7 +77,7 @@ def reach(
     """Search for the shortest movie, at the planned interval, whose predicted error is at most `target`.
 
     Lengths are doubled (or halved) from the planned one, whose prediction is `base`, until the error is on the other
-    side, then narrowed down.
+    side, then narrowed down. None is shorter than what ``identify`` can read.
     """
     known = {experiment.frames: base}
 
@@ -119,9 +119,9 @@ def _extend(experiment: Experiment, error: Callable[[int, Experiment], float], t
 
 def _narrow(film: Experiment, error: Callable[[int, Experiment], float], target: float, missed: int) -> int:
     """Return frames of a film that meet the target closely, by interpolation in logarithms; `missed` do not meet it."""
-    high, low = film.frames, missed or max(_FEWEST, (film.frames + 1) // 2)
-    while low > _FEWEST and error(low, film) <= target:
-        high, low = low, max(_FEWEST, (low + 1) // 2)
+    high, low = film.frames, missed or max(LEAST_FRAMES, (film.frames + 1) // 2)
+    while low > LEAST_FRAMES and error(low, film) <= target:
+        high, low = low, max(LEAST_FRAMES, (low + 1) // 2)
     if error(low, film) <= target:
         return low
     while high - low > max(1.0, _CLOSE * high) and error(high, film) < _NEAR * target:

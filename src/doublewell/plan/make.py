@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from doublewell.checks import shown
 from doublewell.errors import InputError
 from doublewell.estimate import Constraint
+from doublewell.evidence import default_supports
 from doublewell.evidence.likelihood.information import Information
 from doublewell.plan.experiment import Experiment, faster, finer, longer, quieter, sparser
 from doublewell.plan.goal import Goal, Quantity, check_goal, reach
 from doublewell.plan.prediction import Analysis, Degree, Prediction, experiment_information, predict
 from doublewell.plan.text import render
-from doublewell.survey import survey, survey_notes
+from doublewell.record import Record
+from doublewell.survey import Survey, check_survey, survey, survey_notes
 
 __all__ = ["Option", "Plan", "plan"]
 
@@ -86,7 +90,8 @@ def plan(
     progress
         Called with what is being computed.
 
-    One change costs about as much as the last step of a fit of its movie. The prediction is the linearised likelihood
+    A movie that ``identify`` would refuse, for instance one of fewer than 13 frames, is refused here too. One change
+    costs about as much as the last step of a fit of its movie. The prediction is the linearised likelihood
     of white noise at the given law: it knows of no drift, no blur and no error of q.
     """
     if not isinstance(experiment, Experiment):
@@ -94,6 +99,7 @@ def plan(
     analysis = Analysis(degree, constraint, tension_error)
     if target is not None:
         check_goal(target, target_of)
+    seen = _readable(experiment)
     say = progress or _silent
     say("as planned")
     known = experiment_information(experiment)
@@ -103,12 +109,24 @@ def plan(
         goal = reach(experiment, known, analysis, base=base, target=target, quantity=target_of, say=say)
     options = [_option(experiment, known, analysis, name, change, say) for name, change in _CHANGES]
     options.sort(key=lambda option: float("inf") if option.prediction is None else option.prediction.force)
-    return Plan(experiment, analysis, base, tuple(options), goal, _notes(experiment, known))
+    return Plan(experiment, analysis, base, tuple(options), goal, _notes(seen, known))
 
 
-def _notes(experiment: Experiment, known: Information) -> tuple[str, ...]:
+def _readable(experiment: Experiment) -> Survey:
+    """Survey the movie, with its noise; one that ``identify`` would refuse is refused here."""
+    shape = (experiment.frames, *experiment.initial.shape)
+    empty = np.broadcast_to(np.zeros(()), shape)  # the size is checked before the movie is made
+    try:
+        default_supports(Record(empty, dx=experiment.dx, dt=experiment.dt), None)
+        seen = replace(survey(experiment.movie), noise=experiment.noise)
+        check_survey(seen)
+    except InputError as error:
+        raise InputError(f"identify could not read this movie: {error}") from error
+    return seen
+
+
+def _notes(seen: Survey, known: Information) -> tuple[str, ...]:
     """Say what the movie will lack, and where the prediction is too good."""
-    seen = replace(survey(experiment.movie), noise=experiment.noise)
     said = survey_notes(seen)
     if known.solve <= _UNFINISHED:
         return said

@@ -128,6 +128,11 @@ def _goal_lines(experiment: Experiment, goal: Goal) -> Iterator[str]:
     asked = f"error of {_NAMES[goal.quantity]} {percent(goal.target)}"
     if goal.frames is None:
         yield from _wrapped(f"{asked}: no length that was tried reaches it; {goal.status}")
+    elif goal.frames <= experiment.frames:
+        error = dict(goal.tried)[experiment.frames]
+        yield f"{asked}: target already met, the planned {experiment.frames} frames reach {percent(error)}"
+        if goal.frames < experiment.frames:
+            yield f"{goal.frames} frames would do, until t = {(goal.frames - 1) * experiment.dt:.6g}"
     else:
         time = (goal.frames - 1) * experiment.dt
         yield f"{asked}: {goal.frames} frames, until t = {time:.6g} ({experiment.frames} are planned)"

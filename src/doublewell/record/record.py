@@ -168,7 +168,7 @@ class Record:
         )
 
     def __repr__(self) -> str:
-        mesh = " x ".join(str(n) for n in self.mesh)
+        mesh = f"{self.mesh[0]} cells (1-D)" if len(self.mesh) == 1 else " x ".join(str(n) for n in self.mesh)
         spacing = ", ".join(f"{h:.6g}" for h in dict.fromkeys(self.dx))
         q = "unknown" if self.q is None else f"{self.q:.6g}"
         length, time = (f" {unit}" if unit else "" for unit in (self.length_unit, self.time_unit))
@@ -196,8 +196,10 @@ def _check_finite(slab: Array, first: int) -> None:
     bad = ~np.isfinite(slab)
     if bad.any():
         frame, *cell = (int(i) for i in np.argwhere(bad)[0])
+        count = int(bad.sum())
+        number = "1 value" if count == 1 else f"{count} values"
         raise InputError(
-            f"{int(bad.sum())} values in frames {first} to {first + slab.shape[0] - 1} are not finite, the "
-            f"first in frame {first + frame} at cell {tuple(cell)}: expected finite phase values; "
+            f"{number} in frames {first} to {first + slab.shape[0] - 1} {'is' if count == 1 else 'are'} not finite, "
+            f"the first in frame {first + frame} at cell {tuple(cell)}: expected finite phase values; "
             "fill or cut the missing part of the field"
         )

@@ -6,16 +6,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from textwrap import wrap
 
+import numpy as np
+
 from doublewell.errors import InputError
 from doublewell.evidence import Support, default_supports
 from doublewell.hints import Progress
 from doublewell.record import Record
 from doublewell.result.text import percent
-from doublewell.survey import Survey, resolved, survey, survey_notes
+from doublewell.survey import Survey, coarse_note, pace_notes, resolved, survey, survey_notes
 
 __all__ = ["Inspection", "inspect_record"]
 
 _WIDTH = 96
+_PICTURE = 1024  # frames of a 1-D movie that are looked at
+_ALIKE = 0.8  # change from frame to frame over that from cell to cell of what may be one picture
 _BAR = 40  # characters of the longest bar
 
 
@@ -42,7 +46,8 @@ class Inspection:
             ("Look at", _watch(self.watch)),
         ]
         mesh = " x ".join(str(n) for n in self.record.mesh)
-        head = f"{self.record.frames} frames of {mesh} pixels"
+        line = len(self.record.mesh) == 1
+        head = f"{'read as a 1-D movie: ' if line else ''}{self.record.frames} frames of {mesh} pixels"
         return "\n".join([head, *(f"\n{title}\n" + "\n".join(f"  {x}" for x in lines) for title, lines in sections)])
 
 
@@ -61,7 +66,11 @@ def inspect_record(record: Record, *, progress: Progress | None = None) -> Inspe
     except InputError as error:
         supports, refusal = (), str(error)
     stops = [*_missing(record), *([refusal] if refusal else [])]  # what stands in the way comes first
-    return Inspection(record, seen, supports, refusal, (*stops, *survey_notes(seen)))
+    notes = (*survey_notes(seen), *pace_notes(seen, record), *_one_picture(record))
+    weak = (
+        coarse_note(seen) if record.boundary is None else ()
+    )  # without a boundary the weak reading is the one to come
+    return Inspection(record, seen, supports, refusal, (*stops, *notes, *weak))
 
 
 def _missing(record: Record) -> Iterator[str]:
@@ -69,6 +78,20 @@ def _missing(record: Record) -> Iterator[str]:
         yield "the diffusion coefficient q is not known: a fit needs it (it sets the time scale of the law)"
     if not record.uniform:
         yield "the frames are not evenly spaced in time: a fit needs one frame interval; cut or resample the record"
+
+
+def _one_picture(record: Record) -> Iterator[str]:
+    """Say that a 1-D movie looks like one picture: its frames differ as neighbouring cells do."""
+    if len(record.mesh) != 1:
+        return
+    u = record.slab(0, min(record.frames, _PICTURE))
+    steps = [float(np.sqrt(np.mean(np.diff(u, axis=axis) ** 2))) for axis in (0, 1)]
+    if steps[0] > _ALIKE * steps[1]:
+        yield (
+            f"read as a 1-D movie with {record.frames} frames of {record.mesh[0]} cells, but one frame differs from "
+            "the next as much as one cell from its neighbour: if this is one picture (y, x), no law can be read from "
+            "it; record a movie (t, y, x)"
+        )
 
 
 def _mesh(record: Record) -> Iterator[str]:

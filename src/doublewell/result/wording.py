@@ -74,8 +74,16 @@ def band_size(result: Result) -> float:
 
 
 def interval_words(found: dict[str, tuple[float, float]], name: str) -> str:
-    """Return an interval in brackets; nothing where it could not be given."""
-    return f" (95 %: {found[name][0]:.6g} to {found[name][1]:.6g})" if name in found else ""
+    """Return an interval in brackets, or that none can be given; nothing for a reading without intervals.
+
+    >>> interval_words({"width": (1.0, 2.0)}, "width"), interval_words({"width": (1.0, 2.0)}, "epsilon")
+    (' (95 %: 1 to 2)', ' (no interval: the data allow laws without one)')
+    """
+    if not found:
+        return ""
+    if name not in found:
+        return " (no interval: the data allow laws without one)"
+    return f" (95 %: {found[name][0]:.6g} to {found[name][1]:.6g})"
 
 
 def heaviest(result: Result) -> DegreeFit:

@@ -57,7 +57,7 @@ def simulate(
     >>> x = (np.arange(32) + 0.5) / 32
     >>> start = np.tanh((x - 0.4) / 0.1)
     >>> simulate(named_law("quartic"), start, dx=1/32, dt=1e-3, frames=5, epsilon=0.1, boundary="neumann")
-    Record(5 frames of 32, dx = 0.03125, t = 0 to 0.004, q = 1, boundary = neumann)
+    Record(5 frames of 32 cells (1-D), dx = 0.03125, t = 0 to 0.004, q = 1, boundary = neumann)
     """
     force = check_law(law).effective(epsilon)
     start = _check_start(u0)

@@ -1,0 +1,142 @@
+"""Looks: groups of frames spread over a record, and what each leaves behind; no more than a part is held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import gcd
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doublewell.hints import Array
+from doublewell.record import Record
+
+__all__ = ["FOURTH", "GROUP", "SLOPE", "WIDTHS", "Look", "frame_slabs", "look_at", "look_spans"]
+
+GROUP = 5  # frames per look: one fourth difference in time
+FOURTH = np.array([1.0, -4.0, 6.0, -4.0, 1.0])
+SLOPE = np.array([1.0, -8.0, 0.0, 8.0, -1.0]) / 12.0
+WIDTHS = (1, 2, 4)  # cells of the meshes on which a Laplacian is taken
+
+_BINS = 20
+_LOOKS = 12  # groups of frames that are looked at, spread over the record
+_SAMPLE = 2**14  # pixels of one look that enter the medians; smaller frames enter whole
+_READ_BYTES = 4 * 2**20  # a stored record is read in parts of about this size
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What one group of frames leaves behind: counts, and samples of bounded size.
+
+    ``values`` are pixels of the middle frame, ``rest`` fourth differences of unit noise gain, ``squared`` and
+    ``bump`` the squared gradient and 1 - u^2 of the mean picture where |u| < 0.8, ``curved`` its mean squared Laplacian
+    on meshes of growing width, ``time`` its mean time. Only the first and the last look keep their mean picture.
+    """
+
+    frames: int
+    size: int
+    counts: NDArray[np.int64]
+    low: float
+    high: float
+    values: Array
+    rest: Array
+    squared: Array
+    bump: Array
+    variance: float
+    curved: tuple[float, ...]
+    time: float
+    mean: Array
+
+
+def look_spans(frames: int) -> list[tuple[int, int]]:
+    """Return the groups of frames that are looked at, as (first, last + 1), spread over a record."""
+    size = min(GROUP, frames)
+    starts = np.unique(np.linspace(0, frames - size, min(_LOOKS, frames - size + 1)).round().astype(int))
+    return [(int(start), int(start) + size) for start in starts]
+
+
+def frame_slabs(record: Record, start: int, stop: int) -> Iterator[tuple[int, Array]]:
+    """Read frames start..stop-1 in small parts: pairs of first frame and slab; none where start >= stop."""
+    size = max(1, _READ_BYTES // (8 * int(np.prod(record.mesh))))
+    for first in range(start, stop, size):
+        yield first, record.slab(first, min(first + size, stop))
+
+
+def look_at(record: Record, start: int, stop: int) -> Look:
+    """Look at frames start..stop-1 one by one; no more than a part of them is held."""
+    mean, samples, middle = np.zeros(record.mesh), [], np.empty(0)
+    for first, slab in frame_slabs(record, start, stop):
+        for k, frame in enumerate(slab, first):
+            mean += frame
+            samples.append(_sample(frame) if stop - start == GROUP else _sample(_across(frame)))
+            middle = frame if k == (start + stop) // 2 else middle
+    mean /= stop - start
+    squared, bump = _gradient(mean, record.dx)
+    rest = FOURTH @ np.stack(samples) if stop - start == GROUP else np.concatenate(samples)
+    return Look(
+        frames=stop - start,
+        size=middle.size,
+        counts=np.histogram(middle, bins=_BINS, range=(-1.0, 1.0))[0],
+        low=float(middle.min()),
+        high=float(middle.max()),
+        values=_sample(middle),
+        rest=rest / np.linalg.norm(FOURTH),
+        squared=_sample(squared),
+        bump=_sample(bump),
+        variance=float(mean.var()),
+        curved=tuple(_curved(mean, record.dx, width) for width in WIDTHS),
+        time=float(np.mean(record.times[start:stop])),
+        mean=mean if start == 0 or stop == record.frames else np.empty(0),
+    )
+
+
+def _sample(values: Array) -> Array:
+    """Copy every step-th value, at most _SAMPLE of them; the step shares no factor with the usual row lengths."""
+    step = max(1, -(-values.size // _SAMPLE))
+    while step > 1 and gcd(step, 30) > 1:
+        step += 1
+    return values.reshape(-1)[::step].copy()
+
+
+def _across(frame: Array) -> Array:
+    """Return fourth differences along the last axis."""
+    cells = frame.shape[-1] - len(FOURTH) + 1
+    return np.asarray(sum(c * frame[..., k : k + cells] for k, c in enumerate(FOURTH)))
+
+
+def _gradient(u: Array, dx: tuple[float, ...]) -> tuple[Array, Array]:
+    """Return |grad u|^2 by fourth-order differences and 1 - u^2, both where |u| < 0.8."""
+    if min(u.shape) < len(SLOPE):
+        return np.empty(0), np.empty(0)
+    inner = u[(slice(2, -2),) * u.ndim]
+    near = np.abs(inner) < 0.8
+    squared = np.zeros(int(np.count_nonzero(near)))
+    for axis, h in enumerate(dx):
+        squared += sum(c * _moved(u, axis, k)[near] for k, c in enumerate(SLOPE) if c) ** 2 / h**2
+    return squared, 1.0 - inner[near] ** 2
+
+
+def _moved(u: Array, axis: int, k: int) -> Array:
+    """Return the part of u without its two outer cells, moved by k - 2 cells along one axis."""
+    window = [slice(2, n - 2) for n in u.shape]
+    window[axis] = slice(k, u.shape[axis] - 4 + k)
+    return u[tuple(window)]
+
+
+def _curved(u: Array, dx: tuple[float, ...], width: int) -> float:
+    """Return the mean squared Laplacian, by second differences, of the means of blocks `width` cells wide."""
+    for axis, n in enumerate(u.shape):
+        whole = np.take(u, np.arange(n - n % width), axis=axis)  # cells beyond the last block say nothing
+        u = np.add.reduceat(whole, np.arange(0, n - n % width, width), axis=axis) / width if width > 1 else u
+    if min(u.shape) < 3:
+        return 0.0
+    total = np.zeros(tuple(n - 2 for n in u.shape))
+    for axis, h in enumerate(dx):
+        total += np.diff(u, 2, axis=axis)[_inner(u.ndim, axis)] / (width * h) ** 2
+    return float(np.mean(total**2))
+
+
+def _inner(axes: int, but: int) -> tuple[slice, ...]:
+    """Return the inner cells along all axes but one."""
+    return tuple(slice(None) if axis == but else slice(1, -1) for axis in range(axes))
