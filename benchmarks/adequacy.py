@@ -143,6 +143,8 @@ def main() -> None:
         for j, (fault, (wanted, clean)) in enumerate(scenes(law, geometry).items()):
             first = asked.first + 1000 * (10 * k + j)  # no noise is used twice
             count = asked.seeds if wanted else asked.null_seeds
+            if count == 0:
+                continue
             rows.append(one(law, geometry, fault, wanted, clean, range(first, first + count)))
             print("  ".join(str(value) for value in rows[-1].values()), flush=True)
             asked.out.write_text(json.dumps({"device": device(), "rows": totals(rows) + rows}, indent=1) + "\n")

@@ -128,8 +128,8 @@ def test_surface_tensions_are_read_one_by_one(records) -> None:
         InputError, match=r"^surface tension 2 .*expected a number, or a pair .value, standard deviation."
     ):
         identify_many(records, [SIGMA, SIGMA, (1.0, 0.1, 0.2)])
-    with pytest.raises(InputError, match="surface tension is '0.9': expected a positive number"):
-        identify_many(records, "0.9")
+    with pytest.raises(InputError, match="surface tension is 'soft': expected a number"):
+        identify_many(records, "soft")
     with pytest.raises(InputError, match=r"for all, is SurfaceTension\(value, sd\)"):
         identify_many(records, (SIGMA, 0.01))
 
