@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cyclopts import Parameter
 
-from doublewell.cli.values import parse_numbers, parse_pair
+from doublewell.cli.values import parse_levels, parse_numbers
 from doublewell.errors import InputError
 from doublewell.units import check_dimension, factor, parse_quantity
 
@@ -43,7 +43,7 @@ class Reading:
     axes
         One letter for each axis in the order of the file, of t, z, y, x and c: yxt is time last.
     levels
-        Intensities of the pure phases -1 and +1, as low,high; a file of whole numbers needs them.
+        Intensities of the pure phases -1 and +1, as low,high, or auto; a file of whole numbers needs them.
     length_unit
         Unit of --dx, such as um.
     time_unit
@@ -97,7 +97,7 @@ class Reading:
             times=parse_numbers(self.times, "--times"),
             q=None if unit else q,
             boundary=self.boundary,
-            levels=parse_pair(self.levels, "--levels"),
+            levels=parse_levels(self.levels, "--levels"),
             length_unit=self.length_unit,
             time_unit=self.time_unit,
         )

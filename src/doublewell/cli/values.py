@@ -13,9 +13,9 @@ from doublewell.errors import InputError
 __all__ = [
     "Whole",
     "parse_degree",
+    "parse_levels",
     "parse_mesh",
     "parse_numbers",
-    "parse_pair",
     "parse_ridge",
     "parse_seed",
     "parse_supports",
@@ -66,17 +66,17 @@ def parse_numbers(text: str | None, option: str) -> float | tuple[float, ...] | 
     return numbers[0] if len(numbers) == 1 else numbers
 
 
-def parse_pair(text: str | None, option: str) -> tuple[float, float] | None:
-    """Read two numbers with a comma between them.
+def parse_levels(text: str | None, option: str) -> tuple[float, float] | Literal["auto"] | None:
+    """Read two intensities with a comma between them, or the word auto.
 
-    >>> parse_pair("12,240", "--levels")
-    (12.0, 240.0)
+    >>> parse_levels("auto", "--levels"), parse_levels("12,240", "--levels")
+    ('auto', (12.0, 240.0))
     """
-    numbers = None if text is None else parse_numbers(text, option)
-    if numbers is None:
-        return None
+    if text is None or text == "auto":
+        return None if text is None else "auto"
+    numbers = parse_numbers(text, option)
     if not isinstance(numbers, tuple) or len(numbers) != 2:
-        raise InputError(f"{option} is {text!r}: expected two numbers such as 12,240")
+        raise InputError(f"{option} is {text!r}: expected auto, or two numbers such as 12,240")
     return numbers[0], numbers[1]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,7 @@ from doublewell.files.coordinates import mesh_metadata
 from doublewell.files.format import MARKS, METADATA, Found, as_path, check_version, is_own
 from doublewell.files.formats import format_to_read
 from doublewell.files.view import Levelled
+from doublewell.intensity import phase_from_intensity
 from doublewell.record import Boundary, Record
 
 __all__ = ["open_record"]
@@ -29,7 +30,7 @@ _ASKED = {  # what is missing: what it is, how to give it, the option of the com
     "axes": ("order of its axes", "axes=, one letter an axis, such as axes='{axes}'", "--axes"),
     "levels": (
         "phase values (the field holds whole numbers, {dtype})",
-        "levels=(low, high), the intensities of the pure phases -1 and +1 ((-1, 1) takes the numbers as they are)",
+        "levels='auto', or levels=(low, high), the intensities of the pure phases -1 and +1",
         "--levels",
     ),
 }
@@ -45,7 +46,7 @@ def open_record(
     times: ArrayLike | None = None,
     q: float | None = None,
     boundary: Boundary | None = None,
-    levels: tuple[float, float] | None = None,
+    levels: tuple[float, float] | Literal["auto"] | None = None,
     length_unit: str | None = None,
     time_unit: str | None = None,
 ) -> Record:
@@ -63,7 +64,8 @@ def open_record(
     dx, dt, times, q, boundary
         As in Record; several dx are in the order (z, y,) x.
     levels
-        The intensities of the pure phases -1 and +1. A file of whole numbers needs them.
+        The intensities of the pure phases -1 and +1. A file of whole numbers needs them. "auto" finds them in the
+        values, as ``phase_from_intensity`` does, which can do more.
     length_unit, time_unit
         Names of the units of dx and of the times. An own dx (or dt) without one is taken as a number without unit.
 
@@ -87,10 +89,12 @@ def open_record(
     layout = layout_of(place, tuple(found.values.shape), _names(found), letters, found.chosen)
     metadata = _metadata(place, found, layout, wanted) | given
     _ask_for_missing(place, found, layout, metadata, levels)
-    values = _levelled(arranged(found.values, layout), levels)
+    found_out = isinstance(levels, str)
+    values = _levelled(arranged(found.values, layout), (-1.0, 1.0) if found_out else levels)
     if found.bordered:
         values = inside_borders(place, values, metadata.get("boundary"))
-    return _record(place, values, metadata)
+    record = _record(place, values, metadata)
+    return _with_found_levels(place, record, levels) if found_out else record
 
 
 def _wanted(given: dict[str, Any]) -> frozenset[str]:
@@ -168,6 +172,16 @@ def _levelled(values: Any, levels: Any) -> Any:
     if np.dtype(values.dtype).kind not in "iuf":
         return values  # complex numbers, masks and texts are refused next
     return Levelled(values, float(pair[0]), float(pair[1]))
+
+
+def _with_found_levels(path: Path, record: Record, levels: Any) -> Record:
+    """Convert intensities by the levels that are found in them."""
+    if levels != "auto":
+        raise InputError(f"levels is {shown(levels)}: expected 'auto', or two intensities (low, high)")
+    try:
+        return phase_from_intensity(record).record
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
 
 
 def _record(path: Path, values: Any, metadata: dict[str, Any]) -> Record:
