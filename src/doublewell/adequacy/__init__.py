@@ -1,9 +1,9 @@
 """Adequacy: whether the record is the fitted model plus white noise, and what is missing if not.
 
 Score tests ask for an error in q, an advection, the other boundary condition, a tilt of the force, the gain, its
-drift and an offset; each costs one linear solve and no fit. The residual itself is asked whether neighbours in space
-and time are correlated and whether its tails are normal. Holm's correction at 3 % keeps the chance of any false alarm
-below 5 %.
+drift, an offset and a blur; each costs one linear solve and no fit. The residual itself is asked whether neighbours in
+space and time are correlated, whether its tails are normal, and whether a few cells stand out. Holm's correction at 3 %
+keeps the chance of any false alarm below 5 %.
 """
 
 from doublewell.adequacy.check import check_adequacies, check_adequacy, projector_of, score_tests

@@ -109,7 +109,7 @@ def cells_test(cells: Cells, out: Mask | None, shift: float | None) -> ScoreTest
     from scipy.special import ndtri
 
     p = cells.together
-    z = float(-ndtri(0.5 * p)) if p > 1e-300 else float(np.max(cells.size))
+    z = abs(float(ndtri(0.5 * p))) if p > 1e-300 else float(np.max(cells.size))
     chosen = np.zeros(cells.chance.shape, dtype=bool) if out is None else out
     if not chosen.any():
         chosen = cells.size >= np.max(cells.size)
