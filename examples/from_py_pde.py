@@ -9,8 +9,8 @@ script evolves the first frame again.
 
 With the defaults (benchmarks/results/from_py_pde.json):
 
-          weak: force error 0.245 %, field error in py-pde 0.0615 %
-    trajectory: force error 0.358 %, field error in py-pde 0.0620 %
+          weak: force error 0.249 %, field error in py-pde 0.0179 %
+    trajectory: force error 0.356 %, field error in py-pde 0.0210 %
 
 A mesh of finite differences has an error of its own, about (cell / epsilon)^2 / 12 of the force. It is the largest
 part of these errors, so a coarser mesh needs a wider interface.

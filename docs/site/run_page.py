@@ -3,8 +3,9 @@
     python docs/site/run_page.py docs/tutorial.md --out build/tutorial [--write]
 
 Python blocks share one set of names; every line of a sh block is a command of doublewell. A text block right after a
-code block is what the code printed: the words must be the same, the numbers within one percent. With --write the page
-gets what was printed now, and pictures named by a comment such as <!-- from figures/law.png --> are copied.
+code block is what the code printed: the words must be the same, the numbers within one percent or two units of their
+last digit. With --write the page gets what was printed now, and pictures named by a comment such as
+<!-- from figures/law.png --> are copied.
 """
 
 from __future__ import annotations
@@ -44,16 +45,21 @@ class Ran:
 
 
 def alike(one: str, other: str) -> bool:
-    """Tell whether two texts have the same words, and numbers within one percent.
+    """Tell whether two texts have the same words, and numbers within one percent or two units of the last digit.
 
-    >>> alike("noise 0.02, 3 steps", "noise 0.0201, 3 steps"), alike("noise 0.02", "noise 0.03"), alike("a", "b")
+    >>> alike("noise 0.02, 3 steps", "noise 0.0201, 3 steps"), alike("noise 0.020", "noise 0.030"), alike("a", "b")
     (True, False, False)
     """
     words = [_NUMBER.sub("#", text).split() for text in (one, other)]
-    numbers = [[float(x) for x in _NUMBER.findall(text)] for text in (one, other)]
-    return words[0] == words[1] and all(
-        math.isclose(a, b, rel_tol=_NEAR, abs_tol=1e-12) for a, b in zip(*numbers, strict=True)
-    )
+    pairs = zip(_NUMBER.findall(one), _NUMBER.findall(other), strict=False)
+    return words[0] == words[1] and all(_near(a, b) for a, b in pairs)
+
+
+def _near(one: str, other: str) -> bool:
+    digits, _, power = one.partition("e")
+    unit = 10.0 ** (int(power or 0) - len(digits.partition(".")[2]))
+    slack = 2.0 * unit if "." in digits else 0.0  # whole numbers are counts
+    return math.isclose(float(one), float(other), rel_tol=_NEAR, abs_tol=slack)
 
 
 def run_page(text: str, folder: Path, names: dict[str, Any] | None = None) -> Iterator[Ran]:
