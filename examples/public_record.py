@@ -52,7 +52,7 @@ def draw(noisy: dw.Record, results: dict[str, dw.Result], path: Path) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(11.0, 3.4), layout="constrained")
+    figure = Figure(figsize=(11.0, 3.7), layout="constrained")
     FigureCanvasAgg(figure)
     film, force, rest = figure.subplots(1, 3)
     ends = (0.0, noisy.extent[0], noisy.times[-1], noisy.times[0])
@@ -60,24 +60,24 @@ def draw(noisy: dw.Record, results: dict[str, dw.Result], path: Path) -> None:
     figure.colorbar(picture, ax=film, label="u")
     film.set(title="the record, with noise", xlabel="x", ylabel="t")
     _draw_forces(force, rest, results)
+    figure.legend(*rest.get_legend_handles_labels(), loc="outside lower right", ncols=5)
     figure.savefig(path, dpi=110)
 
 
 def _draw_forces(force: Any, rest: Any, results: dict[str, dw.Result]) -> None:
     unit = float(np.abs(TRUE).max())
-    force.plot(PHASES, TRUE / AMPLITUDE, color="#E69F00", linewidth=5, label="true")
+    force.plot(PHASES, TRUE / AMPLITUDE, color="#E69F00", linewidth=5)
     low, high = (ends - TRUE for ends in results["trajectory"].band("force", PHASES))
+    rest.plot([], [], color="#E69F00", linewidth=5, label="true")  # for the legend
     rest.fill_between(PHASES, 100 * low / unit, 100 * high / unit, color="#A6CFE6", label="95 % band, trajectory")
     dashes = {"clean": ":", "weak": "--", "trajectory": "-"}
     for name, result in results.items():
         found = result.force(PHASES)
         colour = "#0072B2" if name == "trajectory" else "#000000"
-        force.plot(PHASES, found / AMPLITUDE, dashes[name], color=colour, label=NAMES[name])
+        force.plot(PHASES, found / AMPLITUDE, dashes[name], color=colour)
         rest.plot(PHASES, 100 * (found - TRUE) / unit, dashes[name], color=colour, label=NAMES[name])
     force.set(title="force", xlabel="u", ylabel="G / 5e4")
     rest.set(title="found minus true", xlabel="u", ylabel="% of the largest force")
-    for axis in (force, rest):
-        axis.legend(fontsize=7)
 
 
 def main(words: list[str] | None = None) -> dict[str, float] | None:
