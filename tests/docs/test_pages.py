@@ -56,6 +56,27 @@ def test_a_page_runs_and_prints_what_it_shows(tmp_path, page):
         assert block.same, f"{block.code}\nprinted\n{block.printed}"
 
 
+@pytest.mark.skipif(find_spec("pint") is None, reason="needs doublewell[units]")
+def test_the_page_on_grey_values_runs(tmp_path, capsys):
+    x = 0.1 * np.arange(40)
+    y, x = np.meshgrid(x, x, indexing="ij")
+    start = np.tanh((x - 2.0 - 0.4 * np.cos(np.pi * y / 2.0)) / 0.29)
+    movie = dw.simulate(named_law("sixth"), start, dx=0.1, dt=2.0, frames=21, epsilon=0.24, q=1e-3, boundary="neumann")
+    names = {"picture": np.round(1150 + 750 * movie.slab()).astype(np.uint16)}
+    (block,) = run_page((DOCS / "intensities.md").read_text(), tmp_path, names)
+    assert block.printed.startswith("levels ")
+    assert names["result"].epsilon > 0
+
+
+def test_the_page_on_export_runs(tmp_path):
+    start = dw.initial_field("circle", (32, 32), 1 / 32, epsilon=0.1)
+    movie = dw.simulate(named_law("sixth"), start, dx=1 / 32, dt=5e-4, frames=21, epsilon=0.1)
+    dw.save(dw.identify(movie, method="weak"), tmp_path / "result.json")
+    names = {}
+    assert len(list(run_page((DOCS / "export.md").read_text(), tmp_path, names))) == 1
+    assert "[Materials]" in names["text"]
+
+
 def test_a_page_that_shows_something_else_is_found(tmp_path):
     text = "```python\nprint('two', 2.5)\n```\n\n```text\ntwo 3.5\n```\n\n```python\nx = 1\n```\n"
     first, second = run_page(text, tmp_path)
