@@ -15,7 +15,6 @@ from doublewell.version import __version__ as release  # noqa: E402
 project, author, version = "doublewell", "the doublewell authors", release
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 exclude_patterns = ["site"]
-suppress_warnings = ["toc.empty_glob"]  # the page of the paper is there after `make paper`
 
 html_theme, html_title, html_baseurl = "furo", f"doublewell {release}", ""
 html_show_copyright = html_show_sphinx = html_copy_source = html_show_sourcelink = html_show_search_summary = False
@@ -72,8 +71,15 @@ def short(*event: Any) -> tuple[str | None, str | None]:
     return first, second
 
 
+def contents(_app: Any, name: str, source: list[str]) -> None:
+    """Leave the paper's tables out of the contents until `make paper` has made them."""
+    if name == "index" and not (ROOT / "docs/paper.md").exists():
+        source[0] = source[0].replace("\npaper\n", "\n")
+
+
 def setup(app: Any) -> None:
     """Read docstrings as plain text, and give wide screens longer lines."""
     app.connect("autodoc-process-docstring", plain)
     app.connect("autodoc-process-signature", short)
+    app.connect("source-read", contents)
     app.add_css_file("wide.css")
