@@ -6,7 +6,7 @@ MINIMUM := build/minimum
 OUT ?= demo
 PAPER ?= out/paper
 
-.PHONY: demo paper test test-minimum lint bench clean
+.PHONY: demo docs paper test test-minimum lint bench clean
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -22,6 +22,17 @@ paper: $(VENV)/.ready
 	mkdir -p docs/figures
 	cp $(PAPER)/paper.md docs/paper.md
 	cp $(PAPER)/figures/*.png docs/figures/
+
+# The site, in build/site: the tutorial is run anew, a broken reference or link is an error. Open build/site/index.html.
+$(VENV)/.docs-ready: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	touch $@
+
+docs: $(VENV)/.docs-ready
+	$(BIN)/python docs/site/run_page.py docs/tutorial.md --out build/tutorial
+	rm -rf build/site
+	$(BIN)/python -m sphinx -W -E --keep-going -q -b html -c docs/site -d build/site-cache docs build/site
+	$(BIN)/python docs/site/check_site.py build/site
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .

@@ -91,8 +91,29 @@ def force_error(result: dw.Result, epsilon: float) -> float:
     return float(np.linalg.norm(result.force(u) - true) / np.linalg.norm(true))
 
 
+def draw(movie: dw.Record, results: dict[str, dw.Result], epsilon: float, path: Path) -> None:
+    """Draw the first and the last frame, and what is left between each found force and the true one."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10.0, 3.2), layout="constrained")
+    FigureCanvasAgg(figure)
+    first, last, rest = figure.subplots(1, 3)
+    for axis, k, title in ((first, 0, "first frame"), (last, -1, "last frame")):
+        axis.imshow(movie.slab()[k], cmap="cividis", vmin=-1, vmax=1, origin="lower", extent=(0, 1, 0, 1))
+        axis.set(title=title, xlabel="x", ylabel="y")
+    u = np.linspace(-1.0, 1.0, 401)
+    true = true_force(u, epsilon)
+    for dashes, (name, result) in zip(("--", "-"), results.items(), strict=True):
+        rest.plot(u, 100 * (result.force(u) - true) / np.abs(true).max(), dashes, color="#0072B2", label=name)
+    rest.axhline(0.0, color="#999999", linewidth=0.8)
+    rest.set(title="force, found minus true", xlabel="u", ylabel="% of the largest force")
+    rest.legend()
+    figure.savefig(path, dpi=110)
+
+
 def main(words: list[str] | None = None) -> dict[str, dict[str, float]]:
-    """Make the movie, identify it by both readings, run both laws, and write the errors to errors.json."""
+    """Make the movie, identify it by both readings, run both laws, and write errors.json and force.png."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("from_py_pde"))
     parser.add_argument("--cells", type=int, default=128)
@@ -102,16 +123,18 @@ def main(words: list[str] | None = None) -> dict[str, dict[str, float]]:
     asked.out.mkdir(parents=True, exist_ok=True)
     movie = make_movie(asked.out, asked.cells, asked.frames, asked.epsilon)
     record = dw.open_record(movie, q=Q)  # mesh, times and the periodic border are in the file
-    errors = {}
+    errors, results = {}, {}
     for method in ("weak", "trajectory"):
         # The movie is clean, and its solver's finite differences are then all that the check could find.
         result = dw.identify(record, method=method, check=False)
+        results[method] = result
         field = run_again(result, record.slab(), asked.out)
         errors[method] = {"force": force_error(result, asked.epsilon), "field": field}
         print(f"{method:>10}: force error {100 * errors[method]['force']:.3f} %, field error in py-pde "
               f"{100 * errors[method]['field']:.4f} %")  # fmt: skip
     text = json.dumps({name: getattr(asked, name) for name in ("cells", "frames", "epsilon")} | {"errors": errors})
     (asked.out / "errors.json").write_text(text + "\n", encoding="utf-8")
+    draw(record, results, asked.epsilon, asked.out / "force.png")
     return errors
 
 

@@ -1,0 +1,175 @@
+"""The pages keep their word: their code runs and prints what they show, their numbers are those of the files."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import re
+import runpy
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import doublewell as dw
+from doublewell.law import named_law
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+TOOL = runpy.run_path(str(DOCS / "site/run_page.py"))
+run_page, alike, rewritten = TOOL["run_page"], TOOL["alike"], TOOL["rewritten"]
+
+
+def kept(name):
+    return json.loads((ROOT / "benchmarks/results" / name).read_text())
+
+
+def table(page, marker):
+    """The rows of the table below a comment that names its file."""
+    text = (DOCS / page).read_text().split(f"<!-- numbers: benchmarks/results/{marker} -->\n")[1]
+    lines = text.split("\n\n")[0].splitlines()[2:]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+@pytest.mark.skipif(find_spec("tifffile") is None or find_spec("pint") is None, reason="needs doublewell[tiff,units]")
+def test_the_tutorial_runs_and_prints_what_it_shows(tmp_path):
+    text = (DOCS / "tutorial.md").read_text()
+    blocks = list(run_page(text, tmp_path))
+    assert len(blocks) == text.count("```python") + text.count("```sh")
+    assert sum(block.shown is not None for block in blocks) == text.count("```text")
+    for block in blocks:
+        assert block.same, f"{block.code}\nprinted\n{block.printed}"
+    assert (tmp_path / "report/report.html").stat().st_size < 12e6
+    assert "[Materials]" in (tmp_path / "law.i").read_text()
+    result = dw.load_result(tmp_path / "report/result.json")
+    u = np.linspace(-1, 1, 201)
+    true = named_law("sixth").effective(0.24).force(u)
+    assert np.linalg.norm(result.force(u) - true) < 0.02 * np.linalg.norm(true)
+
+
+@pytest.mark.parametrize("page", ["degree.md"])
+def test_a_page_runs_and_prints_what_it_shows(tmp_path, page):
+    blocks = list(run_page((DOCS / page).read_text(), tmp_path))
+    assert blocks
+    for block in blocks:
+        assert block.same, f"{block.code}\nprinted\n{block.printed}"
+
+
+@pytest.mark.skipif(find_spec("pint") is None, reason="needs doublewell[units]")
+def test_the_page_on_grey_values_runs(tmp_path, capsys):
+    x = 0.1 * np.arange(40)
+    y, x = np.meshgrid(x, x, indexing="ij")
+    start = np.tanh((x - 2.0 - 0.4 * np.cos(np.pi * y / 2.0)) / 0.29)
+    movie = dw.simulate(named_law("sixth"), start, dx=0.1, dt=2.0, frames=21, epsilon=0.24, q=1e-3, boundary="neumann")
+    names = {"picture": np.round(1150 + 750 * movie.slab()).astype(np.uint16)}
+    (block,) = run_page((DOCS / "intensities.md").read_text(), tmp_path, names)
+    assert block.printed.startswith("levels ")
+    assert names["result"].epsilon > 0
+
+
+def test_the_page_on_export_runs(tmp_path):
+    start = dw.initial_field("circle", (32, 32), 1 / 32, epsilon=0.1)
+    movie = dw.simulate(named_law("sixth"), start, dx=1 / 32, dt=5e-4, frames=21, epsilon=0.1)
+    dw.save(dw.identify(movie, method="weak"), tmp_path / "result.json")
+    names = {}
+    assert len(list(run_page((DOCS / "export.md").read_text(), tmp_path, names))) == 1
+    assert "[Materials]" in names["text"]
+
+
+def test_a_page_that_shows_something_else_is_found(tmp_path):
+    text = "```python\nprint('two', 2.5)\n```\n\n```text\ntwo 3.5\n```\n\n```python\nx = 1\n```\n"
+    first, second = run_page(text, tmp_path)
+    assert not first.same
+    assert second.same
+    assert rewritten(text, [first, second]) == text.replace("3.5", "2.5")
+
+
+def test_a_command_that_fails_stops_the_page(tmp_path, capsys):
+    with pytest.raises(RuntimeError, match="exit code 2"):
+        list(run_page("```sh\ndoublewell inspect nothing.npz\n```\n", tmp_path))
+    with pytest.raises(ValueError, match="only commands of doublewell"):
+        list(run_page("```sh\nrm movie.npz\n```\n", tmp_path))
+    assert "nothing.npz" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("p 1.25e-08", "p 1.26e-08", True), ("p 1.25e-08", "p 1.35e-08", False), ("3 steps", "4 steps", False),
+        ("chi2 0.1", "chi2 0.2", True), ("chi2 0.1", "chi2 0.5", False), ("one two", "one  two", True),
+        ("a 1", "a", False),
+    ],
+)  # fmt: skip
+def test_texts_are_alike_up_to_rounding(one, other, same):
+    assert alike(one, other) is same
+
+
+def test_examples_in_the_tools():
+    found = doctest.DocTestParser().get_doctest(alike.__doc__, {"alike": alike}, "alike", None, 0)
+    assert doctest.DocTestRunner().run(found).failed == 0
+
+
+def test_every_public_name_is_in_the_reference():
+    said = re.findall(r"^\.\. auto\w+:: doublewell\.(\w+)$", (DOCS / "api.md").read_text(), flags=re.MULTILINE)
+    assert len(said) == len(set(said))
+    assert set(said) == set(dw.__all__)
+
+
+def test_every_page_is_in_the_contents():
+    listed = re.findall(r"^[\w-]+$", (DOCS / "index.md").read_text(), flags=re.MULTILINE)
+    pages = {path.stem for path in DOCS.glob("*.md")} - {"index", "paper"}
+    assert pages <= set(listed)
+
+
+def test_every_command_is_on_the_page_of_the_command_line():
+    from doublewell.cli.main import _app
+
+    commands = {name for name in _app() if not name.startswith("-")}
+    said = set(re.findall(r"^\| `(\w+)", (DOCS / "cli.md").read_text(), flags=re.MULTILINE))
+    assert said == commands
+
+
+def test_links_to_headings_lead_to_one():
+    for page in DOCS.glob("*.md"):
+        for target, place in re.findall(r"\]\(([\w-]*(?:\.md)?)#([\w-]+)\)", page.read_text()):
+            text = (DOCS / target if target else page).read_text()
+            headings = {
+                re.sub(r"[^\w -]", "", line.lstrip("# ")).lower().replace(" ", "-")
+                for line in text.splitlines()
+                if line.startswith("#")
+            }
+            assert place in headings, (page.name, target, place)
+
+
+def test_floors_are_those_of_the_file():
+    rows = kept("floors.json")["rows"]
+    said = table("degree.md", "floors.json")
+    assert [(law, int(degree)) for law, degree, _ in said] == [(row["law"], row["m"]) for row in rows]
+    for (_, _, floor), row in zip(said, rows, strict=True):
+        assert float(floor) == pytest.approx(row["160 nodes"], abs=0.006)
+
+
+def test_false_alarms_are_those_of_the_file():
+    ((movies, alarms),) = re.findall(
+        r"Of (\d+) simulated movies without a fault (\d+) were", (DOCS / "diagnostics.md").read_text()
+    )
+    assert kept("adequacy.json")["rows"][0]["got"].startswith(f"{alarms}/{movies} ")
+
+
+def test_the_mesh_error_is_that_of_the_file():
+    (said,) = re.findall(r"benchmark ([\d.]+) % at 128 cells", (DOCS / "limits.md").read_text())
+    (row,) = [row for row in kept("refinement.json")["rows"] if row["cells"] == 128]
+    assert float(said) == pytest.approx(row["48 substeps"], abs=6e-4)
+
+
+def test_errors_of_the_gallery_are_those_of_the_files():
+    errors = kept("from_py_pde.json")["errors"]
+    for method, force, field in table("gallery.md", "from_py_pde.json"):
+        assert float(force) == pytest.approx(100 * errors[method]["force"], abs=6e-4)
+        assert float(field) == pytest.approx(100 * errors[method]["field"], abs=6e-5)
+    public = kept("public_record_example.json")
+    said = table("gallery.md", "public_record_example.json")
+    assert [float(row[1]) for row in said[1:]] == [public["noise"]] * 2
+    for row, name in zip(said, ("clean", "weak", "trajectory"), strict=True):
+        assert float(row[2]) == pytest.approx(100 * public["errors"][name], rel=0.01)
