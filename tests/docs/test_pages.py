@@ -154,7 +154,7 @@ def test_false_alarms_are_those_of_the_file():
     ((movies, alarms),) = re.findall(
         r"Of (\d+) simulated movies without a fault (\d+) were", (DOCS / "diagnostics.md").read_text()
     )
-    assert kept("adequacy.json")["rows"][0]["got"].startswith(f"{alarms}/{movies} ")
+    assert kept("adequacy_null.json")["rows"][0]["got"].startswith(f"{alarms}/{movies} ")
 
 
 def test_the_mesh_error_is_that_of_the_file():
