@@ -54,6 +54,15 @@ def test_the_same_again(weak, noisy, fitted, small):
         assert checksum(record) in str(done)
 
 
+def test_the_same_again_with_units(noisy):
+    pytest.importorskip("pint")
+    known = {"dx": noisy.dx, "dt": noisy.dt, "q": noisy.q, "length_unit": "um", "time_unit": "s"}
+    record = Record(noisy.slab(), **known)
+    result = identify(record, "0.3 J/m^2 +- 5 %", method="weak")
+    for data in (record, noisy):  # the units are those of the result
+        assert repeat(result, data).comparison.same
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -44,7 +44,7 @@ def repeat(result: Result, record: Record, *, any_data: bool = False, progress: 
     """Identify again with the settings of a result and compare the two, field by field.
 
     The record must hold the values that the result came from, by their checksum, unless `any_data`. Its mesh spacing,
-    frame interval, q and boundary are those of the result, whatever the record says of them.
+    frame interval, q, boundary and units are those of the result, whatever the record says of them.
     """
     data = _check_data(result.settings, record, any_data)
     again = identify(_as_then(result.settings, record), _tension(result), **_options(result), progress=progress)
@@ -80,7 +80,8 @@ def _as_then(asked: Settings, record: Record) -> Record:
     same = record.uniform and np.isclose(record.dt, asked.dt, rtol=1e-12, atol=0.0)
     clock: dict[str, Any] = {"times": record.times} if same else {"dt": asked.dt}
     boundary: Any = asked.boundary  # checked by Record
-    return Record(record.values, dx=asked.dx, **clock, q=asked.q, boundary=boundary)
+    units = {"length_unit": asked.length_unit, "time_unit": asked.time_unit}
+    return Record(record.values, dx=asked.dx, **clock, q=asked.q, boundary=boundary, **units)
 
 
 def _tension(result: Result) -> SurfaceTension | None:
