@@ -80,8 +80,10 @@ def _as_then(asked: Settings, record: Record) -> Record:
     same = record.uniform and np.isclose(record.dt, asked.dt, rtol=1e-12, atol=0.0)
     clock: dict[str, Any] = {"times": record.times} if same else {"dt": asked.dt}
     boundary: Any = asked.boundary  # checked by Record
-    units = {"length_unit": asked.length_unit, "time_unit": asked.time_unit}
-    return Record(record.values, dx=asked.dx, **clock, q=asked.q, boundary=boundary, **units)
+    return Record(
+        record.values, dx=asked.dx, **clock, q=asked.q, boundary=boundary,
+        length_unit=asked.length_unit, time_unit=asked.time_unit,
+    )  # fmt: skip
 
 
 def _tension(result: Result) -> SurfaceTension | None:
