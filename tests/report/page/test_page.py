@@ -30,7 +30,7 @@ def test_a_stranger_reads_wells_certainty_and_what_to_do(banded_page, words_of):
     assert re.search(r"barrier of F\(0\) = 0\.2\d+ \(95 %: 0\.2\d+ to 0\.2\d+\) at u = 0", words)
     assert re.search(r"ε = 0\.1\d+ \(95 %: [\d.]+ to [\d.]+\)", words)
     assert re.search(r"The force is known to ±[\d.]+ % \(95 % band", words)
-    assert "none of 12 tests finds that the movie differs" in words
+    assert "none of 14 tests finds that the movie differs" in words
     assert "What would make it better" in words
     assert re.search(r"half of it would narrow the band of G from ±[\d.]+ % to about ±[\d.]+ %", words)
     assert "doublewell plan --law result.json --mesh 32x32" in words
