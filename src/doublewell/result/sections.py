@@ -14,7 +14,7 @@ from doublewell.result.result import Result
 from doublewell.result.wording import band_size, equation, interval_words, intervals, names, percent, wrapped
 from doublewell.units import unit_text
 
-__all__ = ["degree_lines", "force_lines", "record_lines", "scale_lines", "unit_lines", "well_lines"]
+__all__ = ["degree_lines", "force_lines", "record_lines", "scale_lines", "scale_units", "unit_lines", "well_lines"]
 
 
 def force_lines(result: Result) -> Iterator[str]:
@@ -57,7 +57,7 @@ def scale_lines(result: Result) -> Iterator[str]:
         yield from wrapped(result.refusal or WHY_NO_SCALE)
         return
     scale, found = result.scale, intervals(result)
-    tension, (of_epsilon, of_barrier) = scale.tension, _scale_units(result)
+    tension, (of_epsilon, of_barrier) = scale.tension, scale_units(result)
     alone = "" if scale.epsilon_sd is None else f" +- {scale.epsilon_sd:.2g} (from the surface tension alone)"
     yield f"epsilon = {scale.epsilon:.6g}{of_epsilon}{interval_words(found, 'epsilon') or alone}"
     kind = "E" if tension.normalisation == "E" else "epsilon E"
@@ -71,7 +71,7 @@ def scale_lines(result: Result) -> Iterator[str]:
         yield "the intervals take the surface tension as exact: pass its standard deviation to include it"
 
 
-def _scale_units(result: Result) -> tuple[str, str]:
+def scale_units(result: Result) -> tuple[str, str]:
     """Return the units of epsilon and F as they follow from those given; nothing where one is missing."""
     length, scale = result.settings.length_unit, result.scale
     if length is None or scale is None or scale.tension.unit is None:

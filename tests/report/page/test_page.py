@@ -79,6 +79,18 @@ def test_a_weak_result_says_why_it_has_no_bands(weak_page, words_of):
     assert "The weak reading has one degree, here 2" in words
 
 
+def test_units_are_shown_where_they_are_known(banded, small, words_of):
+    tension = replace(banded.scale.tension, unit="J/m^2", sd=None)
+    settings = replace(banded.settings, length_unit="um", time_unit="s", tension=tension)
+    known = replace(banded, settings=settings, scale=replace(banded.scale, tension=tension))
+    words = words_of(page_html(known, small))
+    assert "J/m² its scale ε?" in words
+    assert "In physical units lengths in um, times in s; G and H in 1/um²" in words
+    assert re.search(r"κ = [\d.e+-]+ J/m ", words)
+    assert "effective force G (1/um²)" in words
+    assert "In physical units" not in words_of(page_html(banded, small))
+
+
 def test_without_boundary_and_tension(record, words_of):
     bare = Record(record.slab(), dx=record.dx, times=record.times, q=record.q)
     words = words_of(page_html(identify(bare, method="weak"), bare))

@@ -23,9 +23,11 @@ from doublewell.report.page.chart import (
     span,
     words,
 )
-from doublewell.report.page.markup import Html, join, plain
+from doublewell.report.page.markup import Html, join, plain, unit_signs
 from doublewell.result import Result
 from doublewell.result.bands import Quantity
+from doublewell.result.sections import scale_units
+from doublewell.units import unit_text
 
 __all__ = ["band_of", "coverage_chart", "force_chart", "potential_chart", "unseen_ranges", "weights_chart"]
 
@@ -47,14 +49,21 @@ class _Panel:
 def potential_chart(result: Result) -> Html:
     """Draw F, or without a scale H = F/epsilon^2."""
     if result.scale is None:
-        return _law_chart(result, _Panel("primitive", "H", "H = F/ε²", "1/length²", result.primitive))
-    unit = "tension²" if result.scale.tension.normalisation == "E" else "tension/length"
+        return _law_chart(result, _Panel("primitive", "H", "H = F/ε²", _per_area(result), result.primitive))
+    known = unit_signs(scale_units(result)[1].strip())
+    unit = known or ("tension²" if result.scale.tension.normalisation == "E" else "tension/length")
     return _law_chart(result, _Panel("potential", "F", "potential F", unit, result.potential))
 
 
 def force_chart(result: Result) -> Html:
     """Draw the effective force G."""
-    return _law_chart(result, _Panel("force", "G", "effective force G", "1/length²", result.force))
+    return _law_chart(result, _Panel("force", "G", "effective force G", _per_area(result), result.force))
+
+
+def _per_area(result: Result) -> str:
+    """Return the unit of G and H."""
+    length = result.settings.length_unit
+    return "1/length²" if length is None else unit_signs(unit_text(((length, -2),)))
 
 
 def band_of(result: Result, quantity: Quantity, u: Array) -> tuple[Array, Array] | str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from math import floor, isfinite, log10
 
-__all__ = ["Html", "join", "list_of", "math", "measured", "number", "plain", "prose", "table", "tag"]
+__all__ = ["Html", "join", "list_of", "math", "measured", "number", "plain", "prose", "table", "tag", "unit_signs"]
 
 _VOID = {"br", "img", "input", "link", "meta"}
 _POWER = re.compile(r"\^(\d+)")
@@ -104,6 +104,15 @@ def prose(text: str) -> str:
     """
     said = _MINUS.sub("−", _EPSILON.sub("ε", text).replace("+-", "±").replace("^2", "²"))
     return said[:1].upper() + said[1:] if said[:1].isascii() else said  # a Greek letter is a symbol
+
+
+def unit_signs(text: str) -> str:
+    """Return units with raised powers.
+
+    >>> unit_signs("1/um^2, J^2/m^4")
+    '1/um², J²/m⁴'
+    """
+    return _POWER.sub(lambda found: found[1].translate(_SUPERSCRIPTS), text)
 
 
 def _written(value: float, style: str) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from math import hypot
 
-from doublewell.calibrate import WHY_NO_SCALE
+from doublewell.calibrate import WHY_NO_SCALE, SurfaceTension
 from doublewell.law import Law
-from doublewell.report.page.markup import Html, join, math, measured, number, plain, prose, table, tag
+from doublewell.report.page.markup import Html, join, math, measured, number, plain, prose, table, tag, unit_signs
 from doublewell.report.page.scale import scale_parts
 from doublewell.report.page.verdicts import SYMBOLS, Finding, Verdict, overall
 from doublewell.result import Result, equation
+from doublewell.result.sections import unit_lines
 from doublewell.result.text import band_size, intervals, percent
 from doublewell.result.wording import heaviest
 
@@ -44,11 +45,15 @@ def sentences(result: Result) -> Html:
 def _asked(result: Result) -> str:
     asked = result.settings
     mesh = " × ".join(str(n) for n in asked.shape[1:])
-    also = "" if asked.tension is None else f", and with the surface tension {plain(asked.tension.value)} its scale ε"
+    also = "" if asked.tension is None else f", and with the surface tension {_tension(asked.tension)} its scale ε"
     return (
         f"Which free energy drives this movie of {asked.shape[0]} frames of {mesh} pixels, if it follows the "
         f"Allen-Cahn equation with the diffusion coefficient q = {plain(asked.q)}{also}?"
     )
+
+
+def _tension(tension: SurfaceTension) -> str:
+    return plain(tension.value) if tension.unit is None else f"{plain(tension.value)} {unit_signs(tension.unit)}"
 
 
 def _found(result: Result) -> str:
@@ -161,7 +166,21 @@ def wells_table(result: Result) -> Html:
         )
     if result.posterior is None:
         note = join([note, tag("p", "No intervals: the weak reading has no noise model.", class_="note")])
-    return join([table(("", "value", "95 % interval, or where it comes from"), rows), note])
+    return join([table(("", "value", "95 % interval, or where it comes from"), rows), note, _in_units(result)])
+
+
+def _in_units(result: Result) -> Html:
+    """Return the numbers in physical units; nothing where the record has none."""
+    lines = [line.strip() for line in unit_lines(result)]  # they begin with symbols, which stay small
+    if not lines:
+        return Html()
+    return join([tag("h3", "In physical units"), tag("ul", *(tag("li", _signs(line)) for line in lines))])
+
+
+def _signs(text: str) -> str:
+    for name, sign in (("epsilon", "ε"), ("kappa", "κ"), ("sqrt", "√"), ("+-", "±"), ("-0.9", "−0.9")):
+        text = text.replace(name, sign)
+    return unit_signs(text)
 
 
 def _scale_rows(result: Result, found: dict[str, tuple[float, float]]) -> list[tuple[str, str, str]]:
@@ -177,7 +196,7 @@ def _scale_rows(result: Result, found: dict[str, tuple[float, float]]) -> list[t
         rows.append(("standard deviation of ε", number(scale.epsilon_sd, 2), Html("from the surface tension alone")))
     sd = "taken as exact" if scale.tension.sd is None else join(["± ", number(scale.tension.sd, 2)])
     kind = "of E" if scale.tension.normalisation == "E" else "of εE"
-    rows.append((f"surface tension, as given ({kind})", number(scale.tension.value, 5), Html(sd)))
+    rows.append((f"surface tension, as given ({kind})", _tension(scale.tension), Html(sd)))
     return rows
 
 
