@@ -36,6 +36,7 @@ def test_demo_writes_record_result_and_figures(demo):
         "law.png",
         "law.svg",
         "record.npz",
+        "report.html",
         "residual.pdf",
         "residual.png",
         "residual.svg",

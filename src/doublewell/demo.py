@@ -15,7 +15,7 @@ from doublewell.hints import Report
 from doublewell.identify import identify
 from doublewell.law import named_law
 from doublewell.record import Record
-from doublewell.report import Truth, draw_figures
+from doublewell.report import Truth, draw_figures, write_page
 from doublewell.report.style import write_bytes
 from doublewell.result import Result
 from doublewell.result.text import percent
@@ -90,7 +90,7 @@ def run_demo(
     frames: int = 61,
     progress: Report | None = None,
 ) -> Demo:
-    """Simulate a noisy record, identify its law, evolve it again, and write record, result and figures to a folder.
+    """Simulate a noisy record, identify its law, evolve it again, and write page, record, result and figures.
 
     The star-shaped drop of the paper, epsilon = 0.03, one frame every 5e-5, made by CNAB2; both readings get the law's
     own surface tension. ``progress`` is called with (what is done, steps done, steps), steps 0 where their number is
@@ -143,5 +143,6 @@ def _write(place: Path, truth: Truth, record: Record, result: Result, validation
     place.mkdir(parents=True, exist_ok=True)
     save(record, place / "record.npz")
     save(result, place / "result.json")
+    write_page(result, record, place / "report.html", validation=validation)
     figures = write_bytes([(place / name, data) for name, data in drawn.items()])
-    return (place / "record.npz", place / "result.json", *figures)
+    return (place / "report.html", place / "record.npz", place / "result.json", *figures)
