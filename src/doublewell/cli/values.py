@@ -102,7 +102,7 @@ def parse_ridge(text: str | None) -> float | Literal["validated"] | None:
     0.001
     """
     if text is None or text == "validated":
-        return text  # type: ignore[return-value]
+        return None if text is None else "validated"
     try:
         ridge = float(text)
     except ValueError:
@@ -119,7 +119,7 @@ def parse_degree(text: str | None) -> int | Literal["auto"] | None:
     3
     """
     if text is None or text == "auto":
-        return text  # type: ignore[return-value]
+        return None if text is None else "auto"
     if text not in {str(degree) for degree in range(_MAX_DEGREE + 1)}:
         raise InputError(f"--degree is {text!r}: expected auto, or a whole number from 0 to {_MAX_DEGREE}")
     return int(text)

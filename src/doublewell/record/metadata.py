@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 Boundary = Literal["periodic", "neumann"]
-_BOUNDARIES = ("periodic", "neumann")
+_BOUNDARIES: dict[str, Boundary] = {"periodic": "periodic", "neumann": "neumann"}
 _UNEVEN = 1e-3  # of a step: how far a point may lie from a regular axis
 _UNIT_LENGTH = 40  # characters
 _BLURRED = 0.25  # of a step: the most that the round-off of a narrow type may excuse
@@ -113,8 +113,7 @@ def check_unit(unit: Any, name: str) -> str | None:
 def _known_boundary(boundary: Any, expected: str) -> Boundary:
     if not (isinstance(boundary, str) and boundary in _BOUNDARIES):
         raise InputError(f"boundary is {shown(boundary)}: expected {expected}")
-    checked: Boundary = boundary  # type: ignore[assignment]  # checked above, which mypy cannot follow
-    return checked
+    return _BOUNDARIES[boundary]
 
 
 def regular_step(points: Array, round_off: float = 0.0) -> float | None:
