@@ -7,19 +7,17 @@ thousands of rows, because its records differ by their noise alone; all are solv
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from doublewell.estimate.cone import Held, into_cone
 from doublewell.estimate.degree_prior import DegreePrior, PriorTerm, legendre_to_bernstein
 from doublewell.estimate.least_squares import check_rank, column_scale
 from doublewell.hints import Array
 from doublewell.law import Bernstein
 
 __all__ = ["FittedRows", "WeighedTerm", "fit_rows", "mixture_mean", "weigh_terms"]
-
-_BOUND = 1e-10  # lower bound of positive coefficients, relative to a constant bracket of the data's size
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,14 +47,6 @@ class FittedRows:
     coefficients: Array
     covariance: Array
     cost: Array
-    active: NDArray[np.bool_]
-
-
-class Held(NamedTuple):
-    """Coefficients in the cone, the rise of the cost that this takes, and which are at their bound."""
-
-    coefficients: Array
-    rise: Array
     active: NDArray[np.bool_]
 
 
@@ -99,7 +89,7 @@ def fit_rows(matrix: Array, targets: Array, *, positive: bool) -> FittedRows:
     cost = np.sum((free @ matrix.T - targets) ** 2, axis=1)
     held = Held(free, np.zeros(len(free)), np.zeros(free.shape, dtype=bool))
     if positive:
-        held = _into_cone(np.broadcast_to(root, (len(free), *root.shape)), right, free)
+        held = into_cone(np.broadcast_to(root, (len(free), *root.shape)), right, free)
     return FittedRows(free, held.coefficients, inverse @ inverse.T, cost + held.rise, held.active)
 
 
@@ -131,7 +121,7 @@ def _posterior(
     free, spread_out = series @ turn.T, turn @ inverse
     held = free
     if positive:
-        inside = _into_cone(roots @ np.linalg.inv(turn), right, free)
+        inside = into_cone(roots @ np.linalg.inv(turn), right, free)
         held, cost = inside.coefficients, cost + inside.rise
     occam = np.sum(np.log(np.abs(np.diagonal(roots, axis1=1, axis2=2))), axis=1) + np.sum(np.log(spreads), axis=1)
     return term.log_weight - 0.5 * cost - occam, free, held, spread_out @ np.swapaxes(spread_out, 1, 2)
@@ -145,20 +135,3 @@ def _with_prior(matrix: Array, spreads: Array) -> Array:
     k = np.arange(1, size)
     rows[:, len(matrix) + k, k] = 1.0 / spreads
     return rows
-
-
-def _into_cone(roots: Array, right: Array, free: Array) -> Held:
-    """Solve |root g - right| with positive coefficients where `free` has others.
-
-    The bound's unit is the constant bracket of the same size as the data. The largest unbounded coefficient is no
-    unit: where the record does not reach, it may be larger by ten decades.
-    """
-    from scipy.optimize import nnls
-
-    held, rise, active = free.copy(), np.zeros(len(free)), np.zeros(free.shape, dtype=bool)
-    bounds = _BOUND * np.linalg.norm(right, axis=1) / np.linalg.norm(np.sum(roots, axis=2), axis=1)
-    for i in np.flatnonzero(np.any(free < bounds[:, None], axis=1)):
-        norms = np.linalg.norm(roots[i], axis=0)
-        lift, misfit = nnls(roots[i] / norms, right[i] - bounds[i] * np.sum(roots[i], axis=1))
-        held[i], rise[i], active[i] = bounds[i] + lift / norms, misfit**2, lift == 0.0
-    return Held(held, rise, active)

@@ -8,8 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from doublewell.errors import InputError
+from doublewell.estimate.cone import into_cone
 from doublewell.estimate.degrees import Component, DegreeFit
-from doublewell.estimate.least_squares import Array, solve_positive
+from doublewell.hints import Array
 from doublewell.law import Bernstein
 
 __all__ = ["DRAWS", "Posterior", "quantile_interval"]
@@ -71,7 +72,8 @@ class Posterior:
         root = np.linalg.cholesky(item.covariance)
         g = item.free + rng.standard_normal((count, item.degree + 1)) @ root.T
         if positive:
-            g = _into_cone(g, np.linalg.inv(root), 1e-10 * float(np.max(np.abs(item.free))))
+            metric = np.linalg.inv(root)
+            g = into_cone(np.broadcast_to(metric, (count, *metric.shape)), g @ metric.T, g).coefficients
         return g @ self._lift(item).T + rng.standard_normal((count, len(self.drift))) @ self.drift
 
     def _lift(self, item: Component) -> Array:
@@ -84,11 +86,3 @@ def quantile_interval(values: Array, level: float) -> tuple[Array, Array]:
         raise InputError(f"level is {level!r}: expected a number between 0 and 1, such as 0.95")
     low, high = np.quantile(values, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0)
     return low, high
-
-
-def _into_cone(draws: Array, metric: Array, bound: float) -> Array:
-    """Replace draws with a coefficient below the bound by their projection; `metric` is R of the degree."""
-    out = draws.copy()
-    for i in np.flatnonzero(np.any(draws < bound, axis=1)):
-        out[i] = solve_positive(metric, metric @ draws[i], bound).coefficients
-    return out
