@@ -16,9 +16,8 @@ import numpy as np
 from study_laws import study_law
 
 from doublewell.atomic import replace_file
-from doublewell.estimate import average_degrees
-from doublewell.evidence import system
-from doublewell.evidence.likelihood import read_trajectories, relinearise
+from doublewell.evidence.likelihood import read_trajectories
+from doublewell.identify.trajectory_road import settled
 from doublewell.law import Bernstein
 from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate
@@ -43,29 +42,10 @@ def rough_start(record: Record) -> np.ndarray:
     return np.full(3, 2 * slope**2)
 
 
-def read_all(records: list[Record], substeps: int) -> tuple[list, np.ndarray]:
+def read_all(records: list[Record], substeps: int) -> tuple[list, list[int]]:
     """Read a batch, and linearise again where the average over degrees lies more than one standard error away."""
     starts = np.stack([rough_start(record) for record in records])
-    found = read_trajectories(records, starts, family=Bernstein(8), substeps=substeps)
-    rounds = np.ones(len(records), dtype=int)
-    for _ in range(4):
-        middles = np.stack([_middle(f) for f in found])
-        far = np.array([_distance(f, m) > 1.0 for f, m in zip(found, middles, strict=True)])
-        if not far.any():
-            break
-        places = np.where(far[:, None], middles, [f.coefficients for f in found])
-        fresh = relinearise(records, found, places)
-        found = [new if move else old for new, old, move in zip(fresh, found, far, strict=True)]
-        rounds += far
-    return found, rounds
-
-
-def _distance(found, coefficients) -> float:
-    return float(np.linalg.norm(system(found.evidence, 1.0)[0] @ (coefficients - found.coefficients)))
-
-
-def _middle(found) -> np.ndarray:
-    return average_degrees(found.evidence, 1.0, positive=False).free
+    return settled(records, read_trajectories(records, starts, family=Bernstein(8), substeps=substeps))
 
 
 def main() -> None:

@@ -27,7 +27,7 @@ from doublewell.record import Record
 from doublewell.result import Diagnostics, Likelihood
 from doublewell.survey import Survey
 
-__all__ = ["TrajectoryFit", "likelihood_warnings", "trajectory_diagnostics", "trajectory_fits"]
+__all__ = ["TrajectoryFit", "likelihood_warnings", "settled", "trajectory_diagnostics", "trajectory_fits"]
 
 _NEAR = 1.0  # standard errors between the estimate and the point of linearisation that need no other one
 _UNSETTLED = 3.0  # standard errors from there that are said
@@ -79,7 +79,7 @@ def trajectory_fits(
     family = Bernstein(MAX_DEGREE if degree == "auto" else degree)
     summarise = average_degrees if degree == "auto" else fit_degree
     found, resolutions = _resolved(records, starts, family, say)
-    found, rounds = _settled(records, found, summarise, say)
+    found, rounds = settled(records, found, summarise, say)
     adequacy: list[Adequacy] | list[None] = [None] * len(records)
     if check:
         say("checking the model", 0, 0)
@@ -103,8 +103,8 @@ def _resolved(
         found = read_trajectories(records, starts, family=family, substeps=2 * found[0].substeps, watch=_watch(say))
 
 
-def _settled(
-    records: Sequence[Record], found: list[Trajectory], summarise: Summary, say: Report
+def settled(
+    records: Sequence[Record], found: list[Trajectory], summarise: Summary = average_degrees, say: Report | None = None
 ) -> tuple[list[Trajectory], list[int]]:
     """Linearise again, all together, until each estimate lies near the point of its linearisation.
 
@@ -117,7 +117,8 @@ def _settled(
         far = np.array([_distance(one, place) > _NEAR for one, place in zip(found, places, strict=True)])
         if not far.any():
             break
-        say(f"linearising again, round {number}", 0, 0)
+        if say is not None:
+            say(f"linearising again, round {number}", 0, 0)
         here = np.stack([one.coefficients for one in found])
         fresh = relinearise(records, found, here + np.where(far, shares, 0.0)[:, None] * (places - here))
         taken = far & np.array([new.noise <= _WORSE * old.noise for new, old in zip(fresh, found, strict=True)])
