@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from doublewell.estimate import approximation_floor
@@ -14,44 +16,32 @@ from doublewell.study.tables.kinds import HALF, QUARTER, TableKind, count_text
 
 __all__ = ["KINDS"]
 
-_CASE = "outside cone"
+_CASE, _STRONG = "outside cone", "outside cone strong"
+_NOISES = (0.0, 0.01, 0.03)
+_COLUMNS = ("unconstrained e_G", "constrained e_G", "admissible, uncon.", "admissible, con.", "uncon. in cone")
 _WHY = (
-    "we do not know why. The paper sets this law's amplitude by an interface width that its main text does not define; "
-    "another amplitude than ours is a possible reason, which this study does not test."
+    "the paper sets this law's amplitude by an interface width that its main text does not define; ours is the width "
+    "between u = -0.9 and 0.9. With twice our amplitude these five come within 1.3 of the paper, but unconstrained "
+    "m = 5 moves away from it clean and at 0.03: the amplitude explains most, not all. See the next table."
 )
 
 
 def outside_cone(results: Results) -> Table:
     """Return the paper's Table 4, with the trajectory reading beside it."""
-    paper = paper_numbers()["outside_cone"]
     rows = []
     for degree in (2, 5):
         floor = 100 * approximation_floor(named_law("outside_cone"), degree).error
-        for noise in (0.0, 0.01, 0.03):
-            told = paper[f"m={degree} noise {noise:g}"]
-            free, bound = (_at(results, f"{name} m={degree}", noise) for name in ("weak LS", "STAC"))
-            factor = QUARTER if degree == 2 else HALF
+        factor = QUARTER if degree == 2 else HALF
+        for noise in _NOISES:
+            told = _told(degree, noise)
             entries = (
-                _spread(free, told[0], told[1], factor),
-                _spread(bound, told[2], told[3], factor),
+                *_weak(results, _CASE, degree, noise, factor),
                 Entry(floor, told[4], limit=0.006),
-                _admissible(free, told[6]),
-                _admissible(bound, told[7]),
-                Entry(text=_sum(free, "in_cone"), paper=told[9]),
-                _spread(_at(results, "trajectory free", noise), None, None, None),
-                _spread(_at(results, "trajectory auto", noise), None, None, None),
+                _spread(_at(results, _CASE, "trajectory free", noise), None, None, None),
+                _spread(_at(results, _CASE, "trajectory auto", noise), None, None, None),
             )
-            rows.append(Row(f"m = {degree}, noise {noise:g}", entries, _WHY))
-    columns = (
-        "unconstrained e_G",
-        "constrained e_G",
-        "floor",
-        "admissible, uncon.",
-        "admissible, con.",
-        "uncon. in cone",
-        "trajectory unconstrained",
-        "trajectory constrained",
-    )
+            rows.append(Row(_label(degree, noise), entries, _WHY))
+    columns = (*_COLUMNS, "floor", "trajectory unconstrained", "trajectory constrained")
     remark = (
         "Mean and standard deviation in percent over two geometries and ten seeds. The trajectory columns average over "
         "degrees."
@@ -59,8 +49,39 @@ def outside_cone(results: Results) -> Table:
     return Table("outside_cone", "A law outside the positive cone", columns, tuple(rows), (remark,))
 
 
-def _at(results: Results, method: str, noise: float) -> list[Line]:
-    return results.of(_CASE, method, lambda line: line.spec.noise == noise)
+def outside_cone_strong(results: Results) -> Table:
+    """Return the same weak columns for twice the amplitude, which was chosen by the paper's errors."""
+    told = [(degree, noise) for degree in (2, 5) for noise in _NOISES]
+    rows = [Row(_label(*one), _weak(results, _STRONG, *one, None)) for one in told]
+    remark = (
+        "The factor two was chosen by these errors, so none of them is a prediction. It shows how far the amplitude "
+        "alone moves them."
+    )
+    return Table(_STRONG.replace(" ", "_"), "The same law with twice the amplitude", _COLUMNS, tuple(rows), (remark,))
+
+
+def _told(degree: int, noise: float) -> list[Any]:
+    return list(paper_numbers()["outside_cone"][f"m={degree} noise {noise:g}"])
+
+
+def _label(degree: int, noise: float) -> str:
+    return f"m = {degree}, noise {noise:g}"
+
+
+def _weak(results: Results, case: str, degree: int, noise: float, factor: float | None) -> tuple[Entry, ...]:
+    told = _told(degree, noise)
+    free, bound = (_at(results, case, f"{name} m={degree}", noise) for name in ("weak LS", "STAC"))
+    return (
+        _spread(free, told[0], told[1], factor),
+        _spread(bound, told[2], told[3], factor),
+        _admissible(free, told[6]),
+        _admissible(bound, told[7]),
+        Entry(text=_sum(free, "in_cone"), paper=told[9]),
+    )
+
+
+def _at(results: Results, case: str, method: str, noise: float) -> list[Line]:
+    return results.of(case, method, lambda line: line.spec.noise == noise)
 
 
 def _spread(lines: list[Line], paper: float | None, paper_sd: float | None, factor: float | None) -> Entry:
@@ -81,4 +102,7 @@ def _sum(lines: list[Line], score: str) -> str:
     return count_text(int(scores(lines, score).sum()), len(lines)) if lines else ""
 
 
-KINDS = (TableKind("outside_cone", (_CASE,), outside_cone),)
+KINDS = (
+    TableKind("outside_cone", (_CASE,), outside_cone),
+    TableKind("outside_cone_strong", (_STRONG,), outside_cone_strong),
+)
