@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, metadata, version
 from pathlib import Path
 from time import perf_counter
 
+from doublewell.dynamics import device_names
 from doublewell.hints import Report
 
 __all__ = ["Diagnosis", "Extra", "Timing", "examine"]
@@ -102,7 +103,7 @@ def examine(*, fit: bool = True, progress: Report | None = None) -> Diagnosis:
         cores=os.cpu_count() or 1,
         packages=packages,
         extras=extras,
-        devices=_devices() if ready else (),
+        devices=device_names() if ready else (),
         cache=None if place is None else str(place),
         cache_bytes=0 if place is None else sum(file.stat().st_size for file in place.rglob("*") if file.is_file()),
         timings=timings,
@@ -123,12 +124,6 @@ def _version(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
-
-
-def _devices() -> tuple[str, ...]:
-    import jax
-
-    return tuple(f"{device.platform}: {device.device_kind}" for device in jax.devices())
 
 
 def _cache() -> Path | None:

@@ -1,8 +1,15 @@
-"""Device: whether JAX computes on a GPU. There a batch costs little more than one record."""
+"""Device: what JAX computes on. On a GPU a batch costs little more than one record."""
 
 from __future__ import annotations
 
-__all__ = ["on_gpu"]
+__all__ = ["device_names", "on_gpu"]
+
+
+def device_names() -> tuple[str, ...]:
+    """Return the platform and kind of every device, the default one first."""
+    import jax
+
+    return tuple(f"{device.platform}: {device.device_kind}" for device in jax.devices())
 
 
 def on_gpu() -> bool:

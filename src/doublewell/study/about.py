@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
+from doublewell.dynamics import device_names
 from doublewell.version import __version__
 
 __all__ = ["about"]
@@ -23,6 +24,7 @@ def about() -> dict[str, str]:
         "doublewell": __version__,
         "commit": commit(Path(__file__).parent),
         "machine": f"{os.cpu_count()} cores of {_processor()}, {platform.system()}",
+        "device": device_names()[0],
         "libraries": ", ".join([f"Python {platform.python_version()}", *(f"{n} {version(n)}" for n in _LIBRARIES)]),
     }
 
