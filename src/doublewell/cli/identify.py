@@ -131,11 +131,11 @@ def _method(record: Record, file: Path, method: Method | None, validate_from: in
     lacks = []
     if record.q is None:
         lacks.append("no diffusion coefficient: pass --q (it sets the time scale of the law)")
-    if record.boundary is None and (validate_from is not None or method == "trajectory"):
+    if record.boundary in (None, "open") and (validate_from is not None or method == "trajectory"):
         lacks.append(f"no boundary, which {needs} needs: pass --boundary periodic or neumann")
     if lacks:
         raise InputError(f"{file} has {'; it has '.join(lacks)}")
-    if record.boundary is None:
+    if record.boundary in (None, "open"):
         return "weak"
     if validate_from is not None and not 0 <= validate_from < record.frames - 1:
         raise InputError(

@@ -177,7 +177,7 @@ def _choices(
             "the record has no diffusion coefficient: pass q= to Record (q sets the time scale of the law)"
         )
     if method is None:
-        method = "weak" if record.boundary is None else "trajectory"
+        method = "weak" if record.boundary in (None, "open") else "trajectory"
     if degree is None:
         degree = "auto" if method == "trajectory" else 2
     if degree == "auto":

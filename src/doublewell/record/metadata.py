@@ -91,14 +91,18 @@ def check_boundary(boundary: Any) -> Boundary | None:
     """Return the boundary, None where nothing is known of it."""
     if boundary is None:
         return None
-    return _known_boundary(boundary, "'periodic', 'neumann', 'open' or None (not known)")
+    return _known_boundary(boundary, "'periodic', 'neumann', 'open' (cut out of something larger) or None (not known)")
 
 
 def check_declared(boundary: Any) -> Boundary:
-    """Return the boundary where it must be known."""
-    if boundary == "open":
-        raise InputError("boundary is 'open': expected 'periodic' or 'neumann', a domain that is known as a whole")
-    return _known_boundary(boundary, "'periodic' or 'neumann'")
+    """Return the boundary where the outside must be known."""
+    known = _known_boundary(boundary, "'periodic' or 'neumann'")
+    if known == "open":
+        raise InputError(
+            "boundary is 'open': expected 'periodic' or 'neumann', because the outside must be known here; declare "
+            "periodic or neumann"
+        )
+    return known
 
 
 def check_unit(unit: Any, name: str) -> str | None:

@@ -68,8 +68,8 @@ def inspect_record(record: Record, *, progress: Progress | None = None) -> Inspe
     stops = [*_missing(record), *([refusal] if refusal else [])]  # what stands in the way comes first
     notes = (*survey_notes(seen), *pace_notes(seen, record), *_one_picture(record))
     weak = (
-        coarse_note(seen) if record.boundary is None else ()
-    )  # without a boundary the weak reading is the one to come
+        coarse_note(seen) if record.boundary in (None, "open") else ()
+    )  # without a closed boundary the weak reading is the one to come
     return Inspection(record, seen, supports, refusal, (*stops, *notes, *weak))
 
 
