@@ -34,12 +34,12 @@ def value_tests(fit: Fit, residual: Array, left: Array, free: NDArray[np.bool_])
     """Test the values for tails and outliers; `left` is the share of each frame's noise that the fit leaves.
 
     Where the fit takes much, it takes unevenly, and a mixture of variances has tails: only `free` frames count for
-    them. Cells that were left out of the fit are zero, and count for nothing.
+    them. Values that were left out of the fit are zero, and count for nothing.
     """
     scale = fit.found.noise * np.sqrt(np.clip(left, 0.05, 1.0))
     scaled = residual / scale.reshape(-1, *(1 for _ in fit.record.mesh))
-    kept = np.any(residual != 0.0, axis=0)
-    return [_tails((scaled[free] if free.any() else scaled)[:, kept]), _outliers(scaled)]
+    chosen = scaled[free] if free.any() else scaled
+    return [_tails(chosen[chosen != 0.0]), _outliers(scaled)]
 
 
 def _neighbours(r: Array, v: Array, taken: Array, axis: int, name: str) -> ScoreTest:

@@ -82,9 +82,7 @@ def predict(
     return jnp.concatenate([u0[None], later])
 
 
-def roll(
-    modes: Any, reaction: Any, weights: Any, emit: Any, given: Any, *, frames: int, substeps: int
-) -> Any:
+def roll(modes: Any, reaction: Any, weights: Any, emit: Any, given: Any, *, frames: int, substeps: int) -> Any:
     """Return emit(modes) after each frame interval; `weights` maps what is `given` for a frame to its step's weights.
 
     `reaction` maps modes to the modes of the force. A pure JAX function.

@@ -12,6 +12,7 @@ from math import ceil
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from doublewell.dynamics.etdrk4 import differentiable_force
 from doublewell.hints import Array
@@ -35,10 +36,10 @@ def stable_substeps(dx: tuple[float, ...], q: float, dt: float) -> int:
     return max(1, ceil(q * dt * _LARGEST * sum(1.0 / h**2 for h in dx) / _STABLE))
 
 
-def border_mask(cells: tuple[int, ...]) -> Any:
+def border_mask(cells: tuple[int, ...], width: int = BORDER) -> NDArray[np.bool_]:
     """Return True on the border of a mesh."""
     mask = np.ones(cells, dtype=bool)
-    mask[tuple(slice(BORDER, n - BORDER) for n in cells)] = False
+    mask[tuple(slice(width, n - width) for n in cells)] = False
     return mask
 
 

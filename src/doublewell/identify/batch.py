@@ -13,7 +13,7 @@ from doublewell.calibrate import Scale, SurfaceTension, calibrate
 from doublewell.errors import InputError
 from doublewell.estimate import Constraint, Posterior
 from doublewell.evidence import Derivative, default_supports
-from doublewell.evidence.likelihood.trajectory import check_record
+from doublewell.evidence.likelihood import check_record
 from doublewell.hints import Report
 from doublewell.identify.determined import determination_warnings
 from doublewell.identify.trajectory_road import likelihood_warnings, trajectory_diagnostics, trajectory_fits

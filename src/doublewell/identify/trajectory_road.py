@@ -14,8 +14,10 @@ from doublewell.estimate.least_squares import Array, column_scale
 from doublewell.evidence import system
 from doublewell.evidence.likelihood import (
     MOST_SUBSTEPS,
+    PLAIN,
     Resolution,
     Trajectory,
+    View,
     Watch,
     measure_resolution,
     read_trajectories,
@@ -68,6 +70,7 @@ def trajectory_fits(
     ridge: float | None,
     check: bool,
     report: Report | None = None,
+    view: View = PLAIN,
 ) -> list[TrajectoryFit]:
     """Fit records of one batch by maximum likelihood from weak estimates (of degree 2, or of the given degree).
 
@@ -78,7 +81,7 @@ def trajectory_fits(
     say = report or _silent
     family = Bernstein(MAX_DEGREE if degree == "auto" else degree)
     summarise = average_degrees if degree == "auto" else fit_degree
-    found, resolutions = _resolved(records, starts, family, say)
+    found, resolutions = _resolved(records, starts, family, say, view)
     found, rounds = settled(records, found, summarise, say)
     adequacy: list[Adequacy] | list[None] = [None] * len(records)
     if check:
@@ -91,16 +94,17 @@ def trajectory_fits(
 
 
 def _resolved(
-    records: Sequence[Record], starts: Array, family: Bernstein, say: Report
+    records: Sequence[Record], starts: Array, family: Bernstein, say: Report, view: View
 ) -> tuple[list[Trajectory], list[Resolution]]:
     """Double the substeps until half the step moves no estimate by more than a tenth of a standard error."""
-    found = read_trajectories(records, starts, family=family, watch=_watch(say))
+    found = read_trajectories(records, starts, family=family, watch=_watch(say), view=view)
     while True:
         say("checking the resolution", 0, 0)
         resolutions = measure_resolution(records, found)
         if max(one.time_size for one in resolutions) <= _RESOLVED or found[0].substeps >= MOST_SUBSTEPS:
             return found, resolutions
-        found = read_trajectories(records, starts, family=family, substeps=2 * found[0].substeps, watch=_watch(say))
+        finer = 2 * found[0].substeps
+        found = read_trajectories(records, starts, family=family, substeps=finer, watch=_watch(say), view=view)
 
 
 def settled(

@@ -174,15 +174,22 @@ class Record:
         if not 0 <= start < stop <= self.frames:
             raise InputError(f"frames {start} to {stop} lie outside the record, which has {self.frames}")
 
-    def replace(self, u: Any, times: ArrayLike | None = None, mask: Any = None) -> Record:
+    def replace(
+        self,
+        u: Any = None,
+        times: ArrayLike | None = None,
+        mask: Any = None,
+        *,
+        q: float | None = None,
+        boundary: Boundary | None = None,
+    ) -> Record:
         """Return a record of other values (or frames) on the same mesh; what is not given stays, the mask too."""
-        times = self.times if times is None else times
         return Record(
-            u,
+            self.values if u is None else u,
             dx=self.dx,
-            times=times,
-            q=self.q,
-            boundary=self.boundary,
+            times=self.times if times is None else times,
+            q=self.q if q is None else q,
+            boundary=self.boundary if boundary is None else boundary,
             length_unit=self.length_unit,
             time_unit=self.time_unit,
             mask=self.mask if mask is None else mask,

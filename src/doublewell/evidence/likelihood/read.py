@@ -86,7 +86,7 @@ def read_trajectories(
     seen = observed(first, view)
     constants = constants._replace(root=seen.root)
     data = np.stack([seen.values, *(record.slab() for record in records[1:])])
-    theta = np.hstack([np.tile(_beside_start(first, view), (len(records), 1)), starts])
+    theta = np.hstack([np.tile(_beside_start(view), (len(records), 1)), starts])
     unstable = np.array([view.plain and _hard(first, start) for start in starts])
     nuisance = np.stack([model.border_of(one) for one in data])
     freedom = seen.rows - theta.shape[1]
@@ -108,7 +108,7 @@ def _hard(record: Record, start: Array) -> bool:
     return growth(record, start) > _UNSTABLE and record.boundary != "open" and record.uniform and record.mask is None
 
 
-def _beside_start(record: Record, view: View) -> Array:
+def _beside_start(view: View) -> Array:
     """Return where q and a blur start: at the record's q, and at a blur of half a cell."""
     return np.array([{"q": 1.0, "blur": 0.25}[name] for name in view.free])
 
@@ -199,9 +199,9 @@ def _by_segments(
         steps = [old + new for old, new in zip(steps, found.steps, strict=True)]
         if apart is None:
             apart = np.sqrt([taken[-1].after / free for taken in found.steps])
-    whole, constants = record_model(record, family, substeps)
+    whole, rest = record_model(record, family, substeps)
     free = data[0].size - data[0, 0].size - theta.shape[1]
-    found = _iterate(whole, constants, data, nuisance[:, 0], theta, watch=watch, patient=patient, least=2, freedom=free)
+    found = _iterate(whole, rest, data, nuisance[:, 0], theta, watch=watch, patient=patient, least=2, freedom=free)
     found.steps = [old + new for old, new in zip(steps, found.steps, strict=True)]
     for k, words in enumerate(found.status):
         if not words.startswith("converged") and apart is not None:

@@ -7,7 +7,10 @@ frames, as one vector. theta is what the view estimates, then the coefficients o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from doublewell.dynamics import (
     border_mask,
@@ -63,7 +66,7 @@ class RecordModel:
         """Return the initial field on the record's mesh."""
         if self.boundary != "open":
             return nuisance
-        return nuisance[: _count(self.cells)].reshape(self.cells)
+        return nuisance[: prod(self.cells)].reshape(self.cells)
 
     def predict(self, nuisance: Any, theta: Any, constants: Constants) -> Any:
         """Return what is seen, u[t, (z, y,) x]."""
@@ -79,12 +82,16 @@ class RecordModel:
         if not isinstance(constants.colour, tuple):
             field = self._filtered(field, constants.colour)
         if not isinstance(constants.memory, tuple):
-            earlier = field[..., :-1, *(slice(None) for _ in self.cells)]
-            scale = (1.0 - constants.memory**2) ** -0.5
-            later = scale * (field[..., 1:, *(slice(None) for _ in self.cells)] - constants.memory * earlier)
-            first = field[..., :1, *(slice(None) for _ in self.cells)]
-            field = _namespace(field).concatenate([first, later], axis=-1 - len(self.cells))
+            field = self._without_memory(field, constants.memory)
         return field
+
+    def _without_memory(self, field: Any, memory: Any) -> Any:
+        """Take out of each frame what the noise of the one before says of its own."""
+        import jax.numpy as jnp
+
+        frames = jnp.moveaxis(jnp.asarray(field), -1 - len(self.cells), 0)
+        later = (frames[1:] - memory * frames[:-1]) / jnp.sqrt(1.0 - memory**2)
+        return jnp.moveaxis(jnp.concatenate([frames[:1], later]), 0, -1 - len(self.cells))
 
     def precondition(self, gradient: Any, constants: Constants) -> Any:
         """Divide each mode of the initial field by what diffusion alone makes of J_u' J_u; leave a border as it is."""
@@ -94,7 +101,7 @@ class RecordModel:
         field = backward(constants.damping * forward(self.first_field(gradient)))
         if self.boundary != "open":
             return field
-        return jnp.concatenate([field.ravel(), gradient[_count(self.cells) :]])
+        return jnp.concatenate([field.ravel(), gradient[prod(self.cells) :]])
 
     @property
     def _modes(self) -> Boundary:
@@ -126,7 +133,7 @@ class RecordModel:
         return jnp.concatenate([first[None], later])
 
     def _window(self, vector: Any, coefficients: Any, taus: Any, beside: dict[str, Any], constants: Constants) -> Any:
-        border = vector[_count(self.cells) :].reshape(self.frames - 1, -1)
+        border = vector[prod(self.cells) :].reshape(self.frames - 1, -1)
         fields = predict_window(
             self.first_field(vector), border, coefficients, taus, constants.curve, constants.scales,
             family=self.family, substeps=self.substeps, order=self.order,
@@ -157,29 +164,16 @@ class RecordModel:
     def border_of(self, fields: Array) -> Array:
         """Return the nuisance of observed fields: the first one, and on a window the border of the others."""
         if self.boundary != "open":
-            return fields[0]
-        import numpy as np
-
+            return np.asarray(fields[0])
         return np.concatenate([fields[0].ravel(), fields[1:][:, border_mask(self.cells)].ravel()])
 
 
 def _exposed(fields: Any, weight: Any) -> Any:
-    """Average over an exposure, to fourth order: add a share of the second difference in time; the ends take theirs
-    from the next frame."""
+    """Average over an exposure, to fourth order: add a share of the second difference in time.
+
+    The first and the last frame take theirs from the next one.
+    """
     import jax.numpy as jnp
 
     second = fields[2:] - 2.0 * fields[1:-1] + fields[:-2]
     return fields + weight * jnp.concatenate([second[:1], second, second[-1:]])
-
-
-def _namespace(field: Any) -> Any:
-    import jax.numpy as jnp
-
-    return jnp
-
-
-def _count(cells: tuple[int, ...]) -> int:
-    total = 1
-    for n in cells:
-        total *= n
-    return total

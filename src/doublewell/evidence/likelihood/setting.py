@@ -14,7 +14,7 @@ from doublewell.evidence.likelihood.record_model import Constants, RecordModel
 from doublewell.evidence.likelihood.view import PLAIN, Optics, View
 from doublewell.hints import Array
 from doublewell.law import Family
-from doublewell.record import Record
+from doublewell.record import Record, Seen
 
 __all__ = ["Observed", "check_record", "check_view", "least_substeps", "mode_grid", "observed", "record_model"]
 
@@ -33,7 +33,7 @@ class Observed:
 
     values: Array
     root: Array | float
-    seen: Array | None
+    seen: Seen | None
     rows: int
 
 
@@ -177,7 +177,7 @@ def _damping(grid: Grid, times: Array, q: float, passed: Array, colour: Array | 
     return np.asarray(1.0 / np.maximum(total, _FLOOR * np.max(total)))
 
 
-def _rough_noise(values: Array, seen: Array) -> float:
+def _rough_noise(values: Array, seen: Seen) -> float:
     """Return the noise from fourth differences in time where all five values were seen; 0.05 where there are none."""
     count = len(values) - len(_FOURTH) + 1
     if count < 1:
@@ -187,7 +187,7 @@ def _rough_noise(values: Array, seen: Array) -> float:
     return 1.4826 * float(np.median(np.abs(rest[whole]))) if whole.any() else 0.05
 
 
-def _filled(values: Array, seen: Array) -> Array:
+def _filled(values: Array, seen: Seen) -> Array:
     """Fill what was not seen: from the nearest frame in which the cell was, else from the cells around it."""
     filled = np.where(seen, values, np.nan)
     for k in range(1, len(filled)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, prod
 from typing import Any
 
 import numpy as np
@@ -59,11 +59,12 @@ class Trajectory:
     """What the trajectory reader found. ``evidence`` is all that estimates need; the rest only this reader knows.
 
     ``theta`` and ``nuisance`` are where the record was linearised last: what the ``view`` estimates beside the law and
-    the coefficients (in the evidence's family); the initial field, on a window followed by its border. ``response`` says
-    how the best nuisance moves with each entry of theta, ``beside`` what the record says of what is estimated beside
-    the law. ``residual`` is the observed minus the predicted fields, zero where nothing was seen, ``noise`` its
-    standard deviation s with s^2 = |r|^2 / (n - n_u0 - p) after whitening, ``status`` why the iteration stopped and ``converged`` whether it should have. ``segments`` counts the pieces into which the record was
-    cut on the way, 1 for an easy record. ``solve`` is the worst relative residual of the solves behind the evidence.
+    the coefficients (in the evidence's family); the initial field, on a window followed by its border. ``response``
+    says how the best nuisance moves with each entry of theta, ``beside`` what the record says of what is estimated
+    beside the law. ``residual`` is the observed minus the predicted fields, zero where nothing was seen, ``noise`` its
+    standard deviation s with s^2 = |r|^2 / (n - n_u0 - p) after whitening, ``status`` why the iteration stopped and
+    ``converged`` whether it should have. ``segments`` counts the pieces into which the record was cut on the way, 1
+    for an easy record. ``solve`` is the worst relative residual of the solves behind the evidence.
     """
 
     evidence: Evidence
@@ -86,6 +87,12 @@ class Trajectory:
         """The law at which the record was linearised last, in the evidence's family."""
         return self.theta[len(self.view.free) :]
 
+    @property
+    def initial(self) -> Array:
+        """The fitted initial field."""
+        mesh = self.residual.shape[1:]
+        return self.nuisance.ravel()[: prod(mesh)].reshape(mesh)
+
 
 def as_trajectory(
     family: Bernstein,
@@ -103,7 +110,7 @@ def as_trajectory(
     steps, status, segments = history
     shift, triangle = np.asarray(last.shift), np.asarray(last.triangle)
     remaining = float(last.cost) - float(np.sum((triangle @ shift) ** 2))
-    noise = float(np.sqrt(remaining / (rows - theta.size)))
+    noise = view.whitening.level or float(np.sqrt(remaining / (rows - theta.size)))
     first = len(view.free)
     law = triangle[first:, first:] / noise
     evidence = _evidence(family, law, (theta + shift)[first:], remaining / noise**2, rows, label)
@@ -131,8 +138,9 @@ def as_trajectory(
 def _beside(names: tuple[str, ...], triangle: Array, best: Array) -> Beside:
     """Split R of (beside, g): its first rows say what is beside the law once the law is given."""
     n = len(names)
-    root, cross = triangle[:n, :n], triangle[:n, n:]
-    return Beside(names, best[:n], -np.linalg.solve(root, cross) if n else cross, root, best[n:])
+    root = triangle[:n, :n]
+    slope = -np.asarray(np.linalg.solve(root, triangle[:n, n:]), dtype=np.float64)
+    return Beside(names, best[:n], slope, root, best[n:])
 
 
 def _evidence(family: Bernstein, triangle: Array, best: Array, cost: float, rows: int, label: str) -> Evidence:

@@ -65,12 +65,13 @@ class Whitening:
 
     ``root`` is what each value counts, shape (frames, ...) or one that broadcasts; ``colour`` the factor of each mode
     of a frame, one over the root of the noise's spectrum, None for white noise; ``memory`` the correlation of
-    consecutive frames.
+    consecutive frames. ``level`` is the noise where these are one; None: it is what the fit leaves.
     """
 
     root: Array | None = None
     colour: Array | None = None
     memory: float = 0.0
+    level: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
