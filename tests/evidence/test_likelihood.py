@@ -143,7 +143,6 @@ def test_evidence_is_the_projected_information(clean) -> None:
     tiny = simulate(named_law("sixth"), start, dx=1 / 8, dt=2e-3, frames=5, epsilon=0.2)
     record = add_noise(tiny, 0.02, seed=4)
     found = read_trajectory(record, np.array([20.0, 35.0]))
-    grid = Grid((8, 8), 1 / 8, "periodic")
     model, constants = record_model(record, Bernstein(1), found.substeps)
 
     def predicted(x: np.ndarray) -> np.ndarray:
@@ -245,7 +244,7 @@ def test_refined_fields_hold_the_old_points(boundary, factor, cells) -> None:
 
 def test_what_the_reading_needs(clean) -> None:
     bare = Record(clean.values, dx=clean.dx, dt=clean.dt, q=1.0)
-    with pytest.raises(InputError, match="needs to know what happens at the border.*or use method='weak'"):
+    with pytest.raises(InputError, match="needs to know what happens at the border.*'open' for a field of view.*method='weak' needs none"):
         read_trajectory(bare, START)
     unknown = Record(clean.values, dx=clean.dx, dt=clean.dt, boundary="periodic")
     with pytest.raises(InputError, match="has no diffusion coefficient"):

@@ -74,7 +74,8 @@ def _look(fits: Sequence[Fit], projector: Projector) -> list[_Look]:
     residuals = np.stack([_imputed(fit, residual) for fit, residual in zip(fits, residuals, strict=True)])
     for k, fit in enumerate(fits):
         left = 1.0 - np.mean((v[k] * taken[k]).reshape(len(v[k]), -1), axis=1)
-        tests = [tests[k] for tests, _ in asked] + neighbour_tests(fit, residuals[k], v[k], taken[k])
+        tests = [tests[k] for tests, _ in asked]
+        tests += neighbour_tests(fit, residuals[k], v[k], taken[k], _kept(fit))
         tests += value_tests(fit, np.where(_kept(fit), residuals[k], 0.0), left, left > _UNTOUCHED)
         fields = [field[k] for _, projected in asked for field in projected]
         looks.append(_Look(residuals[k], tests, fields, left > _UNTOUCHED, v[k], taken[k]))
@@ -134,7 +135,7 @@ def _leftover(fit: Fit, look: _Look) -> list[ScoreTest]:
     basis = np.linalg.qr(flat / np.linalg.norm(flat, axis=0))[0]
     r = look.residual.ravel()
     rest = (r - basis @ (basis.T @ r)).reshape(look.residual.shape)
-    return neighbour_tests(fit, rest, look.v, look.taken)
+    return neighbour_tests(fit, rest, look.v, look.taken, _kept(fit))
 
 
 def projector_of(fits: Sequence[Fit], out: Mask | None = None) -> Projector:

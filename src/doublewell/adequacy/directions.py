@@ -6,7 +6,7 @@ A direction is a function of a Fit that returns fields of the record's shape, on
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from doublewell.dynamics import Grid, double_precision
 from doublewell.dynamics.transforms import numpy_transforms
-from doublewell.evidence.likelihood import Trajectory, observed, record_model
+from doublewell.evidence.likelihood import Trajectory, Whitening, observed, record_model
 from doublewell.evidence.likelihood.record_model import Constants, RecordModel
 from doublewell.evidence.likelihood.setting import mode_grid
 from doublewell.hints import Array
@@ -111,7 +111,8 @@ def boundary_direction(fit: Fit) -> list[Array]:
     if fit.window:
         return []
     other = fit.record.replace(boundary=other_boundary(fit.grid.boundary))
-    return [fit.run(*record_model(other, fit.family, fit.found.substeps, fit.found.view)) - fit.predicted]
+    view = replace(fit.found.view, whitening=Whitening())  # the prediction does not know of the noise
+    return [fit.run(*record_model(other, fit.family, fit.found.substeps, view)) - fit.predicted]
 
 
 def tilt_direction(fit: Fit) -> list[Array]:

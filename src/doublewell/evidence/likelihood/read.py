@@ -11,7 +11,14 @@ import numpy as np
 from doublewell.dynamics import double_precision
 from doublewell.evidence.likelihood.compiled import compiled
 from doublewell.evidence.likelihood.segment_model import SegmentModel, segment_constants
-from doublewell.evidence.likelihood.setting import check_view, mode_grid, observed, record_model
+from doublewell.evidence.likelihood.setting import (
+    check_view,
+    mode_grid,
+    observed,
+    observed_values,
+    one_mask,
+    record_model,
+)
 from doublewell.evidence.likelihood.steps import MOST_STEPS, SMALL, Step, Watch, step_of, verdict
 from doublewell.evidence.likelihood.trajectory import (
     Trajectory,
@@ -67,7 +74,7 @@ def read_trajectories(
     one more linearisation. Steps are taken together until each record has stopped: at a step smaller than 0.05
     standard errors. A step that raises the cost is halved; where that happens to a record that amplifies its initial
     field, the record is cut into segments that are linked step by step. `watch` is called with every step (of a
-    batch, the largest). `view` says how the records are seen; one that has missing values is read alone.
+    batch, the largest). `view` says how the records are seen; records that miss different values are read alone.
     """
     records, starts = list(records), np.asarray(starts, dtype=np.float64)
     first = check_alike(records)
@@ -77,7 +84,7 @@ def read_trajectories(
     labels = labels or _numbers(records)
     if substeps is None:
         substeps = max(first_substeps(record, start, view) for record, start in zip(records, starts, strict=True))
-    if len(records) > 1 and any(record.mask is not None for record in records):
+    if not one_mask(records):
         return [
             read_trajectory(one, start, family=family, substeps=substeps, label=label, watch=watch, view=view)
             for one, start, label in zip(records, starts, labels, strict=True)
@@ -85,7 +92,7 @@ def read_trajectories(
     model, constants = record_model(first, fitted, substeps, view)
     seen = observed(first, view)
     constants = constants._replace(root=seen.root)
-    data = np.stack([seen.values, *(record.slab() for record in records[1:])])
+    data = observed_values(records, view, seen)
     theta = np.hstack([np.tile(_beside_start(view), (len(records), 1)), starts])
     unstable = np.array([view.plain and _hard(first, start) for start in starts])
     nuisance = np.stack([model.border_of(one) for one in data])
@@ -219,13 +226,13 @@ def _linearise(
     labels: Sequence[str],
     view: View,
 ) -> list[Trajectory]:
-    if len(records) > 1 and any(record.mask is not None for record in records):
+    if not one_mask(records):
         each = zip(records, nuisance, theta, history, labels, strict=True)
         return [_linearise([r], family, u[None], t[None], substeps, [h], [name], view)[0] for r, u, t, h, name in each]
     model, constants = record_model(records[0], family, substeps, view)
     seen = observed(records[0], view)
     constants = constants._replace(root=seen.root)
-    data = np.stack([seen.values, *(record.slab() for record in records[1:])])
+    data = observed_values(records, view, seen)
     with double_precision():
         last = compiled().sensitivity(model, nuisance, theta, data, constants)
         residual = data - np.asarray(compiled().predict(model, nuisance, theta, constants))

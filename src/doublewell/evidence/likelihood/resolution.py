@@ -9,7 +9,7 @@ import numpy as np
 
 from doublewell.dynamics import double_precision
 from doublewell.evidence.likelihood.compiled import compiled
-from doublewell.evidence.likelihood.setting import observed, record_model
+from doublewell.evidence.likelihood.setting import observed, one_mask, record_model
 from doublewell.evidence.likelihood.trajectory import Trajectory
 from doublewell.hints import Array
 from doublewell.record import Record
@@ -33,7 +33,7 @@ class Resolution:
 def measure_resolution(records: Sequence[Record], found: Sequence[Trajectory]) -> list[Resolution]:
     """Predict records of one batch again with half the step and on a finer mesh; turn the differences into shifts."""
     record, first = records[0], found[0]
-    if len(records) > 1 and any(one.mask is not None for one in records):
+    if not one_mask(records):
         return [measure_resolution([r], [f])[0] for r, f in zip(records, found, strict=True)]
     usual = _predict(records, found, substeps=first.substeps)
     halved = usual - _predict(records, found, substeps=2 * first.substeps)

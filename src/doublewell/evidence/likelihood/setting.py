@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import prod
@@ -16,7 +17,17 @@ from doublewell.hints import Array
 from doublewell.law import Family
 from doublewell.record import Record, Seen
 
-__all__ = ["Observed", "check_record", "check_view", "least_substeps", "mode_grid", "observed", "record_model"]
+__all__ = [
+    "Observed",
+    "check_record",
+    "check_view",
+    "least_substeps",
+    "mode_grid",
+    "observed",
+    "observed_values",
+    "one_mask",
+    "record_model",
+]
 
 _AROUND = 1.7  # range of q that a table of steps covers, as a factor either way
 _FLOOR = 1e-3  # of the largest: what the preconditioner makes of a mode that is hardly seen
@@ -122,6 +133,21 @@ def observed(record: Record, view: View = PLAIN) -> Observed:
     ever = np.broadcast_to(np.any(seen, axis=0), values.shape) if record.boundary != "open" else seen
     known = int(np.count_nonzero(ever & needed)) if record.boundary == "open" else int(np.count_nonzero(ever[0]))
     return Observed(_filled(values, seen), root, seen, int(np.count_nonzero(seen)) - known)
+
+
+def one_mask(records: Sequence[Record]) -> bool:
+    """Say whether records miss the same values, so that they can be read together."""
+    first = records[0].mask
+    return all(
+        record.mask is first
+        or (record.mask is not None and first is not None and np.array_equal(record.seen(), records[0].seen()))
+        for record in records[1:]
+    )
+
+
+def observed_values(records: Sequence[Record], view: View, first: Observed) -> Array:
+    """Return the values of a batch, filled where nothing was seen; those of the first record are known."""
+    return np.stack([first.values, *(observed(record, view).values for record in records[1:])])
 
 
 def check_record(record: Record) -> None:
