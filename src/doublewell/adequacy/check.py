@@ -68,8 +68,9 @@ def _look(fits: Sequence[Fit], projector: Projector) -> list[_Look]:
     residuals = projector.project(np.stack([fit.found.residual for fit in fits]))[0]
     asked = [_directions(fits, projector, residuals, name, make) for name, make in DIRECTIONS.items()]
     asked = [one for one in asked if one[1]]
-    v = projector.whiten(np.broadcast_to(probe(fits[0].record.shape), residuals.shape))
-    taken = v - projector.project(v)[0]
+    counts = np.asarray(projector.constants.root) > 0.0
+    v = np.broadcast_to(np.where(counts, probe(fits[0].record.shape), 0.0), residuals.shape)
+    taken = v - projector.project_white(v)[0]
     looks = []
     residuals = np.stack([_imputed(fit, residual) for fit, residual in zip(fits, residuals, strict=True)])
     for k, fit in enumerate(fits):
