@@ -8,7 +8,6 @@ from typing import Literal
 import numpy as np
 
 from doublewell.dynamics.transforms import numpy_transforms
-from doublewell.evidence.likelihood.setting import mode_grid
 from doublewell.evidence.likelihood.trajectory import Trajectory
 from doublewell.evidence.likelihood.view import View, Whitening
 from doublewell.hints import Array
@@ -37,17 +36,15 @@ def noise_view(record: Record, found: Trajectory, view: View, noise: Noise, *, f
 
 
 def spectrum(record: Record, residual: Array) -> Array:
-    """Return the mean power of each mode of a frame, in units of the noise's variance, smoothed over neighbours."""
+    """Return the mean power of each cosine mode of a frame, smoothed over neighbours; white noise has its variance.
+
+    Cosines, whatever the boundary: noise does not know that a domain is periodic, and would be torn at its ends.
+    """
     from scipy.ndimage import gaussian_filter
 
-    grid = mode_grid(record)
-    forward, _ = numpy_transforms(grid.cells, grid.boundary)
+    forward, _ = numpy_transforms(record.mesh, "neumann")
     late = residual[int(_EARLY * len(residual)) :]
-    power = np.mean([np.abs(forward(frame)) ** 2 for frame in late], axis=0)
-    if grid.boundary == "periodic":
-        power /= residual[0].size
-        modes: list[str] = ["wrap"] * (power.ndim - 1) + ["reflect"]
-        return np.asarray(gaussian_filter(power, _SMOOTH, mode=modes))
+    power = np.mean([forward(frame) ** 2 for frame in late], axis=0)
     return np.asarray(gaussian_filter(power, _SMOOTH, mode="reflect"))
 
 

@@ -41,7 +41,7 @@ class Constants(NamedTuple):
     transfer: Any = ()  # of each mode, by the optics
     squares: Any = ()  # |kappa|^2 of each mode in units of 1 / dx^2, for an unknown blur
     average: Any = ()  # weight of the second difference in time, for an exposure
-    colour: Any = ()  # of each mode, for noise that is not white
+    colour: Any = ()  # of each cosine mode, for noise that is not white
     memory: Any = ()  # correlation of consecutive frames of the noise
 
 
@@ -80,7 +80,7 @@ class RecordModel:
         """Weight the residual, and take the noise's correlations out of it."""
         field = constants.root * field
         if not isinstance(constants.colour, tuple):
-            field = self._filtered(field, constants.colour)
+            field = self._filtered(field, constants.colour, "neumann")  # noise does not know of a periodic border
         if not isinstance(constants.memory, tuple):
             field = self._without_memory(field, constants.memory)
         return field
@@ -139,7 +139,7 @@ class RecordModel:
             family=self.family, substeps=self.substeps, order=self.order,
         )  # fmt: skip
         seen = self._seen(beside, constants)
-        return fields if seen is None else self._filtered(fields, seen)
+        return fields if seen is None else self._filtered(fields, seen, self._modes)
 
     def _seen(self, beside: dict[str, Any], constants: Constants) -> Any:
         """Return the factor of each mode between the field and its image; None where they are the same."""
@@ -151,13 +151,13 @@ class RecordModel:
             seen = blur if seen is None else seen * blur
         return seen
 
-    def _filtered(self, fields: Any, factor: Any) -> Any:
+    def _filtered(self, fields: Any, factor: Any, modes: Boundary) -> Any:
         """Multiply the modes of every frame."""
         import jax
         import jax.numpy as jnp
 
         fields = jnp.asarray(fields)
-        forward, backward = jax_transforms(self.cells, self._modes)
+        forward, backward = jax_transforms(self.cells, modes)
         flat = fields.reshape(-1, *self.cells)
         return jax.vmap(lambda one: backward(factor * forward(one)))(flat).reshape(fields.shape)
 

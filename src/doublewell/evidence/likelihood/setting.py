@@ -199,8 +199,20 @@ def _damping(grid: Grid, times: Array, q: float, passed: Array, colour: Array | 
     """Return 1 / sum_k exp(-2 q |kappa|^2 t_k) times what optics and noise make of each mode."""
     total = sum(np.exp(2.0 * q * float(t) * grid.symbol) for t in times - times[0]) * passed**2
     if colour is not None:
-        total = total * colour**2
+        total = total * _on_modes(colour, grid) ** 2
     return np.asarray(1.0 / np.maximum(total, _FLOOR * np.max(total)))
+
+
+def _on_modes(colour: Array, grid: Grid) -> Array:
+    """Return a factor of cosine modes at the modes of a grid: a wave that fits twice into a mirrored axis."""
+    if grid.boundary == "neumann":
+        return colour
+    step = [2 * np.pi / length for length in grid.extent]
+    places = [
+        np.minimum(np.rint(2 * np.abs(kappa) / unit).astype(int), n - 1)
+        for kappa, unit, n in zip(grid.waves, step, grid.cells, strict=True)
+    ]
+    return np.asarray(colour[tuple(np.broadcast_arrays(*places))])
 
 
 def _rough_noise(values: Array, seen: Seen) -> float:

@@ -63,9 +63,9 @@ def _length(value: Any) -> bool:
 class Whitening:
     """The shape of the noise, its level aside.
 
-    ``root`` is what each value counts, shape (frames, ...) or one that broadcasts; ``colour`` the factor of each mode
-    of a frame, one over the root of the noise's spectrum, None for white noise; ``memory`` the correlation of
-    consecutive frames. ``level`` is the noise where these are one; None: it is what the fit leaves.
+    ``root`` is what each value counts, shape (frames, ...) or one that broadcasts; ``colour`` the factor of each
+    cosine mode of a frame, one over the root of the noise's spectrum, None for white noise; ``memory`` the correlation
+    of consecutive frames. ``level`` is the noise where these are one; None: it is what the fit leaves.
     """
 
     root: Array | None = None
