@@ -39,6 +39,16 @@ def test_derivatives_of_polynomials_are_exact_to_fourth_order(half, spread, seed
         assert first @ t[1:-1] ** power == pytest.approx(expected, abs=1e-10 / unit)
 
 
+def test_times_that_scatter_bring_hardly_more_noise() -> None:
+    for half in (3, 5, 8):
+        windows, even = jittered(half, 0.3, 5, rows=300), axis_weights(half, 1.0)
+        value, first = uneven_weights(half, windows)
+        reach = (windows[:, 2 + 2 * half] - windows[:, 2]) / 2
+        gain = np.linalg.norm(first, axis=1) * reach / half / np.linalg.norm(even.first)
+        assert np.mean(gain) < 1.03
+        assert np.mean(np.linalg.norm(value, axis=1)) < 1.03 * np.linalg.norm(even.value)
+
+
 def test_dropped_frames_and_gaps_keep_the_exactness_and_little_noise() -> None:
     rng, half = np.random.default_rng(4), 5
     windows = np.sort([rng.choice(30, 2 * half + 5, replace=False) for _ in range(300)], axis=1).astype(float)
