@@ -29,7 +29,7 @@ def uneven_weights(half: int, windows: Array, derivative: Derivative = "discrete
     the derivative of the test function.
 
     >>> value, first = uneven_weights(5, np.array([[0.0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10.5, 11, 12, 13, 14]]))
-    >>> value.shape, first.shape, abs(first.sum()) < 1e-12
+    >>> value.shape, first.shape, bool(abs(first.sum()) < 1e-12)
     ((1, 9), (1, 13), True)
     """
     middle, reach = _bump(windows, half)
