@@ -84,3 +84,19 @@ def test_wrong_use(movie) -> None:
             validate(result, movie, start=start)
     with pytest.raises(InputError, match="expected a Result and a Record, got Record and Result: call validate"):
         validate(movie, result)
+
+
+def test_missing_values_are_not_compared(movie) -> None:
+    mask = np.ones(movie.shape, bool)
+    mask[5:, 20:30, 20:30] = False
+    mask[9] = False
+    holed = movie.replace(np.where(mask, movie.slab(), np.nan), mask=mask)
+    law = identify(movie)
+    check = validate(law, holed)
+    assert check.error.max() < 1e-4
+    assert check.error[9] == 0.0
+    text = (
+        "frame 5 has missing values, and the law is evolved from it: expected a complete frame; pass start= the number"
+    )
+    with pytest.raises(InputError, match=re.escape(text)):
+        validate(law, holed, start=5)

@@ -50,8 +50,9 @@ def validate(result: Result, record: Record, *, start: int = 0, progress: Progre
     """Evolve the recovered force from frame `start` of a record to its end and report the field error.
 
     The record may be another one than the law came from, with other q, mesh and noise, which is measured here. It must
-    declare its boundary. A small error tests the force on the phase values visited; it says nothing about epsilon
-    and F, which no movie tests.
+    declare its boundary, and its frame `start` must be complete; of later frames the observed values are compared, and
+    one without any has the error 0. A small error tests the force on the phase values visited; it says nothing about
+    epsilon and F, which no movie tests.
     """
     q, boundary = _check(result, record, start)
     noise = survey(record).noise
@@ -71,9 +72,11 @@ def validate(result: Result, record: Record, *, start: int = 0, progress: Progre
     misfit, size = np.empty(predicted.frames), np.empty(predicted.frames)
     for first, slab in predicted.slabs(16):
         seen = record.slab(start + first, start + first + len(slab))
+        known = record.seen(start + first, start + first + len(slab))
         part, axes = slice(first, first + len(slab)), tuple(range(1, slab.ndim))
-        size[part] = np.sqrt(np.mean(seen**2, axis=axes))
-        misfit[part] = np.sqrt(np.mean((slab - seen) ** 2, axis=axes))
+        count = np.maximum(np.sum(known, axis=axes), 1)
+        size[part] = np.sqrt(np.sum(seen**2, axis=axes) / count)  # what is missing is 0 here
+        misfit[part] = np.sqrt(np.sum((slab - seen) ** 2, axis=axes, where=known) / count)
     size = np.where(size > 0.0, size, np.sqrt(np.mean(size**2)) or 1.0)
     return Validation(start, record.times[start:], misfit / size, noise / size, predicted)
 
@@ -91,4 +94,9 @@ def _check(result: Result, record: Record, start: int) -> tuple[float, Boundary]
         raise InputError("the record has no diffusion coefficient: pass q= to Record")
     if not is_whole(start) or not 0 <= start < record.frames - 1:
         raise InputError(f"start is {shown(start)}: expected a frame from 0 to {record.frames - 2}")
+    if record.mask is not None and not record.seen(start, start + 1).all():
+        raise InputError(
+            f"frame {start} has missing values, and the law is evolved from it: expected a complete frame; pass start= "
+            "the number of one"
+        )
     return record.q, record.boundary

@@ -84,3 +84,20 @@ def test_a_pattern_of_files(run_json, refused, tmp_path, noisy):
     found = run_json("inspect", tmp_path / "f*.tif", "--dx", "0.015625", "--dt", "1e-4")
     assert found["record"]["shape"] == [12, 64, 64]
     assert "holds no files" in refused("inspect", tmp_path / "g*.tif")
+
+
+def test_a_mask_by_name(run, refused, run_json, tmp_path, noisy):
+    u, mask = noisy.slab().copy(), np.ones(noisy.mesh, bool)
+    mask[:8] = False
+    u[:, ~mask] = np.nan
+    np.savez(tmp_path / "holes.npz", u=u, good=mask)
+    words = ("inspect", tmp_path / "holes.npz", "--dx", "0.015625", "--dt", "1e-4", "--q", "1", "--var", "u")
+    assert "pass mask=np.isfinite(u) where values are missing" in refused(*words)
+    np.save(tmp_path / "good.npy", mask)
+    for name in ("good", "finite", tmp_path / "good.npy"):
+        assert run_json(*words, "--mask", name)["survey"]["missing"] == pytest.approx(0.125)
+    assert "12.5 % of the values are missing; the numbers below are of the others" in run(*words, "--mask", "good")[1]
+
+
+def test_an_open_boundary_is_said(run, movie_file):
+    assert "boundary: open" in run("inspect", movie_file, "--boundary", "open")[1]

@@ -48,7 +48,7 @@ def test_the_tutorial_runs_and_prints_what_it_shows(tmp_path):
     assert np.linalg.norm(result.force(u) - true) < 0.02 * np.linalg.norm(true)
 
 
-@pytest.mark.parametrize("page", ["degree.md"])
+@pytest.mark.parametrize("page", ["degree.md", "missing.md"])
 def test_a_page_runs_and_prints_what_it_shows(tmp_path, page):
     blocks = list(run_page((DOCS / page).read_text(), tmp_path))
     assert blocks
@@ -161,6 +161,17 @@ def test_the_mesh_error_is_that_of_the_file():
     (said,) = re.findall(r"benchmark ([\d.]+) % at 128 cells", (DOCS / "limits.md").read_text())
     (row,) = [row for row in kept("refinement.json")["rows"] if row["cells"] == 128]
     assert float(said) == pytest.approx(row["48 substeps"], abs=6e-4)
+
+
+def test_errors_with_missing_values_are_those_of_the_file():
+    rows = kept("missing.json")["rows"]
+    said = table("missing.md", "missing.json")
+    assert [row[0] for row in said] == [row["record"] for row in rows]
+    for (_, missing, moments, clean, force, worst), row in zip(said, rows, strict=True):
+        assert int(moments) == row["rows"]
+        numbers = zip((missing, clean, force, worst), ("missing", "clean", "force", "worst"), strict=True)
+        assert all(float(number) == pytest.approx(100 * row[key], abs=0.0051) for number, key in numbers)
+    assert max(row["worst"] for row in rows) < 0.01
 
 
 def test_errors_of_the_gallery_are_those_of_the_files():

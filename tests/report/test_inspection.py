@@ -97,7 +97,6 @@ def test_nothing_unusual_is_said_when_nothing_is():
     ("record", "words"),
     [
         (line(q=None), "the diffusion coefficient q is not known"),
-        (line(times=np.arange(30) ** 2.0), "not evenly spaced in time"),
         (line(frames=9), "record is too short: expected at least 13 frames, has 9"),
         (line(width=0.02, speed=0.0), "too few for any fit; use a higher magnification"),
         (line(width=0.05), "pixels; 9 or more are better"),
@@ -129,6 +128,16 @@ def test_uneven_times_undeclared_boundary_and_uneven_pixels_are_said():
     assert "pixel size 0.1 x 0.2, field of view 3 x 8" in text
     assert "frames at uneven times, from t = 0 to" in text
     assert "q: not known; boundary: not declared" in text
+
+
+def test_missing_values_are_said():
+    record = line()
+    mask = np.ones(record.mesh, bool)
+    mask[:20] = False
+    found = inspect_record(record.replace(record.values, mask=mask))
+    share = f"{100 * 20 / record.mesh[0]:.3g} % of the values are missing"
+    assert f"{share}; the numbers below are of the others" in str(found)
+    assert any(share in words for words in found.watch)
 
 
 def test_no_default_support_is_said():

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Boundary", "Reading"]
 
 Boundary = Literal["periodic", "neumann"]
+Border = Literal["periodic", "neumann", "open"]
 
 
 @Parameter(name="*")
@@ -37,7 +38,8 @@ class Reading:
     q
         Diffusion coefficient of u_t = q (Laplacian u - G(u)); where the units are known also as "1e-12 m^2/s".
     boundary
-        What happens at the border; the trajectory reading and --validate-from need it.
+        What happens at the border; the trajectory reading and --validate-from need it. open: a field of view cut out of
+        something larger.
     var
         Name of the array, the variable or the channel, where the file holds several.
     axes
@@ -48,18 +50,22 @@ class Reading:
         Unit of --dx, such as um.
     time_unit
         Unit of --dt or --times, such as s.
+    mask
+        Where values are missing: the name of an array in the file, or of an .npy file, that is True (or 1) where a
+        value was observed; or finite, for all values that are no NaN.
     """
 
     dx: str | None = None
     dt: float | None = None
     times: str | None = None
     q: str | None = None
-    boundary: Boundary | None = None
+    boundary: Border | None = None
     var: str | None = None
     axes: str | None = None
     levels: str | None = None
     length_unit: str | None = None
     time_unit: str | None = None
+    mask: str | None = None
 
     def source(self, file: Path) -> Source:
         """Return what a result keeps of its file: the path as it was given, and the options that were given."""
@@ -100,6 +106,7 @@ class Reading:
             levels=parse_levels(self.levels, "--levels"),
             length_unit=self.length_unit,
             time_unit=self.time_unit,
+            mask=self.mask,
         )
         return record if q is None or unit is None else _with_diffusion(record, q, unit)
 
@@ -114,5 +121,5 @@ def _with_diffusion(record: Record, q: float, unit: str) -> Record:
     check_dimension(unit, "m^2/s", "--q")
     return Record(
         record.values, dx=record.dx, times=record.times, q=q * factor(((unit, 1),), ((length, 2), (time, -1))),
-        boundary=record.boundary, length_unit=length, time_unit=time,
+        boundary=record.boundary, length_unit=length, time_unit=time, mask=record.mask,
     )  # fmt: skip

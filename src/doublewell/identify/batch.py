@@ -145,7 +145,8 @@ def _result(
         derivative=asked.derivative,
         shape=record.shape,
         dx=record.dx,
-        dt=record.dt,
+        dt=float(record.times[-1] - record.times[0]) / (record.frames - 1),
+        times=None if record.uniform else tuple(float(t) for t in record.times),
         q=asked.q,
         boundary=record.boundary,
         checksum=checksum(record),
@@ -160,7 +161,7 @@ def _check_shape(record: Record, reading: str, supports: Supports) -> None:
     """Refuse a record that is too short, too small or uneven before anything is read."""
     if reading == "trajectory":
         check_record(record)
-    _ = record.dt  # uneven times raise
+        _ = record.dt  # uneven times raise
     if supports is None:
         default_supports(record, None)
 

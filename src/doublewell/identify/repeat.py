@@ -77,8 +77,9 @@ def _as_then(asked: Settings, record: Record) -> Record:
             f"the record has {len(record.mesh)} space axes and the result is of {len(asked.dx)}: expected a record of "
             "the same kind"
         )
-    same = record.uniform and np.isclose(record.dt, asked.dt, rtol=1e-12, atol=0.0)
-    clock: dict[str, Any] = {"times": record.times} if same else {"dt": asked.dt}
+    same = asked.times is None and record.uniform and np.isclose(record.dt, asked.dt, rtol=1e-12, atol=0.0)
+    then = {"dt": asked.dt} if asked.times is None else {"times": asked.times}
+    clock: dict[str, Any] = {"times": record.times} if same else then
     boundary: Any = asked.boundary  # checked by Record
     return Record(
         record.values, dx=asked.dx, **clock, q=asked.q, boundary=boundary,

@@ -61,6 +61,7 @@ def weak_fit(
     chosen, rule = _supports(record, seen, supports)
     folds = _folds(record, chosen, ridge)
     evidence = weak_evidence(record, Bernstein(degree), chosen, derivative=derivative, folds=folds, progress=progress)
+    _check_complete(record, evidence, chosen)
     _check_rows(evidence)
     return WeakFit(estimate(evidence, q, constraint=constraint, ridge=ridge), chosen, rule)
 
@@ -119,6 +120,19 @@ def _folds(record: Record, supports: tuple[Support, ...], ridge: object) -> tupl
     if not isinstance(ridge, str):
         return ()
     return split_folds(record.frames, max(support.frames for support in supports))
+
+
+def _check_complete(record: Record, evidence: Evidence, supports: tuple[Support, ...]) -> None:
+    """Refuse a record with so many holes that hardly a support is complete."""
+    needs, cells = _ROWS * evidence.family.size, 2 * max(record.dx)
+    if record.mask is None or evidence.rows >= needs:
+        return
+    least = Support(2, cells)
+    way = "" if supports == (least,) else f"pass smaller supports, the smallest is supports=[(2, {cells:.4g})], or "
+    raise InputError(
+        f"only {evidence.rows} centres have a complete support, without a missing pixel or frame, and lie outside the "
+        f"pure phases: expected at least {needs} for {evidence.family.size} coefficients; {way}record with fewer holes"
+    )
 
 
 def _check_rows(evidence: Evidence) -> None:

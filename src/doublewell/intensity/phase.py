@@ -176,6 +176,11 @@ def _values(view: Corrected) -> Any:
 def _source(intensity: Any) -> tuple[Any, dict[str, Any]]:
     """Return the stored array and what a record knows of it."""
     if isinstance(intensity, Record):
+        if intensity.mask is not None:
+            raise InputError(
+                "the record has a mask, and levels cannot be found around missing values yet: expected a complete "
+                "record; give the levels, as in u = 2*(i - low)/(high - low) - 1, and pass the mask to Record"
+            )
         names = ("dx", "times", "q", "boundary", "length_unit", "time_unit")
         return intensity.values, {name: getattr(intensity, name) for name in names}
     values = intensity if hasattr(intensity, "shape") and hasattr(intensity, "dtype") else np.asarray(intensity)

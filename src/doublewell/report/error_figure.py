@@ -32,12 +32,17 @@ def error_figure(validation: Validation, *, record: Record | None = None) -> Any
 
 
 def residual_map(validation: Validation, record: Record) -> Array:
-    """Return the root mean square over the frames after the start of predicted - observed, one value a pixel."""
-    total = np.zeros(record.mesh)
+    """Return the root mean square over the frames after the start of predicted - observed, one value a pixel.
+
+    A pixel that was not observed in any of them has the value 0.
+    """
+    total, count = np.zeros(record.mesh), np.zeros(record.mesh)
     for frame in range(1, validation.predicted.frames):
-        seen = record.slab(validation.start + frame, validation.start + frame + 1)[0]
-        total += (validation.predicted.slab(frame, frame + 1)[0] - seen) ** 2
-    return np.asarray(np.sqrt(total / (validation.predicted.frames - 1)))
+        place = validation.start + frame
+        seen, known = record.slab(place, place + 1)[0], record.seen(place, place + 1)[0]
+        total += np.where(known, validation.predicted.slab(frame, frame + 1)[0] - seen, 0.0) ** 2
+        count += known
+    return np.asarray(np.sqrt(total / np.maximum(count, 1.0)))
 
 
 def _curve(axis: Any, validation: Validation) -> None:

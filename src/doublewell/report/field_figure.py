@@ -94,19 +94,25 @@ def _rows(seen: list[Array], told: list[Array] | None) -> list[tuple[str, list[A
     rows = [("observed u", seen, FIELD_MAP, 1.0)]
     if told is not None:
         rest = [a - b for a, b in zip(told, seen, strict=True)]
-        largest = max(float(np.percentile(np.abs(image), 99.9)) for image in rest)
+        largest = max(float(np.percentile(np.abs(image[np.isfinite(image)]), 99.9)) for image in rest)
         rows += [("predicted u", told, FIELD_MAP, 1.0), ("predicted\n- observed", rest, REST_MAP, max(largest, 1e-12))]
     return rows
 
 
 def _slice(record: Record, frame: int) -> Array:
-    field: Array = record.slab(frame, frame + 1)[0]
+    field: Array = _shown(record, frame)[0]
     middle: Array = field[field.shape[0] // 2] if field.ndim == 3 else field
     return middle
 
 
 def _lines(record: Record, picks: Array) -> Array:
-    return np.concatenate([record.slab(int(k), int(k) + 1) for k in picks])
+    return np.concatenate([_shown(record, int(k)) for k in picks])
+
+
+def _shown(record: Record, frame: int) -> Array:
+    """Return one frame with NaN, which is left blank, where a value is missing."""
+    slab, seen = record.slab(frame, frame + 1), record.seen(frame, frame + 1)
+    return slab if seen.all() else np.where(seen, slab, np.nan)
 
 
 def _size(width: float, height: float) -> tuple[float, float, str]:

@@ -38,7 +38,7 @@ class Inspection:
 
     def __str__(self) -> str:
         sections = [
-            ("Mesh and time", _mesh(self.record)),
+            ("Mesh and time", _mesh(self.record, self.survey)),
             ("Noise", _noise(self.survey)),
             ("Phase values", _phases(self.survey)),
             ("Interface", _interface(self.survey)),
@@ -76,13 +76,11 @@ def inspect_record(record: Record, *, progress: Progress | None = None) -> Inspe
 def _missing(record: Record) -> Iterator[str]:
     if record.q is None:
         yield "the diffusion coefficient q is not known: a fit needs it (it sets the time scale of the law)"
-    if not record.uniform:
-        yield "the frames are not evenly spaced in time: a fit needs one frame interval; cut or resample the record"
 
 
 def _one_picture(record: Record) -> Iterator[str]:
     """Say that a 1-D movie looks like one picture: its frames differ as neighbouring cells do."""
-    if len(record.mesh) != 1:
+    if len(record.mesh) != 1 or record.mask is not None:
         return
     u = record.slab(0, min(record.frames, _PICTURE))
     steps = [float(np.sqrt(np.mean(np.diff(u, axis=axis) ** 2))) for axis in (0, 1)]
@@ -94,13 +92,15 @@ def _one_picture(record: Record) -> Iterator[str]:
         )
 
 
-def _mesh(record: Record) -> Iterator[str]:
+def _mesh(record: Record, seen: Survey) -> Iterator[str]:
     view = " x ".join(f"{length:.4g}" for length in record.extent)
     pixel = " x ".join(f"{h:.6g}" for h in (record.dx if len(set(record.dx)) > 1 else record.dx[:1]))
     yield f"pixel size {pixel}, field of view {view} (in the unit of dx)"
     start, end = (f"{t:.6g}" for t in (record.times[0], record.times[-1]))
     pace = f"one frame every {record.dt:.6g}" if record.uniform else "frames at uneven times"
     yield f"{pace}, from t = {start} to {end}"
+    if seen.missing > 0.0:
+        yield f"{100 * seen.missing:.3g} % of the values are missing; the numbers below are of the others"
     q = "not known" if record.q is None else f"{record.q:.6g}"
     boundary = record.boundary or "not declared (needed for error bands, and to evolve the law)"
     yield f"diffusion coefficient q: {q}; boundary: {boundary}"

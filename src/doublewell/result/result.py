@@ -34,7 +34,8 @@ class Settings:
     """What was asked, in full: enough to do it again.
 
     ``checksum`` is that of the record's values, ``tension`` the surface tension as it was given, also where it could
-    not be used, and ``source`` the file, where there was one.
+    not be used, and ``source`` the file, where there was one. ``dt`` is the mean frame interval, ``times`` the times of
+    all frames where they are not evenly spaced.
     """
 
     version: str
@@ -55,6 +56,7 @@ class Settings:
     source: Source | None = None
     length_unit: str | None = None
     time_unit: str | None = None
+    times: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True, eq=False)
