@@ -1,0 +1,206 @@
+"""The corrected weak reader: moments whose features and squares are free of the bias that white noise gives them.
+
+A row of the weak reader is sum_j g_j S[B_j(u)] + (1/q) D S[u] = Lap S[u]. Noise of standard deviation s shifts the mean of
+S[B_j] by s^2/2 S[B_j''], and it adds to the squares of every column (errors in variables), which pulls coefficients
+towards zero. Here the features are corrected (hermite.py), the rows are chosen by frames outside their own support, and
+the covariance of what noise is left in a row, summed over the rows, is taken off the squares.
+
+The corrected squares are again a triangle R, so that everything behind the evidence stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doublewell.checks import not_negative
+from doublewell.evidence.evidence import Block, Evidence, Key, compact
+from doublewell.evidence.hermite import corrected_features, exact_nodes, noise_covariance
+from doublewell.evidence.smoother import Smoother, correlate
+from doublewell.evidence.weak import PHASE_CUT, support_key
+from doublewell.evidence.weights import Support, check_supports
+from doublewell.hints import Array, Progress
+from doublewell.law import Bernstein
+from doublewell.record import Record
+
+__all__ = ["FLOOR", "NoisyMoments", "corrected_evidence", "noisy_moments", "without_noise"]
+
+FLOOR = 0.1  # of the squares in any direction, what is left at least when the noise is taken off
+_VALUES = 2**22  # of a field that is held at a time
+_LOOK = 5  # frames on either side of a support that decide whether its centre counts
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyMoments:
+    """Moments of one support as they are seen: R of [features | rate | Laplacian], the noise in R^T R, and the rows."""
+
+    key: Key
+    triangle: Array
+    noise: Array
+    rows: int
+
+
+def corrected_evidence(
+    record: Record,
+    family: Bernstein,
+    supports: Sequence[Support | tuple[int, float]],
+    noise: float,
+    *,
+    label: str = "record",
+    progress: Progress | None = None,
+) -> Evidence:
+    """Read the weak moments of a record with white noise of a known standard deviation, and take its bias off."""
+    blocks = []
+    for support in check_supports(supports, record.frames, record.mesh, record.dx):
+        blocks.append(without_noise(noisy_moments(record, family, support, noise, label=label, progress=progress)))
+    return Evidence(family, tuple(blocks))
+
+
+def without_noise(seen: NoisyMoments, floor: float = FLOOR) -> Block:
+    """Return the block whose squares are those seen less those of the noise.
+
+    In no direction of features and rate is less left than the share `floor` of what is seen: where noise is all there
+    is, a square without noise would be nothing divided by nothing. The target keeps its noise, which biases nothing.
+    """
+    size = len(seen.triangle) - 1
+    root, noise = seen.triangle[:size, :size], seen.noise[:size, :size]
+    if not seen.rows or np.any(np.abs(np.diag(root)) == 0.0):
+        return Block(seen.key, seen.triangle, seen.rows)
+    half = np.linalg.solve(root.T, noise)
+    shares, turn = np.linalg.eigh(np.linalg.solve(root.T, half.T))
+    left = np.sqrt(np.maximum(1.0 - shares, floor))
+    cross = root.T @ seen.triangle[:size, size] - seen.noise[:size, size]
+    part = (turn.T @ np.linalg.solve(root.T, cross)) / left
+    whole = float(np.sum(seen.triangle[:, size] ** 2))
+    out = np.zeros_like(seen.triangle)
+    out[:size, :size] = left[:, None] * (turn.T @ root)
+    out[:size, size] = part
+    out[size, size] = np.sqrt(max(whole - float(part @ part), 0.0))
+    return Block(seen.key, compact(out), seen.rows)
+
+
+def noisy_moments(
+    record: Record,
+    family: Bernstein,
+    support: Support,
+    noise: float,
+    *,
+    label: str = "record",
+    progress: Progress | None = None,
+) -> NoisyMoments:
+    """Read the moments of one support over the chosen rows, with the noise's part of their squares."""
+    variance = not_negative(noise, "noise", "the standard deviation of one pixel") ** 2
+    smoother = Smoother(record, (support.frames, support.length))
+    size = family.size + 2
+    triangle, spread, rows = np.zeros((size, size)), np.zeros((size, size)), 0
+    for window in _windows(record, smoother):
+        keep = window.chosen(smoother)
+        part = _rows(window.inner, keep, family, variance, smoother)
+        triangle = compact(np.vstack([triangle, part]))
+        spread += _row_noise(window.inner, keep, family, variance, smoother)
+        rows += len(part)
+        if progress is not None:
+            progress(window.stop, record.frames)
+    return NoisyMoments(Key(label, support_key(support), "all"), triangle, spread, rows)
+
+
+@dataclass(frozen=True, eq=False)
+class _Window:
+    """The centre frames start..stop-1 with fields from frame `first` on: what their supports hold and _LOOK more."""
+
+    start: int
+    stop: int
+    first: int
+    half: int
+    fields: Array
+
+    @property
+    def inner(self) -> Array:
+        """The frames that the supports hold."""
+        return self.fields[self.start - self.half - self.first : self.stop + self.half - self.first]
+
+    def chosen(self, smoother: Smoother) -> NDArray[np.bool_]:
+        """Return which centres count: those where the frames outside their support are not a pure phase.
+
+        White noise in these frames has nothing to do with the noise in the row, so the choice biases nothing. Where a
+        support takes in the whole record all centres count.
+        """
+        flat = [np.ones(1), *(w.value for w in smoother.space)]
+        smooth = correlate(self.fields, flat)[(slice(None), *smoother.inside[1:])]
+        keep = np.empty((self.stop - self.start, *smooth.shape[1:]), dtype=bool)
+        for k in range(self.start, self.stop):
+            around = [*range(k - self.half - _LOOK, k - self.half), *range(k + self.half + 1, k + self.half + 1 + _LOOK)]
+            seen = [frame - self.first for frame in around if 0 <= frame - self.first < len(self.fields)]
+            keep[k - self.start] = np.abs(np.mean(smooth[seen], axis=0)) < PHASE_CUT if seen else True
+        return keep
+
+
+def _windows(record: Record, smoother: Smoother) -> Iterator[_Window]:
+    half = smoother.time.half
+    size = max(1, _VALUES // int(np.prod(record.mesh)))
+    for start in range(half, record.frames - half, size):
+        stop = min(start + size, record.frames - half)
+        first, last = max(0, start - half - _LOOK), min(record.frames, stop + half + _LOOK)
+        yield _Window(start, stop, first, half, record.slab(first, last))
+
+
+def _rows(u: Array, keep: NDArray[np.bool_], family: Bernstein, variance: float, smoother: Smoother) -> Array:
+    """Return the rows [corrected features | rate | Laplacian] of the chosen centres."""
+    columns = [smoother.value(field)[keep] for field in corrected_features(family, u, variance)]
+    return np.stack([*columns, smoother.rate(u)[keep], smoother.laplacian(u)[keep]], axis=1)
+
+
+def _row_noise(u: Array, keep: NDArray[np.bool_], family: Bernstein, variance: float, smoother: Smoother) -> Array:
+    """Return the covariance of the noise in a row, summed over the chosen rows.
+
+    Pixels are independent, so it is a sum over pixels of the covariance of what one pixel gives to two columns, times
+    the sum over rows of the products of their weights.
+    """
+    p = family.size
+    value = [[w.value for w in smoother.axes]]
+    rate, bend = [[smoother.time.first, *value[0][1:]]], smoother.laplacian_taps()
+    centres = _spread_out(keep, u.shape, smoother)
+    out = np.zeros((p + 2, p + 2))
+    out[:p, :p] = _pixel_sum(u, _pixel_weights(centres, value, value), family, variance)[:p, :p]
+    for column, taps in ((p, rate), (p + 1, bend)):
+        out[:p, column] = _pixel_sum(u, _pixel_weights(centres, value, taps), family, variance)[:p, p]
+        out[column, :p] = out[:p, column]
+    for i, one in enumerate((rate, bend)):
+        for j, other in enumerate((rate, bend)):
+            out[p + i, p + j] = variance * np.sum(keep) * _overlap(one, other)
+    return out
+
+
+def _pixel_sum(u: Array, weights: Array, family: Bernstein, variance: float) -> Array:
+    points, shares = exact_nodes(u, weights, 4 * family.degree + 7)
+    return np.asarray(np.einsum("n,nab->ab", shares, noise_covariance(family, points, variance)))
+
+
+def _spread_out(keep: NDArray[np.bool_], shape: tuple[int, ...], smoother: Smoother) -> Array:
+    """Return the chosen centres as ones in a field with margins."""
+    out = np.zeros(shape)
+    out[tuple(slice(w.half, n - w.half) for w, n in zip(smoother.axes, shape, strict=True))] = keep
+    return out
+
+
+def _pixel_weights(centres: Array, one: list[list[Array]], other: list[list[Array]]) -> Array:
+    """Return for each pixel the sum over all chosen centres of the product of two weights."""
+    total = np.zeros_like(centres)
+    for a in one:
+        for b in other:
+            taps = [_product(x, y)[::-1] for x, y in zip(a, b, strict=True)]  # seen from the pixel
+            total += correlate(centres, taps)
+    return total
+
+
+def _overlap(one: list[list[Array]], other: list[list[Array]]) -> float:
+    return float(sum(np.prod([_product(x, y).sum() for x, y in zip(a, b, strict=True)]) for a in one for b in other))
+
+
+def _product(x: Array, y: Array) -> Array:
+    """Return the product of two centred sets of taps, of the length of the shorter."""
+    gap = (x.size - y.size) // 2
+    return x[gap : x.size - gap] * y if gap > 0 else x * y[-gap : y.size + gap]
