@@ -10,7 +10,7 @@ The corrected squares are again a triangle R, so that everything behind the evid
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,14 +21,17 @@ from doublewell.evidence.evidence import Block, Evidence, Key, compact
 from doublewell.evidence.hermite import corrected_features, exact_nodes, noise_covariance
 from doublewell.evidence.smoother import Smoother, correlate
 from doublewell.evidence.weak import PHASE_CUT, support_key
-from doublewell.evidence.weights import Support, check_supports
+from doublewell.evidence.weights import Derivative, Support
 from doublewell.hints import Array, Progress
 from doublewell.law import Bernstein
 from doublewell.record import Record
 
-__all__ = ["FLOOR", "NoisyMoments", "corrected_evidence", "noisy_moments", "without_noise"]
+__all__ = ["FLOOR", "PULL", "NoisyMoments", "noise_shares", "noisy_moments", "without_noise"]
 
-FLOOR = 0.1  # of the squares in any direction, what is left at least when the noise is taken off
+PULL = 0.2  # share of the squares that is no noise below which the law of low degree has its say
+FLOOR = 0.1  # least such share of the law of low degree, and of the rate
+_LOW = 2  # the paper's degree
+_LEAST = 1e-3  # least share, in place of one that came out as zero or less
 _VALUES = 2**22  # of a field that is held at a time
 _LOOK = 5  # frames on either side of a support that decide whether its centre counts
 
@@ -43,43 +46,69 @@ class NoisyMoments:
     rows: int
 
 
-def corrected_evidence(
-    record: Record,
-    family: Bernstein,
-    supports: Sequence[Support | tuple[int, float]],
-    noise: float,
-    *,
-    label: str = "record",
-    progress: Progress | None = None,
-) -> Evidence:
-    """Read the weak moments of a record with white noise of a known standard deviation, and take its bias off."""
-    blocks = []
-    for support in check_supports(supports, record.frames, record.mesh, record.dx):
-        blocks.append(without_noise(noisy_moments(record, family, support, noise, label=label, progress=progress)))
-    return Evidence(family, tuple(blocks))
-
-
-def without_noise(seen: NoisyMoments, floor: float = FLOOR) -> Block:
+def without_noise(seen: NoisyMoments, *, pull: float = PULL) -> Block:
     """Return the block whose squares are those seen less those of the noise.
 
-    In no direction of features and rate is less left than the share `floor` of what is seen: where noise is all there
-    is, a square without noise would be nothing divided by nothing. The target keeps its noise, which biases nothing.
+    In a direction of the coefficients where the share x of the squares is no noise, dividing by x alone would blow up
+    where x is near zero. So the answer there is x/(x^2 + pull^2) of what the rows say and for the rest the corrected law
+    of degree two, never more than 1/(2 pull) times what is seen. The Laplacian keeps its own square: noise in a target
+    biases nothing.
     """
-    size = len(seen.triangle) - 1
-    root, noise = seen.triangle[:size, :size], seen.noise[:size, :size]
-    if not seen.rows or np.any(np.abs(np.diag(root)) == 0.0):
+    p = len(seen.triangle) - 2
+    if not _full(seen):
         return Block(seen.key, seen.triangle, seen.rows)
+    root = seen.triangle[:p, :p]
+    shares, turn = _directions(root, seen.noise[:p, :p])
+    left = np.maximum(1.0 - shares, _LEAST)
+    weight = pull**2 / left
+    cross = root.T @ seen.triangle[:p, p:] - seen.noise[:p, p:]
+    law = turn.T @ (root @ _low_degree(seen, cross))
+    right = turn.T @ np.linalg.solve(root.T, cross) + weight[:, None] * law
+    size = np.sqrt(left + weight)
+    rows = np.hstack([size[:, None] * (turn.T @ root), right / size[:, None]])
+    return Block(seen.key, compact(np.vstack([rows, _rest(seen, right / size[:, None])])), seen.rows)
+
+
+def noise_shares(seen: NoisyMoments) -> Array:
+    """Return which share of the features' squares is noise in each direction of the coefficients, smallest first."""
+    p = len(seen.triangle) - 2
+    return _directions(seen.triangle[:p, :p], seen.noise[:p, :p])[0] if _full(seen) else np.zeros(0)
+
+
+def _full(seen: NoisyMoments) -> bool:
+    """Whether every column has something to say; one that has not is refused when solving."""
+    return bool(seen.rows) and bool(np.all(np.diag(seen.triangle)[:-1] > 0.0))
+
+
+def _directions(root: Array, noise: Array) -> tuple[Array, Array]:
+    """Return the eigenvalues and vectors of the noise in units of the squares of `root`."""
     half = np.linalg.solve(root.T, noise)
     shares, turn = np.linalg.eigh(np.linalg.solve(root.T, half.T))
-    left = np.sqrt(np.maximum(1.0 - shares, floor))
-    cross = root.T @ seen.triangle[:size, size] - seen.noise[:size, size]
-    part = (turn.T @ np.linalg.solve(root.T, cross)) / left
-    whole = float(np.sum(seen.triangle[:, size] ** 2))
-    out = np.zeros_like(seen.triangle)
-    out[:size, :size] = left[:, None] * (turn.T @ root)
-    out[:size, size] = part
-    out[size, size] = np.sqrt(max(whole - float(part @ part), 0.0))
-    return Block(seen.key, compact(out), seen.rows)
+    return shares, turn
+
+
+def _low_degree(seen: NoisyMoments, cross: Array) -> Array:
+    """Return the corrected coefficients of a low degree, written at the degree of the rows, for rate and Laplacian."""
+    p = len(cross)
+    family = Bernstein(p - 1)
+    lift = Bernstein(min(_LOW, p - 1)).elevation(family)
+    root = compact(seen.triangle[:p, :p] @ lift)
+    shares, turn = _directions(root, lift.T @ seen.noise[:p, :p] @ lift)
+    left = np.maximum(1.0 - shares, FLOOR)
+    inner = (turn.T @ np.linalg.solve(root.T, lift.T @ cross)) / left[:, None]
+    return np.asarray(lift @ np.linalg.solve(root, turn @ inner))
+
+
+def _rest(seen: NoisyMoments, told: Array) -> Array:
+    """Return the last two rows of the triangle: what rate and Laplacian hold that the features do not explain."""
+    p = len(seen.triangle) - 2
+    squares = seen.triangle[:, p:].T @ seen.triangle[:, p:] - told.T @ told
+    rate = max(squares[0, 0] - seen.noise[p, p], FLOOR * seen.triangle[p, p] ** 2)
+    both = (squares[0, 1] - seen.noise[p, p + 1]) / np.sqrt(rate)
+    out = np.zeros((2, p + 2))
+    out[0, p:] = np.sqrt(rate), both
+    out[1, p + 1] = np.sqrt(max(squares[1, 1] - both**2, 0.0))
+    return out
 
 
 def noisy_moments(
@@ -88,12 +117,16 @@ def noisy_moments(
     support: Support,
     noise: float,
     *,
+    derivative: Derivative = "discrete",
     label: str = "record",
     progress: Progress | None = None,
 ) -> NoisyMoments:
-    """Read the moments of one support over the chosen rows, with the noise's part of their squares."""
+    """Read the moments of one support over the chosen rows, with the noise's part of their squares.
+
+    `noise` is the standard deviation of one pixel; the noise is white and normal.
+    """
     variance = not_negative(noise, "noise", "the standard deviation of one pixel") ** 2
-    smoother = Smoother(record, (support.frames, support.length))
+    smoother = Smoother(record, (support.frames, support.length), derivative)
     size = family.size + 2
     triangle, spread, rows = np.zeros((size, size)), np.zeros((size, size)), 0
     for window in _windows(record, smoother):

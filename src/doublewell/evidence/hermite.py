@@ -94,7 +94,7 @@ def _hermite(size: int, variance: Fraction) -> Array:
 
 def _powers(family: Bernstein) -> Array:
     """Return monomial_matrix in exact arithmetic; its entries are whole numbers."""
-    return np.vectorize(Fraction, otypes=[object])(monomial_matrix(family))
+    return np.asarray(np.vectorize(Fraction, otypes=[object])(monomial_matrix(family)))
 
 
 def _from_powers(order: int) -> Array:

@@ -11,20 +11,20 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from doublewell.evidence.weights import AxisWeights, axis_weights
+from doublewell.evidence.weights import AxisWeights, Derivative, axis_weights
 from doublewell.hints import Array
 from doublewell.record import Record
 
-__all__ = ["Smoother"]
+__all__ = ["Smoother", "correlate"]
 
 
 class Smoother:
     """The test weights of one support on the mesh of one record, for fields u[t, (z, y,) x]."""
 
-    def __init__(self, record: Record, support: tuple[int, float]) -> None:
+    def __init__(self, record: Record, support: tuple[int, float], derivative: Derivative = "discrete") -> None:
         frames, length = support
-        self.time = axis_weights(frames, record.dt)
-        self.space = [axis_weights(length / h, h) for h in record.dx]
+        self.time = axis_weights(frames, record.dt, derivative)
+        self.space = [axis_weights(length / h, h, derivative) for h in record.dx]
         self.inside = tuple(slice(w.half, n - w.half) for w, n in zip(self.axes, record.shape, strict=True))
 
     @property

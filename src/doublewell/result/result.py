@@ -34,7 +34,8 @@ class Settings:
     """What was asked, in full: enough to do it again.
 
     ``checksum`` is that of the record's values, ``tension`` the surface tension as it was given, also where it could
-    not be used, and ``source`` the file, where there was one.
+    not be used, and ``source`` the file, where there was one. ``q`` is the diffusion coefficient that was used, given
+    or, with ``q_estimated``, found in the record.
     """
 
     version: str
@@ -55,6 +56,7 @@ class Settings:
     source: Source | None = None
     length_unit: str | None = None
     time_unit: str | None = None
+    q_estimated: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +146,16 @@ class Result:
         return self.law.structure
 
     @property
+    def q(self) -> float:
+        """The diffusion coefficient of u_t = q (Laplacian u - G(u)), given or estimated."""
+        return self.settings.q
+
+    @property
+    def q_estimated(self) -> bool:
+        """Whether q was estimated from the record, which did not say it."""
+        return self.settings.q_estimated
+
+    @property
     def kappa(self) -> float:
         """The coefficient of kappa/2 |grad u|^2, sigma / C_H; raises when no surface tension fixed it."""
         return self._scale().kappa
@@ -179,8 +191,10 @@ class Result:
         """Return the interval of a number that follows from the law.
 
         "epsilon", "barrier" (F(0)), "width" (planar interface), "tension_integral" (C_H), "kappa" (sigma / C_H) or
-        "bulk_barrier" (f(0) = kappa H(0)).
+        "bulk_barrier" (f(0) = kappa H(0)); "q" where it was estimated.
         """
+        if quantity == "q" and not self.q_estimated:
+            raise InputError(f"q = {self.q:.6g} was given and not estimated, so it has no interval")
         return scalar_interval(self._posterior(), quantity, level, self.scale)
 
     @property
