@@ -20,14 +20,15 @@ from doublewell.checks import not_negative
 from doublewell.evidence.evidence import Block, Evidence, Key, compact
 from doublewell.evidence.hermite import corrected_features, exact_nodes, noise_covariance
 from doublewell.evidence.smoother import Smoother, correlate
-from doublewell.evidence.weak import PHASE_CUT, support_key
+from doublewell.evidence.weak import support_key
 from doublewell.evidence.weights import Derivative, Support
 from doublewell.hints import Array, Progress
 from doublewell.law import Bernstein
 from doublewell.record import Record
 
-__all__ = ["FLOOR", "PULL", "NoisyMoments", "noise_shares", "noisy_moments", "without_noise"]
+__all__ = ["CUT", "FLOOR", "PULL", "NoisyMoments", "noise_shares", "noisy_moments", "without_noise"]
 
+CUT = 0.95  # centres whose neighbours in time reach this are bulk; as PULL, chosen on a population of random laws
 PULL = 0.2  # share of the squares that is no noise below which the law of low degree has its say
 FLOOR = 0.1  # least such share of the law of low degree, and of the rate
 _LOW = 2  # the paper's degree
@@ -66,7 +67,8 @@ def without_noise(seen: NoisyMoments, *, pull: float = PULL) -> Block:
     right = turn.T @ np.linalg.solve(root.T, cross) + weight[:, None] * law
     size = np.sqrt(left + weight)
     rows = np.hstack([size[:, None] * (turn.T @ root), right / size[:, None]])
-    return Block(seen.key, compact(np.vstack([rows, _rest(seen, right / size[:, None])])), seen.rows)
+    rest = _rest(seen, right.T @ (right / size[:, None] ** 2) - law.T @ (weight[:, None] * law))
+    return Block(seen.key, compact(np.vstack([rows, rest])), seen.rows)
 
 
 def noise_shares(seen: NoisyMoments) -> Array:
@@ -100,9 +102,9 @@ def _low_degree(seen: NoisyMoments, cross: Array) -> Array:
 
 
 def _rest(seen: NoisyMoments, told: Array) -> Array:
-    """Return the last two rows of the triangle: what rate and Laplacian hold that the features do not explain."""
+    """Return the last two rows of the triangle: what rate and Laplacian hold beside the squares that features tell."""
     p = len(seen.triangle) - 2
-    squares = seen.triangle[:, p:].T @ seen.triangle[:, p:] - told.T @ told
+    squares = seen.triangle[:, p:].T @ seen.triangle[:, p:] - told
     rate = max(squares[0, 0] - seen.noise[p, p], FLOOR * seen.triangle[p, p] ** 2)
     both = (squares[0, 1] - seen.noise[p, p + 1]) / np.sqrt(rate)
     out = np.zeros((2, p + 2))
@@ -167,7 +169,7 @@ class _Window:
         for k in range(self.start, self.stop):
             around = [*range(k - self.half - _LOOK, k - self.half), *range(k + self.half + 1, k + self.half + 1 + _LOOK)]
             seen = [frame - self.first for frame in around if 0 <= frame - self.first < len(self.fields)]
-            keep[k - self.start] = np.abs(np.mean(smooth[seen], axis=0)) < PHASE_CUT if seen else True
+            keep[k - self.start] = np.abs(np.mean(smooth[seen], axis=0)) < CUT if seen else True
         return keep
 
 

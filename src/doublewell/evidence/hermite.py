@@ -38,12 +38,18 @@ def corrected_features(family: Bernstein, u: Array, variance: float) -> Array:
     """Evaluate the corrected features H[B_j] at u; shape (size, *u.shape). Without noise they are the B_j."""
     # in u times Bernstein polynomials of u^2, one degree higher: powers of u would cancel at high degree
     turn = _as_floats(_from_powers(family.size) @ _hermite(family.size + 1, Fraction(variance)) @ _powers(family))
-    z, order = u * u, family.size
-    total = np.zeros((family.size, *u.shape))
-    for i in range(order + 1):
-        field = comb(order, i) * u * z**i * (1.0 - z) ** (order - i)
-        total += turn[i].reshape(-1, *(1,) * u.ndim) * field
-    return total
+    order = family.size
+    z = (u * u).ravel()
+    fields = np.empty((order + 1, z.size))
+    fields[0] = u.ravel()
+    for i in range(order):  # powers of z from the left, of 1 - z from the right
+        np.multiply(fields[i], z, out=fields[i + 1])
+    rest = np.ones_like(z)
+    for i in range(order - 1, -1, -1):
+        rest *= 1.0 - z
+        fields[i] *= rest
+    scale = np.array([comb(order, i) for i in range(order + 1)], dtype=np.float64)
+    return np.asarray((turn * scale[:, None]).T @ fields).reshape(family.size, *u.shape)
 
 
 def noise_covariance(family: Bernstein, u: Array, variance: float) -> Array:
