@@ -50,8 +50,8 @@ def validate(result: Result, record: Record, *, start: int = 0, progress: Progre
     """Evolve the recovered force from frame `start` of a record to its end and report the field error.
 
     The record may be another one than the law came from, with other q, mesh and noise, which is measured here. It must
-    declare its boundary. A small error tests the force on the phase values visited; it says nothing about epsilon
-    and F, which no movie tests.
+    declare its boundary; where it does not say q, an estimated one is used. A small error tests the force on the phase
+    values visited; it says nothing about epsilon and F, which no movie tests.
     """
     q, boundary = _check(result, record, start)
     noise = survey(record).noise
@@ -87,8 +87,9 @@ def _check(result: Result, record: Record, start: int) -> tuple[float, Boundary]
         )
     if record.boundary is None:
         raise InputError("the record declares no boundary, so it cannot be evolved: pass boundary= to Record")
-    if record.q is None:
+    q = result.q if record.q is None and result.q_estimated else record.q
+    if q is None:
         raise InputError("the record has no diffusion coefficient: pass q= to Record")
     if not is_whole(start) or not 0 <= start < record.frames - 1:
         raise InputError(f"start is {shown(start)}: expected a frame from 0 to {record.frames - 2}")
-    return record.q, record.boundary
+    return q, record.boundary

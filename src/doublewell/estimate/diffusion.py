@@ -1,10 +1,10 @@
 """Unknown diffusion: q from the same weak rows as the law, and whether the record determines it.
 
 A row says sum_j g_j S[B_j] + (1/q) D S[u] = Lap S[u]. With 1/q unknown it is one more coefficient, of a column that is
-noise in part, and noise in a column pulls its coefficient towards zero: q would come out too large. With the rate as the
-target it would come out too small, by the noise of the Laplacian. So the Laplacian, whose noise depends on the features
-too, is the target, where noise biases nothing, and the noise of the rate, which is known from its weights and has
-nothing to do with that of the other columns, is taken off the rate's square.
+noise in part, and noise in a column pulls its coefficient towards zero: q would come out too large. With the rate as
+the target it would come out too small, by the noise of the Laplacian, which shares noise with the features. So the
+Laplacian is the target, where noise biases nothing, and the noise of the rate, which is known from its weights and has
+nothing to do with that of the other columns, is taken off the rate's square. What bias is left is that of the features.
 """
 
 from __future__ import annotations
@@ -90,5 +90,5 @@ def _without_rate_noise(evidence: Evidence, noise: Mapping[str, RateNoise]) -> A
 
 def _mean_variance(evidence: Evidence, noise: Mapping[str, RateNoise]) -> float:
     """Return the noise in the square of the rate of all rows, scaled as they are."""
-    filled = [key for key in dict.fromkeys(b.key._replace(fold="") for b in evidence.blocks if b.rows)]
+    filled = list(dict.fromkeys(b.key._replace(fold="") for b in evidence.blocks if b.rows))
     return float(np.mean([noise[key.support].variance for key in filled]))

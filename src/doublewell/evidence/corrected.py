@@ -1,9 +1,9 @@
 """The corrected weak reader: moments whose features and squares are free of the bias that white noise gives them.
 
-A row of the weak reader is sum_j g_j S[B_j(u)] + (1/q) D S[u] = Lap S[u]. Noise of standard deviation s shifts the mean of
-S[B_j] by s^2/2 S[B_j''], and it adds to the squares of every column (errors in variables), which pulls coefficients
-towards zero. Here the features are corrected (hermite.py), the rows are chosen by frames outside their own support, and
-the covariance of what noise is left in a row, summed over the rows, is taken off the squares.
+A row of the weak reader is sum_j g_j S[B_j(u)] + (1/q) D S[u] = Lap S[u]. Noise of standard deviation s shifts the
+mean of S[B_j] by s^2/2 S[B_j''], and it adds to the squares of every column (errors in variables), which pulls
+coefficients towards zero. Here the features are corrected (hermite.py), the rows are chosen by frames outside their own
+support, and the covariance of what noise is left in a row, summed over the rows, is taken off the squares.
 
 The corrected squares are again a triangle R, so that everything behind the evidence stays as it is.
 """
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublewell.checks import not_negative
-from doublewell.evidence.evidence import Block, Evidence, Key, compact
+from doublewell.evidence.evidence import Block, Key, compact
 from doublewell.evidence.hermite import corrected_features, exact_nodes, noise_covariance
 from doublewell.evidence.smoother import Smoother, correlate
 from doublewell.evidence.weak import support_key
@@ -50,10 +50,10 @@ class NoisyMoments:
 def without_noise(seen: NoisyMoments, *, pull: float = PULL) -> Block:
     """Return the block whose squares are those seen less those of the noise.
 
-    In a direction of the coefficients where the share x of the squares is no noise, dividing by x alone would blow up
-    where x is near zero. So the answer there is x/(x^2 + pull^2) of what the rows say and for the rest the corrected law
-    of degree two, never more than 1/(2 pull) times what is seen. The Laplacian keeps its own square: noise in a target
-    biases nothing.
+    Where the share x of the squares in a direction of the coefficients is no noise, dividing by x alone would blow up
+    for x near zero. So the answer there is x/(x^2 + pull^2) of what the rows say, which is never more than 1/(2 pull),
+    and for the rest the corrected law of degree two. The Laplacian keeps its own square: noise in a target biases
+    nothing.
     """
     p = len(seen.triangle) - 2
     if not _full(seen):
@@ -167,7 +167,10 @@ class _Window:
         smooth = correlate(self.fields, flat)[(slice(None), *smoother.inside[1:])]
         keep = np.empty((self.stop - self.start, *smooth.shape[1:]), dtype=bool)
         for k in range(self.start, self.stop):
-            around = [*range(k - self.half - _LOOK, k - self.half), *range(k + self.half + 1, k + self.half + 1 + _LOOK)]
+            around = [
+                *range(k - self.half - _LOOK, k - self.half),
+                *range(k + self.half + 1, k + self.half + 1 + _LOOK),
+            ]
             seen = [frame - self.first for frame in around if 0 <= frame - self.first < len(self.fields)]
             keep[k - self.start] = np.abs(np.mean(smooth[seen], axis=0)) < CUT if seen else True
         return keep

@@ -173,9 +173,7 @@ def _check_shape(record: Record, reading: str, supports: Supports) -> None:
         default_supports(record, None)
 
 
-def _choices(
-    record: Record, method: Method, degree: Degree
-) -> tuple[Reading, int | Literal["auto"], float | None]:
+def _choices(record: Record, method: Method, degree: Degree) -> tuple[Reading, int | Literal["auto"], float | None]:
     if not isinstance(record, Record):
         raise InputError(f"expected a Record, got {type(record).__name__}: wrap the field as Record(u, dx=, dt=, q=)")
     if method not in (None, "trajectory", "weak", "weak-corrected"):

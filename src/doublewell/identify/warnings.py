@@ -85,8 +85,8 @@ def _correction_warnings(weak: WeakFit, seen: Survey) -> list[str]:
     beyond = max(-seen.low, seen.high) - 1.0
     if beyond > _BEYOND * seen.noise + 0.01:
         said.append(
-            f"values reach {beyond:.2g} beyond the pure phases, more than white noise of {seen.noise:.2g} explains: the "
-            "corrected features are polynomials on the whole line and grow fast there; see what method='weak' gives"
+            f"values reach {beyond:.2g} beyond the pure phases, more than white noise of {seen.noise:.2g} explains: "
+            "the corrected features are polynomials on the whole line and grow fast there; see what method='weak' gives"
         )
     if weak.moments.held:
         said.append(

@@ -75,7 +75,7 @@ def inspect_record(record: Record, *, progress: Progress | None = None) -> Inspe
 
 def _missing(record: Record) -> Iterator[str]:
     if record.q is None:
-        yield "the diffusion coefficient q is not known: a fit needs it (it sets the time scale of the law)"
+        yield "the diffusion coefficient q is not known: the weak readings estimate it, the trajectory reading needs it"
     if not record.uniform:
         yield "the frames are not evenly spaced in time: a fit needs one frame interval; cut or resample the record"
 
