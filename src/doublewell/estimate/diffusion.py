@@ -22,7 +22,7 @@ from doublewell.hints import Array
 __all__ = ["Diffusion", "check_motion", "estimate_q"]
 
 _CLEAR = 0.1  # least share of the rate's square that must not be noise
-_SIGNIFICANT = 4.0  # least size of that share in its own standard errors
+_SIGNIFICANT = 4.0  # least size of that share in standard errors of the noise
 _SLOW = 1e-3  # least size of the rate, in units of the Laplacian, that is not a matter of the mesh
 
 
@@ -41,7 +41,8 @@ def check_motion(evidence: Evidence, noise: Mapping[str, RateNoise]) -> float:
     left = compact(rows)[p, p] ** 2
     share = 1.0 - _mean_variance(evidence, noise) / left if left > 0.0 else 0.0
     fewest = min(block.rows / noise[block.key.support].overlap for block in evidence.blocks if block.rows)
-    least = max(_CLEAR, _SIGNIFICANT * float(np.sqrt(2.0 / fewest)))
+    error = _SIGNIFICANT * float(np.sqrt(2.0 / fewest))  # relative, of the noise's part
+    least = max(_CLEAR, error / (1.0 + error))
     if share < least:
         raise InputError(
             f"nothing moves that could be told from noise ({100 * max(share, 0.0):.0f} % of the squared rate of change "

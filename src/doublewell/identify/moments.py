@@ -34,8 +34,8 @@ __all__ = ["Moments", "corrected_moments", "find_q", "plain_moments"]
 class Moments:
     """Evidence to solve, the same as it was seen, and the noise of the rate by support.
 
-    ``left`` is the rate's noise that is still in the evidence. ``held`` is in how many directions so much is noise that
-    not all of it was taken off.
+    ``left`` is the rate's noise that is still in the evidence. ``held`` is in how many directions of the coefficients,
+    of all supports, nearly all that is seen is noise.
     """
 
     evidence: Evidence

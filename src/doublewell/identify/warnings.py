@@ -81,7 +81,7 @@ def _correction_warnings(weak: WeakFit, seen: Survey) -> list[str]:
     """Say where the correction for noise has its limits."""
     if not weak.corrected:
         return []
-    said = []
+    said, fit = [], weak.estimate
     beyond = max(-seen.low, seen.high) - 1.0
     if beyond > _BEYOND * seen.noise + 0.01:
         said.append(
@@ -90,8 +90,8 @@ def _correction_warnings(weak: WeakFit, seen: Survey) -> list[str]:
         )
     if weak.moments.held:
         said.append(
-            f"in {weak.moments.held} directions of the coefficients nearly all that is seen is noise, so it was taken "
-            "off only in part: lower the degree"
+            f"in {weak.moments.held} of {len(weak.supports) * fit.family.size} directions of the coefficients nearly "
+            "all that is seen is noise: there the law is that of degree 2"
         )
     return said
 
