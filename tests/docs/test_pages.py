@@ -48,7 +48,7 @@ def test_the_tutorial_runs_and_prints_what_it_shows(tmp_path):
     assert np.linalg.norm(result.force(u) - true) < 0.02 * np.linalg.norm(true)
 
 
-@pytest.mark.parametrize("page", ["degree.md"])
+@pytest.mark.parametrize("page", ["degree.md", "noise_bias.md", "unknown_diffusion.md"])
 def test_a_page_runs_and_prints_what_it_shows(tmp_path, page):
     blocks = list(run_page((DOCS / page).read_text(), tmp_path))
     assert blocks

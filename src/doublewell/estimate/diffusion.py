@@ -53,10 +53,7 @@ def check_motion(evidence: Evidence, noise: Mapping[str, RateNoise]) -> float:
 
 
 def estimate_q(evidence: Evidence, noise: Mapping[str, RateNoise], *, positive: bool) -> float:
-    """Return q of the best law and q together; with it the known-q estimate of the evidence is the law of that pair.
-
-    `noise` is what is still in the rate; none for evidence that was corrected.
-    """
+    """Return q of the best law and q together; with it the known-q estimate of the evidence is the law of that pair."""
     triangle = _without_rate_noise(evidence, noise)
     p = evidence.family.size
     first = compact(triangle[:, [p, *range(p), p + 1]])  # with the rate first, the other rows know nothing of q
@@ -80,8 +77,6 @@ def _without_rate_noise(evidence: Evidence, noise: Mapping[str, RateNoise]) -> A
     """Return the triangle [features | rate | Laplacian] with the noise's part of the rate's square taken off."""
     triangle = compact(stacked(evidence))
     p = evidence.family.size
-    if not noise:
-        return triangle
     pivot = triangle[p, p]
     if pivot > 0.0:
         shorter = np.sqrt(max(pivot**2 - _mean_variance(evidence, noise), _CLEAR * pivot**2))

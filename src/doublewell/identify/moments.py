@@ -34,14 +34,12 @@ __all__ = ["Moments", "corrected_moments", "find_q", "plain_moments"]
 class Moments:
     """Evidence to solve, the same as it was seen, and the noise of the rate by support.
 
-    ``left`` is the rate's noise that is still in the evidence. ``held`` is in how many directions of the coefficients,
-    of all supports, nearly all that is seen is noise.
+    ``held`` is in how many directions of the coefficients, of all supports, nearly all that is seen is noise.
     """
 
     evidence: Evidence
     seen: Evidence
     noise: Mapping[str, RateNoise]
-    left: Mapping[str, RateNoise]
     held: int = 0
 
 
@@ -52,7 +50,7 @@ def plain_moments(
     """Read the weak moments as they are."""
     evidence = weak_evidence(record, family, supports, derivative=derivative, folds=folds, progress=progress)
     rates = _rates(record, supports, noise, derivative)
-    return Moments(evidence, evidence, rates, rates)
+    return Moments(evidence, evidence, rates)
 
 
 def corrected_moments(
@@ -67,15 +65,17 @@ def corrected_moments(
         Evidence(family, tuple(without_noise(one) for one in found)),
         Evidence(family, tuple(Block(one.key, one.triangle, one.rows) for one in found)),
         _rates(record, supports, noise, derivative),
-        {},
         held=int(sum(np.sum(1.0 - noise_shares(one) < FLOOR) for one in found)),
     )
 
 
 def find_q(moments: Moments, constraint: Constraint) -> Diffusion:
-    """Estimate q from the moments; a record that does not determine it raises."""
+    """Estimate q from the moments as they are seen; a record that does not determine it raises.
+
+    Only the noise of the rate is taken off here: taking off that of the features too makes q worse by its scatter.
+    """
     share = check_motion(moments.seen, moments.noise)
-    return Diffusion(estimate_q(moments.evidence, moments.left, positive=constraint == "bernstein"), share)
+    return Diffusion(estimate_q(moments.seen, moments.noise, positive=constraint == "bernstein"), share)
 
 
 def _rates(

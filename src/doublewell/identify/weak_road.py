@@ -53,7 +53,7 @@ class WeakFit:
     @property
     def corrected(self) -> bool:
         """Whether the bias of the noise was taken off."""
-        return not self.moments.left
+        return self.moments.evidence is not self.moments.seen
 
 
 def weak_fit(
