@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 
 from doublewell.errors import InputError
+from doublewell.estimate import Posterior
 from doublewell.files import load_result, save
 from doublewell.identify import identify, repeat
 from doublewell.identify.warnings import weak_warnings
 from doublewell.identify.weak_road import weak_fit
-from doublewell.law import named_law
+from doublewell.law import Bernstein, named_law
 from doublewell.record import Record
 from doublewell.report import inspect_record
+from doublewell.result.bands import scalar_interval
 from doublewell.simulate import add_noise
 from doublewell.survey import survey
 from doublewell.validate import validate
@@ -102,6 +104,13 @@ def test_the_report_says_that_q_was_estimated_and_has_no_interval(noisy) -> None
         result.interval("q")
     with pytest.raises(InputError, match="q = 1 was given and not estimated, so it has no interval"):
         identify(noisy, method="weak").interval("q")
+
+
+def test_an_interval_comes_from_the_draws_of_q() -> None:
+    law = Posterior(Bernstein(0), (), (), np.zeros((0, 1)), False, q_draws=np.linspace(0.9, 1.1, 4001))
+    assert scalar_interval(law, "q", 0.95, None) == pytest.approx((0.905, 1.095))
+    with pytest.raises(InputError, match="the posterior of this result does not hold q"):
+        scalar_interval(replace(law, q_draws=None), "q", 0.95, None)
 
 
 def test_saved_repeated_and_evolved(noisy, tmp_path) -> None:
