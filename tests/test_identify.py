@@ -312,7 +312,7 @@ def test_options_are_checked_without_reading(options, message) -> None:
 def test_wrong_arguments(movie) -> None:
     with pytest.raises(InputError, match="expected a Record, got ndarray"):
         identify(np.zeros((3, 4, 5)))
-    with pytest.raises(InputError, match="method is 'strong': expected 'trajectory', 'weak' or None"):
+    with pytest.raises(InputError, match="method is 'strong': expected 'trajectory', 'weak', 'weak-corrected' or None"):
         identify(movie, method="strong")
     for degree in (-1, 9, 2.5, "2"):
         with pytest.raises(InputError, match="expected a whole number from 0 to 8"):
@@ -320,7 +320,7 @@ def test_wrong_arguments(movie) -> None:
     with pytest.raises(InputError, match="surface tension is 0"):
         identify(movie, 0)
     with pytest.raises(InputError, match="no diffusion coefficient: pass q="):
-        identify(Record(movie.values, dx=1 / 64, dt=1e-4))
+        identify(Record(movie.values, dx=1 / 64, dt=1e-4, boundary="periodic"), method="trajectory")
     with pytest.raises(InputError, match="constraint is 'convex'"):
         identify(movie, constraint="convex")
     with pytest.raises(InputError, match="record is too short for a validated ridge"):

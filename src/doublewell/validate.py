@@ -51,8 +51,8 @@ def validate(result: Result, record: Record, *, start: int = 0, progress: Progre
 
     The record may be another one than the law came from, with other q, mesh and noise, which is measured here. It must
     declare its boundary, and its frame `start` must be complete; of later frames the observed values are compared, and
-    one without any has the error 0. A small error tests the force on the phase values visited; it says nothing about
-    epsilon and F, which no movie tests.
+    one without any has the error 0. Where it does not say q, an estimated one is used. A small error tests the force on
+    the phase values visited; it says nothing about epsilon and F, which no movie tests.
     """
     q, boundary = _check(result, record, start)
     noise = survey(record).noise
@@ -90,7 +90,8 @@ def _check(result: Result, record: Record, start: int) -> tuple[float, Boundary]
         )
     if record.boundary is None:
         raise InputError("the record declares no boundary, so it cannot be evolved: pass boundary= to Record")
-    if record.q is None:
+    q = result.q if record.q is None and result.q_estimated else record.q
+    if q is None:
         raise InputError("the record has no diffusion coefficient: pass q= to Record")
     if not is_whole(start) or not 0 <= start < record.frames - 1:
         raise InputError(f"start is {shown(start)}: expected a frame from 0 to {record.frames - 2}")
@@ -99,4 +100,4 @@ def _check(result: Result, record: Record, start: int) -> tuple[float, Boundary]
             f"frame {start} has missing values, and the law is evolved from it: expected a complete frame; pass start= "
             "the number of one"
         )
-    return record.q, record.boundary
+    return q, record.boundary

@@ -108,6 +108,8 @@ def _main_numbers(result: Result) -> dict[str, Any]:
         "method": result.settings.method,
         "equation": equation(result.law),
         "degree": result.degree,
+        "q": result.q,
+        "q_estimated": result.q_estimated,
         "coefficients": result.coefficients.tolist(),
         "epsilon": None if scale is None else scale.epsilon,
         "epsilon_sd": None if scale is None else scale.epsilon_sd,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["identify"]
 
-Method = Literal["trajectory", "weak"]
+Method = Literal["trajectory", "weak", "weak-corrected"]
 
 
 def identify(
@@ -58,7 +58,8 @@ def identify(
         E (the default): tension of the energy with (epsilon/2) |grad u|^2 + F/epsilon. eE: of epsilon times it.
     method
         trajectory (the default where a boundary is known): the likelihood of the whole movie, with error bands. weak
-        (otherwise): space-time moments, faster and without bands.
+        (otherwise): space-time moments, faster and without bands. weak-corrected: the same without the bias of white
+        noise.
     degree
         Degree of the law in u^2, 0 to 8, or auto: the average over all degrees (the default of trajectory; weak: 2).
     constraint
@@ -97,7 +98,7 @@ def identify(
     with output.bar() as bar:
         with about(file):
             bar.stage("reading and compiling, which takes a minute the first time")
-            show = bar.show if options["method"] == "weak" else output.fitting(bar)
+            show = bar.show if options["method"] != "trajectory" else output.fitting(bar)
             result = run(record, tension, progress=show, **options)
             result = replace(result, settings=replace(result.settings, source=reading.source(file)))
             validation = None
@@ -128,30 +129,29 @@ def _tension(text: str | None, sd: float | None, normalisation: Literal["E", "eE
 def _method(record: Record, file: Path, method: Method | None, validate_from: int | None) -> Method:
     """Ask for what is missing by the name of its option; return the reading, as the library would choose it."""
     needs = "--validate-from" if validate_from is not None else "--method trajectory"
+    chosen: Method = method or ("weak" if record.boundary is None else "trajectory")
     lacks = []
-    if record.q is None:
-        lacks.append("no diffusion coefficient: pass --q (it sets the time scale of the law)")
-    if record.boundary in (None, "open") and (validate_from is not None or method == "trajectory"):
+    if record.boundary is None and validate_from is not None:
         lacks.append(f"no boundary, which {needs} needs: pass --boundary periodic or neumann")
     if lacks:
         raise InputError(f"{file} has {'; it has '.join(lacks)}")
-    if record.boundary in (None, "open"):
-        return "weak"
     if validate_from is not None and not 0 <= validate_from < record.frames - 1:
         raise InputError(
             f"--validate-from is {validate_from}: expected a frame from 0 to {record.frames - 2} of {file}"
         )
-    return method or "trajectory"
+    return chosen
 
 
 def _check_pairs(options: dict[str, Any]) -> None:
     """Refuse options that contradict each other before the movie is read."""
     method, degree, ridge = options["method"], options["degree"], options["ridge"]
-    if method == "weak" and degree == "auto":
+    if method != "trajectory" and degree == "auto":
         raise InputError(
             "--degree auto needs the trajectory reading, because weak moments have no noise model: declare --boundary, "
             "or give a degree from 0 to 8"
         )
+    if method == "weak-corrected" and ridge == "validated":
+        raise InputError("--ridge validated belongs to the plain weak reading: give a number, or pass --method weak")
     if method == "trajectory" and ridge == "validated":
         raise InputError("--ridge validated belongs to the weak reading: give a number, or pass --method weak")
     if method == "trajectory" and ridge is not None and degree in (None, "auto"):

@@ -36,7 +36,8 @@ class Reading:
     times
         Times of the frames with commas, instead of --dt.
     q
-        Diffusion coefficient of u_t = q (Laplacian u - G(u)); where the units are known also as "1e-12 m^2/s".
+        Diffusion coefficient of u_t = q (Laplacian u - G(u)); where the units are known also as "1e-12 m^2/s". Without
+        it the weak readings estimate q.
     boundary
         What happens at the border; the trajectory reading and --validate-from need it. open: a field of view cut out of
         something larger.

@@ -2,6 +2,7 @@
 
 from doublewell.estimate.degree_prior import DEGREE_PRIOR, DegreePrior, legendre_to_bernstein
 from doublewell.estimate.degrees import Component, DegreeAverage, DegreeFit, average_degrees, fit_degree
+from doublewell.estimate.diffusion import Diffusion, check_motion, estimate_q
 from doublewell.estimate.estimate import Constraint, Estimate, SupportFit, estimate
 from doublewell.estimate.floor import Floor, approximation_floor
 from doublewell.estimate.mixture import FittedRows, WeighedTerm, fit_rows, mixture_mean, weigh_terms
@@ -16,6 +17,7 @@ __all__ = [
     "DegreeAverage",
     "DegreeFit",
     "DegreePrior",
+    "Diffusion",
     "Estimate",
     "FittedRows",
     "Floor",
@@ -25,7 +27,9 @@ __all__ = [
     "WeighedTerm",
     "approximation_floor",
     "average_degrees",
+    "check_motion",
     "estimate",
+    "estimate_q",
     "fit_degree",
     "fit_rows",
     "legendre_to_bernstein",

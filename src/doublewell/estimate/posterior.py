@@ -26,7 +26,8 @@ class Posterior:
     ``path`` is the table of degrees, ``components`` the mixture. ``drift`` holds shifts of the coefficients that a
     finer discretisation would bring, one a row; each is added as one more normal direction. With ``positive`` a draw
     outside the positive cone is replaced by the nearest law inside, in the metric of its component: the spread is then
-    that of the constrained estimate.
+    that of the constrained estimate. ``q_draws`` are draws of the diffusion coefficient, one for each of the law's in
+    their order, where it was estimated too.
     """
 
     family: Bernstein
@@ -34,6 +35,7 @@ class Posterior:
     components: tuple[Component, ...]
     drift: Array
     positive: bool
+    q_draws: Array | None = None
 
     @property
     def mean(self) -> Array:

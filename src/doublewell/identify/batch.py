@@ -28,21 +28,22 @@ from doublewell.version import __version__
 __all__ = ["Degree", "Method", "Request", "identify_batch", "look"]
 
 Degree = int | Literal["auto"] | None
-Method = Literal["trajectory", "weak"] | None
+Reading = Literal["trajectory", "weak", "weak-corrected"]
+Method = Reading | None
 
 
 @dataclass(frozen=True)
 class Request:
     """What is asked of a record, checked and with every default filled in."""
 
-    method: Literal["trajectory", "weak"]
+    method: Reading
     degree: int | Literal["auto"]
     constraint: Constraint
     ridge: float | Literal["validated"] | None
     supports: Supports
     derivative: Derivative
     check: bool
-    q: float
+    q: float | None
 
     @classmethod
     def of(
@@ -57,6 +58,11 @@ class Request:
             raise InputError("ridge='validated' belongs to the weak reading: give ridge a number, or method='weak'")
         if reading == "trajectory" and ridge is not None and m == "auto":
             raise InputError("ridge is a choice for one degree: give degree= a number, or leave ridge out")
+        if reading == "weak-corrected" and isinstance(ridge, str):
+            raise InputError(
+                "ridge='validated' belongs to the plain weak reading, because a residual on held-out frames holds the "
+                "noise that was taken off: give ridge a number, or method='weak'"
+            )
         fixed = tuple(supports) if isinstance(supports, Sequence) and not isinstance(supports, str) else supports
         return cls(reading, m, constraint, ridge, fixed, derivative, bool(check), q)
 
@@ -76,7 +82,7 @@ def identify_batch(
         check_units(tension, len(record.mesh), record.length_unit, record.time_unit)
     seen = [look(record) for record in records] if seen is None else seen
     weak = [_weak(record, one, asked, report) for record, one in zip(records, seen, strict=True)]
-    if asked.method == "weak":
+    if asked.method != "trajectory":
         return [_weak_result(*parts, asked) for parts in zip(records, tensions, seen, weak, strict=True)]
     fits = trajectory_fits(
         records,
@@ -108,11 +114,12 @@ def look(record: Record) -> Survey:
 
 def _weak(record: Record, seen: Survey, asked: Request, report: Report | None) -> WeakFit:
     """Fit weak moments: the answer of the weak reading, the start of the other."""
-    alone = asked.method == "weak"
+    alone = asked.method != "trajectory"
     words = "compiling and reading" if alone else "reading weak moments for a start"
     return weak_fit(
         record, seen, asked.q, degree=2 if asked.degree == "auto" else asked.degree, constraint=asked.constraint,
         supports=asked.supports, derivative=asked.derivative, ridge=asked.ridge if alone else None,
+        method="weak-corrected" if asked.method == "weak-corrected" else "weak",
         progress=None if report is None else partial(report, words),
     )  # fmt: skip
 
@@ -120,7 +127,7 @@ def _weak(record: Record, seen: Survey, asked: Request, report: Report | None) -
 def _weak_result(record: Record, tension: SurfaceTension | None, seen: Survey, weak: WeakFit, asked: Request) -> Result:
     law = weak.estimate.law
     scale, refusal = _scale(law, tension, scale_refusal(weak.estimate))
-    said = [*law_warnings(law, refusal), *record_warnings(record, seen), *weak_warnings(weak.estimate, seen)]
+    said = [*law_warnings(law, refusal), *record_warnings(record, seen), *weak_warnings(weak, seen)]
     numbers = weak_diagnostics(weak.estimate, seen, said)
     return _result(record, asked, tension, weak, (law, scale, refusal), numbers, None)
 
@@ -147,12 +154,13 @@ def _result(
         dx=record.dx,
         dt=float(record.times[-1] - record.times[0]) / (record.frames - 1),
         times=None if record.uniform else tuple(float(t) for t in record.times),
-        q=asked.q,
+        q=weak.q,
         boundary=record.boundary,
         checksum=checksum(record),
         tension=tension,
         length_unit=record.length_unit,
         time_unit=record.time_unit,
+        q_estimated=record.q is None,
     )
     return Result(*answer, numbers, settings, posterior)
 
@@ -166,23 +174,17 @@ def _check_shape(record: Record, reading: str, supports: Supports) -> None:
         default_supports(record, None)
 
 
-def _choices(
-    record: Record, method: Method, degree: Degree
-) -> tuple[Literal["trajectory", "weak"], int | Literal["auto"], float]:
+def _choices(record: Record, method: Method, degree: Degree) -> tuple[Reading, int | Literal["auto"], float | None]:
     if not isinstance(record, Record):
         raise InputError(f"expected a Record, got {type(record).__name__}: wrap the field as Record(u, dx=, dt=, q=)")
-    if method not in (None, "trajectory", "weak"):
-        raise InputError(f"method is {method!r}: expected 'trajectory', 'weak' or None")
-    if record.q is None:
-        raise InputError(
-            "the record has no diffusion coefficient: pass q= to Record (q sets the time scale of the law)"
-        )
+    if method not in (None, "trajectory", "weak", "weak-corrected"):
+        raise InputError(f"method is {method!r}: expected 'trajectory', 'weak', 'weak-corrected' or None")
     if method is None:
         method = "weak" if record.boundary in (None, "open") else "trajectory"
     if degree is None:
         degree = "auto" if method == "trajectory" else 2
     if degree == "auto":
-        if method == "weak":
+        if method != "trajectory":
             raise InputError(
                 "degree='auto' needs the trajectory reading, because weak moments have no noise model: declare a "
                 "boundary and use method='trajectory', or give a degree from 0 to 8"

@@ -34,7 +34,7 @@ def identify(
     Parameters
     ----------
     record
-        The observed phase field; its q must be known.
+        The observed phase field. Where its q is None the weak readings estimate it (``result.q``).
     surface_tension
         An independently measured tension: a number or a pair (value, standard deviation) in the normalisation E, a
         text such as "0.3 J/m^2 +- 5 %", or a SurfaceTension. A tension with a unit needs a record with units. Without a
@@ -44,7 +44,8 @@ def identify(
         likelihood. Without it "auto" for the trajectory reading and 2 for the weak one.
     method
         "trajectory": the likelihood of the whole record, with error bands; it needs a declared boundary. "weak": the
-        paper's space-time moments. Without it "trajectory" where a boundary is declared, else "weak".
+        paper's space-time moments. "weak-corrected": the same without the bias of white noise. Without it "trajectory"
+        where a boundary is declared, else "weak".
     constraint
         "bernstein": positive coefficients, so the wells are right by construction. "none": plain least squares.
     ridge

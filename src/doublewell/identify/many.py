@@ -139,7 +139,7 @@ def _named(failures: Mapping[int, str], noun: str = "record") -> str:
 
 
 def _on_gpu(asked: Sequence[Request]) -> bool:
-    if all(one.method == "weak" for one in asked):
+    if all(one.method != "trajectory" for one in asked):
         return False
     return on_gpu()
 

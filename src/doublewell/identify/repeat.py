@@ -82,7 +82,7 @@ def _as_then(asked: Settings, record: Record) -> Record:
     clock: dict[str, Any] = {"times": record.times} if same else then
     boundary: Any = asked.boundary  # checked by Record
     return Record(
-        record.values, dx=asked.dx, **clock, q=asked.q, boundary=boundary,
+        record.values, dx=asked.dx, **clock, q=None if asked.q_estimated else asked.q, boundary=boundary,
         length_unit=asked.length_unit, time_unit=asked.time_unit, mask=record.mask,
     )  # fmt: skip
 

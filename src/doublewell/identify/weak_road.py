@@ -8,9 +8,9 @@ from typing import Literal
 
 import numpy as np
 
-from doublewell.checks import not_negative, shown
+from doublewell.checks import not_negative, positive, shown
 from doublewell.errors import InputError
-from doublewell.estimate import Constraint, Estimate, estimate
+from doublewell.estimate import Constraint, Diffusion, Estimate, estimate
 from doublewell.evidence import (
     Derivative,
     Evidence,
@@ -20,50 +20,81 @@ from doublewell.evidence import (
     default_supports,
     paper_supports,
     split_folds,
-    weak_evidence,
 )
 from doublewell.evidence.default import default_rule
 from doublewell.hints import Progress
+from doublewell.identify.moments import Moments, corrected_moments, find_q, plain_moments
 from doublewell.law import Bernstein
 from doublewell.record import Record
 from doublewell.result import Diagnostics
 from doublewell.survey import Survey
 
-__all__ = ["Supports", "WeakFit", "check_options", "weak_diagnostics", "weak_fit"]
+__all__ = ["Supports", "WeakFit", "WeakMethod", "check_options", "weak_diagnostics", "weak_fit"]
 
 _ROWS = 20  # moments per coefficient; neighbours share most of their support, so fewer say next to nothing
+WeakMethod = Literal["weak", "weak-corrected"]
 Supports = Sequence[Support | tuple[int, float]] | Literal["paper"] | None
 
 
 @dataclass(frozen=True)
 class WeakFit:
-    """The estimate of the weak road and the supports it used, with the rule that chose them."""
+    """The estimate of the weak road and the supports it used, with the rule that chose them.
+
+    ``q`` is the diffusion coefficient that was given or, with ``diffusion``, estimated from the same moments.
+    """
 
     estimate: Estimate
     supports: tuple[Support, ...]
     rule: str
+    q: float
+    moments: Moments
+    diffusion: Diffusion | None = None
+
+    @property
+    def corrected(self) -> bool:
+        """Whether the bias of the noise was taken off."""
+        return self.moments.evidence is not self.moments.seen
 
 
 def weak_fit(
     record: Record,
     seen: Survey,
-    q: float,
+    q: float | None,
     *,
     degree: int,
     constraint: Constraint,
     ridge: float | Literal["validated"] | None,
     supports: Supports,
     derivative: Derivative,
+    method: WeakMethod = "weak",
     progress: Progress | None = None,
 ) -> WeakFit:
-    """Read the weak moments of a record and solve for the coefficients of one degree."""
+    """Read the weak moments of a record and solve for the coefficients of one degree, and for q where it is None."""
     check_options(record, constraint=constraint, ridge=ridge, supports=supports)
     chosen, rule = _supports(record, seen, supports)
-    folds = _folds(record, chosen, ridge)
-    evidence = weak_evidence(record, Bernstein(degree), chosen, derivative=derivative, folds=folds, progress=progress)
-    _check_complete(record, evidence, chosen)
-    _check_rows(evidence)
-    return WeakFit(estimate(evidence, q, constraint=constraint, ridge=ridge), chosen, rule)
+    family, folds = Bernstein(degree), _folds(record, chosen, ridge)
+    if method == "weak":
+        moments = plain_moments(
+            record, family, chosen, seen.noise, derivative=derivative, folds=folds, progress=progress
+        )
+    else:
+        _check_plain(record)
+        moments = corrected_moments(record, family, chosen, seen.noise, derivative=derivative, progress=progress)
+    _check_complete(record, moments.evidence, chosen)
+    _check_rows(moments.evidence)
+    found = find_q(moments, constraint) if q is None else None
+    used = found.q if found is not None else positive(q, "q", "the diffusion coefficient")
+    fit = estimate(moments.evidence, used, constraint=constraint, ridge=ridge)
+    return WeakFit(fit, chosen, rule, used, moments, found)
+
+
+def _check_plain(record: Record) -> None:
+    """Refuse what the corrected moments do not know of."""
+    if record.mask is not None or not record.uniform:
+        raise InputError(
+            "method='weak-corrected' needs complete frames at even times: expected no mask and one frame interval; use "
+            "method='weak' or 'trajectory'"
+        )
 
 
 def weak_diagnostics(fit: Estimate, seen: Survey, warnings: Sequence[str]) -> Diagnostics:

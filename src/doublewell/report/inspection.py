@@ -75,7 +75,7 @@ def inspect_record(record: Record, *, progress: Progress | None = None) -> Inspe
 
 def _missing(record: Record) -> Iterator[str]:
     if record.q is None:
-        yield "the diffusion coefficient q is not known: a fit needs it (it sets the time scale of the law)"
+        yield "the diffusion coefficient q is not known: it will be estimated from the movie, which must show motion"
 
 
 def _one_picture(record: Record) -> Iterator[str]:

@@ -14,7 +14,7 @@ from doublewell.law.family import Array
 __all__ = ["Quantity", "Scalar", "curve_band", "scalar_interval"]
 
 Quantity = Literal["force", "primitive", "potential", "bulk_energy"]
-Scalar = Literal["epsilon", "barrier", "width", "tension_integral", "kappa", "bulk_barrier"]
+Scalar = Literal["epsilon", "barrier", "width", "tension_integral", "kappa", "bulk_barrier", "q"]
 _SEED = 20_260_102
 _NODES = 64
 
@@ -48,17 +48,25 @@ def scalar_interval(posterior: Posterior, quantity: str, level: float, scale: Sc
         kappa, kept = _kappa_draws(posterior, scale)
         height = posterior.draws[kept] @ posterior.family.primitives(np.zeros(1))[:, 0]
         values = kappa if quantity == "kappa" else kappa * height
+    elif quantity == "q":
+        values = _diffusions(posterior)
     elif quantity == "tension_integral":
         values = _tension_integrals(posterior)[0]
     elif quantity == "width":
         values = _widths(posterior)
     else:
         raise InputError(
-            f"interval of {quantity!r}: expected 'epsilon', 'barrier', 'width', 'tension_integral', 'kappa' or "
-            "'bulk_barrier'"
+            f"interval of {quantity!r}: expected 'epsilon', 'barrier', 'width', 'tension_integral', 'kappa', "
+            "'bulk_barrier' or 'q'"
         )
     low, high = quantile_interval(values, level)
     return float(low), float(high)
+
+
+def _diffusions(posterior: Posterior) -> Array:
+    if posterior.q_draws is None:
+        raise InputError("the posterior of this result does not hold q, so q has no interval: identify again")
+    return posterior.q_draws
 
 
 def _tension_integrals(posterior: Posterior) -> tuple[Array, Array]:

@@ -35,7 +35,8 @@ class Settings:
 
     ``checksum`` is that of the record's values, ``tension`` the surface tension as it was given, also where it could
     not be used, and ``source`` the file, where there was one. ``dt`` is the mean frame interval, ``times`` the times of
-    all frames where they are not evenly spaced.
+    all frames where they are not evenly spaced. ``q`` is the diffusion coefficient that was used, given or, with
+    ``q_estimated``, found in the record.
     """
 
     version: str
@@ -57,6 +58,7 @@ class Settings:
     length_unit: str | None = None
     time_unit: str | None = None
     times: tuple[float, ...] | None = None
+    q_estimated: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +148,16 @@ class Result:
         return self.law.structure
 
     @property
+    def q(self) -> float:
+        """The diffusion coefficient of u_t = q (Laplacian u - G(u)), given or estimated."""
+        return self.settings.q
+
+    @property
+    def q_estimated(self) -> bool:
+        """Whether q was estimated from the record, which did not say it."""
+        return self.settings.q_estimated
+
+    @property
     def kappa(self) -> float:
         """The coefficient of kappa/2 |grad u|^2, sigma / C_H; raises when no surface tension fixed it."""
         return self._scale().kappa
@@ -181,8 +193,10 @@ class Result:
         """Return the interval of a number that follows from the law.
 
         "epsilon", "barrier" (F(0)), "width" (planar interface), "tension_integral" (C_H), "kappa" (sigma / C_H) or
-        "bulk_barrier" (f(0) = kappa H(0)).
+        "bulk_barrier" (f(0) = kappa H(0)); "q" where it was estimated.
         """
+        if quantity == "q" and not self.q_estimated:
+            raise InputError(f"q = {self.q:.6g} was given and not estimated, so it has no interval")
         return scalar_interval(self._posterior(), quantity, level, self.scale)
 
     @property

@@ -129,11 +129,21 @@ def record_lines(result: Result) -> Iterator[str]:
     mesh = " x ".join(str(n) for n in asked.shape[1:])
     boundary = "" if asked.boundary is None else f", {asked.boundary}"
     length, time = (f" {unit}" if unit else "" for unit in (asked.length_unit, asked.time_unit))
-    pace = f"dx = {_list(asked.dx)}{length}, dt = {asked.dt:.6g}{time}, q = {asked.q:.6g}"
+    pace = f"dx = {_list(asked.dx)}{length}, dt = {asked.dt:.6g}{time}, q = {asked.q:.6g}{_found(result)}"
     yield f"{asked.shape[0]} frames of {mesh}, {pace}{boundary}"
     width = "no interface seen" if seen.cells is None else f"interface {seen.cells:.1f} cells wide"
     visited = f"{100 * seen.coverage:.0f} % of the phase range visited"
     yield f"noise {seen.noise:.2g} ({seen.noise_method}), {width}, {visited}"
+
+
+def _found(result: Result) -> str:
+    """Say that q was estimated, with its interval where there is one."""
+    if not result.q_estimated:
+        return ""
+    if result.posterior is None or result.posterior.q_draws is None:
+        return " (estimated)"
+    low, high = result.interval("q")
+    return f" (estimated; 95 %: {low:.6g} to {high:.6g})"
 
 
 def _chi2(value: float) -> str:

@@ -143,7 +143,7 @@ def _settings(result: Result, checksum: str) -> Html:
         ("frames and pixels", " × ".join(str(n) for n in asked.shape)),
         ("pixel size dx", ", ".join(f"{h:.6g}" for h in dict.fromkeys(asked.dx))),
         ("frame interval dt", f"{asked.dt:.6g}"),
-        ("diffusion coefficient q", f"{asked.q:.6g}"),
+        ("diffusion coefficient q", f"{asked.q:.6g}{', estimated' if asked.q_estimated else ''}"),
         ("boundary", asked.boundary or "not declared"),
         ("weak test functions", _supports(result)),
         ("surface tension", "none" if asked.tension is None else _tension(result)),

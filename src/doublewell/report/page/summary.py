@@ -46,9 +46,10 @@ def _asked(result: Result) -> str:
     asked = result.settings
     mesh = " × ".join(str(n) for n in asked.shape[1:])
     also = "" if asked.tension is None else f", and with the surface tension {_tension(asked.tension)} its scale ε"
+    q = "an unknown diffusion coefficient q" if asked.q_estimated else f"the diffusion coefficient q = {plain(asked.q)}"
     return (
         f"Which free energy drives this movie of {asked.shape[0]} frames of {mesh} pixels, if it follows the "
-        f"Allen-Cahn equation with the diffusion coefficient q = {plain(asked.q)}{also}?"
+        f"Allen-Cahn equation with {q}{also}?"
     )
 
 
