@@ -32,8 +32,8 @@ def scores(name: str, triangle: np.ndarray, rows: int) -> dict:
     """Errors in percent, and whether bands and intervals cover, for one record."""
     law = study_law(name).effective(EPSILON)
     evidence = Evidence(TOP, (Block(Key("r", "trajectory", "all"), triangle, rows),), reading="trajectory")
-    average = average_degrees(evidence, 1.0, positive=False)
-    posterior = Posterior(TOP, average.path, average.components, np.zeros((0, TOP.size)), False)
+    average = average_degrees(evidence, 1.0, constraint="none")
+    posterior = Posterior(TOP, average.path, average.components, np.zeros((0, TOP.size)), "none")
     truth, at = law.force(PHASES), law.force(BAND)
     low, high = quantile_interval(posterior.draws @ TOP.features(BAND), 0.95)
     integrals = np.sqrt(2 * np.maximum(posterior.draws @ TOP.primitives(NODES), 0)) @ WEIGHTS
@@ -105,7 +105,7 @@ def violations(path: Path) -> dict:
     wrong = total = 0
     for triangle in content["triangles"][np.isin(names, laws)]:
         evidence = Evidence(TOP, (Block(Key("r", "trajectory", "all"), triangle, 1),), reading="trajectory")
-        law = Law(TOP, average_degrees(evidence, 1.0, positive=True).coefficients)
+        law = Law(TOP, average_degrees(evidence, 1.0, constraint="bernstein").coefficients)
         wrong, total = wrong + (not law.structure.ok), total + 1
     return {"constrained fits": total, "no plain double well": wrong}
 

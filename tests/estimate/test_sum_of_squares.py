@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from doublewell.errors import InputError
-from doublewell.estimate import admissible
-from doublewell.estimate.admissible import solve_admissible
+from doublewell.estimate import sum_of_squares
 from doublewell.estimate.least_squares import solve_free, solve_positive
+from doublewell.estimate.sum_of_squares import solve_squares
 from doublewell.law import Bernstein, Law, named_law
 
 POINTS, WEIGHTS = np.polynomial.legendre.leggauss(60)
@@ -26,7 +26,7 @@ def target(law):
 @pytest.mark.parametrize("degree", range(2, 9))
 def test_a_law_outside_the_positive_cone_is_reached(degree):
     wanted = target(named_law("outside_cone"))
-    found = solve_admissible(design(degree), wanted)
+    found = solve_squares(design(degree), wanted)
     assert found.residual < 1e-12 * np.linalg.norm(wanted)
     assert np.min(solve_free(design(2), wanted).coefficients) < 0.0
 
@@ -34,7 +34,7 @@ def test_a_law_outside_the_positive_cone_is_reached(degree):
 @pytest.mark.parametrize("name", ["sixth", "outside_cone"])
 def test_an_admissible_minimiser_is_returned_unchanged(name):
     free = solve_free(design(4), target(named_law(name)))
-    assert solve_admissible(design(4), target(named_law(name)), free=free) is free
+    assert solve_squares(design(4), target(named_law(name)), free=free) is free
 
 
 @pytest.mark.parametrize("degree", range(9))
@@ -46,7 +46,7 @@ def test_the_answer_is_a_certified_minimum_in_the_exact_class(degree, values, sc
     matrix, wanted = design(degree), design(degree) @ g
     if np.linalg.norm(wanted) < 1e-6 * scale:
         return
-    found = solve_admissible(matrix, wanted)
+    found = solve_squares(matrix, wanted)
     assert Law(Bernstein(degree), found.coefficients).structure.ok
     assert found.kkt < 1e-7
     inside = solve_positive(matrix, wanted, 1e-10 * scale)
@@ -56,7 +56,7 @@ def test_the_answer_is_a_certified_minimum_in_the_exact_class(degree, values, sc
 def test_a_bracket_that_dips_below_zero_is_lifted_to_touch_it():
     """(z - 1/2)^2 - 0.01 is negative around z = 1/2; the nearest well touches zero there and is not flat."""
     law = Law.from_force(lambda u: -u * (1 - u**2) * ((u**2 - 0.5) ** 2 - 0.01), name="dips")
-    found = solve_admissible(design(2), target(law))
+    found = solve_squares(design(2), target(law))
     bracket = Bernstein(2).bracket(found.coefficients, np.linspace(0, 1, 2001))
     assert 0.0 < np.min(bracket) < 1e-4
     assert 0.4 < np.argmin(bracket) / 2000 < 0.6
@@ -66,26 +66,26 @@ def test_a_bracket_that_dips_below_zero_is_lifted_to_touch_it():
 def test_the_ridge_is_that_of_the_free_problem():
     matrix, wanted = design(3), target(named_law("sixth"))
     free = solve_free(matrix, wanted, 0.3)
-    np.testing.assert_allclose(solve_admissible(matrix, wanted, 0.3).coefficients, free.coefficients)
+    np.testing.assert_allclose(solve_squares(matrix, wanted, 0.3).coefficients, free.coefficients)
     turned = design(3) @ np.array([3.0, -8.0, 4.0, 1.0])
-    held = solve_admissible(matrix, turned, 0.3)
+    held = solve_squares(matrix, turned, 0.3)
     cost = held.residual**2 + 0.3 * np.sum(held.coefficients**2)
     inside = solve_positive(matrix, turned, 1e-10, 0.3)
     assert cost <= inside.residual**2 + 0.3 * np.sum(inside.coefficients**2) + 1e-6
 
 
 def test_data_that_ask_for_the_opposite_give_an_almost_flat_law():
-    found = solve_admissible(design(2), -target(named_law("sixth")))
+    found = solve_squares(design(2), -target(named_law("sixth")))
     assert Law(Bernstein(2), found.coefficients).structure.ok
     assert np.max(np.abs(found.coefficients)) < 1e-4
 
 
 def test_a_solver_that_fails_is_said(monkeypatch):
-    monkeypatch.setattr(admissible, "_sum_of_squares", lambda rows, right, margin: (-np.ones(3), 0.0))
+    monkeypatch.setattr(sum_of_squares, "_sum_of_squares", lambda rows, right, margin: (-np.ones(3), 0.0))
     with pytest.raises(InputError, match="no double well of degree 2 was found near the data"):
-        solve_admissible(design(2), -target(named_law("sixth")))
+        solve_squares(design(2), -target(named_law("sixth")))
     monkeypatch.undo()
     failed = SimpleNamespace(status="NumericalError", x=[])
     monkeypatch.setattr("clarabel.DefaultSolver", lambda *_: SimpleNamespace(solve=lambda: failed))
     with pytest.raises(InputError, match="search for the nearest double well ended as NumericalError"):
-        solve_admissible(design(2), -target(named_law("sixth")))
+        solve_squares(design(2), -target(named_law("sixth")))
