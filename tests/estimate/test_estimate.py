@@ -104,9 +104,7 @@ def test_support_that_cannot_stand_alone_is_said() -> None:
 
 def test_wrong_settings() -> None:
     evidence = made(np.array([1.0, 2.0]), folds=("all",))
-    with pytest.raises(
-        InputError, match="constraint is 'positive': expected 'admissible' .*'bernstein'"
-    ):
+    with pytest.raises(InputError, match="constraint is 'positive': expected 'admissible' .*'bernstein'"):
         estimate(evidence, 1.0, constraint="positive")
     with pytest.raises(InputError, match="ridge is 'auto': expected None"):
         estimate(evidence, 1.0, ridge="auto")

@@ -10,6 +10,8 @@ points of the mesh.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +27,8 @@ __all__ = ["into_class", "solve_admissible"]
 
 _BOUND = 1e-6  # lower bound of the bracket, relative to a constant bracket of the data's size
 _TOLERANCE = 1e-2  # of the bound: by how much a bracket may dip below it; all are lifted by as much
-_ROUNDS = 30
+_ROUNDS = 32
+_ROUNDING = 1e-10  # of the data's size: a dip, in standard errors, that only rounding leaves
 _CHUNK = 256  # rows at once, for the memory of their first look
 
 
@@ -62,22 +65,41 @@ def _bound(roots: Array, right: Array) -> Array:
 
 
 def _nearest(roots: Array, right: Array, bounds: Array) -> Array:
-    """Return the nearest coefficients whose brackets are above their bounds; nan where that was not found."""
+    """Return the nearest coefficients whose brackets are above their bounds; nan where that was not found.
+
+    Where the record says little, rounding leaves dips that are nothing in standard errors. The bracket found so far is
+    then taken as the start: another projection moves it by no more than what it lacks.
+    """
     inverse = np.asarray(np.linalg.inv(roots), dtype=np.float64)
     start = right - bounds[:, None] * np.sum(roots, axis=2)  # of y = g - l, in the metric
-    above = np.einsum("nij,nj->ni", inverse, start)
-    known: list[Array] = [np.zeros(0)] * len(start)
-    rows, found = np.arange(len(start)), _significant(inverse, above)
+    base = np.einsum("nij,nj->ni", inverse, start)
+    above, known = base.copy(), [np.zeros(0)] * len(base)
+    rows, found = np.arange(len(base)), _significant(inverse, above)
     for _ in range(_ROUNDS):
         for i, places in _by_row(rows, found):
-            above[i], known[i] = _pushed(inverse[i], start[i], np.concatenate([known[i], places]))
+            push, known[i] = _push(inverse[i], start[i], np.concatenate([known[i], places]))
+            above[i] = base[i] + push
         found = dips(above[rows], -_TOLERANCE * bounds[rows])
         still = np.unique(found.rows)
         rows, found = rows[still], found._replace(rows=np.searchsorted(still, found.rows))
         if not rows.size:
             break
+        done = rows[_errors(inverse[rows], found) < _ROUNDING * np.linalg.norm(right[rows], axis=1)]
+        base[done], start[done] = above[done], np.einsum("nij,nj->ni", roots[done], above[done])
+        for i in done:
+            known[i] = np.zeros(0)
     above[rows] = np.nan
     return np.asarray(above + (1.0 + _TOLERANCE) * bounds[:, None])
+
+
+def _errors(inverse: Array, found: Dips) -> Array:
+    """Return the depth of the deepest dip of each row in standard errors."""
+    spread = np.linalg.norm(
+        np.einsum("nj,njk->nk", basis(inverse.shape[1] - 1, found.places), inverse[found.rows]), axis=1
+    )
+    deepest = np.zeros(len(inverse))
+    np.maximum.at(deepest, found.rows, -found.values / spread)
+    return deepest
 
 
 def _significant(inverse: Array, above: Array) -> Dips:
@@ -92,30 +114,34 @@ def _significant(inverse: Array, above: Array) -> Dips:
 
 def _by_row(rows: NDArray[np.intp], found: Dips) -> Iterator[tuple[int, Array]]:
     edges = np.searchsorted(found.rows, np.arange(len(rows) + 1))
-    for k, i in enumerate(rows):
-        yield int(i), found.places[edges[k] : edges[k + 1]]
+    for k in np.flatnonzero(np.diff(edges)):  # a dip between two points of the mesh is seen in the second round
+        yield int(rows[k]), found.places[edges[k] : edges[k + 1]]
 
 
-def _pushed(inverse: Array, start: Array, places: Array) -> tuple[Array, Array]:
-    """Push one bracket up until it is not below zero at the places; return it and the places that pushed."""
+def _push(inverse: Array, start: Array, places: Array) -> tuple[Array, Array]:
+    """Return what lifts one bracket until it is not below zero at the places, and the places that count."""
     from scipy.optimize import nnls
 
     columns = (basis(len(start) - 1, places) @ inverse).T
     norms = np.linalg.norm(columns, axis=0)
     try:
         push, _ = nnls(columns / norms, -start)
-    except RuntimeError:  # too many steps: the next rounds bring other places, or none and the row is given up
-        return inverse @ start, places
-    return inverse @ (start + columns @ (push / norms)), places[push > 0.0]
+    except RuntimeError:  # too many steps: a start anew brings other places, or the row is given up
+        return np.zeros(len(start)), places
+    return inverse @ (columns @ (push / norms)), places[push > 0.0]
 
 
 def _certain(roots: Array, right: Array, held: Array) -> Array:
-    """Solve rows anew that are no double wells: by sums of squares, else in the positive cone inside the class."""
+    """Solve rows anew that are no double wells: by sums of squares, or in the positive cone inside the class."""
     lost = ~np.all(np.isfinite(held), axis=1)
     lost[~lost] = ~positive_rows(held[~lost])
     for i in np.flatnonzero(lost):
-        try:
-            held[i] = solve_squares(roots[i], right[i]).coefficients
-        except InputError:
-            held[i] = into_cone(roots[i : i + 1], right[i : i + 1], np.full_like(held[i : i + 1], -1.0)).coefficients[0]
+        found = [into_cone(roots[i : i + 1], right[i : i + 1], np.full_like(held[i : i + 1], -1.0)).coefficients[0]]
+        with suppress(InputError):
+            found.append(solve_squares(roots[i], right[i]).coefficients)
+        held[i] = min(found, key=partial(_misfit, roots[i], right[i]))
     return held
+
+
+def _misfit(root: Array, right: Array, coefficients: Array) -> float:
+    return float(np.linalg.norm(root @ coefficients - right))
