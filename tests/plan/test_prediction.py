@@ -107,7 +107,7 @@ def test_a_movie_of_one_phase_is_refused(small, known):
         ({"degree": 9}, "degree is 9: expected 'auto', or the degree of the law, a whole number from 0 to 8"),
         (
             {"constraint": "cone"},
-            "constraint is 'cone': expected 'admissible' (every plain double well)",
+            "constraint is 'cone': expected 'admissible' .*'bernstein' .*'none'",
         ),
         ({"tension_error": -1}, "tension_error is -1: expected the relative standard deviation"),
     ],

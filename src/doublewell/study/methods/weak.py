@@ -1,4 +1,4 @@
-"""The weak branches on shared moments: least squares, positivity, ridge, both, the exact class; degrees two and five."""
+"""The weak branches on shared moments: least squares, positivity, ridge, both, exact class; degrees two and five."""
 
 from __future__ import annotations
 
