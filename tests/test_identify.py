@@ -159,7 +159,7 @@ def test_report_says_everything(noisy) -> None:
         "barrier F(0)",
         "two stable pure phases and one central maximum",
         "condition number",
-        "at the bound",
+        "plain double wells",
         "phase range visited",
         "moments, residual",
         "ridge alpha = 1e-08",
@@ -178,8 +178,12 @@ def test_warnings_in_plain_words(movie) -> None:
     assert any("only 80 % of the phase range is visited" in text for text in half.diagnostics.warnings)
     high = identify(add_noise(movie.clip(0, 17), 0.1, seed=3), degree=8)
     text = " ".join(high.diagnostics.warnings)
-    assert "at the lower bound" in text
+    assert "the bracket touches zero at |u| = " in text
     assert "supports disagree" in text
+    assert all(f"{u:.3g}" in text for u in high.diagnostics.contacts)
+    paper = identify(add_noise(movie.clip(0, 17), 0.1, seed=3), degree=8, constraint="bernstein")
+    assert "at the lower bound" in " ".join(paper.diagnostics.warnings)
+    assert "positive coefficients, at the bound: g_" in str(paper)
 
 
 @pytest.mark.parametrize(
@@ -221,11 +225,16 @@ def test_no_scale_when_every_coefficient_is_at_the_bound() -> None:
     u = np.sinh(3.0 * x)[:, None] * np.cosh(3.0 * x) / 101.0 * (1 + 0.01 * np.linspace(0, 1, 25)[:, None, None])
     record = Record(u, dx=x[1] - x[0], dt=1e-3, q=1.0)
     seen = survey(record)
-    fit = weak_fit(
-        record, seen, 1.0, degree=2, constraint="bernstein", ridge=None, supports=[(4, 0.2)], derivative="discrete"
-    ).estimate
+    fit, exact = (
+        weak_fit(
+            record, seen, 1.0, degree=2, constraint=c, ridge=None, supports=[(4, 0.2)], derivative="discrete"
+        ).estimate
+        for c in ("bernstein", "admissible")
+    )
     assert fit.solution.active.all()
-    assert scale_refusal(fit).startswith("calibration refused: every coefficient lies at its lower bound")
+    assert exact.solution.contacts == (0.0, 1.0)
+    for one in (fit, exact):
+        assert scale_refusal(one).startswith("calibration refused: the law is flat at its lower bound")
     free = weak_fit(
         record, seen, 1.0, degree=2, constraint="none", ridge=None, supports=[(4, 0.2)], derivative="discrete"
     ).estimate

@@ -145,9 +145,10 @@ def test_links_to_headings_lead_to_one():
 def test_floors_are_those_of_the_file():
     rows = kept("floors.json")["rows"]
     said = table("degree.md", "floors.json")
-    assert [(law, int(degree)) for law, degree, _ in said] == [(row["law"], row["m"]) for row in rows]
-    for (_, _, floor), row in zip(said, rows, strict=True):
-        assert float(floor) == pytest.approx(row["160 nodes"], abs=0.006)
+    assert [(law, int(degree)) for law, degree, *_ in said] == [(row["law"], row["m"]) for row in rows]
+    for (_, _, cone, exact), row in zip(said, rows, strict=True):
+        assert float(cone) == pytest.approx(row["160 nodes"], abs=0.006)
+        assert float(exact) == pytest.approx(row["every double well"], abs=0.006)
 
 
 def test_false_alarms_are_those_of_the_file():

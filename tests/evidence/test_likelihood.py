@@ -244,7 +244,10 @@ def test_refined_fields_hold_the_old_points(boundary, factor, cells) -> None:
 
 def test_what_the_reading_needs(clean) -> None:
     bare = Record(clean.values, dx=clean.dx, dt=clean.dt, q=1.0)
-    with pytest.raises(InputError, match="needs to know what happens at the border.*'open' for a field of view.*method='weak' needs none"):
+    with pytest.raises(
+        InputError,
+        match="needs to know what happens at the border.*'open' for a field of view.*method='weak' needs none",
+    ):
         read_trajectory(bare, START)
     unknown = Record(clean.values, dx=clean.dx, dt=clean.dt, boundary="periodic")
     with pytest.raises(InputError, match="has no diffusion coefficient"):

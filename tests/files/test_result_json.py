@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -231,7 +232,7 @@ def test_fields_with_a_default_may_be_absent(result, tmp_path):
         (b'{"law": 1}', "is JSON but no doublewell result"),
         (b'{"format": "doublewell result"}', "is damaged: its version is None"),
         (b'{"format": "doublewell result", "version": true}', "is damaged: its version is True"),
-        (b'{"format": "doublewell result", "version": 2}', "newer doublewell .result version 2.*--upgrade"),
+        (b'{"format": "doublewell result", "version": 3}', "newer doublewell .result version 3.*--upgrade"),
         (b'{"format": "doublewell result", "version": 1}', "was changed or damaged"),
         (b'{"format": "doublewell result", "version": 1, "checksum": "", "result": 1e999}', "was changed or damaged"),
     ],
@@ -266,3 +267,16 @@ def test_wrong_paths(small, tmp_path):
     with refused("a saved result is read by load_result"):
         (tmp_path / "r.json").write_text("{}")
         open_record(tmp_path / "r.json")
+
+
+def test_a_result_of_version_1_is_read_as_it_was_meant():
+    """Written by version 1, whose posterior said only whether coefficients were held positive."""
+    path = Path(__file__).parent / "data" / "result_version_1.json"
+    kept = json.loads(path.read_text())
+    assert kept["version"] == 1
+    assert kept["result"]["posterior"]["positive"] is True
+    found = load_result(path)
+    assert (found.settings.constraint, found.posterior.constraint) == ("bernstein", "bernstein")
+    assert found.diagnostics.contacts == found.posterior.path[0].contacts == ()
+    assert "positive coefficients: chi2 rises by" in str(found)
+    assert np.min(found.posterior.draws) > 0.0

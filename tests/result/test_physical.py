@@ -57,7 +57,9 @@ def banded(make):
     g = LAW.coefficients
     spread = np.diag((0.02 * g) ** 2)
     fit = DegreeFit(0, 0.0, 1.0, g, g, spread, ())
-    posterior = Posterior(Bernstein(0), (fit,), (Component(0, None, None, 1.0, g, g, spread),), np.zeros((0, 1)), True)
+    posterior = Posterior(
+        Bernstein(0), (fit,), (Component(0, None, None, 1.0, g, g, spread),), np.zeros((0, 1)), "bernstein"
+    )
     return replace(make(SurfaceTension(SIGMA, 0.02, unit="J/m^2")), posterior=posterior)
 
 

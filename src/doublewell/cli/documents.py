@@ -149,9 +149,12 @@ def _degrees(result: Result) -> list[dict[str, Any]] | None:
     if result.posterior is None:
         return None
     return [
-        {"degree": fit.degree, "chi2": fit.chi2, "weight": fit.weight, "active": list(fit.active)}
+        {
+            "degree": fit.degree, "chi2": fit.chi2, "weight": fit.weight,
+            "active": list(fit.active), "contacts": list(fit.contacts),
+        }
         for fit in result.posterior.path
-    ]
+    ]  # fmt: skip
 
 
 def _validation(validation: Validation) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from doublewell.cli.output import Output
 from doublewell.cli.reading import Reading
-from doublewell.cli.values import Whole, parse_degree, parse_ridge, parse_supports
+from doublewell.cli.values import Constraint, Whole, parse_degree, parse_ridge, parse_supports
 from doublewell.cli.wording import about
 from doublewell.errors import InputError
 
@@ -31,7 +31,7 @@ def identify(
     normalisation: Literal["E", "eE"] | None = None,
     method: Method | None = None,
     degree: str | None = None,
-    constraint: Literal["bernstein", "none"] = "bernstein",
+    constraint: Constraint = "admissible",
     ridge: str | None = None,
     supports: str | None = None,
     derivative: Literal["discrete", "analytic"] = "discrete",
@@ -63,7 +63,8 @@ def identify(
     degree
         Degree of the law in u^2, 0 to 8, or auto: the average over all degrees (the default of trajectory; weak: 2).
     constraint
-        bernstein keeps the law a double well; none is plain least squares.
+        admissible: every double well of the degree; bernstein: the paper's part of them, positive coefficients; none:
+        plain least squares.
     ridge
         A number, or validated: chosen on the last frames (weak only).
     supports

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from doublewell.errors import InputError
+from doublewell.estimate.constraint import Constraint
 from doublewell.estimate.ridge import solve
 from doublewell.evidence import Evidence, RateNoise, compact, stacked
 from doublewell.hints import Array
@@ -52,12 +53,12 @@ def check_motion(evidence: Evidence, noise: Mapping[str, RateNoise]) -> float:
     return float(share)
 
 
-def estimate_q(evidence: Evidence, noise: Mapping[str, RateNoise], *, positive: bool) -> float:
+def estimate_q(evidence: Evidence, noise: Mapping[str, RateNoise], *, constraint: Constraint) -> float:
     """Return q of the best law and q together; with it the known-q estimate of the evidence is the law of that pair."""
     triangle = _without_rate_noise(evidence, noise)
     p = evidence.family.size
     first = compact(triangle[:, [p, *range(p), p + 1]])  # with the rate first, the other rows know nothing of q
-    solution, _ = solve(first[1:, 1 : p + 1], first[1:, p + 1], positive=positive)
+    solution, _ = solve(first[1:, 1 : p + 1], first[1:, p + 1], constraint=constraint)
     inverse = float((first[0, p + 1] - first[0, 1 : p + 1] @ solution.coefficients) / first[0, 0])
     size = np.linalg.norm(triangle[:, p + 1])
     if not abs(inverse) * np.linalg.norm(triangle[:, p]) > _SLOW * size:

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from doublewell.errors import InputError
-from doublewell.estimate.cone import into_cone
+from doublewell.estimate.constraint import Constraint, hold
 from doublewell.estimate.degrees import Component, DegreeFit
 from doublewell.hints import Array
 from doublewell.law import Bernstein
@@ -24,17 +24,17 @@ class Posterior:
     """A mixture of normal distributions over degrees, in the coefficients of one family.
 
     ``path`` is the table of degrees, ``components`` the mixture. ``drift`` holds shifts of the coefficients that a
-    finer discretisation would bring, one a row; each is added as one more normal direction. With ``positive`` a draw
-    outside the positive cone is replaced by the nearest law inside, in the metric of its component: the spread is then
-    that of the constrained estimate. ``q_draws`` are draws of the diffusion coefficient, one for each of the law's in
-    their order, where it was estimated too.
+    finer discretisation would bring, one a row; each is added as one more normal direction. A draw outside the
+    class of the ``constraint`` is replaced by the nearest law inside, in the metric of its component: the spread is
+    then that of the constrained estimate. ``q_draws`` are draws of the diffusion coefficient, one for each of the law's
+    in their order, where it was estimated too.
     """
 
     family: Bernstein
     path: tuple[DegreeFit, ...]
     components: tuple[Component, ...]
     drift: Array
-    positive: bool
+    constraint: Constraint
     q_draws: Array | None = None
 
     @property
@@ -55,27 +55,26 @@ class Posterior:
     @cached_property
     def free_draws(self) -> Array:
         """Draws of the coefficients without the constraint; shape (DRAWS, size)."""
-        return self._all_draws(positive=False)
+        return self._all_draws("none")
 
     @cached_property
     def draws(self) -> Array:
         """Draws of the coefficients, constrained where the estimate is; shape (DRAWS, size)."""
-        return self._all_draws(positive=True) if self.positive else self.free_draws
+        return self.free_draws if self.constraint == "none" else self._all_draws(self.constraint)
 
-    def _all_draws(self, *, positive: bool) -> Array:
+    def _all_draws(self, constraint: Constraint) -> Array:
         """Split the draws over the components by their weights, without chance."""
         edges = np.round(np.cumsum([item.weight for item in self.components]) * DRAWS).astype(int)
         counts = np.diff(edges, prepend=0)
         shares = zip(self.components, counts, strict=True)
-        return np.vstack([self._draw(item, int(n), _SEED + k, positive) for k, (item, n) in enumerate(shares) if n])
+        return np.vstack([self._draw(item, int(n), _SEED + k, constraint) for k, (item, n) in enumerate(shares) if n])
 
-    def _draw(self, item: Component, count: int, seed: int, positive: bool) -> Array:
+    def _draw(self, item: Component, count: int, seed: int, constraint: Constraint) -> Array:
         rng = np.random.default_rng(seed)
         root = np.linalg.cholesky(item.covariance)
         g = item.free + rng.standard_normal((count, item.degree + 1)) @ root.T
-        if positive:
-            metric = np.linalg.inv(root)
-            g = into_cone(np.broadcast_to(metric, (count, *metric.shape)), g @ metric.T, g).coefficients
+        metric = np.linalg.inv(root)
+        g = hold(constraint, np.broadcast_to(metric, (count, *metric.shape)), g @ metric.T, g).coefficients
         return g @ self._lift(item).T + rng.standard_normal((count, len(self.drift))) @ self.drift
 
     def _lift(self, item: Component) -> Array:

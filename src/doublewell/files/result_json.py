@@ -18,7 +18,7 @@ __all__ = ["RESULT_SUFFIX", "load_result", "write_result"]
 
 RESULT_SUFFIX = ".json"
 _FORMAT = "doublewell result"
-_VERSION = 1
+_VERSION = 2
 _AGAIN = "restore the file, or run identify again"
 
 
@@ -36,7 +36,7 @@ def load_result(path: str | PathLike[str]) -> Result:
     place = as_path(path)
     body = _body(place, _parse(place))
     try:
-        result: Result = codec_of(Result).decode(body, "result")
+        result: Result = codec_of(Result).decode(_renewed(body), "result")
     except InputError as error:
         raise InputError(f"{place}: {error}; {_AGAIN}") from error
     _check(place, result)
@@ -82,6 +82,15 @@ def _body(path: Path, content: Any) -> Any:
     if digest is None or content.get("checksum") != digest:
         raise InputError(f"{path} was changed or damaged after it was saved (its checksum differs): {_AGAIN}")
     return body
+
+
+def _renewed(body: Any) -> Any:
+    """Write a result of version 1 as this version does: its posterior knew only positive coefficients, or nothing."""
+    posterior = body.get("posterior") if isinstance(body, dict) else None
+    if not isinstance(posterior, dict) or not isinstance(posterior.get("positive"), bool):
+        return body
+    rest = {name: value for name, value in posterior.items() if name != "positive"}
+    return body | {"posterior": rest | {"constraint": "bernstein" if posterior["positive"] else "none"}}
 
 
 def _checksum(body: Any) -> str | None:

@@ -22,7 +22,7 @@ def identify(
     *,
     degree: Degree = None,
     method: Method = None,
-    constraint: Constraint = "bernstein",
+    constraint: Constraint = "admissible",
     ridge: float | Literal["validated"] | None = None,
     supports: Supports = None,
     derivative: Derivative = "discrete",
@@ -47,7 +47,8 @@ def identify(
         paper's space-time moments. "weak-corrected": the same without the bias of white noise. Without it "trajectory"
         where a boundary is declared, else "weak".
     constraint
-        "bernstein": positive coefficients, so the wells are right by construction. "none": plain least squares.
+        "admissible": all laws of the degree with two stable pure phases and one central maximum, so the wells are right
+        by construction. "bernstein": positive coefficients, the paper's part of these. "none": plain least squares.
     ridge
         None, a multiple alpha of the mean squared column norm, or (weak) "validated": alpha from the paper's grid,
         chosen on the last 40 % of the frames.

@@ -53,7 +53,7 @@ def identify_many(
     *,
     degree: Degree = None,
     method: Method = None,
-    constraint: Constraint = "bernstein",
+    constraint: Constraint = "admissible",
     ridge: float | Literal["validated"] | None = None,
     supports: Supports = None,
     derivative: Derivative = "discrete",

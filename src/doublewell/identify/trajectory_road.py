@@ -39,6 +39,7 @@ _RESOLVED = 0.1  # standard errors by which half the time step may move the esti
 _UNFELT = 0.01  # standard errors of a shift that no estimate feels
 _BLOCKS = 48  # along each axis of the map of the residual
 _NEGLIGIBLE = 1e-4  # weight of a degree that is left out of the law
+_OUTSIDE = {"admissible": "be no plain double well", "bernstein": "lie outside the positive family"}
 
 Summary = Callable[..., DegreeAverage]
 
@@ -56,6 +57,7 @@ class TrajectoryFit:
     unconstrained: Array
     rise: float
     active: tuple[int, ...]
+    contacts: tuple[float, ...]
     misfit: float
     condition: float
     adequacy: Adequacy | None
@@ -117,7 +119,7 @@ def settled(
     """
     rounds, shares = [1] * len(records), np.ones(len(records))
     for number in range(2, _MOST_ROUNDS + 1):
-        places = np.stack([summarise(one.evidence, 1.0, positive=False).free for one in found])
+        places = np.stack([summarise(one.evidence, 1.0, constraint="none").free for one in found])
         far = np.array([_distance(one, place) > _NEAR for one, place in zip(found, places, strict=True)])
         if not far.any():
             break
@@ -147,18 +149,18 @@ def _conclude(
     constraint: Constraint,
     ridge: float | None,
 ) -> TrajectoryFit:
-    q, positive, family = float(record.q or 0.0), constraint == "bernstein", found.evidence.family
-    average = summarise(found.evidence, q, positive=positive)
+    q, family = float(record.q or 0.0), found.evidence.family
+    average = summarise(found.evidence, q, constraint=constraint)
     matrix, _ = system(found.evidence, q)
     shifts = np.stack([resolution.time_shift, resolution.mesh_shift])
-    one_degree = len(average.path) == 1
-    law, active = _trimmed(average), average.path[0].active if one_degree else ()
+    law, (active, contacts) = _trimmed(average), _touched(average)
     if ridge is not None:
         shrunk = estimate(found.evidence, q, constraint=constraint, ridge=ridge)
-        law, active = shrunk.law, tuple(int(j) for j in np.flatnonzero(shrunk.solution.active))
+        law, contacts = shrunk.law, shrunk.solution.contacts
+        active = tuple(int(j) for j in np.flatnonzero(shrunk.solution.active))
     return TrajectoryFit(
         law=law,
-        posterior=Posterior(family, average.path, average.components, _felt(average, matrix, shifts), positive),
+        posterior=Posterior(family, average.path, average.components, _felt(average, matrix, shifts), constraint),
         found=found,
         resolution=resolution,
         rounds=rounds,
@@ -166,6 +168,7 @@ def _conclude(
         unconstrained=_at_degree(average.free, family, law.family.degree),
         rise=float(np.sum((matrix @ (average.coefficients - average.free)) ** 2)),
         active=active,
+        contacts=contacts,
         misfit=float(np.linalg.norm(found.residual) / np.linalg.norm(record.slab())),
         condition=float(np.divide(*column_scale(matrix)[2][[0, -1]])),
         adequacy=adequacy,
@@ -195,6 +198,12 @@ def _silent(_: str, __: int, ___: int) -> None:
     pass
 
 
+def _touched(average: DegreeAverage) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """Return the coefficients and the |u| that are at a bound, of a single degree; an average has a table of them."""
+    first, *others = average.path
+    return ((), ()) if others else (first.active, first.contacts)
+
+
 def _trimmed(average: DegreeAverage) -> Law:
     """Return the average law at the highest degree whose weight counts."""
     kept = [item for item in average.components if item.weight >= _NEGLIGIBLE]
@@ -218,6 +227,7 @@ def trajectory_diagnostics(fit: TrajectoryFit, seen: Survey, warnings: Sequence[
         condition=fit.condition,
         scaled_condition=fit.condition,
         active=fit.active,
+        contacts=fit.contacts,
         bound=None,
         kkt=None,
         residual=fit.misfit,
@@ -279,7 +289,7 @@ def likelihood_warnings(fit: TrajectoryFit) -> list[str]:
         )
     if fit.rise > 9.0:
         said.append(
-            f"the constraint raises chi2 by {fit.rise:.0f}: the truth may lie outside the positive family, or the "
+            f"the constraint raises chi2 by {fit.rise:.0f}: the truth may {_OUTSIDE[fit.posterior.constraint]}, or the "
             "phase values are not at -1 and +1; compare with constraint='none'"
         )
     if fit.resolution.mesh_size > 1.0:

@@ -8,6 +8,7 @@ from doublewell.estimate import Estimate
 from doublewell.identify.weak_road import WeakFit
 from doublewell.law import Law
 from doublewell.record import Record
+from doublewell.result.wording import phase_list
 from doublewell.survey import Survey, coarse_note, pace_notes, survey_notes
 
 __all__ = ["law_warnings", "record_warnings", "scale_refusal", "weak_warnings"]
@@ -15,22 +16,23 @@ __all__ = ["law_warnings", "record_warnings", "scale_refusal", "weak_warnings"]
 _LARGE_RESIDUAL = 0.5
 _LITTLE_MOTION = 0.5
 _BEYOND = 5.0  # standard deviations of the noise that hardly a pixel in a thousand exceeds
+_FLAT = 10.0  # bounds; coefficients below are none
 
 
 def law_warnings(law: Law, refusal: str | None) -> list[str]:
     """Say what is unusual about the law itself."""
     said = [refusal] if refusal else []
     if not law.structure.ok:
-        said.append(f"not a plain double well: {law.structure}; use constraint='bernstein' or more data")
+        said.append(f"not a plain double well: {law.structure}; use constraint='admissible' or more data")
     return said
 
 
 def scale_refusal(fit: Estimate) -> str | None:
     """Say why an estimate cannot carry a scale: no coefficient is left that the data determine."""
-    if not fit.solution.active.all():
+    if not np.all(fit.coefficients <= _FLAT * fit.bound):
         return None
     return (
-        "calibration refused: every coefficient lies at its lower bound, so the data show no double well and the force "
+        "calibration refused: the law is flat at its lower bound, so the data show no double well and the force "
         "is no measurement; check the scale of the field, q, dx and dt, or see what constraint='none' gives"
     )
 
@@ -62,6 +64,11 @@ def weak_warnings(weak: WeakFit, seen: Survey) -> list[str]:
         said.append(
             f"{names} at the lower bound: the data ask for a law outside the positive family, or are too noisy "
             "for this degree"
+        )
+    if fit.solution.contacts:
+        said.append(
+            f"the bracket touches zero at |u| = {phase_list(fit.solution.contacts)}: the data ask for a law that is no "
+            "plain double well, or are too noisy for this degree"
         )
     return said
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from doublewell.checks import not_negative, positive, shown
 from doublewell.errors import InputError
-from doublewell.estimate import Constraint, Diffusion, Estimate, estimate
+from doublewell.estimate import Constraint, Diffusion, Estimate, check_constraint, estimate
 from doublewell.evidence import (
     Derivative,
     Evidence,
@@ -113,6 +113,7 @@ def weak_diagnostics(fit: Estimate, seen: Survey, warnings: Sequence[str]) -> Di
         support_spread=fit.support_spread,
         survey=seen,
         warnings=tuple(warnings),
+        contacts=fit.solution.contacts,
     )
 
 
@@ -120,8 +121,7 @@ def check_options(
     record: Record, *, constraint: object, ridge: object, supports: Supports, derivative: object = "discrete"
 ) -> None:
     """Refuse wrong options of the weak reading; no value of the record is read."""
-    if not isinstance(constraint, str) or constraint not in ("bernstein", "none"):
-        raise InputError(f"constraint is {shown(constraint)}: expected 'bernstein' (positive coefficients) or 'none'")
+    check_constraint(constraint)
     if not isinstance(derivative, str) or derivative not in ("discrete", "analytic"):
         raise InputError(f"derivative is {shown(derivative)}: expected 'discrete' or 'analytic'")
     if ridge is not None and not (isinstance(ridge, str) and ridge == "validated"):

@@ -77,7 +77,7 @@ def _tension_integrals(posterior: Posterior) -> tuple[Array, Array]:
     if np.mean(kept) < 0.5:
         raise InputError(
             "more than half of the laws that the data allow have no planar interface: no interval can be given; "
-            "use constraint='bernstein' or more data"
+            "use constraint='admissible' or more data"
         )
     return np.sqrt(2.0 * heights[kept]) @ weights, kept
 

@@ -94,12 +94,12 @@ class Likelihood:
 class Diagnostics:
     """The numbers behind an estimate.
 
-    ``rows`` counts the weak moments (of a trajectory, the observations less the initial field); ``scaled_condition`` is
-    the condition number of the design with unit columns; ``active`` lists the coefficients at their lower bound
-    ``bound`` (for an average over degrees see its table); ``kkt`` is the relative violation of optimality, of the weak
-    reading; ``residual`` is |A g - d| / |d|, or |observed - predicted| / |observed| of a trajectory; ``unconstrained``
-    are the coefficients without bound and ridge; ``supports`` what each support alone says and ``support_spread`` their
-    largest relative difference in the force.
+    ``rows`` counts the weak moments (of a trajectory, the observations less the initial field); ``scaled_condition``
+    is the condition number of the design with unit columns; ``active`` lists the coefficients at their lower bound
+    ``bound``, ``contacts`` the |u| where the bracket is at its own (for an average over degrees see its table);
+    ``kkt`` is the relative violation of optimality, of the weak reading; ``residual`` is |A g - d| / |d|, or |observed
+    - predicted| / |observed| of a trajectory; ``unconstrained`` are the coefficients without bound and ridge;
+    ``supports`` what each support alone says and ``support_spread`` their largest relative difference in the force.
     """
 
     rows: int
@@ -116,6 +116,7 @@ class Diagnostics:
     survey: Survey
     warnings: tuple[str, ...]
     likelihood: Likelihood | None = None
+    contacts: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

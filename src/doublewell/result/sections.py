@@ -11,7 +11,16 @@ from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.result.physical import physical
 from doublewell.result.result import Result
-from doublewell.result.wording import band_size, equation, interval_words, intervals, names, percent, wrapped
+from doublewell.result.wording import (
+    band_size,
+    bound_heading,
+    equation,
+    held_at,
+    interval_words,
+    intervals,
+    percent,
+    wrapped,
+)
 from doublewell.units import unit_text
 
 __all__ = ["degree_lines", "force_lines", "record_lines", "scale_lines", "scale_units", "unit_lines", "well_lines"]
@@ -118,9 +127,9 @@ def degree_lines(result: Result) -> Iterator[str]:
     """Write the path: what each degree costs, and its share of the average; nothing where there is no average."""
     if result.posterior is None or len(result.posterior.path) == 1:
         return
-    yield "degree    chi2  weight  at the bound"
+    yield f"degree    chi2  weight  {bound_heading(result)}"
     for fit in result.posterior.path:
-        yield f"{fit.degree:6d}{_chi2(fit.chi2):>8}{_weight(fit.weight):>8}  {names(fit.active) or 'none'}"
+        yield f"{fit.degree:6d}{_chi2(fit.chi2):>8}{_weight(fit.weight):>8}  {held_at(fit) or 'none'}"
 
 
 def record_lines(result: Result) -> Iterator[str]:

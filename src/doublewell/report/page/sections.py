@@ -17,7 +17,7 @@ from doublewell.report.page.summary import badge, equation_block, wells_table
 from doublewell.report.page.verdicts import Finding
 from doublewell.report.page.viewer import viewer
 from doublewell.result import Result
-from doublewell.result.wording import percent
+from doublewell.result.wording import bound_heading, class_words, percent, phase_list
 from doublewell.validate import Validation
 
 __all__ = ["Section", "sections"]
@@ -120,11 +120,11 @@ def _degrees(result: Result) -> Html:
             str(fit.degree),
             f"{fit.chi2:.1f}" if fit.chi2 < 1e6 else number(fit.chi2),
             percent(fit.weight) if fit.weight >= 5e-4 else "0",
-            _coefficients(fit.active),
+            Html(phase_list(fit.contacts)) if fit.contacts else _coefficients(fit.active),
         )
         for fit in path
     ]
-    head = ("degree", "χ² above the best", "weight", "at the bound")
+    head = ("degree", "χ² above the best", "weight", bound_heading(result))
     return table(head, rows)
 
 
@@ -138,7 +138,7 @@ def _settings(result: Result, checksum: str) -> Html:
         ("file", "not from a file" if asked.source is None else asked.source.path),
         ("reading", asked.method),
         ("degree", str(asked.degree)),
-        ("constraint", "positive coefficients" if asked.constraint == "bernstein" else asked.constraint),
+        ("constraint", class_words(result)),
         ("ridge", "none" if asked.ridge is None else str(asked.ridge)),
         ("frames and pixels", " × ".join(str(n) for n in asked.shape)),
         ("pixel size dx", ", ".join(f"{h:.6g}" for h in dict.fromkeys(asked.dx))),

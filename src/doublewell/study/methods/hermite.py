@@ -47,7 +47,7 @@ def _fit(sample: Sample, *, corrected: bool, selected: bool) -> Outcome:
     if selected:
         degree = min(DEGREES, key=lambda m: held_out_residual(Choice(m, evidence.supports), evidence, evidence))
         extra["degree"] = degree
-    fit = estimate(lower(evidence, degree), 1.0)
+    fit = estimate(lower(evidence, degree), 1.0, constraint="bernstein")
     return outcome_of(fit, assembly + perf_counter() - began, extra)
 
 
