@@ -44,8 +44,8 @@ def turned(triangle: np.ndarray) -> np.ndarray:
 
 
 def main() -> None:
-    seconds(np.eye(11), 1, "bernstein", average_degrees)  # imports
     folder, table = Path(__file__).parent / "results" / "evidence", []
+    seconds(np.load(folder / "noise_010.npz")["triangles"][0], 1, "bernstein", average_degrees)  # imports
     for path in sorted(folder.glob("noise_*.npz")):
         content = np.load(path)
         names, rows = content["law"].astype(str), int(content["rows"])

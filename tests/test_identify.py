@@ -8,7 +8,7 @@ import pytest
 from doublewell.calibrate import WHY_NO_SCALE, SurfaceTension
 from doublewell.errors import InputError
 from doublewell.identify import identify as identify_any
-from doublewell.identify.warnings import scale_refusal
+from doublewell.identify.warnings import scale_refusal, weak_warnings
 from doublewell.identify.weak_road import check_options, weak_fit
 from doublewell.law import named_law
 from doublewell.record import Record
@@ -176,14 +176,11 @@ def test_warnings_in_plain_words(movie) -> None:
     assert any("biases the force by about" in text for text in loud.diagnostics.warnings)
     half = identify(movie.replace(0.6 + 0.4 * np.asarray(movie.values)), degree=0)
     assert any("only 80 % of the phase range is visited" in text for text in half.diagnostics.warnings)
-    high = identify(add_noise(movie.clip(0, 17), 0.1, seed=3), degree=8)
+    high = identify(add_noise(movie.clip(0, 17), 0.1, seed=3), degree=8, constraint="bernstein")
     text = " ".join(high.diagnostics.warnings)
-    assert "the bracket touches zero at |u| = " in text
+    assert "at the lower bound" in text
     assert "supports disagree" in text
-    assert all(f"{u:.3g}" in text for u in high.diagnostics.contacts)
-    paper = identify(add_noise(movie.clip(0, 17), 0.1, seed=3), degree=8, constraint="bernstein")
-    assert "at the lower bound" in " ".join(paper.diagnostics.warnings)
-    assert "positive coefficients, at the bound: g_" in str(paper)
+    assert "positive coefficients, at the bound: g_" in str(high)
 
 
 @pytest.mark.parametrize(
@@ -235,6 +232,7 @@ def test_no_scale_when_every_coefficient_is_at_the_bound() -> None:
     assert exact.solution.contacts == (0.0, 1.0)
     for one in (fit, exact):
         assert scale_refusal(one).startswith("calibration refused: the law is flat at its lower bound")
+    assert any(text.startswith("the bracket touches zero at |u| = 0, 1: ") for text in weak_warnings(exact, seen))
     free = weak_fit(
         record, seen, 1.0, degree=2, constraint="none", ridge=None, supports=[(4, 0.2)], derivative="discrete"
     ).estimate
