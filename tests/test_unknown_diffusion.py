@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from doublewell.errors import InputError
-from doublewell.estimate import Posterior
+from doublewell.estimate import Component, Posterior
+from doublewell.evidence import Beside
 from doublewell.files import load_result, save
 from doublewell.identify import identify, repeat
 from doublewell.identify.warnings import weak_warnings
@@ -107,10 +108,12 @@ def test_the_report_says_that_q_was_estimated_and_has_no_interval(noisy) -> None
 
 
 def test_an_interval_comes_from_the_draws_of_q() -> None:
-    law = Posterior(Bernstein(0), (), (), np.zeros((0, 1)), False, q_draws=np.linspace(0.9, 1.1, 4001))
-    assert scalar_interval(law, "q", 0.95, None) == pytest.approx((0.905, 1.095))
+    component = Component(0, None, None, 1.0, np.ones(1), np.ones(1), np.full((1, 1), 1e-6))
+    beside = Beside(("q",), np.array([1.0]), np.zeros((1, 1)), np.array([[20.0]]), np.ones(1))
+    law = Posterior(Bernstein(0), (), (component,), np.zeros((0, 1)), "none", beside)
+    assert scalar_interval(law, "q", 0.95, None) == pytest.approx((0.902, 1.098), abs=0.004)
     with pytest.raises(InputError, match="the posterior of this result does not hold q"):
-        scalar_interval(replace(law, q_draws=None), "q", 0.95, None)
+        scalar_interval(replace(law, beside=None), "q", 0.95, None)
 
 
 def test_saved_repeated_and_evolved(noisy, tmp_path) -> None:

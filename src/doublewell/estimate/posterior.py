@@ -10,6 +10,7 @@ import numpy as np
 from doublewell.errors import InputError
 from doublewell.estimate.constraint import Constraint, hold
 from doublewell.estimate.degrees import Component, DegreeFit
+from doublewell.evidence import Beside
 from doublewell.hints import Array
 from doublewell.law import Bernstein
 
@@ -26,8 +27,8 @@ class Posterior:
     ``path`` is the table of degrees, ``components`` the mixture. ``drift`` holds shifts of the coefficients that a
     finer discretisation would bring, one a row; each is added as one more normal direction. A draw outside the
     class of the ``constraint`` is replaced by the nearest law inside, in the metric of its component: the spread is
-    then that of the constrained estimate. ``q_draws`` are draws of the diffusion coefficient, one for each of the law's
-    in their order, where it was estimated too.
+    then that of the constrained estimate. ``beside`` is what was estimated along with the law, such as q,
+    given the law.
     """
 
     family: Bernstein
@@ -35,7 +36,7 @@ class Posterior:
     components: tuple[Component, ...]
     drift: Array
     constraint: Constraint
-    q_draws: Array | None = None
+    beside: Beside | None = None
 
     @property
     def mean(self) -> Array:
@@ -61,6 +62,13 @@ class Posterior:
     def draws(self) -> Array:
         """Draws of the coefficients, constrained where the estimate is; shape (DRAWS, size)."""
         return self.free_draws if self.constraint == "none" else self._all_draws(self.constraint)
+
+    def beside_draws(self, name: str) -> Array | None:
+        """Return draws of what was estimated beside the law, one for each draw of the law; None where it was not."""
+        if self.beside is None or name not in self.beside.names:
+            return None
+        drawn = self.beside.draw(self.draws, np.random.default_rng(_SEED - 1))
+        return np.asarray(drawn[:, self.beside.names.index(name)])
 
     def _all_draws(self, constraint: Constraint) -> Array:
         """Split the draws over the components by their weights, without chance."""

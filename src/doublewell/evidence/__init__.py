@@ -1,5 +1,6 @@
 """Evidence: what a record says about the coefficients."""
 
+from doublewell.evidence.beside import Beside
 from doublewell.evidence.corrected import FLOOR, NoisyMoments, noise_shares, noisy_moments, without_noise
 from doublewell.evidence.default import default_supports, paper_supports
 from doublewell.evidence.evidence import Block, Evidence, Key, compact, lower, merge, stacked, system
@@ -10,6 +11,7 @@ from doublewell.evidence.weights import Derivative, Support, axis_weights, check
 __all__ = [
     "FLOOR",
     "PHASE_CUT",
+    "Beside",
     "Block",
     "Derivative",
     "Evidence",

@@ -13,10 +13,15 @@ from doublewell.calibrate import Scale, SurfaceTension, calibrate
 from doublewell.errors import InputError
 from doublewell.estimate import Constraint, Posterior
 from doublewell.evidence import Derivative, default_supports
-from doublewell.evidence.likelihood import check_record
+from doublewell.evidence.likelihood import NOISES, Noise, Optics, View, check_view, check_window, complete
 from doublewell.hints import Report
 from doublewell.identify.determined import determination_warnings
-from doublewell.identify.trajectory_road import likelihood_warnings, trajectory_diagnostics, trajectory_fits
+from doublewell.identify.trajectory_road import (
+    TrajectoryFit,
+    likelihood_warnings,
+    trajectory_diagnostics,
+    trajectory_fits,
+)
 from doublewell.identify.warnings import law_warnings, record_warnings, scale_refusal, weak_warnings
 from doublewell.identify.weak_road import Supports, WeakFit, check_options, weak_diagnostics, weak_fit
 from doublewell.law import Bernstein, Law
@@ -44,14 +49,19 @@ class Request:
     derivative: Derivative
     check: bool
     q: float | None
+    optics: Optics
+    noise: Noise
 
     @classmethod
     def of(
         cls, record: Record, *, method: Method, degree: Degree, constraint: Constraint,
         ridge: float | Literal["validated"] | None, supports: Supports, derivative: Derivative, check: bool,
+        optics: Optics | None = None, noise: Noise = "white",
     ) -> Request:  # fmt: skip
         """Check what was asked against the record; none of its values is read."""
         reading, m, q = _choices(record, method, degree)
+        optics = Optics() if optics is None else optics
+        _check_view(record, reading, optics, noise)
         _check_shape(record, reading, supports)
         check_options(record, constraint=constraint, ridge=ridge, supports=supports, derivative=derivative)
         if reading == "trajectory" and isinstance(ridge, str):
@@ -64,7 +74,12 @@ class Request:
                 "noise that was taken off: give ridge a number, or method='weak'"
             )
         fixed = tuple(supports) if isinstance(supports, Sequence) and not isinstance(supports, str) else supports
-        return cls(reading, m, constraint, ridge, fixed, derivative, bool(check), q)
+        return cls(reading, m, constraint, ridge, fixed, derivative, bool(check), q, optics, noise)
+
+    @property
+    def alone(self) -> bool:
+        """Whether each record has a start or a noise of its own, so that none can be read with another."""
+        return self.q is None or self.noise != "white"
 
 
 def identify_batch(
@@ -84,25 +99,43 @@ def identify_batch(
     weak = [_weak(record, one, asked, report) for record, one in zip(records, seen, strict=True)]
     if asked.method != "trajectory":
         return [_weak_result(*parts, asked) for parts in zip(records, tensions, seen, weak, strict=True)]
-    fits = trajectory_fits(
-        records,
-        np.stack([one.estimate.coefficients for one in weak]),
+    groups = [[k] for k in range(len(records))] if asked.alone else [list(range(len(records)))]
+    fits = [fit for places in groups for fit in _fits(records, weak, asked, places, report)]
+    return [_trajectory_result(*parts, asked) for parts in zip(records, tensions, seen, weak, fits, strict=True)]
+
+
+def _fits(
+    records: Sequence[Record], weak: Sequence[WeakFit], asked: Request, places: list[int], report: Report | None
+) -> list[TrajectoryFit]:
+    """Fit the likelihood of some of the records, together."""
+    return trajectory_fits(
+        [_as_read(records[k], weak[k]) for k in places],
+        np.stack([weak[k].estimate.coefficients for k in places]),
         degree=asked.degree,
         constraint=asked.constraint,
         ridge=None if isinstance(asked.ridge, str) else asked.ridge,
         check=asked.check,
         report=report,
+        view=View(optics=asked.optics, q_free=asked.q is None),
+        noise=asked.noise,
     )
-    results = []
-    for record, tension, one, rough, fit in zip(records, tensions, seen, weak, fits, strict=True):
-        scale, refusal = _scale(fit.law, tension)
-        said = [
-            *law_warnings(fit.law, refusal), *record_warnings(record, one),
-            *determination_warnings(fit.law, fit.posterior, scale, one), *likelihood_warnings(fit),
-        ]  # fmt: skip
-        numbers = trajectory_diagnostics(fit, one, said)
-        results.append(_result(record, asked, tension, rough, (fit.law, scale, refusal), numbers, fit.posterior))
-    return results
+
+
+def _as_read(record: Record, weak: WeakFit) -> Record:
+    """Return the record with what the likelihood needs: a q to start from, and a window where nothing is declared."""
+    return record.replace(q=weak.q, boundary=record.boundary or "open")
+
+
+def _trajectory_result(
+    record: Record, tension: SurfaceTension | None, seen: Survey, weak: WeakFit, fit: TrajectoryFit, asked: Request
+) -> Result:
+    scale, refusal = _scale(fit.law, tension)
+    said = [
+        *law_warnings(fit.law, refusal), *record_warnings(record, seen),
+        *determination_warnings(fit.law, fit.posterior, scale, seen), *likelihood_warnings(fit),
+    ]  # fmt: skip
+    numbers = trajectory_diagnostics(fit, seen, said)
+    return _result(record, asked, tension, weak, (fit.law, scale, refusal), numbers, fit.posterior)
 
 
 def look(record: Record) -> Survey:
@@ -117,7 +150,8 @@ def _weak(record: Record, seen: Survey, asked: Request, report: Report | None) -
     alone = asked.method != "trajectory"
     words = "compiling and reading" if alone else "reading weak moments for a start"
     return weak_fit(
-        record, seen, asked.q, degree=2 if asked.degree == "auto" else asked.degree, constraint=asked.constraint,
+        record if alone else complete(record), seen, asked.q,
+        degree=2 if asked.degree == "auto" else asked.degree, constraint=asked.constraint,
         supports=asked.supports, derivative=asked.derivative, ridge=asked.ridge if alone else None,
         method="weak-corrected" if asked.method == "weak-corrected" else "weak",
         progress=None if report is None else partial(report, words),
@@ -141,6 +175,7 @@ def _result(
     numbers: Diagnostics,
     posterior: Posterior | None,
 ) -> Result:
+    q = weak.q if posterior is None else _q(answer[0], posterior, weak.q)
     settings = Settings(
         version=__version__,
         method=asked.method,
@@ -154,22 +189,46 @@ def _result(
         dx=record.dx,
         dt=float(record.times[-1] - record.times[0]) / (record.frames - 1),
         times=None if record.uniform else tuple(float(t) for t in record.times),
-        q=weak.q,
-        boundary=record.boundary,
+        q=q,
+        boundary=record.boundary if posterior is None else record.boundary or "open",
         checksum=checksum(record),
         tension=tension,
         length_unit=record.length_unit,
         time_unit=record.time_unit,
         q_estimated=record.q is None,
+        optics=None if asked.optics == Optics() else asked.optics,
+        noise=asked.noise,
     )
     return Result(*answer, numbers, settings, posterior)
 
 
-def _check_shape(record: Record, reading: str, supports: Supports) -> None:
-    """Refuse a record that is too short, too small or uneven before anything is read."""
+def _q(law: Law, posterior: Posterior, q: float) -> float:
+    """Return q given the law, where it was estimated with it."""
+    if posterior.beside is None or "q" not in posterior.beside.names:
+        return q
+    lifted = Bernstein(law.family.degree).elevation(posterior.family) @ law.coefficients
+    return float(posterior.beside.mean(lifted)[posterior.beside.names.index("q")])
+
+
+def _check_view(record: Record, reading: str, optics: Optics, noise: Noise) -> None:
+    """Refuse optics and noise that the reading does not know."""
+    if not isinstance(optics, Optics):
+        raise InputError(f"optics is a {type(optics).__name__}: expected Optics(blur=, pixel=, exposure=, refine=)")
+    if noise not in NOISES:
+        raise InputError(f"noise is {noise!r}: expected one of {', '.join(repr(name) for name in NOISES)}")
+    if reading != "trajectory" and (optics != Optics() or noise != "white"):
+        raise InputError(
+            "optics and noise belong to the trajectory reading: weak moments know neither; leave method out, or use "
+            "method='trajectory'"
+        )
     if reading == "trajectory":
-        check_record(record)
-        _ = record.dt  # uneven times raise
+        check_view(record, View(optics=optics))
+
+
+def _check_shape(record: Record, reading: str, supports: Supports) -> None:
+    """Refuse a record that is too short or too small before anything is read."""
+    if reading == "trajectory" and record.boundary in (None, "open"):
+        check_window(record)
     if supports is None:
         default_supports(record, None)
 
@@ -180,7 +239,7 @@ def _choices(record: Record, method: Method, degree: Degree) -> tuple[Reading, i
     if method not in (None, "trajectory", "weak", "weak-corrected"):
         raise InputError(f"method is {method!r}: expected 'trajectory', 'weak', 'weak-corrected' or None")
     if method is None:
-        method = "weak" if record.boundary in (None, "open") else "trajectory"
+        method = "trajectory"
     if degree is None:
         degree = "auto" if method == "trajectory" else 2
     if degree == "auto":

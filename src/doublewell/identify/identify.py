@@ -7,6 +7,7 @@ from typing import Literal
 from doublewell.calibrate import SurfaceTension
 from doublewell.estimate import Constraint
 from doublewell.evidence import Derivative
+from doublewell.evidence.likelihood import Noise, Optics
 from doublewell.hints import Report
 from doublewell.identify.batch import Degree, Method, Request, identify_batch
 from doublewell.identify.weak_road import Supports
@@ -27,6 +28,8 @@ def identify(
     supports: Supports = None,
     derivative: Derivative = "discrete",
     check: bool = True,
+    optics: Optics | None = None,
+    noise: Noise = "white",
     progress: Report | None = None,
 ) -> Result:
     """Identify the force G = F'/epsilon^2 of u_t = q (Laplacian u - G(u)), and with a tension epsilon and F.
@@ -34,7 +37,8 @@ def identify(
     Parameters
     ----------
     record
-        The observed phase field. Where its q is None the weak readings estimate it (``result.q``).
+        The observed phase field. Where its q is None it is estimated along with the law (``result.q``). Where its
+        boundary is not declared it is a window, cut out of something larger, and nothing is assumed about the outside.
     surface_tension
         An independently measured tension: a number or a pair (value, standard deviation) in the normalisation E, a
         text such as "0.3 J/m^2 +- 5 %", or a SurfaceTension. A tension with a unit needs a record with units. Without a
@@ -43,9 +47,8 @@ def identify(
         Degree of the bracket polynomial in u^2, 0 to 8, or "auto": the average over all degrees, weighted by the
         likelihood. Without it "auto" for the trajectory reading and 2 for the weak one.
     method
-        "trajectory": the likelihood of the whole record, with error bands; it needs a declared boundary. "weak": the
-        paper's space-time moments. "weak-corrected": the same without the bias of white noise. Without it "trajectory"
-        where a boundary is declared, else "weak".
+        "trajectory" (the default): the likelihood of the whole record, with error bands. "weak": the paper's
+        space-time moments. "weak-corrected": the same without the bias of white noise.
     constraint
         "admissible": all laws of the degree with two stable pure phases and one central maximum, so the wells are right
         by construction. "bernstein": positive coefficients, the paper's part of these. "none": plain least squares.
@@ -58,6 +61,12 @@ def identify(
     check
         Whether the trajectory reading asks its residual for what the model lacks (``result.adequacy``); it takes about
         as long as the fit.
+    optics
+        What lies between the field and its image, for the trajectory reading: ``Optics(blur=, pixel=, exposure=,
+        refine=)``. Without it the values are the field at the centres of the pixels.
+    noise
+        "white"; "correlated": its spectrum and its memory are measured on a first fit; "shot": its variance is a line
+        in the phase value; "robust": outliers are found and left out.
     progress
         Called with (what is being done, steps done, steps), steps 0 where their number is not known. A Gauss-Newton
         step says its cost and how far conjugate gradients came.
@@ -74,6 +83,6 @@ def identify(
     tension = None if surface_tension is None else SurfaceTension.of(surface_tension)
     asked = Request.of(
         record, method=method, degree=degree, constraint=constraint, ridge=ridge, supports=supports,
-        derivative=derivative, check=check,
+        derivative=derivative, check=check, optics=optics, noise=noise,
     )  # fmt: skip
     return identify_batch([record], [tension], asked, progress)[0]

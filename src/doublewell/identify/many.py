@@ -18,6 +18,7 @@ from doublewell.dynamics import on_gpu
 from doublewell.errors import InputError, UnfinishedError
 from doublewell.estimate import Constraint
 from doublewell.evidence import Derivative
+from doublewell.evidence.likelihood import Noise, Optics
 from doublewell.hints import Report
 from doublewell.identify.batch import Degree, Method, Request, identify_batch, look
 from doublewell.identify.weak_road import Supports
@@ -58,6 +59,8 @@ def identify_many(
     supports: Supports = None,
     derivative: Derivative = "discrete",
     check: bool = True,
+    optics: Optics | None = None,
+    noise: Noise = "white",
     workers: int | None = None,
     batch: int = _BATCH,
     progress: Report | None = None,
@@ -85,7 +88,7 @@ def identify_many(
         records, "record",
         lambda record: Request.of(
             record, method=method, degree=degree, constraint=constraint, ridge=ridge, supports=supports,
-            derivative=derivative, check=check,
+            derivative=derivative, check=check, optics=optics, noise=noise,
         ),
     )  # fmt: skip
     seen = _each(records, "record", look)

@@ -11,15 +11,18 @@ import numpy as np
 from doublewell.adequacy import Adequacy, check_adequacies
 from doublewell.estimate import Constraint, DegreeAverage, Posterior, average_degrees, estimate, fit_degree
 from doublewell.estimate.least_squares import Array, column_scale
-from doublewell.evidence import system
+from doublewell.evidence import Beside, system
 from doublewell.evidence.likelihood import (
     MOST_SUBSTEPS,
     PLAIN,
+    Noise,
     Resolution,
     Trajectory,
     View,
     Watch,
     measure_resolution,
+    noise_view,
+    outlier_mask,
     read_trajectories,
     relinearise,
 )
@@ -59,6 +62,7 @@ class TrajectoryFit:
     active: tuple[int, ...]
     contacts: tuple[float, ...]
     misfit: float
+    record: Record
     condition: float
     adequacy: Adequacy | None
 
@@ -73,17 +77,21 @@ def trajectory_fits(
     check: bool,
     report: Report | None = None,
     view: View = PLAIN,
+    noise: Noise = "white",
 ) -> list[TrajectoryFit]:
     """Fit records of one batch by maximum likelihood from weak estimates (of degree 2, or of the given degree).
 
     With degree "auto" the evidence has degree 8, and the law is the average over all degrees. Records are linearised
     again where that average lies more than one standard error from the point of linearisation. With `check` the
-    residuals are asked for what the model lacks.
+    residuals are asked for what the model lacks. Noise that is not white is measured on what a first fit leaves, for
+    one record at a time.
     """
     say = report or _silent
     family = Bernstein(MAX_DEGREE if degree == "auto" else degree)
     summarise = average_degrees if degree == "auto" else fit_degree
     found, resolutions = _resolved(records, starts, family, say, view)
+    if noise != "white":
+        records, found, resolutions = _weighed(records, starts, (found, resolutions), family, say, view, noise)
     found, rounds = settled(records, found, summarise, say)
     adequacy: list[Adequacy] | list[None] = [None] * len(records)
     if check:
@@ -107,6 +115,27 @@ def _resolved(
             return found, resolutions
         finer = 2 * found[0].substeps
         found = read_trajectories(records, starts, family=family, substeps=finer, watch=_watch(say), view=view)
+
+
+def _weighed(
+    records: Sequence[Record],
+    starts: Array,
+    first: tuple[list[Trajectory], list[Resolution]],
+    family: Bernstein,
+    say: Report,
+    view: View,
+    noise: Noise,
+) -> tuple[list[Record], list[Trajectory], list[Resolution]]:
+    """Read a record again with its noise as the first fit shows it; outliers are masked, twice."""
+    (record,), (found, resolution) = records, (first[0][0], first[1][0])
+    for _ in range(2 if noise == "robust" else 1):
+        say(f"reading again with {noise} noise", 0, 0)
+        if noise == "robust":
+            record = record.replace(mask=outlier_mask(record, found))
+        else:
+            view = noise_view(record, found, view, noise)
+        (found,), (resolution,) = _resolved([record], starts, family, say, view)
+    return [record], [found], [resolution]
 
 
 def settled(
@@ -160,7 +189,14 @@ def _conclude(
         active = tuple(int(j) for j in np.flatnonzero(shrunk.solution.active))
     return TrajectoryFit(
         law=law,
-        posterior=Posterior(family, average.path, average.components, _felt(average, matrix, shifts), constraint),
+        posterior=Posterior(
+            family,
+            average.path,
+            average.components,
+            _felt(average, matrix, shifts),
+            constraint,
+            _in_units(record, found.beside),
+        ),
         found=found,
         resolution=resolution,
         rounds=rounds,
@@ -170,9 +206,16 @@ def _conclude(
         active=active,
         contacts=contacts,
         misfit=float(np.linalg.norm(found.residual) / np.linalg.norm(record.slab())),
+        record=record,
         condition=float(np.divide(*column_scale(matrix)[2][[0, -1]])),
         adequacy=adequacy,
     )
+
+
+def _in_units(record: Record, beside: Beside) -> Beside | None:
+    """Return q and the variance of the blur in the record's units; None where nothing is estimated beside the law."""
+    units = {"q": float(record.q or 0.0), "blur": record.dx[-1] ** 2}
+    return beside.scaled(np.array([units[name] for name in beside.names])) if beside.names else None
 
 
 def _felt(average: DegreeAverage, matrix: Array, shifts: Array) -> Array:

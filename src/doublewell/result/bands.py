@@ -64,9 +64,10 @@ def scalar_interval(posterior: Posterior, quantity: str, level: float, scale: Sc
 
 
 def _diffusions(posterior: Posterior) -> Array:
-    if posterior.q_draws is None:
+    draws = posterior.beside_draws("q")
+    if draws is None:
         raise InputError("the posterior of this result does not hold q, so q has no interval: identify again")
-    return posterior.q_draws
+    return draws
 
 
 def _tension_integrals(posterior: Posterior) -> tuple[Array, Array]:

@@ -12,7 +12,7 @@ from doublewell.adequacy import Adequacy
 from doublewell.calibrate import WHY_NO_SCALE, Scale, SurfaceTension
 from doublewell.errors import InputError
 from doublewell.estimate import Posterior, RidgeChoice, SupportFit
-from doublewell.evidence.likelihood import Step
+from doublewell.evidence.likelihood import Optics, Step
 from doublewell.law import Law, Structure
 from doublewell.law.family import Array
 from doublewell.result.bands import Quantity, Scalar, curve_band, scalar_interval
@@ -36,7 +36,8 @@ class Settings:
     ``checksum`` is that of the record's values, ``tension`` the surface tension as it was given, also where it could
     not be used, and ``source`` the file, where there was one. ``dt`` is the mean frame interval, ``times`` the times of
     all frames where they are not evenly spaced. ``q`` is the diffusion coefficient that was used, given or, with
-    ``q_estimated``, found in the record.
+    ``q_estimated``, found in the record. ``optics`` and ``noise`` are
+    what the trajectory reading took the picture for.
     """
 
     version: str
@@ -59,6 +60,8 @@ class Settings:
     time_unit: str | None = None
     times: tuple[float, ...] | None = None
     q_estimated: bool = False
+    optics: Optics | None = None
+    noise: str = "white"
 
 
 @dataclass(frozen=True, eq=False)

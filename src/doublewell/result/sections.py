@@ -149,7 +149,7 @@ def _found(result: Result) -> str:
     """Say that q was estimated, with its interval where there is one."""
     if not result.q_estimated:
         return ""
-    if result.posterior is None or result.posterior.q_draws is None:
+    if result.posterior is None or result.posterior.beside is None:
         return " (estimated)"
     low, high = result.interval("q")
     return f" (estimated; 95 %: {low:.6g} to {high:.6g})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -13,9 +13,10 @@ from doublewell.evidence.likelihood.view import View, Whitening
 from doublewell.hints import Array
 from doublewell.record import Record, Seen
 
-__all__ = ["FLOOR", "Noise", "noise_view", "outlier_mask", "spectrum"]
+__all__ = ["FLOOR", "NOISES", "Noise", "noise_view", "outlier_mask", "spectrum"]
 
 Noise = Literal["white", "correlated", "shot", "robust"]
+NOISES: tuple[Noise, ...] = get_args(Noise)
 FLOOR = 0.01  # of the mean level: white noise that is added to a measured spectrum
 _SMOOTH = 1.5  # modes over which a spectrum is averaged
 _EARLY = 0.2  # share of the frames in which the initial field takes much of the noise

@@ -21,6 +21,8 @@ __all__ = [
     "Observed",
     "check_record",
     "check_view",
+    "check_window",
+    "complete",
     "least_substeps",
     "mode_grid",
     "observed",
@@ -31,6 +33,7 @@ __all__ = [
 
 _AROUND = 1.7  # range of q that a table of steps covers, as a factor either way
 _FLOOR = 1e-3  # of the largest: what the preconditioner makes of a mode that is hardly seen
+_SMALLEST = 12  # cells of a window along an axis
 _PRIOR = 1.0  # standard deviation of a phase value that nothing was seen of
 _FOURTH = np.array([1.0, -4.0, 6.0, -4.0, 1.0])
 
@@ -133,6 +136,27 @@ def observed(record: Record, view: View = PLAIN) -> Observed:
     ever = np.broadcast_to(np.any(seen, axis=0), values.shape) if record.boundary != "open" else seen
     known = int(np.count_nonzero(ever & needed)) if record.boundary == "open" else int(np.count_nonzero(ever[0]))
     return Observed(_filled(values, seen), root, seen, int(np.count_nonzero(seen)) - known)
+
+
+def complete(record: Record) -> Record:
+    """Return a record with its missing values filled in: to start from, not to read."""
+    if record.mask is None:
+        return record
+    values = _filled(record.slab(), np.asarray(record.seen()))
+    return Record(
+        values, dx=record.dx, times=record.times, q=record.q, boundary=record.boundary,
+        length_unit=record.length_unit, time_unit=record.time_unit,
+    )  # fmt: skip
+
+
+def check_window(record: Record) -> None:
+    """Refuse a window that is little more than its border."""
+    if min(record.mesh) < _SMALLEST:
+        raise InputError(
+            f"the window is {' x '.join(str(n) for n in record.mesh)}: expected at least {_SMALLEST} cells along each "
+            "axis, for two on each side serve as its border; take a larger part, or declare boundary='periodic' or "
+            "'neumann'"
+        )
 
 
 def one_mask(records: Sequence[Record]) -> bool:

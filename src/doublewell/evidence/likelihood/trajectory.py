@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from doublewell.errors import InputError
+from doublewell.evidence.beside import Beside
 from doublewell.evidence.evidence import Block, Evidence, Key, compact
 from doublewell.evidence.likelihood.setting import check_record, least_substeps
 from doublewell.evidence.likelihood.steps import Step
@@ -29,29 +30,6 @@ __all__ = [
 _REACTION = 0.5  # largest q |G'| of one internal step to begin with; the resolution is measured after the fit
 MOST_SUBSTEPS = 64
 _UNFINISHED = 0.05  # relative residual of the solves behind R above which its errors are not to be used
-
-
-@dataclass(frozen=True, eq=False)
-class Beside:
-    """What a record says of q or a blur, given the law: normal with mean best + slope (g - g_best) and a covariance.
-
-    ``root`` is the triangle of that covariance's inverse. Empty where nothing is estimated beside the law.
-    """
-
-    names: tuple[str, ...]
-    best: Array
-    slope: Array
-    root: Array
-    g_best: Array
-
-    def mean(self, coefficients: Array) -> Array:
-        """Return the most likely values for laws coefficients[..., k]."""
-        return np.asarray(self.best + (coefficients - self.g_best) @ self.slope.T)
-
-    def draw(self, coefficients: Array, rng: np.random.Generator) -> Array:
-        """Return one draw for each law."""
-        z = rng.standard_normal((*coefficients.shape[:-1], len(self.names)))
-        return np.asarray(self.mean(coefficients) + np.linalg.solve(self.root, z[..., None])[..., 0])
 
 
 @dataclass(frozen=True, eq=False)
