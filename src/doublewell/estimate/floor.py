@@ -29,9 +29,7 @@ def approximation_floor(law: Law, degree: int, *, constraint: Constraint = "admi
 
     No data enter, so the truth must be known: the floor explains a study, it cannot choose a degree.
 
-    >>> from doublewell.estimate.constraint import Constraint, check_constraint
-    from doublewell.estimate.ridge import solve
-    from doublewell.law import named_law
+    >>> from doublewell.law import named_law
     >>> round(100 * approximation_floor(named_law("outside_cone"), 2, constraint="bernstein").error, 2)
     37.68
     >>> approximation_floor(named_law("outside_cone"), 2).error < 1e-12
