@@ -19,7 +19,7 @@ from doublewell.errors import InputError
 from doublewell.evidence.likelihood import Trajectory
 from doublewell.record import Record
 
-__all__ = ["check_adequacies", "check_adequacy", "holm", "projector_of", "score_tests"]
+__all__ = ["check_adequacies", "check_adequacy", "holm", "holm_adjusted", "projector_of", "score_tests"]
 
 _UNTOUCHED = 0.98  # share of a frame's noise that the fit leaves
 _COLOURED = ("white in z", "white in y", "white in x", "tails")  # what a measured spectrum has answered already
@@ -188,13 +188,23 @@ def _score_test(fit: Fit, name: str, residual: Array, projected: list[tuple[Arra
 
 
 def holm(tests: Sequence[ScoreTest]) -> tuple[ScoreTest, ...]:
-    """Adjust the probabilities for the number of tests (Holm 1979)."""
-    order = sorted(range(len(tests)), key=lambda k: tests[k].p)
-    adjusted, highest = [1.0] * len(tests), 0.0
-    for rank, k in enumerate(order):
-        highest = max(highest, min(1.0, (len(tests) - rank) * tests[k].p))
-        adjusted[k] = highest
+    """Adjust the probabilities of tests for their number."""
+    adjusted = holm_adjusted([test.p for test in tests])
     return tuple(replace(test, adjusted=value) for test, value in zip(tests, adjusted, strict=True))
+
+
+def holm_adjusted(chances: Sequence[float]) -> list[float]:
+    """Return probabilities adjusted for their number (Holm 1979).
+
+    >>> holm_adjusted([0.01, 0.5])
+    [0.02, 0.5]
+    """
+    order = sorted(range(len(chances)), key=lambda k: chances[k])
+    adjusted, highest = [1.0] * len(chances), 0.0
+    for rank, k in enumerate(order):
+        highest = max(highest, min(1.0, (len(chances) - rank) * chances[k]))
+        adjusted[k] = highest
+    return adjusted
 
 
 def _floats(values: Array) -> tuple[float, ...]:

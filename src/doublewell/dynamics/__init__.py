@@ -9,7 +9,7 @@ from doublewell.dynamics.refine import refine_field, refinement
 from doublewell.dynamics.step_table import StepTable, frame_shares, step_table
 from doublewell.dynamics.stepper import Stepper
 from doublewell.dynamics.transforms import jax_transforms
-from doublewell.dynamics.window import border_mask, border_times, predict_window, stable_substeps
+from doublewell.dynamics.window import border_mask, border_times, predict_window, second_differences, stable_substeps
 
 __all__ = [
     "Cnab2",
@@ -32,6 +32,7 @@ __all__ = [
     "refine_field",
     "refinement",
     "roll",
+    "second_differences",
     "stable_substeps",
     "step_table",
 ]

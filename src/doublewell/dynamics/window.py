@@ -7,7 +7,6 @@ border is a cubic in time.
 
 from __future__ import annotations
 
-from functools import partial
 from math import ceil
 from typing import Any
 
@@ -18,9 +17,10 @@ from doublewell.dynamics.etdrk4 import differentiable_force
 from doublewell.hints import Array
 from doublewell.law import Family
 
-__all__ = ["BORDER", "border_mask", "border_times", "predict_window", "stable_substeps"]
+__all__ = ["BORDER", "border_mask", "border_times", "predict_window", "second_differences", "stable_substeps"]
 
 BORDER = 2  # cells
+_SHARES, _WEIGHTS = np.array([0.0, 0.5, 0.5, 1.0]), np.array([1.0, 2.0, 2.0, 1.0]) / 6.0  # of Runge-Kutta 4
 _STABLE = 0.9 * 2.785  # of the real axis that Runge-Kutta 4 covers, with a margin
 _LARGEST = 6.51  # eigenvalue of the eighth-order second difference, in units of 1 / dx^2
 _ORDERS: dict[int, tuple[float, ...]] = {
@@ -66,77 +66,81 @@ def _lagrange(times: Array, chosen: Any, at: Array) -> Array:
     return found
 
 
+def second_differences(cells: int, dx: float, order: int = 8) -> Array:
+    """Return the matrix of second differences of the cells inside the border, each of the highest order that fits."""
+    matrix = np.zeros((cells - 2 * BORDER, cells))
+    for row, cell in enumerate(range(BORDER, cells - BORDER)):
+        room = min(cell, cells - 1 - cell)
+        weights = _ORDERS[min(order, 2 * room)]
+        for k, weight in enumerate(weights):
+            matrix[row, cell + k] = matrix[row, cell - k] = weight
+    return matrix / dx**2
+
+
 def predict_window(
-    u0: Any, border: Any, coefficients: Any, taus: Any, curve: Any, scales: tuple[float, ...],
-    *, family: Family, substeps: int, order: int = 8,
+    u0: Any, border: Any, coefficients: Any, taus: Any, curve: Any, differences: tuple[Any, ...],
+    *, family: Family, substeps: int,
 ) -> Any:  # fmt: skip
     """Return the trajectory u[t, (z, y,) x] of a window from its first field and its border at the later frames.
 
     `border` has shape (frames - 1, border cells), `taus` is q times the frame intervals, `curve` the matrix of
-    ``border_times`` and `scales` 1 / dx^2 along each axis. A pure JAX function.
+    ``border_times`` and `differences` those of ``second_differences`` along each axis. A pure JAX function. Products
+    with matrices, because stencils of shifted slices are fused into code that computes most of it again and again.
     """
     import jax
     import jax.numpy as jnp
 
     u0 = jnp.asarray(u0)
-    mask = border_mask(u0.shape)
     inside = tuple(slice(BORDER, n - BORDER) for n in u0.shape)
-    place = jnp.asarray(np.flatnonzero(mask))
+    place = jnp.asarray(np.flatnonzero(border_mask(u0.shape)))
+    force = differentiable_force(family)
+    inner = [matrix[:, BORDER:-BORDER] for matrix in differences]
     values = curve @ jnp.concatenate([u0.ravel()[place][None], border])
     per_frame = values[:-1].reshape(len(border), 2 * substeps, -1)
     ends = values[2 * substeps :: 2 * substeps]
     windows = jnp.concatenate([per_frame, ends[:, None]], axis=1)  # the half steps of a frame, both ends included
-    rate = partial(_rate, force=differentiable_force(family), coefficients=coefficients, scales=scales, order=order)
 
-    def with_border(interior: Any, edge: Any) -> Any:
-        return jnp.zeros(u0.size).at[place].set(edge).reshape(u0.shape).at[inside].set(interior)
+    def laplacian(w: Any) -> Any:
+        return sum(_along(matrix, w, axis) for axis, matrix in enumerate(inner))
 
-    def substep(interior: Any, edges: Any, h: Any) -> Any:
-        k1 = rate(with_border(interior, edges[0]))
-        k2 = rate(with_border(interior + 0.5 * h * k1, edges[1]))
-        k3 = rate(with_border(interior + 0.5 * h * k2, edges[1]))
-        k4 = rate(with_border(interior + h * k3, edges[2]))
-        return interior + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
+    def from_border(edge: Any) -> Any:
+        field = jnp.zeros(u0.size).at[place].set(edge).reshape(u0.shape)
+        parts = []
+        for axis, matrix in enumerate(differences):
+            cut = tuple(slice(None) if a == axis else part for a, part in enumerate(inside))
+            parts.append(_along(matrix, field[cut], axis))
+        return sum(parts)
 
     def frame(interior: Any, given: Any) -> tuple[Any, Any]:
         edges, tau = given
+        sources, h = jax.vmap(from_border)(edges), tau / substeps
+
+        def stage(state: tuple[Any, Any, Any], given: Any) -> tuple[Any, None]:
+            start, slope, total = state
+            source, share, weight = given
+            now = start + share * h * slope
+            slope = laplacian(now) + source - force(coefficients, now)
+            return (start, slope, total + weight * h * slope), None
 
         def step(now: Any, k: Any) -> tuple[Any, None]:
-            three = jax.lax.dynamic_slice_in_dim(edges, 2 * k, 3)
-            return substep(now, three, tau / substeps), None
+            three = jax.lax.dynamic_slice_in_dim(sources, 2 * k, 3)
+            given = (
+                three[jnp.array([0, 1, 1, 2])],
+                jnp.array([0.0, 0.5, 0.5, 1.0]),
+                jnp.array([1.0, 2.0, 2.0, 1.0]) / 6,
+            )
+            (_, _, total), _ = jax.lax.scan(stage, (now, jnp.zeros_like(now), now), given)
+            return total, None
 
         interior, _ = jax.lax.scan(step, interior, jnp.arange(substeps))
-        return interior, with_border(interior, edges[-1])
+        last = jnp.zeros(u0.size).at[place].set(edges[-1]).reshape(u0.shape).at[inside].set(interior)
+        return interior, last
 
     _, later = jax.lax.scan(frame, u0[inside], (windows, taus))
     return jnp.concatenate([u0[None], later])
 
 
-def _rate(u: Any, *, force: Any, coefficients: Any, scales: tuple[float, ...], order: int) -> Any:
-    """Return Lap u - G(u) inside the border; the factor q is in the step."""
-    inside = tuple(slice(BORDER, n - BORDER) for n in u.shape)
-    return _laplacian(u, scales, order) - force(coefficients, u[inside])
+def _along(matrix: Any, field: Any, axis: int) -> Any:
+    import jax.numpy as jnp
 
-
-def _laplacian(u: Any, scales: tuple[float, ...], order: int) -> Any:
-    total = sum(scale * _second(u, axis, 4, BORDER) for axis, scale in enumerate(scales))
-    deep = len(_ORDERS[order]) - 1
-    if deep <= BORDER or min(u.shape) <= 2 * deep:
-        return total
-    # further in there is room for wider stencils
-    more = sum(s * (_second(u, axis, order, deep) - _second(u, axis, 4, deep)) for axis, s in enumerate(scales))
-    inner = tuple(slice(deep - BORDER, n - BORDER - deep) for n in u.shape)
-    return total.at[inner].add(more)
-
-
-def _second(u: Any, axis: int, order: int, margin: int) -> Any:
-    """Return the centred second difference along an axis, for the cells at least `margin` from every side."""
-    weights = _ORDERS[order]
-
-    def shifted(k: int) -> Any:
-        return u[tuple(slice(margin + k * (a == axis), n - margin + k * (a == axis)) for a, n in enumerate(u.shape))]
-
-    total = weights[0] * shifted(0)
-    for k, weight in enumerate(weights[1:], start=1):
-        total = total + weight * (shifted(k) + shifted(-k))
-    return total
+    return jnp.moveaxis(jnp.tensordot(matrix, field, axes=(1, axis)), 0, axis)

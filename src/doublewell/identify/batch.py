@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -16,6 +16,7 @@ from doublewell.evidence import Derivative, default_supports
 from doublewell.evidence.likelihood import NOISES, Noise, Optics, View, check_view, check_window, complete
 from doublewell.hints import Report
 from doublewell.identify.determined import determination_warnings
+from doublewell.identify.together import join
 from doublewell.identify.trajectory_road import (
     TrajectoryFit,
     likelihood_warnings,
@@ -26,11 +27,11 @@ from doublewell.identify.warnings import law_warnings, record_warnings, scale_re
 from doublewell.identify.weak_road import Supports, WeakFit, check_options, weak_diagnostics, weak_fit
 from doublewell.law import Bernstein, Law
 from doublewell.record import Record, checksum
-from doublewell.result import Diagnostics, Result, Settings, check_units
+from doublewell.result import Agreement, Diagnostics, Result, Settings, check_units
 from doublewell.survey import Survey, check_survey, survey
 from doublewell.version import __version__
 
-__all__ = ["Degree", "Method", "Request", "identify_batch", "look"]
+__all__ = ["Degree", "Method", "Request", "identify_batch", "identify_together", "look"]
 
 Degree = int | Literal["auto"] | None
 Reading = Literal["trajectory", "weak", "weak-corrected"]
@@ -102,6 +103,36 @@ def identify_batch(
     groups = [[k] for k in range(len(records))] if asked.alone else [list(range(len(records)))]
     fits = [fit for places in groups for fit in _fits(records, weak, asked, places, report)]
     return [_trajectory_result(*parts, asked) for parts in zip(records, tensions, seen, weak, fits, strict=True)]
+
+
+def identify_together(
+    records: Sequence[Record], tension: SurfaceTension | None, asked: Sequence[Request], report: Report | None = None
+) -> Result:
+    """Identify the one law of several records; each is read by itself, then all at their common law."""
+    for record in records:
+        check_units(tension, len(record.mesh), record.length_unit, record.time_unit)
+    if len({(record.length_unit, record.time_unit) for record in records}) > 1:
+        raise InputError("the records have different units: expected one unit of length and one of time for all")
+    if any(one.method != "trajectory" for one in asked):
+        raise InputError(
+            "several records are read together by their likelihood: leave method out, or read them one by one"
+        )
+    seen = [look(record) for record in records]
+    weak = [_weak(*parts, report) for parts in zip(records, seen, asked, strict=True)]
+    fits = [_fits([r], [w], one, [0], report)[0] for r, w, one in zip(records, weak, asked, strict=True)]
+    joint, agreements = join(fits, report)
+    result = _trajectory_result(records[0], tension, seen[0], weak[0], joint, asked[0])
+    said = [f"record {k}: {words}" for k, fit in enumerate(fits[1:], 2) for words in likelihood_warnings(fit)]
+    said += [_disagreement(one) for one in agreements if not one.agrees]
+    numbers = replace(result.diagnostics, warnings=(*result.diagnostics.warnings, *said))
+    return replace(result, diagnostics=numbers, agreements=agreements)
+
+
+def _disagreement(one: Agreement) -> str:
+    return (
+        f"{one.record} disagrees with the others (chi2 {one.chi2:.0f} of {one.degrees} degrees, p = {one.adjusted:.1g} "
+        "for all records): look at its units, q and phase values, or leave it out"
+    )
 
 
 def _fits(

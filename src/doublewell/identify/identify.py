@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from doublewell.calibrate import SurfaceTension
+from doublewell.errors import InputError
 from doublewell.estimate import Constraint
 from doublewell.evidence import Derivative
 from doublewell.evidence.likelihood import Noise, Optics
 from doublewell.hints import Report
-from doublewell.identify.batch import Degree, Method, Request, identify_batch
+from doublewell.identify.batch import Degree, Method, Request, identify_batch, identify_together
 from doublewell.identify.weak_road import Supports
 from doublewell.record import Record
 from doublewell.result import Result
@@ -18,7 +20,7 @@ __all__ = ["identify"]
 
 
 def identify(
-    record: Record,
+    record: Record | Sequence[Record],
     surface_tension: float | str | tuple[float, float] | SurfaceTension | None = None,
     *,
     degree: Degree = None,
@@ -39,6 +41,8 @@ def identify(
     record
         The observed phase field. Where its q is None it is estimated along with the law (``result.q``). Where its
         boundary is not declared it is a window, cut out of something larger, and nothing is assumed about the outside.
+        Several records of one material, in a list, are read together: meshes, frame intervals, noise and geometries may
+        differ, and ``result.agreements`` says which record disagrees with the others.
     surface_tension
         An independently measured tension: a number or a pair (value, standard deviation) in the normalisation E, a
         text such as "0.3 J/m^2 +- 5 %", or a SurfaceTension. A tension with a unit needs a record with units. Without a
@@ -81,8 +85,16 @@ def identify(
     0.05
     """
     tension = None if surface_tension is None else SurfaceTension.of(surface_tension)
-    asked = Request.of(
-        record, method=method, degree=degree, constraint=constraint, ridge=ridge, supports=supports,
-        derivative=derivative, check=check, optics=optics, noise=noise,
-    )  # fmt: skip
-    return identify_batch([record], [tension], asked, progress)[0]
+    records = [record] if isinstance(record, Record) or not isinstance(record, Sequence) else list(record)
+    if not records:
+        raise InputError("no records: expected a Record, or several of one material")
+    asked = [
+        Request.of(
+            one, method=method, degree=degree, constraint=constraint, ridge=ridge, supports=supports,
+            derivative=derivative, check=check, optics=optics, noise=noise,
+        )
+        for one in records
+    ]  # fmt: skip
+    if len(records) > 1:
+        return identify_together(records, tension, asked, progress)
+    return identify_batch(records, [tension], asked[0], progress)[0]

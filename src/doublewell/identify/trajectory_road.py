@@ -32,7 +32,16 @@ from doublewell.record import Record
 from doublewell.result import Diagnostics, Likelihood
 from doublewell.survey import Survey
 
-__all__ = ["TrajectoryFit", "likelihood_warnings", "settled", "trajectory_diagnostics", "trajectory_fits"]
+__all__ = [
+    "TrajectoryFit",
+    "at_degree",
+    "felt",
+    "likelihood_warnings",
+    "settled",
+    "trajectory_diagnostics",
+    "trajectory_fits",
+    "trimmed",
+]
 
 _NEAR = 1.0  # standard errors between the estimate and the point of linearisation that need no other one
 _UNSETTLED = 3.0  # standard errors from there that are said
@@ -182,7 +191,7 @@ def _conclude(
     average = summarise(found.evidence, q, constraint=constraint)
     matrix, _ = system(found.evidence, q)
     shifts = np.stack([resolution.time_shift, resolution.mesh_shift])
-    law, (active, contacts) = _trimmed(average), _touched(average)
+    law, (active, contacts) = trimmed(average), _touched(average)
     if ridge is not None:
         shrunk = estimate(found.evidence, q, constraint=constraint, ridge=ridge)
         law, contacts = shrunk.law, shrunk.solution.contacts
@@ -193,7 +202,7 @@ def _conclude(
             family,
             average.path,
             average.components,
-            _felt(average, matrix, shifts),
+            felt(average, matrix, shifts),
             constraint,
             _in_units(record, found.beside),
         ),
@@ -201,7 +210,7 @@ def _conclude(
         resolution=resolution,
         rounds=rounds,
         distance=_distance(found, average.free),
-        unconstrained=_at_degree(average.free, family, law.family.degree),
+        unconstrained=at_degree(average.free, family, law.family.degree),
         rise=float(np.sum((matrix @ (average.coefficients - average.free)) ** 2)),
         active=active,
         contacts=contacts,
@@ -218,7 +227,7 @@ def _in_units(record: Record, beside: Beside) -> Beside | None:
     return beside.scaled(np.array([units[name] for name in beside.names])) if beside.names else None
 
 
-def _felt(average: DegreeAverage, matrix: Array, shifts: Array) -> Array:
+def felt(average: DegreeAverage, matrix: Array, shifts: Array) -> Array:
     """Return the shifts, one a row, with those that the data cannot feel replaced by how far they move the average.
 
     Where the record says nothing, a shift of a millionth of a standard error is as large as the error itself, and a
@@ -247,7 +256,7 @@ def _touched(average: DegreeAverage) -> tuple[tuple[int, ...], tuple[float, ...]
     return ((), ()) if others else (first.active, first.contacts)
 
 
-def _trimmed(average: DegreeAverage) -> Law:
+def trimmed(average: DegreeAverage) -> Law:
     """Return the average law at the highest degree whose weight counts."""
     kept = [item for item in average.components if item.weight >= _NEGLIGIBLE]
     family = Bernstein(max(item.degree for item in kept))
@@ -256,7 +265,7 @@ def _trimmed(average: DegreeAverage) -> Law:
     return Law(family, np.asarray(np.sum(lifted, axis=0)))
 
 
-def _at_degree(coefficients: Array, family: Bernstein, degree: int) -> Array:
+def at_degree(coefficients: Array, family: Bernstein, degree: int) -> Array:
     """Write coefficients at a lower degree, in the least-squares sense; the rest is negligible by choice of degree."""
     lift = Bernstein(degree).elevation(family)
     return np.asarray(np.linalg.lstsq(lift, coefficients, rcond=None)[0])

@@ -122,11 +122,29 @@ class Diagnostics:
     contacts: tuple[float, ...] = ()
 
 
+@dataclass(frozen=True)
+class Agreement:
+    """How a record agrees with the others it was read with: chi-square of the difference of their laws.
+
+    ``adjusted`` is the probability after Holm's correction for the number of records; ``agrees`` whether it is above
+    0.1 %.
+    """
+
+    record: str
+    chi2: float
+    degrees: int
+    p: float
+    adjusted: float
+    agrees: bool
+
+
 @dataclass(frozen=True, eq=False)
 class Result:
     """An identified law: the effective force G, and with a surface tension also epsilon and F.
 
-    ``print(result)`` gives the report. ``refusal`` says why a supplied surface tension could not be used.
+    ``print(result)`` gives the report. ``refusal`` says why a supplied surface tension could not be used. Where several
+    records were read together, ``agreements`` says of each how it agrees with the others; diagnostics and settings are
+    those of the first.
     """
 
     law: Law
@@ -135,6 +153,7 @@ class Result:
     diagnostics: Diagnostics
     settings: Settings
     posterior: Posterior | None = None
+    agreements: tuple[Agreement, ...] = ()
 
     @property
     def coefficients(self) -> Array:

@@ -36,7 +36,7 @@ class Constants(NamedTuple):
     damping: Any  # of each mode, in the preconditioner
     table: Any = ()  # of the steps, whole domains only
     curve: Any = ()  # of the border in time, windows only
-    scales: Any = ()  # 1 / dx^2 along each axis, windows only
+    differences: Any = ()  # second differences along each axis, windows only
     finer: Any = ()  # one matrix for each axis, to a finer mesh
     transfer: Any = ()  # of each mode, by the optics
     squares: Any = ()  # |kappa|^2 of each mode in units of 1 / dx^2, for an unknown blur
@@ -56,7 +56,6 @@ class RecordModel:
     substeps: int
     free: tuple[Free, ...] = ()
     refine: int = 1
-    order: int = 8
 
     def split(self, theta: Any) -> tuple[dict[str, Any], Any]:
         """Return what is estimated beside the law, by name, and the coefficients."""
@@ -135,8 +134,8 @@ class RecordModel:
     def _window(self, vector: Any, coefficients: Any, taus: Any, beside: dict[str, Any], constants: Constants) -> Any:
         border = vector[prod(self.cells) :].reshape(self.frames - 1, -1)
         fields = predict_window(
-            self.first_field(vector), border, coefficients, taus, constants.curve, constants.scales,
-            family=self.family, substeps=self.substeps, order=self.order,
+            self.first_field(vector), border, coefficients, taus, constants.curve, constants.differences,
+            family=self.family, substeps=self.substeps,
         )  # fmt: skip
         seen = self._seen(beside, constants)
         return fields if seen is None else self._filtered(fields, seen, self._modes)

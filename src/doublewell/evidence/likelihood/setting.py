@@ -9,7 +9,15 @@ from math import prod
 
 import numpy as np
 
-from doublewell.dynamics import Grid, border_mask, border_times, refinement, stable_substeps, step_table
+from doublewell.dynamics import (
+    Grid,
+    border_mask,
+    border_times,
+    refinement,
+    second_differences,
+    stable_substeps,
+    step_table,
+)
 from doublewell.errors import InputError
 from doublewell.evidence.likelihood.record_model import Constants, RecordModel
 from doublewell.evidence.likelihood.view import PLAIN, Optics, View
@@ -58,9 +66,7 @@ def record_model(
     check_record(record)
     optics = view.optics
     refine = optics.refine if refine is None else refine
-    model = RecordModel(
-        family, record.boundary or "open", record.mesh, record.frames, substeps, view.free, refine, order
-    )
+    model = RecordModel(family, record.boundary or "open", record.mesh, record.frames, substeps, view.free, refine)
     q, taus = float(record.q or 0.0), float(record.q or 0.0) * np.diff(record.times)
     grid = mode_grid(record)
     fine = Grid([refine * n for n in grid.cells], [h / refine for h in grid.dx], grid.boundary)
@@ -72,8 +78,10 @@ def record_model(
         damping=_damping(grid, record.times, q, passed, whitening.colour),
     )
     if record.boundary == "open":
+        meshes = zip(record.mesh, record.dx, strict=True)
         constants = constants._replace(
-            curve=border_times(record.times, substeps), scales=tuple(1.0 / h**2 for h in record.dx)
+            curve=border_times(record.times, substeps),
+            differences=tuple(second_differences(n, h, order) for n, h in meshes),
         )
     else:
         around = _AROUND if view.q_free else 1.0
