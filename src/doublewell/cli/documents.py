@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 from doublewell.adequacy import Adequacy
 from doublewell.cli.wording import shell_words
 from doublewell.files.codec import codec_of
+from doublewell.files.result_json import result_body
 from doublewell.law import Law
 from doublewell.record import Record
 from doublewell.report import Inspection
@@ -52,7 +53,7 @@ def identify_document(
         **_main_numbers(result),
         "validation": None if validation is None else _validation(validation),
         "files": [str(path) for path in files],
-        "result": codec_of(Result).encode(result, "result"),
+        "result": result_body(result),
     }
 
 
@@ -68,7 +69,7 @@ def demo_document(demo: Demo) -> dict[str, Any]:
         **_main_numbers(demo.result),
         "validation": _validation(demo.validation),
         "files": [str(path) for path in demo.files],
-        "result": codec_of(Result).encode(demo.result, "result"),
+        "result": result_body(demo.result),
     }
 
 

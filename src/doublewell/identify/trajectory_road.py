@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from doublewell.adequacy import Adequacy, check_adequacies
 from doublewell.estimate import Constraint, DegreeAverage, Posterior, average_degrees, estimate, fit_degree
@@ -46,6 +47,7 @@ class TrajectoryFit:
     """What the trajectory road ends in."""
 
     law: Law
+    initial: Array
     posterior: Posterior
     found: Trajectory
     resolution: Resolution
@@ -154,6 +156,7 @@ def _conclude(
         law, active = shrunk.law, tuple(int(j) for j in np.flatnonzero(shrunk.solution.active))
     return TrajectoryFit(
         law=law,
+        initial=_initial(found, law),
         posterior=Posterior(family, average.path, average.components, _felt(average, matrix, shifts), positive),
         found=found,
         resolution=resolution,
@@ -166,6 +169,13 @@ def _conclude(
         condition=float(np.divide(*column_scale(matrix)[2][[0, -1]])),
         adequacy=adequacy,
     )
+
+
+def _initial(found: Trajectory, law: Law) -> Array:
+    """Return the initial field that fits best with a law near the point of linearisation."""
+    family = Bernstein(found.evidence.family.degree)
+    move = Bernstein(law.family.degree).elevation(family) @ law.coefficients - found.coefficients
+    return np.asarray(found.initial + np.tensordot(move, found.response, axes=1))
 
 
 def _felt(average: DegreeAverage, matrix: Array, shifts: Array) -> Array:
@@ -238,8 +248,14 @@ def trajectory_diagnostics(fit: TrajectoryFit, seen: Survey, warnings: Sequence[
             residual_map=residual_map(fit.found),
             residual_frames=np.sqrt(np.mean(fit.found.residual.reshape(len(fit.found.residual), -1) ** 2, axis=1)),
             adequacy=fit.adequacy,
+            initial=_read_only(fit.initial.astype(np.float32)),
         ),
     )
+
+
+def _read_only(field: NDArray[np.float32]) -> NDArray[np.float32]:
+    field.flags.writeable = False
+    return field
 
 
 def residual_map(found: Trajectory) -> Array:

@@ -18,7 +18,7 @@ def error_figure(validation: Validation, *, record: Record | None = None) -> Any
     """Return the figure of the relative field error over time, with the part that noise alone makes.
 
     With the observed record also the residual map: the root mean square over time of predicted - observed. The start
-    frame is left out of both, because there the two are equal by construction.
+    frame is left out of both where the two are equal there by construction.
     """
     with style():
         figure = new_figure(6.0 if record is None else 9.6, 3.7)
@@ -41,15 +41,16 @@ def residual_map(validation: Validation, record: Record) -> Array:
 
 
 def _curve(axis: Any, validation: Validation) -> None:
-    times, error = validation.times[1:], 100 * validation.error[1:]
-    floor = 100 * np.broadcast_to(validation.noise_floor, validation.error.shape)[1:]
+    first = int(validation.origin == "observed frame")
+    times, error = validation.times[first:], 100 * validation.error[first:]
+    floor = 100 * np.broadcast_to(validation.noise_floor, validation.error.shape)[first:]
     mark = "o" if times.size == 1 else None
     axis.plot(times, error, color=COLOURS["recovered"], lw=1.8, marker=mark, label="predicted - observed")
     axis.plot(times, floor, color=COLOURS["noise"], ls="--", lw=1.5, marker=mark, label="noise alone")
     axis.set(
         xlabel="time",
         ylabel="relative field error (%)",
-        title=f"recovered law evolved from frame {validation.start}",
+        title=f"recovered law evolved from {f'frame {validation.start}' if first else 'the fitted initial field'}",
     )
     axis.locator_params(axis="x", nbins=6)
     finite = np.concatenate([error, floor])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from doublewell.adequacy import Adequacy
 from doublewell.calibrate import WHY_NO_SCALE, Scale, SurfaceTension
@@ -67,7 +67,9 @@ class Likelihood:
     ``extra_structure`` the probability, from the data alone, that the law is no plain double well; ``segments`` into
     how many pieces the record was cut on the way. ``residual_map`` says block by block how far the residual's variance
     is from its mean, in standard deviations, and ``residual_frames`` its standard deviation in each frame; ``adequacy``
-    is what the residual was asked and what it answered, None when it was not.
+    is what the residual was asked and what it answered, None when it was not. ``initial`` is the initial field that
+    was fitted, moved along to the law: the two together are the fields of the fit. Single precision is enough for
+    that; None where the result came from a file that does not hold it.
     """
 
     noise: float
@@ -84,6 +86,7 @@ class Likelihood:
     residual_map: Array
     residual_frames: Array
     adequacy: Adequacy | None
+    initial: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True, eq=False)

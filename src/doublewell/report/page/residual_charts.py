@@ -179,8 +179,10 @@ def _beside(end: float, edge: float) -> float:
 
 def error_chart(found: Validation) -> Html:
     """Draw the relative error of the predicted field over time, with what noise alone makes."""
-    times, error = found.times[1:], 100 * found.error[1:]
-    floor = np.broadcast_to(100 * found.noise_floor, found.error.shape)[1:]
+    first = int(found.origin == "observed frame")  # there nothing differs, by construction
+    times, error = found.times[first:], 100 * found.error[first:]
+    floor = np.broadcast_to(100 * found.noise_floor, found.error.shape)[first:]
+    begun = f"evolved from the noisy frame {found.start}" if first else "evolved from the fitted initial field"
     top = 1.15 * max(float(np.max(error)), float(np.max(floor)), 1e-9)
     wide = (float(found.times[0]), float(times[-1]))
     plot = Plot((_LEFT, 24, _RIGHT, 194), wide, (0.0, top))
@@ -195,5 +197,5 @@ def error_chart(found: Validation) -> Html:
         height=234,
         text=f"Relative error of the predicted field over time: {plain(float(error[-1]), 3)} % at the last frame, "
         f"{plain(float(np.max(error)), 3)} % at most; noise alone makes {plain(float(floor[-1]), 3)} %.",
-        caption=["Line: predicted against observed, evolved from one noisy frame. Dashed: what the noise alone makes."],
+        caption=[f"Line: predicted against observed, {begun}. Dashed: what the noise alone makes."],
     )

@@ -33,11 +33,6 @@ def viewer(film: Film) -> Html:
     """Return the fields of a film: observed, and where it can be, predicted and the difference."""
     kinds = _kinds(film)
     notes = [tag("p", note, class_="note") for note in film.notes]
-    if film.refusal is not None:
-        notes.append(tag("p", f"No prediction: {film.refusal}.", class_="note"))
-    else:
-        start = f"The prediction evolves the recovered law from the observed frame {film.frames[0]}, noise and all."
-        notes.append(tag("p", start, class_="note"))
     if film.flat:
         shown = tag("div", *(_panel(film, kind, 0, "") for kind in kinds), class_="grid")
         said = tag("p", "One space axis: each picture is the whole movie, time upwards.", class_="note")
@@ -90,8 +85,8 @@ def _live(film: Film, kinds: list[_Kind]) -> Html:
 
 def _strip(film: Film, kinds: list[_Kind]) -> Html:
     """Return the first, middle and last frame of each kind, for print and for browsers without script."""
-    first = 0 if film.told is None else min(1, len(film.frames) - 1)  # at the start nothing differs, by construction
-    picks = list(dict.fromkeys((first, len(film.frames) // 2, len(film.frames) - 1)))
+    same = film.rest is not None and len(film.frames) > 1 and not np.any(film.rest[0])  # a start that was observed
+    picks = list(dict.fromkeys((int(same), len(film.frames) // 2, len(film.frames) - 1)))
     panels = [_panel(film, kind, k, "", f", {_when(film, k)}") for k in picks for kind in kinds]
     return tag("div", *panels, class_=f"grid strip of-{len(kinds)}")
 
