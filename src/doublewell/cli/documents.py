@@ -167,4 +167,6 @@ def _record(record: Record) -> dict[str, Any]:
         "times": record.times.tolist(),
         "q": record.q,
         "boundary": record.boundary,
+        "length_unit": record.length_unit,
+        "time_unit": record.time_unit,
     }

@@ -9,6 +9,7 @@ import numpy as np
 from doublewell.hints import Array
 from doublewell.record import Record
 from doublewell.report.style import COLOURS, ERROR_MAP, new_figure, style
+from doublewell.report.unit_words import figure_text, length_axis, time_axis
 from doublewell.validate import Validation
 
 __all__ = ["error_figure", "residual_map"]
@@ -25,7 +26,7 @@ def error_figure(validation: Validation, *, record: Record | None = None) -> Any
         axes = figure.subplots(
             1, 1 if record is None else 2, squeeze=False, width_ratios=[1.5, 1.0][: 1 + bool(record)]
         )
-        _curve(axes[0, 0], validation)
+        _curve(axes[0, 0], validation, record)
         if record is not None:
             _map(figure, axes[0, 1], residual_map(validation, record), record)
     return figure
@@ -40,7 +41,7 @@ def residual_map(validation: Validation, record: Record) -> Array:
     return np.asarray(np.sqrt(total / (validation.predicted.frames - 1)))
 
 
-def _curve(axis: Any, validation: Validation) -> None:
+def _curve(axis: Any, validation: Validation, measure: Record | None) -> None:
     first = int(validation.origin == "observed frame")
     times, error = validation.times[first:], 100 * validation.error[first:]
     floor = 100 * np.broadcast_to(validation.noise_floor, validation.error.shape)[first:]
@@ -48,7 +49,7 @@ def _curve(axis: Any, validation: Validation) -> None:
     axis.plot(times, error, color=COLOURS["recovered"], lw=1.8, marker=mark, label="predicted - observed")
     axis.plot(times, floor, color=COLOURS["noise"], ls="--", lw=1.5, marker=mark, label="noise alone")
     axis.set(
-        xlabel="time",
+        xlabel=figure_text("time" if measure is None else time_axis("time", measure)),
         ylabel="relative field error (%)",
         title=f"recovered law evolved from {f'frame {validation.start}' if first else 'the fitted initial field'}",
     )
@@ -61,7 +62,7 @@ def _curve(axis: Any, validation: Validation) -> None:
 
 def _map(figure: Any, axis: Any, values: Array, record: Record) -> None:
     """Draw the residual map: a line for one space axis, the middle z slice for three."""
-    axis.set(title="residual map", xlabel="x (length)")
+    axis.set(title="residual map", xlabel=figure_text(length_axis("x", record)))
     if values.ndim == 1:
         axis.plot(record.dx[0] * np.arange(values.size), values, color=COLOURS["recovered"], lw=1.2)
         axis.set_ylabel("predicted - observed\n(root mean square over time)")
@@ -72,7 +73,8 @@ def _map(figure: Any, axis: Any, values: Array, record: Record) -> None:
     drawn = axis.imshow(image, cmap=ERROR_MAP, origin="lower", extent=(0.0, width, 0.0, height), aspect="auto")
     if max(width, height) <= 4.0 * min(width, height):
         axis.set_aspect("equal")
-    axis.set_ylabel("y (length)" if values.ndim == 2 else "y (length), middle slice")
+    name = figure_text(length_axis("y", record))
+    axis.set_ylabel(name if values.ndim == 2 else f"{name}, middle slice")
     axis.spines[["top", "right"]].set_visible(True)
     axis.locator_params(nbins=4)
     figure.colorbar(drawn, ax=axis, pad=0.02).set_label("predicted - observed\n(root mean square over time)")

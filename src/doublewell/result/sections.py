@@ -10,7 +10,7 @@ from doublewell.calibrate import WHY_NO_SCALE
 from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.result.physical import physical
-from doublewell.result.result import Result
+from doublewell.result.result import Result, Settings
 from doublewell.result.wording import band_size, equation, interval_words, intervals, names, percent, wrapped
 from doublewell.units import unit_text
 
@@ -108,7 +108,8 @@ def well_lines(result: Result) -> Iterator[str]:
     yield f"H(0) = {law.barrier:.6g}, H''(0) = {law.centre_curvature:.6g}, H''(-1) = H''(1) = {law.well_curvature:.6g}"
     if law.lowest > 0.0 and law.well_curvature > 0.0:
         width = interval_words(intervals(result), "width")
-        yield f"planar interface from u = -0.9 to 0.9: {law.interface_width():.5g} long{width}"
+        unit = f" {result.settings.length_unit}" if result.settings.length_unit else ""
+        yield f"planar interface from u = -0.9 to 0.9: {law.interface_width():.5g}{unit} long{width}"
     if (fit := result.diagnostics.likelihood) is not None:
         chance = "less than 0.1 %" if fit.extra_structure < 1e-3 else percent(fit.extra_structure)
         yield f"probability of extra structure, from the data without the constraint: {chance}"
@@ -129,11 +130,17 @@ def record_lines(result: Result) -> Iterator[str]:
     mesh = " x ".join(str(n) for n in asked.shape[1:])
     boundary = "" if asked.boundary is None else f", {asked.boundary}"
     length, time = (f" {unit}" if unit else "" for unit in (asked.length_unit, asked.time_unit))
-    pace = f"dx = {_list(asked.dx)}{length}, dt = {asked.dt:.6g}{time}, q = {asked.q:.6g}"
+    pace = f"dx = {_list(asked.dx)}{length}, dt = {asked.dt:.6g}{time}, q = {asked.q:.6g}{_q_unit(asked)}"
     yield f"{asked.shape[0]} frames of {mesh}, {pace}{boundary}"
     width = "no interface seen" if seen.cells is None else f"interface {seen.cells:.1f} cells wide"
     visited = f"{100 * seen.coverage:.0f} % of the phase range visited"
     yield f"noise {seen.noise:.2g} ({seen.noise_method}), {width}, {visited}"
+
+
+def _q_unit(asked: Settings) -> str:
+    if asked.length_unit is None or asked.time_unit is None:
+        return ""
+    return f" {unit_text(((asked.length_unit, 2), (asked.time_unit, -1)))}"
 
 
 def _chi2(value: float) -> str:

@@ -83,10 +83,27 @@ def test_units_are_shown_where_they_are_known(banded, small, words_of):
     tension = replace(banded.scale.tension, unit="J/m^2", sd=None)
     settings = replace(banded.settings, length_unit="um", time_unit="s", tension=tension)
     known = replace(banded, settings=settings, scale=replace(banded.scale, tension=tension))
-    words = words_of(page_html(known, small))
+    movie = Record(
+        small.slab(), dx=small.dx, times=small.times, q=1.0, boundary="periodic", length_unit="um", time_unit="s"
+    )
+    words = words_of(page_html(known, movie))
+    assert "q = 1 um²/s, and with the surface tension" in words
     assert "J/m² its scale ε?" in words
+    assert re.search(
+        r"barrier of F\(0\) = [\d.]+ \(J/m²\)² \(95 %: [\d.]+ to [\d.]+\) at u = 0, and ε = [\d.]+ \(J/m²\) um", words
+    )
+    assert re.search(
+        r"the barrier is f\(0\) = \S+ × 10\S J/m³ \(95 %: .* to .*\), and the gradient coefficient κ = \S+ ×", words
+    )
+    assert re.search(r"H\(0\) = F\(0\)/ε² [\d.]+ 1/um²", words)
+    assert re.search(r"interface width, u = −0.9 to 0.9 [\d.]+ um", words)
+    assert {"x (um)", "y (um)", "time (s)", "time since the first frame (s)"} <= set(
+        re.findall(r"[\w ]+ \((?:um|s)\)", words)
+    )
+    assert re.search(r"frame 7, t = 0.0035 s", words)
+    assert "frame interval dt 0.0005 s" in words
     assert "In physical units lengths in um, times in s; G and H in 1/um²" in words
-    assert re.search(r"κ = [\d.e+-]+ J/m ", words)
+    assert re.search(r"κ = [\d.]+ × 10⁻\d J/m ", words)
     assert "effective force G (1/um²)" in words
     assert "In physical units" not in words_of(page_html(banded, small))
 

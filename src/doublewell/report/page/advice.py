@@ -9,6 +9,7 @@ import numpy as np
 from doublewell.report.page.law_charts import band_of, unseen_ranges
 from doublewell.report.page.markup import plain, prose
 from doublewell.report.page.scale import scale_parts
+from doublewell.report.unit_words import after
 from doublewell.result import Result
 from doublewell.result.text import band_size, percent
 from doublewell.survey import FEW_CELLS, survey_notes
@@ -84,7 +85,8 @@ def _record(result: Result) -> Iterator[str]:
     if seen.cells is not None and seen.cells < FEW_CELLS:
         yield (
             f"Finer pixels: an interface spans {seen.cells:.1f} of them, and {FEW_CELLS:g} or more are better "
-            f"(dx at most {plain(max(result.settings.dx) * seen.cells / FEW_CELLS, 2)})."
+            f"(dx at most {plain(max(result.settings.dx) * seen.cells / FEW_CELLS, 2)}"
+            f"{after(result.settings.length_unit)})."
         )
 
     for note in survey_notes(seen):

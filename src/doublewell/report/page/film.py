@@ -10,6 +10,7 @@ import numpy as np
 from doublewell.errors import InputError
 from doublewell.hints import Array, Progress
 from doublewell.record import Record
+from doublewell.report.unit_words import after, length_axis, time_axis
 from doublewell.result import Result
 from doublewell.validate import Validation, replay, validate
 
@@ -26,7 +27,7 @@ class Film:
     """Fields to look at, [frame, y, x] (one space axis: [t, x]), with their frame numbers and times.
 
     ``told`` and ``rest`` (predicted, and observed - predicted) are None where nothing could be predicted. ``notes`` say
-    why, or what was predicted from what, and what was left out.
+    why, or what was predicted from what, and what was left out. ``extent`` and ``names`` are of the axes across and up.
     """
 
     frames: tuple[int, ...]
@@ -35,6 +36,8 @@ class Film:
     told: Array | None
     notes: tuple[str, ...]
     extent: tuple[float, float]
+    names: tuple[str, str] = ("x (length)", "y (length)")
+    time_unit: str | None = None
 
     @property
     def rest(self) -> Array | None:
@@ -93,6 +96,8 @@ def make_film(result: Result, record: Record, found: Validation | str) -> Film:
         told=told,
         notes=(*_origin(result, found), *_notes(record, picks, steps, start)),
         extent=_extent(record),
+        names=(length_axis("x", record), time_axis("time", record) if flat else length_axis("y", record)),
+        time_unit=record.time_unit,
     )
 
 
@@ -128,8 +133,8 @@ def _thin(field: Array, steps: tuple[int, ...]) -> Array:
 def _notes(record: Record, picks: list[int], steps: tuple[int, ...], start: int) -> list[str]:
     said = []
     if len(record.mesh) == 3:
-        middle = record.mesh[0] // 2
-        said.append(f"Three space axes: the middle slice is shown, z = {middle * record.dx[0]:.4g}.")
+        place = f"{record.mesh[0] // 2 * record.dx[0]:.4g}{after(record.length_unit)}"
+        said.append(f"Three space axes: the middle slice is shown, z = {place}.")
     if start:
         said.append(f"The record is large: the law was evolved, and frames are shown, from frame {start} on.")
     if len(picks) < record.frames - start:

@@ -13,6 +13,7 @@ from doublewell.report.page.film import Film
 from doublewell.report.page.markup import Html, join, plain, tag
 from doublewell.report.page.picture import FIELD, PREFIX, REST, bar_image, encode
 from doublewell.report.page.residual_charts import picture_box
+from doublewell.report.unit_words import after
 
 __all__ = ["viewer"]
 
@@ -58,8 +59,9 @@ def _images(film: Film, fields: Array, limit: float, colours: str) -> list[str]:
 
 
 def _panel(film: Film, kind: _Kind, k: int, role: str, when: str = "") -> Html:
-    axes = ("x (length)", "time") if film.flat else ("x (length)", "y (length)")
-    drawn, height = picture_box(PREFIX + kind.images[k], film.extent, kind=role, names=axes)
+    drawn, height = picture_box(
+        PREFIX + kind.images[k], film.extent, kind=role, names=film.names, to_scale=not film.flat
+    )
     ends = f"{plain(-kind.limit, 2)} to {plain(kind.limit, 2)}"
     text = f"Field {kind.name}{when}; {kind.legend}. The colours run from {ends}."
     return figure([drawn], height=height, text=text, caption=[tag("b", kind.name), when, " ", _bar(kind)])
@@ -99,4 +101,4 @@ def _data(film: Film, kinds: list[_Kind]) -> Html:
 
 
 def _when(film: Film, k: int) -> str:
-    return f"frame {film.frames[k]}, t = {plain(float(film.times[k]))}"
+    return f"frame {film.frames[k]}, t = {plain(float(film.times[k]))}{after(film.time_unit)}"
