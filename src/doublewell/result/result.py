@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from doublewell.law.family import Array
 from doublewell.result.bands import Quantity, Scalar, curve_band, scalar_interval
 from doublewell.survey import Survey
 
-__all__ = ["Diagnostics", "Likelihood", "Result", "Settings", "Source"]
+__all__ = ["Diagnostics", "LevelErrors", "Likelihood", "Result", "Settings", "Source", "without_levels"]
 
 
 @dataclass(frozen=True)
@@ -118,10 +118,27 @@ class Diagnostics:
 
 
 @dataclass(frozen=True, eq=False)
+class LevelErrors:
+    """What the errors of two grey levels do to a law.
+
+    ``levels`` are the intensities of the phases -1 and +1 with their standard deviations ``sd``; ``shifts`` the changes
+    of the coefficients when either is moved by one, which are the last rows of the posterior's drift; ``force`` and
+    ``epsilon`` the relative standard deviations that follow, None without a scale.
+    """
+
+    levels: tuple[float, float]
+    sd: tuple[float, float]
+    shifts: Array
+    force: float
+    epsilon: float | None
+
+
+@dataclass(frozen=True, eq=False)
 class Result:
     """An identified law: the effective force G, and with a surface tension also epsilon and F.
 
-    ``print(result)`` gives the report. ``refusal`` says why a supplied surface tension could not be used.
+    ``print(result)`` gives the report. ``refusal`` says why a supplied surface tension could not be used. ``levels``
+    are the errors of grey levels where ``add_level_errors`` added them.
     """
 
     law: Law
@@ -130,6 +147,7 @@ class Result:
     diagnostics: Diagnostics
     settings: Settings
     posterior: Posterior | None = None
+    levels: LevelErrors | None = None
 
     @property
     def coefficients(self) -> Array:
@@ -219,3 +237,14 @@ class Result:
         from doublewell.result.text import render
 
         return render(self)
+
+
+def without_levels(result: Result) -> Result:
+    """Return a result as it was before the errors of its grey levels were added."""
+    if result.levels is None:
+        return result
+    posterior, numbers = result.posterior, result.diagnostics
+    if posterior is not None:
+        posterior = replace(posterior, drift=posterior.drift[: -len(result.levels.shifts)])
+    warnings = tuple(text for text in numbers.warnings if not text.startswith("grey levels: "))
+    return replace(result, posterior=posterior, diagnostics=replace(numbers, warnings=warnings), levels=None)

@@ -14,7 +14,16 @@ from doublewell.result.result import Result, Settings
 from doublewell.result.wording import band_size, equation, interval_words, intervals, names, percent, wrapped
 from doublewell.units import unit_text
 
-__all__ = ["degree_lines", "force_lines", "record_lines", "scale_lines", "scale_units", "unit_lines", "well_lines"]
+__all__ = [
+    "degree_lines",
+    "force_lines",
+    "level_lines",
+    "record_lines",
+    "scale_lines",
+    "scale_units",
+    "unit_lines",
+    "well_lines",
+]
 
 
 def force_lines(result: Result) -> Iterator[str]:
@@ -113,6 +122,21 @@ def well_lines(result: Result) -> Iterator[str]:
     if (fit := result.diagnostics.likelihood) is not None:
         chance = "less than 0.1 %" if fit.extra_structure < 1e-3 else percent(fit.extra_structure)
         yield f"probability of extra structure, from the data without the constraint: {chance}"
+
+
+def level_lines(result: Result) -> Iterator[str]:
+    """Write what the errors of the grey levels do; nothing where they were not added."""
+    found = result.levels
+    if found is None:
+        return
+    (low, high), (low_sd, high_sd) = found.levels, found.sd
+    yield f"phase -1 at {low:.6g} +- {low_sd:.2g}, phase +1 at {high:.6g} +- {high_sd:.2g} (standard deviations)"
+    also = "" if found.epsilon is None else f" and epsilon by {percent(found.epsilon)}"
+    held = "the weak reading has no bands that could hold it"
+    yield (
+        f"these move G by {percent(found.force)}{also}; "
+        + (held if result.posterior is None else "bands and intervals include it")
+    )
 
 
 def degree_lines(result: Result) -> Iterator[str]:

@@ -21,7 +21,7 @@ _MOST = 0.5  # share of epsilon's variance from which the tension is what to bet
 
 def advice(result: Result) -> list[str]:
     """Return what to do, what hinders most first."""
-    return [*_model(result), *_bands(result), *_scale(result), *_record(result), *_law(result)]
+    return [*_model(result), *_levels(result), *_bands(result), *_scale(result), *_record(result), *_law(result)]
 
 
 def plan_command(result: Result) -> str | None:
@@ -41,6 +41,21 @@ def _model(result: Result) -> Iterator[str]:
     answer = result.adequacy
     if answer is not None and answer.verdict != "adequate":
         yield f"First mend what the tests found, and fit again. {prose(answer.words[0])}."
+
+
+def _levels(result: Result) -> Iterator[str]:
+    """Say what to do where the grey levels are what is known least."""
+    found, source = result.levels, result.settings.source
+    if found is None and source is not None and ("levels", "auto") in source.reading:
+        yield (
+            "Let the bands hold the errors of the grey levels (--levels-sd auto), or measure the levels where the "
+            "sample is one pure phase and pass them (--levels low,high)."
+        )
+    elif found is not None and result.posterior is not None and 1.96 * found.force > 0.7 * band_size(result):
+        yield (
+            "Better grey levels: most of the band of G comes from them. Record a field with some pixels of each phase "
+            "far from every interface, or measure the levels apart and pass them (--levels, --levels-sd)."
+        )
 
 
 def _bands(result: Result) -> Iterator[str]:
