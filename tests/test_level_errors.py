@@ -1,5 +1,6 @@
 """The errors of two grey levels: what they do to a law, and that bands hold them."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -101,6 +102,9 @@ def test_the_page_asks_whether_the_levels_are_known(fitted, wider):
     assert asked(wider)[0].verdict == "look"
     assert "most of the band of G: better levels help most" in asked(wider)[0].words
     assert any(text.startswith("Better grey levels") for text in advice(wider))
+    less = next(text for text in advice(wider) if text.startswith("Less noise"))
+    sizes = [float(part) for part in re.findall(r"±([\d.]+) %", less)]
+    assert sizes[1] > 0.8 * sizes[0]  # half the noise leaves the part of the levels
     small = replace(wider, levels=replace(wider.levels, force=1e-4))
     assert (asked(small)[0].verdict, "the bands include it" in asked(small)[0].words) == ("good", True)
     source = Source("movie.tif", (("levels", "auto"),))

@@ -9,6 +9,7 @@ import numpy as np
 from doublewell.report.page.law_charts import band_of, unseen_ranges
 from doublewell.report.page.markup import plain, prose
 from doublewell.report.page.scale import scale_parts
+from doublewell.report.page.verdicts import MOSTLY
 from doublewell.report.unit_words import after
 from doublewell.result import Result
 from doublewell.result.text import band_size, percent
@@ -16,6 +17,7 @@ from doublewell.survey import FEW_CELLS, survey_notes
 
 __all__ = ["advice", "plan_command"]
 
+_REACH = 1.96  # standard deviations of a 95 % band
 _MOST = 0.5  # share of epsilon's variance from which the tension is what to better first
 
 
@@ -51,7 +53,7 @@ def _levels(result: Result) -> Iterator[str]:
             "Let the bands hold the errors of the grey levels (--levels-sd auto), or measure the levels where the "
             "sample is one pure phase and pass them (--levels low,high)."
         )
-    elif found is not None and result.posterior is not None and 1.96 * found.force > 0.7 * band_size(result):
+    elif found is not None and result.posterior is not None and _REACH * found.force > MOSTLY * band_size(result):
         yield (
             "Better grey levels: most of the band of G comes from them. Record a field with some pixels of each phase "
             "far from every interface, or measure the levels apart and pass them (--levels, --levels-sd)."
@@ -115,9 +117,12 @@ def _law(result: Result) -> Iterator[str]:
     if fit is None or (answer is not None and answer.verdict == "not adequate"):
         return
     size = band_size(result)
+    levels = 0.0 if result.levels is None else min(_REACH * result.levels.force, size)  # noise is no part of this
+    movie = np.sqrt(size**2 - levels**2)
+    half, twice = (float(np.hypot(part * movie, levels)) for part in (0.5, np.sqrt(0.5)))
     yield (
         f"Less noise: it is {fit.noise:.2g} per pixel, and half of it would narrow the band of G from ±{percent(size)} "
-        f"to about ±{percent(size / 2)}. Twice the frames in the same time give about ±{percent(size / np.sqrt(2.0))}."
+        f"to about ±{percent(half)}. Twice the frames in the same time give about ±{percent(twice)}."
     )
     if (place := _widest(result)) is not None:
         yield (

@@ -86,8 +86,8 @@ def _physically(result: Result) -> str:
 
 def _with_ends(item: Measured, result: Result) -> str:
     known = item.low is not None and item.high is not None and _holds(result)
-    ends = f" (95 %: {plain(item.low or 0.0)} to {plain(item.high or 0.0)})" if known else ""
-    return f"{plain(item.value)}{after(item.unit)}{ends}"
+    ends = tens(f" (95 %: {item.low:.4g} to {item.high:.4g})") if known else ""
+    return f"{tens(f'{item.value:.4g}')}{after(item.unit)}{ends}"
 
 
 def _sure(result: Result) -> str:
@@ -175,7 +175,7 @@ def wells_table(result: Result) -> Html:
     area, length = after(per_area(result.settings)), after(result.settings.length_unit)
     rows: list[tuple[str, str, str]] = []
     wells = "−1\u00a0and\u00a0+1" if law.well_curvature > 0.0 else "none: the pure phases are not stable"
-    rows.append(("wells (stable phases)", wells, "by the form of the law"))
+    rows.append(("wells (stable phases)", wells, "by the form of the law: assumed, not measured"))
     for point in result.structure.stationary:
         rows.append((f"{point.kind} of the energy", f"u = {plain(point.u)}", ""))
     if result.scale is not None:

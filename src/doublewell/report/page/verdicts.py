@@ -12,13 +12,13 @@ from doublewell.result import Likelihood, Result
 from doublewell.result.text import band_size, percent
 from doublewell.survey import survey_notes
 
-__all__ = ["SYMBOLS", "Finding", "Verdict", "findings", "overall", "tension_part"]
+__all__ = ["MOSTLY", "SYMBOLS", "Finding", "Verdict", "findings", "overall", "tension_part"]
 
 Verdict = Literal["good", "look", "do not use"]
 SYMBOLS: dict[Verdict, str] = {"good": "✔", "look": "◆", "do not use": "✖"}  # told apart without colour
 _NARROW = 0.05  # half-width of the band of G, relative to G, that is good
 _WIDE = 0.5  # beyond it the shape of the law is not determined
-_MOSTLY = 0.7  # of the band of G: half of its variance
+MOSTLY = 0.7  # of the band of G: half of its variance
 _UNSURE = 0.05  # probability of extra wells that is worth a look
 _STEP = 0.1  # standard errors by which half the time step may move the estimate
 
@@ -150,7 +150,7 @@ def _grey(result: Result) -> Iterator[Finding]:
         part = f"their errors move G by {percent(found.force)} (one standard deviation)"
         if result.posterior is None:
             yield Finding(question, "look" if found.force > _NARROW else "good", part)
-        elif 1.96 * found.force > _MOSTLY * band_size(result):
+        elif 1.96 * found.force > MOSTLY * band_size(result):
             yield Finding(question, "look", f"{part}, which is most of the band of G: better levels help most")
         else:
             yield Finding(question, "good", f"{part}, and the bands include it")
