@@ -111,6 +111,16 @@ def test_found_grey_levels_are_shown(run, run_json, grey_file):
     assert given["grey_levels"] is None
 
 
+@pytest.mark.parametrize("levels", [("auto", "auto"), ("10000,30000", "20,30")])
+def test_a_fit_with_errors_of_grey_levels_can_be_repeated(run, grey_file, tmp_path, levels):
+    out = tmp_path / "result.json"
+    words = ("--dx", 1 / 64, "--dt", 1e-4, "--q", 1, "--method", "weak", "--degree", 1, "--out", out, "--quiet")
+    assert run("identify", grey_file, *words, "--levels", levels[0], "--levels-sd", levels[1])[0] == 0
+    code, said, err = run("repeat", out)
+    assert (code, err) == (0, "")
+    assert "numbers: the same" in said
+
+
 def test_the_errors_of_grey_levels_enter_a_fit(run, run_json, grey_file):
     words = ("identify", grey_file, "--dx", 1 / 64, "--dt", 1e-4, "--q", 1, "--method", "weak", "--degree", 1)
     found = run_json(*words, "--levels", "auto", "--levels-sd", "auto")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -101,6 +101,8 @@ class Reading:
         grey = self._open(file, (-1.0, 1.0))  # the values as they are
         pair = None if isinstance(levels, str) or isinstance(sd, str) else sd
         found = phase_from_intensity(grey, levels=None if isinstance(levels, str) else levels, levels_sd=pair)
+        if isinstance(levels, tuple):
+            found = replace(found, record=self.open(file))  # the same to the last bit with and without errors
         return found.record, found
 
     def _open(self, file: Path, levels: tuple[float, float] | Literal["auto"] | None) -> Record:
