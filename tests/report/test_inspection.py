@@ -150,3 +150,14 @@ def test_no_default_support_is_said():
 def test_no_interface_is_said_in_words():
     found = inspect_record(line())
     assert "none seen" in str(replace(found, survey=replace(found.survey, interface_width=None, cells=None)))
+
+
+def test_units_are_named_where_they_are_known(make_movie):
+    record = make_movie((48, 48))
+    known = Record(record.slab(), dx=0.05, dt=2.0, q=1.0, length_unit="um", time_unit="s")
+    words = str(inspect_record(known))
+    assert "pixel size 0.05 um, field of view 2.4 x 2.4 um" in words
+    assert "one frame every 2 s, from t = 0 to 48 s" in words
+    assert "diffusion coefficient q: 1 um^2/s;" in words
+    assert " um wide from u = -0.9 to 0.9" in words
+    assert "field of view 1 x 1 (no unit is known)" in str(inspect_record(record))

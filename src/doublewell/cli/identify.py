@@ -15,7 +15,9 @@ from doublewell.cli.wording import about
 from doublewell.errors import InputError
 
 if TYPE_CHECKING:
+    from doublewell.intensity import Phase
     from doublewell.record import Record
+    from doublewell.result import Result
 
 __all__ = ["identify"]
 
@@ -40,6 +42,7 @@ def identify(
     figures: Path | None = None,
     report: Path | None = None,
     validate_from: Whole | None = None,
+    levels_sd: str | None = None,
     reading: Reading = Reading(),  # noqa: B008  frozen
     output: Output = Output(),  # noqa: B008  frozen
 ) -> None:
@@ -81,9 +84,13 @@ def identify(
         Write report.html, one page that opens offline, and the result to this folder.
     validate_from
         Evolve the recovered law from this frame to the last and report the field error.
+    levels_sd
+        Standard deviations of --levels, as low,high, or auto with --levels auto: the movie is fitted again with each
+        level moved by one, and bands and intervals include what that changes.
     """
     from doublewell.cli.documents import identify_document, identify_text
     from doublewell.cli.targets import Targets, check_folder, check_result, write_answers
+    from doublewell.identify import add_level_errors
     from doublewell.identify import identify as run
     from doublewell.validate import validate
 
@@ -93,7 +100,8 @@ def identify(
     check_result(out)
     check_folder(figures, "--figures")
     check_folder(report, "--report")
-    record = reading.open(file)
+    with about(file):
+        record, grey = reading.open_grey(file, levels_sd)
     options["method"] = _method(record, file, method, validate_from)
     _check_pairs(options)
     with output.bar() as bar:
@@ -102,12 +110,21 @@ def identify(
             show = bar.show if options["method"] != "trajectory" else output.fitting(bar)
             result = run(record, tension, progress=show, **options)
             result = replace(result, settings=replace(result.settings, source=reading.source(file)))
+            if grey is not None:
+                result = add_level_errors(result, grey, progress=show) if levels_sd else _noted(result, grey)
             validation = None
             if validate_from is not None:
                 validation = validate(result, record, start=validate_from, progress=bar.stage("evolving"))
         targets = Targets(out, figures, report)
         files = write_answers(result, record, validation, targets, progress=bar.show)
     output.answer(identify_text(result, validation, files), identify_document(file, result, validation, files))
+
+
+def _noted(result: Result, grey: Phase) -> Result:
+    """Return a result that says what was noticed when its grey levels were found."""
+    notes = (f"grey levels: {note}" for note in grey.notes)
+    numbers = result.diagnostics
+    return replace(result, diagnostics=replace(numbers, warnings=(*numbers.warnings, *notes)))
 
 
 def _tension(text: str | None, sd: float | None, normalisation: Literal["E", "eE"] | None) -> Any:

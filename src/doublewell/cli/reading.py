@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,6 +13,7 @@ from doublewell.errors import InputError
 from doublewell.units import check_dimension, factor, parse_quantity
 
 if TYPE_CHECKING:
+    from doublewell.intensity import Phase
     from doublewell.record import Record
     from doublewell.result import Source
 
@@ -89,6 +90,29 @@ class Reading:
 
     def open(self, file: Path) -> Record:
         """Open the record."""
+        return self._open(file, parse_levels(self.levels, "--levels"))
+
+    def open_grey(self, file: Path, levels_sd: str | None = None) -> tuple[Record, Phase | None]:
+        """Open the record, and where its grey levels are found, or have an error, also how they became phases."""
+        from doublewell.intensity import phase_from_intensity
+
+        levels, sd = parse_levels(self.levels, "--levels"), parse_levels(levels_sd, "--levels-sd")
+        if levels is None and sd is not None:
+            raise InputError("--levels-sd says nothing without levels: pass --levels too")
+        if isinstance(levels, str) and isinstance(sd, tuple):
+            raise InputError("--levels auto finds the errors itself: pass --levels-sd auto")
+        if isinstance(levels, tuple) and isinstance(sd, str):
+            raise InputError("--levels-sd auto belongs to --levels auto: give two numbers such as 3,5")
+        if levels is None or (sd is None and isinstance(levels, tuple)):
+            return self.open(file), None
+        grey = self._open(file, (-1.0, 1.0))  # the values as they are
+        pair = None if isinstance(levels, str) or isinstance(sd, str) else sd
+        found = phase_from_intensity(grey, levels=None if isinstance(levels, str) else levels, levels_sd=pair)
+        if isinstance(levels, tuple):
+            found = replace(found, record=self.open(file))  # the same to the last bit with and without errors
+        return found.record, found
+
+    def _open(self, file: Path, levels: tuple[float, float] | Literal["auto"] | None) -> Record:
         from doublewell.files import open_record
 
         for name, unit, like in (("--length-unit", self.length_unit, "m"), ("--time-unit", self.time_unit, "s")):
@@ -104,7 +128,7 @@ class Reading:
             times=parse_numbers(self.times, "--times"),
             q=None if unit else q,
             boundary=self.boundary,
-            levels=parse_levels(self.levels, "--levels"),
+            levels=levels,
             length_unit=self.length_unit,
             time_unit=self.time_unit,
             mask=self.mask,

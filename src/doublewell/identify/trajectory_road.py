@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from doublewell.adequacy import Adequacy, check_adequacies
 from doublewell.estimate import Constraint, DegreeAverage, Posterior, average_degrees, estimate, fit_degree
@@ -61,6 +62,7 @@ class TrajectoryFit:
     """What the trajectory road ends in."""
 
     law: Law
+    initial: Array
     posterior: Posterior
     found: Trajectory
     resolution: Resolution
@@ -198,6 +200,7 @@ def _conclude(
         active = tuple(int(j) for j in np.flatnonzero(shrunk.solution.active))
     return TrajectoryFit(
         law=law,
+        initial=_initial(found, law),
         posterior=Posterior(
             family,
             average.path,
@@ -225,6 +228,15 @@ def _in_units(record: Record, beside: Beside) -> Beside | None:
     """Return q and the variance of the blur in the record's units; None where nothing is estimated beside the law."""
     units = {"q": float(record.q or 0.0), "blur": record.dx[-1] ** 2}
     return beside.scaled(np.array([units[name] for name in beside.names])) if beside.names else None
+
+
+def _initial(found: Trajectory, law: Law) -> Array:
+    """Return the initial field that fits best with a law near the point of linearisation."""
+    family = Bernstein(found.evidence.family.degree)
+    law_there = Bernstein(law.family.degree).elevation(family) @ law.coefficients
+    move = np.concatenate([found.beside.mean(law_there), law_there]) - found.theta
+    moved = replace(found, nuisance=found.nuisance + np.tensordot(move, found.response, axes=1))
+    return moved.initial
 
 
 def felt(average: DegreeAverage, matrix: Array, shifts: Array) -> Array:
@@ -304,8 +316,14 @@ def trajectory_diagnostics(fit: TrajectoryFit, seen: Survey, warnings: Sequence[
             residual_map=residual_map(fit.found),
             residual_frames=np.sqrt(np.mean(fit.found.residual.reshape(len(fit.found.residual), -1) ** 2, axis=1)),
             adequacy=fit.adequacy,
+            initial=_read_only(fit.initial.astype(np.float32)),
         ),
     )
+
+
+def _read_only(field: NDArray[np.float32]) -> NDArray[np.float32]:
+    field.flags.writeable = False
+    return field
 
 
 def residual_map(found: Trajectory) -> Array:

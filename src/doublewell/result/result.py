@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from doublewell.adequacy import Adequacy
 from doublewell.calibrate import WHY_NO_SCALE, Scale, SurfaceTension
@@ -18,7 +18,7 @@ from doublewell.law.family import Array
 from doublewell.result.bands import Quantity, Scalar, curve_band, scalar_interval
 from doublewell.survey import Survey
 
-__all__ = ["Diagnostics", "Likelihood", "Result", "Settings", "Source"]
+__all__ = ["Diagnostics", "LevelErrors", "Likelihood", "Result", "Settings", "Source", "without_levels"]
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,9 @@ class Likelihood:
     ``extra_structure`` the probability, from the data alone, that the law is no plain double well; ``segments`` into
     how many pieces the record was cut on the way. ``residual_map`` says block by block how far the residual's variance
     is from its mean, in standard deviations, and ``residual_frames`` its standard deviation in each frame; ``adequacy``
-    is what the residual was asked and what it answered, None when it was not.
+    is what the residual was asked and what it answered, None when it was not. ``initial`` is the initial field that
+    was fitted, moved along to the law: the two together are the fields of the fit. Single precision is enough for
+    that; None where the result came from a file that does not hold it.
     """
 
     noise: float
@@ -91,6 +93,7 @@ class Likelihood:
     residual_map: Array
     residual_frames: Array
     adequacy: Adequacy | None
+    initial: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,12 +142,28 @@ class Agreement:
 
 
 @dataclass(frozen=True, eq=False)
+class LevelErrors:
+    """What the errors of two grey levels do to a law.
+
+    ``levels`` are the intensities of the phases -1 and +1 with their standard deviations ``sd``; ``shifts`` the changes
+    of the coefficients when either is moved by one, which are the last rows of the posterior's drift; ``force`` and
+    ``epsilon`` the relative standard deviations that follow, None without a scale.
+    """
+
+    levels: tuple[float, float]
+    sd: tuple[float, float]
+    shifts: Array
+    force: float
+    epsilon: float | None
+
+
+@dataclass(frozen=True, eq=False)
 class Result:
     """An identified law: the effective force G, and with a surface tension also epsilon and F.
 
-    ``print(result)`` gives the report. ``refusal`` says why a supplied surface tension could not be used. Where several
-    records were read together, ``agreements`` says of each how it agrees with the others; diagnostics and settings are
-    those of the first.
+    ``print(result)`` gives the report. ``refusal`` says why a supplied surface tension could not be used. ``levels``
+    are the errors of grey levels where ``add_level_errors`` added them. Where several records were read together,
+    ``agreements`` says of each how it agrees with the others; diagnostics and settings are those of the first.
     """
 
     law: Law
@@ -153,6 +172,7 @@ class Result:
     diagnostics: Diagnostics
     settings: Settings
     posterior: Posterior | None = None
+    levels: LevelErrors | None = None
     agreements: tuple[Agreement, ...] = ()
 
     @property
@@ -255,3 +275,14 @@ class Result:
         from doublewell.result.text import render
 
         return render(self)
+
+
+def without_levels(result: Result) -> Result:
+    """Return a result as it was before the errors of its grey levels were added."""
+    if result.levels is None:
+        return result
+    posterior, numbers = result.posterior, result.diagnostics
+    if posterior is not None:
+        posterior = replace(posterior, drift=posterior.drift[: -len(result.levels.shifts)])
+    warnings = tuple(text for text in numbers.warnings if not text.startswith("grey levels: "))
+    return replace(result, posterior=posterior, diagnostics=replace(numbers, warnings=warnings), levels=None)
