@@ -144,7 +144,7 @@ def _settings(result: Result, checksum: str) -> Html:
         ("frames and pixels", " × ".join(str(n) for n in asked.shape)),
         ("pixel size dx", ", ".join(f"{h:.6g}" for h in dict.fromkeys(asked.dx)) + after(asked.length_unit)),
         ("frame interval dt", f"{asked.dt:.6g}{after(asked.time_unit)}"),
-        ("diffusion coefficient q", f"{tens(f'{asked.q:.6g}')}{after(q_unit(asked))}{', estimated' * asked.q_estimated}"),
+        ("diffusion coefficient q", tens(f"{asked.q:.6g}") + after(q_unit(asked)) + ", estimated" * asked.q_estimated),
         ("boundary", asked.boundary or "not declared"),
         ("weak test functions", _supports(result)),
         ("surface tension", "none" if asked.tension is None else _tension(result)),
