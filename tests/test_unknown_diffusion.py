@@ -131,11 +131,6 @@ def test_saved_repeated_and_evolved(noisy, tmp_path) -> None:
         validate(identify(noisy, method="weak"), record)
 
 
-def test_the_trajectory_reading_needs_q(movie) -> None:
-    with pytest.raises(InputError, match="no diffusion coefficient"):
-        identify(unknown(movie, boundary="periodic"))
-
-
 def test_inspect_says_who_needs_q(movie) -> None:
     watch = inspect_record(unknown(movie)).watch
-    assert any("q is not known: the weak readings estimate it" in text for text in watch)
+    assert any("q is not known: it will be estimated from the movie, which must show motion" in text for text in watch)

@@ -120,8 +120,10 @@ def _check(result: Result, record: Record, start: int) -> tuple[float, Boundary]
             f"expected a Result and a Record, got {type(result).__name__} and {type(record).__name__}: call "
             "validate(identify(record), record)"
         )
-    if record.boundary is None:
-        raise InputError("the record declares no boundary, so it cannot be evolved: pass boundary= to Record")
+    if record.boundary in (None, "open"):
+        raise InputError(
+            "the record declares no boundary, so it cannot be evolved: pass boundary='periodic' or 'neumann' to Record"
+        )
     q = result.q if record.q is None and result.q_estimated else record.q
     if q is None:
         raise InputError("the record has no diffusion coefficient: pass q= to Record")

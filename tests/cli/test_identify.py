@@ -154,7 +154,8 @@ def test_quiet_json_is_still_json(run, movie_file):
         (["--dx", "1,2,3"], "dx has 3 entries: expected 1, or 2"),
         (["--dt", "-1"], "dt is -1"),
         (["--q", "0"], "q is 0"),
-        (["--boundary", "open"], "--boundary"),
+        (["--boundary", "closed"], "--boundary"),
+        (["--blur", "wide"], "--blur is 'wide': expected a length of at least 0, or estimated"),
         (["--var", "w"], "holds no array 'w'"),
         (["--out", "result.txt"], "--out is result.txt: expected the name of a .json file"),
         (["--out", "nowhere/r.json"], "the folder nowhere does not exist"),
@@ -185,11 +186,7 @@ def test_missing_metadata_is_asked_for_by_option(refused, tmp_path, noisy):
     assert all(option in refused(*words) for option in ("--dx", "--dt", "--q", "--boundary"))
     assert "--dt" in refused(*words, "--dx", 0.1)
     words += ["--dx", 0.1, "--dt", 0.1]
-    assert "has no diffusion coefficient: pass --q" in refused(*words, "--boundary", "periodic")
-    both = refused(*words, "--method", "trajectory")
-    assert "or --method weak; it has no boundary, which --method trajectory needs" in both
     assert "--validate-from needs: pass --boundary" in refused(*words, "--q", 1, "--validate-from", 0)
-    assert "--method trajectory needs: pass --boundary" in refused(*words, "--q", 1, "--method", "trajectory")
 
 
 def test_bad_fields_are_one_line(refused, tmp_path, noisy):
@@ -256,15 +253,18 @@ def test_folders_that_were_made_go_when_the_result_cannot_be_written(refused, mo
     assert [path.name for path in tmp_path.rglob("*")] == ["kept"]
 
 
-def test_no_boundary_means_the_weak_reading(run_json, tmp_path, noisy):
-    np.savez(tmp_path / "plain.npz", u=noisy.slab())
-    found = run_json("identify", tmp_path / "plain.npz", "--dx", 1 / 64, "--dt", 1e-4, "--q", 1)
+def test_no_boundary_means_a_window(run_json, tmp_path, noisy):
+    np.savez(tmp_path / "plain.npz", u=noisy.slab()[:13, 8:56:2, 8:56:2])
+    words = ["--dx", 1 / 32, "--dt", 1e-4, "--q", 1, "--degree", 1, "--no-check"]
+    found = run_json("identify", tmp_path / "plain.npz", *words)
+    assert (found["method"], found["result"]["settings"]["boundary"]) == ("trajectory", "open")
+    found = run_json("identify", tmp_path / "plain.npz", "--dx", 1 / 32, "--dt", 1e-4, "--q", 1, "--method", "weak")
     assert (found["method"], found["degree"], found["intervals"], found["degrees"]) == ("weak", 2, None, None)
 
 
 def test_times_may_be_given(run_json, tmp_path, noisy):
     np.savez(tmp_path / "plain.npz", u=noisy.slab()[:20])
-    words = ["--dx", 1 / 64, "--q", 1, "--times", ",".join(str(0.5 * k) for k in range(20))]
+    words = ["--method", "weak", "--dx", 1 / 64, "--q", 1, "--times", ",".join(str(0.5 * k) for k in range(20))]
     assert run_json("identify", tmp_path / "plain.npz", *words)["result"]["settings"]["dt"] == 0.5
 
 

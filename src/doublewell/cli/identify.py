@@ -38,6 +38,11 @@ def identify(
     supports: str | None = None,
     derivative: Literal["discrete", "analytic"] = "discrete",
     check: bool = True,
+    noise: Literal["white", "correlated", "shot", "robust"] = "white",
+    blur: str | None = None,
+    pixel: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    exposure: float = 0.0,
+    refine: Whole = 1,
     out: Path | None = None,
     figures: Path | None = None,
     report: Path | None = None,
@@ -60,9 +65,8 @@ def identify(
     normalisation
         E (the default): tension of the energy with (epsilon/2) |grad u|^2 + F/epsilon. eE: of epsilon times it.
     method
-        trajectory (the default where a boundary is known): the likelihood of the whole movie, with error bands. weak
-        (otherwise): space-time moments, faster and without bands. weak-corrected: the same without the bias of white
-        noise.
+        trajectory (the default): the likelihood of the whole movie, with error bands. weak: space-time moments, faster
+        and without bands. weak-corrected: the same without the bias of white noise.
     degree
         Degree of the law in u^2, 0 to 8, or auto: the average over all degrees (the default of trajectory; weak: 2).
     constraint
@@ -76,6 +80,17 @@ def identify(
         Derivative weights of the weak test functions.
     check
         Ask the residual of the trajectory reading for what the model lacks; --no-check saves about half the time.
+    noise
+        Of the trajectory reading: white; correlated: its spectrum is measured on a first fit; shot: its variance is a
+        line in the phase value; robust: outliers are left out.
+    blur
+        Standard deviation of the point-spread function in the unit of dx, or estimated (trajectory only).
+    pixel
+        A pixel is the mean over its area, not the value at its centre (trajectory only).
+    exposure
+        Time over which a frame is averaged, in the unit of the times (trajectory only).
+    refine
+        How many times finer the model's mesh is than the movie's (trajectory only).
     out
         Write the result to this .json file.
     figures
@@ -97,6 +112,7 @@ def identify(
     tension = _tension(surface_tension, tension_sd, normalisation)
     options: dict[str, Any] = {"ridge": parse_ridge(ridge), "supports": parse_supports(supports)}
     options |= {"degree": parse_degree(degree), "constraint": constraint, "derivative": derivative, "check": check}
+    options |= {"noise": noise, "optics": _optics(blur, pixel, exposure, refine)}
     check_result(out)
     check_folder(figures, "--figures")
     check_folder(report, "--report")
@@ -118,6 +134,17 @@ def identify(
         targets = Targets(out, figures, report)
         files = write_answers(result, record, validation, targets, progress=bar.show)
     output.answer(identify_text(result, validation, files), identify_document(file, result, validation, files))
+
+
+def _optics(blur: str | None, pixel: bool, exposure: float, refine: int) -> Any:
+    from doublewell.evidence.likelihood import Optics
+
+    width: Any = 0.0 if blur is None else blur
+    try:
+        width = width if width == "estimated" else float(width)
+        return Optics(width, pixel, exposure, refine)
+    except ValueError as error:
+        raise InputError(f"--blur is {blur!r}: expected a length of at least 0, or estimated") from error
 
 
 def _noted(result: Result, grey: Phase) -> Result:
@@ -146,18 +173,13 @@ def _tension(text: str | None, sd: float | None, normalisation: Literal["E", "eE
 
 def _method(record: Record, file: Path, method: Method | None, validate_from: int | None) -> Method:
     """Ask for what is missing by the name of its option; return the reading, as the library would choose it."""
-    needs = "--validate-from" if validate_from is not None else "--method trajectory"
-    chosen: Method = method or ("weak" if record.boundary is None else "trajectory")
-    lacks = []
-    if record.boundary is None and validate_from is not None:
-        lacks.append(f"no boundary, which {needs} needs: pass --boundary periodic or neumann")
-    if lacks:
-        raise InputError(f"{file} has {'; it has '.join(lacks)}")
+    if record.boundary in (None, "open") and validate_from is not None:
+        raise InputError(f"{file} has no boundary, which --validate-from needs: pass --boundary periodic or neumann")
     if validate_from is not None and not 0 <= validate_from < record.frames - 1:
         raise InputError(
             f"--validate-from is {validate_from}: expected a frame from 0 to {record.frames - 2} of {file}"
         )
-    return chosen
+    return method or "trajectory"
 
 
 def _check_pairs(options: dict[str, Any]) -> None:

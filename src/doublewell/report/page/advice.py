@@ -29,7 +29,7 @@ def advice(result: Result) -> list[str]:
 def plan_command(result: Result) -> str | None:
     """Return the command that predicts what a change of this movie would bring; None where it has no bands."""
     fit, asked = result.diagnostics.likelihood, result.settings
-    if fit is None or len(asked.shape) != 3:
+    if fit is None or len(asked.shape) != 3 or asked.boundary not in ("periodic", "neumann"):
         return None
     mesh = "x".join(str(n) for n in asked.shape[1:])
     step = ",".join(f"{h:.6g}" for h in dict.fromkeys(asked.dx))
@@ -63,13 +63,7 @@ def _levels(result: Result) -> Iterator[str]:
 def _bands(result: Result) -> Iterator[str]:
     if result.diagnostics.likelihood is not None:
         return
-    if result.settings.boundary is None:
-        yield (
-            "Say what happens at the border (boundary periodic or neumann): then the whole movie is fitted as a "
-            "likelihood, which gives error bands and tests the model."
-        )
-    else:
-        yield "Use the trajectory reading (leave out --method weak): it gives error bands and tests the model."
+    yield "Use the trajectory reading (leave out --method weak): it gives error bands and tests the model."
 
 
 def _scale(result: Result) -> Iterator[str]:

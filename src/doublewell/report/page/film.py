@@ -55,10 +55,13 @@ def predicted(result: Result, record: Record, *, progress: Progress | None = Non
 
     Without that field the first frame serves, noise and all; of a record too large to evolve, the last part.
     """
-    if record.boundary is None:
+    if record.boundary in (None, "open"):
         return (
-            "the boundary of the record is not declared, so the law cannot be evolved: declare it to see a prediction"
+            "the record is a window, and what comes in over its border is not known: the law cannot be evolved alone. "
+            "The fit follows the border frame by frame; its residual is shown below"
         )
+    if result.settings.optics is not None:
+        return "the picture is not the field itself (optics), so the evolved law is not compared with it"
     start = max(0, record.frames - max(2, _VALUES // prod(record.mesh)))
     if 2 * prod(record.mesh) > _VALUES:
         return f"frames of {prod(record.mesh)} pixels are too large to be evolved for a page: use validate"

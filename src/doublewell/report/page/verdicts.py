@@ -108,8 +108,10 @@ def _resolution(result: Result, fit: Likelihood) -> Finding:
 
 
 def _weak(result: Result) -> Iterator[Finding]:
-    cure = "declare the boundary" if result.settings.boundary is None else "leave out --method weak"
-    words = f"not known: the weak reading has no noise model, so it gives no bands and cannot test the model; {cure}"
+    words = (
+        "not known: the weak reading has no noise model, so it gives no bands and cannot test the model; leave out "
+        "--method weak"
+    )
     yield Finding("How sure is the law?", "look", words)
     numbers = result.diagnostics
     question = "Do the weak moments agree with the law?"
