@@ -18,7 +18,7 @@ from doublewell.evidence.likelihood import Trajectory
 from doublewell.evidence.likelihood.field_model import Constants, FieldModel, field_constants
 from doublewell.evidence.likelihood.trajectory import check_record
 from doublewell.hints import Array
-from doublewell.law import Bernstein
+from doublewell.law import LinearFamily
 from doublewell.record import Boundary, Record
 
 __all__ = ["AXES", "DIRECTIONS", "Array", "Fit", "other_boundary"]
@@ -50,7 +50,7 @@ class Fit:
         return FieldModel(self.family, self.grid.boundary, self.record.frames, self.found.substeps)
 
     @property
-    def family(self) -> Bernstein:
+    def family(self) -> LinearFamily:
         """The family of the evidence."""
         return self.found.evidence.family
 
@@ -146,7 +146,7 @@ DIRECTIONS: dict[str, Callable[[Fit], list[Array]]] = {
 class _Tilted:
     """A family with one more coefficient: a constant force."""
 
-    family: Bernstein
+    family: LinearFamily
 
     def force(self, coefficients: Any, u: Any) -> Any:
         return self.family.force(coefficients[:-1], u) + coefficients[-1]

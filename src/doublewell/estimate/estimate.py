@@ -13,7 +13,7 @@ from doublewell.estimate.least_squares import Solution, column_scale, solve_free
 from doublewell.estimate.ridge import RidgeChoice, choose_ridge, penalty, solve
 from doublewell.evidence import Evidence, system
 from doublewell.hints import Array
-from doublewell.law import Bernstein, Law
+from doublewell.law import Bernstein, Law, LinearFamily
 
 __all__ = ["Constraint", "Estimate", "SupportFit", "estimate"]
 
@@ -40,7 +40,7 @@ class Estimate:
     none.
     """
 
-    family: Bernstein
+    family: LinearFamily
     solution: Solution
     unbounded: Array
     bound: float
@@ -93,6 +93,10 @@ def estimate(
     """
     if not isinstance(constraint, str) or constraint not in ("bernstein", "none"):
         raise InputError(f"constraint is {shown(constraint)}: expected 'bernstein' (positive coefficients) or 'none'")
+    if not isinstance(evidence.family, Bernstein):
+        from doublewell.estimate.unlike import estimate_wells  # it needs Estimate
+
+        return estimate_wells(evidence, q, constraint=constraint, ridge=ridge)
     positive = constraint == "bernstein"
     matrix, target = system(evidence, q)
     _, _, values = column_scale(matrix)

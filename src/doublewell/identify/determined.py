@@ -75,7 +75,7 @@ def _interval_words(law: Law, posterior: Posterior, scale: Scale | None) -> Iter
 
 
 def _numbers(law: Law, scale: Scale | None) -> dict[str, Callable[[], float]]:
-    if law.lowest <= 0.0 or law.well_curvature <= 0.0:
+    if not law.has_interface:
         return {}
     found: dict[str, Callable[[], float]] = {
         "width": law.interface_width,

@@ -235,7 +235,7 @@ def _inverse(q: float, ends: Ends) -> Ends:
 
 def _width(result: Result, length: str) -> Measured | None:
     law = result.law
-    if law.lowest <= 0.0 or law.well_curvature <= 0.0:
+    if not law.has_interface:
         return None
     value, low, high, _ = _ends(result, "width", law.interface_width(), None)
     return Measured(value, length, low, high)

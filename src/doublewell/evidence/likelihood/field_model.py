@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from doublewell.dynamics import Grid, etd_weights, jax_transforms, predict
-from doublewell.law import Bernstein
+from doublewell.law import LinearFamily
 from doublewell.record import Boundary
 
 __all__ = ["Constants", "FieldModel", "field_constants"]
@@ -26,7 +26,7 @@ class Constants(NamedTuple):
 class FieldModel:
     """Predict all frames from an initial field and the coefficients of a family by ETDRK4."""
 
-    family: Bernstein
+    family: LinearFamily
     boundary: Boundary
     frames: int
     substeps: int

@@ -11,7 +11,7 @@ from doublewell.dynamics import double_precision
 from doublewell.evidence.likelihood.compiled import compiled
 from doublewell.evidence.likelihood.trajectory import first_substeps, record_model
 from doublewell.hints import Array
-from doublewell.law import Bernstein
+from doublewell.law import LinearFamily
 from doublewell.record import Record
 
 __all__ = ["Information", "record_information"]
@@ -26,7 +26,7 @@ class Information:
     too large, by its square, where it is not small.
     """
 
-    family: Bernstein
+    family: LinearFamily
     triangle: Array
     best: Array
     rows: int
@@ -34,7 +34,7 @@ class Information:
 
 
 def record_information(
-    clean: Record, family: Bernstein, coefficients: Array, *, seen: int | None = None
+    clean: Record, family: LinearFamily, coefficients: Array, *, seen: int | None = None
 ) -> Information:
     """Linearise the likelihood of a clean record at its law and its first frame.
 

@@ -22,7 +22,7 @@ from doublewell.evidence.likelihood.trajectory import (
     record_model,
 )
 from doublewell.hints import Array
-from doublewell.law import Bernstein
+from doublewell.law import Bernstein, LinearFamily
 from doublewell.record import Record
 
 __all__ = ["read_trajectories", "read_trajectory", "relinearise"]
@@ -38,7 +38,8 @@ def read_trajectory(
     record: Record,
     start: Array,
     *,
-    family: Bernstein | None = None,
+    family: LinearFamily | None = None,
+    fitted: LinearFamily | None = None,
     substeps: int | None = None,
     label: str = "record",
     watch: Watch | None = None,
@@ -46,7 +47,7 @@ def read_trajectory(
     """Fit one record; see ``read_trajectories``."""
     labels = [label]
     return read_trajectories(
-        [record], np.asarray(start)[None], family=family, substeps=substeps, labels=labels, watch=watch
+        [record], np.asarray(start)[None], family=family, fitted=fitted, substeps=substeps, labels=labels, watch=watch
     )[0]
 
 
@@ -54,22 +55,23 @@ def read_trajectories(
     records: Sequence[Record],
     starts: Array,
     *,
-    family: Bernstein | None = None,
+    family: LinearFamily | None = None,
+    fitted: LinearFamily | None = None,
     substeps: int | None = None,
     labels: Sequence[str] | None = None,
     watch: Watch | None = None,
 ) -> list[Trajectory]:
     """Fit records of one shape, mesh, frame interval, q and boundary from the coefficients starts[record, k].
 
-    `starts` set the degree that is fitted; `family` (that degree by default) the degree of the evidence, reached by
-    one more linearisation. Steps are taken together until each record has stopped: at a step smaller than 0.05
+    `starts` set the degree that is fitted, in the family `fitted` (symmetric wells by default); `family` (that degree
+    by default) the degree of the evidence, reached by one more linearisation. Steps are taken together until each record has stopped: at a step smaller than 0.05
     standard errors. A step that raises the cost is halved; where that happens to a record that amplifies its initial
     field, the record is cut into segments that are linked step by step. `watch` is called with every step (of a
     batch, the largest).
     """
     records, starts = list(records), np.asarray(starts, dtype=np.float64)
     first = check_alike(records)
-    fitted = Bernstein(starts.shape[1] - 1)
+    fitted = Bernstein(starts.shape[1] - 1) if fitted is None else fitted
     if substeps is None:
         substeps = max(first_substeps(record, start) for record, start in zip(records, starts, strict=True))
     model, constants = record_model(first, fitted, substeps)
@@ -150,7 +152,7 @@ def _iterate(
 
 
 def _by_segments(
-    record: Record, family: Bernstein, substeps: int, data: Array, starts: Array, watch: Watch | None
+    record: Record, family: LinearFamily, substeps: int, data: Array, starts: Array, watch: Watch | None
 ) -> tuple[_Fits, int]:
     """Fit segments whose links grow stiffer, then the whole record from there."""
     grid, q = check_record(record), float(record.q or 0.0)
@@ -184,7 +186,7 @@ def _by_segments(
 
 def _linearise(
     records: list[Record],
-    family: Bernstein,
+    family: LinearFamily,
     initial: Array,
     theta: Array,
     substeps: int,

@@ -12,7 +12,7 @@ from doublewell.evidence.likelihood.compiled import compiled
 from doublewell.evidence.likelihood.field_model import Constants, FieldModel, field_constants
 from doublewell.evidence.likelihood.trajectory import Trajectory, check_record, record_model
 from doublewell.hints import Array
-from doublewell.law import Bernstein
+from doublewell.law import LinearFamily
 from doublewell.record import Record
 
 __all__ = ["Resolution", "measure_resolution", "refine_field"]
@@ -93,14 +93,14 @@ def refine_field(field: Array, grid: Grid, factor: int) -> Array:
     return np.asarray(field)
 
 
-def _predict(record: Record, grid: Grid, family: Bernstein, substeps: int, initial: Array, theta: Array) -> Array:
+def _predict(record: Record, grid: Grid, family: LinearFamily, substeps: int, initial: Array, theta: Array) -> Array:
     model, constants = _pieces(record, grid, family, substeps, record.frames)
     with double_precision():
         return np.array(compiled().predict(model, initial, theta, constants))
 
 
 def _frames(
-    record: Record, grid: Grid, family: Bernstein, substeps: int, fields: Array, theta: Array
+    record: Record, grid: Grid, family: LinearFamily, substeps: int, fields: Array, theta: Array
 ) -> Iterator[Array]:
     """Yield the frames after the first, one at a time: a fine movie need not fit into memory."""
     model, constants = _pieces(record, grid, family, substeps, 2)
@@ -110,6 +110,6 @@ def _frames(
         yield fields
 
 
-def _pieces(record: Record, grid: Grid, family: Bernstein, substeps: int, frames: int) -> tuple[FieldModel, Constants]:
+def _pieces(record: Record, grid: Grid, family: LinearFamily, substeps: int, frames: int) -> tuple[FieldModel, Constants]:
     constants = field_constants(grid, dt=record.dt, frames=frames, q=float(record.q or 0.0), substeps=substeps)
     return FieldModel(family, grid.boundary, frames, substeps), constants

@@ -14,7 +14,7 @@ from doublewell.evidence.evidence import Block, Evidence, Key, compact
 from doublewell.evidence.likelihood.field_model import Constants, FieldModel, field_constants
 from doublewell.evidence.likelihood.steps import Step
 from doublewell.hints import Array
-from doublewell.law import Bernstein
+from doublewell.law import LinearFamily
 from doublewell.record import Record
 
 __all__ = [
@@ -59,7 +59,7 @@ class Trajectory:
 
 
 def as_trajectory(
-    family: Bernstein,
+    family: LinearFamily,
     last: Any,
     point: tuple[Array, Array],
     residual: Array,
@@ -94,7 +94,7 @@ def as_trajectory(
     )
 
 
-def _evidence(family: Bernstein, triangle: Array, best: Array, cost: float, rows: int, label: str) -> Evidence:
+def _evidence(family: LinearFamily, triangle: Array, best: Array, cost: float, rows: int, label: str) -> Evidence:
     """Write |R (g - g_best)|^2 + cost as one triangle, in units of the noise; 1/q has no column of its own here."""
     size = family.size
     stacked = np.zeros((size + 1, size + 2))
@@ -104,7 +104,7 @@ def _evidence(family: Bernstein, triangle: Array, best: Array, cost: float, rows
     return Evidence(family, (Block(Key(label, "trajectory", "all"), compact(stacked), rows),), reading="trajectory")
 
 
-def record_model(record: Record, family: Bernstein, substeps: int) -> tuple[FieldModel, Constants]:
+def record_model(record: Record, family: LinearFamily, substeps: int) -> tuple[FieldModel, Constants]:
     """Return the model of a record and its constants."""
     grid = check_record(record)
     q = float(record.q or 0.0)

@@ -157,7 +157,7 @@ def wells_table(result: Result) -> Html:
         ("curvature at the wells, H″(±1)", number(law.well_curvature, 5), ""),
         ("curvature at the barrier, H″(0)", number(law.centre_curvature, 5), ""),
     ]
-    if law.lowest > 0.0 and law.well_curvature > 0.0:
+    if law.has_interface:
         rows.append(("interface width, u = −0.9 to 0.9", measured(law.interface_width(), 5), _interval(found, "width")))
     note = Html() if result.scale is not None else tag("p", prose(result.refusal or WHY_NO_SCALE), class_="note")
     if not _holds(result):
