@@ -72,6 +72,10 @@ def average_degrees(
     _check(evidence)
     matrix, target = system(evidence, q)
     family = evidence.family
+    if not isinstance(family, Bernstein):
+        from doublewell.estimate.wells_degrees import average_wells  # it needs DegreeAverage
+
+        return average_wells(matrix, target, family, constrained=positive, prior=prior)
     table = [_most_likely(matrix @ Bernstein(m).elevation(family), target, positive) for m in range(family.size)]
     terms = weigh_terms(matrix, target[None], prior, positive=positive)
     means = [mixture_mean(terms, family, positive=held)[0] for held in (False, positive)]
@@ -81,6 +85,10 @@ def average_degrees(
 def fit_degree(evidence: Evidence, q: float, *, positive: bool) -> DegreeAverage:
     """Return the fit at the evidence's own degree in the same form: one component, no prior."""
     _check(evidence)
+    if not isinstance(evidence.family, Bernstein):
+        from doublewell.estimate.wells_degrees import fit_wells
+
+        return fit_wells(*system(evidence, q), evidence.family, constrained=positive)
     fit = _most_likely(*system(evidence, q), positive)
     component = Component(fit.degree, None, None, 1.0, fit.free, fit.coefficients, fit.covariance)
     return DegreeAverage((replace(fit, chi2=0.0, weight=1.0),), (component,), fit.free, fit.coefficients)

@@ -10,8 +10,9 @@ import numpy as np
 from doublewell.errors import InputError
 from doublewell.estimate.cone import into_cone
 from doublewell.estimate.degrees import Component, DegreeFit
+from doublewell.estimate.wells import into_class
 from doublewell.hints import Array
-from doublewell.law import Bernstein
+from doublewell.law import Bernstein, Law, LinearFamily, Placed
 
 __all__ = ["DRAWS", "Posterior", "quantile_interval"]
 
@@ -29,7 +30,7 @@ class Posterior:
     that of the constrained estimate.
     """
 
-    family: Bernstein
+    family: LinearFamily
     path: tuple[DegreeFit, ...]
     components: tuple[Component, ...]
     drift: Array
@@ -70,14 +71,22 @@ class Posterior:
     def _draw(self, item: Component, count: int, seed: int, positive: bool) -> Array:
         rng = np.random.default_rng(seed)
         root = np.linalg.cholesky(item.covariance)
-        g = item.free + rng.standard_normal((count, item.degree + 1)) @ root.T
+        g = item.free + rng.standard_normal((count, item.free.size)) @ root.T
         if positive:
-            metric = np.linalg.inv(root)
-            g = into_cone(np.broadcast_to(metric, (count, *metric.shape)), g @ metric.T, g).coefficients
+            g = self._constrained(item, np.linalg.inv(root), g)
         return g @ self._lift(item).T + rng.standard_normal((count, len(self.drift))) @ self.drift
 
+    def _constrained(self, item: Component, metric: Array, g: Array) -> Array:
+        """Move draws of one component to the nearest laws that obey the constraint."""
+        family = self.family.family if isinstance(self.family, Placed) else self.family
+        if isinstance(family, Bernstein):
+            return into_cone(np.broadcast_to(metric, (len(g), *metric.shape)), g @ metric.T, g).coefficients
+        own = self.family.at(item.degree)
+        own = own.linear if isinstance(own, Placed) else own
+        return into_class(metric, g @ metric.T, own, g, Law(own, item.coefficients).maximum)
+
     def _lift(self, item: Component) -> Array:
-        return Bernstein(item.degree).elevation(self.family)
+        return self.family.at(item.degree).elevation(self.family)
 
 
 def quantile_interval(values: Array, level: float) -> tuple[Array, Array]:

@@ -71,9 +71,8 @@ def _ridge(
         return RidgeChoice(alpha, penalty(matrix, alpha), ())
     if ridge != "validated" or not {"training", "validation"} <= set(evidence.folds):
         raise InputError("a validated ridge needs evidence with the folds 'training' and 'validation'")
-    training, validation = (
-        system(evidence.select(lambda key, name=name: key.fold == name), q) for name in ("training", "validation")
-    )
+    training = system(evidence.select(lambda key: key.fold == "training"), q)
+    validation = system(evidence.select(lambda key: key.fold == "validation"), q)
     path = []
     for alpha in ALPHAS:
         g = solver(*training, penalty(training[0], alpha)).coefficients

@@ -1,7 +1,7 @@
 """Evidence: what a record says about the coefficients."""
 
 from doublewell.evidence.default import default_supports, paper_supports
-from doublewell.evidence.evidence import Block, Evidence, Key, compact, lower, merge, system
+from doublewell.evidence.evidence import Block, Evidence, Key, compact, lower, merge, restrict, system
 from doublewell.evidence.weak import PHASE_CUT, Fold, split_folds, weak_evidence
 from doublewell.evidence.weights import Derivative, Support, axis_weights, check_supports
 
@@ -20,6 +20,7 @@ __all__ = [
     "lower",
     "merge",
     "paper_supports",
+    "restrict",
     "split_folds",
     "system",
     "weak_evidence",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -16,6 +16,16 @@ from doublewell.evidence import Derivative, default_supports
 from doublewell.evidence.likelihood.trajectory import check_record
 from doublewell.hints import Report
 from doublewell.identify.determined import determination_warnings
+from doublewell.identify.families import WellsKind, check_wells
+from doublewell.identify.phases import (
+    Phases,
+    check_choice,
+    find_phases,
+    from_minus_one,
+    place_numbers,
+    place_posterior,
+    plateaus,
+)
 from doublewell.identify.trajectory_road import likelihood_warnings, trajectory_diagnostics, trajectory_fits
 from doublewell.identify.warnings import law_warnings, record_warnings, scale_refusal, weak_warnings
 from doublewell.identify.weak_road import Supports, WeakFit, check_options, weak_diagnostics, weak_fit
@@ -43,11 +53,14 @@ class Request:
     derivative: Derivative
     check: bool
     q: float
+    wells: WellsKind = "symmetric"
+    phases: Phases = (-1.0, 1.0)
 
     @classmethod
     def of(
         cls, record: Record, *, method: Method, degree: Degree, constraint: Constraint,
         ridge: float | Literal["validated"] | None, supports: Supports, derivative: Derivative, check: bool,
+        wells: WellsKind = "symmetric", phases: Phases | None = (-1.0, 1.0),
     ) -> Request:  # fmt: skip
         """Check what was asked against the record; none of its values is read."""
         reading, m, q = _choices(record, method, degree)
@@ -58,7 +71,8 @@ class Request:
         if reading == "trajectory" and ridge is not None and m == "auto":
             raise InputError("ridge is a choice for one degree: give degree= a number, or leave ridge out")
         fixed = tuple(supports) if isinstance(supports, Sequence) and not isinstance(supports, str) else supports
-        return cls(reading, m, constraint, ridge, fixed, derivative, bool(check), q)
+        choice = check_choice(phases)
+        return cls(reading, m, constraint, ridge, fixed, derivative, bool(check), q, check_wells(wells), choice)
 
 
 def identify_batch(
@@ -74,34 +88,53 @@ def identify_batch(
     """
     for record, tension in zip(records, tensions, strict=True):
         check_units(tension, len(record.mesh), record.length_unit, record.time_unit)
-    seen = [look(record) for record in records] if seen is None else seen
-    weak = [_weak(record, one, asked, report) for record, one in zip(records, seen, strict=True)]
+    phases = [_phases(record, asked, report) for record in records]
+    scaled = [from_minus_one(record, pair) for record, pair in zip(records, phases, strict=True)]
+    if seen is None or asked.phases == "estimated":
+        seen = [look(record) for record in scaled]
+    weak = [_weak(record, one, asked, report) for record, one in zip(scaled, seen, strict=True)]
     if asked.method == "weak":
-        return [_weak_result(*parts, asked) for parts in zip(records, tensions, seen, weak, strict=True)]
+        return [_weak_result(*parts, asked) for parts in zip(records, phases, tensions, seen, weak, strict=True)]
     fits = trajectory_fits(
-        records,
+        scaled,
         np.stack([one.estimate.coefficients for one in weak]),
         degree=asked.degree,
         constraint=asked.constraint,
         ridge=None if isinstance(asked.ridge, str) else asked.ridge,
         check=asked.check,
+        wells=asked.wells,
         report=report,
     )
     results = []
-    for record, tension, one, rough, fit in zip(records, tensions, seen, weak, fits, strict=True):
-        scale, refusal = _scale(fit.law, tension)
+    for record, pair, tension, one, rough, fit in zip(records, phases, tensions, seen, weak, fits, strict=True):
+        law, posterior = fit.law.placed(pair), place_posterior(fit.posterior, pair)
+        scale, refusal = _scale(law, tension)
         said = [
-            *law_warnings(fit.law, refusal), *record_warnings(record, one),
-            *determination_warnings(fit.law, fit.posterior, scale, one), *likelihood_warnings(fit),
+            *law_warnings(law, refusal), *record_warnings(record, one),
+            *determination_warnings(law, posterior, scale, one), *likelihood_warnings(fit),
         ]  # fmt: skip
-        numbers = trajectory_diagnostics(fit, one, said)
-        results.append(_result(record, asked, tension, rough, (fit.law, scale, refusal), numbers, fit.posterior))
+        numbers = place_numbers(trajectory_diagnostics(fit, one, said), pair)
+        results.append(_result(record, asked, tension, rough, (law, scale, refusal), numbers, posterior))
     return results
 
 
-def look(record: Record) -> Survey:
+def _phases(record: Record, asked: Request, report: Report | None) -> tuple[float, float]:
+    """Return the phases of a record; where they are estimated, those that leave the least of the weak moments."""
+    if not isinstance(asked.phases, str):
+        return asked.phases
+    if report is not None:
+        report("estimating the phases", 0, 0)
+    near = look(from_minus_one(record, plateaus(record)))
+
+    def misfit(scaled: Record) -> float:
+        return _weak(scaled, near, replace(asked, constraint="none", ridge=None), None).estimate.relative_residual
+
+    return find_phases(record, misfit)
+
+
+def look(record: Record, phases: Phases = (-1.0, 1.0)) -> Survey:
     """Survey a record, and refuse one that no law can be read from."""
-    seen = survey(record)
+    seen = survey(from_minus_one(record, plateaus(record) if isinstance(phases, str) else phases))
     check_survey(seen)
     return seen
 
@@ -113,15 +146,18 @@ def _weak(record: Record, seen: Survey, asked: Request, report: Report | None) -
     return weak_fit(
         record, seen, asked.q, degree=2 if asked.degree == "auto" else asked.degree, constraint=asked.constraint,
         supports=asked.supports, derivative=asked.derivative, ridge=asked.ridge if alone else None,
-        progress=None if report is None else partial(report, words),
+        wells=asked.wells, progress=None if report is None else partial(report, words),
     )  # fmt: skip
 
 
-def _weak_result(record: Record, tension: SurfaceTension | None, seen: Survey, weak: WeakFit, asked: Request) -> Result:
-    law = weak.estimate.law
+def _weak_result(
+    record: Record, phases: tuple[float, float], tension: SurfaceTension | None, seen: Survey, weak: WeakFit,
+    asked: Request,
+) -> Result:  # fmt: skip
+    law = weak.estimate.law.placed(phases)
     scale, refusal = _scale(law, tension, scale_refusal(weak.estimate))
     said = [*law_warnings(law, refusal), *record_warnings(record, seen), *weak_warnings(weak.estimate, seen)]
-    numbers = weak_diagnostics(weak.estimate, seen, said)
+    numbers = place_numbers(weak_diagnostics(weak.estimate, seen, said), phases)
     return _result(record, asked, tension, weak, (law, scale, refusal), numbers, None)
 
 
@@ -152,6 +188,8 @@ def _result(
         tension=tension,
         length_unit=record.length_unit,
         time_unit=record.time_unit,
+        wells=asked.wells,
+        phases=answer[0].phases,
     )
     return Result(*answer, numbers, settings, posterior)
 

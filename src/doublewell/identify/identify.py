@@ -9,6 +9,8 @@ from doublewell.estimate import Constraint
 from doublewell.evidence import Derivative
 from doublewell.hints import Report
 from doublewell.identify.batch import Degree, Method, Request, identify_batch
+from doublewell.identify.families import WellsKind
+from doublewell.identify.phases import Phases
 from doublewell.identify.weak_road import Supports
 from doublewell.record import Record
 from doublewell.result import Result
@@ -23,6 +25,8 @@ def identify(
     degree: Degree = None,
     method: Method = None,
     constraint: Constraint = "bernstein",
+    wells: WellsKind = "symmetric",
+    phases: Phases | None = (-1.0, 1.0),
     ridge: float | Literal["validated"] | None = None,
     supports: Supports = None,
     derivative: Derivative = "discrete",
@@ -47,6 +51,12 @@ def identify(
         paper's space-time moments. Without it "trajectory" where a boundary is declared, else "weak".
     constraint
         "bernstein": positive coefficients, so the wells are right by construction. "none": plain least squares.
+    wells
+        "symmetric": G(u) = -u (1 - u^2) p(u^2). "equal": two wells of equal depth that need not be alike. "unequal": their
+        depths may differ too; then a planar interface travels, and no planar tension exists. With both of them any
+        constraint but "none" is the exact one: two stable phases and one maximum between.
+    phases
+        The phase values of the two wells, or "estimated": those that leave the least of the weak moments.
     ridge
         None, a multiple alpha of the mean squared column norm, or (weak) "validated": alpha from the paper's grid,
         chosen on the last 40 % of the frames.
@@ -72,6 +82,6 @@ def identify(
     tension = None if surface_tension is None else SurfaceTension.of(surface_tension)
     asked = Request.of(
         record, method=method, degree=degree, constraint=constraint, ridge=ridge, supports=supports,
-        derivative=derivative, check=check,
+        derivative=derivative, check=check, wells=wells, phases=phases,
     )  # fmt: skip
     return identify_batch([record], [tension], asked, progress)[0]

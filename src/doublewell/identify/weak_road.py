@@ -20,11 +20,12 @@ from doublewell.evidence import (
     default_supports,
     paper_supports,
     split_folds,
+    restrict,
     weak_evidence,
 )
 from doublewell.evidence.default import default_rule
 from doublewell.hints import Progress
-from doublewell.law import Bernstein
+from doublewell.identify.families import WellsKind, family_of, read_family
 from doublewell.record import Record
 from doublewell.result import Diagnostics
 from doublewell.survey import Survey
@@ -51,6 +52,7 @@ def weak_fit(
     *,
     degree: int,
     constraint: Constraint,
+    wells: WellsKind = "symmetric",
     ridge: float | Literal["validated"] | None,
     supports: Supports,
     derivative: Derivative,
@@ -60,7 +62,10 @@ def weak_fit(
     check_options(record, constraint=constraint, ridge=ridge, supports=supports)
     chosen, rule = _supports(record, seen, supports)
     folds = _folds(record, chosen, ridge)
-    evidence = weak_evidence(record, Bernstein(degree), chosen, derivative=derivative, folds=folds, progress=progress)
+    read, family = read_family(wells, degree), family_of(wells, degree)
+    evidence = weak_evidence(record, read, chosen, derivative=derivative, folds=folds, progress=progress)
+    if family != read:
+        evidence = restrict(evidence, family)
     _check_rows(evidence)
     return WeakFit(estimate(evidence, q, constraint=constraint, ridge=ridge), chosen, rule)
 

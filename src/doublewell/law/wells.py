@@ -158,9 +158,9 @@ class Wells:
 class EqualWells:
     """Laws with H = (1 - s^2)^2 h(s): two wells of equal depth, by construction.
 
-    The coefficients are those of h in Bernstein polynomials of degree 2m in t.
+    The coefficients are those of 4 h in Bernstein polynomials of degree 2m in t, so that H'' at a well is twice one.
 
-    >>> EqualWells(0).force(np.array([0.25]), np.array(0.5))  # h = 1/4: the quartic law
+    >>> EqualWells(0).force(np.array([1.0]), np.array(0.5))  # h = 1/4: the quartic law
     array(-0.375)
     """
 
@@ -208,11 +208,12 @@ class EqualWells:
         xp = namespace(u)
         x = xp.clip(u, -1.0, 1.0)
         bend = xp.where(u < 0.0, coefficients[0], coefficients[-1])  # H''/2 at a well is 4 h
-        return ((1.0 - x) * (1.0 + x)) ** 2 * self.height(coefficients, x) + 4.0 * bend * (u - x) ** 2
+        return ((1.0 - x) * (1.0 + x)) ** 2 * self.height(coefficients, x) + bend * (u - x) ** 2
 
     def height(self, coefficients: Any, s: Any) -> Any:
         """Evaluate h(s)."""
-        return bernstein_sum([g * comb(self.size - 1, j) for j, g in enumerate(coefficients)], 0.5 * (1.0 + s))
+        weights = [0.25 * g * comb(self.size - 1, j) for j, g in enumerate(coefficients)]
+        return bernstein_sum(weights, 0.5 * (1.0 + s))
 
     def kernel_table(self) -> tuple[Array, Array, Array]:
         """Refuse: weak moments are read in the family Wells and restricted afterwards."""
@@ -224,7 +225,7 @@ class EqualWells:
 
     def well_curvatures(self, coefficients: Any) -> tuple[float, float]:
         """Return H''(-1) = 8 h(-1) and H''(1) = 8 h(1)."""
-        return 8.0 * float(coefficients[0]), 8.0 * float(coefficients[-1])
+        return 2.0 * float(coefficients[0]), 2.0 * float(coefficients[-1])
 
     def curvature(self, coefficients: Any, maximum: float) -> float:
         """Return H'' at the maximum."""
@@ -239,8 +240,8 @@ class EqualWells:
         h = _exact_sum([Fraction(float(g)) for g in coefficients])
         out = [Fraction(0)] * (len(h) + 1)
         for i, c in enumerate(h):  # s = 2t - 1, (1 - s^2) d/ds = 2 (t - t^2) d/dt
-            out[i] -= (4 + 2 * i) * c
-            out[i + 1] += (8 + 2 * i) * c
+            out[i] -= Fraction(2 + i, 2) * c
+            out[i + 1] += Fraction(4 + i, 2) * c
         return out
 
     def elevation(self, higher: EqualWells) -> Array:
@@ -289,7 +290,7 @@ def wells_to_equal(degree: int) -> Array:
 
 def _height_scales(degree: int) -> Array:
     n = 2 * degree + 1
-    return np.array([-16.0 * comb(n - 1, j) / comb(n + 3, j + 2) for j in range(n)])
+    return np.array([-4.0 * comb(n - 1, j) / comb(n + 3, j + 2) for j in range(n)])
 
 
 def _exact_sum(coefficients: list[Fraction]) -> list[Fraction]:

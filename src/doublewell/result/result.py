@@ -34,7 +34,8 @@ class Settings:
     """What was asked, in full: enough to do it again.
 
     ``checksum`` is that of the record's values, ``tension`` the surface tension as it was given, also where it could
-    not be used, and ``source`` the file, where there was one.
+    not be used, and ``source`` the file, where there was one. ``wells`` says which laws were looked for, ``phases`` where
+    their wells lie, given or estimated.
     """
 
     version: str
@@ -55,6 +56,8 @@ class Settings:
     source: Source | None = None
     length_unit: str | None = None
     time_unit: str | None = None
+    wells: str = "symmetric"
+    phases: tuple[float, float] = (-1.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
