@@ -55,7 +55,8 @@ def validate(result: Result, record: Record, *, start: int = 0, progress: Progre
     """
     q, boundary = _check(result, record, start)
     noise = survey(record).noise
-    steep = max(abs(result.law.well_curvature), abs(result.law.centre_curvature))
+    curvatures = np.abs([*result.law.well_curvatures, result.law.centre_curvature])
+    steep = float(np.nanmax(curvatures))  # there may be no maximum between the phases
     predicted = simulate(
         result.law,
         record.slab(start, start + 1)[0],

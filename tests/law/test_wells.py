@@ -13,7 +13,14 @@ from doublewell.law import Bernstein, EqualWells, Law, Placed, Wells, embedding,
 
 U = np.linspace(-1.0, 1.0, 41)
 BEYOND = np.linspace(-1.6, 1.6, 65)
-FAMILIES = [Wells(0), Wells(3), EqualWells(0), EqualWells(2), Placed(Wells(2), -0.3, 2.0), Placed(Bernstein(2), 0.0, 1.0)]
+FAMILIES = [
+    Wells(0),
+    Wells(3),
+    EqualWells(0),
+    EqualWells(2),
+    Placed(Wells(2), -0.3, 2.0),
+    Placed(Bernstein(2), 0.0, 1.0),
+]
 
 
 def coefficients(size: int) -> st.SearchStrategy[np.ndarray]:
@@ -57,7 +64,9 @@ def test_symmetric_laws_lie_in_both_families(m: int, data: st.DataObject) -> Non
 
 def test_elevation_keeps_the_law_and_smaller_families_are_no_target() -> None:
     g = np.array([-1.0, 0.3, 0.2, 1.4])
-    np.testing.assert_allclose(Wells(3).force(Wells(1).elevation(Wells(3)) @ g, BEYOND), Wells(1).force(g, BEYOND), atol=1e-14)
+    np.testing.assert_allclose(
+        Wells(3).force(Wells(1).elevation(Wells(3)) @ g, BEYOND), Wells(1).force(g, BEYOND), atol=1e-14
+    )
     h = EqualWells(1).elevation(EqualWells(4)) @ g[:3]
     np.testing.assert_allclose(EqualWells(4).force(h, BEYOND), EqualWells(1).force(g[:3], BEYOND), atol=1e-13)
     with pytest.raises(InputError, match="cannot elevate degree 2 to degree 1"):
@@ -165,4 +174,6 @@ def test_jax_and_numpy_agree() -> None:
     for family in FAMILIES:
         g = np.random.default_rng(3).standard_normal(family.size)
         with double_precision():
-            np.testing.assert_allclose(np.asarray(family.force(jnp.asarray(g), jnp.asarray(BEYOND))), family.force(g, BEYOND), atol=1e-13)
+            np.testing.assert_allclose(
+                np.asarray(family.force(jnp.asarray(g), jnp.asarray(BEYOND))), family.force(g, BEYOND), atol=1e-13
+            )

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from doublewell.cli.output import Output
 from doublewell.cli.reading import Reading
-from doublewell.cli.values import Whole, parse_degree, parse_ridge, parse_supports
+from doublewell.cli.values import Whole, parse_degree, parse_phases, parse_ridge, parse_supports
 from doublewell.cli.wording import about
 from doublewell.errors import InputError
 
@@ -32,6 +32,8 @@ def identify(
     method: Method | None = None,
     degree: str | None = None,
     constraint: Literal["bernstein", "none"] = "bernstein",
+    wells: Literal["symmetric", "equal", "unequal"] = "symmetric",
+    phases: Annotated[str, Parameter(allow_leading_hyphen=True)] = "-1,1",
     ridge: str | None = None,
     supports: str | None = None,
     derivative: Literal["discrete", "analytic"] = "discrete",
@@ -63,6 +65,10 @@ def identify(
         Degree of the law in u^2, 0 to 8, or auto: the average over all degrees (the default of trajectory; weak: 2).
     constraint
         bernstein keeps the law a double well; none is plain least squares.
+    wells
+        symmetric: both wells alike. equal: equally deep, not alike. unequal: their depths may differ, too.
+    phases
+        The phase values of the two wells as low,high such as 0,1; or estimated.
     ridge
         A number, or validated: chosen on the last frames (weak only).
     supports
@@ -88,6 +94,7 @@ def identify(
     tension = _tension(surface_tension, tension_sd, normalisation)
     options: dict[str, Any] = {"ridge": parse_ridge(ridge), "supports": parse_supports(supports)}
     options |= {"degree": parse_degree(degree), "constraint": constraint, "derivative": derivative, "check": check}
+    options |= {"wells": wells, "phases": parse_phases(phases)}
     check_result(out)
     check_folder(figures, "--figures")
     check_folder(report, "--report")

@@ -1,7 +1,7 @@
 """The exact class of laws with two wells that need not be alike: one maximum c between two stable phases.
 
-G = -(1 - s^2) r(s) is such a law exactly when r = (s - c) p(s) with p > 0 on [-1, 1]. For a fixed c the p are a cone, as
-sums of squares (see ``admissible``), and the r are linear in p; c is found by a search along one line.
+G = -(1 - s^2) r(s) is such a law exactly when r = (s - c) p(s) with p > 0 on [-1, 1]. For a fixed c the p are a cone,
+as sums of squares (see ``admissible``), and the r are linear in p; c is found by a search along one line.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def solve_wells(
 ) -> Solution:
     """Minimise |A g - d|^2 + ridge |g|^2 over the laws with two stable phases and one maximum between.
 
-    A free minimiser that is one already is returned unchanged. Otherwise the answer is certified by the exact root test.
-    ``active`` is empty: no single coefficient has a bound here.
+    A free minimiser that is one already is returned unchanged. Otherwise the answer is certified by the exact root
+    test. ``active`` is empty: no single coefficient has a bound here.
     """
     free = solve_free(matrix, target, ridge) if free is None else free
     if Law(family, free.coefficients).structure.ok:

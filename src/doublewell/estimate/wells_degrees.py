@@ -1,8 +1,8 @@
 """Degrees of laws with unlike wells: the same average, with the even part of r as a second series.
 
-r(s) = s P(s^2) + Q(s^2), P = sum_k a_k P_k(2z - 1), Q = sum_k b_k P_k(2z - 1) in Legendre polynomials of z = s^2. P has the
-prior of symmetric laws, and Q the same: b_k ~ N(0, (size a_0 ratio^k)^2) for k = 0..m. Without Q it is the symmetric
-average. For equally deep wells b_0 is what makes the depths equal.
+r(s) = s P(s^2) + Q(s^2), P = sum_k a_k P_k(2z - 1), Q = sum_k b_k P_k(2z - 1) in Legendre polynomials of z = s^2. P has
+the prior of symmetric laws, and Q the same: b_k ~ N(0, (size a_0 ratio^k)^2) for k = 0..m. Without Q it is the
+symmetric average. For equally deep wells b_0 is what makes the depths equal.
 """
 
 from __future__ import annotations

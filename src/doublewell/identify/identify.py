@@ -52,9 +52,9 @@ def identify(
     constraint
         "bernstein": positive coefficients, so the wells are right by construction. "none": plain least squares.
     wells
-        "symmetric": G(u) = -u (1 - u^2) p(u^2). "equal": two wells of equal depth that need not be alike. "unequal": their
-        depths may differ too; then a planar interface travels, and no planar tension exists. With both of them any
-        constraint but "none" is the exact one: two stable phases and one maximum between.
+        "symmetric": G(u) = -u (1 - u^2) p(u^2). "equal": two wells of equal depth that need not be alike. "unequal":
+        their depths may differ too; then a planar interface travels, and no planar tension exists. With both of them
+        any constraint but "none" is the exact one: two stable phases and one maximum between.
     phases
         The phase values of the two wells, or "estimated": those that leave the least of the weak moments.
     ridge

@@ -1,7 +1,7 @@
 """Phases: a record whose pure phases are not at -1 and +1, given or found, brought there and back.
 
-A phase field u = middle + half s obeys the equation of s with the force half G(s). So a record is read as s, and its law is
-moved to the phases of u afterwards; nothing between needs to know.
+A phase field u = middle + half s obeys the equation of s with the force half G(s). So a record is read as s, and its
+law is moved to the phases of u afterwards; nothing between needs to know.
 """
 
 from __future__ import annotations
@@ -94,7 +94,9 @@ def place_numbers(numbers: Diagnostics, phases: tuple[float, float]) -> Diagnost
     )  # fmt: skip
     if fit is not None:
         fit = replace(fit, noise=half * fit.noise, residual_frames=half * fit.residual_frames)
-    note = f"phase values in what follows are those of a scale on which u = {phases[0]:g} and {phases[1]:g} are -1 and +1"
+    note = (
+        f"phase values in what follows are those of a scale on which u = {phases[0]:g} and {phases[1]:g} are -1 and +1"
+    )
     said = (note, *numbers.warnings) if numbers.warnings else ()
     return replace(numbers, survey=seen, likelihood=fit, warnings=said)
 

@@ -101,4 +101,6 @@ def _options(result: Result) -> dict[str, Any]:
         "supports": list(asked.supports),
         "derivative": asked.derivative,
         "check": result.adequacy is not None,
+        "wells": asked.wells,
+        "phases": asked.phases,
     }

@@ -74,9 +74,9 @@ def trajectory_fits(
 ) -> list[TrajectoryFit]:
     """Fit records of one batch by maximum likelihood from weak estimates (of degree 2, or of the given degree).
 
-    With degree "auto" the evidence has degree 8 (5 for unlike wells), and the law is the average over all degrees. Records are linearised
-    again where that average lies more than one standard error from the point of linearisation. With `check` the
-    residuals are asked for what the model lacks.
+    With degree "auto" the evidence has degree 8 (5 for unlike wells), and the law is the average over all degrees.
+    Records are linearised again where that average lies more than one standard error from the point of linearisation.
+    With `check` the residuals are asked for what the model lacks.
     """
     say = report or _silent
     family = family_of(wells, highest_degree(wells) if degree == "auto" else degree)

@@ -19,8 +19,8 @@ from doublewell.evidence import (
     check_supports,
     default_supports,
     paper_supports,
-    split_folds,
     restrict,
+    split_folds,
     weak_evidence,
 )
 from doublewell.evidence.default import default_rule

@@ -160,8 +160,8 @@ def even_family(family: Family, purpose: str) -> EvenFamily:
     """Return a symmetric family with its phases at -1 and +1; others are refused."""
     if not isinstance(family, EvenFamily):
         raise InputError(
-            f"{purpose} needs a symmetric law with its wells at -1 and +1: got a law of the family {family.name!r}; fit "
-            "with wells='symmetric'"
+            f"{purpose} needs a symmetric law with its wells at -1 and +1: got a law of the family {family.name!r}; "
+            "fit with wells='symmetric' and the phases at -1 and +1"
         )
     return family
 

@@ -17,7 +17,7 @@ from doublewell.hints import Array
 from doublewell.law.bernstein import MAX_DEGREE, Bernstein
 from doublewell.law.chebyshev import proxy_of_force, proxy_of_potential
 from doublewell.law.family import EvenFamily, Family
-from doublewell.law.placed import check_phases, place
+from doublewell.law.placed import check_phases, embedding, place
 from doublewell.law.quadrature import TENSION_NODES, gauss_legendre
 from doublewell.law.structure import Structure
 from doublewell.law.wells import Wells
@@ -71,7 +71,9 @@ class Law:
         """
         g = np.atleast_1d(numbers(coefficients, "coefficients"))
         if g.ndim != 1 or g.size == 0 or g.size % 2 or g.size > 2 * MAX_DEGREE + 2:
-            raise InputError(f"coefficients have shape {g.shape}: expected a list of 2, 4, ... {2 * MAX_DEGREE + 2} numbers")
+            raise InputError(
+                f"coefficients have shape {g.shape}: expected a list of 2, 4, ... {2 * MAX_DEGREE + 2} numbers"
+            )
         return cls(Wells(g.size // 2 - 1), g, name=name).placed(phases)
 
     @classmethod
@@ -181,9 +183,9 @@ class Law:
         if self.tilt != 0.0:
             share = 100.0 * abs(self.tilt) / max(self.barriers)
             raise InputError(
-                f"the wells are not equally deep (they differ by {share:.2g} % of the higher barrier): a planar interface "
-                "travels and none is at rest, so no planar tension and no interface width exist; G and H are given. "
-                "Where the depths are known to be equal, use wells='equal'"
+                f"the wells are not equally deep (they differ by {share:.2g} % of the higher barrier): a planar "
+                "interface travels and none is at rest, so no planar tension and no interface width exist; G and H are "
+                "given. Where the depths are known to be equal, use wells='equal'"
             )
 
     def surface_tension(self, *, epsilon: float) -> float:
@@ -222,6 +224,26 @@ class Law:
     def placed(self, phases: tuple[float, float]) -> Law:
         """Return the same law with its wells at other phase values: G(u) becomes w G(s), u = middle + w s."""
         return Law(place(self.family, check_phases(phases)), self.coefficients, name=self.name)
+
+    def tilted(self, share: float) -> Law:
+        """Return the law with a constant taken from r, so that the high phase lies above the low one.
+
+        Then H(high) - H(low) is `share` of the barrier over the higher phase; a negative share lifts the low phase.
+
+        >>> law = Law.bernstein([0.75, 1.5]).tilted(0.2)
+        >>> round(law.tilt / law.barrier, 10), law.structure.ok
+        (0.2, True)
+        """
+        share = real(share, "share", "a share of the barrier")
+        family = Wells(self.family.degree)
+        g = embedding(place(self.family, (-1.0, 1.0)), family) @ self.coefficients
+        low, high = 0.0, float(min(-g[0], g[-1]))
+        for _ in range(100):  # the share of the barrier grows with the constant, to infinity where the barrier ends
+            constant = 0.5 * (low + high)
+            law = Law(family, g - np.sign(share) * constant)
+            grown = not law.structure.ok or abs(law.tilt) > abs(share) * law.barrier
+            low, high = (low, constant) if grown else (constant, high)
+        return Law(family, g - np.sign(share) * low, name=self.name).placed(self.phases)
 
     def scaled(self, factor: float) -> Law:
         """Return the law times a factor."""

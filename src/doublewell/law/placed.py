@@ -68,7 +68,9 @@ class Placed:
     def linear(self) -> LinearFamily:
         """The family, which must have features."""
         if not isinstance(self.family, LinearFamily):
-            raise InputError(f"the family {self.family.name!r} has no features: expected one that a record is read with")
+            raise InputError(
+                f"the family {self.family.name!r} has no features: expected one that a record is read with"
+            )
         return self.family
 
     def force(self, coefficients: Any, u: Any) -> Any:

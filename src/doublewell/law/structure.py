@@ -42,7 +42,9 @@ class Structure:
         if not self.ok:
             return "; ".join(self.problems)
         u = self.stationary[0].u
-        return "two stable pure phases and one " + ("central maximum" if u == 0.0 else f"maximum between, at u = {u:.4g}")
+        return "two stable pure phases and one " + (
+            "central maximum" if u == 0.0 else f"maximum between, at u = {u:.4g}"
+        )
 
 
 def classify(polynomial: list[Fraction]) -> Structure:
@@ -84,7 +86,9 @@ def classify_wells(factor: list[Fraction], low: float, high: float) -> Structure
     problems = []
     for name, value in ((low, -ints[0]), (high, sum(ints))):
         if value <= 0:
-            problems.append(f"the phase u = {name:g} is " + ("marginal (zero curvature)" if value == 0 else "not stable"))
+            problems.append(
+                f"the phase u = {name:g} is " + ("marginal (zero curvature)" if value == 0 else "not stable")
+            )
     maxima = [point for point in points if point.kind == "maximum"]
     if not maxima:
         problems.append("no maximum between the phases")

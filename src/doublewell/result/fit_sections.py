@@ -32,7 +32,8 @@ def _weak_lines(result: Result) -> Iterator[str]:
     )
     bound = f"positive coefficients, at the bound: {names(numbers.active) or 'none'}"
     ridge = "" if numbers.ridge is None else f"; ridge alpha = {numbers.ridge.alpha:g}"
-    yield ("no constraint" if numbers.bound is None else bound) + ridge
+    exact = "two stable phases and one maximum between, exactly" if asked.wells != "symmetric" else bound
+    yield ("no constraint" if asked.constraint == "none" else exact) + ridge
     if len(numbers.supports) > 1:
         yield f"one support alone changes the force by up to {percent(numbers.support_spread)}"
 
@@ -72,7 +73,8 @@ def _segments(fit: Likelihood) -> str:
 def _constraint(result: Result, fit: Likelihood) -> str:
     if result.settings.constraint == "none":
         return "no constraint"
-    said = f"positive coefficients: chi2 rises by {max(fit.constraint_rise, 0.0):.1f}"
+    name = "positive coefficients" if result.settings.wells == "symmetric" else "two stable phases, one maximum"
+    said = f"{name}: chi2 rises by {max(fit.constraint_rise, 0.0):.1f}"
     if result.diagnostics.active:
         said += (
             f"; at the bound: {names(result.diagnostics.active)} of degree {heaviest(result).degree}, so the "

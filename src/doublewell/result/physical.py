@@ -67,12 +67,12 @@ class Physical:
 
     def bulk_energy(self, u: Any) -> Array:
         """Return f(u) in the unit of the barrier."""
-        factor = self.barrier.value / float(self.result.primitive(0.0))
+        factor = self.barrier.value / float(self.result.primitive(self.result.law.maximum))
         return np.asarray(factor * self.result.primitive(u))
 
     def band(self, u: ArrayLike, *, level: float = _LEVEL) -> tuple[Array, Array]:
         """Return the pointwise band of f(u) in the unit of the barrier; of the trajectory reading."""
-        factor = self.barrier.value / (self.result.kappa * float(self.result.primitive(0.0)))
+        factor = self.barrier.value / (self.result.kappa * float(self.result.primitive(self.result.law.maximum)))
         low, high = self.result.band("bulk_energy", u, level=level)
         return factor * low, factor * high
 

@@ -34,8 +34,8 @@ class Settings:
     """What was asked, in full: enough to do it again.
 
     ``checksum`` is that of the record's values, ``tension`` the surface tension as it was given, also where it could
-    not be used, and ``source`` the file, where there was one. ``wells`` says which laws were looked for, ``phases`` where
-    their wells lie, given or estimated.
+    not be used, and ``source`` the file, where there was one. ``wells`` says which laws were looked for, ``phases``
+    where their wells lie, given or estimated.
     """
 
     version: str
@@ -181,8 +181,9 @@ class Result:
     def interval(self, quantity: Scalar, *, level: float = 0.95) -> tuple[float, float]:
         """Return the interval of a number that follows from the law.
 
-        "epsilon", "barrier" (F(0)), "width" (planar interface), "tension_integral" (C_H), "kappa" (sigma / C_H) or
-        "bulk_barrier" (f(0) = kappa H(0)).
+        "epsilon", "barrier" (F(0)), "width" (planar interface), "tension_integral" (C_H), "kappa" (sigma / C_H),
+        "bulk_barrier" (f(0) = kappa H(0)); of unlike wells also "maximum", the phase value of the barrier, and "tilt",
+        H(high) - H(low).
         """
         return scalar_interval(self._posterior(), quantity, level, self.scale)
 

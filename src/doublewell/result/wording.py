@@ -96,7 +96,7 @@ def intervals(result: Result, *, level: float = 0.95) -> dict[str, tuple[float, 
 
 def band_size(result: Result) -> float:
     """Return the half-width of the 95 % band of the force relative to the force, both as root mean squares."""
-    u = np.linspace(-1.0, 1.0, 401)
+    u = np.linspace(*result.law.phases, 401)
     low, high = result.band("force", u)
     return float(0.5 * np.linalg.norm(high - low) / np.linalg.norm(result.force(u)))
 

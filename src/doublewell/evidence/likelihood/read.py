@@ -64,10 +64,10 @@ def read_trajectories(
     """Fit records of one shape, mesh, frame interval, q and boundary from the coefficients starts[record, k].
 
     `starts` set the degree that is fitted, in the family `fitted` (symmetric wells by default); `family` (that degree
-    by default) the degree of the evidence, reached by one more linearisation. Steps are taken together until each record has stopped: at a step smaller than 0.05
-    standard errors. A step that raises the cost is halved; where that happens to a record that amplifies its initial
-    field, the record is cut into segments that are linked step by step. `watch` is called with every step (of a
-    batch, the largest).
+    by default) the degree of the evidence, reached by one more linearisation. Steps are taken together until each
+    record has stopped: at a step smaller than 0.05 standard errors. A step that raises the cost is halved; where that
+    happens to a record that amplifies its initial field, the record is cut into segments that are linked step by step.
+    `watch` is called with every step (of a batch, the largest).
     """
     records, starts = list(records), np.asarray(starts, dtype=np.float64)
     first = check_alike(records)

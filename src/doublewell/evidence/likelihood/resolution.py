@@ -110,6 +110,8 @@ def _frames(
         yield fields
 
 
-def _pieces(record: Record, grid: Grid, family: LinearFamily, substeps: int, frames: int) -> tuple[FieldModel, Constants]:
+def _pieces(
+    record: Record, grid: Grid, family: LinearFamily, substeps: int, frames: int
+) -> tuple[FieldModel, Constants]:
     constants = field_constants(grid, dt=record.dt, frames=frames, q=float(record.q or 0.0), substeps=substeps)
     return FieldModel(family, grid.boundary, frames, substeps), constants
