@@ -24,6 +24,7 @@ __all__ = ["Phases", "check_choice", "find_phases", "from_minus_one", "place_num
 Phases = tuple[float, float] | Literal["estimated"]
 _LOOKS = 12  # frames that the plateaus are sought in
 _VALUES = 200_000  # values of them that are sorted
+_OUTER = 0.25  # of the range of values, at either end: where a phase is sought
 _STEP = 0.02  # of the distance of the phases: the first simplex of the search
 _CLOSE = 2e-4  # of the distance of the phases: to which they are found
 _MOST = 80  # readings of the search
@@ -102,13 +103,13 @@ def place_numbers(numbers: Diagnostics, phases: tuple[float, float]) -> Diagnost
 
 
 def plateaus(record: Record) -> tuple[float, float]:
-    """Return where the values of a record pile up, the low and the high phase: the modes of its two halves."""
+    """Return where the values of a record pile up, the low and the high phase: the modes of its lowest and highest values."""
     frames = np.unique(np.linspace(record.frames // 3, record.frames - 1, _LOOKS).astype(int))
     values = np.concatenate([record.slab(int(k), int(k) + 1).ravel() for k in frames])
     values = np.sort(values[:: max(1, values.size // _VALUES)])
     low, high = np.percentile(values, [1.0, 99.0])
-    middle = 0.5 * (low + high)
-    below, above = values[values < middle], values[values >= middle]
+    reach = _OUTER * (high - low)
+    below, above = values[values < low + reach], values[values > high - reach]
     if min(below.size, above.size) < 20:
         raise InputError(
             "the values of the record do not pile up at two phases, so the phases cannot be estimated: expected two "
