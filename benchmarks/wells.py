@@ -1,7 +1,6 @@
 """Laws with wells of unequal depth: is the symmetric fit flagged, and what does the fit with unlike wells reach?
 
-python benchmarks/wells.py            # writes benchmarks/results/wells.json
-python benchmarks/wells.py 2          # the first two seeds only
+python benchmarks/wells.py            # writes benchmarks/results/wells.json, and goes on where it was left
 
 Principal set-up: 96 x 96, 61 frames, nonconvex start, epsilon 0.03, CNAB2, noise 0.03, automatic degree. The depths
 differ by 20 % of the barrier over the higher phase. The last row has no tilt: what the freedom costs where it is not
@@ -10,10 +9,10 @@ needed.
 
 from __future__ import annotations
 
-import sys
+import json
 
 import numpy as np
-from common import print_table, save_results
+from common import RESULTS, print_table, save_results
 
 from doublewell.identify import identify
 from doublewell.law import Law, named_law
@@ -22,7 +21,7 @@ from doublewell.simulate import add_noise, initial_field, simulate
 
 CELLS, FRAMES, EPSILON, DT, NOISE = 96, 61, 0.03, 5e-5, 0.03
 SEEDS = (61_001, 61_002, 61_003, 61_004)
-CASES = (("sixth", 0.2), ("quartic", 0.2), ("bernstein3", 0.2), ("sixth", 0.0))
+CASES = (("sixth", 0.2, 4), ("quartic", 0.2, 2), ("bernstein3", 0.2, 2), ("sixth", 0.0, 2))  # law, tilt, seeds
 
 
 def force_error(result: Result, truth: Law) -> float:
@@ -82,11 +81,14 @@ def summary(rows: list[dict]) -> list[dict]:
 
 
 def main() -> None:
-    seeds = SEEDS[: int(sys.argv[1])] if len(sys.argv) > 1 else SEEDS
-    rows = []
-    for name, share in CASES:
+    path = RESULTS / "wells.json"
+    rows = json.loads(path.read_text())["rows"] if path.exists() else []
+    done = {(row["law"], row["tilt"], row["seed"]) for row in rows}
+    for name, share, count in CASES:
         law = named_law(name).tilted(share) if share else named_law(name)
-        for seed in seeds:
+        for seed in SEEDS[:count]:
+            if (name, share, seed) in done:
+                continue
             rows.append(one_seed(law, name, share, seed))
             print(rows[-1], flush=True)
             save_results("wells", rows)

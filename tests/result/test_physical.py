@@ -124,7 +124,9 @@ def test_intervals_hold_the_tension_and_the_record(banded):
     assert np.all((low < found.bulk_energy(u)) & (found.bulk_energy(u) < high))
     ends = banded.interval("kappa")
     assert found.kappa.low == pytest.approx(1e-6 * ends[0])
-    with pytest.raises(InputError, match=r"interval of 'sigma': expected 'epsilon'.*'bulk_barrier', 'maximum' or 'tilt'"):
+    with pytest.raises(
+        InputError, match=r"interval of 'sigma': expected 'epsilon'.*'bulk_barrier', 'maximum' or 'tilt'"
+    ):
         banded.interval("sigma")
     with pytest.raises(InputError, match=r"'potential' or 'bulk_energy'"):
         banded.band("energy", u)

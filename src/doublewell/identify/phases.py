@@ -103,7 +103,7 @@ def place_numbers(numbers: Diagnostics, phases: tuple[float, float]) -> Diagnost
 
 
 def plateaus(record: Record) -> tuple[float, float]:
-    """Return where the values of a record pile up, the low and the high phase: the modes of its lowest and highest values."""
+    """Return where the lowest and the highest values of a record pile up: the low and the high phase."""
     frames = np.unique(np.linspace(record.frames // 3, record.frames - 1, _LOOKS).astype(int))
     values = np.concatenate([record.slab(int(k), int(k) + 1).ravel() for k in frames])
     values = np.sort(values[:: max(1, values.size // _VALUES)])

@@ -26,8 +26,8 @@ class Placed:
 
     The coefficients keep their values: they belong to s, and the equation of s is that of u.
 
-    >>> Placed(Wells(0), 0.0, 1.0).force(np.array([-1.0, 1.0]), np.array(0.75))
-    array(-0.1875)
+    >>> float(Placed(Wells(0), 0.0, 1.0).force(np.array([-1.0, 1.0]), np.array(0.75)))
+    -0.1875
     """
 
     family: Family

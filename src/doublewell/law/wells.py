@@ -160,8 +160,8 @@ class EqualWells:
 
     The coefficients are those of 4 h in Bernstein polynomials of degree 2m in t, so that H'' at a well is twice one.
 
-    >>> EqualWells(0).force(np.array([1.0]), np.array(0.5))  # h = 1/4: the quartic law
-    array(-0.375)
+    >>> float(EqualWells(0).force(np.array([1.0]), np.array(0.5)))  # h = 1/4: the quartic law
+    -0.375
     """
 
     degree: int
