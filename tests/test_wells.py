@@ -215,3 +215,17 @@ def test_many_records_share_the_choice() -> None:
     assert {result.law.phases for result in results} == {(0.0, 1.0)}
     assert isinstance(results[0].law.family, Placed)
     assert isinstance(results[0].law.family.family, Wells)
+
+
+def test_one_side_of_the_phases_alone_is_said() -> None:
+    from dataclasses import replace
+
+    from doublewell.identify.warnings import record_warnings
+    from doublewell.survey import survey
+
+    seen = survey(fine())
+    assert record_warnings(fine(), seen, alike=False) == record_warnings(fine(), seen)
+    shares = list(seen.histogram)
+    shares[4], shares[15] = 0.0, shares[4] + shares[15]
+    (line,) = record_warnings(fine(), replace(seen, histogram=tuple(shares)), alike=False)
+    assert "between -0.6 and -0.5 are hardly seen, only their mirror images" in line

@@ -110,7 +110,7 @@ def identify_batch(
         law, posterior = fit.law.placed(pair), place_posterior(fit.posterior, pair)
         scale, refusal = _scale(law, tension)
         said = [
-            *law_warnings(law, refusal), *record_warnings(record, one),
+            *law_warnings(law, refusal), *record_warnings(record, one, alike=asked.wells == "symmetric"),
             *determination_warnings(law, posterior, scale, one), *likelihood_warnings(fit),
         ]  # fmt: skip
         numbers = place_numbers(trajectory_diagnostics(fit, one, said), pair)
@@ -156,7 +156,11 @@ def _weak_result(
 ) -> Result:  # fmt: skip
     law = weak.estimate.law.placed(phases)
     scale, refusal = _scale(law, tension, scale_refusal(weak.estimate))
-    said = [*law_warnings(law, refusal), *record_warnings(record, seen), *weak_warnings(weak.estimate, seen)]
+    said = [
+        *law_warnings(law, refusal),
+        *record_warnings(record, seen, alike=asked.wells == "symmetric"),
+        *weak_warnings(weak.estimate, seen),
+    ]
     numbers = place_numbers(weak_diagnostics(weak.estimate, seen, said), phases)
     return _result(record, asked, tension, weak, (law, scale, refusal), numbers, None)
 
