@@ -67,6 +67,11 @@ def test_the_numbers_of_unlike_wells_are_those_of_the_file():
         for name, count in (("symmetric", flagged), ("unequal", doubted)):
             assert sum(row[f"{name}_verdict"] == "not adequate" for row in group) == int(count)
     assert len(rows) == sum(int(row[2]) for row in table("asymmetric.md", "wells.json"))
+    wanted = [
+        [f"{row['noise']:g}", f"{row['phase']:.3f}", f"{row['given']:.2f}", f"{row['estimated']:.2f}"]
+        for row in kept("wells_phases.json")["rows"]
+    ]
+    assert table("asymmetric.md", "wells_phases.json") == wanted
 
 
 @pytest.mark.skipif(find_spec("pint") is None, reason="needs doublewell[units]")
