@@ -53,7 +53,7 @@ def draw_law(rng: np.random.Generator) -> np.ndarray:
 
 def posterior_wells(found, seed: int, *, least: int = 1000, rounds: int = 200) -> np.ndarray:
     """Draw from the posterior, given a double well; a law near the edge of the wells takes many draws."""
-    components = average_degrees(found.evidence, 1.0, positive=False).components
+    components = average_degrees(found.evidence, 1.0, constraint="none").components
     weights = np.array([item.weight for item in components])
     rng, kept = np.random.default_rng(seed), np.zeros((0, 9))
     for _ in range(rounds):

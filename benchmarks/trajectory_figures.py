@@ -1,13 +1,14 @@
 """Accuracy and coverage of the trajectory reading, from stored evidence of simulated records.
 
-Run: python benchmarks/trajectory_figures.py [evidence.npz ...]
+Run: python benchmarks/trajectory_figures.py [--constraint admissible|bernstein|none ...] [evidence.npz ...]
 The evidence in results/evidence was read on a GPU by trajectory_records.py (device and seeds are in the files). Each
-record is averaged over degrees without a constraint; errors and bands are compared with the law that made the movie.
+record is averaged over degrees under each constraint, all three by default; errors and bands are compared with the law
+that made the movie. trajectory_noise_*.json is for the default constraint, *_bernstein.json and *_none.json for others.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from common import print_table, save_results
 from scipy import stats
 from study_laws import study_law
 
-from doublewell.estimate import Posterior, average_degrees, quantile_interval
+from doublewell.estimate import CONSTRAINTS, Posterior, average_degrees, quantile_interval
 from doublewell.evidence import Block, Evidence, Key, lower, system
 from doublewell.law import Bernstein, Law
 
@@ -28,29 +29,29 @@ POLYNOMIALS = {"quartic": 0, "sixth": 1, "bernstein3": 3, "outside_cone": 4}
 FOUR = ("sixth", "bernstein3", "exponential", "rational")
 
 
-def scores(name: str, triangle: np.ndarray, rows: int) -> dict:
+def scores(name: str, triangle: np.ndarray, rows: int, constraint: str) -> dict:
     """Errors in percent, and whether bands and intervals cover, for one record."""
     law = study_law(name).effective(EPSILON)
     evidence = Evidence(TOP, (Block(Key("r", "trajectory", "all"), triangle, rows),), reading="trajectory")
-    average = average_degrees(evidence, 1.0, positive=False)
-    posterior = Posterior(TOP, average.path, average.components, np.zeros((0, TOP.size)), False)
+    average = average_degrees(evidence, 1.0, constraint=constraint)
+    posterior = Posterior(TOP, average.path, average.components, np.zeros((0, TOP.size)), constraint)
     truth, at = law.force(PHASES), law.force(BAND)
     low, high = quantile_interval(posterior.draws @ TOP.features(BAND), 0.95)
     integrals = np.sqrt(2 * np.maximum(posterior.draws @ TOP.primitives(NODES), 0)) @ WEIGHTS
     c_low, c_high = quantile_interval(integrals, 0.95)
-    found = np.sqrt(2 * np.maximum(average.free @ TOP.primitives(NODES), 0)) @ WEIGHTS
+    found = np.sqrt(2 * np.maximum(average.coefficients @ TOP.primitives(NODES), 0)) @ WEIGHTS
     fixed = average.path[5]
     lift = Bernstein(5).elevation(TOP)
     features = lift.T @ TOP.features(PHASES)
     bound = np.sqrt(np.einsum("ia,ij,ja->", features, fixed.covariance, features))
     own = [_own_band(fit, at) for fit in average.path]
     return {
-        "e_G": 100 * np.linalg.norm(average.free @ TOP.features(PHASES) - truth) / np.linalg.norm(truth),
+        "e_G": 100 * np.linalg.norm(average.coefficients @ TOP.features(PHASES) - truth) / np.linalg.norm(truth),
         "e_eps": 100 * abs(law.tension_integral / found - 1),
         "band": np.mean((low <= at) & (at <= high)),
         "epsilon": float(c_low <= law.tension_integral <= c_high),
         "width": np.mean(high - low) / np.max(np.abs(truth)),
-        "e_G5": 100 * np.linalg.norm(fixed.free @ features - truth) / np.linalg.norm(truth),
+        "e_G5": 100 * np.linalg.norm(fixed.coefficients @ features - truth) / np.linalg.norm(truth),
         "bound5": 100 * bound / np.linalg.norm(truth),
         "own_cover": [cover for cover, _ in own],
         "own_width": [width / np.max(np.abs(truth)) for _, width in own],
@@ -97,25 +98,25 @@ def _chi_row(name: str, values: list[float]) -> dict:
     }
 
 
-def violations(path: Path) -> dict:
-    """Constrained averages that are no plain double well, by the exact test."""
+def violations(path: Path, constraint: str) -> dict:
+    """Averages that are no plain double well, by the exact test."""
     content = np.load(path)
     names = content["law"].astype(str)
     laws = [name for name in FOUR if np.any(names == name)]
     wrong = total = 0
     for triangle in content["triangles"][np.isin(names, laws)]:
         evidence = Evidence(TOP, (Block(Key("r", "trajectory", "all"), triangle, 1),), reading="trajectory")
-        law = Law(TOP, average_degrees(evidence, 1.0, positive=True).coefficients)
+        law = Law(TOP, average_degrees(evidence, 1.0, constraint=constraint).coefficients)
         wrong, total = wrong + (not law.structure.ok), total + 1
-    return {"constrained fits": total, "no plain double well": wrong}
+    return {"constraint": constraint, "averages": total, "no plain double well": wrong}
 
 
-def table_of(path: Path) -> list[dict]:
+def table_of(path: Path, constraint: str) -> list[dict]:
     content = np.load(path)
     names = content["law"].astype(str)
     table = []
     for name in dict.fromkeys(names):
-        found = [scores(name, t, int(content["rows"])) for t in content["triangles"][names == name]]
+        found = [scores(name, t, int(content["rows"]), constraint) for t in content["triangles"][names == name]]
         mean = {key: np.mean([row[key] for row in found], axis=0) for key in found[0]}
         covering = [m for m, cover in enumerate(mean["own_cover"]) if cover >= 0.92]
         smallest = covering[0] if covering else 8
@@ -146,17 +147,22 @@ def _total(title: str, rows: list[dict]) -> dict:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--constraint", choices=list(CONSTRAINTS), nargs="+", default=list(CONSTRAINTS))
+    parser.add_argument("evidence", type=Path, nargs="*")
+    asked = parser.parse_args()
     folder = Path(__file__).parent / "results" / "evidence"
-    for path in [Path(name) for name in sys.argv[1:]] or sorted(folder.glob("noise_*.npz")):
+    for path in asked.evidence or sorted(folder.glob("noise_*.npz")):
         device = str(np.load(path)["device"])
-        table = table_of(path)
-        print_table(f"{path.stem}, read on {device}; errors in percent", table)
+        for constraint in asked.constraint:
+            table = table_of(path, constraint)
+            print_table(f"{path.stem}, read on {device}; {CONSTRAINTS[constraint].words}; errors in percent", table)
+            save_results(f"trajectory_{path.stem}" + ("" if constraint == "admissible" else f"_{constraint}"), table)
         chi = inside(path)
         print_table("Distance to the truth in units of the noise, laws of degree 5 or less", chi)
-        seen = violations(path)
-        print_table("Structure of the constrained averages, the paper's four laws", [seen])
-        save_results(f"trajectory_{path.stem}", table)
-        save_results(f"inside_{path.stem}", [*chi, seen])
+        seen = [violations(path, constraint) for constraint in asked.constraint]
+        print_table("Structure of the averages, the paper's four laws", seen)
+        save_results(f"inside_{path.stem}", [*chi, *seen])
 
 
 if __name__ == "__main__":

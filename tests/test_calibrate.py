@@ -44,7 +44,7 @@ def test_extra_stationary_points_calibrate_while_h_is_positive() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(InputError, match="falls below the pure phases .lowest H = -.*constraint='bernstein'"):
+    with pytest.raises(InputError, match="falls below the pure phases .lowest H = -.*constraint='admissible'"):
         calibrate(Law.bernstein([1.0, -20.0, 1.0]), 1.0)
     with pytest.raises(InputError, match=r"law is 'sixth': expected a Law; pass named_law\('sixth'\)"):
         calibrate("sixth", 1.0)

@@ -67,7 +67,7 @@ def around(law, *, first=1.0, second=1.0, factor=1.0):
     """A posterior of degree 1 around a law, or around a multiple of it, with these errors of its coefficients."""
     mean = factor * law.coefficients
     item = Component(1, None, None, 1.0, mean, mean, np.diag([first**2, second**2]))
-    return Posterior(Bernstein(1), (), (item,), np.zeros((1, 2)), positive=False)
+    return Posterior(Bernstein(1), (), (item,), np.zeros((1, 2)), constraint="none")
 
 
 @pytest.fixture(scope="module")

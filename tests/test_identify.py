@@ -8,7 +8,7 @@ import pytest
 from doublewell.calibrate import WHY_NO_SCALE, SurfaceTension
 from doublewell.errors import InputError
 from doublewell.identify import identify as identify_any
-from doublewell.identify.warnings import scale_refusal
+from doublewell.identify.warnings import scale_refusal, weak_warnings
 from doublewell.identify.weak_road import check_options, weak_fit
 from doublewell.law import named_law
 from doublewell.record import Record
@@ -159,7 +159,7 @@ def test_report_says_everything(noisy) -> None:
         "barrier F(0)",
         "two stable pure phases and one central maximum",
         "condition number",
-        "at the bound",
+        "plain double wells",
         "phase range visited",
         "moments, residual",
         "ridge alpha = 1e-08",
@@ -176,10 +176,11 @@ def test_warnings_in_plain_words(movie) -> None:
     assert any("biases the force by about" in text for text in loud.diagnostics.warnings)
     half = identify(movie.replace(0.6 + 0.4 * np.asarray(movie.values)), degree=0)
     assert any("only 80 % of the phase range is visited" in text for text in half.diagnostics.warnings)
-    high = identify(add_noise(movie.clip(0, 17), 0.1, seed=3), degree=8)
+    high = identify(add_noise(movie.clip(0, 17), 0.1, seed=3), degree=8, constraint="bernstein")
     text = " ".join(high.diagnostics.warnings)
     assert "at the lower bound" in text
     assert "supports disagree" in text
+    assert "positive coefficients, at the bound: g_" in str(high)
 
 
 @pytest.mark.parametrize(
@@ -221,11 +222,17 @@ def test_no_scale_when_every_coefficient_is_at_the_bound() -> None:
     u = np.sinh(3.0 * x)[:, None] * np.cosh(3.0 * x) / 101.0 * (1 + 0.01 * np.linspace(0, 1, 25)[:, None, None])
     record = Record(u, dx=x[1] - x[0], dt=1e-3, q=1.0)
     seen = survey(record)
-    fit = weak_fit(
-        record, seen, 1.0, degree=2, constraint="bernstein", ridge=None, supports=[(4, 0.2)], derivative="discrete"
-    ).estimate
+    fit, exact = (
+        weak_fit(
+            record, seen, 1.0, degree=2, constraint=c, ridge=None, supports=[(4, 0.2)], derivative="discrete"
+        ).estimate
+        for c in ("bernstein", "admissible")
+    )
     assert fit.solution.active.all()
-    assert scale_refusal(fit).startswith("calibration refused: every coefficient lies at its lower bound")
+    assert exact.solution.contacts == (0.0, 1.0)
+    for one in (fit, exact):
+        assert scale_refusal(one).startswith("calibration refused: the law is flat at its lower bound")
+    assert any(text.startswith("the bracket touches zero at |u| = 0, 1: ") for text in weak_warnings(exact, seen))
     free = weak_fit(
         record, seen, 1.0, degree=2, constraint="none", ridge=None, supports=[(4, 0.2)], derivative="discrete"
     ).estimate
@@ -312,7 +319,7 @@ def test_options_are_checked_without_reading(options, message) -> None:
 def test_wrong_arguments(movie) -> None:
     with pytest.raises(InputError, match="expected a Record, got ndarray"):
         identify(np.zeros((3, 4, 5)))
-    with pytest.raises(InputError, match="method is 'strong': expected 'trajectory', 'weak' or None"):
+    with pytest.raises(InputError, match="method is 'strong': expected 'trajectory', 'weak', 'weak-corrected' or None"):
         identify(movie, method="strong")
     for degree in (-1, 9, 2.5, "2"):
         with pytest.raises(InputError, match="expected a whole number from 0 to 8"):
@@ -320,7 +327,7 @@ def test_wrong_arguments(movie) -> None:
     with pytest.raises(InputError, match="surface tension is 0"):
         identify(movie, 0)
     with pytest.raises(InputError, match="no diffusion coefficient: pass q="):
-        identify(Record(movie.values, dx=1 / 64, dt=1e-4))
+        identify(Record(movie.values, dx=1 / 64, dt=1e-4, boundary="periodic"), method="trajectory")
     with pytest.raises(InputError, match="constraint is 'convex'"):
         identify(movie, constraint="convex")
     with pytest.raises(InputError, match="record is too short for a validated ridge"):

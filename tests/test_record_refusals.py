@@ -128,10 +128,18 @@ def test_a_single_cell_with_coordinates_is_too_small():
         ({"dt": True}, "dt is True: expected the frame interval, a positive number"),
         ({"dt": "0.1"}, "dt is '0.1': expected the frame interval, a positive number"),
         ({"dt": [0.1]}, "dt is [0.1]: expected the frame interval, a positive number"),
-        ({"boundary": ["periodic"]}, "boundary is ['periodic']: expected 'periodic', 'neumann' or None (not known)"),
+        (
+            {"boundary": ["periodic"]},
+            "boundary is ['periodic']: expected 'periodic', 'neumann', 'open' (cut out of something larger) or None "
+            "(not known)",
+        ),
         ({"q": 0.0}, "q is 0: expected the diffusion coefficient, a positive number"),
         ({"q": 1j}, "q is 1j: expected the diffusion coefficient, a positive number"),
-        ({"boundary": "open"}, "boundary is 'open': expected 'periodic', 'neumann' or None (not known)"),
+        (
+            {"boundary": "wall"},
+            "boundary is 'wall': expected 'periodic', 'neumann', 'open' (cut out of something larger) or None "
+            "(not known)",
+        ),
     ],
 )
 def test_wrong_metadata(metadata, text):

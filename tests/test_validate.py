@@ -11,7 +11,7 @@ from doublewell.identify import identify as identify_any
 from doublewell.law import named_law
 from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate
-from doublewell.validate import validate
+from doublewell.validate import replay, validate
 
 identify = partial(identify_any, method="weak")
 
@@ -84,3 +84,51 @@ def test_wrong_use(movie) -> None:
             validate(result, movie, start=start)
     with pytest.raises(InputError, match="expected a Result and a Record, got Record and Result: call validate"):
         validate(movie, result)
+
+
+def test_missing_values_are_not_compared(movie) -> None:
+    mask = np.ones(movie.shape, bool)
+    mask[5:, 20:30, 20:30] = False
+    mask[9] = False
+    holed = movie.replace(np.where(mask, movie.slab(), np.nan), mask=mask)
+    law = identify(movie)
+    check = validate(law, holed)
+    assert check.error.max() < 1e-4
+    assert check.error[9] == 0.0
+    text = (
+        "frame 5 has missing values, and the law is evolved from it: expected a complete frame; pass start= the number"
+    )
+    with pytest.raises(InputError, match=re.escape(text)):
+        validate(law, holed, start=5)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """A noisy movie that the trajectory reading fits fast, and the result."""
+    start = initial_field("nonconvex", (24, 24), 1 / 24, epsilon=0.12)
+    clean = simulate(named_law("sixth"), start, dx=1 / 24, dt=5e-4, frames=13, epsilon=0.12)
+    noisy = add_noise(clean, 0.05, seed=5)
+    return clean, noisy, identify_any(noisy, degree=1, check=False)
+
+
+def test_the_fit_evolved_again_leaves_the_noise_found(fitted) -> None:
+    clean, noisy, result = fitted
+    fit = result.diagnostics.likelihood
+    again = replay(result, noisy)
+    assert again.origin == "fitted initial field"
+    assert "from the fitted initial field" in str(again)
+    rest = noisy.slab() - again.predicted.slab()
+    freedom = rest.size - rest[0].size - 2
+    assert np.sqrt(np.sum(rest**2) / freedom) == pytest.approx(fit.noise, rel=1e-3)
+    assert np.sqrt(np.mean(rest**2, axis=(1, 2))) == pytest.approx(fit.residual_frames, rel=1e-2)
+    gap = np.mean((again.predicted.slab() - clean.slab()) ** 2, axis=(1, 2))
+    begun = np.mean((validate(result, noisy).predicted.slab() - clean.slab()) ** 2, axis=(1, 2))
+    assert np.all(gap[1:] < 0.5 * begun[1:])  # one noisy frame is a worse start than all of them
+
+
+def test_a_replay_needs_the_fit_and_its_record(fitted, movie) -> None:
+    result = fitted[2]
+    with pytest.raises(InputError, match=re.escape("use validate, which begins with an observed frame")):
+        replay(identify(movie), movie)
+    with pytest.raises(InputError, match=re.escape("shape (24, 24) and the record the mesh (64, 64)")):
+        replay(result, movie)

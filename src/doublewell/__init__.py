@@ -7,7 +7,7 @@ from doublewell.estimate import estimate
 from doublewell.evidence import lower, merge, weak_evidence
 from doublewell.export import export
 from doublewell.files import load_result, open_record, save
-from doublewell.identify import identify, identify_many
+from doublewell.identify import add_level_errors, identify, identify_many
 from doublewell.intensity import phase_from_intensity
 from doublewell.law import LAW_NAMES, Bernstein, Law, named_law
 from doublewell.plan import Experiment, plan
@@ -29,6 +29,7 @@ __all__ = [
     "Result",
     "SurfaceTension",
     "__version__",
+    "add_level_errors",
     "add_noise",
     "bounds",
     "calibrate",

@@ -143,6 +143,6 @@ def _write(place: Path, truth: Truth, record: Record, result: Result, validation
     place.mkdir(parents=True, exist_ok=True)
     save(record, place / "record.npz")
     save(result, place / "result.json")
-    write_page(result, record, place / "report.html", validation=validation)
+    write_page(result, record, place / "report.html")
     figures = write_bytes([(place / name, data) for name, data in drawn.items()])
     return (place / "report.html", place / "record.npz", place / "result.json", *figures)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil
+from typing import Literal
 
 import numpy as np
 
@@ -15,8 +16,9 @@ from doublewell.result import Result
 from doublewell.simulate import simulate
 from doublewell.survey import survey
 
-__all__ = ["Validation", "validate"]
+__all__ = ["Validation", "replay", "validate"]
 
+Origin = Literal["observed frame", "fitted initial field"]
 _STEP = 0.1  # largest q |G'| dt of one internal step
 
 
@@ -26,7 +28,8 @@ class Validation:
 
     ``predicted`` is the evolved record. The observed frames bring their own noise into the comparison: ``noise_floor``
     is what noise alone adds to the error of each frame, noise / rms(u), at least. A frame that is zero everywhere is
-    measured by the rms of all frames.
+    measured by the rms of all frames. ``origin`` says what was evolved: the observed frame, or the initial field of the
+    fit, whose error is then nowhere zero.
     """
 
     start: int
@@ -34,11 +37,13 @@ class Validation:
     error: Array
     noise_floor: Array
     predicted: Record
+    origin: Origin = "observed frame"
 
     def __str__(self) -> str:
         worst = int(np.argmax(self.error))
+        begun = f"frame {self.start}" if self.origin == "observed frame" else "the fitted initial field"
         return (
-            f"evolved {self.times.size - 1} frames from frame {self.start}: relative field error "
+            f"evolved {self.times.size - 1} frames from {begun}: relative field error "
             f"{self._at(self.error.size - 1)} at the last frame, {self._at(worst)} at most (frame {self.start + worst})"
         )
 
@@ -50,16 +55,44 @@ def validate(result: Result, record: Record, *, start: int = 0, progress: Progre
     """Evolve the recovered force from frame `start` of a record to its end and report the field error.
 
     The record may be another one than the law came from, with other q, mesh and noise, which is measured here. It must
-    declare its boundary. A small error tests the force on the phase values visited; it says nothing about epsilon
-    and F, which no movie tests.
+    declare its boundary, and its frame `start` must be complete; of later frames the observed values are compared, and
+    one without any has the error 0. Where it does not say q, an estimated one is used. A small error tests the force on
+    the phase values visited; it says nothing about epsilon and F, which no movie tests.
     """
+    _check(result, record, start)
+    return _evolve(result, record, record.slab(start, start + 1)[0], start, "observed frame", progress)
+
+
+def replay(result: Result, record: Record, *, progress: Progress | None = None) -> Validation:
+    """Evolve the recovered force from the initial field of the fit: the fields that the fit compared with the record.
+
+    Only a trajectory result has such a field, and one that was loaded from a file may not hold it.
+    """
+    _check(result, record, 0)
+    fit = result.diagnostics.likelihood
+    if fit is None or fit.initial is None:
+        raise InputError(
+            "the result holds no fitted initial field, so its fit cannot be evolved again: expected a result of the "
+            "trajectory reading; use validate, which begins with an observed frame"
+        )
+    if fit.initial.shape != record.mesh:
+        raise InputError(
+            f"the fitted initial field has shape {fit.initial.shape} and the record the mesh {record.mesh}: expected "
+            "the record that the result came from"
+        )
+    return _evolve(result, record, fit.initial.astype(np.float64), 0, "fitted initial field", progress)
+
+
+def _evolve(
+    result: Result, record: Record, first: Array, start: int, origin: Origin, progress: Progress | None
+) -> Validation:
     q, boundary = _check(result, record, start)
     noise = survey(record).noise
     curvatures = np.abs([*result.law.well_curvatures, result.law.centre_curvature])
     steep = float(np.nanmax(curvatures))  # there may be no maximum between the phases
     predicted = simulate(
         result.law,
-        record.slab(start, start + 1)[0],
+        first,
         dx=record.dx,
         dt=record.dt,
         frames=record.frames - start,
@@ -70,13 +103,15 @@ def validate(result: Result, record: Record, *, start: int = 0, progress: Progre
         progress=progress,
     )
     misfit, size = np.empty(predicted.frames), np.empty(predicted.frames)
-    for first, slab in predicted.slabs(16):
-        seen = record.slab(start + first, start + first + len(slab))
-        part, axes = slice(first, first + len(slab)), tuple(range(1, slab.ndim))
-        size[part] = np.sqrt(np.mean(seen**2, axis=axes))
-        misfit[part] = np.sqrt(np.mean((slab - seen) ** 2, axis=axes))
+    for frame, slab in predicted.slabs(16):
+        seen = record.slab(start + frame, start + frame + len(slab))
+        known = record.seen(start + frame, start + frame + len(slab))
+        part, axes = slice(frame, frame + len(slab)), tuple(range(1, slab.ndim))
+        count = np.maximum(np.sum(known, axis=axes), 1)
+        size[part] = np.sqrt(np.sum(seen**2, axis=axes) / count)  # what is missing is 0 here
+        misfit[part] = np.sqrt(np.sum((slab - seen) ** 2, axis=axes, where=known) / count)
     size = np.where(size > 0.0, size, np.sqrt(np.mean(size**2)) or 1.0)
-    return Validation(start, record.times[start:], misfit / size, noise / size, predicted)
+    return Validation(start, record.times[start:], misfit / size, noise / size, predicted, origin)
 
 
 def _check(result: Result, record: Record, start: int) -> tuple[float, Boundary]:
@@ -88,8 +123,14 @@ def _check(result: Result, record: Record, start: int) -> tuple[float, Boundary]
         )
     if record.boundary is None:
         raise InputError("the record declares no boundary, so it cannot be evolved: pass boundary= to Record")
-    if record.q is None:
+    q = result.q if record.q is None and result.q_estimated else record.q
+    if q is None:
         raise InputError("the record has no diffusion coefficient: pass q= to Record")
     if not is_whole(start) or not 0 <= start < record.frames - 1:
         raise InputError(f"start is {shown(start)}: expected a frame from 0 to {record.frames - 2}")
-    return record.q, record.boundary
+    if record.mask is not None and not record.seen(start, start + 1).all():
+        raise InputError(
+            f"frame {start} has missing values, and the law is evolved from it: expected a complete frame; pass start= "
+            "the number of one"
+        )
+    return q, record.boundary

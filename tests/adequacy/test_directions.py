@@ -38,8 +38,8 @@ def projected(projector, field):
 def forward(fit, *, q=1.0, law=None):
     law = Law(fit.family, fit.found.coefficients) if law is None else law
     stepper = Etdrk4(fit.grid, fit.record.dt, q, fit.found.substeps)
-    later = list(stepper.run(law, fit.found.initial, intervals=fit.record.frames - 1))
-    return np.stack([fit.found.initial, *later])
+    later = list(stepper.run(law, fit.found.nuisance, intervals=fit.record.frames - 1))
+    return np.stack([fit.found.nuisance, *later])
 
 
 def test_q_direction_matches_finite_differences(fit):
@@ -51,7 +51,7 @@ def test_q_direction_matches_finite_differences(fit):
 
 def test_tilt_direction_solves_the_tilted_equation(fit):
     """A constant force c shifts a field without interface by -q c (1 - exp(-q G'(1) t)) / G'(1) in all cells."""
-    flat = replace(fit.found, initial=np.ones((32, 32)), residual=fit.record.slab() - 1.0)
+    flat = replace(fit.found, nuisance=np.ones((32, 32)), residual=fit.record.slab() - 1.0)
     (direction,) = DIRECTIONS["tilt"](Fit(fit.record, flat))
     slope = 2.0 * fit.found.coefficients[-1]  # G'(1) = 2 p(1)
     exact = -(1.0 - np.exp(-slope * fit.record.times)) / slope
@@ -111,7 +111,7 @@ def test_projection_takes_out_what_the_fit_can_imitate(fit, projector):
     change, bump = np.array([1.0, -2.0, 1.5]), 1e-4 * rng.standard_normal((32, 32))
     ends = [
         forward(
-            Fit(fit.record, replace(fit.found, initial=fit.found.initial + h * bump)),
+            Fit(fit.record, replace(fit.found, nuisance=fit.found.nuisance + h * bump)),
             law=Law(fit.family, fit.found.coefficients + h * change),
         )
         for h in (-1e-2, 1e-2)
@@ -129,7 +129,7 @@ def test_projection_of_a_projection_changes_nothing(fit, projector):
 
     basis = jax.tree.map(lambda part: part[0], projector.basis)
     exact = jax.jit(partial(project, projector.model, tolerance=1e-3))
-    point = (fit.found.initial, fit.found.coefficients, basis)
+    point = (fit.found.nuisance, fit.found.coefficients, basis)
     with double_precision():
         first = exact(*point, DIRECTIONS["q"](fit)[0], constants=projector.constants)
         again = exact(*point, first.field, constants=projector.constants)

@@ -185,9 +185,9 @@ def test_missing_metadata_is_asked_for_by_option(refused, tmp_path, noisy):
     assert all(option in refused(*words) for option in ("--dx", "--dt", "--q", "--boundary"))
     assert "--dt" in refused(*words, "--dx", 0.1)
     words += ["--dx", 0.1, "--dt", 0.1]
-    assert "has no diffusion coefficient: pass --q" in refused(*words)
+    assert "has no diffusion coefficient: pass --q" in refused(*words, "--boundary", "periodic")
     both = refused(*words, "--method", "trajectory")
-    assert "pass --q (it sets the time scale of the law); it has no boundary, which --method trajectory needs" in both
+    assert "or --method weak; it has no boundary, which --method trajectory needs" in both
     assert "--validate-from needs: pass --boundary" in refused(*words, "--q", 1, "--validate-from", 0)
     assert "--method trajectory needs: pass --boundary" in refused(*words, "--q", 1, "--method", "trajectory")
 

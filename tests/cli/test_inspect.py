@@ -1,8 +1,12 @@
+import re
+
 import numpy as np
 import pytest
 
 from doublewell.files import open_record
+from doublewell.law import named_law
 from doublewell.report import inspect_record
+from doublewell.simulate import add_noise, initial_field, simulate
 
 
 def test_words_are_those_of_the_library(run, movie_file):
@@ -84,3 +88,68 @@ def test_a_pattern_of_files(run_json, refused, tmp_path, noisy):
     found = run_json("inspect", tmp_path / "f*.tif", "--dx", "0.015625", "--dt", "1e-4")
     assert found["record"]["shape"] == [12, 64, 64]
     assert "holds no files" in refused("inspect", tmp_path / "g*.tif")
+
+
+def test_a_mask_by_name(run, refused, run_json, tmp_path, noisy):
+    u, mask = noisy.slab().copy(), np.ones(noisy.mesh, bool)
+    mask[:8] = False
+    u[:, ~mask] = np.nan
+    np.savez(tmp_path / "holes.npz", u=u, good=mask)
+    words = ("inspect", tmp_path / "holes.npz", "--dx", "0.015625", "--dt", "1e-4", "--q", "1", "--var", "u")
+    assert "pass mask=np.isfinite(u) where values are missing" in refused(*words)
+    np.save(tmp_path / "good.npy", mask)
+    for name in ("good", "finite", tmp_path / "good.npy"):
+        assert run_json(*words, "--mask", name)["survey"]["missing"] == pytest.approx(0.125)
+    assert "12.5 % of the values are missing; the numbers below are of the others" in run(*words, "--mask", "good")[1]
+
+
+def test_an_open_boundary_is_said(run, movie_file):
+    assert "boundary: open" in run("inspect", movie_file, "--boundary", "open")[1]
+
+
+@pytest.fixture(scope="module")
+def grey_file(tmp_path_factory):
+    """A camera's movie as whole numbers: one drop, wide plateaus."""
+    start = initial_field("circle", (64, 64), 1 / 64, epsilon=0.03)
+    clean = simulate(named_law("sixth"), start, dx=1 / 64, dt=1e-4, frames=21, epsilon=0.03)
+    path = tmp_path_factory.mktemp("grey") / "grey.npy"
+    np.save(path, np.round(20000 + 10000 * add_noise(clean, 0.01, seed=2).slab()).astype(np.uint16))
+    return path
+
+
+def test_found_grey_levels_are_shown(run, run_json, grey_file):
+    code, out, _ = run("inspect", grey_file, "--dx", 1 / 64, "--dt", 1e-4, "--q", 1, "--levels", "auto")
+    assert code == 0
+    assert re.search(r"Grey levels\n  levels \S+ \+- \S+ \(u = -1\) and \S+ \+- \S+ \(u = \+1\)", out)
+    found = run_json("inspect", grey_file, "--dx", 1 / 64, "--dt", 1e-4, "--q", 1, "--levels", "auto")["grey_levels"]
+    assert found["levels"] == pytest.approx([10000, 30000], rel=0.01)
+    assert len(found["sd"]) == 2
+    given = run_json("inspect", grey_file, "--dx", 1 / 64, "--dt", 1e-4, "--levels", "10000,30000")
+    assert given["grey_levels"] is None
+
+
+@pytest.mark.parametrize("levels", [("auto", "auto"), ("10000,30000", "20,30")])
+def test_a_fit_with_errors_of_grey_levels_can_be_repeated(run, grey_file, tmp_path, levels):
+    out = tmp_path / "result.json"
+    words = ("--dx", 1 / 64, "--dt", 1e-4, "--q", 1, "--method", "weak", "--degree", 1, "--out", out, "--quiet")
+    assert run("identify", grey_file, *words, "--levels", levels[0], "--levels-sd", levels[1])[0] == 0
+    code, said, err = run("repeat", out)
+    assert (code, err) == (0, "")
+    assert "numbers: the same" in said
+
+
+def test_the_errors_of_grey_levels_enter_a_fit(run, run_json, grey_file):
+    words = ("identify", grey_file, "--dx", 1 / 64, "--dt", 1e-4, "--q", 1, "--method", "weak", "--degree", 1)
+    found = run_json(*words, "--levels", "auto", "--levels-sd", "auto")
+    assert 0.0 < found["grey_levels"]["force"] < 0.5
+    given = run_json(*words, "--levels", "10000,30000", "--levels-sd", "20,30")
+    assert given["grey_levels"]["sd"] == [20.0, 30.0]
+    assert run_json(*words, "--levels", "10000,30000")["grey_levels"] is None
+    for options, said in (
+        (("--levels-sd", "auto"), "--levels-sd says nothing without levels: pass --levels too"),
+        (("--levels", "auto", "--levels-sd", "1,2"), "pass --levels-sd auto"),
+        (("--levels", "1,2", "--levels-sd", "auto"), "--levels-sd auto belongs to --levels auto"),
+    ):
+        code, _, err = run(*words, *options)
+        assert code != 0
+        assert said in err

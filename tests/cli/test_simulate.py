@@ -64,7 +64,7 @@ def test_one_and_three_axes(run_json, tmp_path, mesh):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["m.txt"], "m.txt: expected a name that ends in .npz or .zarr for a movie"),
+        (["m.txt"], "m.txt: expected a name that ends in .npz, .zarr or .nc for a movie"),
         (["nowhere/m.npz"], "the folder nowhere does not exist"),
         ([], "OUT"),
         (["m.npz", "--law", "cubic"], "no law is named 'cubic': expected one of quartic"),

@@ -48,7 +48,7 @@ def test_the_tutorial_runs_and_prints_what_it_shows(tmp_path):
     assert np.linalg.norm(result.force(u) - true) < 0.02 * np.linalg.norm(true)
 
 
-@pytest.mark.parametrize("page", ["degree.md"])
+@pytest.mark.parametrize("page", ["degree.md", "missing.md", "noise_bias.md", "unknown_diffusion.md"])
 def test_a_page_runs_and_prints_what_it_shows(tmp_path, page):
     blocks = list(run_page((DOCS / page).read_text(), tmp_path))
     assert blocks
@@ -163,9 +163,10 @@ def test_links_to_headings_lead_to_one():
 def test_floors_are_those_of_the_file():
     rows = kept("floors.json")["rows"]
     said = table("degree.md", "floors.json")
-    assert [(law, int(degree)) for law, degree, _ in said] == [(row["law"], row["m"]) for row in rows]
-    for (_, _, floor), row in zip(said, rows, strict=True):
-        assert float(floor) == pytest.approx(row["160 nodes"], abs=0.006)
+    assert [(law, int(degree)) for law, degree, *_ in said] == [(row["law"], row["m"]) for row in rows]
+    for (_, _, cone, exact), row in zip(said, rows, strict=True):
+        assert float(cone) == pytest.approx(row["160 nodes"], abs=0.006)
+        assert float(exact) == pytest.approx(row["every double well"], abs=0.006)
 
 
 def test_false_alarms_are_those_of_the_file():
@@ -181,6 +182,17 @@ def test_the_mesh_error_is_that_of_the_file():
     assert float(said) == pytest.approx(row["48 substeps"], abs=6e-4)
 
 
+def test_errors_with_missing_values_are_those_of_the_file():
+    rows = kept("missing.json")["rows"]
+    said = table("missing.md", "missing.json")
+    assert [row[0] for row in said] == [row["record"] for row in rows]
+    for (_, missing, moments, clean, force, worst), row in zip(said, rows, strict=True):
+        assert int(moments) == row["rows"]
+        numbers = zip((missing, clean, force, worst), ("missing", "clean", "force", "worst"), strict=True)
+        assert all(float(number) == pytest.approx(100 * row[key], abs=0.0051) for number, key in numbers)
+    assert max(row["worst"] for row in rows) < 0.01
+
+
 def test_errors_of_the_gallery_are_those_of_the_files():
     errors = kept("from_py_pde.json")["errors"]
     for method, force, field in table("gallery.md", "from_py_pde.json"):
@@ -191,3 +203,25 @@ def test_errors_of_the_gallery_are_those_of_the_files():
     assert [float(row[1]) for row in said[1:]] == [public["noise"]] * 2
     for row, name in zip(said, ("clean", "weak", "trajectory"), strict=True):
         assert float(row[2]) == pytest.approx(100 * public["errors"][name], rel=0.01)
+
+
+def _weak_means(noise, law, key):
+    rows = kept("weak_corrected.json")["rows"]
+    return np.mean([e[key] for r in rows if r["noise"] == noise and law in (r["law"], "all") for e in r["errors"]])
+
+
+def test_the_table_of_noise_bias_is_the_files():
+    keys = [f"{method} m={m} e_G" for m in (2, 5) for method in ("weak", "weak-corrected")]
+    lines = table("noise_bias.md", "weak_corrected.json")
+    assert len(lines) == 15
+    for noise, law, *cells in lines:
+        assert cells == [f"{_weak_means(float(noise), law, key):.2f}" for key in keys]
+
+
+def test_the_table_of_unknown_q_is_the_files():
+    lines = table("unknown_diffusion.md", "weak_corrected.json")
+    assert len(lines) == 12
+    for noise, method, m, mean, _, _, known, free in lines:
+        keys = [f"{method} m={m} {name}" for name in ("e_G", "e_G, q unknown")]
+        assert [known, free] == [f"{_weak_means(float(noise), 'all', key):.2f}" for key in keys]
+        assert mean == f"{_weak_means(float(noise), 'all', f'{method} m={m} e_q'):+.2f}"

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from doublewell.errors import InputError
 from doublewell.estimate import DEGREE_PRIOR
 from doublewell.estimate.least_squares import solve_free
-from doublewell.estimate.wells import are_wells, into_class, solve_wells
+from doublewell.estimate.wells import are_wells, into_wells, solve_wells
 from doublewell.estimate.wells_degrees import average_wells, fit_wells, series_matrix
 from doublewell.law import Bernstein, EqualWells, Law, Wells, embedding, named_law
 
@@ -94,7 +94,7 @@ def test_many_laws_are_looked_at_and_moved_together() -> None:
     bad = solve_free(*problem(family, three_wells)).coefficients
     rows = np.stack([good, bad, -good])
     assert are_wells(family, rows).tolist() == [True, False, False]
-    moved = into_class(np.eye(family.size), rows, family, rows, 0.2)
+    moved = into_wells(np.eye(family.size), rows, family, rows, 0.2)
     assert np.array_equal(moved[0], good)
     assert Law(family, moved[1]).structure.ok
     assert abs(Law(family, moved[1]).maximum - 0.2) < 0.02

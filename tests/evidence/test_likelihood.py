@@ -8,19 +8,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from doublewell.dynamics import Grid, double_precision
+from doublewell.dynamics import Grid, double_precision, refine_field
 from doublewell.errors import InputError
 from doublewell.evidence import lower, system
 from doublewell.evidence.likelihood import (
     measure_resolution,
     read_trajectories,
     read_trajectory,
+    record_model,
     relinearise,
     solver,
 )
 from doublewell.evidence.likelihood.compiled import compiled
-from doublewell.evidence.likelihood.field_model import FieldModel, field_constants
-from doublewell.evidence.likelihood.resolution import refine_field
 from doublewell.law import Bernstein, Law, named_law
 from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate
@@ -44,10 +43,11 @@ def pieces(boundary: str = "periodic"):
     import jax.numpy as jnp
 
     grid = Grid((6, 8), 1 / 8, boundary)
-    constants = field_constants(grid, dt=5e-4, frames=5, q=1.0, substeps=2)
+    blank = Record(np.zeros((5, *grid.cells)), dx=grid.dx, dt=5e-4, q=1.0, boundary=boundary)
+    model, constants = record_model(blank, Bernstein(2), 2)
     rng = np.random.default_rng(0)
     u = 0.5 * rng.standard_normal((6, 8))
-    return FieldModel(Bernstein(2), boundary, 5, 2), jnp.asarray(u), jnp.asarray(START), constants, rng
+    return model, jnp.asarray(u), jnp.asarray(START), constants, rng
 
 
 @pytest.mark.parametrize("boundary", ["periodic", "neumann"])
@@ -143,15 +143,13 @@ def test_evidence_is_the_projected_information(clean) -> None:
     tiny = simulate(named_law("sixth"), start, dx=1 / 8, dt=2e-3, frames=5, epsilon=0.2)
     record = add_noise(tiny, 0.02, seed=4)
     found = read_trajectory(record, np.array([20.0, 35.0]))
-    model = FieldModel(Bernstein(1), "periodic", 5, found.substeps)
-    grid = Grid((8, 8), 1 / 8, "periodic")
-    constants = field_constants(grid, dt=2e-3, frames=5, q=1.0, substeps=found.substeps)
+    model, constants = record_model(record, Bernstein(1), found.substeps)
 
     def predicted(x: np.ndarray) -> np.ndarray:
         with double_precision():
             return np.asarray(compiled().predict(model, x[None, :64].reshape(1, 8, 8), x[None, 64:], constants)).ravel()
 
-    x = np.concatenate([found.initial.ravel(), found.coefficients])
+    x = np.concatenate([found.nuisance.ravel(), found.coefficients])
     steps = np.concatenate([np.full(64, 1e-5), np.full(2, 1e-3)])
     jacobian = np.stack(
         [(predicted(x + h * e) - predicted(x - h * e)) / (2 * h) for h, e in zip(steps, np.eye(66), strict=True)],
@@ -193,7 +191,7 @@ def test_relinearising_moves_the_initial_field_along(clean) -> None:
     here, there = (system(item.evidence, 1.0) for item in (found, again))
     best = [np.linalg.lstsq(*pair, rcond=None)[0] for pair in (here, there)]
     assert np.linalg.norm(here[0] @ (best[0] - best[1])) < 0.05
-    assert not np.array_equal(again.initial, found.initial)
+    assert not np.array_equal(again.nuisance, found.nuisance)
 
 
 def test_a_batch_is_its_records(clean) -> None:
@@ -246,7 +244,10 @@ def test_refined_fields_hold_the_old_points(boundary, factor, cells) -> None:
 
 def test_what_the_reading_needs(clean) -> None:
     bare = Record(clean.values, dx=clean.dx, dt=clean.dt, q=1.0)
-    with pytest.raises(InputError, match="needs to know what happens at the border.*or use method='weak'"):
+    with pytest.raises(
+        InputError,
+        match="needs to know what happens at the border.*'open' for a field of view.*method='weak' needs none",
+    ):
         read_trajectory(bare, START)
     unknown = Record(clean.values, dx=clean.dx, dt=clean.dt, boundary="periodic")
     with pytest.raises(InputError, match="has no diffusion coefficient"):

@@ -235,13 +235,10 @@ def test_progress_reaches_the_end(make_rough) -> None:
     assert seen[-1] == (15, 15)
 
 
-def test_wrong_derivative_and_uneven_times(make_rough) -> None:
+def test_wrong_derivative(make_rough) -> None:
     record = make_rough((15, 24, 24))
     with pytest.raises(InputError, match="derivative is 'exact': expected 'discrete' or 'analytic'"):
         weak_evidence(record, Bernstein(0), [(3, 0.1)], derivative="exact")
-    uneven = Record(record.values, dx=0.02, times=np.arange(15.0) ** 1.1, q=1.0)
-    with pytest.raises(InputError, match="not evenly spaced"):
-        weak_evidence(uneven, Bernstein(0), [(3, 0.1)])
 
 
 def test_deterministic(make_rough) -> None:

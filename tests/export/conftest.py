@@ -42,5 +42,5 @@ def banded(make):
     spread = np.diag((0.01 * g) ** 2)
     part = Component(3, None, None, 1.0, g, g, spread)
     fit = DegreeFit(3, 0.0, 1.0, g, g, spread, ())
-    posterior = Posterior(Bernstein(3), (fit,), (part,), np.zeros((0, 4)), True)
+    posterior = Posterior(Bernstein(3), (fit,), (part,), np.zeros((0, 4)), "bernstein")
     return replace(make(tension=SurfaceTension(0.3, 0.01)), posterior=posterior)

@@ -69,6 +69,16 @@ def test_arrays_keep_shape_and_bits(shape):
     assert not back.flags.writeable
 
 
+@pytest.mark.parametrize("shape", [(0,), (3,), (2, 3), (1, 2, 2)])
+def test_fields_in_single_precision_keep_shape_and_bits(shape):
+    field = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    back = through(field, NDArray[np.float32])
+    assert (back.shape, back.dtype, back.tobytes()) == (field.shape, field.dtype, field.tobytes())
+    assert not back.flags.writeable
+    with pytest.raises(InputError, match="expected an array of float32"):
+        codec_of(NDArray[np.float32]).encode(field.astype(float), "value")
+
+
 @pytest.mark.parametrize(
     ("data", "hint", "words"),
     [
@@ -79,6 +89,13 @@ def test_arrays_keep_shape_and_bits(shape):
         (1, bool, "expected true or false"),
         ("x" * 99, float, r"value is 'x{56}\.\.\.: expected a number"),
         ({"shape": [2, 2], "values": [1.0]}, NDArray[np.float64], r"value.shape is \(2, 2\): expected a shape of 1"),
+        ({"shape": [2], "values": [1.0]}, NDArray[np.float64], "expected a shape of 1 value$"),
+        ({"shape": [2], "float32": "AACAPw=="}, NDArray[np.float32], r"value.shape is \(2,\): .* a shape of 1 value$"),
+        ({"shape": [1], "float32": "AACAPw"}, NDArray[np.float32], "value.float32 is .*: expected numbers in base 64"),
+        ({"shape": [1], "float32": "AACA"}, NDArray[np.float32], "value.float32 is .*: expected numbers in base 64"),
+        ({"shape": [1], "float32": "<b>="}, NDArray[np.float32], "value.float32 is .*: expected numbers in base 64"),
+        ({"shape": [1], "float32": [1.0]}, NDArray[np.float32], "value.float32 is .*: expected numbers in base 64"),
+        ([1.0], NDArray[np.float32], "expected a shape and numbers in base 64"),
         ({"shape": [10**30, 10**30], "values": []}, NDArray[np.float64], "expected a shape of 0 values"),
         (float("inf"), float, "value is inf: expected a number"),
     ],

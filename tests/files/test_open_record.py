@@ -113,7 +113,7 @@ def test_wrong_rank(npz, u):
         ({"times": [0.0, 1.0, 1.0, 2.0, 3.0]}, "times must be finite and increase"),
         ({"q": float("nan")}, "q is nan"),
         ({"q": [1.0, 2.0]}, "q is"),
-        ({"boundary": "open"}, "boundary is 'open'"),
+        ({"boundary": "wall"}, "boundary is 'wall'"),
     ],
 )
 def test_bad_metadata_in_the_file(npz, bad, words):

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from doublewell.files import load_result, open_record, save
 from doublewell.files.result_json import _checksum
 from doublewell.identify import identify
 from doublewell.law import Law, named_law
-from doublewell.result import Source
+from doublewell.result import Source, compare
 
 
 def refused(match):
@@ -68,6 +69,7 @@ def test_a_trajectory_with_its_residual_and_tests(trajectory, tmp_path):
     assert fit.residual_frames.shape == (15,)
     back = round_trip(trajectory, tmp_path / "result.json")
     assert equal(back, trajectory)
+    assert back.diagnostics.likelihood.initial.tobytes() == fit.initial.tobytes()
     assert back.adequacy == trajectory.adequacy
     assert str(back) == str(trajectory)
     unasked = replace(trajectory, diagnostics=replace(trajectory.diagnostics, likelihood=replace(fit, adequacy=None)))
@@ -80,6 +82,26 @@ def test_a_trajectory_of_an_older_version_says_what_it_lacks(name, trajectory, t
     save(trajectory, path)
     with refused(rf"result\.diagnostics\.likelihood lacks {name}: .*Likelihood of this version.*run identify again"):
         load_result(edited(path, drop("diagnostics", "likelihood", name)))
+
+
+def test_a_fitted_initial_field_may_be_absent_and_must_fit(trajectory, tmp_path):
+    path = tmp_path / "result.json"
+    save(trajectory, path)
+    older = load_result(edited(path, drop("diagnostics", "likelihood", "initial")))
+    assert older.diagnostics.likelihood.initial is None
+    assert compare(trajectory, older).same
+    numbers = replace(trajectory.diagnostics.likelihood, initial=np.zeros((3, 4), np.float32))
+    save(replace(trajectory, diagnostics=replace(trajectory.diagnostics, likelihood=numbers)), path)
+    with refused("do not belong together"):
+        load_result(path)
+
+
+def test_a_very_large_initial_field_is_left_out(trajectory, tmp_path):
+    numbers = replace(trajectory.diagnostics.likelihood, initial=np.zeros(2**20 + 1, np.float32))
+    large = replace(trajectory, diagnostics=replace(trajectory.diagnostics, likelihood=numbers))
+    save(large, tmp_path / "result.json")
+    assert load_result(tmp_path / "result.json").diagnostics.likelihood.initial is None
+    assert (tmp_path / "result.json").stat().st_size < 2**20
 
 
 def test_where_the_data_came_from_is_kept_and_may_be_absent(result, tmp_path):
@@ -182,7 +204,7 @@ def drop(*place):
         (put("diagnostics", "unconstrained", value=3), "unconstrained is 3: expected a list"),
         (put("diagnostics", "unconstrained", value=[1.0, None, 2.0]), r"unconstrained\[1\] is None"),
         (put("diagnostics", "unconstrained", value=[1.0]), "do not belong together"),
-        (put("diagnostics", "unconstrained", value={"shape": [3, -1], "values": [1.0]}), "a shape of 1 values"),
+        (put("diagnostics", "unconstrained", value={"shape": [3, -1], "values": [1.0]}), "a shape of 1 value"),
         (put("diagnostics", "supports", 0, "coefficients", value=[1.0]), "do not belong together"),
         (put("diagnostics", "active", value=[3]), "do not belong together"),
         (put("diagnostics", "ridge", "path", 0, value=[1.0]), r"path\[0\] is \[1.0\]: expected a list of 2"),
@@ -231,7 +253,7 @@ def test_fields_with_a_default_may_be_absent(result, tmp_path):
         (b'{"law": 1}', "is JSON but no doublewell result"),
         (b'{"format": "doublewell result"}', "is damaged: its version is None"),
         (b'{"format": "doublewell result", "version": true}', "is damaged: its version is True"),
-        (b'{"format": "doublewell result", "version": 2}', "newer doublewell .result version 2.*--upgrade"),
+        (b'{"format": "doublewell result", "version": 3}', "newer doublewell .result version 3.*--upgrade"),
         (b'{"format": "doublewell result", "version": 1}', "was changed or damaged"),
         (b'{"format": "doublewell result", "version": 1, "checksum": "", "result": 1e999}', "was changed or damaged"),
     ],
@@ -266,3 +288,16 @@ def test_wrong_paths(small, tmp_path):
     with refused("a saved result is read by load_result"):
         (tmp_path / "r.json").write_text("{}")
         open_record(tmp_path / "r.json")
+
+
+def test_a_result_of_version_1_is_read_as_it_was_meant():
+    """Written by version 1, whose posterior said only whether coefficients were held positive."""
+    path = Path(__file__).parent / "data" / "result_version_1.json"
+    kept = json.loads(path.read_text())
+    assert kept["version"] == 1
+    assert kept["result"]["posterior"]["positive"] is True
+    found = load_result(path)
+    assert (found.settings.constraint, found.posterior.constraint) == ("bernstein", "bernstein")
+    assert found.diagnostics.contacts == found.posterior.path[0].contacts == ()
+    assert "positive coefficients: chi2 rises by" in str(found)
+    assert np.min(found.posterior.draws) > -1.0 > np.min(found.posterior.free_draws)  # the drift is added after

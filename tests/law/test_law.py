@@ -183,7 +183,7 @@ def test_no_tension_where_the_potential_falls_below_the_pure_phases():
     text = message(lambda: law.surface_tension(epsilon=0.1))
     assert text == (
         f"the potential falls below the pure phases (lowest H = {law.lowest:.3g}), so no planar interface joins "
-        "them and no surface tension exists; use constraint='bernstein', or more data"
+        "them and no surface tension exists; use constraint='admissible', or more data"
     )
     assert message(law.interface_width) == (
         "H is not positive between the levels -0.9 and 0.9, so no planar interface joins them"

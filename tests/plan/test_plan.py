@@ -155,7 +155,7 @@ def test_the_average_over_degrees_is_the_default(small, known, monkeypatch):
     prediction._draws.cache_clear()
     assert found.prediction.bound is None
     assert found.prediction.epsilon == pytest.approx(0.02, rel=0.1)
-    assert "read as averaged over degrees, positive coefficients" in " ".join(str(found).split())
+    assert "read as averaged over degrees, plain double wells" in " ".join(str(found).split())
     assert "the surface tension's own error of 2 % is in F and epsilon" in str(found)
     assert found.goal is None
 

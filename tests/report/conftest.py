@@ -78,7 +78,7 @@ def single(banded):
     """The same with its second degree alone; made from the average, because another fit would compile again."""
     fit = banded.posterior.path[2]
     part = Component(2, None, None, 1.0, fit.free, fit.coefficients, fit.covariance)
-    alone = Posterior(Bernstein(2), (replace(fit, weight=1.0),), (part,), np.zeros((2, 3)), True)
+    alone = Posterior(Bernstein(2), (replace(fit, weight=1.0),), (part,), np.zeros((2, 3)), "bernstein")
     law = Law.bernstein(fit.coefficients)
     numbers = replace(banded.diagnostics, unconstrained=fit.free, active=fit.active)
     return replace(banded, law=law, posterior=alone, diagnostics=numbers)

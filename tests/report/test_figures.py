@@ -299,3 +299,22 @@ def test_a_failed_write_says_so_and_leaves_nothing(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"law\.png could not be written: No space left"):
         write_bytes([(tmp_path / "law.png", b"x")])
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize(("length", "time"), [("um", "s"), ("$\\bad{", "$")])
+def test_units_stand_at_the_axes_and_are_never_read_as_formulas(length, time, result, record, validation):
+    known = Record(
+        record.slab(), dx=record.dx, times=record.times, q=1.0, boundary="periodic", length_unit=length, time_unit=time
+    )
+    asked = replace(result, settings=replace(result.settings, length_unit=length, time_unit=time))
+    law = law_figure(asked)
+    area = "1/um²" if length == "um" else "1/(\\$\\bad{)²"
+    assert law.axes[0].get_ylabel() == f"G(u)  ({area})"
+    fields = fields_figure(known, validation=validation)
+    shown = length.replace("$", r"\$")
+    assert fields.axes[-4].get_xlabel() == f"x ({shown})"
+    assert fields.axes[0].get_title().endswith(time.replace("$", r"\$"))
+    error = error_figure(validation, record=known)
+    assert error.axes[0].get_xlabel() == f"time ({time.replace('$', chr(92) + '$')})"
+    for figure in (law, fields, error):
+        assert render(figure, "svg")  # a formula that cannot be read would raise here

@@ -97,7 +97,6 @@ def test_nothing_unusual_is_said_when_nothing_is():
     ("record", "words"),
     [
         (line(q=None), "the diffusion coefficient q is not known"),
-        (line(times=np.arange(30) ** 2.0), "not evenly spaced in time"),
         (line(frames=9), "record is too short: expected at least 13 frames, has 9"),
         (line(width=0.02, speed=0.0), "too few for any fit; use a higher magnification"),
         (line(width=0.05), "pixels; 9 or more are better"),
@@ -131,6 +130,16 @@ def test_uneven_times_undeclared_boundary_and_uneven_pixels_are_said():
     assert "q: not known; boundary: not declared" in text
 
 
+def test_missing_values_are_said():
+    record = line()
+    mask = np.ones(record.mesh, bool)
+    mask[:20] = False
+    found = inspect_record(record.replace(record.values, mask=mask))
+    share = f"{100 * 20 / record.mesh[0]:.3g} % of the values are missing"
+    assert f"{share}; the numbers below are of the others" in str(found)
+    assert any(share in words for words in found.watch)
+
+
 def test_no_default_support_is_said():
     found = inspect_record(line(frames=9))
     assert found.supports == ()
@@ -141,3 +150,14 @@ def test_no_default_support_is_said():
 def test_no_interface_is_said_in_words():
     found = inspect_record(line())
     assert "none seen" in str(replace(found, survey=replace(found.survey, interface_width=None, cells=None)))
+
+
+def test_units_are_named_where_they_are_known(make_movie):
+    record = make_movie((48, 48))
+    known = Record(record.slab(), dx=0.05, dt=2.0, q=1.0, length_unit="um", time_unit="s")
+    words = str(inspect_record(known))
+    assert "pixel size 0.05 um, field of view 2.4 x 2.4 um" in words
+    assert "one frame every 2 s, from t = 0 to 48 s" in words
+    assert "diffusion coefficient q: 1 um^2/s;" in words
+    assert " um wide from u = -0.9 to 0.9" in words
+    assert "field of view 1 x 1 (no unit is known)" in str(inspect_record(record))

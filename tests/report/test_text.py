@@ -59,7 +59,7 @@ def test_the_degree_table_is_the_path(banded):
         assert int(degree) == fit.degree
         assert float(chi2) == pytest.approx(fit.chi2, abs=0.051)
         assert (0.0 if weight == "-" else float(weight)) == pytest.approx(100 * fit.weight, abs=0.051)
-        assert line.endswith(", ".join(f"g_{j}" for j in fit.active) or "none")
+        assert line.endswith(", ".join(f"{u:.3g}" for u in fit.contacts) or "none")
     assert lines[first + 9] == ""
     assert f"(degree {best.degree} weighs {percent(best.weight)})" in lines[0]
 
@@ -82,6 +82,10 @@ def test_what_the_intervals_mean_is_said(banded, single):
     assert "take the surface tension as exact" not in str(replace(banded, scale=known))
     bound = " ".join(str(with_fit(with_numbers(single, active=(1,)), constraint_rise=3.21)).split())
     assert "chi2 rises by 3.2; at the bound: g_1 of degree 2, so the intervals show the spread of the" in bound
+    exact = replace(single, settings=replace(single.settings, constraint="admissible"))
+    assert "  plain double wells: chi2 rises by 3.2\n" in str(with_fit(exact, constraint_rise=3.21))
+    touching = " ".join(str(with_fit(with_numbers(exact, contacts=(0.0, 0.7071)), constraint_rise=3.21)).split())
+    assert "rises by 3.2; the bracket touches zero at |u| = 0, 0.707, so the intervals show the spread" in touching
     free = replace(single, settings=replace(single.settings, constraint="none"))
     assert "  no constraint\n" in str(free)
     ridge = replace(single, settings=replace(single.settings, ridge=0.5))

@@ -57,7 +57,9 @@ def banded(make):
     g = LAW.coefficients
     spread = np.diag((0.02 * g) ** 2)
     fit = DegreeFit(0, 0.0, 1.0, g, g, spread, ())
-    posterior = Posterior(Bernstein(0), (fit,), (Component(0, None, None, 1.0, g, g, spread),), np.zeros((0, 1)), True)
+    posterior = Posterior(
+        Bernstein(0), (fit,), (Component(0, None, None, 1.0, g, g, spread),), np.zeros((0, 1)), "bernstein"
+    )
     return replace(make(SurfaceTension(SIGMA, 0.02, unit="J/m^2")), posterior=posterior)
 
 
@@ -125,7 +127,7 @@ def test_intervals_hold_the_tension_and_the_record(banded):
     ends = banded.interval("kappa")
     assert found.kappa.low == pytest.approx(1e-6 * ends[0])
     with pytest.raises(
-        InputError, match=r"interval of 'sigma': expected 'epsilon'.*'bulk_barrier', 'maximum' or 'tilt'"
+        InputError, match=r"interval of 'sigma': expected 'epsilon'.*'bulk_barrier', 'maximum', 'tilt' or 'q'"
     ):
         banded.interval("sigma")
     with pytest.raises(InputError, match=r"'potential' or 'bulk_energy'"):

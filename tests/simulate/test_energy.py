@@ -74,3 +74,9 @@ def test_wrong_use_says_what_was_expected():
         energy(Record(u, dx=0.1, dt=1.0, boundary="periodic"), "sixth", 0.1)
     with pytest.raises(InputError, match="record is a ndarray: expected a Record; make one with Record"):
         energy(u, named_law("sixth"), 0.1)
+
+
+def test_a_record_with_holes_has_no_known_energy():
+    record = pair(np.zeros(16), dx=0.1, boundary="periodic")
+    with pytest.raises(InputError, match="the record has missing values, so its energy is not known"):
+        energy(record.replace(record.values, mask=np.arange(16) > 3), named_law("quartic"))

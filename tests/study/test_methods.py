@@ -7,12 +7,12 @@ import pytest
 from numpy.polynomial.hermite_e import hermegauss
 
 from doublewell.evidence import compact, lower, system
+from doublewell.evidence.hermite import hermite_matrix, monomial_matrix
+from doublewell.evidence.smoother import Smoother
 from doublewell.identify import identify
 from doublewell.law import Bernstein, Law
 from doublewell.study.methods import METHODS
-from doublewell.study.methods.hermite import hermite_matrix, monomial_matrix
 from doublewell.study.methods.selection import Choice, choose, held_out_residual
-from doublewell.study.rows import Smoother
 from doublewell.study.sample import ODD_POWERS, Sample, evolve
 from doublewell.study.spec import Spec, tiny
 
@@ -82,7 +82,7 @@ def test_rows_are_those_of_the_reader(sample):
 def test_features_are_sums_of_powers():
     u = np.linspace(-1.0, 1.0, 51)
     powers = np.stack([u**k for k in ODD_POWERS], axis=1)
-    np.testing.assert_allclose((powers @ monomial_matrix()).T, Bernstein(5).features(u), atol=1e-12)
+    np.testing.assert_allclose((powers @ monomial_matrix(Bernstein(5))).T, Bernstein(5).features(u), atol=1e-12)
 
 
 @pytest.mark.parametrize("noise", [0.03, 0.3])
@@ -91,12 +91,12 @@ def test_corrected_powers_have_the_means_of_the_clean_ones(noise):
     weights = weights / weights.sum()
     for u in (-1.1, -0.3, 0.0, 0.7):
         seen = np.stack([(u + noise * nodes) ** k for k in ODD_POWERS], axis=1)
-        means = weights @ seen @ hermite_matrix(noise**2)
+        means = weights @ seen @ hermite_matrix(len(ODD_POWERS), noise**2)
         np.testing.assert_allclose(means, [u**k for k in ODD_POWERS], atol=1e-10)
 
 
 def test_without_noise_the_correction_changes_nothing():
-    np.testing.assert_array_equal(hermite_matrix(0.0), np.eye(len(ODD_POWERS)))
+    np.testing.assert_array_equal(hermite_matrix(len(ODD_POWERS), 0.0), np.eye(len(ODD_POWERS)))
 
 
 def test_the_correction_lowers_the_bias_of_epsilon(sample):

@@ -14,13 +14,16 @@ from doublewell.adequacy.residual import chance, neighbour_tests, probe, value_t
 from doublewell.adequacy.still import no_noise, steady_words
 from doublewell.adequacy.values import Adequacy, ScoreTest
 from doublewell.adequacy.words import SENTENCES, findings, left_words, plain_words, verdict
+from doublewell.dynamics import border_mask
 from doublewell.errors import InputError
 from doublewell.evidence.likelihood import Trajectory
 from doublewell.record import Record
 
-__all__ = ["check_adequacies", "check_adequacy", "holm", "projector_of", "score_tests"]
+__all__ = ["check_adequacies", "check_adequacy", "holm", "holm_adjusted", "projector_of", "score_tests"]
 
 _UNTOUCHED = 0.98  # share of a frame's noise that the fit leaves
+_COLOURED = ("white in z", "white in y", "white in x", "tails")  # what a measured spectrum has answered already
+_TAKEN = 4  # cells from the border of a window whose noise the fit takes in part
 
 
 def check_adequacy(record: Record, found: Trajectory) -> Adequacy:
@@ -65,16 +68,39 @@ def _look(fits: Sequence[Fit], projector: Projector) -> list[_Look]:
     # what a fit that stopped early leaves along J_u and J_g would look like a fault: it is taken out first
     residuals = projector.project(np.stack([fit.found.residual for fit in fits]))[0]
     asked = [_directions(fits, projector, residuals, name, make) for name, make in DIRECTIONS.items()]
-    v = projector.whiten(np.broadcast_to(probe(fits[0].record.shape), residuals.shape))
-    taken = v - projector.project(v)[0]
+    asked = [one for one in asked if one[1]]
+    counts = np.asarray(projector.constants.root) > 0.0
+    v = np.broadcast_to(np.where(counts, probe(fits[0].record.shape), 0.0), residuals.shape)
+    taken = v - projector.project_white(v)[0]
     looks = []
+    residuals = np.stack([_imputed(fit, residual) for fit, residual in zip(fits, residuals, strict=True)])
     for k, fit in enumerate(fits):
         left = 1.0 - np.mean((v[k] * taken[k]).reshape(len(v[k]), -1), axis=1)
-        tests = [tests[k] for tests, _ in asked] + neighbour_tests(fit, residuals[k], v[k], taken[k])
-        tests += value_tests(fit, residuals[k], left, left > _UNTOUCHED)
+        tests = [tests[k] for tests, _ in asked]
+        tests += neighbour_tests(fit, residuals[k], v[k], taken[k], _kept(fit))
+        tests += value_tests(fit, np.where(_kept(fit), residuals[k], 0.0), left, left > _UNTOUCHED)
+        if fit.found.view.whitening.colour is not None:  # the floor makes fine structure smaller than it says
+            tests = [test for test in tests if test.name not in _COLOURED]
         fields = [field[k] for _, projected in asked for field in projected]
         looks.append(_Look(residuals[k], tests, fields, left > _UNTOUCHED, v[k], taken[k]))
     return looks
+
+
+def _imputed(fit: Fit, residual: Array) -> Array:
+    """Put noise where nothing was seen: what the tests expect of a good fit, so that they ask what was seen."""
+    kept = _kept(fit)
+    if kept.all():
+        return residual
+    noise = fit.found.noise * np.random.default_rng(1).standard_normal(residual.shape)
+    return np.where(kept, residual, noise)
+
+
+def _kept(fit: Fit) -> Mask:
+    """Return which values are the noise they had: seen, and not next to the border of a window, which takes it."""
+    seen = fit.record.seen()
+    if fit.window:
+        seen = seen & ~border_mask(fit.record.mesh, _TAKEN)
+    return seen
 
 
 def _conclude(fit: Fit, look: _Look) -> Adequacy:
@@ -100,7 +126,7 @@ def _refit(fit: Fit, frames: Mask, out: Mask) -> tuple[Cells, float, Fit]:
     projector = projector_of([fit], out)
     residual, shift = (part[0] for part in projector.project(fit.found.residual[None]))
     size = fit.family.size
-    moved = float(np.linalg.norm(fit.found.evidence.blocks[0].triangle[:size, :size] @ shift))
+    moved = float(np.linalg.norm(fit.found.evidence.blocks[0].triangle[:size, :size] @ shift[-size:]))
     free = residual.size - np.count_nonzero(out) * (len(residual) - 1) - residual[0].size - size
     quieter = Fit(fit.record, replace(fit.found, noise=float(np.linalg.norm(residual) / np.sqrt(free))))
     return ask_cells(residual, frames, out), moved, quieter
@@ -113,18 +139,17 @@ def _leftover(fit: Fit, look: _Look) -> list[ScoreTest]:
     basis = np.linalg.qr(flat / np.linalg.norm(flat, axis=0))[0]
     r = look.residual.ravel()
     rest = (r - basis @ (basis.T @ r)).reshape(look.residual.shape)
-    return neighbour_tests(fit, rest, look.v, look.taken)
+    return neighbour_tests(fit, rest, look.v, look.taken, _kept(fit))
 
 
 def projector_of(fits: Sequence[Fit], out: Mask | None = None) -> Projector:
     """Return the projector at the fits of a batch; cells left out weigh nothing."""
-    first = fits[0]
-    initial = np.stack([fit.found.initial for fit in fits])
-    theta = np.stack([fit.found.coefficients for fit in fits])
-    constants = first.constants(first.grid.boundary)
+    nuisance = np.stack([fit.found.nuisance for fit in fits])
+    theta = np.stack([fit.found.theta for fit in fits])
+    model, constants = fits[0].setting
     if out is not None:
-        constants = constants._replace(root=np.where(out, 0.0, 1.0))
-    return Projector.at(first.model, initial, theta, constants)
+        constants = constants._replace(root=np.where(out, 0.0, constants.root))
+    return Projector.at(model, nuisance, theta, constants)
 
 
 def score_tests(
@@ -139,6 +164,8 @@ def _directions(
 ) -> tuple[list[ScoreTest], list[Array]]:
     """Return the test of each record, and the projected directions."""
     made = [make(fit) for fit in fits]
+    if not made[0]:
+        return [], []
     projected = [projector.project(np.stack(fields)) for fields in zip(*made, strict=True)]
     tests = [
         _score_test(fit, name, residuals[k], [(fields[k], shifts[k]) for fields, shifts in projected])
@@ -152,7 +179,7 @@ def _score_test(fit: Fit, name: str, residual: Array, projected: list[tuple[Arra
     errors = np.sqrt(np.diag(seen.covariance))
     moved = sum(value * shift for value, (_, shift) in zip(seen.values, projected, strict=True))
     size, count = fit.family.size, len(projected)
-    law_shift = float(np.linalg.norm(fit.found.evidence.blocks[0].triangle[:size, :size] @ moved))
+    law_shift = float(np.linalg.norm(fit.found.evidence.blocks[0].triangle[:size, :size] @ moved[-size:]))
     statistic = float(np.sign(seen.values[0]) * np.sqrt(seen.chi2)) if count == 1 else seen.chi2
     test = ScoreTest(
         name, statistic, count, chance(seen.chi2, count), 1.0, _floats(seen.values), _floats(errors), law_shift, ""
@@ -161,13 +188,23 @@ def _score_test(fit: Fit, name: str, residual: Array, projected: list[tuple[Arra
 
 
 def holm(tests: Sequence[ScoreTest]) -> tuple[ScoreTest, ...]:
-    """Adjust the probabilities for the number of tests (Holm 1979)."""
-    order = sorted(range(len(tests)), key=lambda k: tests[k].p)
-    adjusted, highest = [1.0] * len(tests), 0.0
-    for rank, k in enumerate(order):
-        highest = max(highest, min(1.0, (len(tests) - rank) * tests[k].p))
-        adjusted[k] = highest
+    """Adjust the probabilities of tests for their number."""
+    adjusted = holm_adjusted([test.p for test in tests])
     return tuple(replace(test, adjusted=value) for test, value in zip(tests, adjusted, strict=True))
+
+
+def holm_adjusted(chances: Sequence[float]) -> list[float]:
+    """Return probabilities adjusted for their number (Holm 1979).
+
+    >>> holm_adjusted([0.01, 0.5])
+    [0.02, 0.5]
+    """
+    order = sorted(range(len(chances)), key=lambda k: chances[k])
+    adjusted, highest = [1.0] * len(chances), 0.0
+    for rank, k in enumerate(order):
+        highest = max(highest, min(1.0, (len(chances) - rank) * chances[k]))
+        adjusted[k] = highest
+    return adjusted
 
 
 def _floats(values: Array) -> tuple[float, ...]:

@@ -6,17 +6,17 @@ A direction is a function of a Fit that returns fields of the record's shape, on
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
-from doublewell.dynamics import Grid, Weights, double_precision, etd_weights, predict
+from doublewell.dynamics import Grid, double_precision
 from doublewell.dynamics.transforms import numpy_transforms
-from doublewell.evidence.likelihood import Trajectory
-from doublewell.evidence.likelihood.field_model import Constants, FieldModel, field_constants
-from doublewell.evidence.likelihood.trajectory import check_record
+from doublewell.evidence.likelihood import Trajectory, Whitening, observed, record_model
+from doublewell.evidence.likelihood.record_model import Constants, RecordModel
+from doublewell.evidence.likelihood.setting import mode_grid
 from doublewell.hints import Array
 from doublewell.law import LinearFamily
 from doublewell.record import Boundary, Record
@@ -24,7 +24,7 @@ from doublewell.record import Boundary, Record
 __all__ = ["AXES", "DIRECTIONS", "Array", "Fit", "other_boundary"]
 
 AXES = ("z", "y", "x")
-_SMALL = 1e-4  # relative difference of q
+_SMALL = 1e-5  # relative difference of q, and of the force
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,18 +36,31 @@ class Fit:
 
     @cached_property
     def grid(self) -> Grid:
-        """The mesh with its declared boundary."""
-        return check_record(self.record)
+        """The mesh with the modes of its boundary."""
+        return mode_grid(self.record)
+
+    @property
+    def window(self) -> bool:
+        """Whether the record is cut out of something larger."""
+        return self.record.boundary == "open"
 
     @cached_property
     def predicted(self) -> Array:
-        """The fitted fields, u[t, (z, y,) x]."""
-        return np.asarray(self.record.slab() - self.found.residual)
+        """The fitted fields as they are seen, u[t, (z, y,) x]."""
+        return self.run(*self.setting)
 
-    @property
-    def model(self) -> FieldModel:
-        """The model that was fitted."""
-        return FieldModel(self.family, self.grid.boundary, self.record.frames, self.found.substeps)
+    @cached_property
+    def setting(self) -> tuple[RecordModel, Constants]:
+        """The model that was fitted and its constants, with what each value counts."""
+        found = self.found
+        model, constants = record_model(self.record, self.family, found.substeps, found.view)
+        return model, constants._replace(root=observed(self.record, found.view).root)
+
+    def run(self, model: Any, constants: Constants, theta: Array | None = None) -> Array:
+        """Return what a model predicts from the fitted nuisance."""
+        theta = self.found.theta if theta is None else theta
+        with double_precision():
+            return np.asarray(_compiled()(model, self.found.nuisance, theta, constants))
 
     @property
     def family(self) -> LinearFamily:
@@ -65,21 +78,18 @@ class Fit:
         share = (self.record.times - self.record.times[0]) / (self.record.times[-1] - self.record.times[0])
         return np.asarray(share.reshape(-1, *(1 for _ in self.record.mesh)))
 
-    def constants(self, boundary: Boundary) -> Constants:
-        """Return the arrays of the model under a boundary condition."""
-        grid = Grid(self.record.mesh, self.record.dx, boundary)
-        return field_constants(
-            grid, dt=self.record.dt, frames=self.record.frames, q=self.q, substeps=self.found.substeps
-        )
-
 
 def q_direction(fit: Fit) -> list[Array]:
-    """Return the derivative by the relative error of q."""
-    step = fit.record.dt / fit.found.substeps
-    # differences of the step's weights, exact to 1e-8: to trace their contour sums takes 25 s of compilation
-    low, high = (etd_weights(fit.grid.symbol, step=step, q=fit.q * (1.0 + h)) for h in (-_SMALL, _SMALL))
-    change = Weights(*((b - a) / (2.0 * _SMALL) for a, b in zip(low, high, strict=True)))
-    return [_tangent(fit, change, 0.0)]
+    """Return the derivative by the relative error of q; empty where q is estimated."""
+    if fit.found.view.q_free:
+        return []
+    model, _ = fit.setting
+    low, high = (fit.run(model, _with_q(fit, fit.q * factor)) for factor in (1.0 - _SMALL, 1.0 + _SMALL))
+    return [(high - low) / (2.0 * _SMALL)]
+
+
+def _with_q(fit: Fit, q: float) -> Constants:
+    return record_model(fit.record.replace(q=q), fit.family, fit.found.substeps, fit.found.view)[1]
 
 
 def advection_directions(fit: Fit) -> list[Array]:
@@ -88,22 +98,30 @@ def advection_directions(fit: Fit) -> list[Array]:
     At a no-flux wall across the velocity it is the pattern that drifts in the frame, not a flow through the wall.
     """
     time = fit.elapsed * (fit.record.times[-1] - fit.record.times[0])
-    return [-time * _slope(fit.predicted, axis, fit.grid) for axis in range(len(fit.record.mesh))]
+    slopes = (_window_slope(fit.predicted, axis, fit.grid) if fit.window else _slope(fit.predicted, axis, fit.grid)
+              for axis in range(len(fit.record.mesh)))  # fmt: skip
+    return [-time * slope for slope in slopes]
 
 
 def boundary_direction(fit: Fit) -> list[Array]:
-    """Return what the other boundary condition predicts from the same initial field, minus the prediction."""
-    other = other_boundary(fit.grid.boundary)
-    model = FieldModel(fit.family, other, fit.record.frames, fit.found.substeps)
-    with double_precision():
-        fields = _compiled()[1](model, fit.found.initial, fit.found.coefficients, fit.constants(other))
-    return [np.asarray(fields) - fit.predicted]
+    """Return what the other boundary condition predicts from the same initial field, minus the prediction.
+
+    Empty for a window, where nothing is assumed.
+    """
+    if fit.window:
+        return []
+    other = fit.record.replace(boundary=other_boundary(fit.grid.boundary))
+    view = replace(fit.found.view, whitening=Whitening())  # the prediction does not know of the noise
+    return [fit.run(*record_model(other, fit.family, fit.found.substeps, view)) - fit.predicted]
 
 
 def tilt_direction(fit: Fit) -> list[Array]:
     """Return the derivative by a constant that is added to the force."""
-    still = Weights(*(np.zeros_like(weight) for weight in fit.constants(fit.grid.boundary).weights))
-    return [_tangent(fit, still, 1.0)]
+    family: Any = _Tilted(fit.family)
+    setting = record_model(fit.record, family, fit.found.substeps, fit.found.view)
+    size = _SMALL * float(np.max(np.abs(fit.found.coefficients)))
+    low, high = (fit.run(*setting, np.append(fit.found.theta, tilt)) for tilt in (-size, size))
+    return [(high - low) / (2.0 * size)]
 
 
 def gain_direction(fit: Fit) -> list[Array]:
@@ -121,6 +139,12 @@ def blur_direction(fit: Fit) -> list[Array]:
 
     Where the interface is flat and at rest, |grad u|^2 is a function of u, and blur is the same as another law.
     """
+    if fit.found.view.optics.blur == "estimated":
+        return []
+    if fit.window:
+        axes = range(len(fit.record.mesh))
+        twice = [_window_slope(_window_slope(fit.predicted, axis, fit.grid), axis, fit.grid) for axis in axes]
+        return [np.asarray(sum(twice))]
     forward, backward = numpy_transforms(fit.record.mesh, fit.grid.boundary)
     return [np.stack([backward(fit.grid.symbol * forward(frame)) for frame in fit.predicted])]
 
@@ -152,31 +176,16 @@ class _Tilted:
         return self.family.force(coefficients[:-1], u) + coefficients[-1]
 
 
-def _tangent(fit: Fit, weights: Weights, tilt: float) -> Array:
-    """Return the change of the prediction when the step's weights and a constant force change."""
-    point = (fit.found.initial, fit.found.coefficients, fit.constants(fit.grid.boundary).weights)
-    with double_precision():
-        return np.asarray(_compiled()[0](fit.model, *point, weights, tilt))
-
-
 @lru_cache(maxsize=1)
-def _compiled() -> tuple[Any, Any]:
+def _compiled() -> Any:
     import jax
-    import jax.numpy as jnp
 
-    def tangent(model: FieldModel, initial: Any, theta: Any, weights: Any, change: Any, tilt: Any) -> Any:
-        family: Any = _Tilted(model.family)
-        pushed = jnp.append(jnp.zeros_like(theta), tilt)
+    return jax.jit(lambda model, *rest: model.predict(*rest), static_argnums=0)
 
-        def predicted(coefficients: Any, weights: Any) -> Any:
-            return predict(
-                initial, coefficients, weights,
-                family=family, boundary=model.boundary, frames=model.frames, substeps=model.substeps,
-            )  # fmt: skip
 
-        return jax.jvp(predicted, (jnp.append(theta, 0.0), weights), (pushed, change))[1]
-
-    return jax.jit(tangent, static_argnums=0), jax.jit(lambda model, *rest: model.predict(*rest), static_argnums=0)
+def _window_slope(u: Array, axis: int, grid: Grid) -> Array:
+    """Differentiate along a space axis where nothing is known beyond the border."""
+    return np.asarray(np.gradient(u, grid.dx[axis], axis=axis + 1, edge_order=2))
 
 
 def _slope(u: Array, axis: int, grid: Grid) -> Array:

@@ -127,10 +127,12 @@ class Projector:
 
     def project(self, directions: Array) -> tuple[Array, Array]:
         """Return whitened directions without what the fits can imitate, and the shifts of theta for the parameter 1."""
+        return self.project_white(self.whiten(directions))
+
+    def project_white(self, directions: Array) -> tuple[Array, Array]:
+        """Do the same for directions that are whitened already."""
         with double_precision():
-            found = _compiled()[1](
-                self.model, self.nuisance, self.theta, self.basis, self.whiten(directions), self.constants
-            )
+            found = _compiled()[1](self.model, self.nuisance, self.theta, self.basis, directions, self.constants)
             return np.asarray(found.field), np.asarray(found.shift)
 
 

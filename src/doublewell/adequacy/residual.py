@@ -19,36 +19,37 @@ def probe(shape: tuple[int, ...]) -> Array:
     return np.random.default_rng(0).choice([-1.0, 1.0], size=shape)
 
 
-def neighbour_tests(fit: Fit, residual: Array, v: Array, taken: Array) -> list[ScoreTest]:
-    """Test neighbours in time and space for correlation.
+def neighbour_tests(fit: Fit, residual: Array, v: Array, taken: Array, kept: NDArray[np.bool_]) -> list[ScoreTest]:
+    """Test neighbours in time and space for correlation, where both were `kept`.
 
     A fit takes the part P of the noise away, so that neighbours correlate by - tr(S P) even under the model. One
     random vector v with entries +-1 gives that trace, v' S P v; `taken` is P v.
     """
     names = ("t", *AXES[-len(fit.record.mesh) :])
-    r = residual / fit.found.noise
-    return [_neighbours(r, v, taken, axis, names[axis]) for axis in range(r.ndim)]
+    weight = np.asarray(kept, dtype=np.float64)
+    fields = (weight * residual / fit.found.noise, weight * v, weight * taken, weight)
+    return [_neighbours(*fields, axis, names[axis]) for axis in range(residual.ndim)]
 
 
 def value_tests(fit: Fit, residual: Array, left: Array, free: NDArray[np.bool_]) -> list[ScoreTest]:
     """Test the values for tails and outliers; `left` is the share of each frame's noise that the fit leaves.
 
     Where the fit takes much, it takes unevenly, and a mixture of variances has tails: only `free` frames count for
-    them. Cells that were left out of the fit are zero, and count for nothing.
+    them. Values that were left out of the fit are zero, and count for nothing.
     """
     scale = fit.found.noise * np.sqrt(np.clip(left, 0.05, 1.0))
     scaled = residual / scale.reshape(-1, *(1 for _ in fit.record.mesh))
-    kept = np.any(residual != 0.0, axis=0)
-    return [_tails((scaled[free] if free.any() else scaled)[:, kept]), _outliers(scaled)]
+    chosen = scaled[free] if free.any() else scaled
+    return [_tails(chosen[chosen != 0.0]), _outliers(scaled)]
 
 
-def _neighbours(r: Array, v: Array, taken: Array, axis: int, name: str) -> ScoreTest:
+def _neighbours(r: Array, v: Array, taken: Array, weight: Array, axis: int, name: str) -> ScoreTest:
     def pairs(a: Array, b: Array) -> float:
         first, second = (np.moveaxis(field, axis, 0) for field in (a, b))
         return float(np.vdot(first[:-1], second[1:]))
 
     expected = -0.5 * (pairs(v, taken) + pairs(taken, v))
-    count = r.size * (r.shape[axis] - 1) / r.shape[axis]
+    count = pairs(weight, weight)
     error = float(np.sqrt(1.0 / count))  # the fit takes as much from the variance as the one probe adds
     correlation = (pairs(r, r) - expected) / count
     z = correlation / error

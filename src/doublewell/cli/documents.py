@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 from doublewell.adequacy import Adequacy
 from doublewell.cli.wording import shell_words
 from doublewell.files.codec import codec_of
+from doublewell.files.result_json import result_body
+from doublewell.intensity import Phase
 from doublewell.law import Law
 from doublewell.record import Record
 from doublewell.report import Inspection
-from doublewell.result import Measured, Result, equation, physical
+from doublewell.result import LevelErrors, Measured, Result, equation, physical
 from doublewell.result.text import intervals
 from doublewell.survey import Survey
 from doublewell.validate import Validation
@@ -52,7 +54,7 @@ def identify_document(
         **_main_numbers(result),
         "validation": None if validation is None else _validation(validation),
         "files": [str(path) for path in files],
-        "result": codec_of(Result).encode(result, "result"),
+        "result": result_body(result),
     }
 
 
@@ -68,13 +70,15 @@ def demo_document(demo: Demo) -> dict[str, Any]:
         **_main_numbers(demo.result),
         "validation": _validation(demo.validation),
         "files": [str(path) for path in demo.files],
-        "result": codec_of(Result).encode(demo.result, "result"),
+        "result": result_body(demo.result),
     }
 
 
-def inspection_document(found: Inspection) -> dict[str, Any]:
+def inspection_document(found: Inspection, grey: Phase | None = None) -> dict[str, Any]:
     """Return the numbers of an inspection."""
+    levels = None if grey is None else {"levels": grey.levels, "sd": grey.levels_sd, "notes": grey.notes}
     return {
+        "grey_levels": levels,
         "record": _record(found.record),
         "survey": codec_of(Survey).encode(found.survey, "survey"),
         "coverage": found.survey.coverage,
@@ -108,12 +112,15 @@ def _main_numbers(result: Result) -> dict[str, Any]:
         "method": result.settings.method,
         "equation": equation(result.law),
         "degree": result.degree,
+        "q": result.q,
+        "q_estimated": result.q_estimated,
         "coefficients": result.coefficients.tolist(),
         "epsilon": None if scale is None else scale.epsilon,
         "epsilon_sd": None if scale is None else scale.epsilon_sd,
         "barrier": None if scale is None else float(result.potential(0.0)),
         "physical": _physical(result),
         "intervals": _intervals(result),
+        "grey_levels": codec_of(LevelErrors | None).encode(result.levels, "levels"),
         "degrees": _degrees(result),
         "adequacy": codec_of(Adequacy | None).encode(result.adequacy, "adequacy"),
         "double_well": result.structure.ok,
@@ -147,9 +154,12 @@ def _degrees(result: Result) -> list[dict[str, Any]] | None:
     if result.posterior is None:
         return None
     return [
-        {"degree": fit.degree, "chi2": fit.chi2, "weight": fit.weight, "active": list(fit.active)}
+        {
+            "degree": fit.degree, "chi2": fit.chi2, "weight": fit.weight,
+            "active": list(fit.active), "contacts": list(fit.contacts),
+        }
         for fit in result.posterior.path
-    ]
+    ]  # fmt: skip
 
 
 def _validation(validation: Validation) -> dict[str, Any]:
@@ -166,4 +176,6 @@ def _record(record: Record) -> dict[str, Any]:
         "times": record.times.tolist(),
         "q": record.q,
         "boundary": record.boundary,
+        "length_unit": record.length_unit,
+        "time_unit": record.time_unit,
     }

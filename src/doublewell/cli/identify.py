@@ -10,16 +10,18 @@ from cyclopts import Parameter
 
 from doublewell.cli.output import Output
 from doublewell.cli.reading import Reading
-from doublewell.cli.values import Whole, parse_degree, parse_phases, parse_ridge, parse_supports
+from doublewell.cli.values import Constraint, Whole, parse_degree, parse_phases, parse_ridge, parse_supports
 from doublewell.cli.wording import about
 from doublewell.errors import InputError
 
 if TYPE_CHECKING:
+    from doublewell.intensity import Phase
     from doublewell.record import Record
+    from doublewell.result import Result
 
 __all__ = ["identify"]
 
-Method = Literal["trajectory", "weak"]
+Method = Literal["trajectory", "weak", "weak-corrected"]
 
 
 def identify(
@@ -31,7 +33,7 @@ def identify(
     normalisation: Literal["E", "eE"] | None = None,
     method: Method | None = None,
     degree: str | None = None,
-    constraint: Literal["bernstein", "none"] = "bernstein",
+    constraint: Constraint = "admissible",
     wells: Literal["symmetric", "equal", "unequal"] = "symmetric",
     phases: Annotated[str, Parameter(allow_leading_hyphen=True)] = "-1,1",
     ridge: str | None = None,
@@ -42,6 +44,7 @@ def identify(
     figures: Path | None = None,
     report: Path | None = None,
     validate_from: Whole | None = None,
+    levels_sd: str | None = None,
     reading: Reading = Reading(),  # noqa: B008  frozen
     output: Output = Output(),  # noqa: B008  frozen
 ) -> None:
@@ -60,11 +63,13 @@ def identify(
         E (the default): tension of the energy with (epsilon/2) |grad u|^2 + F/epsilon. eE: of epsilon times it.
     method
         trajectory (the default where a boundary is known): the likelihood of the whole movie, with error bands. weak
-        (otherwise): space-time moments, faster and without bands.
+        (otherwise): space-time moments, faster and without bands. weak-corrected: the same without the bias of white
+        noise.
     degree
         Degree of the law in u^2, 0 to 8, or auto: the average over all degrees (the default of trajectory; weak: 2).
     constraint
-        bernstein keeps the law a double well; none is plain least squares.
+        admissible: every double well of the degree; bernstein: the paper's part of them, positive coefficients; none:
+        plain least squares.
     wells
         symmetric: both wells alike. equal: equally deep, not alike. unequal: their depths may differ, too.
     phases
@@ -85,9 +90,13 @@ def identify(
         Write report.html, one page that opens offline, and the result to this folder.
     validate_from
         Evolve the recovered law from this frame to the last and report the field error.
+    levels_sd
+        Standard deviations of --levels, as low,high, or auto with --levels auto: the movie is fitted again with each
+        level moved by one, and bands and intervals include what that changes.
     """
     from doublewell.cli.documents import identify_document, identify_text
     from doublewell.cli.targets import Targets, check_folder, check_result, write_answers
+    from doublewell.identify import add_level_errors
     from doublewell.identify import identify as run
     from doublewell.validate import validate
 
@@ -98,21 +107,31 @@ def identify(
     check_result(out)
     check_folder(figures, "--figures")
     check_folder(report, "--report")
-    record = reading.open(file)
+    with about(file):
+        record, grey = reading.open_grey(file, levels_sd)
     options["method"] = _method(record, file, method, validate_from)
     _check_pairs(options)
     with output.bar() as bar:
         with about(file):
             bar.stage("reading and compiling, which takes a minute the first time")
-            show = bar.show if options["method"] == "weak" else output.fitting(bar)
+            show = bar.show if options["method"] != "trajectory" else output.fitting(bar)
             result = run(record, tension, progress=show, **options)
             result = replace(result, settings=replace(result.settings, source=reading.source(file)))
+            if grey is not None:
+                result = add_level_errors(result, grey, progress=show) if levels_sd else _noted(result, grey)
             validation = None
             if validate_from is not None:
                 validation = validate(result, record, start=validate_from, progress=bar.stage("evolving"))
         targets = Targets(out, figures, report)
         files = write_answers(result, record, validation, targets, progress=bar.show)
     output.answer(identify_text(result, validation, files), identify_document(file, result, validation, files))
+
+
+def _noted(result: Result, grey: Phase) -> Result:
+    """Return a result that says what was noticed when its grey levels were found."""
+    notes = (f"grey levels: {note}" for note in grey.notes)
+    numbers = result.diagnostics
+    return replace(result, diagnostics=replace(numbers, warnings=(*numbers.warnings, *notes)))
 
 
 def _tension(text: str | None, sd: float | None, normalisation: Literal["E", "eE"] | None) -> Any:
@@ -135,30 +154,29 @@ def _tension(text: str | None, sd: float | None, normalisation: Literal["E", "eE
 def _method(record: Record, file: Path, method: Method | None, validate_from: int | None) -> Method:
     """Ask for what is missing by the name of its option; return the reading, as the library would choose it."""
     needs = "--validate-from" if validate_from is not None else "--method trajectory"
+    chosen: Method = method or ("weak" if record.boundary is None else "trajectory")
     lacks = []
-    if record.q is None:
-        lacks.append("no diffusion coefficient: pass --q (it sets the time scale of the law)")
-    if record.boundary is None and (validate_from is not None or method == "trajectory"):
+    if record.boundary is None and validate_from is not None:
         lacks.append(f"no boundary, which {needs} needs: pass --boundary periodic or neumann")
     if lacks:
         raise InputError(f"{file} has {'; it has '.join(lacks)}")
-    if record.boundary is None:
-        return "weak"
     if validate_from is not None and not 0 <= validate_from < record.frames - 1:
         raise InputError(
             f"--validate-from is {validate_from}: expected a frame from 0 to {record.frames - 2} of {file}"
         )
-    return method or "trajectory"
+    return chosen
 
 
 def _check_pairs(options: dict[str, Any]) -> None:
     """Refuse options that contradict each other before the movie is read."""
     method, degree, ridge = options["method"], options["degree"], options["ridge"]
-    if method == "weak" and degree == "auto":
+    if method != "trajectory" and degree == "auto":
         raise InputError(
             "--degree auto needs the trajectory reading, because weak moments have no noise model: declare --boundary, "
             "or give a degree from 0 to 8"
         )
+    if method == "weak-corrected" and ridge == "validated":
+        raise InputError("--ridge validated belongs to the plain weak reading: give a number, or pass --method weak")
     if method == "trajectory" and ridge == "validated":
         raise InputError("--ridge validated belongs to the weak reading: give a number, or pass --method weak")
     if method == "trajectory" and ridge is not None and degree in (None, "auto"):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import indent
 
 from doublewell.cli.output import Output
 from doublewell.cli.reading import Reading
-from doublewell.cli.wording import about
+from doublewell.cli.wording import about, shell_words
 
 __all__ = ["inspect"]
 
@@ -29,5 +30,7 @@ def inspect(
     from doublewell.report import inspect_record
 
     with output.bar() as bar, about(file):
-        found = inspect_record(reading.open(file), progress=bar.stage("looking"))
-    output.answer(f"{file}: {found}", {"file": str(file), **inspection_document(found)})
+        record, grey = reading.open_grey(file)
+        found = inspect_record(record, progress=bar.stage("looking"))
+    levels = "" if grey is None else "\n\nGrey levels\n" + indent(shell_words(str(grey)), "  ")
+    output.answer(f"{file}: {found}{levels}", {"file": str(file), **inspection_document(found, grey)})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from doublewell.cli.output import Output
 from doublewell.cli.reading import Boundary
-from doublewell.cli.values import Whole, parse_degree, parse_mesh, parse_numbers, parse_seed
+from doublewell.cli.values import Constraint, Whole, parse_degree, parse_mesh, parse_numbers, parse_seed
 from doublewell.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def plan(
     q: float = 1.0,
     boundary: Boundary = "periodic",
     degree: str = "auto",
-    constraint: Literal["bernstein", "none"] = "bernstein",
+    constraint: Constraint = "admissible",
     tension_error: str = "0",
     target: str | None = None,
     target_of: Literal["force", "potential", "epsilon"] = "force",
@@ -69,7 +69,7 @@ def plan(
     degree
         How the movie will be read: a degree from 0 to 8, or auto.
     constraint
-        How the movie will be read: bernstein keeps the law a double well; none is plain least squares.
+        How the movie will be read: admissible, bernstein or none, as for identify.
     tension_error
         Relative standard deviation of the surface tension, such as 1% or 0.01.
     target

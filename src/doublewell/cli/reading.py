@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,12 +13,14 @@ from doublewell.errors import InputError
 from doublewell.units import check_dimension, factor, parse_quantity
 
 if TYPE_CHECKING:
+    from doublewell.intensity import Phase
     from doublewell.record import Record
     from doublewell.result import Source
 
 __all__ = ["Boundary", "Reading"]
 
 Boundary = Literal["periodic", "neumann"]
+Border = Literal["periodic", "neumann", "open"]
 
 
 @Parameter(name="*")
@@ -35,9 +37,11 @@ class Reading:
     times
         Times of the frames with commas, instead of --dt.
     q
-        Diffusion coefficient of u_t = q (Laplacian u - G(u)); where the units are known also as "1e-12 m^2/s".
+        Diffusion coefficient of u_t = q (Laplacian u - G(u)); where the units are known also as "1e-12 m^2/s". Without
+        it the weak readings estimate q.
     boundary
-        What happens at the border; the trajectory reading and --validate-from need it.
+        What happens at the border; the trajectory reading and --validate-from need it. open: a field of view cut out of
+        something larger.
     var
         Name of the array, the variable or the channel, where the file holds several.
     axes
@@ -48,18 +52,22 @@ class Reading:
         Unit of --dx, such as um.
     time_unit
         Unit of --dt or --times, such as s.
+    mask
+        Where values are missing: the name of an array in the file, or of an .npy file, that is True (or 1) where a
+        value was observed; or finite, for all values that are no NaN.
     """
 
     dx: str | None = None
     dt: float | None = None
     times: str | None = None
     q: str | None = None
-    boundary: Boundary | None = None
+    boundary: Border | None = None
     var: str | None = None
     axes: str | None = None
     levels: str | None = None
     length_unit: str | None = None
     time_unit: str | None = None
+    mask: str | None = None
 
     def source(self, file: Path) -> Source:
         """Return what a result keeps of its file: the path as it was given, and the options that were given."""
@@ -82,6 +90,29 @@ class Reading:
 
     def open(self, file: Path) -> Record:
         """Open the record."""
+        return self._open(file, parse_levels(self.levels, "--levels"))
+
+    def open_grey(self, file: Path, levels_sd: str | None = None) -> tuple[Record, Phase | None]:
+        """Open the record, and where its grey levels are found, or have an error, also how they became phases."""
+        from doublewell.intensity import phase_from_intensity
+
+        levels, sd = parse_levels(self.levels, "--levels"), parse_levels(levels_sd, "--levels-sd")
+        if levels is None and sd is not None:
+            raise InputError("--levels-sd says nothing without levels: pass --levels too")
+        if isinstance(levels, str) and isinstance(sd, tuple):
+            raise InputError("--levels auto finds the errors itself: pass --levels-sd auto")
+        if isinstance(levels, tuple) and isinstance(sd, str):
+            raise InputError("--levels-sd auto belongs to --levels auto: give two numbers such as 3,5")
+        if levels is None or (sd is None and isinstance(levels, tuple)):
+            return self.open(file), None
+        grey = self._open(file, (-1.0, 1.0))  # the values as they are
+        pair = None if isinstance(levels, str) or isinstance(sd, str) else sd
+        found = phase_from_intensity(grey, levels=None if isinstance(levels, str) else levels, levels_sd=pair)
+        if isinstance(levels, tuple):
+            found = replace(found, record=self.open(file))  # the same to the last bit with and without errors
+        return found.record, found
+
+    def _open(self, file: Path, levels: tuple[float, float] | Literal["auto"] | None) -> Record:
         from doublewell.files import open_record
 
         for name, unit, like in (("--length-unit", self.length_unit, "m"), ("--time-unit", self.time_unit, "s")):
@@ -97,9 +128,10 @@ class Reading:
             times=parse_numbers(self.times, "--times"),
             q=None if unit else q,
             boundary=self.boundary,
-            levels=parse_levels(self.levels, "--levels"),
+            levels=levels,
             length_unit=self.length_unit,
             time_unit=self.time_unit,
+            mask=self.mask,
         )
         return record if q is None or unit is None else _with_diffusion(record, q, unit)
 
@@ -114,5 +146,5 @@ def _with_diffusion(record: Record, q: float, unit: str) -> Record:
     check_dimension(unit, "m^2/s", "--q")
     return Record(
         record.values, dx=record.dx, times=record.times, q=q * factor(((unit, 1),), ((length, 2), (time, -1))),
-        boundary=record.boundary, length_unit=length, time_unit=time,
+        boundary=record.boundary, length_unit=length, time_unit=time, mask=record.mask,
     )  # fmt: skip

@@ -81,7 +81,8 @@ def _open(before: Result, file: Path) -> Record:
     if asked.source is not None:
         return Reading.of(asked.source).open(file)
     boundary: Any = asked.boundary  # checked by open_record
-    return open_record(file, dx=asked.dx, dt=asked.dt, q=asked.q, boundary=boundary)
+    q = None if asked.q_estimated else asked.q
+    return open_record(file, dx=asked.dx, dt=asked.dt, q=q, boundary=boundary)
 
 
 def _document(file: Path, done: Repetition) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def simulate(
     Parameters
     ----------
     out
-        The file to write, .npz or .zarr.
+        The file to write, .npz, .zarr or .nc.
     law
         quartic, sixth, bernstein3, exponential, rational or outside_cone.
     geometry

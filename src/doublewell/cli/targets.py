@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from doublewell.errors import InputError
@@ -13,6 +14,7 @@ from doublewell.files.formats import format_to_write
 from doublewell.hints import Report
 from doublewell.record import Record
 from doublewell.report import draw_figures, page_html
+from doublewell.report.page.film import predicted
 from doublewell.report.style import write_bytes
 from doublewell.result import Result
 from doublewell.validate import Validation
@@ -25,7 +27,7 @@ _PAGE, _RESULT = "report.html", "result.json"
 def check_record(path: Path, *, force: bool) -> None:
     """Refuse a name that no record can be saved under, and one that is taken unless `force` gives it up."""
     if format_to_write(path) is None:
-        raise InputError(f"{path}: expected a name that ends in .npz or .zarr for a movie")
+        raise InputError(f"{path}: expected a name that ends in .npz, .zarr or .nc for a movie")
     _check_parent(path)
     if path.exists() and not force:
         raise InputError(f"{path} exists already: choose another name, or pass --force to replace it")
@@ -66,11 +68,16 @@ def write_answers(
     """Write what was asked for, everything drawn first, and return the paths."""
     progress("writing" if targets.figures is None and targets.report is None else "drawing", 0, 0)
     drawn: list[tuple[Path, bytes]] = []
+    shown = validation
+    if validation is None and (targets.figures is not None or targets.report is not None):
+        found = predicted(result, record, progress=partial(progress, "evolving"))
+        shown = None if isinstance(found, str) else found
+        progress("drawing", 0, 0)
     if targets.figures is not None:
-        made = draw_figures(result, record=record, validation=validation)
+        made = draw_figures(result, record=record, validation=shown)
         drawn += [(targets.figures / name, data) for name, data in made.items()]
     if targets.report is not None:
-        page = page_html(result, record, validation=validation, progress=progress)
+        page = page_html(result, record, validation=shown, progress=progress)
         drawn.append((targets.report / _PAGE, page.encode("utf-8")))
     results = [place for place in (targets.out, targets.report and targets.report / _RESULT) if place is not None]
     with _folder(targets.figures, "--figures"), _folder(targets.report, "--report"):

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from doublewell.errors import InputError
 
 __all__ = [
+    "Constraint",
     "Whole",
     "parse_degree",
     "parse_levels",
@@ -22,6 +23,7 @@ __all__ = [
 ]
 
 _MAX_DEGREE = 8
+Constraint = Literal["admissible", "bernstein", "none"]  # here again: the parser would load the library for help
 
 
 def _whole(_: Any, tokens: Sequence[Any]) -> int:

@@ -12,11 +12,12 @@ from doublewell.errors import InputError
 __all__ = ["about", "shell_words"]
 
 _OPTIONS = (
-    "dx|dt|times|q|boundary|var|axes|levels|length_unit|time_unit|"
+    "dx|dt|times|q|boundary|var|axes|levels_sd|levels|length_unit|time_unit|"
     "degree|method|constraint|wells|phases|ridge|supports|derivative|seed|noise|correlation|epsilon"
 )
 _PAIRS = re.compile(r"\bsupports=\[((?:\(\d+, [^()]+\)(?:, )?)+)\]")
 _LEVELS = re.compile(r"\blevels=\((\w+), (\w+)\)")
+_BESIDE = re.compile(r" \(on the command line [^()]*\)")  # said in the shell's words by the rest
 _ASSIGNED = re.compile(rf"\b({_OPTIONS})=(?:'(\w+)'|(\w+))?")
 
 
@@ -26,7 +27,8 @@ def shell_words(message: str) -> str:
     >>> shell_words("pass supports=[(28, 0.06)] or constraint='none'; correct var=")
     'pass --supports 28:0.06 or --constraint none; correct --var'
     """
-    return _ASSIGNED.sub(_option, _LEVELS.sub(r"--levels \1,\2", _PAIRS.sub(_supports, message)))
+    plain = _BESIDE.sub("", message)
+    return _ASSIGNED.sub(_option, _LEVELS.sub(r"--levels \1,\2", _PAIRS.sub(_supports, plain)))
 
 
 @contextmanager

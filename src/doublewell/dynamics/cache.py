@@ -12,13 +12,19 @@ from pathlib import Path
 __all__ = ["keep_compiled"]
 
 SWITCH = "DOUBLEWELL_CACHE"  # a folder, or "off"
+_SOUND = (0, 6, 2)  # of JAX: programs that 0.5.3 and 0.6.0 load from their cache end a loop before its first round
 
 
 @cache
 def keep_compiled() -> None:
-    """Give JAX a folder for compiled programs, unless the user chose one, or none; once in a process."""
+    """Give JAX a folder for compiled programs, unless the user chose one, or none; once in a process.
+
+    JAX before 0.6.2 gets none: what it loads on a CPU gives other numbers than what it compiled.
+    """
     import jax
 
+    if jax.__version_info__ < _SOUND:
+        return
     wanted = os.environ.get(SWITCH, "")
     if wanted.lower() in ("off", "0", "no") or jax.config.jax_compilation_cache_dir is not None:
         return

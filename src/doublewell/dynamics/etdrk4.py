@@ -18,7 +18,7 @@ from doublewell.law import Family, Law
 from doublewell.law.family import namespace
 from doublewell.record import Boundary
 
-__all__ = ["Etdrk4", "Weights", "etd_weights", "predict"]
+__all__ = ["Etdrk4", "Weights", "differentiable_force", "etd_weights", "predict", "roll"]
 
 _CONTOUR = np.exp(1j * np.pi * (np.arange(16) + 0.5) / 16)  # upper half of the unit circle; the rest is conjugate
 
@@ -70,30 +70,39 @@ def predict(
     (for a step of dt / substeps); the keywords are static. Call it inside ``double_precision()``, under any of
     jit, jvp, vjp, linearize, vmap.
     """
-    import jax
     import jax.numpy as jnp
 
     u0 = jnp.asarray(u0)
     forward, backward = jax_transforms(u0.shape, boundary)
-
-    force = _differentiable_force(family)
-
-    def reaction(modes: Any) -> Any:
-        return forward(force(coefficients, backward(modes)))
-
-    def substep(modes: Any, _: None) -> tuple[Any, None]:
-        return _etd_step(modes, reaction, weights), None
-
-    def frame(modes: Any, _: None) -> tuple[Any, Any]:
-        modes, _ = jax.lax.scan(substep, modes, None, length=substeps)
-        return modes, backward(modes)
-
-    _, later = jax.lax.scan(frame, forward(u0), None, length=frames - 1)
+    force = differentiable_force(family)
+    later = roll(
+        forward(u0), lambda modes: forward(force(coefficients, backward(modes))), lambda _: weights, backward, None,
+        frames=frames, substeps=substeps,
+    )  # fmt: skip
     return jnp.concatenate([u0[None], later])
 
 
+def roll(modes: Any, reaction: Any, weights: Any, emit: Any, given: Any, *, frames: int, substeps: int) -> Any:
+    """Return emit(modes) after each frame interval; `weights` maps what is `given` for a frame to its step's weights.
+
+    `reaction` maps modes to the modes of the force. A pure JAX function.
+    """
+    import jax
+
+    def frame(modes: Any, one: Any) -> tuple[Any, Any]:
+        step = weights(one)
+
+        def substep(now: Any, _: None) -> tuple[Any, None]:
+            return _etd_step(now, reaction, step), None
+
+        modes, _ = jax.lax.scan(substep, modes, None, length=substeps)
+        return modes, emit(modes)
+
+    return jax.lax.scan(frame, modes, given, length=frames - 1)[1]
+
+
 @lru_cache(maxsize=64)
-def _differentiable_force(family: Any) -> Any:
+def differentiable_force(family: Any) -> Any:
     """Return the family's force with its derivative by hand: a linearisation in u keeps one field, G'(u), a stage.
 
     Left to itself JAX keeps every intermediate of the polynomial, about ten times the memory.

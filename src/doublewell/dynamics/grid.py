@@ -72,20 +72,26 @@ class Grid:
         Periodic: shape of ``rfftn``, kappa = 2 pi k / extent. Neumann: shape of the mesh, kappa = pi k / extent.
         """
         total = np.zeros(())
-        for axis, squares in enumerate(self._squared_wavenumbers()):
-            shape = [1] * len(self.cells)
-            shape[axis] = squares.size
-            total = total - squares.reshape(shape)
+        for kappa in self.waves:
+            total = total - kappa**2
         total.flags.writeable = False
         return total
 
-    def _squared_wavenumbers(self) -> list[Array]:
+    @property
+    def waves(self) -> tuple[Array, ...]:
+        """Wave numbers kappa along each axis, shaped for broadcasting over the modes."""
+        return tuple(
+            kappa.reshape([-1 if a == axis else 1 for a in range(len(self.cells))])
+            for axis, kappa in enumerate(self._wavenumbers())
+        )
+
+    def _wavenumbers(self) -> list[Array]:
         if self.boundary == "neumann":
             steps = [pi / length for length in self.extent]
-            return [(step * np.arange(n, dtype=np.float64)) ** 2 for n, step in zip(self.cells, steps, strict=True)]
+            return [step * np.arange(n, dtype=np.float64) for n, step in zip(self.cells, steps, strict=True)]
         full = [np.fft.fftfreq(n, h) for n, h in zip(self.cells[:-1], self.dx[:-1], strict=True)]
         halved = np.fft.rfftfreq(self.cells[-1], self.dx[-1])  # a real field needs half of the last axis
-        return [np.asarray((2.0 * pi * k) ** 2) for k in (*full, halved)]
+        return [np.asarray(2.0 * pi * k) for k in (*full, halved)]
 
 
 def _check_cells(cells: Any) -> tuple[int, ...]:

@@ -1,139 +1,147 @@
-"""The exact class of double wells: brackets that are positive on [0, 1], as sums of squares.
+"""Admissible: the nearest plain double wells to many free solutions, by the places where their brackets touch zero.
 
-A polynomial p of degree m is nonnegative on [0, 1] exactly when (Markov, Lukacs)
-    p = s0 + z (1 - z) s1   (m = 2d),      p = z s0 + (1 - z) s1   (m = 2d + 1)
-with sums of squares s0, s1 of fitting degree. With squares written in Bernstein polynomials, s = b' Q b, Q positive
-semidefinite, the Bernstein coefficients of p are a linear map of the Q with positive entries. Positive coefficients are
-the case of diagonal Q: the cone of the paper is inside this one.
+The class is the brackets p >= l on [0, 1]. With g = l + y and x = R y the nearest y is a projection onto a cone, and
+what it adds to x is the projection of -x onto the cone of all c(z), R' c(z) = b(z), the Bernstein polynomials at z
+(Moreau). A few contacts z span that, so each round solves a small NNLS for the contacts known so far and adds the
+places where the bracket still dips. One to three rounds are enough as a rule, because dips are refined between the
+points of the mesh.
 """
 
 from __future__ import annotations
 
-from functools import cache
-from math import comb
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from doublewell.errors import InputError
-from doublewell.estimate.least_squares import Solution, solve_free
+from doublewell.estimate.bracket import Dips, basis, dips, mesh, positive_rows
+from doublewell.estimate.cone import Held, into_cone
+from doublewell.estimate.least_squares import Solution
+from doublewell.estimate.sum_of_squares import judged, solve_squares, triangular
 from doublewell.hints import Array
-from doublewell.law import Bernstein, Law
 
-if TYPE_CHECKING:
-    from scipy.sparse import csc_matrix
+__all__ = ["into_class", "solve_admissible"]
 
-__all__ = ["solve_admissible"]
+_BOUND = 1e-6  # lower bound of the bracket, relative to a constant bracket of the data's size
+_TOLERANCE = 1e-2  # of the bound: by how much a bracket may dip below it; all are lifted by as much
+_ROUNDS = 32
+_ROUNDING = 1e-10  # of the data's size: a dip, in standard errors, that only rounding leaves
+_CHUNK = 256  # rows at once, for the memory of their first look
 
-_TOLERANCE = 1e-10  # asked of the solver; what it leaves is covered by the margin
-_MARGINS = (1e-6, 1e-5, 1e-4)  # lower bound of the bracket over its scale, tried until the exact test agrees
 
+def into_class(roots: Array, right: Array, free: Array) -> Held:
+    """Solve |root g - right| over the brackets that are positive on [0, 1] where `free` has others.
 
-def solve_admissible(matrix: Array, target: Array, ridge: float = 0.0, *, free: Solution | None = None) -> Solution:
-    """Minimise |A g - d|^2 + ridge |g|^2 over the laws that are plain double wells.
-
-    A free minimiser that is one already is returned unchanged. Otherwise the bracket is kept above a small share of its
-    scale, because the solver is exact to its tolerance only; the answer is certified by the exact root test. ``active``
-    is empty: no single coefficient has a bound here.
+    Rows that are positive already come back unchanged, and so do those without data, which no bracket is nearest to.
     """
-    free = solve_free(matrix, target, ridge) if free is None else free
-    family = Bernstein(matrix.shape[1] - 1)
-    if Law(family, free.coefficients).structure.ok:
-        return free
-    rows, right = _stacked(matrix, target, ridge)
-    for margin in _MARGINS:
-        g, bound = _sum_of_squares(rows, right, margin)
-        if Law(family, g).structure.ok:
-            return _solution(matrix, target, ridge, g, bound)
-    raise InputError(
-        f"no double well of degree {family.degree} was found near the data: expected a bracket above "
-        f"{_MARGINS[-1]:g} of its scale, the exact test refused the solver's answer; use constraint='bernstein'"
+    held, rise, bounds = free.copy(), np.zeros(len(free)), np.full(len(free), -np.inf)
+    outside = np.flatnonzero(~positive_rows(free) & np.any(right != 0.0, axis=1))
+    for first in range(0, outside.size, _CHUNK):
+        i = outside[first : first + _CHUNK]
+        bounds[i] = _bound(roots[i], right[i])
+        held[i] = _certain(roots[i], right[i], _nearest(roots[i], right[i], bounds[i]))
+        rise[i] = np.sum((np.einsum("nij,nj->ni", roots[i], held[i]) - right[i]) ** 2, axis=1)
+    return Held(held, rise, np.zeros(free.shape, dtype=bool), bounds)
+
+
+def solve_admissible(matrix: Array, target: Array, free: Solution, ridge: float = 0.0) -> tuple[Solution, float]:
+    """Minimise |A g - d|^2 + ridge |g|^2 over the plain double wells; return the solution and its bound.
+
+    `free` is the minimiser over all laws. It is returned unchanged where it is a double well.
+    """
+    root, right = triangular(matrix, target, ridge)
+    held = into_class(root[None], right[None], free.coefficients[None])
+    bound = float(_bound(root[None], right[None])[0])
+    if not np.isfinite(held.bounds[0]):
+        return free, bound
+    return judged(matrix, target, ridge, held.coefficients[0], bound), bound
+
+
+def _bound(roots: Array, right: Array) -> Array:
+    return np.asarray(_BOUND * np.linalg.norm(right, axis=1) / np.linalg.norm(np.sum(roots, axis=2), axis=1))
+
+
+def _nearest(roots: Array, right: Array, bounds: Array) -> Array:
+    """Return the nearest coefficients whose brackets are above their bounds; nan where that was not found.
+
+    Where the record says little, rounding leaves dips that are nothing in standard errors. The bracket found so far is
+    then taken as the start: another projection moves it by no more than what it lacks.
+    """
+    inverse = np.asarray(np.linalg.inv(roots), dtype=np.float64)
+    start = right - bounds[:, None] * np.sum(roots, axis=2)  # of y = g - l, in the metric
+    base = np.einsum("nij,nj->ni", inverse, start)
+    above, known = base.copy(), [np.zeros(0)] * len(base)
+    rows, found = np.arange(len(base)), _significant(inverse, above)
+    for _ in range(_ROUNDS):
+        for i, places in _by_row(rows, found):
+            push, known[i] = _push(inverse[i], start[i], np.concatenate([known[i], places]))
+            above[i] = base[i] + push
+        found = dips(above[rows], -_TOLERANCE * bounds[rows])
+        still = np.unique(found.rows)
+        rows, found = rows[still], found._replace(rows=np.searchsorted(still, found.rows))
+        if not rows.size:
+            break
+        done = rows[_errors(inverse[rows], found) < _ROUNDING * np.linalg.norm(right[rows], axis=1)]
+        base[done], start[done] = above[done], np.einsum("nij,nj->ni", roots[done], above[done])
+        for i in done:
+            known[i] = np.zeros(0)
+    above[rows] = np.nan
+    return np.asarray(above + (1.0 + _TOLERANCE) * bounds[:, None])
+
+
+def _errors(inverse: Array, found: Dips) -> Array:
+    """Return the depth of the deepest dip of each row in standard errors."""
+    spread = np.linalg.norm(
+        np.einsum("nj,njk->nk", basis(inverse.shape[1] - 1, found.places), inverse[found.rows]), axis=1
     )
+    deepest = np.zeros(len(inverse))
+    np.maximum.at(deepest, found.rows, -found.values / spread)
+    return deepest
 
 
-def _stacked(matrix: Array, target: Array, ridge: float) -> tuple[Array, Array]:
-    """Return the triangle and right side of the same problem, ridge rows included."""
-    size = matrix.shape[1]
-    rows = np.vstack([matrix, np.sqrt(ridge) * np.eye(size)])
-    basis, triangle = np.linalg.qr(rows)
-    return triangle, basis.T @ np.concatenate([target, np.zeros(size)])
+def _significant(inverse: Array, above: Array) -> Dips:
+    """Return the first places: the dips that are deepest in standard errors. One contact alone is there exactly."""
+    z, polynomials = mesh(above.shape[1] - 1)
+    size = above @ polynomials.T / np.linalg.norm(polynomials @ inverse, axis=2)
+    edge = np.full((len(size), 1), np.inf)
+    left, right = np.hstack([edge, size[:, :-1]]), np.hstack([size[:, 1:], edge])
+    rows, at = np.nonzero((size <= left) & (size <= right) & (size < 0.0))
+    return Dips(rows, z[at], size[rows, at])
 
 
-def _sum_of_squares(triangle: Array, right: Array, margin: float) -> tuple[Array, float]:
-    """Minimise |r|^2 / 2 with r = A g - d and g = margin + squares @ x, each Q(x) in its cone, in units of the data."""
-    import clarabel
-    from scipy.sparse import block_diag, csc_matrix
-
-    size = len(right)
-    unit = float(np.linalg.norm(right) / np.linalg.norm(np.sum(triangle, axis=1)))
-    scaled, wanted = triangle * (unit / np.linalg.norm(right)), right / np.linalg.norm(right)
-    squares, sizes = _squares(size - 1)
-    count = squares.shape[1]
-    objective = block_diag([csc_matrix((count, count)), csc_matrix(np.eye(size))], format="csc")
-    rows = np.block([[-scaled @ squares, np.eye(size)], [-np.eye(count), np.zeros((count, size))]])
-    sides = np.concatenate([scaled @ np.full(size, margin) - wanted, np.zeros(count)])
-    cones = [clarabel.ZeroConeT(size), *(clarabel.PSDTriangleConeT(n) for n in sizes if n)]
-    answer = _run(clarabel, objective, np.zeros(count + size), csc_matrix(rows), sides, cones)
-    return np.asarray(unit * (margin + squares @ answer[:count])), unit * margin
+def _by_row(rows: NDArray[np.intp], found: Dips) -> Iterator[tuple[int, Array]]:
+    edges = np.searchsorted(found.rows, np.arange(len(rows) + 1))
+    for k in np.flatnonzero(np.diff(edges)):  # a dip between two points of the mesh is seen in the second round
+        yield int(rows[k]), found.places[edges[k] : edges[k + 1]]
 
 
-def _run(
-    clarabel: Any, objective: csc_matrix, linear: Array, rows: csc_matrix, sides: Array, cones: list[Any]
-) -> Array:
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _TOLERANCE
-    found = clarabel.DefaultSolver(objective, linear, rows, sides, cones, settings).solve()
-    if str(found.status) not in ("Solved", "AlmostSolved"):
-        raise InputError(
-            f"the search for the nearest double well ended as {found.status}: expected a solution; use "
-            "constraint='bernstein', or lower the degree"
-        )
-    return np.asarray(found.x)
+def _push(inverse: Array, start: Array, places: Array) -> tuple[Array, Array]:
+    """Return what lifts one bracket until it is not below zero at the places, and the places that count."""
+    from scipy.optimize import nnls
+
+    columns = (basis(len(start) - 1, places) @ inverse).T
+    norms = np.linalg.norm(columns, axis=0)
+    try:
+        push, _ = nnls(columns / norms, -start)
+    except RuntimeError:  # too many steps: a start anew brings other places, or the row is given up
+        return np.zeros(len(start)), places
+    return inverse @ (columns @ (push / norms)), places[push > 0.0]
 
 
-@cache
-def _squares(degree: int) -> tuple[Array, tuple[int, int]]:
-    """Return the map from the two Q, as scaled upper triangles, to Bernstein coefficients, and the sizes of the Q."""
-    half = degree // 2
-    if degree % 2 == 0:
-        blocks, sizes = [(half, 0), (half - 1, 1)], (half + 1, half)
-    else:
-        blocks, sizes = [(half, 1), (half, 0)], (half + 1, half + 1)
-    columns = [
-        _product(degree, low, shift, i, j) for low, shift in blocks for j in range(low + 1) for i in range(j + 1)
-    ]
-    return np.stack(columns, axis=1), sizes
+def _certain(roots: Array, right: Array, held: Array) -> Array:
+    """Solve rows anew that are no double wells: by sums of squares, or in the positive cone inside the class."""
+    lost = ~np.all(np.isfinite(held), axis=1)
+    lost[~lost] = ~positive_rows(held[~lost])
+    for i in np.flatnonzero(lost):
+        found = [into_cone(roots[i : i + 1], right[i : i + 1], np.full_like(held[i : i + 1], -1.0)).coefficients[0]]
+        with suppress(InputError):
+            found.append(solve_squares(roots[i], right[i]).coefficients)
+        held[i] = min(found, key=partial(_misfit, roots[i], right[i]))
+    return held
 
 
-def _product(degree: int, low: int, shift: int, i: int, j: int) -> Array:
-    """Return B_i B_j of degree `low`, times z^shift and what is left of (1 - z), in Bernstein coefficients."""
-    column = np.zeros(degree + 1)
-    place = i + j + shift
-    scale = 1.0 if i == j else np.sqrt(2.0)  # off-diagonal entries count twice and are stored times sqrt(2)
-    column[place] = scale * comb(low, i) * comb(low, j) / comb(degree, place)
-    return column
-
-
-def _solution(matrix: Array, target: Array, ridge: float, g: Array, bound: float) -> Solution:
-    """Wrap the coefficients; `kkt` is how far the gradient is from the dual cone and from right angles to g - bound."""
-    misfit = matrix @ g - target
-    gradient = matrix.T @ misfit + ridge * g
-    size = float(np.linalg.norm(matrix)) * float(np.linalg.norm(target))
-    along = abs(float(gradient @ (g - bound))) / float(target @ target)
-    kkt = max(along, -min(float(np.linalg.eigvalsh(block)[0]) for block in _duals(gradient)) / size)
-    return Solution(g, np.zeros(g.size, dtype=bool), kkt, float(np.linalg.norm(misfit)))
-
-
-def _duals(gradient: Array) -> list[Array]:
-    """Return the matrices whose products with the Q are the change of the cost; at the minimum all are positive."""
-    squares, sizes = _squares(gradient.size - 1)
-    values, blocks, first = gradient @ squares, [], 0
-    for size in filter(None, sizes):
-        row, column = np.tril_indices(size)  # the lower triangle by rows is the upper one by columns
-        scale = np.where(row == column, 1.0, np.sqrt(0.5))
-        block = np.zeros((size, size))
-        block[row, column] = block[column, row] = scale * values[first : first + row.size]
-        blocks.append(block)
-        first += row.size
-    return blocks
+def _misfit(root: Array, right: Array, coefficients: Array) -> float:
+    return float(np.linalg.norm(root @ coefficients - right))

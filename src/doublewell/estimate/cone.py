@@ -15,11 +15,16 @@ _BOUND = 1e-10  # lower bound of positive coefficients, relative to a constant b
 
 
 class Held(NamedTuple):
-    """Coefficients in the cone, the rise of the cost that this takes, and which are at their bound."""
+    """Coefficients that obey a constraint, one row for each problem, and the rise of the cost that this takes.
+
+    ``active`` marks coefficients at their bound. ``bounds`` are the lower bounds of the brackets that were moved,
+    -inf where nothing was or where the bound is one of coefficients.
+    """
 
     coefficients: Array
     rise: Array
     active: NDArray[np.bool_]
+    bounds: Array
 
 
 def into_cone(roots: Array, right: Array, free: Array) -> Held:
@@ -36,4 +41,4 @@ def into_cone(roots: Array, right: Array, free: Array) -> Held:
         norms = np.linalg.norm(roots[i], axis=0)
         lift, misfit = nnls(roots[i] / norms, right[i] - bounds[i] * np.sum(roots[i], axis=1))
         held[i], rise[i], active[i] = bounds[i] + lift / norms, misfit**2, lift == 0.0
-    return Held(held, rise, active)
+    return Held(held, rise, active, np.full(len(free), -np.inf))

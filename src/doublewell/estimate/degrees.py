@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from doublewell.errors import InputError
+from doublewell.estimate.bracket import contacts
+from doublewell.estimate.constraint import Constraint
 from doublewell.estimate.degree_prior import DEGREE_PRIOR, DegreePrior
-from doublewell.estimate.mixture import WeighedTerm, fit_rows, mixture_mean, weigh_terms
+from doublewell.estimate.mixture import WeighedTerm, fit_rows, free_mean, mixture_mean, weigh_terms
 from doublewell.evidence import Evidence, system
 from doublewell.hints import Array
 from doublewell.law import Bernstein
@@ -26,7 +28,7 @@ class DegreeFit:
 
     ``chi2`` is the cost in units of the noise above the highest degree's unconstrained fit, ``weight`` the degree's
     share of the average, ``free`` the unconstrained coefficients with their ``covariance``, ``coefficients`` the
-    constrained ones and ``active`` those at their bound.
+    constrained ones, ``active`` those at their bound and ``contacts`` the |u| where the bracket touches its bound.
     """
 
     degree: int
@@ -36,6 +38,7 @@ class DegreeFit:
     free: Array
     covariance: Array
     active: tuple[int, ...]
+    contacts: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +69,7 @@ class DegreeAverage:
 
 
 def average_degrees(
-    evidence: Evidence, q: float, *, positive: bool, prior: DegreePrior = DEGREE_PRIOR
+    evidence: Evidence, q: float, *, constraint: Constraint, prior: DegreePrior = DEGREE_PRIOR
 ) -> DegreeAverage:
     """Average over all degrees up to the evidence's own."""
     _check(evidence)
@@ -75,21 +78,21 @@ def average_degrees(
     if not isinstance(family, Bernstein):
         from doublewell.estimate.wells_degrees import average_wells  # it needs DegreeAverage
 
-        return average_wells(matrix, target, family, constrained=positive, prior=prior)
-    table = [_most_likely(matrix @ Bernstein(m).elevation(family), target, positive) for m in range(family.size)]
-    terms = weigh_terms(matrix, target[None], prior, positive=positive)
-    means = [mixture_mean(terms, family, positive=held)[0] for held in (False, positive)]
+        return average_wells(matrix, target, family, constrained=constraint != "none", prior=prior)
+    table = [_most_likely(matrix @ Bernstein(m).elevation(family), target, constraint) for m in range(family.size)]
+    terms = weigh_terms(matrix, target[None], prior, constraint=constraint)
+    means = free_mean(terms, family)[0], mixture_mean(terms, family)[0]
     return DegreeAverage(_with_shares(table, terms), tuple(_component(item) for item in terms), *means)
 
 
-def fit_degree(evidence: Evidence, q: float, *, positive: bool) -> DegreeAverage:
+def fit_degree(evidence: Evidence, q: float, *, constraint: Constraint) -> DegreeAverage:
     """Return the fit at the evidence's own degree in the same form: one component, no prior."""
     _check(evidence)
     if not isinstance(evidence.family, Bernstein):
         from doublewell.estimate.wells_degrees import fit_wells
 
-        return fit_wells(*system(evidence, q), evidence.family, constrained=positive)
-    fit = _most_likely(*system(evidence, q), positive)
+        return fit_wells(*system(evidence, q), evidence.family, constrained=constraint != "none")
+    fit = _most_likely(*system(evidence, q), constraint)
     component = Component(fit.degree, None, None, 1.0, fit.free, fit.coefficients, fit.covariance)
     return DegreeAverage((replace(fit, chi2=0.0, weight=1.0),), (component,), fit.free, fit.coefficients)
 
@@ -102,11 +105,12 @@ def _check(evidence: Evidence) -> None:
         )
 
 
-def _most_likely(matrix: Array, target: Array, positive: bool) -> DegreeFit:
-    fit = fit_rows(matrix, target[None], positive=positive)
+def _most_likely(matrix: Array, target: Array, constraint: Constraint) -> DegreeFit:
+    fit = fit_rows(matrix, target[None], constraint=constraint)
+    g, degree = fit.coefficients[0], matrix.shape[1] - 1
     active = tuple(int(j) for j in np.flatnonzero(fit.active[0]))
-    degree = matrix.shape[1] - 1
-    return DegreeFit(degree, float(fit.cost[0]), 0.0, fit.coefficients[0], fit.free[0], fit.covariance, active)
+    touching = contacts(g, float(fit.bounds[0]))
+    return DegreeFit(degree, float(fit.cost[0]), 0.0, g, fit.free[0], fit.covariance, active, touching)
 
 
 def _with_shares(table: list[DegreeFit], terms: tuple[WeighedTerm, ...]) -> tuple[DegreeFit, ...]:

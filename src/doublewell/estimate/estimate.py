@@ -7,8 +7,9 @@ from typing import Literal
 
 import numpy as np
 
-from doublewell.checks import not_negative, shown
+from doublewell.checks import not_negative
 from doublewell.errors import InputError
+from doublewell.estimate.constraint import Constraint, check_constraint
 from doublewell.estimate.least_squares import Solution, column_scale, solve_free
 from doublewell.estimate.ridge import RidgeChoice, choose_ridge, penalty, solve
 from doublewell.evidence import Evidence, system
@@ -17,7 +18,6 @@ from doublewell.law import Bernstein, Law, LinearFamily
 
 __all__ = ["Constraint", "Estimate", "SupportFit", "estimate"]
 
-Constraint = Literal["bernstein", "none"]
 _RIDGES = "None, 'validated', or alpha, a number of at least 0"
 
 
@@ -36,8 +36,8 @@ class Estimate:
     """The coefficients of the effective force and the numbers behind them.
 
     ``condition`` is of the matrix as assembled, ``scaled_condition`` with unit columns (the paper's). ``unbounded``
-    are the coefficients without bound and ridge. ``bound`` is the lower bound of the coefficients, -inf when there is
-    none.
+    are the coefficients without bound and ridge. ``bound`` is the lower bound of the coefficients ("bernstein") or of
+    the bracket ("admissible"), -inf when there is none.
     """
 
     family: LinearFamily
@@ -83,27 +83,25 @@ def estimate(
     evidence: Evidence,
     q: float,
     *,
-    constraint: Constraint = "bernstein",
+    constraint: Constraint = "admissible",
     ridge: float | Literal["validated"] | None = None,
 ) -> Estimate:
-    """Solve the small problem behind the evidence (paper, Eqs. 12 and 13).
+    """Solve the small problem behind the evidence (paper, Eqs. 12 and 13, with constraint "bernstein").
 
     `ridge` is alpha, a multiple of the mean squared column norm; "validated" chooses it from the paper's grid on
     the folds "training" and "validation" of the evidence and refits all rows with the same penalty.
     """
-    if not isinstance(constraint, str) or constraint not in ("bernstein", "none"):
-        raise InputError(f"constraint is {shown(constraint)}: expected 'bernstein' (positive coefficients) or 'none'")
+    constraint = check_constraint(constraint)
     if not isinstance(evidence.family, Bernstein):
         from doublewell.estimate.unlike import estimate_wells  # it needs Estimate
 
         return estimate_wells(evidence, q, constraint=constraint, ridge=ridge)
-    positive = constraint == "bernstein"
     matrix, target = system(evidence, q)
     _, _, values = column_scale(matrix)
     unbounded = solve_free(matrix, target)
-    choice = _ridge(evidence, matrix, q, ridge, positive)
+    choice = _ridge(evidence, matrix, q, ridge, constraint)
     solution, bound = solve(
-        matrix, target, positive=positive, ridge=choice.penalty if choice else 0.0, unbounded=unbounded
+        matrix, target, constraint=constraint, ridge=choice.penalty if choice else 0.0, unbounded=unbounded
     )
     return Estimate(
         family=evidence.family,
@@ -116,12 +114,12 @@ def estimate(
         scaled_condition=float(values[0] / values[-1]),
         target_size=float(np.linalg.norm(target)),
         rows=evidence.rows,
-        supports=_each_support(evidence, q, positive, choice.penalty if choice else 0.0),
+        supports=_each_support(evidence, q, constraint, choice.penalty if choice else 0.0),
     )
 
 
 def _ridge(
-    evidence: Evidence, matrix: Array, q: float, ridge: float | str | None, positive: bool
+    evidence: Evidence, matrix: Array, q: float, ridge: float | str | None, constraint: Constraint
 ) -> RidgeChoice | None:
     if ridge is None:
         return None
@@ -132,20 +130,20 @@ def _ridge(
             raise InputError("a validated ridge needs evidence with the folds 'training' and 'validation'")
         training = evidence.select(lambda key: key.fold == "training")
         validation = evidence.select(lambda key: key.fold == "validation")
-        return choose_ridge(training, validation, q, positive=positive)
+        return choose_ridge(training, validation, q, constraint=constraint)
     alpha = not_negative(ridge, "ridge", "None, 'validated', or alpha")
     return RidgeChoice(alpha, penalty(matrix, alpha), ())
 
 
-def _each_support(evidence: Evidence, q: float, positive: bool, ridge: float) -> tuple[SupportFit, ...]:
+def _each_support(evidence: Evidence, q: float, constraint: Constraint, ridge: float) -> tuple[SupportFit, ...]:
     """Fit every support alone, for the sensitivity to the choice of supports."""
-    return tuple(_one_support(evidence, name, q, positive, ridge) for name in evidence.supports)
+    return tuple(_one_support(evidence, name, q, constraint, ridge) for name in evidence.supports)
 
 
-def _one_support(evidence: Evidence, name: str, q: float, positive: bool, ridge: float) -> SupportFit:
+def _one_support(evidence: Evidence, name: str, q: float, constraint: Constraint, ridge: float) -> SupportFit:
     part = evidence.select(lambda key: key.support == name)
     try:
-        solution, _ = solve(*system(part, q), positive=positive, ridge=ridge)
+        solution, _ = solve(*system(part, q), constraint=constraint, ridge=ridge)
     except InputError as error:  # an expected outcome for a short or poor support, said in the result
         return SupportFit(name, part.rows, None, str(error))
     return SupportFit(name, part.rows, solution.coefficients, "fitted")

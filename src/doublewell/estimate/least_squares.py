@@ -20,7 +20,8 @@ RANK_TOLERANCE = 1e-10  # of the scaled singular values, as in the paper
 class Solution:
     """A minimiser and how far it is from the conditions of optimality.
 
-    ``active`` marks coefficients at their lower bound. ``kkt`` is the largest violation of stationarity: the gradient
+    ``active`` marks coefficients at their lower bound, ``contacts`` are the |u| where the bracket is at its own.
+    ``kkt`` is the largest violation of stationarity: the gradient
     of a free coefficient, or one that asks an active coefficient to rise, relative to the size of the gradient's
     terms. Feasibility holds by construction. ``residual`` is |A g - d|.
     """
@@ -29,6 +30,7 @@ class Solution:
     active: NDArray[np.bool_]
     kkt: float
     residual: float
+    contacts: tuple[float, ...] = ()
 
 
 def column_scale(matrix: Array) -> tuple[Array, Array, Array]:

@@ -11,13 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from doublewell.estimate.cone import Held, into_cone
+from doublewell.estimate.constraint import Constraint, hold
 from doublewell.estimate.degree_prior import DegreePrior, PriorTerm, legendre_to_bernstein
 from doublewell.estimate.least_squares import check_rank, column_scale
 from doublewell.hints import Array
 from doublewell.law import Bernstein
 
-__all__ = ["FittedRows", "WeighedTerm", "fit_rows", "mixture_mean", "weigh_terms"]
+__all__ = ["FittedRows", "WeighedTerm", "fit_rows", "free_mean", "mixture_mean", "weigh_terms"]
+
+_NEGLIGIBLE = 1e-9  # weight over the largest one below which a term is not held in the class
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +27,8 @@ class WeighedTerm:
     """A term of the prior after the data, in Bernstein coefficients of its degree; first axis: the rows of targets.
 
     ``weights`` sum to 1 over the terms. ``free`` is the mean of the normal distribution, ``covariances`` its spread,
-    ``coefficients`` the most likely point with the constraint.
+    ``coefficients`` the most likely point with the constraint. Where a term cannot count, its weight is 0 and its
+    coefficients are those of a constant bracket.
     """
 
     term: PriorTerm
@@ -40,7 +43,7 @@ class FittedRows:
     """Fits of one degree without a prior; first axis: the rows of targets. All share one ``covariance``.
 
     ``cost`` is the squared residual of ``coefficients``, which obey the constraint; ``active`` marks those at their
-    bound.
+    bound, and ``bounds`` are the lower bounds of brackets, -inf where none was needed.
     """
 
     free: Array
@@ -48,49 +51,63 @@ class FittedRows:
     covariance: Array
     cost: Array
     active: NDArray[np.bool_]
+    bounds: Array
 
 
-def weigh_terms(matrix: Array, targets: Array, prior: DegreePrior, *, positive: bool) -> tuple[WeighedTerm, ...]:
+def weigh_terms(
+    matrix: Array, targets: Array, prior: DegreePrior, *, constraint: Constraint
+) -> tuple[WeighedTerm, ...]:
     """Return the terms weighed by their marginal likelihood times their prior weight.
 
-    With `positive` the cost of a term is that of its best law in the positive cone, so that a term that leans on
-    negative coefficients loses its weight.
+    The cost of a term is that of its best law in the class of the constraint, so that a term that leans on other laws
+    loses its weight. Its weight without the constraint bounds that from above: a term that cannot count is not solved.
     """
     basis, triangle = _factors(matrix)
     targets = targets @ basis  # the same likelihood but for a constant
     unit = _unit(triangle, targets)
     top = Bernstein(triangle.shape[1] - 1)
     terms = prior.terms(top.degree)
-    found = [_posterior(triangle @ Bernstein(t.degree).elevation(top), targets, unit, t, positive) for t in terms]
+    found, best = [], np.full(len(targets), -np.inf)
+    share = 0.0 if constraint == "none" else _NEGLIGIBLE  # nothing is saved where nothing is solved
+    for t in terms:
+        rows = triangle @ Bernstein(t.degree).elevation(top)
+        found.append(_posterior(rows, targets, unit, t, constraint, best, share))
+        best = np.maximum(best, found[-1][0])
     logs = np.array([log for log, *_ in found])
     weights = np.exp(logs - np.max(logs, axis=0))
     weights /= np.sum(weights, axis=0)
     return tuple(WeighedTerm(t, w, *rest) for t, w, (_, *rest) in zip(terms, weights, found, strict=True))
 
 
-def mixture_mean(terms: tuple[WeighedTerm, ...], family: Bernstein, *, positive: bool) -> Array:
+def mixture_mean(terms: tuple[WeighedTerm, ...], family: Bernstein) -> Array:
     """Return the mean of the mixture in the coefficients of `family`, one row for each row of targets.
 
-    Elevation and averaging keep positive coefficients positive, so the mean of double wells is one.
+    The classes are convex, and elevation does not change a law, so the mean of double wells is one.
     """
+    return _mean(terms, [item.coefficients for item in terms], family)
+
+
+def free_mean(terms: tuple[WeighedTerm, ...], family: Bernstein) -> Array:
+    """Return the mean of the mixture before its terms were held in the class, with the weights that they have there."""
+    return _mean(terms, [item.free for item in terms], family)
+
+
+def _mean(terms: tuple[WeighedTerm, ...], each: list[Array], family: Bernstein) -> Array:
     total = np.zeros((terms[0].weights.size, family.size))
-    for item in terms:
-        means = item.coefficients if positive else item.free
+    for item, means in zip(terms, each, strict=True):
         total += item.weights[:, None] * (means @ Bernstein(item.term.degree).elevation(family).T)
     return total
 
 
-def fit_rows(matrix: Array, targets: Array, *, positive: bool) -> FittedRows:
+def fit_rows(matrix: Array, targets: Array, *, constraint: Constraint) -> FittedRows:
     """Return the most likely coefficients without a prior, for each row of targets."""
     basis, root = _factors(matrix)
     right = targets @ basis
     inverse = np.linalg.inv(root)
     free = right @ inverse.T
     cost = np.sum((free @ matrix.T - targets) ** 2, axis=1)
-    held = Held(free, np.zeros(len(free)), np.zeros(free.shape, dtype=bool))
-    if positive:
-        held = into_cone(np.broadcast_to(root, (len(free), *root.shape)), right, free)
-    return FittedRows(free, held.coefficients, inverse @ inverse.T, cost + held.rise, held.active)
+    held = hold(constraint, np.broadcast_to(root, (len(free), *root.shape)), right, free)
+    return FittedRows(free, held.coefficients, inverse @ inverse.T, cost + held.rise, held.active, held.bounds)
 
 
 def _factors(matrix: Array) -> tuple[Array, Array]:
@@ -108,9 +125,12 @@ def _unit(triangle: Array, targets: Array) -> Array:
 
 
 def _posterior(
-    matrix: Array, targets: Array, unit: Array, term: PriorTerm, positive: bool
+    matrix: Array, targets: Array, unit: Array, term: PriorTerm, constraint: Constraint, best: Array, share: float
 ) -> tuple[Array, Array, Array, Array]:
-    """Return the log weights, means, constrained means and covariances of one term."""
+    """Return the log weights, means, constrained means and covariances of one term.
+
+    A term whose weight cannot reach a `share` of the `best` log weight so far gets the log weight -inf.
+    """
     turn = legendre_to_bernstein(term.degree)
     spreads = unit[:, None] * term.spreads
     basis, roots = np.linalg.qr(_with_prior(matrix @ turn, spreads))
@@ -119,12 +139,15 @@ def _posterior(
     series = np.einsum("nij,nj->ni", inverse, right)
     cost = np.sum((series @ (matrix @ turn).T - targets) ** 2, axis=1) + np.sum((series[:, 1:] / spreads) ** 2, axis=1)
     free, spread_out = series @ turn.T, turn @ inverse
-    held = free
-    if positive:
-        inside = into_cone(roots @ np.linalg.inv(turn), right, free)
-        held, cost = inside.coefficients, cost + inside.rise
     occam = np.sum(np.log(np.abs(np.diagonal(roots, axis1=1, axis2=2))), axis=1) + np.sum(np.log(spreads), axis=1)
-    return term.log_weight - 0.5 * cost - occam, free, held, spread_out @ np.swapaxes(spread_out, 1, 2)
+    logs = term.log_weight - 0.5 * cost - occam
+    counts = np.exp(np.minimum(logs - best, 0.0)) >= share
+    inside = hold(constraint, roots[counts] @ np.linalg.inv(turn), right[counts], free[counts])
+    held = np.repeat(unit[:, None], free.shape[1], axis=1)
+    held[counts] = inside.coefficients
+    logs[counts] -= 0.5 * inside.rise
+    logs[~counts] = -np.inf
+    return logs, free, held, spread_out @ np.swapaxes(spread_out, 1, 2)
 
 
 def _with_prior(matrix: Array, spreads: Array) -> Array:

@@ -8,9 +8,10 @@ from functools import cached_property
 import numpy as np
 
 from doublewell.errors import InputError
-from doublewell.estimate.cone import into_cone
+from doublewell.estimate.constraint import Constraint, hold
 from doublewell.estimate.degrees import Component, DegreeFit
-from doublewell.estimate.wells import into_class
+from doublewell.estimate.wells import into_wells
+from doublewell.evidence import Beside
 from doublewell.hints import Array
 from doublewell.law import Bernstein, Law, LinearFamily, Placed
 
@@ -25,16 +26,18 @@ class Posterior:
     """A mixture of normal distributions over degrees, in the coefficients of one family.
 
     ``path`` is the table of degrees, ``components`` the mixture. ``drift`` holds shifts of the coefficients that a
-    finer discretisation would bring, one a row; each is added as one more normal direction. With ``positive`` a draw
-    outside the positive cone is replaced by the nearest law inside, in the metric of its component: the spread is then
-    that of the constrained estimate.
+    finer discretisation would bring, one a row; each is added as one more normal direction. A draw outside the
+    class of the ``constraint`` is replaced by the nearest law inside, in the metric of its component: the spread is
+    then that of the constrained estimate. ``beside`` is what was estimated along with the law, such as q,
+    given the law.
     """
 
     family: LinearFamily
     path: tuple[DegreeFit, ...]
     components: tuple[Component, ...]
     drift: Array
-    positive: bool
+    constraint: Constraint
+    beside: Beside | None = None
 
     @property
     def mean(self) -> Array:
@@ -54,36 +57,43 @@ class Posterior:
     @cached_property
     def free_draws(self) -> Array:
         """Draws of the coefficients without the constraint; shape (DRAWS, size)."""
-        return self._all_draws(positive=False)
+        return self._all_draws("none")
 
     @cached_property
     def draws(self) -> Array:
         """Draws of the coefficients, constrained where the estimate is; shape (DRAWS, size)."""
-        return self._all_draws(positive=True) if self.positive else self.free_draws
+        return self.free_draws if self.constraint == "none" else self._all_draws(self.constraint)
 
-    def _all_draws(self, *, positive: bool) -> Array:
+    def beside_draws(self, name: str) -> Array | None:
+        """Return draws of what was estimated beside the law, one for each draw of the law; None where it was not."""
+        if self.beside is None or name not in self.beside.names:
+            return None
+        drawn = self.beside.draw(self.draws, np.random.default_rng(_SEED - 1))
+        return np.asarray(drawn[:, self.beside.names.index(name)])
+
+    def _all_draws(self, constraint: Constraint) -> Array:
         """Split the draws over the components by their weights, without chance."""
         edges = np.round(np.cumsum([item.weight for item in self.components]) * DRAWS).astype(int)
         counts = np.diff(edges, prepend=0)
         shares = zip(self.components, counts, strict=True)
-        return np.vstack([self._draw(item, int(n), _SEED + k, positive) for k, (item, n) in enumerate(shares) if n])
+        return np.vstack([self._draw(item, int(n), _SEED + k, constraint) for k, (item, n) in enumerate(shares) if n])
 
-    def _draw(self, item: Component, count: int, seed: int, positive: bool) -> Array:
+    def _draw(self, item: Component, count: int, seed: int, constraint: Constraint) -> Array:
         rng = np.random.default_rng(seed)
         root = np.linalg.cholesky(item.covariance)
         g = item.free + rng.standard_normal((count, item.free.size)) @ root.T
-        if positive:
-            g = self._constrained(item, np.linalg.inv(root), g)
+        g = self._held(item, constraint, np.linalg.inv(root), g)
         return g @ self._lift(item).T + rng.standard_normal((count, len(self.drift))) @ self.drift
 
-    def _constrained(self, item: Component, metric: Array, g: Array) -> Array:
+    def _held(self, item: Component, constraint: Constraint, metric: Array, g: Array) -> Array:
         """Move draws of one component to the nearest laws that obey the constraint."""
-        family = self.family.family if isinstance(self.family, Placed) else self.family
-        if isinstance(family, Bernstein):
-            return into_cone(np.broadcast_to(metric, (len(g), *metric.shape)), g @ metric.T, g).coefficients
         own = self.family.at(item.degree)
         own = own.linear if isinstance(own, Placed) else own
-        return into_class(metric, g @ metric.T, own, g, Law(own, item.coefficients).maximum)
+        if isinstance(own, Bernstein):
+            return hold(constraint, np.broadcast_to(metric, (len(g), *metric.shape)), g @ metric.T, g).coefficients
+        if constraint == "none":
+            return g
+        return into_wells(metric, g @ metric.T, own, g, Law(own, item.coefficients).maximum)
 
     def _lift(self, item: Component) -> Array:
         return self.family.at(item.degree).elevation(self.family)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from doublewell.estimate.admissible import solve_admissible
+from doublewell.estimate.constraint import Constraint
 from doublewell.estimate.least_squares import Solution, solve_free, solve_positive
 from doublewell.evidence import Evidence, system
 from doublewell.hints import Array
@@ -31,27 +33,30 @@ def penalty(matrix: Array, alpha: float) -> float:
 
 
 def solve(
-    matrix: Array, target: Array, *, positive: bool, ridge: float = 0.0, unbounded: Solution | None = None
+    matrix: Array, target: Array, *, constraint: Constraint, ridge: float = 0.0, unbounded: Solution | None = None
 ) -> tuple[Solution, float]:
-    """Solve with or without the paper's lower bound l = 1e-10 max|g_unbounded|; return the solution and l.
+    """Solve with a constraint; return the solution and the lower bound l of its coefficients, or of its bracket.
 
-    `unbounded` is the minimiser without bound and ridge, where it is known already.
+    The bound of positive coefficients is the paper's, l = 1e-10 max|g_unbounded|. `unbounded` is the minimiser without
+    bound and ridge, where it is known already.
     """
     free = solve_free(matrix, target, ridge) if ridge or unbounded is None else unbounded
-    if not positive:
+    if constraint == "none":
         return free, -np.inf
+    if constraint == "admissible":
+        return solve_admissible(matrix, target, free, ridge)
     plain = unbounded or (solve_free(matrix, target) if ridge else free)
     bound = BOUND * float(np.max(np.abs(plain.coefficients)))
     return solve_positive(matrix, target, bound, ridge, free=free), bound
 
 
-def choose_ridge(training: Evidence, validation: Evidence, q: float, *, positive: bool) -> RidgeChoice:
+def choose_ridge(training: Evidence, validation: Evidence, q: float, *, constraint: Constraint) -> RidgeChoice:
     """Choose alpha by the smallest residual on the validation rows; ties go to the smaller alpha."""
     matrix, target = system(training, q)
     held_matrix, held_target = system(validation, q)
     path = []
     for alpha in ALPHAS:
-        fit, _ = solve(matrix, target, positive=positive, ridge=penalty(matrix, alpha))
+        fit, _ = solve(matrix, target, constraint=constraint, ridge=penalty(matrix, alpha))
         path.append((alpha, float(np.linalg.norm(held_matrix @ fit.coefficients - held_target))))
     alpha = min(path, key=lambda item: (item[1], item[0]))[0]
     return RidgeChoice(alpha, penalty(matrix, alpha), tuple(path))

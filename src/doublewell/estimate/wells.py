@@ -1,7 +1,7 @@
 """The exact class of laws with two wells that need not be alike: one maximum c between two stable phases.
 
 G = -(1 - s^2) r(s) is such a law exactly when r = (s - c) p(s) with p > 0 on [-1, 1]. For a fixed c the p are a cone,
-as sums of squares (see ``admissible``), and the r are linear in p; c is found by a search along one line.
+as sums of squares (see ``sum_of_squares``), and the r are linear in p; c is found by a search along one line.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublewell.errors import InputError
-from doublewell.estimate.admissible import _run, _squares
 from doublewell.estimate.least_squares import Solution, solve_free
+from doublewell.estimate.sum_of_squares import run_cones, square_map, triangular
 from doublewell.hints import Array
 from doublewell.law import EqualWells, Law, LinearFamily, Wells
 from doublewell.law.wells import depth_weights, wells_to_equal
 
-__all__ = ["are_wells", "into_class", "solve_wells"]
+__all__ = ["are_wells", "into_wells", "solve_wells"]
 
 _MARGINS = (1e-6, 1e-5, 1e-4)  # lower bound of p over its scale, tried until the exact test agrees
 _SCAN = 21  # places of c that are tried before the search
@@ -39,7 +39,7 @@ def solve_wells(
     free = solve_free(matrix, target, ridge) if free is None else free
     if Law(family, free.coefficients).structure.ok:
         return free
-    triangle, right = _stacked(matrix, target, ridge)
+    triangle, right = triangular(matrix, target, ridge)
     for margin in _MARGINS:
         g = _searched(triangle, right, family, margin)
         if g is not None and Law(family, g).structure.ok:
@@ -50,7 +50,7 @@ def solve_wells(
     )
 
 
-def into_class(roots: Array, right: Array, family: LinearFamily, free: Array, centre: float) -> Array:
+def into_wells(roots: Array, right: Array, family: LinearFamily, free: Array, centre: float) -> Array:
     """Return laws near many free ones, |root g - right| small: those that are no double well are moved into the class.
 
     Each keeps its own maximum, the one nearest to `centre`: one small problem and no search.
@@ -104,7 +104,7 @@ def _fixed(triangle: Array, right: Array, family: LinearFamily, c: float, margin
     from scipy.sparse import block_diag, csc_matrix
 
     lift, level = _products(family, c)
-    squares, sizes = _squares(lift.shape[1] - 1)
+    squares, sizes = square_map(lift.shape[1] - 1)
     design = triangle @ lift
     unit, size, count = _scale(design, right), len(right), squares.shape[1]
     length = float(np.linalg.norm(right))
@@ -119,7 +119,7 @@ def _fixed(triangle: Array, right: Array, family: LinearFamily, c: float, margin
     rows = np.vstack([fixed, np.hstack([-np.eye(count), np.zeros((count, size))])])
     cones = [clarabel.ZeroConeT(len(fixed)), *(clarabel.PSDTriangleConeT(n) for n in sizes if n)]
     try:
-        answer = _run(
+        answer = run_cones(
             clarabel, objective, np.zeros(count + size), csc_matrix(rows), np.append(sides, np.zeros(count)), cones
         )
     except InputError:  # no law of equal depth has its maximum here
@@ -154,13 +154,6 @@ def _factors(m: int) -> tuple[Array, Array]:
     rise[k + 1, k] = (k + 1) / n
     fall[k, k] = (n - k) / n
     return rise, fall
-
-
-def _stacked(matrix: Array, target: Array, ridge: float) -> tuple[Array, Array]:
-    size = matrix.shape[1]
-    rows = np.vstack([matrix, np.sqrt(ridge) * np.eye(size)])
-    basis, triangle = np.linalg.qr(rows)
-    return triangle, basis.T @ np.concatenate([target, np.zeros(size)])
 
 
 def _solution(matrix: Array, target: Array, ridge: float, g: Array) -> Solution:

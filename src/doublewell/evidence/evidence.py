@@ -13,7 +13,7 @@ from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.law import LinearFamily, embedding
 
-__all__ = ["Block", "Evidence", "Key", "compact", "lower", "merge", "restrict", "system"]
+__all__ = ["Block", "Evidence", "Key", "compact", "lower", "merge", "restrict", "stacked", "system"]
 
 Reading = Literal["weak", "trajectory"]
 
@@ -144,8 +144,15 @@ def system(evidence: Evidence, q: float) -> tuple[Array, Array]:
     The folds of one support are one block. A block of n_b weak moments is scaled by (k n_b)^(-1/2), k the number of
     blocks; blocks of trajectories are in units of their noise already. A block without rows is left out.
     """
-    _check_evidence(evidence)
     q = positive(q, "q", "the diffusion coefficient of the record")
+    rows = stacked(evidence)
+    p = evidence.family.size
+    return rows[:, :p], rows[:, p + 1] - rows[:, p] / q
+
+
+def stacked(evidence: Evidence) -> Array:
+    """Return the rows [features | 1/q | target] of all blocks, weighted as in `system`, with q left open."""
+    _check_evidence(evidence)
     whole = [replace(block, key=block.key._replace(fold="")) for block in evidence.blocks if block.rows]
     if not whole:
         raise InputError(
@@ -154,6 +161,4 @@ def system(evidence: Evidence, q: float) -> tuple[Array, Array]:
         )
     blocks = merge(replace(evidence, blocks=(block,)) for block in whole).blocks
     scales = [np.sqrt(len(blocks) * block.rows) if evidence.reading == "weak" else 1.0 for block in blocks]
-    rows = np.vstack([block.triangle / scale for block, scale in zip(blocks, scales, strict=True)])
-    p = evidence.family.size
-    return rows[:, :p], rows[:, p + 1] - rows[:, p] / q
+    return np.vstack([block.triangle / scale for block, scale in zip(blocks, scales, strict=True)])

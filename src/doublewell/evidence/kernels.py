@@ -186,6 +186,19 @@ def gather(moment: Array, kept: NDArray[np.int64], block: Array, filled: int, tr
     return filled
 
 
+@jit()
+def leave_out(kept: NDArray[np.int64], n: int, complete: NDArray[np.bool_]) -> int:
+    """Drop from the first n kept centres of a row those without a complete support; return how many stay."""
+    _, nz, nx = complete.shape
+    stay = 0
+    for k in range(n):
+        i = kept[k]
+        if complete[i // (nz * nx), i // nx % nz, i % nx]:
+            kept[stay] = i
+            stay += 1
+    return stay
+
+
 @jit(fastmath=_FAST)
 def smooth_in_time(smooth: Array, feature: Array, t: int, span: int, skip: int, value: Array, first: Array) -> None:
     """Smooth centre frames t and t + 1 along time: features | u to features | time derivative | mean."""
@@ -264,13 +277,14 @@ def smooth_along(moment: Array, queue: Array, near: int, far: int, layer: int, v
 def assemble(
     u: Array, tile: tuple[int, ...], halves: tuple[int, ...], time_value: Array, time_first: Array,
     z_value: Array, z_second: Array, y_value: Array, y_second: Array, x_value: Array, x_second: Array,
-    table: Array, binomials: Array, slopes: Array, cut: float, batch: int, triangle: Array,
+    table: Array, binomials: Array, slopes: Array, cut: float, batch: int, complete: NDArray[np.bool_], triangle: Array,
 ) -> int:  # fmt: skip
     """Fold the moment rows of all centres of one tile into the triangle; return their number.
 
     u[t, z, y, x] is a slab. tile = (t0, t1, z0, z1, y0, y1, x0, x1) are the centres, in slab indices; halves =
     half-lengths of (time value, time first, z value, z second, y value, y second, x value, x second) taps. time_value
-    and time_first have one row of taps per centre frame. Centres with |weighted temporal mean| >= cut are left out.
+    and time_first have one row of taps per centre frame. Centres with |weighted temporal mean| >= cut are left out,
+    and those where complete[y, t, z, x], counted from the tile's first centre, is False; empty, it leaves out none.
     """
     t0, t1, z0, z1, y0, y1, x0, x1 = tile
     tv, tf, _, zs, yv, ys, _, xs = halves
@@ -290,7 +304,8 @@ def assemble(
     moment = np.zeros((2, p + 2, layer))
     kept = np.empty(layer, np.int64)
     block = np.zeros((p + 2, BLOCK))
-    filled, total, head, done = 0, 0, 0, 0  # head: rows in the queue; done: input rows taken
+    filled, total, row = 0, 0, 0  # row: of centres along y
+    head, done = 0, 0  # rows in the queue; input rows taken
 
     while done < rows_in:
         if head + batch > room:  # keep the rows that are still needed, at the front
@@ -334,6 +349,9 @@ def assemble(
                     if abs(means[ready + r, i]) < cut:
                         kept[n] = i
                         n += 1
+                if complete.size:
+                    n = leave_out(kept, n, complete[row])
+                row += 1
                 filled = gather(moment[r], kept[:n], block, filled, triangle)
                 total += n
             ready += pair

@@ -4,7 +4,7 @@
 
 with S the separable smoothing by the test weights, D and Lap fourth-order differences of S[u] (paper, Eq. 11, after
 summation by parts). Every mesh point whose whole derivative support lies inside the record is a centre, unless its
-weighted temporal mean is in a pure phase.
+weighted temporal mean is in a pure phase, or a mask says that a value of its support is missing.
 """
 
 from __future__ import annotations
@@ -14,9 +14,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
 
 from doublewell.errors import InputError
+from doublewell.evidence.complete import complete_centres
 from doublewell.evidence.evidence import Block, Evidence, Key, compact, merge
+from doublewell.evidence.uneven import uneven_weights
 from doublewell.evidence.weights import AxisWeights, Derivative, Support, axis_weights, check_supports
 from doublewell.hints import Array, Progress
 from doublewell.law import LinearFamily
@@ -116,12 +120,16 @@ def support_key(support: Support) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Window:
-    """The centre frames start..stop-1 and fields[t, z, y, x] of all frames they need, from frame `first` on."""
+    """The centre frames start..stop-1 and fields[t, z, y, x] of all frames they need, from frame `first` on.
+
+    ``seen`` says which of the values were observed, None for all of them.
+    """
 
     start: int
     stop: int
     first: int
     fields: Array
+    seen: NDArray[np.bool_] | None
 
 
 def _windows(record: Record, readers: list[_Reader]) -> Iterator[_Window]:
@@ -133,8 +141,10 @@ def _windows(record: Record, readers: list[_Reader]) -> Iterator[_Window]:
     read = record.slab if in_memory else _Rolling(record, size + 2 * halo).read
     for start, stop in _owned_frames(record.frames, size, halo):
         first = max(0, start - halo)
-        slab = read(first, min(record.frames, stop + halo))
-        yield _Window(start, stop, first, slab.reshape(len(slab), *(1,) * (4 - slab.ndim), *slab.shape[1:]))
+        last = min(record.frames, stop + halo)
+        shape = (last - first, *(1,) * (3 - len(record.mesh)), *record.mesh)
+        seen = None if record.mask is None else record.seen(first, last).reshape(shape)
+        yield _Window(start, stop, first, read(first, last).reshape(shape), seen)
 
 
 def _owned_frames(frames: int, size: int, halo: int) -> Iterator[tuple[int, int]]:
@@ -174,7 +184,7 @@ def _read_window(
         for name, low, high in reader.segments(folds, frames):
             begin, end = max(low, window.start), min(high, window.stop)
             if begin < end:
-                triangle, rows = reader.read(window.fields, begin - window.first, end - window.first)
+                triangle, rows = reader.read(window, begin, end)
                 key = Key(label, support_key(reader.support), name)
                 yield Evidence(reader.family, (Block(key, triangle, rows),))
 
@@ -184,7 +194,9 @@ class _Reader:
 
     def __init__(self, record: Record, family: LinearFamily, support: Support, derivative: Derivative) -> None:
         self.family, self.support = family, support
-        self.time = axis_weights(support.frames, record.dt, derivative)
+        self.times = None if record.uniform else record.times
+        self.derivative: Derivative = derivative
+        self.time = axis_weights(support.frames, record.dt if record.uniform else 1.0, derivative)  # or its lengths
         missing = 3 - len(record.mesh)
         self.space = [_NO_AXIS] * missing + [axis_weights(support.length / h, h, derivative) for h in record.dx]
         self.mesh = (1,) * missing + record.mesh
@@ -214,21 +226,39 @@ class _Reader:
         between = [(STRADDLE, a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if a < b]
         return inside + between
 
-    def read(self, fields: Array, start: int, stop: int) -> tuple[Array, int]:
-        """Fold all centres of the frames start..stop-1 of a slab; return R and the number of rows."""
+    def read(self, window: _Window, start: int, stop: int) -> tuple[Array, int]:
+        """Fold all centres of the frames start..stop-1; return R and the number of rows."""
         from doublewell.evidence.kernels import assemble
 
         triangle = np.zeros((self.family.size + 2,) * 2)
         rows = 0
-        for tile in self._tiles(start, stop):
-            frames = tile[1] - tile[0]
-            rows += assemble(
-                fields, tile, self._halves(),
-                np.tile(self.time.value, (frames, 1)), np.tile(self.time.first, (frames, 1)),
-                *(taps for axis in self.space for taps in (axis.value, axis.second)),
-                *self.family.kernel_table(), PHASE_CUT, _BATCH, triangle,
-            )  # fmt: skip
+        complete = self._complete(window, start, stop)
+        for begin in range(start, stop, self.frames):
+            end = min(begin + self.frames, stop)
+            time = self._time_taps(begin, end)
+            part = None if complete is None else complete[begin - start : end - start]
+            for tile in self._tiles(begin - window.first, end - window.first):
+                rows += assemble(
+                    window.fields, tile, self._halves(), *time,
+                    *(taps for axis in self.space for taps in (axis.value, axis.second)),
+                    *self.family.kernel_table(), PHASE_CUT, _BATCH, _of_tile(part, tile), triangle,
+                )  # fmt: skip
         return compact(triangle), rows
+
+    def _time_taps(self, start: int, stop: int) -> tuple[Array, Array]:
+        """Return the taps along time of value and derivative, one row for each of the centre frames."""
+        if self.times is None:
+            return np.tile(self.time.value, (stop - start, 1)), np.tile(self.time.first, (stop - start, 1))
+        half = self.time.half
+        windows = sliding_window_view(self.times[start - half : stop + half], 2 * half + 1)
+        return uneven_weights(self.support.frames, windows, self.derivative)
+
+    def _complete(self, window: _Window, start: int, stop: int) -> NDArray[np.bool_] | None:
+        """Return which of the centres, as [t, z, y, x] of the frames, have a complete support; None for all of them."""
+        if window.seen is None:
+            return None
+        half, offset = self.time.half, window.first
+        return complete_centres(window.seen[start - half - offset : stop + half - offset], self._halves())[half:-half]
 
     def _halves(self) -> tuple[int, ...]:
         taps = [self.time.value, self.time.first]
@@ -237,13 +267,21 @@ class _Reader:
 
     def _tiles(self, start: int, stop: int) -> Iterator[tuple[int, ...]]:
         (z0, z1), (y0, y1), (x0, x1) = self._centres()
-        for t in range(start, stop, self.frames):
-            for z in range(z0, z1, _ACROSS):
-                for x in _even_steps(x0, x1, self.cells):
-                    yield (t, min(t + self.frames, stop), z, min(z + _ACROSS, z1), y0, y1, *x)
+        for z in range(z0, z1, _ACROSS):
+            for x in _even_steps(x0, x1, self.cells):
+                yield (start, stop, z, min(z + _ACROSS, z1), y0, y1, *x)
 
 
 _NO_AXIS = AxisWeights(np.ones(1), np.zeros(1), np.zeros(1), 0)
+_ALL = np.empty((0, 0, 0, 0), dtype=bool)  # leaves out no centre
+
+
+def _of_tile(complete: NDArray[np.bool_] | None, tile: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Return the centres of a tile as the kernel walks them, [y, t, z, x]."""
+    if complete is None:
+        return _ALL
+    _, _, z0, z1, y0, y1, x0, x1 = tile
+    return np.ascontiguousarray(complete[:, z0:z1, y0:y1, x0:x1].transpose(2, 0, 1, 3))
 
 
 def _even_steps(start: int, stop: int, size: int) -> list[tuple[int, int]]:

@@ -13,11 +13,11 @@ from doublewell.checks import is_whole, shown
 from doublewell.errors import InputError
 from doublewell.hints import Array
 
-__all__ = ["MARGIN", "AxisWeights", "Derivative", "Support", "axis_weights", "check_supports", "half_cells"]
+__all__ = ["MARGIN", "POWER", "AxisWeights", "Derivative", "Support", "axis_weights", "check_supports", "half_cells"]
 
 Derivative = Literal["discrete", "analytic"]
 MARGIN = 2  # cells that a fourth-order difference reaches beyond the weights it acts on
-_POWER = 5
+POWER = 5
 _FIRST = np.array([1.0, -8.0, 0.0, 8.0, -1.0]) / 12.0
 _SECOND = np.array([-1.0, 16.0, -30.0, 16.0, -1.0]) / 12.0
 
@@ -65,7 +65,7 @@ def axis_weights(width: float, spacing: float, derivative: Derivative = "discret
     """
     cells = half_cells(width)
     xi = np.arange(-cells + 1, cells) / width
-    value = (1.0 - xi**2) ** _POWER
+    value = (1.0 - xi**2) ** POWER
     mass = value.sum()
     if derivative == "discrete":
         first = np.convolve(value, _FIRST) / (mass * spacing)
@@ -73,8 +73,8 @@ def axis_weights(width: float, spacing: float, derivative: Derivative = "discret
     else:
         rest = 1.0 - xi**2
         reach = width * spacing
-        first = 2 * _POWER * xi * rest ** (_POWER - 1) / (mass * reach)
-        bend = (4 * _POWER * (_POWER - 1) * xi**2 - 2 * _POWER * rest) * rest ** (_POWER - 2)
+        first = 2 * POWER * xi * rest ** (POWER - 1) / (mass * reach)
+        bend = (4 * POWER * (POWER - 1) * xi**2 - 2 * POWER * rest) * rest ** (POWER - 2)
         second = bend / (mass * reach**2)
     return AxisWeights(value / mass, first, second, cells + MARGIN)
 

@@ -106,7 +106,7 @@ def _meaning(content: Content) -> Iterator[str]:
         "G(u) = -u w (a_0 + a_1 w + ...) with w = 1 - u^2 between the pure phases; beyond them G goes on linearly with "
         "its slope there. H is the integral of G from -1 to u."
     )
-    if asked.boundary is None:
+    if asked.boundary in (None, "open"):
         yield "Nothing is known of the record's border: a closed one (no flux) is used here."
 
 

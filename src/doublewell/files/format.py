@@ -20,6 +20,7 @@ __all__ = [
     "FIELD",
     "MARKS",
     "METADATA",
+    "SEEN",
     "Axis",
     "Format",
     "Found",
@@ -37,8 +38,9 @@ __all__ = [
 ]
 
 FIELD = "u"
+SEEN = "seen"  # the array of what was observed, beside u
 MARKS = ("format", "version")
-METADATA = (*MARKS, "dx", "dt", "times", "q", "boundary", "length_unit", "time_unit")
+METADATA = (*MARKS, "dx", "dt", "times", "q", "boundary", "length_unit", "time_unit", "mask_array")
 _RECORD = "doublewell record"
 _VERSION = 1
 _SLAB = 32 * 2**20  # bytes held at once while a record is written
@@ -186,6 +188,7 @@ def metadata_of(record: Record) -> dict[str, Any]:
         "boundary": record.boundary,
         "length_unit": record.length_unit,
         "time_unit": record.time_unit,
+        "mask_array": None if record.mask is None else SEEN,
     }
     return {name: value for name, value in found.items() if value is not None}
 

@@ -17,6 +17,7 @@ from doublewell.files.container import Member, find_field
 from doublewell.files.content import content_of
 from doublewell.files.format import (
     FIELD,
+    SEEN,
     Format,
     Found,
     chunk_shape,
@@ -25,6 +26,7 @@ from doublewell.files.format import (
     slab_frames,
     stored_dtype,
 )
+from doublewell.files.gaps import mask_blocks, slabs_with_gaps
 from doublewell.files.hdf5 import hdf5_members, open_first, read_hdf5, shown_attributes
 from doublewell.files.missing import library
 from doublewell.files.view import Index, ranges
@@ -86,8 +88,23 @@ def write_netcdf(record: Record, path: Path) -> None:
         field = file.create_variable(
             FIELD, names, dtype, chunks=chunks, compression="gzip", compression_opts=1, shuffle=True, fletcher32=True
         )
-        for start, slab in record.slabs(slab_frames(record, chunks[0])):
+        for start, slab in slabs_with_gaps(record, slab_frames(record, chunks[0])):
             field[start : start + len(slab)] = slab.astype(dtype, copy=False)
+        if record.mask is not None:
+            _write_mask(file, record, names)
+
+
+def _write_mask(file: Any, record: Record, names: tuple[str, ...]) -> None:
+    """Write the mask as 0 and 1, for netCDF has no truth values, without the axes along which it does not change."""
+    kept = tuple(name for name, n in zip(names, record.mask.shape, strict=True) if n > 1)
+    sizes = tuple(n for n in record.mask.shape if n > 1)
+    mask = file.create_variable(SEEN, kept, np.uint8, chunks=sizes and chunk_shape(sizes, 1), fletcher32=True)
+    mask.attrs["long_name"] = "1 where a value was observed, 0 where it is missing"
+    if record.mask.shape[0] == 1:
+        mask[...] = np.asarray(record.mask).reshape(sizes).astype(np.uint8)
+        return
+    for start, block in mask_blocks(record, slab_frames(record)):
+        mask[start : start + len(block)] = block.reshape(len(block), *sizes[1:]).astype(np.uint8)
 
 
 def _saved(record: Record) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from doublewell.errors import InputError
 from doublewell.files.format import (
     FIELD,
     MARKS,
+    SEEN,
     Format,
     Found,
     choose_array,
@@ -23,6 +24,7 @@ from doublewell.files.format import (
     slab_frames,
     stored_dtype,
 )
+from doublewell.files.gaps import mask_blocks, slabs_with_gaps
 from doublewell.files.mapped import MappedArray
 from doublewell.files.memory import check_memory
 from doublewell.record import Record
@@ -67,14 +69,24 @@ def write_npz(record: Record, path: Path) -> None:
                 np.lib.format.write_array(member, np.asarray(value), allow_pickle=False)
         with archive.open(f"{FIELD}.npy", "w", force_zip64=True) as member:
             _write_field(record, member)
+        if record.mask is not None:
+            with archive.open(f"{SEEN}.npy", "w", force_zip64=True) as member:
+                _write_mask(record, member)
 
 
 def _write_field(record: Record, member: Any) -> None:
     dtype = stored_dtype(record)
     header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": record.shape}
     np.lib.format.write_array_header_1_0(member, header)
-    for _, slab in record.slabs(slab_frames(record)):
+    for _, slab in slabs_with_gaps(record, slab_frames(record)):
         member.write(np.ascontiguousarray(slab, dtype=dtype).data)
+
+
+def _write_mask(record: Record, member: Any) -> None:
+    header = {"descr": "|b1", "fortran_order": False, "shape": tuple(record.mask.shape)}
+    np.lib.format.write_array_header_1_0(member, header)
+    for _, block in mask_blocks(record, slab_frames(record)):
+        member.write(block.data)
 
 
 def _headers(archive: zipfile.ZipFile) -> dict[str, Header]:

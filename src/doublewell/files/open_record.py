@@ -17,6 +17,7 @@ from doublewell.files.borders import inside_borders
 from doublewell.files.coordinates import mesh_metadata
 from doublewell.files.format import MARKS, METADATA, Found, as_path, check_version, is_own
 from doublewell.files.formats import format_to_read
+from doublewell.files.masks import mask_of
 from doublewell.files.view import Levelled
 from doublewell.intensity import phase_from_intensity
 from doublewell.record import Boundary, Record
@@ -49,6 +50,7 @@ def open_record(
     levels: tuple[float, float] | Literal["auto"] | None = None,
     length_unit: str | None = None,
     time_unit: str | None = None,
+    mask: Any = None,
 ) -> Record:
     """Open a movie on disk: NumPy, zarr, HDF5, netCDF, MATLAB, TIFF, VTK or Exodus (docs/files.md has the list).
 
@@ -68,6 +70,9 @@ def open_record(
         values, as ``phase_from_intensity`` does, which can do more.
     length_unit, time_unit
         Names of the units of dx and of the times. An own dx (or dt) without one is taken as a number without unit.
+    mask
+        Where values are missing: the name of an array in the file that is True (or 1) where a value was observed, the
+        name of an .npy file, "finite" for all values that are no NaN and no fill value, or a mask as in Record.
 
     A file that cannot be used raises InputError, at once where its metadata are wrong, and when a slab is read where
     its values are.
@@ -83,11 +88,13 @@ def open_record(
     known |= {"length_unit": length_unit, "time_unit": time_unit}
     given = {name: value for name, value in known.items() if value is not None}
     wanted = _wanted(given)
-    found = format_to_read(place).read(place, var, wanted)
+    form = format_to_read(place)
+    found = form.read(place, var, wanted)
     check_version(place, found.metadata)
     _check_size(place, found)
     layout = layout_of(place, tuple(found.values.shape), _names(found), letters, found.chosen)
     metadata = _metadata(place, found, layout, wanted) | given
+    metadata["mask"] = mask_of(place, mask, found, layout, form.read)
     _ask_for_missing(place, found, layout, metadata, levels)
     found_out = isinstance(levels, str)
     values = _levelled(arranged(found.values, layout), (-1.0, 1.0) if found_out else levels)
@@ -116,7 +123,7 @@ def _names(found: Found) -> list[str] | None:
 
 def _metadata(path: Path, found: Found, layout: Layout | None, wanted: frozenset[str]) -> dict[str, Any]:
     """Return what the file says: its metadata in our words first, then what its axes tell."""
-    own = {name: value for name, value in found.metadata.items() if name not in MARKS}
+    own = {name: value for name, value in found.metadata.items() if name not in (*MARKS, "mask_array")}
     if "times" in own:
         own.pop("dt", None)  # a file with both: the times say more
     if layout is None or found.axes is None:

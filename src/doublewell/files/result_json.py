@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
@@ -14,21 +15,31 @@ from doublewell.files.codec import codec_of
 from doublewell.files.format import as_path, reading
 from doublewell.result import Result
 
-__all__ = ["RESULT_SUFFIX", "load_result", "write_result"]
+__all__ = ["RESULT_SUFFIX", "load_result", "result_body", "write_result"]
 
 RESULT_SUFFIX = ".json"
 _FORMAT = "doublewell result"
-_VERSION = 1
+_VERSION = 2
+_MOST = 2**20  # values of a fitted initial field: 6 MB of text
 _AGAIN = "restore the file, or run identify again"
 
 
 def write_result(result: Result, path: Path) -> None:
     """Write a result as strict JSON, floats with all their digits."""
-    body = codec_of(Result).encode(result, "result")
+    body = result_body(result)
     content = {"format": _FORMAT, "version": _VERSION, "checksum": _checksum(body), "result": body}
     text = json.dumps(content, indent=1, allow_nan=False) + "\n"
     with replace_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+def result_body(result: Result) -> Any:
+    """Return a result as JSON values; a fitted initial field of more than a million cells is left out."""
+    fit = result.diagnostics.likelihood
+    if fit is not None and fit.initial is not None and fit.initial.size > _MOST:
+        fit = replace(fit, initial=None)
+        result = replace(result, diagnostics=replace(result.diagnostics, likelihood=fit))
+    return codec_of(Result).encode(result, "result")
 
 
 def load_result(path: str | PathLike[str]) -> Result:
@@ -36,7 +47,7 @@ def load_result(path: str | PathLike[str]) -> Result:
     place = as_path(path)
     body = _body(place, _parse(place))
     try:
-        result: Result = codec_of(Result).decode(body, "result")
+        result: Result = codec_of(Result).decode(_renewed(body), "result")
     except InputError as error:
         raise InputError(f"{place}: {error}; {_AGAIN}") from error
     _check(place, result)
@@ -84,6 +95,15 @@ def _body(path: Path, content: Any) -> Any:
     return body
 
 
+def _renewed(body: Any) -> Any:
+    """Write a result of version 1 as this version does: its posterior knew only positive coefficients, or nothing."""
+    posterior = body.get("posterior") if isinstance(body, dict) else None
+    if not isinstance(posterior, dict) or not isinstance(posterior.get("positive"), bool):
+        return body
+    rest = {name: value for name, value in posterior.items() if name != "positive"}
+    return body | {"posterior": rest | {"constraint": "bernstein" if posterior["positive"] else "none"}}
+
+
 def _checksum(body: Any) -> str | None:
     """Return the digest of the content, not of the layout: a file may be indented anew. None for what is no JSON."""
     try:
@@ -96,13 +116,15 @@ def _checksum(body: Any) -> str | None:
 def _check(path: Path, result: Result) -> None:
     """Refuse a result whose parts do not belong together."""
     size, numbers, asked = result.coefficients.size, result.diagnostics, result.settings
-    alone = [fit.coefficients for fit in numbers.supports if fit.coefficients is not None]
+    fit = numbers.likelihood
+    alone = [part.coefficients for part in numbers.supports if part.coefficients is not None]
     fits = (
         size > 0
         and numbers.unconstrained.shape == (size,)
         and all(g.shape == (size,) for g in alone)
         and all(0 <= j < size for j in numbers.active)
         and len(asked.shape) == len(asked.dx) + 1 > 1
+        and (fit is None or fit.initial is None or fit.initial.shape == asked.shape[1:])
     )
     if not fits:
         raise InputError(f"{path}: the parts of the result do not belong together (sizes differ): {_AGAIN}")

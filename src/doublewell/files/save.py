@@ -18,7 +18,8 @@ __all__ = ["save"]
 def save(value: Record | Result, path: str | PathLike[str]) -> None:
     """Save a record as .npz, .zarr or .nc, or a result as .json; what was there before is replaced.
 
-    Loading gives the same values to the last bit. The new file is written beside the old one and takes its place when
+    Loading gives the same values to the last bit (of a trajectory result on more than a million cells all but the
+    fitted initial field, which only a page needs). The new file is written beside the old one and takes its place when
     it is complete, so that an interruption leaves the old file. Records are written slab by slab.
 
     >>> import tempfile, numpy as np

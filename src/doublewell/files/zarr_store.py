@@ -17,6 +17,7 @@ from doublewell.files.blosc import is_blosc, is_sound
 from doublewell.files.coordinates import axes_with_coordinates, axis_names
 from doublewell.files.format import (
     FIELD,
+    SEEN,
     Axis,
     Format,
     Found,
@@ -27,6 +28,7 @@ from doublewell.files.format import (
     slab_frames,
     stored_dtype,
 )
+from doublewell.files.gaps import mask_blocks, slabs_with_gaps
 from doublewell.files.ngff import NgffImage, ngff_image
 from doublewell.files.packing import unpacked
 from doublewell.files.view import Index, places, ranges
@@ -157,8 +159,26 @@ def write_zarr(record: Record, path: Path) -> None:
             fill_value=np.nan,
             config={"write_empty_chunks": True},
         )
-        for start, slab in record.slabs(slab_frames(record, chunks[0])):
+        for start, slab in slabs_with_gaps(record, slab_frames(record, chunks[0])):
             field[start : start + len(slab)] = slab.astype(dtype, copy=False)
+        if record.mask is not None:
+            _write_mask(record, group, chunks)
+
+
+def _write_mask(record: Record, group: Any, chunks: tuple[int, ...]) -> None:
+    from zarr.codecs import ZstdCodec
+
+    shape = tuple(int(n) for n in record.mask.shape)
+    mask = group.create_array(
+        SEEN,
+        shape=shape,
+        dtype=bool,
+        chunks=tuple(min(n, size) for n, size in zip(shape, chunks, strict=True)),
+        compressors=ZstdCodec(checksum=True),
+        config={"write_empty_chunks": True},
+    )
+    for start, block in mask_blocks(record, slab_frames(record, chunks[0])):
+        mask[start : start + len(block)] = block
 
 
 def is_store(path: Path) -> bool:

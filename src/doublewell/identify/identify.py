@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from doublewell.calibrate import SurfaceTension
+from doublewell.errors import InputError
 from doublewell.estimate import Constraint
 from doublewell.evidence import Derivative
+from doublewell.evidence.likelihood import Noise, Optics
 from doublewell.hints import Report
-from doublewell.identify.batch import Degree, Method, Request, identify_batch
+from doublewell.identify.batch import Degree, Method, Request, identify_batch, identify_together
 from doublewell.identify.families import WellsKind
 from doublewell.identify.phases import Phases
 from doublewell.identify.weak_road import Supports
@@ -19,18 +22,20 @@ __all__ = ["identify"]
 
 
 def identify(
-    record: Record,
+    record: Record | Sequence[Record],
     surface_tension: float | str | tuple[float, float] | SurfaceTension | None = None,
     *,
     degree: Degree = None,
     method: Method = None,
-    constraint: Constraint = "bernstein",
+    constraint: Constraint = "admissible",
     wells: WellsKind = "symmetric",
     phases: Phases | None = (-1.0, 1.0),
     ridge: float | Literal["validated"] | None = None,
     supports: Supports = None,
     derivative: Derivative = "discrete",
     check: bool = True,
+    optics: Optics | None = None,
+    noise: Noise = "white",
     progress: Report | None = None,
 ) -> Result:
     """Identify the force G = F'/epsilon^2 of u_t = q (Laplacian u - G(u)), and with a tension epsilon and F.
@@ -38,7 +43,10 @@ def identify(
     Parameters
     ----------
     record
-        The observed phase field; its q must be known.
+        The observed phase field. Where its q is None it is estimated along with the law (``result.q``). Where its
+        boundary is not declared it is a window, cut out of something larger, and nothing is assumed about the outside.
+        Several records of one material, in a list, are read together: meshes, frame intervals, noise and geometries may
+        differ, and ``result.agreements`` says which record disagrees with the others.
     surface_tension
         An independently measured tension: a number or a pair (value, standard deviation) in the normalisation E, a
         text such as "0.3 J/m^2 +- 5 %", or a SurfaceTension. A tension with a unit needs a record with units. Without a
@@ -47,14 +55,15 @@ def identify(
         Degree of the bracket polynomial in u^2, 0 to 8, or "auto": the average over all degrees, weighted by the
         likelihood. Without it "auto" for the trajectory reading and 2 for the weak one.
     method
-        "trajectory": the likelihood of the whole record, with error bands; it needs a declared boundary. "weak": the
-        paper's space-time moments. Without it "trajectory" where a boundary is declared, else "weak".
+        "trajectory" (the default): the likelihood of the whole record, with error bands. "weak": the paper's
+        space-time moments. "weak-corrected": the same without the bias of white noise.
     constraint
-        "bernstein": positive coefficients, so the wells are right by construction. "none": plain least squares.
+        "admissible": all laws of the degree with two stable pure phases and one central maximum, so the wells are right
+        by construction. "bernstein": positive coefficients, the paper's part of these. "none": plain least squares.
     wells
         "symmetric": G(u) = -u (1 - u^2) p(u^2). "equal": two wells of equal depth that need not be alike. "unequal":
         their depths may differ too; then a planar interface travels, and no planar tension exists. With both of them
-        any constraint but "none" is the exact one: two stable phases and one maximum between.
+        any constraint but "none" is "admissible": two stable phases and one maximum between.
     phases
         The phase values of the two wells, or "estimated": those that leave the least of the weak moments.
     ridge
@@ -66,6 +75,12 @@ def identify(
     check
         Whether the trajectory reading asks its residual for what the model lacks (``result.adequacy``); it takes about
         as long as the fit.
+    optics
+        What lies between the field and its image, for the trajectory reading: ``Optics(blur=, pixel=, exposure=,
+        refine=)``. Without it the values are the field at the centres of the pixels.
+    noise
+        "white"; "correlated": its spectrum and its memory are measured on a first fit; "shot": its variance is a line
+        in the phase value; "robust": outliers are found and left out.
     progress
         Called with (what is being done, steps done, steps), steps 0 where their number is not known. A Gauss-Newton
         step says its cost and how far conjugate gradients came.
@@ -80,8 +95,16 @@ def identify(
     0.05
     """
     tension = None if surface_tension is None else SurfaceTension.of(surface_tension)
-    asked = Request.of(
-        record, method=method, degree=degree, constraint=constraint, ridge=ridge, supports=supports,
-        derivative=derivative, check=check, wells=wells, phases=phases,
-    )  # fmt: skip
-    return identify_batch([record], [tension], asked, progress)[0]
+    records = [record] if isinstance(record, Record) or not isinstance(record, Sequence) else list(record)
+    if not records:
+        raise InputError("no records: expected a Record, or several of one material")
+    asked = [
+        Request.of(
+            one, method=method, degree=degree, constraint=constraint, ridge=ridge, supports=supports,
+            derivative=derivative, check=check, wells=wells, phases=phases, optics=optics, noise=noise,
+        )
+        for one in records
+    ]  # fmt: skip
+    if len(records) > 1:
+        return identify_together(records, tension, asked, progress)
+    return identify_batch(records, [tension], asked[0], progress)[0]

@@ -18,6 +18,7 @@ from doublewell.dynamics import on_gpu
 from doublewell.errors import InputError, UnfinishedError
 from doublewell.estimate import Constraint
 from doublewell.evidence import Derivative
+from doublewell.evidence.likelihood import Noise, Optics
 from doublewell.hints import Report
 from doublewell.identify.batch import Degree, Method, Request, identify_batch, look
 from doublewell.identify.families import WellsKind
@@ -55,13 +56,15 @@ def identify_many(
     *,
     degree: Degree = None,
     method: Method = None,
-    constraint: Constraint = "bernstein",
+    constraint: Constraint = "admissible",
     wells: WellsKind = "symmetric",
     phases: Phases | None = (-1.0, 1.0),
     ridge: float | Literal["validated"] | None = None,
     supports: Supports = None,
     derivative: Derivative = "discrete",
     check: bool = True,
+    optics: Optics | None = None,
+    noise: Noise = "white",
     workers: int | None = None,
     batch: int = _BATCH,
     progress: Report | None = None,
@@ -89,7 +92,7 @@ def identify_many(
         records, "record",
         lambda record: Request.of(
             record, method=method, degree=degree, constraint=constraint, ridge=ridge, supports=supports,
-            derivative=derivative, check=check, wells=wells, phases=phases,
+            derivative=derivative, check=check, wells=wells, phases=phases, optics=optics, noise=noise,
         ),
     )  # fmt: skip
     seen = _each(records, "record", lambda record: look(record, check_choice(phases)))
@@ -143,7 +146,7 @@ def _named(failures: Mapping[int, str], noun: str = "record") -> str:
 
 
 def _on_gpu(asked: Sequence[Request]) -> bool:
-    if all(one.method == "weak" for one in asked):
+    if all(one.method != "trajectory" for one in asked):
         return False
     return on_gpu()
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from doublewell.errors import InputError
 from doublewell.estimate import Posterior
@@ -94,7 +95,8 @@ def place_numbers(numbers: Diagnostics, phases: tuple[float, float]) -> Diagnost
         change=half * seen.change,
     )  # fmt: skip
     if fit is not None:
-        fit = replace(fit, noise=half * fit.noise, residual_frames=half * fit.residual_frames)
+        initial = None if fit.initial is None else _read_only((middle + half * fit.initial).astype(np.float32))
+        fit = replace(fit, noise=half * fit.noise, residual_frames=half * fit.residual_frames, initial=initial)
     note = (
         f"phase values in what follows are those of a scale on which u = {phases[0]:g} and {phases[1]:g} are -1 and +1"
     )
@@ -102,10 +104,15 @@ def place_numbers(numbers: Diagnostics, phases: tuple[float, float]) -> Diagnost
     return replace(numbers, survey=seen, likelihood=fit, warnings=said)
 
 
+def _read_only(field: NDArray[np.float32]) -> NDArray[np.float32]:
+    field.flags.writeable = False
+    return field
+
+
 def plateaus(record: Record) -> tuple[float, float]:
     """Return where the lowest and the highest values of a record pile up: the low and the high phase."""
     frames = np.unique(np.linspace(record.frames // 3, record.frames - 1, _LOOKS).astype(int))
-    values = np.concatenate([record.slab(int(k), int(k) + 1).ravel() for k in frames])
+    values = np.concatenate([_observed(record, int(k)) for k in frames])
     values = np.sort(values[:: max(1, values.size // _VALUES)])
     low, high = np.percentile(values, [1.0, 99.0])
     reach = _OUTER * (high - low)
@@ -116,6 +123,10 @@ def plateaus(record: Record) -> tuple[float, float]:
             "phases with an interface between them; give phases=(low, high)"
         )
     return _mode(below), _mode(above)
+
+
+def _observed(record: Record, frame: int) -> Array:
+    return np.asarray(record.slab(frame, frame + 1)[record.seen(frame, frame + 1)])
 
 
 def _mode(values: Array) -> float:

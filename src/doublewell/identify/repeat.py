@@ -12,9 +12,9 @@ from doublewell.errors import InputError
 from doublewell.hints import Report
 from doublewell.identify.identify import identify
 from doublewell.record import Record, checksum
-from doublewell.result import Comparison, Result, Settings, compare
+from doublewell.result import Comparison, Result, Settings, compare, without_levels
 
-__all__ = ["Repetition", "repeat"]
+__all__ = ["Repetition", "options_of", "repeat", "tension_of"]
 
 _SHOWN = 12  # differences that are printed
 Data = Literal["the same", "other data", "not known to be the same"]
@@ -44,11 +44,12 @@ def repeat(result: Result, record: Record, *, any_data: bool = False, progress: 
     """Identify again with the settings of a result and compare the two, field by field.
 
     The record must hold the values that the result came from, by their checksum, unless `any_data`. Its mesh spacing,
-    frame interval, q, boundary and units are those of the result, whatever the record says of them.
+    frame interval, q, boundary and units are those of the result, whatever the record says of them. Errors of grey
+    levels that were added to the result are left out of the comparison: they need the grey values.
     """
     data = _check_data(result.settings, record, any_data)
-    again = identify(_as_then(result.settings, record), _tension(result), **_options(result), progress=progress)
-    return Repetition(result, again, data, compare(result, again))
+    again = identify(_as_then(result.settings, record), tension_of(result), **options_of(result), progress=progress)
+    return Repetition(result, again, data, compare(without_levels(result), again))
 
 
 def _check_data(asked: Settings, record: Record, any_data: bool) -> Data:
@@ -77,21 +78,23 @@ def _as_then(asked: Settings, record: Record) -> Record:
             f"the record has {len(record.mesh)} space axes and the result is of {len(asked.dx)}: expected a record of "
             "the same kind"
         )
-    same = record.uniform and np.isclose(record.dt, asked.dt, rtol=1e-12, atol=0.0)
-    clock: dict[str, Any] = {"times": record.times} if same else {"dt": asked.dt}
+    same = asked.times is None and record.uniform and np.isclose(record.dt, asked.dt, rtol=1e-12, atol=0.0)
+    then = {"dt": asked.dt} if asked.times is None else {"times": asked.times}
+    clock: dict[str, Any] = {"times": record.times} if same else then
     boundary: Any = asked.boundary  # checked by Record
     return Record(
-        record.values, dx=asked.dx, **clock, q=asked.q, boundary=boundary,
-        length_unit=asked.length_unit, time_unit=asked.time_unit,
+        record.values, dx=asked.dx, **clock, q=None if asked.q_estimated else asked.q, boundary=boundary,
+        length_unit=asked.length_unit, time_unit=asked.time_unit, mask=record.mask,
     )  # fmt: skip
 
 
-def _tension(result: Result) -> SurfaceTension | None:
+def tension_of(result: Result) -> SurfaceTension | None:
     """Return the tension that was given; a result of an older version knows only one that could be used."""
     return result.settings.tension or (None if result.scale is None else result.scale.tension)
 
 
-def _options(result: Result) -> dict[str, Any]:
+def options_of(result: Result) -> dict[str, Any]:
+    """Return the options of identify that gave a result."""
     asked = result.settings
     return {
         "method": asked.method,

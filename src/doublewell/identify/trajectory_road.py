@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from doublewell.adequacy import Adequacy, check_adequacies
 from doublewell.estimate import Constraint, DegreeAverage, Posterior, average_degrees, estimate, fit_degree
 from doublewell.estimate.least_squares import Array, column_scale
 from doublewell.estimate.wells import are_wells
-from doublewell.evidence import system
+from doublewell.evidence import Beside, system
 from doublewell.evidence.likelihood import (
     MOST_SUBSTEPS,
+    PLAIN,
+    Noise,
     Resolution,
     Trajectory,
+    View,
     Watch,
     measure_resolution,
+    noise_view,
+    outlier_mask,
     read_trajectories,
     relinearise,
 )
@@ -29,7 +35,16 @@ from doublewell.record import Record
 from doublewell.result import Diagnostics, Likelihood
 from doublewell.survey import Survey
 
-__all__ = ["TrajectoryFit", "likelihood_warnings", "settled", "trajectory_diagnostics", "trajectory_fits"]
+__all__ = [
+    "TrajectoryFit",
+    "at_degree",
+    "felt",
+    "likelihood_warnings",
+    "settled",
+    "trajectory_diagnostics",
+    "trajectory_fits",
+    "trimmed",
+]
 
 _NEAR = 1.0  # standard errors between the estimate and the point of linearisation that need no other one
 _UNSETTLED = 3.0  # standard errors from there that are said
@@ -39,6 +54,7 @@ _RESOLVED = 0.1  # standard errors by which half the time step may move the esti
 _UNFELT = 0.01  # standard errors of a shift that no estimate feels
 _BLOCKS = 48  # along each axis of the map of the residual
 _NEGLIGIBLE = 1e-4  # weight of a degree that is left out of the law
+_OUTSIDE = {"admissible": "be no plain double well", "bernstein": "lie outside the positive family"}
 
 Summary = Callable[..., DegreeAverage]
 
@@ -48,6 +64,7 @@ class TrajectoryFit:
     """What the trajectory road ends in."""
 
     law: Law
+    initial: Array
     posterior: Posterior
     found: Trajectory
     resolution: Resolution
@@ -56,7 +73,9 @@ class TrajectoryFit:
     unconstrained: Array
     rise: float
     active: tuple[int, ...]
+    contacts: tuple[float, ...]
     misfit: float
+    record: Record
     condition: float
     adequacy: Adequacy | None
 
@@ -71,18 +90,23 @@ def trajectory_fits(
     check: bool,
     wells: WellsKind = "symmetric",
     report: Report | None = None,
+    view: View = PLAIN,
+    noise: Noise = "white",
 ) -> list[TrajectoryFit]:
     """Fit records of one batch by maximum likelihood from weak estimates (of degree 2, or of the given degree).
 
     With degree "auto" the evidence has degree 8 (5 for unlike wells), and the law is the average over all degrees.
     Records are linearised again where that average lies more than one standard error from the point of linearisation.
-    With `check` the residuals are asked for what the model lacks.
+    With `check` the residuals are asked for what the model lacks. Noise that is not white is measured on what a first
+    fit leaves, for one record at a time.
     """
     say = report or _silent
     family = family_of(wells, highest_degree(wells) if degree == "auto" else degree)
     fitted = family.at(2 if degree == "auto" else degree)
     summarise = average_degrees if degree == "auto" else fit_degree
-    found, resolutions = _resolved(records, starts, family, fitted, say)
+    found, resolutions = _resolved(records, starts, family, fitted, say, view)
+    if noise != "white":
+        records, found, resolutions = _weighed(records, starts, (found, resolutions), family, fitted, say, view, noise)
     found, rounds = settled(records, found, summarise, say)
     adequacy: list[Adequacy] | list[None] = [None] * len(records)
     if check:
@@ -95,18 +119,41 @@ def trajectory_fits(
 
 
 def _resolved(
-    records: Sequence[Record], starts: Array, family: LinearFamily, fitted: LinearFamily, say: Report
+    records: Sequence[Record], starts: Array, family: LinearFamily, fitted: LinearFamily, say: Report, view: View
 ) -> tuple[list[Trajectory], list[Resolution]]:
     """Double the substeps until half the step moves no estimate by more than a tenth of a standard error."""
-    found = read_trajectories(records, starts, family=family, fitted=fitted, watch=_watch(say))
+    found = read_trajectories(records, starts, family=family, fitted=fitted, watch=_watch(say), view=view)
     while True:
         say("checking the resolution", 0, 0)
         resolutions = measure_resolution(records, found)
         if max(one.time_size for one in resolutions) <= _RESOLVED or found[0].substeps >= MOST_SUBSTEPS:
             return found, resolutions
+        finer = 2 * found[0].substeps
         found = read_trajectories(
-            records, starts, family=family, fitted=fitted, substeps=2 * found[0].substeps, watch=_watch(say)
+            records, starts, family=family, fitted=fitted, substeps=finer, watch=_watch(say), view=view
         )
+
+
+def _weighed(
+    records: Sequence[Record],
+    starts: Array,
+    first: tuple[list[Trajectory], list[Resolution]],
+    family: LinearFamily,
+    fitted: LinearFamily,
+    say: Report,
+    view: View,
+    noise: Noise,
+) -> tuple[list[Record], list[Trajectory], list[Resolution]]:
+    """Read a record again with its noise as the first fit shows it; outliers are masked, twice."""
+    (record,), (found, resolution) = records, (first[0][0], first[1][0])
+    for _ in range(2 if noise == "robust" else 1):
+        say(f"reading again with {noise} noise", 0, 0)
+        if noise == "robust":
+            record = record.replace(mask=outlier_mask(record, found))
+        else:
+            view = noise_view(record, found, view, noise)
+        (found,), (resolution,) = _resolved([record], starts, family, fitted, say, view)
+    return [record], [found], [resolution]
 
 
 def settled(
@@ -119,7 +166,7 @@ def settled(
     """
     rounds, shares = [1] * len(records), np.ones(len(records))
     for number in range(2, _MOST_ROUNDS + 1):
-        places = np.stack([summarise(one.evidence, 1.0, positive=False).free for one in found])
+        places = np.stack([summarise(one.evidence, 1.0, constraint="none").free for one in found])
         far = np.array([_distance(one, place) > _NEAR for one, place in zip(found, places, strict=True)])
         if not far.any():
             break
@@ -149,32 +196,57 @@ def _conclude(
     constraint: Constraint,
     ridge: float | None,
 ) -> TrajectoryFit:
-    q, positive, family = float(record.q or 0.0), constraint == "bernstein", found.evidence.family
-    average = summarise(found.evidence, q, positive=positive)
+    q, family = float(record.q or 0.0), found.evidence.family
+    average = summarise(found.evidence, q, constraint=constraint)
     matrix, _ = system(found.evidence, q)
     shifts = np.stack([resolution.time_shift, resolution.mesh_shift])
-    one_degree = len(average.path) == 1
-    law, active = _trimmed(average, family), average.path[0].active if one_degree else ()
+    law, (active, contacts) = trimmed(average, family), _touched(average)
     if ridge is not None:
         shrunk = estimate(found.evidence, q, constraint=constraint, ridge=ridge)
-        law, active = shrunk.law, tuple(int(j) for j in np.flatnonzero(shrunk.solution.active))
+        law, contacts = shrunk.law, shrunk.solution.contacts
+        active = tuple(int(j) for j in np.flatnonzero(shrunk.solution.active))
     return TrajectoryFit(
         law=law,
-        posterior=Posterior(family, average.path, average.components, _felt(average, family, matrix, shifts), positive),
+        initial=_initial(found, law),
+        posterior=Posterior(
+            family,
+            average.path,
+            average.components,
+            felt(average, family, matrix, shifts),
+            constraint,
+            _in_units(record, found.beside),
+        ),
         found=found,
         resolution=resolution,
         rounds=rounds,
         distance=_distance(found, average.free),
-        unconstrained=_at_degree(average.free, family, law.family.degree),
+        unconstrained=at_degree(average.free, family, law.family.degree),
         rise=float(np.sum((matrix @ (average.coefficients - average.free)) ** 2)),
         active=active,
+        contacts=contacts,
         misfit=float(np.linalg.norm(found.residual) / np.linalg.norm(record.slab())),
+        record=record,
         condition=float(np.divide(*column_scale(matrix)[2][[0, -1]])),
         adequacy=adequacy,
     )
 
 
-def _felt(average: DegreeAverage, family: LinearFamily, matrix: Array, shifts: Array) -> Array:
+def _in_units(record: Record, beside: Beside) -> Beside | None:
+    """Return q and the variance of the blur in the record's units; None where nothing is estimated beside the law."""
+    units = {"q": float(record.q or 0.0), "blur": record.dx[-1] ** 2}
+    return beside.scaled(np.array([units[name] for name in beside.names])) if beside.names else None
+
+
+def _initial(found: Trajectory, law: Law) -> Array:
+    """Return the initial field that fits best with a law near the point of linearisation."""
+    family = found.evidence.family
+    law_there = family.at(law.family.degree).elevation(family) @ law.coefficients
+    move = np.concatenate([found.beside.mean(law_there), law_there]) - found.theta
+    moved = replace(found, nuisance=found.nuisance + np.tensordot(move, found.response, axes=1))
+    return moved.initial
+
+
+def felt(average: DegreeAverage, family: LinearFamily, matrix: Array, shifts: Array) -> Array:
     """Return the shifts, one a row, with those that the data cannot feel replaced by how far they move the average.
 
     Where the record says nothing, a shift of a millionth of a standard error is as large as the error itself, and a
@@ -197,7 +269,13 @@ def _silent(_: str, __: int, ___: int) -> None:
     pass
 
 
-def _trimmed(average: DegreeAverage, top: LinearFamily) -> Law:
+def _touched(average: DegreeAverage) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """Return the coefficients and the |u| that are at a bound, of a single degree; an average has a table of them."""
+    first, *others = average.path
+    return ((), ()) if others else (first.active, first.contacts)
+
+
+def trimmed(average: DegreeAverage, top: LinearFamily) -> Law:
     """Return the average law at the highest degree whose weight counts."""
     kept = [item for item in average.components if item.weight >= _NEGLIGIBLE]
     family = top.at(max(item.degree for item in kept))
@@ -209,7 +287,7 @@ def _trimmed(average: DegreeAverage, top: LinearFamily) -> Law:
     return Law(top, average.coefficients)  # laws with different maxima may add up to one with two
 
 
-def _at_degree(coefficients: Array, family: LinearFamily, degree: int) -> Array:
+def at_degree(coefficients: Array, family: LinearFamily, degree: int) -> Array:
     """Write coefficients at a lower degree, in the least-squares sense; the rest is negligible by choice of degree."""
     lift = family.at(degree).elevation(family)
     return np.asarray(np.linalg.lstsq(lift, coefficients, rcond=None)[0])
@@ -223,6 +301,7 @@ def trajectory_diagnostics(fit: TrajectoryFit, seen: Survey, warnings: Sequence[
         condition=fit.condition,
         scaled_condition=fit.condition,
         active=fit.active,
+        contacts=fit.contacts,
         bound=None,
         kkt=None,
         residual=fit.misfit,
@@ -247,8 +326,14 @@ def trajectory_diagnostics(fit: TrajectoryFit, seen: Survey, warnings: Sequence[
             residual_map=residual_map(fit.found),
             residual_frames=np.sqrt(np.mean(fit.found.residual.reshape(len(fit.found.residual), -1) ** 2, axis=1)),
             adequacy=fit.adequacy,
+            initial=_read_only(fit.initial.astype(np.float32)),
         ),
     )
+
+
+def _read_only(field: NDArray[np.float32]) -> NDArray[np.float32]:
+    field.flags.writeable = False
+    return field
 
 
 def residual_map(found: Trajectory) -> Array:
@@ -286,7 +371,7 @@ def likelihood_warnings(fit: TrajectoryFit) -> list[str]:
         )
     if fit.rise > 9.0:
         said.append(
-            f"the constraint raises chi2 by {fit.rise:.0f}: the truth may lie outside the positive family, or the "
+            f"the constraint raises chi2 by {fit.rise:.0f}: the truth may {_OUTSIDE[fit.posterior.constraint]}, or the "
             "phase values are not at -1 and +1; compare with constraint='none'"
         )
     if fit.resolution.mesh_size > 1.0:

@@ -5,30 +5,35 @@ from __future__ import annotations
 import numpy as np
 
 from doublewell.estimate import Estimate
+from doublewell.identify.weak_road import WeakFit
 from doublewell.law import Law
 from doublewell.record import Record
+from doublewell.result.wording import phase_list
 from doublewell.survey import Survey, coarse_note, pace_notes, survey_notes
 
 __all__ = ["law_warnings", "record_warnings", "scale_refusal", "weak_warnings"]
 
 _LARGE_RESIDUAL = 0.5
 _SEEN = 0.005  # share of the interface's values that shows a phase bin; with its mirror image it needs twice that
+_LITTLE_MOTION = 0.5
+_BEYOND = 5.0  # standard deviations of the noise that hardly a pixel in a thousand exceeds
+_FLAT = 10.0  # bounds; coefficients below are none
 
 
 def law_warnings(law: Law, refusal: str | None) -> list[str]:
     """Say what is unusual about the law itself."""
     said = [refusal] if refusal else []
     if not law.structure.ok:
-        said.append(f"not a plain double well: {law.structure}; use constraint='bernstein' or more data")
+        said.append(f"not a plain double well: {law.structure}; use constraint='admissible' or more data")
     return said
 
 
 def scale_refusal(fit: Estimate) -> str | None:
     """Say why an estimate cannot carry a scale: no coefficient is left that the data determine."""
-    if not fit.solution.active.all():
+    if not np.all(fit.coefficients <= _FLAT * fit.bound):
         return None
     return (
-        "calibration refused: every coefficient lies at its lower bound, so the data show no double well and the force "
+        "calibration refused: the law is flat at its lower bound, so the data show no double well and the force "
         "is no measurement; check the scale of the field, q, dx and dt, or see what constraint='none' gives"
     )
 
@@ -52,14 +57,15 @@ def _one_sided(seen: Survey) -> list[str]:
     ]
 
 
-def weak_warnings(fit: Estimate, seen: Survey) -> list[str]:
+def weak_warnings(weak: WeakFit, seen: Survey) -> list[str]:
     """Say what weakens an estimate from weak moments."""
-    said = [*_misfit_warnings(fit), *coarse_note(seen)]
+    fit = weak.estimate
+    said = [*_misfit_warnings(fit), *coarse_note(seen), *_diffusion_warnings(weak), *_correction_warnings(weak, seen)]
     bias = noise_bias(fit.law, seen.noise)
-    if bias > 0.01:
+    if bias > 0.01 and not weak.corrected:
         said.append(
             f"noise {seen.noise:.2g} biases the force by about {100 * bias:.0f} % (noise^2/2 times its curvature), "
-            "which averaging does not remove"
+            "which averaging does not remove; method='weak-corrected' takes it off where the noise is white"
         )
     if fit.support_spread > 0.1:
         said.append(
@@ -73,6 +79,41 @@ def weak_warnings(fit: Estimate, seen: Survey) -> list[str]:
         said.append(
             f"{names} at the lower bound: the data ask for a law outside the positive family, or are too noisy "
             "for this degree"
+        )
+    if fit.solution.contacts:
+        said.append(
+            f"the bracket touches zero at |u| = {phase_list(fit.solution.contacts)}: the data ask for a law that is no "
+            "plain double well, or are too noisy for this degree"
+        )
+    return said
+
+
+def _diffusion_warnings(weak: WeakFit) -> list[str]:
+    """Say that an estimated q rests on little motion."""
+    if weak.diffusion is None or weak.diffusion.share >= _LITTLE_MOTION:
+        return []
+    return [
+        f"only {100 * weak.diffusion.share:.0f} % of the squared rate of change is motion, the rest noise: q rests on "
+        "the measured noise, and an error of one percent in its square moves q by about "
+        f"{1.0 / weak.diffusion.share - 1.0:.1f} percent; record longer, or a shape that moves faster"
+    ]
+
+
+def _correction_warnings(weak: WeakFit, seen: Survey) -> list[str]:
+    """Say where the correction for noise has its limits."""
+    if not weak.corrected:
+        return []
+    said, fit = [], weak.estimate
+    beyond = max(-seen.low, seen.high) - 1.0
+    if beyond > _BEYOND * seen.noise + 0.01:
+        said.append(
+            f"values reach {beyond:.2g} beyond the pure phases, more than white noise of {seen.noise:.2g} explains: "
+            "the corrected features are polynomials on the whole line and grow fast there; see what method='weak' gives"
+        )
+    if weak.moments.held:
+        said.append(
+            f"in {weak.moments.held} of {len(weak.supports) * fit.family.size} directions of the coefficients nearly "
+            "all that is seen is noise: there the law is that of degree 2"
         )
     return said
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from doublewell.checks import not_negative, shown
+from doublewell.checks import not_negative, positive, shown
 from doublewell.errors import InputError
-from doublewell.estimate import Constraint, Estimate, estimate
+from doublewell.estimate import Constraint, Diffusion, Estimate, check_constraint, estimate
 from doublewell.evidence import (
     Derivative,
     Evidence,
@@ -21,34 +21,47 @@ from doublewell.evidence import (
     paper_supports,
     restrict,
     split_folds,
-    weak_evidence,
 )
 from doublewell.evidence.default import default_rule
 from doublewell.hints import Progress
 from doublewell.identify.families import WellsKind, family_of, read_family
+from doublewell.identify.moments import Moments, corrected_moments, find_q, plain_moments
+from doublewell.law import Bernstein, LinearFamily
 from doublewell.record import Record
 from doublewell.result import Diagnostics
 from doublewell.survey import Survey
 
-__all__ = ["Supports", "WeakFit", "check_options", "weak_diagnostics", "weak_fit"]
+__all__ = ["Supports", "WeakFit", "WeakMethod", "check_options", "check_plain", "weak_diagnostics", "weak_fit"]
 
 _ROWS = 20  # moments per coefficient; neighbours share most of their support, so fewer say next to nothing
+WeakMethod = Literal["weak", "weak-corrected"]
 Supports = Sequence[Support | tuple[int, float]] | Literal["paper"] | None
 
 
 @dataclass(frozen=True)
 class WeakFit:
-    """The estimate of the weak road and the supports it used, with the rule that chose them."""
+    """The estimate of the weak road and the supports it used, with the rule that chose them.
+
+    ``q`` is the diffusion coefficient that was given or, with ``diffusion``, estimated from the same moments.
+    """
 
     estimate: Estimate
     supports: tuple[Support, ...]
     rule: str
+    q: float
+    moments: Moments
+    diffusion: Diffusion | None = None
+
+    @property
+    def corrected(self) -> bool:
+        """Whether the bias of the noise was taken off."""
+        return self.moments.evidence is not self.moments.seen
 
 
 def weak_fit(
     record: Record,
     seen: Survey,
-    q: float,
+    q: float | None,
     *,
     degree: int,
     constraint: Constraint,
@@ -56,18 +69,50 @@ def weak_fit(
     ridge: float | Literal["validated"] | None,
     supports: Supports,
     derivative: Derivative,
+    method: WeakMethod = "weak",
     progress: Progress | None = None,
 ) -> WeakFit:
-    """Read the weak moments of a record and solve for the coefficients of one degree."""
+    """Read the weak moments of a record and solve for the coefficients of one degree, and for q where it is None."""
     check_options(record, constraint=constraint, ridge=ridge, supports=supports)
     chosen, rule = _supports(record, seen, supports)
     folds = _folds(record, chosen, ridge)
-    read, family = read_family(wells, degree), family_of(wells, degree)
-    evidence = weak_evidence(record, read, chosen, derivative=derivative, folds=folds, progress=progress)
-    if family != read:
-        evidence = restrict(evidence, family)
-    _check_rows(evidence)
-    return WeakFit(estimate(evidence, q, constraint=constraint, ridge=ridge), chosen, rule)
+    if method == "weak":
+        read = read_family(wells, degree)
+        moments = plain_moments(record, read, chosen, seen.noise, derivative=derivative, folds=folds, progress=progress)
+        moments = _restricted(moments, family_of(wells, degree))
+    else:
+        check_plain(record, wells)
+        moments = corrected_moments(
+            record, Bernstein(degree), chosen, seen.noise, derivative=derivative, progress=progress
+        )
+    _check_complete(record, moments.evidence, chosen)
+    _check_rows(moments.evidence)
+    found = find_q(moments, constraint) if q is None else None
+    used = found.q if found is not None else positive(q, "q", "the diffusion coefficient")
+    fit = estimate(moments.evidence, used, constraint=constraint, ridge=ridge)
+    return WeakFit(fit, chosen, rule, used, moments, found)
+
+
+def _restricted(moments: Moments, family: LinearFamily) -> Moments:
+    """Return plain moments for a family inside the one they were read with."""
+    if moments.evidence.family == family:
+        return moments
+    evidence = restrict(moments.evidence, family)
+    return replace(moments, evidence=evidence, seen=evidence)
+
+
+def check_plain(record: Record, wells: WellsKind) -> None:
+    """Refuse what the corrected moments do not know of."""
+    if wells != "symmetric":
+        raise InputError(
+            f"method='weak-corrected' knows symmetric wells only, and wells is {wells!r}: use method='weak' or "
+            "'trajectory'"
+        )
+    if record.mask is not None or not record.uniform:
+        raise InputError(
+            "method='weak-corrected' needs complete frames at even times: expected no mask and one frame interval; use "
+            "method='weak' or 'trajectory'"
+        )
 
 
 def weak_diagnostics(fit: Estimate, seen: Survey, warnings: Sequence[str]) -> Diagnostics:
@@ -86,6 +131,7 @@ def weak_diagnostics(fit: Estimate, seen: Survey, warnings: Sequence[str]) -> Di
         support_spread=fit.support_spread,
         survey=seen,
         warnings=tuple(warnings),
+        contacts=fit.solution.contacts,
     )
 
 
@@ -93,8 +139,7 @@ def check_options(
     record: Record, *, constraint: object, ridge: object, supports: Supports, derivative: object = "discrete"
 ) -> None:
     """Refuse wrong options of the weak reading; no value of the record is read."""
-    if not isinstance(constraint, str) or constraint not in ("bernstein", "none"):
-        raise InputError(f"constraint is {shown(constraint)}: expected 'bernstein' (positive coefficients) or 'none'")
+    check_constraint(constraint)
     if not isinstance(derivative, str) or derivative not in ("discrete", "analytic"):
         raise InputError(f"derivative is {shown(derivative)}: expected 'discrete' or 'analytic'")
     if ridge is not None and not (isinstance(ridge, str) and ridge == "validated"):
@@ -124,6 +169,19 @@ def _folds(record: Record, supports: tuple[Support, ...], ridge: object) -> tupl
     if not isinstance(ridge, str):
         return ()
     return split_folds(record.frames, max(support.frames for support in supports))
+
+
+def _check_complete(record: Record, evidence: Evidence, supports: tuple[Support, ...]) -> None:
+    """Refuse a record with so many holes that hardly a support is complete."""
+    needs, cells = _ROWS * evidence.family.size, 2 * max(record.dx)
+    if record.mask is None or evidence.rows >= needs:
+        return
+    least = Support(2, cells)
+    way = "" if supports == (least,) else f"pass smaller supports, the smallest is supports=[(2, {cells:.4g})], or "
+    raise InputError(
+        f"only {evidence.rows} centres have a complete support, without a missing pixel or frame, and lie outside the "
+        f"pure phases: expected at least {needs} for {evidence.family.size} coefficients; {way}record with fewer holes"
+    )
 
 
 def _check_rows(evidence: Evidence) -> None:

@@ -14,7 +14,7 @@ from doublewell.hints import Array
 from doublewell.intensity.background import Flatten, Model, Pixels, fit_model
 from doublewell.intensity.bulk import Bulk, find_bulk, interface_pixels
 
-__all__ = ["Levels", "find_levels", "rough_levels"]
+__all__ = ["Levels", "find_levels", "given_levels", "rough_levels"]
 
 _PER_FRAME = 3000  # bulk pixels of each phase and frame that enter the fit
 _PIXELS = 100_000  # in all
@@ -135,6 +135,19 @@ def _sampled(seen: Array, mask: Mask, k: int, phase: int, count: int) -> tuple[A
     most = max(_FEWEST, min(_PER_FRAME, _PIXELS // (2 * count)))
     cells = cells[:: max(1, -(-cells.size // most))]
     return seen.ravel()[cells], np.full(cells.size, phase), np.full(cells.size, k), cells
+
+
+def given_levels(seen: Array, frames: int, levels: Array, *, dark: float) -> Levels:
+    """Return levels that are given, of a picture in which none could be found.
+
+    The noise is that of the frames `seen`, two or three: of their differences, in which slow changes cancel.
+    """
+    none = np.zeros(seen.shape[1:])
+    model = Model(dark, np.asarray(levels) - dark, np.zeros(frames), none, none)
+    weights = np.array([1.0, -2.0, 1.0] if len(seen) == 3 else [1.0, -1.0])
+    rest = np.tensordot(weights, seen, axes=1) / np.linalg.norm(weights)
+    noise = 2.0 * 1.4826 * float(np.median(np.abs(rest))) / float(np.ptp(levels))
+    return Levels(model, np.zeros(2), (0.0, 0.0), noise, float("nan"), (0, 0), 0.0)
 
 
 def _residual(model: Model, pixels: Pixels) -> Array:

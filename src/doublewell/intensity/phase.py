@@ -14,7 +14,7 @@ from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.intensity.background import Flatten
 from doublewell.intensity.drift import measure_drift
-from doublewell.intensity.levels import Levels, find_levels, rough_levels
+from doublewell.intensity.levels import Levels, find_levels, given_levels, rough_levels
 from doublewell.intensity.notes import phase_notes, phase_text
 from doublewell.intensity.saturation import Saturation, measure_saturation
 from doublewell.intensity.view import Corrected, crop_of, read_frame
@@ -62,8 +62,8 @@ class Phase:
     def variants(self) -> tuple[Record, Record]:
         """Return the record with the low level moved by one standard deviation, and with the high level moved.
 
-        Identify them too: the changes of the law, added as squares, are the levels' part of its error. The bands of
-        a result do not hold it.
+        ``add_level_errors`` identifies them too and adds the changes of the law to its errors, which do not hold them
+        otherwise.
         """
         if self.levels_sd is None:
             raise InputError(
@@ -105,7 +105,8 @@ def phase_from_intensity(
     levels, levels_sd
         Intensities of the phases -1 and +1, and their standard deviations, where they are known. Otherwise they are
         found: the best threshold of the histogram, then a fit to the pixels far from every interface. Their errors
-        count each of 6 x 6 tiles of the picture once, and include how far from pure those pixels may be.
+        count each of 6 x 6 tiles of the picture once, and include how far from pure those pixels may be. Given levels
+        need no plateau in the picture, unless light or fading are to be found.
     flatten
         "gain": uneven light, a smooth factor. "offset": stray light, a smooth addend. None: neither.
     bleaching
@@ -133,11 +134,18 @@ def phase_from_intensity(
     frames, mesh = int(source.shape[0]), tuple(int(n) for n in source.shape[1:])
     limits = measure_saturation((read_frame(source, k) for k in _spread(frames, _LOOKS)), np.dtype(source.dtype))
     start = _start(source, levels)
-    found = find_levels(
-        lambda k: read_frame(source, k), _spread(frames, _MOST if bleaching else _LOOKS), frames, mesh, np.sort(start),
-        dark=real(dark, "dark", "the camera's value without light"), flatten=flatten, bleaching=bool(bleaching),
-        order=whole(order, "order", least=1, most=8),
-    )  # fmt: skip
+    dark = real(dark, "dark", "the camera's value without light")
+    try:
+        found = find_levels(
+            lambda k: read_frame(source, k), _spread(frames, _MOST if bleaching else _LOOKS), frames, mesh,
+            np.sort(start), dark=dark, flatten=flatten, bleaching=bool(bleaching),
+            order=whole(order, "order", least=1, most=8),
+        )  # fmt: skip
+    except InputError:
+        if levels is None or flatten is not None or bleaching:
+            raise
+        first = np.stack([read_frame(source, k) for k in range(min(frames, 3))])
+        found = given_levels(first, frames, start, dark=dark)
     found, sd = _with_given(found, levels, levels_sd)
     return _phase(source, found, sd, known, limits, flatten=flatten, bleaching=bleaching, drift=drift)
 
@@ -176,6 +184,11 @@ def _values(view: Corrected) -> Any:
 def _source(intensity: Any) -> tuple[Any, dict[str, Any]]:
     """Return the stored array and what a record knows of it."""
     if isinstance(intensity, Record):
+        if intensity.mask is not None:
+            raise InputError(
+                "the record has a mask, and levels cannot be found around missing values yet: expected a complete "
+                "record; give the levels, as in u = 2*(i - low)/(high - low) - 1, and pass the mask to Record"
+            )
         names = ("dx", "times", "q", "boundary", "length_unit", "time_unit")
         return intensity.values, {name: getattr(intensity, name) for name in names}
     values = intensity if hasattr(intensity, "shape") and hasattr(intensity, "dtype") else np.asarray(intensity)
@@ -239,4 +252,5 @@ def _with_given(found: Levels, levels: Any, sd: Any) -> tuple[Levels, tuple[floa
     pair = _pair(levels, "levels", "two different intensities (low, high)")
     model = replace(found.model, levels=pair - found.model.dark)
     spread = None if sd is None else tuple(not_negative(x, "levels_sd") for x in _pair(sd, "levels_sd", "two numbers"))
-    return replace(found, model=model), None if spread is None else (spread[0], spread[1])
+    found = replace(found, model=model, deficit=(0.0, 0.0))  # the pixels of the plateaus say nothing of these
+    return found, None if spread is None else (spread[0], spread[1])

@@ -168,7 +168,7 @@ class Law:
         if self.lowest < 0.0:
             raise InputError(
                 f"the potential falls below the pure phases (lowest H = {self.lowest:.3g}), so no planar "
-                "interface joins them and no surface tension exists; use constraint='bernstein', or more data"
+                "interface joins them and no surface tension exists; use constraint='admissible', or more data"
             )
         nodes, weights = gauss_legendre(TENSION_NODES)
         middle, half = self._frame()

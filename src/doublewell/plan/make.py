@@ -69,7 +69,7 @@ def plan(
     experiment: Experiment,
     *,
     degree: Degree = "auto",
-    constraint: Constraint = "bernstein",
+    constraint: Constraint = "admissible",
     tension_error: float = 0.0,
     target: float | None = None,
     target_of: Quantity = "force",

@@ -14,8 +14,7 @@ from typing import Literal
 import numpy as np
 
 from doublewell.checks import not_negative, whole
-from doublewell.errors import InputError
-from doublewell.estimate import DEGREE_PRIOR, Constraint, fit_rows, mixture_mean, weigh_terms
+from doublewell.estimate import DEGREE_PRIOR, Constraint, check_constraint, fit_rows, mixture_mean, weigh_terms
 from doublewell.estimate.least_squares import check_rank, column_scale
 from doublewell.evidence.likelihood.information import Information, record_information
 from doublewell.hints import Array
@@ -38,14 +37,13 @@ class Analysis:
     """How the record will be read: the options of ``identify``, and the relative error of the surface tension."""
 
     degree: Degree = "auto"
-    constraint: Constraint = "bernstein"
+    constraint: Constraint = "admissible"
     tension_error: float = 0.0
 
     def __post_init__(self) -> None:
         if self.degree != "auto":
             whole(self.degree, "degree", least=0, most=MAX_DEGREE, meaning="'auto', or the degree of the law")
-        if self.constraint not in ("bernstein", "none"):
-            raise InputError(f"constraint is {self.constraint!r}: expected 'bernstein' or 'none'")
+        check_constraint(self.constraint)
         not_negative(self.tension_error, "tension_error", "the relative standard deviation of the surface tension")
 
 
@@ -105,12 +103,11 @@ def predict(experiment: Experiment, information: Information, analysis: Analysis
 
 def _read(triangle: Array, most_likely: Array, analysis: Analysis) -> Array:
     """Return the coefficients of degree 8 that the estimator makes of each draw."""
-    held = analysis.constraint == "bernstein"
     targets = most_likely @ triangle.T
     if analysis.degree == "auto":
-        return mixture_mean(weigh_terms(triangle, targets, DEGREE_PRIOR, positive=held), _TOP, positive=held)
+        return mixture_mean(weigh_terms(triangle, targets, DEGREE_PRIOR, constraint=analysis.constraint), _TOP)
     lift = Bernstein(analysis.degree).elevation(_TOP)
-    return fit_rows(triangle @ lift, targets, positive=held).coefficients @ lift.T
+    return fit_rows(triangle @ lift, targets, constraint=analysis.constraint).coefficients @ lift.T
 
 
 def _scaled_errors(law: Law, found: Array, tension: Array) -> tuple[float | None, float | None, float]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from doublewell.estimate import CONSTRAINTS
 from doublewell.result.wording import percent
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def advice(plan: Plan) -> str:
 def _wrapped_head(plan: Plan) -> str:
     asked = plan.analysis
     degree = "averaged over degrees" if asked.degree == "auto" else f"degree {asked.degree}"
-    kind = "positive coefficients" if asked.constraint == "bernstein" else "no constraint"
+    kind = CONSTRAINTS[asked.constraint].words
     return "\n".join(wrap(f"Plan: {plan.experiment}; read as {degree}, {kind}", _WIDTH, subsequent_indent="  "))
 
 

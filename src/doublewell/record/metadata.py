@@ -21,8 +21,8 @@ __all__ = [
     "regular_step",
 ]
 
-Boundary = Literal["periodic", "neumann"]
-_BOUNDARIES: dict[str, Boundary] = {"periodic": "periodic", "neumann": "neumann"}
+Boundary = Literal["periodic", "neumann", "open"]
+_BOUNDARIES: dict[str, Boundary] = {"periodic": "periodic", "neumann": "neumann", "open": "open"}
 _UNEVEN = 1e-3  # of a step: how far a point may lie from a regular axis
 _UNIT_LENGTH = 40  # characters
 _BLURRED = 0.25  # of a step: the most that the round-off of a narrow type may excuse
@@ -91,12 +91,18 @@ def check_boundary(boundary: Any) -> Boundary | None:
     """Return the boundary, None where nothing is known of it."""
     if boundary is None:
         return None
-    return _known_boundary(boundary, "'periodic', 'neumann' or None (not known)")
+    return _known_boundary(boundary, "'periodic', 'neumann', 'open' (cut out of something larger) or None (not known)")
 
 
 def check_declared(boundary: Any) -> Boundary:
-    """Return the boundary where it must be known."""
-    return _known_boundary(boundary, "'periodic' or 'neumann'")
+    """Return the boundary where the outside must be known."""
+    known = _known_boundary(boundary, "'periodic' or 'neumann'")
+    if known == "open":
+        raise InputError(
+            "boundary is 'open': expected 'periodic' or 'neumann', because the outside must be known here; declare "
+            "periodic or neumann"
+        )
+    return known
 
 
 def check_unit(unit: Any, name: str) -> str | None:

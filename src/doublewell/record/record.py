@@ -13,6 +13,7 @@ from doublewell.checks import check_spacing, is_whole, positive, shown, whole
 from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.record.frames import Frames, from_xarray
+from doublewell.record.mask import Seen, check_mask, clip_mask, masked_array, missing_share, named_axes, seen_values
 from doublewell.record.metadata import Boundary, check_boundary, check_times, check_unit, check_values, regular_step
 
 __all__ = ["Record", "check_record"]
@@ -35,10 +36,16 @@ class Record:
     q
         Diffusion coefficient of u_t = q (Laplacian u - G(u)); None when it is not known.
     boundary
-        "periodic", "neumann", or None when nothing is known: the weak reading needs none.
+        "periodic", "neumann", "open" for a field of view cut out of something larger (nothing is assumed about the
+        outside), or None when it is not declared: the weak reading needs none.
     length_unit, time_unit
         Names of the units of dx and of the times, such as "um" and "s"; None when they are not known. They are kept
         and shown, and nothing is converted.
+    mask
+        True where a value was observed, False where it is missing; what lies there may be NaN and is never used. Of the
+        shape of a frame (fixed in time), of the whole record, (frames,) for dropped frames, or any shape with the
+        record's axes, each of full length or 1. A stored mask of the whole record is read slab by slab. The mask of a
+        NumPy masked array is taken from it.
 
     Metadata is checked here, values when a slab is read, so that a record may be larger than memory.
 
@@ -54,6 +61,7 @@ class Record:
     boundary: Boundary | None
     length_unit: str | None
     time_unit: str | None
+    mask: Any
 
     def __init__(
         self,
@@ -66,9 +74,12 @@ class Record:
         boundary: Boundary | None = None,
         length_unit: str | None = None,
         time_unit: str | None = None,
+        mask: Any = None,
     ) -> None:
         if hasattr(u, "dims") and hasattr(u, "coords"):
+            mask = named_axes(mask, u)
             u, dx, dt, times = from_xarray(u, dx, dt, times)
+        u, mask = masked_array(u, mask)
         values = check_values(u)
         space = values.ndim - 1
         fields = {
@@ -79,6 +90,7 @@ class Record:
             "boundary": check_boundary(boundary),
             "length_unit": check_unit(length_unit, "length_unit"),
             "time_unit": check_unit(time_unit, "time_unit"),
+            "mask": check_mask(mask, tuple(int(n) for n in values.shape)),
         }
         for name, value in fields.items():
             object.__setattr__(self, name, value)
@@ -122,7 +134,7 @@ class Record:
     def slab(self, start: int = 0, stop: int | None = None) -> Array:
         """Read frames start..stop-1 as float64, checked to be finite; a read-only array.
 
-        A NumPy float64 record gives a view, not a copy.
+        Values that the mask leaves out are 0. A NumPy float64 record without a mask gives a view, not a copy.
         """
         stop = self.frames if stop is None else stop
         self._check_range(start, stop)
@@ -131,9 +143,17 @@ class Record:
             if isinstance(block, np.ma.MaskedArray):  # below the mask lie arbitrary numbers
                 block = np.ma.filled(block.astype(np.float64), np.nan)
             slab = np.asarray(block).astype(np.float64, order="C", copy=False).view()
+        if self.mask is not None:
+            slab = np.where(self.seen(start, stop), slab, 0.0)
         slab.flags.writeable = False
         _check_finite(slab, start)
         return slab
+
+    def seen(self, start: int = 0, stop: int | None = None) -> Seen:
+        """Read which values of frames start..stop-1 were observed; a read-only array, all True without a mask."""
+        stop = self.frames if stop is None else stop
+        self._check_range(start, stop)
+        return seen_values(self.mask, start, stop, self.mesh)
 
     def slabs(self, size: int) -> Iterator[tuple[int, Array]]:
         """Read the record in consecutive slabs of `size` frames: pairs of first frame and slab."""
@@ -146,7 +166,7 @@ class Record:
         self._check_range(start, stop)
         lazy = not isinstance(self.values, np.ndarray)
         values = Frames(self.values, start, stop) if lazy else self.values[start:stop]
-        return self.replace(values, self.times[start:stop])
+        return self.replace(values, self.times[start:stop], clip_mask(self.mask, start, stop))
 
     def _check_range(self, start: int, stop: int) -> None:
         if not (is_whole(start) and is_whole(stop)):
@@ -154,17 +174,25 @@ class Record:
         if not 0 <= start < stop <= self.frames:
             raise InputError(f"frames {start} to {stop} lie outside the record, which has {self.frames}")
 
-    def replace(self, u: Any, times: ArrayLike | None = None) -> Record:
-        """Return a record of other values (or frames) on the same mesh."""
-        times = self.times if times is None else times
+    def replace(
+        self,
+        u: Any = None,
+        times: ArrayLike | None = None,
+        mask: Any = None,
+        *,
+        q: float | None = None,
+        boundary: Boundary | None = None,
+    ) -> Record:
+        """Return a record of other values (or frames) on the same mesh; what is not given stays, the mask too."""
         return Record(
-            u,
+            self.values if u is None else u,
             dx=self.dx,
-            times=times,
-            q=self.q,
-            boundary=self.boundary,
+            times=self.times if times is None else times,
+            q=self.q if q is None else q,
+            boundary=self.boundary if boundary is None else boundary,
             length_unit=self.length_unit,
             time_unit=self.time_unit,
+            mask=self.mask if mask is None else mask,
         )
 
     def __repr__(self) -> str:
@@ -174,8 +202,15 @@ class Record:
         length, time = (f" {unit}" if unit else "" for unit in (self.length_unit, self.time_unit))
         return (
             f"Record({self.frames} frames of {mesh}, dx = {spacing}{length}, t = {self.times[0]:.6g} to "
-            f"{self.times[-1]:.6g}{time}, q = {q}, boundary = {self.boundary or 'not declared'})"
+            f"{self.times[-1]:.6g}{time}, q = {q}, boundary = {self.boundary or 'not declared'}{self._missing()})"
         )
+
+    def _missing(self) -> str:
+        """Say how much is missing, where a mask says so without being read from a file."""
+        if self.mask is None:
+            return ""
+        share = missing_share(self.mask)
+        return ", with a stored mask" if share is None else f", {100.0 * share:.3g} % missing"
 
 
 def check_record(value: Any) -> Record:
@@ -201,5 +236,5 @@ def _check_finite(slab: Array, first: int) -> None:
         raise InputError(
             f"{number} in frames {first} to {first + slab.shape[0] - 1} {'is' if count == 1 else 'are'} not finite, "
             f"the first in frame {first + frame} at cell {tuple(cell)}: expected finite phase values; "
-            "fill or cut the missing part of the field"
+            "pass mask=np.isfinite(u) where values are missing"
         )

@@ -10,6 +10,7 @@ import numpy as np
 from doublewell.hints import Array
 from doublewell.record import Record
 from doublewell.report.style import FIELD_MAP, REST_MAP, new_figure, style
+from doublewell.report.unit_words import after, figure_text, length_axis, time_axis
 from doublewell.validate import Validation
 
 __all__ = ["fields_figure"]
@@ -46,12 +47,12 @@ def _frames(seen: Record, told: Record | None) -> Any:
             drawn = axis.imshow(image, cmap=map_name, vmin=-limit, vmax=limit, origin="lower", extent=extent)
             axis.set_aspect(aspect)
             _frame(axis)
-        line[0].set_ylabel("y (length)")
+        line[0].set_ylabel(figure_text(length_axis("y", seen)))
         _bar(figure, drawn, list(line), name)
     for axis, k in zip(axes[0], picks, strict=True):
-        axis.set_title(f"t = {seen.times[k]:.4g}")
+        axis.set_title(figure_text(f"t = {seen.times[k]:.4g}{after(seen.time_unit)}"))
     for axis in axes[-1]:
-        axis.set_xlabel("x (length)")
+        axis.set_xlabel(figure_text(length_axis("x", seen)))
     if notes := list(_notes(seen, aspect)):
         figure.suptitle("; ".join(notes), fontsize=10)
     return figure
@@ -65,7 +66,7 @@ def _picks(frames: int, *, later: bool) -> list[int]:
 
 def _notes(seen: Record, aspect: str) -> Iterator[str]:
     if len(seen.mesh) == 3:
-        yield f"middle slice, z = {(seen.mesh[0] // 2) * seen.dx[0]:.4g}"
+        yield f"middle slice, z = {(seen.mesh[0] // 2) * seen.dx[0]:.4g}{figure_text(after(seen.length_unit))}"
     if aspect == "auto":
         yield "not drawn to scale"
 
@@ -82,10 +83,10 @@ def _space_time(seen: Record, told: Record | None) -> Any:
         drawn = axis.pcolormesh(
             x, seen.times[picks], image, cmap=map_name, vmin=-limit, vmax=limit, shading="nearest", rasterized=True
         )
-        axis.set_xlabel("x (length)")
+        axis.set_xlabel(figure_text(length_axis("x", seen)))
         _frame(axis)
         _bar(figure, drawn, [axis], name)
-    axes[0].set_ylabel("time")
+    axes[0].set_ylabel(figure_text(time_axis("time", seen)))
     return figure
 
 
@@ -94,19 +95,25 @@ def _rows(seen: list[Array], told: list[Array] | None) -> list[tuple[str, list[A
     rows = [("observed u", seen, FIELD_MAP, 1.0)]
     if told is not None:
         rest = [a - b for a, b in zip(told, seen, strict=True)]
-        largest = max(float(np.percentile(np.abs(image), 99.9)) for image in rest)
+        largest = max(float(np.percentile(np.abs(image[np.isfinite(image)]), 99.9)) for image in rest)
         rows += [("predicted u", told, FIELD_MAP, 1.0), ("predicted\n- observed", rest, REST_MAP, max(largest, 1e-12))]
     return rows
 
 
 def _slice(record: Record, frame: int) -> Array:
-    field: Array = record.slab(frame, frame + 1)[0]
+    field: Array = _shown(record, frame)[0]
     middle: Array = field[field.shape[0] // 2] if field.ndim == 3 else field
     return middle
 
 
 def _lines(record: Record, picks: Array) -> Array:
-    return np.concatenate([record.slab(int(k), int(k) + 1) for k in picks])
+    return np.concatenate([_shown(record, int(k)) for k in picks])
+
+
+def _shown(record: Record, frame: int) -> Array:
+    """Return one frame with NaN, which is left blank, where a value is missing."""
+    slab, seen = record.slab(frame, frame + 1), record.seen(frame, frame + 1)
+    return slab if seen.all() else np.where(seen, slab, np.nan)
 
 
 def _size(width: float, height: float) -> tuple[float, float, str]:

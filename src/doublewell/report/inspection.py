@@ -12,6 +12,7 @@ from doublewell.errors import InputError
 from doublewell.evidence import Support, default_supports
 from doublewell.hints import Progress
 from doublewell.record import Record
+from doublewell.report.unit_words import q_unit
 from doublewell.result.text import percent
 from doublewell.survey import Survey, coarse_note, pace_notes, resolved, survey, survey_notes
 
@@ -38,10 +39,10 @@ class Inspection:
 
     def __str__(self) -> str:
         sections = [
-            ("Mesh and time", _mesh(self.record)),
+            ("Mesh and time", _mesh(self.record, self.survey)),
             ("Noise", _noise(self.survey)),
             ("Phase values", _phases(self.survey)),
-            ("Interface", _interface(self.survey)),
+            ("Interface", _interface(self.survey, self.record.length_unit)),
             ("Test functions", _supports(self)),
             ("Look at", _watch(self.watch)),
         ]
@@ -68,21 +69,19 @@ def inspect_record(record: Record, *, progress: Progress | None = None) -> Inspe
     stops = [*_missing(record), *([refusal] if refusal else [])]  # what stands in the way comes first
     notes = (*survey_notes(seen), *pace_notes(seen, record), *_one_picture(record))
     weak = (
-        coarse_note(seen) if record.boundary is None else ()
-    )  # without a boundary the weak reading is the one to come
+        coarse_note(seen) if record.boundary in (None, "open") else ()
+    )  # without a closed boundary the weak reading is the one to come
     return Inspection(record, seen, supports, refusal, (*stops, *notes, *weak))
 
 
 def _missing(record: Record) -> Iterator[str]:
     if record.q is None:
-        yield "the diffusion coefficient q is not known: a fit needs it (it sets the time scale of the law)"
-    if not record.uniform:
-        yield "the frames are not evenly spaced in time: a fit needs one frame interval; cut or resample the record"
+        yield "the diffusion coefficient q is not known: it will be estimated from the movie, which must show motion"
 
 
 def _one_picture(record: Record) -> Iterator[str]:
     """Say that a 1-D movie looks like one picture: its frames differ as neighbouring cells do."""
-    if len(record.mesh) != 1:
+    if len(record.mesh) != 1 or record.mask is not None:
         return
     u = record.slab(0, min(record.frames, _PICTURE))
     steps = [float(np.sqrt(np.mean(np.diff(u, axis=axis) ** 2))) for axis in (0, 1)]
@@ -94,14 +93,17 @@ def _one_picture(record: Record) -> Iterator[str]:
         )
 
 
-def _mesh(record: Record) -> Iterator[str]:
+def _mesh(record: Record, seen: Survey) -> Iterator[str]:
     view = " x ".join(f"{length:.4g}" for length in record.extent)
     pixel = " x ".join(f"{h:.6g}" for h in (record.dx if len(set(record.dx)) > 1 else record.dx[:1]))
-    yield f"pixel size {pixel}, field of view {view} (in the unit of dx)"
+    length, time, both = (f" {unit}" if unit else "" for unit in (record.length_unit, record.time_unit, q_unit(record)))
+    yield f"pixel size {pixel}{length}, field of view {view}{length or ' (no unit is known)'}"
     start, end = (f"{t:.6g}" for t in (record.times[0], record.times[-1]))
-    pace = f"one frame every {record.dt:.6g}" if record.uniform else "frames at uneven times"
-    yield f"{pace}, from t = {start} to {end}"
-    q = "not known" if record.q is None else f"{record.q:.6g}"
+    pace = f"one frame every {record.dt:.6g}{time}" if record.uniform else "frames at uneven times"
+    yield f"{pace}, from t = {start} to {end}{time}"
+    if seen.missing > 0.0:
+        yield f"{100 * seen.missing:.3g} % of the values are missing; the numbers below are of the others"
+    q = "not known" if record.q is None else f"{record.q:.6g}{both}"
     boundary = record.boundary or "not declared (needed for error bands, and to evolve the law)"
     yield f"diffusion coefficient q: {q}; boundary: {boundary}"
 
@@ -125,11 +127,12 @@ def _phases(seen: Survey) -> Iterator[str]:
     yield f"  beyond -1 and +1: {100 * outside:.1f} % (noise carries about half of each pure phase there)"
 
 
-def _interface(seen: Survey) -> Iterator[str]:
+def _interface(seen: Survey, unit: str | None) -> Iterator[str]:
     if seen.interface_width is None:
         yield "none seen"
     else:
-        yield f"{seen.interface_width:.4g} wide from u = -0.9 to 0.9, that is {seen.cells:.1f} pixels"
+        size = f"{seen.interface_width:.4g}{f' {unit}' if unit else ''}"
+        yield f"{size} wide from u = -0.9 to 0.9, that is {seen.cells:.1f} pixels"
     yield f"the picture changes by {seen.change:.2g} (root mean square) from first to last"
 
 

@@ -12,6 +12,7 @@ from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.report.style import COLOURS, new_figure, style
 from doublewell.report.truth import Truth
+from doublewell.report.unit_words import after, figure_text, per_area, potential_unit, scale_unit, unit_signs
 from doublewell.result import Result
 from doublewell.result.bands import Quantity
 from doublewell.result.text import intervals, percent
@@ -20,8 +21,6 @@ __all__ = ["law_figure"]
 
 _MARKERS = {"maximum": "^", "minimum": "v", "inflection": "D"}
 _SQUARE = r"length$^{-2}$"
-
-
 _LEVEL = 0.95
 
 
@@ -72,12 +71,16 @@ def _corner(grid: Any, panels: int, averaged: bool) -> Any:
 def _panels(result: Result, truth: Truth | None) -> list[_Panel]:
     force = None if truth is None else truth.force.force
     primitive = None if truth is None else truth.force.primitive
+    area = per_area(result.settings)
+    square = _SQUARE if area is None else figure_text(unit_signs(area))
     panels = [
-        _Panel("force", "effective force G", f"G(u)  ({_SQUARE})", result.force, force),
-        _Panel("primitive", "primitive H of the force", f"H(u)  ({_SQUARE})", result.primitive, primitive),
+        _Panel("force", "effective force G", f"G(u)  ({square})", result.force, force),
+        _Panel("primitive", "primitive H of the force", f"H(u)  ({square})", result.primitive, primitive),
     ]
     if result.scale is not None:
-        unit = r"tension$^2$" if result.scale.tension.normalisation == "E" else "tension / length"
+        kind = r"tension$^2$" if result.scale.tension.normalisation == "E" else "tension / length"
+        known = potential_unit(result)
+        unit = kind if known is None else figure_text(unit_signs(known))
         potential = None if truth is None else truth.law.primitive
         panels.append(_Panel("potential", "potential F", f"F(u)  ({unit})", result.potential, potential))
     return panels
@@ -196,7 +199,7 @@ def _numbers(result: Result, truth: Truth | None) -> Iterator[str]:
     """Say what the curves stand for: degree and epsilon, and the errors where the truth is known."""
     if result.scale is not None:
         known = "" if truth is None else f" (truth {truth.epsilon:.4g})"
-        yield f"epsilon = {result.scale.epsilon:.5g}{known}"
+        yield f"epsilon = {result.scale.epsilon:.5g}{figure_text(after(scale_unit(result)))}{known}"
         if (found := intervals(result, level=_LEVEL).get("epsilon")) is not None:
             yield f"95 % interval {found[0]:.5g} to {found[1]:.5g}"
     else:

@@ -13,6 +13,7 @@ from doublewell.adequacy import FALSE_ALARMS, Adequacy, ScoreTest
 from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.report.style import COLOURS, REST_MAP, new_figure, style
+from doublewell.report.unit_words import after, figure_text, length_axis, time_axis
 from doublewell.result import Likelihood, Result, Settings
 
 __all__ = ["residual_figure", "sigmas", "thresholds"]
@@ -68,20 +69,21 @@ def _map(figure: Any, axis: Any, values: Array, settings: Settings) -> None:
         np.linspace(0, cells, blocks + 1).round() * step
         for cells, blocks, step in zip(settings.shape[1:], values.shape, settings.dx, strict=True)
     ]
-    axis.set(xlabel="x (length)", title="where: variance over time")
+    axis.set(xlabel=figure_text(length_axis("x", settings)), title="where: variance over time")
     if values.ndim == 1:
         _line(axis, edges[0], values, limit)
         return
-    image, name = values, "y (length)"
+    image = values
     if values.ndim == 3:
         k = int(np.argmax(np.max(np.abs(values), axis=(1, 2))))
         image = values[k]
-        axis.set_title(f"where: slice z = {0.5 * (edges[0][k] + edges[0][k + 1]):.4g}, the largest")
+        height = f"{0.5 * (edges[0][k] + edges[0][k + 1]):.4g}{figure_text(after(settings.length_unit))}"
+        axis.set_title(f"where: slice z = {height}, the largest")
     drawn = axis.pcolormesh(edges[-1], edges[-2], image, cmap=REST_MAP, vmin=-limit, vmax=limit, rasterized=True)
     width, height = edges[-1][-1], edges[-2][-1]
     if max(width, height) <= _STRETCH * min(width, height):
         axis.set_aspect("equal")
-    axis.set_ylabel(name)
+    axis.set_ylabel(figure_text(length_axis("y", settings)))
     axis.spines[["top", "right"]].set_visible(True)
     axis.locator_params(nbins=4)
     figure.colorbar(drawn, ax=axis, pad=0.02).set_label(_UNIT)
@@ -106,7 +108,9 @@ def _frames(axis: Any, fit: Likelihood, settings: Settings) -> None:
     axis.plot(times, seen, color=COLOURS["recovered"], lw=1.2, marker="o", ms=3, label="residual of a frame")
     _mark_below(axis, times, share, low)
     axis.set(
-        xlabel="time since the first frame", ylabel="standard deviation / noise found", title="when: frame by frame"
+        xlabel=figure_text(time_axis("time since the first frame", settings)),
+        ylabel="standard deviation / noise found",
+        title="when: frame by frame",
     )
     axis.set_ylim(low, 1.0 + 1.7 * reach)  # the legend has the top for itself
     axis.locator_params(axis="x", nbins=5)

@@ -2,13 +2,24 @@
 
 from doublewell.result.comparison import Comparison, Difference, compare
 from doublewell.result.physical import Measured, Physical, check_units, physical
-from doublewell.result.result import Diagnostics, Likelihood, Result, Settings, Source
+from doublewell.result.result import (
+    Agreement,
+    Diagnostics,
+    LevelErrors,
+    Likelihood,
+    Result,
+    Settings,
+    Source,
+    without_levels,
+)
 from doublewell.result.text import equation
 
 __all__ = [
+    "Agreement",
     "Comparison",
     "Diagnostics",
     "Difference",
+    "LevelErrors",
     "Likelihood",
     "Measured",
     "Physical",
@@ -19,4 +30,5 @@ __all__ = [
     "compare",
     "equation",
     "physical",
+    "without_levels",
 ]

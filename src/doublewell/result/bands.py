@@ -15,7 +15,7 @@ from doublewell.law.family import Array
 __all__ = ["Quantity", "Scalar", "curve_band", "scalar_interval"]
 
 Quantity = Literal["force", "primitive", "potential", "bulk_energy"]
-Scalar = Literal["epsilon", "barrier", "width", "tension_integral", "kappa", "bulk_barrier", "maximum", "tilt"]
+Scalar = Literal["epsilon", "barrier", "width", "tension_integral", "kappa", "bulk_barrier", "maximum", "tilt", "q"]
 _SEED = 20_260_102
 _NODES = 64
 _GRID = 401  # points between the phases at which the maximum of a draw is sought
@@ -48,6 +48,8 @@ def scalar_interval(posterior: Posterior, quantity: str, level: float, scale: Sc
     elif quantity in ("kappa", "bulk_barrier"):
         kappa, kept = _kappa_draws(posterior, scale)
         values = kappa if quantity == "kappa" else kappa * _barriers(posterior, kept)
+    elif quantity == "q":
+        values = _diffusions(posterior)
     elif quantity == "tension_integral":
         values = _tension_integrals(posterior)[0]
     elif quantity == "width":
@@ -59,7 +61,7 @@ def scalar_interval(posterior: Posterior, quantity: str, level: float, scale: Sc
     else:
         raise InputError(
             f"interval of {quantity!r}: expected 'epsilon', 'barrier', 'width', 'tension_integral', 'kappa', "
-            "'bulk_barrier', 'maximum' or 'tilt'"
+            "'bulk_barrier', 'maximum', 'tilt' or 'q'"
         )
     low, high = quantile_interval(values, level)
     return float(low), float(high)
@@ -99,6 +101,13 @@ def _maxima(posterior: Posterior) -> Array:
     return np.asarray(grid[left] + share * (grid[1] - grid[0]))
 
 
+def _diffusions(posterior: Posterior) -> Array:
+    draws = posterior.beside_draws("q")
+    if draws is None:
+        raise InputError("the posterior of this result does not hold q, so q has no interval: identify again")
+    return draws
+
+
 def _tension_integrals(posterior: Posterior) -> tuple[Array, Array]:
     """Return C_H of every draw whose H is positive inside, and which draws these are."""
     _check_depths(posterior)
@@ -109,7 +118,7 @@ def _tension_integrals(posterior: Posterior) -> tuple[Array, Array]:
     if np.mean(kept) < 0.5:
         raise InputError(
             "more than half of the laws that the data allow have no planar interface: no interval can be given; "
-            "use constraint='bernstein' or more data"
+            "use constraint='admissible' or more data"
         )
     return half * (np.sqrt(2.0 * heights[kept]) @ weights), kept
 

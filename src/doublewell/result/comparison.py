@@ -19,6 +19,7 @@ _ABOUT = (  # how the answer was asked for and found, not the answer
     "settings.source",
     "settings.supports_rule",
     "diagnostics.likelihood.steps",
+    "diagnostics.likelihood.initial",  # in single precision, and of the movie more than of the law
     "diagnostics.kkt",
 )
 _RELATIVE = ("law.", "scale.", "posterior.")  # these have units, so only their own size is a measure
@@ -71,7 +72,7 @@ def compare(before: Result, after: Result, *, tolerance: float = ROUND_OFF) -> C
 
     An array is measured by its largest entry. Diagnostics are pure numbers of size one, so there the tolerance is also
     an absolute one. Texts are compared without the numbers in them. The version, the file's name and the steps of the
-    iteration are no part of the answer and are left out.
+    iteration are no part of the answer and are left out, as is the fitted initial field, kept in single precision.
     """
     found = [(name, a, b, _size(name, a, b)) for name, a, b in _pairs(before, after, "") if name not in _ABOUT]
     apart = [item for item in found if item[3] is None or not item[3] <= tolerance]

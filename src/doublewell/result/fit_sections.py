@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from doublewell.adequacy import Adequacy, ScoreTest
 from doublewell.result.result import Likelihood, Result
-from doublewell.result.wording import WIDTH, count, heaviest, names, percent, wrapped
+from doublewell.result.wording import WIDTH, class_words, count, heaviest, held_at, names, percent, phase_list, wrapped
 
 __all__ = ["fit_lines", "model_lines", "warning_lines"]
 
@@ -30,10 +30,8 @@ def _weak_lines(result: Result) -> Iterator[str]:
         f"{numbers.rows} moments, residual {percent(numbers.residual)}, condition number "
         f"{numbers.scaled_condition:.3g} (columns scaled), optimality {numbers.kkt or 0.0:.1e}"
     )
-    bound = f"positive coefficients, at the bound: {names(numbers.active) or 'none'}"
     ridge = "" if numbers.ridge is None else f"; ridge alpha = {numbers.ridge.alpha:g}"
-    exact = "two stable phases and one maximum between, exactly" if asked.wells != "symmetric" else bound
-    yield ("no constraint" if asked.constraint == "none" else exact) + ridge
+    yield _held(result) + ridge
     if len(numbers.supports) > 1:
         yield f"one support alone changes the force by up to {percent(numbers.support_spread)}"
 
@@ -70,17 +68,26 @@ def _segments(fit: Likelihood) -> str:
     )
 
 
-def _constraint(result: Result, fit: Likelihood) -> str:
+def _held(result: Result) -> str:
+    """Write the constraint of the weak reading and what it holds."""
+    numbers, words = result.diagnostics, class_words(result)
     if result.settings.constraint == "none":
-        return "no constraint"
-    name = "positive coefficients" if result.settings.wells == "symmetric" else "two stable phases, one maximum"
-    said = f"{name}: chi2 rises by {max(fit.constraint_rise, 0.0):.1f}"
-    if result.diagnostics.active:
-        said += (
-            f"; at the bound: {names(result.diagnostics.active)} of degree {heaviest(result).degree}, so the "
-            "intervals show the spread of the constrained estimate"
-        )
-    return said
+        return words
+    if result.settings.constraint == "bernstein":
+        return f"{words}, at the bound: {names(numbers.active) or 'none'}"
+    return f"{words}, the bracket touches zero at |u| = {phase_list(numbers.contacts)}" if numbers.contacts else words
+
+
+def _constraint(result: Result, fit: Likelihood) -> str:
+    words, numbers = class_words(result), result.diagnostics
+    if result.settings.constraint == "none":
+        return words
+    said = f"{words}: chi2 rises by {max(fit.constraint_rise, 0.0):.1f}"
+    if numbers.active:
+        said += f"; at the bound: {names(numbers.active)} of degree {heaviest(result).degree}"
+    if numbers.contacts:
+        said += f"; the bracket touches zero at |u| = {phase_list(numbers.contacts)}"
+    return said + (", so the intervals show the spread of the constrained estimate" if held_at(numbers) else "")
 
 
 def model_lines(result: Result) -> Iterator[str]:

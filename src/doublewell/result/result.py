@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from doublewell.adequacy import Adequacy
 from doublewell.calibrate import WHY_NO_SCALE, Scale, SurfaceTension
 from doublewell.errors import InputError
 from doublewell.estimate import Posterior, RidgeChoice, SupportFit
-from doublewell.evidence.likelihood import Step
+from doublewell.evidence.likelihood import Optics, Step
 from doublewell.law import Law, Structure
 from doublewell.law.family import Array
 from doublewell.result.bands import Quantity, Scalar, curve_band, scalar_interval
 from doublewell.survey import Survey
 
-__all__ = ["Diagnostics", "Likelihood", "Result", "Settings", "Source"]
+__all__ = ["Diagnostics", "LevelErrors", "Likelihood", "Result", "Settings", "Source", "without_levels"]
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,11 @@ class Settings:
     """What was asked, in full: enough to do it again.
 
     ``checksum`` is that of the record's values, ``tension`` the surface tension as it was given, also where it could
-    not be used, and ``source`` the file, where there was one. ``wells`` says which laws were looked for, ``phases``
-    where their wells lie, given or estimated.
+    not be used, and ``source`` the file, where there was one. ``dt`` is the mean frame interval, ``times`` the times of
+    all frames where they are not evenly spaced. ``q`` is the diffusion coefficient that was used, given or, with
+    ``q_estimated``, found in the record. ``optics`` and ``noise`` are
+    what the trajectory reading took the picture for. ``wells`` says which laws were looked for, ``phases`` where their
+    wells lie, given or estimated.
     """
 
     version: str
@@ -56,6 +59,10 @@ class Settings:
     source: Source | None = None
     length_unit: str | None = None
     time_unit: str | None = None
+    times: tuple[float, ...] | None = None
+    q_estimated: bool = False
+    optics: Optics | None = None
+    noise: str = "white"
     wells: str = "symmetric"
     phases: tuple[float, float] = (-1.0, 1.0)
 
@@ -70,7 +77,9 @@ class Likelihood:
     ``extra_structure`` the probability, from the data alone, that the law is no plain double well; ``segments`` into
     how many pieces the record was cut on the way. ``residual_map`` says block by block how far the residual's variance
     is from its mean, in standard deviations, and ``residual_frames`` its standard deviation in each frame; ``adequacy``
-    is what the residual was asked and what it answered, None when it was not.
+    is what the residual was asked and what it answered, None when it was not. ``initial`` is the initial field that
+    was fitted, moved along to the law: the two together are the fields of the fit. Single precision is enough for
+    that; None where the result came from a file that does not hold it.
     """
 
     noise: float
@@ -87,18 +96,19 @@ class Likelihood:
     residual_map: Array
     residual_frames: Array
     adequacy: Adequacy | None
+    initial: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Diagnostics:
     """The numbers behind an estimate.
 
-    ``rows`` counts the weak moments (of a trajectory, the observations less the initial field); ``scaled_condition`` is
-    the condition number of the design with unit columns; ``active`` lists the coefficients at their lower bound
-    ``bound`` (for an average over degrees see its table); ``kkt`` is the relative violation of optimality, of the weak
-    reading; ``residual`` is |A g - d| / |d|, or |observed - predicted| / |observed| of a trajectory; ``unconstrained``
-    are the coefficients without bound and ridge; ``supports`` what each support alone says and ``support_spread`` their
-    largest relative difference in the force.
+    ``rows`` counts the weak moments (of a trajectory, the observations less the initial field); ``scaled_condition``
+    is the condition number of the design with unit columns; ``active`` lists the coefficients at their lower bound
+    ``bound``, ``contacts`` the |u| where the bracket is at its own (for an average over degrees see its table);
+    ``kkt`` is the relative violation of optimality, of the weak reading; ``residual`` is |A g - d| / |d|, or |observed
+    - predicted| / |observed| of a trajectory; ``unconstrained`` are the coefficients without bound and ridge;
+    ``supports`` what each support alone says and ``support_spread`` their largest relative difference in the force.
     """
 
     rows: int
@@ -115,13 +125,48 @@ class Diagnostics:
     survey: Survey
     warnings: tuple[str, ...]
     likelihood: Likelihood | None = None
+    contacts: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How a record agrees with the others it was read with: chi-square of the difference of their laws.
+
+    ``adjusted`` is the probability after Holm's correction for the number of records; ``agrees`` whether it is above
+    0.1 %.
+    """
+
+    record: str
+    chi2: float
+    degrees: int
+    p: float
+    adjusted: float
+    agrees: bool
+
+
+@dataclass(frozen=True, eq=False)
+class LevelErrors:
+    """What the errors of two grey levels do to a law.
+
+    ``levels`` are the intensities of the phases -1 and +1 with their standard deviations ``sd``; ``shifts`` the changes
+    of the coefficients when either is moved by one, which are the last rows of the posterior's drift; ``force`` and
+    ``epsilon`` the relative standard deviations that follow, None without a scale.
+    """
+
+    levels: tuple[float, float]
+    sd: tuple[float, float]
+    shifts: Array
+    force: float
+    epsilon: float | None
 
 
 @dataclass(frozen=True, eq=False)
 class Result:
     """An identified law: the effective force G, and with a surface tension also epsilon and F.
 
-    ``print(result)`` gives the report. ``refusal`` says why a supplied surface tension could not be used.
+    ``print(result)`` gives the report. ``refusal`` says why a supplied surface tension could not be used. ``levels``
+    are the errors of grey levels where ``add_level_errors`` added them. Where several records were read together,
+    ``agreements`` says of each how it agrees with the others; diagnostics and settings are those of the first.
     """
 
     law: Law
@@ -130,6 +175,8 @@ class Result:
     diagnostics: Diagnostics
     settings: Settings
     posterior: Posterior | None = None
+    levels: LevelErrors | None = None
+    agreements: tuple[Agreement, ...] = ()
 
     @property
     def coefficients(self) -> Array:
@@ -145,6 +192,16 @@ class Result:
     def structure(self) -> Structure:
         """Stationary points and whether the law is a double well."""
         return self.law.structure
+
+    @property
+    def q(self) -> float:
+        """The diffusion coefficient of u_t = q (Laplacian u - G(u)), given or estimated."""
+        return self.settings.q
+
+    @property
+    def q_estimated(self) -> bool:
+        """Whether q was estimated from the record, which did not say it."""
+        return self.settings.q_estimated
 
     @property
     def kappa(self) -> float:
@@ -181,10 +238,12 @@ class Result:
     def interval(self, quantity: Scalar, *, level: float = 0.95) -> tuple[float, float]:
         """Return the interval of a number that follows from the law.
 
-        "epsilon", "barrier" (F(0)), "width" (planar interface), "tension_integral" (C_H), "kappa" (sigma / C_H),
-        "bulk_barrier" (f(0) = kappa H(0)); of unlike wells also "maximum", the phase value of the barrier, and "tilt",
-        H(high) - H(low).
+        "epsilon", "barrier" (F(0)), "width" (planar interface), "tension_integral" (C_H), "kappa" (sigma / C_H) or
+        "bulk_barrier" (f(0) = kappa H(0)); "q" where it was estimated; of unlike wells also "maximum", the phase value
+        of the barrier, and "tilt", H(high) - H(low).
         """
+        if quantity == "q" and not self.q_estimated:
+            raise InputError(f"q = {self.q:.6g} was given and not estimated, so it has no interval")
         return scalar_interval(self._posterior(), quantity, level, self.scale)
 
     @property
@@ -220,3 +279,14 @@ class Result:
         from doublewell.result.text import render
 
         return render(self)
+
+
+def without_levels(result: Result) -> Result:
+    """Return a result as it was before the errors of its grey levels were added."""
+    if result.levels is None:
+        return result
+    posterior, numbers = result.posterior, result.diagnostics
+    if posterior is not None:
+        posterior = replace(posterior, drift=posterior.drift[: -len(result.levels.shifts)])
+    warnings = tuple(text for text in numbers.warnings if not text.startswith("grey levels: "))
+    return replace(result, posterior=posterior, diagnostics=replace(numbers, warnings=warnings), levels=None)

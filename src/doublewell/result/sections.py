@@ -11,11 +11,29 @@ from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.law import EvenFamily
 from doublewell.result.physical import physical
-from doublewell.result.result import Result
-from doublewell.result.wording import band_size, equation, interval_words, intervals, names, percent, wrapped
+from doublewell.result.result import Result, Settings
+from doublewell.result.wording import (
+    band_size,
+    bound_heading,
+    equation,
+    held_at,
+    interval_words,
+    intervals,
+    percent,
+    wrapped,
+)
 from doublewell.units import unit_text
 
-__all__ = ["degree_lines", "force_lines", "record_lines", "scale_lines", "scale_units", "unit_lines", "well_lines"]
+__all__ = [
+    "degree_lines",
+    "force_lines",
+    "level_lines",
+    "record_lines",
+    "scale_lines",
+    "scale_units",
+    "unit_lines",
+    "well_lines",
+]
 
 
 def force_lines(result: Result) -> Iterator[str]:
@@ -114,7 +132,8 @@ def well_lines(result: Result) -> Iterator[str]:
             0.5 * np.ptp(law.phases),
         )
         levels = f"u = {middle - 0.9 * half:.4g} to {middle + 0.9 * half:.4g}"
-        yield f"planar interface from {levels}: {law.interface_width():.5g} long{width}"
+        unit = f" {result.settings.length_unit}" if result.settings.length_unit else ""
+        yield f"planar interface from {levels}: {law.interface_width():.5g}{unit} long{width}"
     if (fit := result.diagnostics.likelihood) is not None:
         chance = "less than 0.1 %" if fit.extra_structure < 1e-3 else percent(fit.extra_structure)
         yield f"probability of extra structure, from the data without the constraint: {chance}"
@@ -145,13 +164,28 @@ def _heights(result: Result) -> Iterator[str]:
         )
 
 
+def level_lines(result: Result) -> Iterator[str]:
+    """Write what the errors of the grey levels do; nothing where they were not added."""
+    found = result.levels
+    if found is None:
+        return
+    (low, high), (low_sd, high_sd) = found.levels, found.sd
+    yield f"phase -1 at {low:.6g} +- {low_sd:.2g}, phase +1 at {high:.6g} +- {high_sd:.2g} (standard deviations)"
+    also = "" if found.epsilon is None else f" and epsilon by {percent(found.epsilon)}"
+    held = "the weak reading has no bands that could hold it"
+    yield (
+        f"these move G by {percent(found.force)}{also}; "
+        + (held if result.posterior is None else "bands and intervals include it")
+    )
+
+
 def degree_lines(result: Result) -> Iterator[str]:
     """Write the path: what each degree costs, and its share of the average; nothing where there is no average."""
     if result.posterior is None or len(result.posterior.path) == 1:
         return
-    yield "degree    chi2  weight  at the bound"
+    yield f"degree    chi2  weight  {bound_heading(result)}"
     for fit in result.posterior.path:
-        yield f"{fit.degree:6d}{_chi2(fit.chi2):>8}{_weight(fit.weight):>8}  {names(fit.active) or 'none'}"
+        yield f"{fit.degree:6d}{_chi2(fit.chi2):>8}{_weight(fit.weight):>8}  {held_at(fit) or 'none'}"
 
 
 def record_lines(result: Result) -> Iterator[str]:
@@ -160,11 +194,28 @@ def record_lines(result: Result) -> Iterator[str]:
     mesh = " x ".join(str(n) for n in asked.shape[1:])
     boundary = "" if asked.boundary is None else f", {asked.boundary}"
     length, time = (f" {unit}" if unit else "" for unit in (asked.length_unit, asked.time_unit))
-    pace = f"dx = {_list(asked.dx)}{length}, dt = {asked.dt:.6g}{time}, q = {asked.q:.6g}"
+    q = f"{asked.q:.6g}{_q_unit(asked)}{_found(result)}"
+    pace = f"dx = {_list(asked.dx)}{length}, dt = {asked.dt:.6g}{time}, q = {q}"
     yield f"{asked.shape[0]} frames of {mesh}, {pace}{boundary}"
     width = "no interface seen" if seen.cells is None else f"interface {seen.cells:.1f} cells wide"
     visited = f"{100 * seen.coverage:.0f} % of the phase range visited"
     yield f"noise {seen.noise:.2g} ({seen.noise_method}), {width}, {visited}"
+
+
+def _found(result: Result) -> str:
+    """Say that q was estimated, with its interval where there is one."""
+    if not result.q_estimated:
+        return ""
+    if result.posterior is None or result.posterior.beside is None:
+        return " (estimated)"
+    low, high = result.interval("q")
+    return f" (estimated; 95 %: {low:.6g} to {high:.6g})"
+
+
+def _q_unit(asked: Settings) -> str:
+    if asked.length_unit is None or asked.time_unit is None:
+        return ""
+    return f" {unit_text(((asked.length_unit, 2), (asked.time_unit, -1)))}"
 
 
 def _chi2(value: float) -> str:

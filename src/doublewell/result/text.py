@@ -6,7 +6,15 @@ from collections.abc import Iterable
 
 from doublewell.result.fit_sections import fit_lines, model_lines, warning_lines
 from doublewell.result.result import Result
-from doublewell.result.sections import degree_lines, force_lines, record_lines, scale_lines, unit_lines, well_lines
+from doublewell.result.sections import (
+    degree_lines,
+    force_lines,
+    level_lines,
+    record_lines,
+    scale_lines,
+    unit_lines,
+    well_lines,
+)
 from doublewell.result.wording import band_size, count, equation, heaviest, intervals, percent
 
 __all__ = ["band_size", "equation", "intervals", "percent", "render", "summary"]
@@ -19,6 +27,7 @@ def render(result: Result) -> str:
         ("Scale", scale_lines(result)),
         ("Physical units", unit_lines(result)),
         ("Wells", well_lines(result)),
+        ("Grey levels", level_lines(result)),
         ("Degrees", degree_lines(result)),
         ("Record", record_lines(result)),
         ("Fit", fit_lines(result)),

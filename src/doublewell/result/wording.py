@@ -8,21 +8,25 @@ from textwrap import wrap
 import numpy as np
 
 from doublewell.errors import InputError
-from doublewell.estimate import DegreeFit
+from doublewell.estimate import CONSTRAINTS, DegreeFit, check_constraint
 from doublewell.law import EvenFamily, Law
 from doublewell.result.bands import Scalar
-from doublewell.result.result import Result
+from doublewell.result.result import Diagnostics, Result
 
 __all__ = [
     "WIDTH",
     "band_size",
+    "bound_heading",
+    "class_words",
     "count",
     "equation",
     "heaviest",
+    "held_at",
     "interval_words",
     "intervals",
     "names",
     "percent",
+    "phase_list",
     "wrapped",
 ]
 
@@ -123,6 +127,32 @@ def heaviest(result: Result) -> DegreeFit:
 def names(active: tuple[int, ...]) -> str:
     """Return the names of coefficients."""
     return ", ".join(f"g_{j}" for j in active)
+
+
+def phase_list(contacts: tuple[float, ...]) -> str:
+    """Return values of |u|, the same twice once.
+
+    >>> phase_list((0.7071, 0.7072, 1.0))
+    '0.707, 1'
+    """
+    return ", ".join(dict.fromkeys(f"{u:.3g}" for u in contacts))
+
+
+def class_words(result: Result) -> str:
+    """Return the class of laws that the estimate was held in, as it was asked."""
+    if result.settings.wells != "symmetric" and result.settings.constraint != "none":
+        return "two stable phases and one maximum between, exactly"
+    return CONSTRAINTS[check_constraint(result.settings.constraint)].words
+
+
+def bound_heading(result: Result) -> str:
+    """Return the heading of what the constraint holds at each degree."""
+    return "touches zero at |u|" if result.settings.constraint == "admissible" else "at the bound"
+
+
+def held_at(fit: DegreeFit | Diagnostics) -> str:
+    """Return what a constraint holds: the names of coefficients, or the |u| of contacts; empty for nothing."""
+    return names(fit.active) or phase_list(fit.contacts)
 
 
 def count(number: int, noun: str) -> str:

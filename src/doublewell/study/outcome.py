@@ -16,7 +16,7 @@ __all__ = ["Method", "Outcome"]
 class Outcome:
     """The force a method found, or None with the reason in ``status``.
 
-    ``active`` counts coefficients at their bound, None where there is no bound; ``condition`` is that of the design
+    ``active`` counts coefficients at their bound, None where they have none; ``condition`` is that of the design
     with unit columns; ``extra`` holds what only this method knows: a chosen degree, alpha, width, noise.
     """
 

@@ -1,67 +1,17 @@
-"""Rows: weak moments of given columns, formed one by one, for what the compacting reader does not offer.
-
-Unmasked moments, moments of polynomials that are not clipped, and the difference between two designs on one mask need
-rows as such. The weights are the reader's own.
-"""
+"""Rows: weak moments of given columns at every centre, without a mask."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from doublewell.evidence import Block, Fold, Key, axis_weights, compact
-from doublewell.evidence.weights import AxisWeights
+from doublewell.evidence import Block, Fold, Key, compact
+from doublewell.evidence.smoother import Smoother
 from doublewell.hints import Array
 from doublewell.record import Record
 
-__all__ = ["Smoother", "unmasked_blocks"]
-
-
-class Smoother:
-    """The test weights of one support on the mesh of one record of two space axes."""
-
-    def __init__(self, record: Record, support: tuple[int, float]) -> None:
-        frames, length = support
-        self.time = axis_weights(frames, record.dt)
-        self.space = [axis_weights(length / h, h) for h in record.dx]
-        self.inside = tuple(slice(w.half, n - w.half) for w, n in zip(self._axes, record.shape, strict=True))
-
-    @property
-    def _axes(self) -> list[AxisWeights]:
-        return [self.time, *self.space]
-
-    def value(self, field: Array) -> Array:
-        """Return S[field] at all centres, as field[t, y, x] without the margins."""
-        return self._apply(field, [w.value for w in self._axes])
-
-    def rate(self, u: Array) -> Array:
-        """Return D S[u], the time derivative of the smoothed field."""
-        return self._apply(u, [self.time.first, *(w.value for w in self.space)])
-
-    def laplacian(self, u: Array) -> Array:
-        """Return Lap S[u]."""
-        y, x = self.space
-        along_y = self._apply(u, [self.time.value, y.second, x.value])
-        return along_y + self._apply(u, [self.time.value, y.value, x.second])
-
-    def temporal_mean(self, u: Array) -> Array:
-        """Return the weighted mean in time of u at the centres, which the mask is made of."""
-        return self._apply(u, [self.time.value, np.ones(1), np.ones(1)])
-
-    def columns(self, fields: Sequence[Array], keep: NDArray[np.bool_] | None = None) -> Array:
-        """Return S of several fields as columns, one row a centre, of the kept centres or all."""
-        smoothed = [self.value(field) for field in fields]
-        return np.stack([s.reshape(-1) if keep is None else s[keep] for s in smoothed], axis=1)
-
-    def _apply(self, field: Array, taps: Sequence[Array]) -> Array:
-        from scipy.ndimage import correlate1d
-
-        for axis in (2, 1, 0):
-            if taps[axis].size > 1:
-                field = correlate1d(field, taps[axis], axis=axis, mode="constant")
-        return np.asarray(field[self.inside])
+__all__ = ["unmasked_blocks"]
 
 
 def unmasked_blocks(

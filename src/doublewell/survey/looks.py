@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from doublewell.hints import Array
 from doublewell.record import Record
+from doublewell.record.mask import Seen
+from doublewell.record.metadata import regular_step
 
-__all__ = ["FOURTH", "GROUP", "SLOPE", "WIDTHS", "Look", "frame_slabs", "look_at", "look_spans"]
+__all__ = ["FOURTH", "GROUP", "SLOPE", "WIDTHS", "Look", "frame_slabs", "look_at", "look_spans", "space_noise"]
 
 GROUP = 5  # frames per look: one fourth difference in time
 FOURTH = np.array([1.0, -4.0, 6.0, -4.0, 1.0])
@@ -32,9 +34,12 @@ class Look:
     ``values`` are pixels of the middle frame, ``rest`` fourth differences of unit noise gain, ``squared`` and
     ``bump`` the squared gradient and 1 - u^2 of the mean picture where |u| < 0.8, ``curved`` its mean squared Laplacian
     on meshes of growing width, ``time`` its mean time. Only the first and the last look keep their mean picture.
+
+    Values that a mask leaves out do not enter, nor does a difference that would need one. A pixel of the mean picture
+    is the mean of the frames that show it, NaN where none does; ``frames`` is how many of them a pixel has on average.
     """
 
-    frames: int
+    frames: float
     size: int
     counts: NDArray[np.int64]
     low: float
@@ -63,32 +68,66 @@ def frame_slabs(record: Record, start: int, stop: int) -> Iterator[tuple[int, Ar
         yield first, record.slab(first, min(first + size, stop))
 
 
-def look_at(record: Record, start: int, stop: int) -> Look:
-    """Look at frames start..stop-1 one by one; no more than a part of them is held."""
-    mean, samples, middle = np.zeros(record.mesh), [], np.empty(0)
+def look_at(record: Record, start: int, stop: int) -> Look | None:
+    """Look at frames start..stop-1 one by one; no more than a part of them is held. None where nothing was observed."""
+    total, count, samples, middle = np.zeros(record.mesh), np.zeros(record.mesh, np.int64), [], np.empty(0)
     for first, slab in frame_slabs(record, start, stop):
-        for k, frame in enumerate(slab, first):
-            mean += frame
-            samples.append(_sample(frame) if stop - start == GROUP else _sample(_across(frame)))
-            middle = frame if k == (start + stop) // 2 else middle
-    mean /= stop - start
+        for k, (frame, seen) in enumerate(zip(slab, record.seen(first, first + len(slab)), strict=True), first):
+            total += frame  # 0 where it is missing
+            count += seen
+            shown = _observed(frame, seen)
+            samples.append(_sample(shown) if stop - start == GROUP else _sample(_across(shown)))
+            if k == (start + stop) // 2 or not middle.size:
+                middle = _known(shown) if seen.any() else middle
+    if not middle.size:
+        return None
+    mean = np.divide(total, count, out=np.full(record.mesh, np.nan), where=count > 0)
     squared, bump = _gradient(mean, record.dx)
-    rest = FOURTH @ np.stack(samples) if stop - start == GROUP else np.concatenate(samples)
+    rest = _fourth(record.times[start:stop]) @ np.stack(samples) if stop - start == GROUP else np.concatenate(samples)
     return Look(
-        frames=stop - start,
+        frames=float(stop - start) if count.min() == stop - start else 1.0 / float(np.mean(1.0 / count[count > 0])),
         size=middle.size,
         counts=np.histogram(middle, bins=_BINS, range=(-1.0, 1.0))[0],
         low=float(middle.min()),
         high=float(middle.max()),
         values=_sample(middle),
-        rest=rest / np.linalg.norm(FOURTH),
+        rest=_known(rest) / np.linalg.norm(FOURTH),
         squared=_sample(squared),
         bump=_sample(bump),
-        variance=float(mean.var()),
+        variance=float(_known(mean).var()),
         curved=tuple(_curved(mean, record.dx, width) for width in WIDTHS),
         time=float(np.mean(record.times[start:stop])),
-        mean=mean if start == 0 or stop == record.frames else np.empty(0),
+        mean=mean if start == 0 or stop == record.frames or record.mask is not None else np.empty(0),
     )
+
+
+def space_noise(record: Record, start: int, stop: int) -> Array:
+    """Return fourth differences in space of unit noise gain, for records in which no pixel is seen five times."""
+    samples = []
+    for first, slab in frame_slabs(record, start, stop):
+        shown = _observed(slab, record.seen(first, first + len(slab)))
+        samples += [_sample(_across(frame)) for frame in shown]
+    return _known(np.concatenate(samples)) / float(np.linalg.norm(FOURTH))
+
+
+def _observed(values: Array, seen: Seen) -> Array:
+    """Return the values with NaN where they are missing."""
+    return values if seen.all() else np.where(seen, values, np.nan)
+
+
+def _known(values: Array) -> Array:
+    """Return the values that are no NaN, or all as they are where none is."""
+    known = np.isfinite(values)
+    return values if known.all() else values[known]
+
+
+def _fourth(times: Array) -> Array:
+    """Return the weights of a fourth difference in time, as long as FOURTH; at uneven times too no cubic is seen."""
+    if regular_step(times) is not None:
+        return FOURTH
+    apart = times[:, None] - times + np.eye(times.size)
+    weights = 1.0 / np.prod(apart / np.max(np.abs(apart)), axis=1)
+    return np.asarray(weights * np.linalg.norm(FOURTH) / np.linalg.norm(weights))
 
 
 def _sample(values: Array) -> Array:
@@ -114,7 +153,8 @@ def _gradient(u: Array, dx: tuple[float, ...]) -> tuple[Array, Array]:
     squared = np.zeros(int(np.count_nonzero(near)))
     for axis, h in enumerate(dx):
         squared += sum(c * _moved(u, axis, k)[near] for k, c in enumerate(SLOPE) if c) ** 2 / h**2
-    return squared, 1.0 - inner[near] ** 2
+    known = np.isfinite(squared)
+    return squared[known], 1.0 - inner[near][known] ** 2
 
 
 def _moved(u: Array, axis: int, k: int) -> Array:
@@ -134,7 +174,8 @@ def _curved(u: Array, dx: tuple[float, ...], width: int) -> float:
     total = np.zeros(tuple(n - 2 for n in u.shape))
     for axis, h in enumerate(dx):
         total += np.diff(u, 2, axis=axis)[_inner(u.ndim, axis)] / (width * h) ** 2
-    return float(np.mean(total**2))
+    known = _known(total)
+    return float(np.mean(known**2)) if known.size else 0.0
 
 
 def _inner(axes: int, but: int) -> tuple[slice, ...]:

@@ -27,6 +27,7 @@ _CENTRED = 0.3  # distance of the middle of the values from zero, in units of ha
 _SCALES = (1.0, 100.0, 255.0, 65535.0)  # white of the usual pictures
 _NEAR = 0.1  # share of the range by which a picture may miss its scale
 _FAST = 30.0  # pace in units of q: a drop has about 0.2, a spinodal start about 1 to 10
+_GAPS = 0.05  # share of missing values that is worth a word
 _APART = 64.0  # q |G'| dt of frames too far apart, about twice what the trajectory reading refuses
 
 
@@ -170,6 +171,11 @@ def _interface_notes(seen: Survey) -> Iterator[str]:
 
 
 def _quality_notes(seen: Survey) -> Iterator[str]:
+    if seen.missing > _GAPS:
+        yield (
+            f"{100 * seen.missing:.3g} % of the values are missing: the weak reading uses only test functions that "
+            "need none of them"
+        )
     if seen.coverage < COVERED:
         where = " and ".join(f"{a:.2g} to {b:.2g}" for a, b in seen.unseen)
         yield (

@@ -8,9 +8,10 @@ from math import atanh
 import numpy as np
 
 from doublewell.errors import InputError
-from doublewell.hints import Progress
+from doublewell.hints import Array, Progress
 from doublewell.record import Record
-from doublewell.survey.looks import FOURTH, GROUP, SLOPE, WIDTHS, Look, frame_slabs, look_at, look_spans
+from doublewell.record.mask import missing_share
+from doublewell.survey.looks import FOURTH, GROUP, SLOPE, WIDTHS, Look, frame_slabs, look_at, look_spans, space_noise
 
 __all__ = ["Survey", "survey"]
 
@@ -32,7 +33,9 @@ class Survey:
     ``cells`` the same in cells of the coarsest axis; ``change`` the root mean square change of u from the first to
     the last look; ``growth`` the factor by which the contrast grows over the later half of the looks; ``pace`` the
     root mean square of u_t over that of the Laplacian of u, None where noise hides either: diffusion alone has
-    the pace q; ``distinct`` how many different values the sample of pixels holds, 0 where that was not counted.
+    the pace q; ``distinct`` how many different values the sample of pixels holds, 0 where that was not counted;
+    ``missing`` the share of values that the record's mask leaves out: everything else is of the values that were
+    observed.
     """
 
     frames: int
@@ -48,6 +51,7 @@ class Survey:
     growth: float = 1.0
     pace: float | None = None
     distinct: int = 0
+    missing: float = 0.0
 
     @property
     def two_valued(self) -> bool:
@@ -98,19 +102,23 @@ def survey(record: Record, *, progress: Progress | None = None) -> Survey:
     """
     if not isinstance(record, Record):
         raise InputError(f"expected a Record, got {type(record).__name__}: wrap the field as Record(u, dx=, dt=)")
-    looks, method = [], _noise_method(record)
-    done = 0
-    for start, stop in look_spans(record.frames):
+    looks: list[Look] = []
+    method, done, spans = _noise_method(record), 0, look_spans(record.frames)
+    for start, stop in spans:
         for _ in frame_slabs(record, done, start):  # no look holds these frames, but they too must be finite
             pass
-        looks.append(look_at(record, start, stop))
+        looks += [look for look in [look_at(record, start, stop)] if look is not None]
         done = stop
         if progress is not None:
             progress(stop, record.frames)
     _check_not_constant(looks)
     values = np.concatenate([look.values for look in looks])
     low, high = (float(x) for x in np.percentile(values, [0.1, 99.9]))
-    noise = float(1.4826 * np.median(np.abs(np.concatenate([look.rest for look in looks]))))
+    rest = np.concatenate([look.rest for look in looks])
+    if not rest.size:
+        method, rest = "fourth differences in space", np.concatenate([space_noise(record, *span) for span in spans])
+    _check_differences(rest)
+    noise = float(1.4826 * np.median(np.abs(rest)))
     width = _interface_width(looks, record.dx, noise)
     size = sum(look.size for look in looks)
     return Survey(
@@ -123,10 +131,11 @@ def survey(record: Record, *, progress: Progress | None = None) -> Survey:
         histogram=tuple(float(c) / size for c in np.sum([look.counts for look in looks], axis=0)),
         interface_width=width,
         cells=None if width is None else width / max(record.dx),
-        change=float(np.sqrt(np.mean((looks[-1].mean - looks[0].mean) ** 2))),
+        change=float(np.sqrt(_moved(looks))),
         growth=_growth(looks, noise),
         pace=_pace(looks, record.dx, noise),
         distinct=int(np.unique(values).size),
+        missing=_missing(record),
     )
 
 
@@ -140,7 +149,37 @@ def _noise_method(record: Record) -> str:
     return "fourth differences in space"
 
 
+def _missing(record: Record) -> float:
+    """Return the share of all values that the mask leaves out; a stored mask is read frame by frame."""
+    if record.mask is None:
+        return 0.0
+    known = missing_share(record.mask)
+    return (
+        float(np.mean([1.0 - record.seen(k, k + 1).mean() for k in range(record.frames)])) if known is None else known
+    )
+
+
+def _moved(looks: list[Look]) -> float:
+    """Return the mean square change from the first look to the last, of the pixels that both show."""
+    change = looks[-1].mean - looks[0].mean
+    known = np.isfinite(change)
+    return float(np.mean(change[known] ** 2)) if known.any() else 0.0
+
+
+def _check_differences(rest: Array) -> None:
+    if not rest.size:
+        raise InputError(
+            "too little was observed to measure noise: expected five neighbouring values in time or along x that the "
+            "mask leaves in; record more, or correct the mask (True = observed)"
+        )
+
+
 def _check_not_constant(looks: list[Look]) -> None:
+    if not looks:
+        raise InputError(
+            "the mask leaves no value in any of the frames that were looked at: expected True where a value was "
+            "observed; correct the mask"
+        )
     low, high = min(look.low for look in looks), max(look.high for look in looks)
     if low == high:
         raise InputError(
@@ -186,7 +225,7 @@ def _pace(looks: list[Look], dx: tuple[float, ...], noise: float) -> float | Non
     on the finest mesh on which noise does not hide it.
     """
     first, last = looks[0], looks[-1]
-    moved = float(np.mean((last.mean - first.mean) ** 2)) - 2.0 * noise**2 / first.frames
+    moved = _moved(looks) - 2.0 * noise**2 / first.frames
     if last.time == first.time or moved <= _CLEAR * noise**2 / first.frames:
         return None
     floor = noise**2 * (4.0 * sum(h**-2 for h in dx) ** 2 + 2.0 * sum(h**-4 for h in dx)) / first.frames

@@ -83,10 +83,26 @@ def test_units_are_shown_where_they_are_known(banded, small, words_of):
     tension = replace(banded.scale.tension, unit="J/m^2", sd=None)
     settings = replace(banded.settings, length_unit="um", time_unit="s", tension=tension)
     known = replace(banded, settings=settings, scale=replace(banded.scale, tension=tension))
-    words = words_of(page_html(known, small))
+    movie = Record(
+        small.slab(), dx=small.dx, times=small.times, q=1.0, boundary="periodic", length_unit="um", time_unit="s"
+    )
+    words = words_of(page_html(known, movie))
+    assert "q = 1 um²/s, and with the surface tension" in words
     assert "J/m² its scale ε?" in words
+    assert re.search(
+        r"barrier of F\(0\) = [\d.]+ \(J/m²\)² \(95 %: [\d.]+ to [\d.]+\) at u = 0, and ε = [\d.]+ \(J/m²\) um", words
+    )
+    assert re.search(
+        r"the barrier is f\(0\) = \S+ × 10\S J/m³ \(95 %: .* to .*\), and the gradient coefficient κ = \S+ ×", words
+    )
+    assert re.search(r"H\(0\) = F\(0\)/ε² [\d.]+ 1/um²", words)
+    assert re.search(r"interface width, u = −0.9 to 0.9 [\d.]+ um", words)
+    for name in ("x (um)", "y (um)", "time (s)", "time since the first frame (s)"):
+        assert name in words
+    assert re.search(r"frame 7, t = 0.0035 s", words)
+    assert "frame interval dt 0.0005 s" in words
     assert "In physical units lengths in um, times in s; G and H in 1/um²" in words
-    assert re.search(r"κ = [\d.e+-]+ J/m ", words)
+    assert re.search(r"κ = [\d.]+ × 10⁻\S J/m ", words)
     assert "effective force G (1/um²)" in words
     assert "In physical units" not in words_of(page_html(banded, small))
 
@@ -125,7 +141,22 @@ def test_warnings_with_markup_stay_text(banded, small):
 
 def test_the_same_page_each_time_and_other_validations(banded, small, banded_page, validation, result, record):
     assert zlib.crc32(page_html(banded, small).encode()) == zlib.crc32(banded_page.encode())
-    assert "from the observed frame 4, noise and all" in page_html(result, record, validation=validation)
+    assert "evolved from the observed frame 4, whose noise it keeps" in page_html(result, record, validation=validation)
+
+
+def test_the_page_shows_the_fields_of_the_fit(banded, small, banded_page, words_of):
+    assert "the recovered law evolved from the initial field that was fitted with it" in words_of(banded_page)
+    film = make_film(banded, small, predicted(banded, small))
+    fit = banded.diagnostics.likelihood
+    assert np.sqrt(np.mean(film.rest**2, axis=(1, 2))) == pytest.approx(fit.residual_frames, rel=0.02)
+
+
+def test_a_result_without_its_initial_field_says_so(banded, small, words_of):
+    fit = replace(banded.diagnostics.likelihood, initial=None)
+    older = replace(banded, diagnostics=replace(banded.diagnostics, likelihood=fit))
+    words = words_of(page_html(older, small))
+    assert "evolved from the observed frame 0, whose noise it keeps" in words
+    assert "This result holds no fitted initial field" in words
 
 
 def test_a_movie_on_a_line_is_one_picture(make_movie, words_of):
@@ -149,22 +180,22 @@ def test_three_axes_show_the_middle_slice(make_movie, words_of):
 def test_large_records_are_thinned_and_said_so(result):
     u = np.tanh(np.linspace(-3.0, 3.0, 500))[None, None] * np.ones((130, 330, 1))
     big = Record(u.astype(np.float32), dx=0.01, dt=0.1, q=1.0)
-    film = make_film(big, predicted(result, big))
+    film = make_film(result, big, predicted(result, big))
     assert film.seen.shape == (61, 110, 125)
     assert film.frames[:2] + film.frames[-1:] == (0, 2, 129)
     np.testing.assert_array_equal(film.seen[3], u[film.frames[3], ::3, ::4].astype(np.float32))
-    assert film.notes == (
+    assert film.notes[1:] == (
         "61 of 130 frames are shown, evenly spread.",
         "Of each frame every 3rd pixel along y and every 4th pixel along x is shown; nothing is averaged, so the noise "
         "looks as it is.",
     )
-    assert "boundary of the record is not declared" in film.refusal
+    assert "No prediction: the boundary of the record is not declared" in film.notes[0]
 
 
 def test_the_worst_movie_makes_a_page_of_less_than_12_megabytes():
     noise = np.random.default_rng(0).uniform(-1.0, 1.0, (61, 160, 160))  # no image is larger, and none compresses less
     assert noise.shape[:2] == (_FRAMES, _SIDE)
-    film = Film(tuple(range(61)), np.arange(61.0), noise, noise[::-1], None, (), (1.0, 1.0))
+    film = Film(tuple(range(61)), np.arange(61.0), noise, noise[::-1], (), (1.0, 1.0))
     assert 6e6 < len(viewer(film)) < 11.5e6
 
 
@@ -172,7 +203,7 @@ def test_a_movie_too_large_to_evolve_is_evolved_in_part_or_not_at_all(result, re
     monkeypatch.setattr("doublewell.report.page.film._VALUES", 10 * 48 * 48)
     found = predicted(result, record)
     assert (found.start, found.predicted.frames) == (15, 10)
-    assert "from frame 15 on" in make_film(record, found).notes[0]
+    assert "from frame 15 on" in " ".join(make_film(result, record, found).notes)
     monkeypatch.setattr("doublewell.report.page.film._VALUES", 48 * 48)
     assert "too large to be evolved" in predicted(result, record)
 

@@ -68,9 +68,9 @@ def test_a_model_that_its_tests_refuse(sure, answer, expected):
     assert ("Less noise" in " ".join(advice(found))) is (answer == "look")
     if answer == "look":
         assert "is significant. The contrast" in sentences(found)
-        assert "95 %: " in sentences(found)
+        assert "95\N{NO-BREAK SPACE}%: " in sentences(found)
     else:
-        assert "Not sure at all: its 95 % bands do not hold" in sentences(found)
+        assert "Not sure at all: its 95\N{NO-BREAK SPACE}% bands do not hold" in sentences(found)
         assert "95 %: " not in sentences(found)
         assert "The intervals do not hold" in wells_table(found)
 

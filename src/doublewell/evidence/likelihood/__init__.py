@@ -1,19 +1,43 @@
 """The likelihood of whole trajectories: models, one solver, and the reader."""
 
+from doublewell.evidence.likelihood.noise import NOISES, Noise, noise_view, outlier_mask
 from doublewell.evidence.likelihood.read import read_trajectories, read_trajectory, relinearise
 from doublewell.evidence.likelihood.resolution import Resolution, measure_resolution
+from doublewell.evidence.likelihood.setting import (
+    check_record,
+    check_view,
+    check_window,
+    complete,
+    observed,
+    record_model,
+)
 from doublewell.evidence.likelihood.steps import MOST_STEPS, Step, Watch
 from doublewell.evidence.likelihood.trajectory import MOST_SUBSTEPS, Trajectory
+from doublewell.evidence.likelihood.view import PLAIN, Optics, View, Whitening
 
 __all__ = [
     "MOST_STEPS",
     "MOST_SUBSTEPS",
+    "NOISES",
+    "PLAIN",
+    "Noise",
+    "Optics",
     "Resolution",
     "Step",
     "Trajectory",
+    "View",
     "Watch",
+    "Whitening",
+    "check_record",
+    "check_view",
+    "check_window",
+    "complete",
     "measure_resolution",
+    "noise_view",
+    "observed",
+    "outlier_mask",
     "read_trajectories",
     "read_trajectory",
+    "record_model",
     "relinearise",
 ]

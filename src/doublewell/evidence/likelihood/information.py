@@ -9,7 +9,8 @@ import numpy as np
 from doublewell.checks import whole
 from doublewell.dynamics import double_precision
 from doublewell.evidence.likelihood.compiled import compiled
-from doublewell.evidence.likelihood.trajectory import first_substeps, record_model
+from doublewell.evidence.likelihood.setting import record_model
+from doublewell.evidence.likelihood.trajectory import first_substeps
 from doublewell.hints import Array
 from doublewell.law import LinearFamily
 from doublewell.record import Record

@@ -11,16 +11,23 @@ import numpy as np
 from doublewell.dynamics import double_precision
 from doublewell.evidence.likelihood.compiled import compiled
 from doublewell.evidence.likelihood.segment_model import SegmentModel, segment_constants
+from doublewell.evidence.likelihood.setting import (
+    check_view,
+    mode_grid,
+    observed,
+    observed_values,
+    one_mask,
+    record_model,
+)
 from doublewell.evidence.likelihood.steps import MOST_STEPS, SMALL, Step, Watch, step_of, verdict
 from doublewell.evidence.likelihood.trajectory import (
     Trajectory,
     as_trajectory,
     check_alike,
-    check_record,
     first_substeps,
     growth,
-    record_model,
 )
+from doublewell.evidence.likelihood.view import PLAIN, View
 from doublewell.hints import Array
 from doublewell.law import Bernstein, LinearFamily
 from doublewell.record import Record
@@ -43,12 +50,14 @@ def read_trajectory(
     substeps: int | None = None,
     label: str = "record",
     watch: Watch | None = None,
+    view: View = PLAIN,
 ) -> Trajectory:
     """Fit one record; see ``read_trajectories``."""
     labels = [label]
     return read_trajectories(
-        [record], np.asarray(start)[None], family=family, fitted=fitted, substeps=substeps, labels=labels, watch=watch
-    )[0]
+        [record], np.asarray(start)[None], family=family, fitted=fitted, substeps=substeps, labels=labels, watch=watch,
+        view=view,
+    )[0]  # fmt: skip
 
 
 def read_trajectories(
@@ -60,6 +69,7 @@ def read_trajectories(
     substeps: int | None = None,
     labels: Sequence[str] | None = None,
     watch: Watch | None = None,
+    view: View = PLAIN,
 ) -> list[Trajectory]:
     """Fit records of one shape, mesh, frame interval, q and boundary from the coefficients starts[record, k].
 
@@ -67,41 +77,70 @@ def read_trajectories(
     by default) the degree of the evidence, reached by one more linearisation. Steps are taken together until each
     record has stopped: at a step smaller than 0.05 standard errors. A step that raises the cost is halved; where that
     happens to a record that amplifies its initial field, the record is cut into segments that are linked step by step.
-    `watch` is called with every step (of a batch, the largest).
+    `watch` is called with every step (of a batch, the largest). `view` says how the records are seen; records that miss
+    different values are read alone.
     """
     records, starts = list(records), np.asarray(starts, dtype=np.float64)
     first = check_alike(records)
+    check_view(first, view)
     fitted = Bernstein(starts.shape[1] - 1) if fitted is None else fitted
+    family = fitted if family is None else family
+    labels = labels or _numbers(records)
     if substeps is None:
-        substeps = max(first_substeps(record, start) for record, start in zip(records, starts, strict=True))
-    model, constants = record_model(first, fitted, substeps)
-    data = np.stack([record.slab() for record in records])
-    unstable = np.array([growth(first, start) > _UNSTABLE for start in starts])
-    found = _iterate(model, constants, data, data[:, 0], starts, watch=watch, patient=~unstable)
+        substeps = max(first_substeps(record, start, view) for record, start in zip(records, starts, strict=True))
+    if not one_mask(records):
+        return [
+            read_trajectory(
+                one, start, family=family, fitted=fitted, substeps=substeps, label=label, watch=watch, view=view
+            )
+            for one, start, label in zip(records, starts, labels, strict=True)
+        ]
+    model, constants = record_model(first, fitted, substeps, view)
+    seen = observed(first, view)
+    constants = constants._replace(root=seen.root)
+    data = observed_values(records, view, seen)
+    theta = np.hstack([np.tile(_beside_start(view), (len(records), 1)), starts])
+    unstable = np.array([view.plain and _hard(first, start) for start in starts])
+    nuisance = np.stack([model.border_of(one) for one in data])
+    freedom = seen.rows - theta.shape[1]
+    found = _iterate(model, constants, data, nuisance, theta, watch=watch, patient=~unstable, freedom=freedom)
     segments = np.ones(len(records), dtype=int)
     hard = [k for k in range(len(records)) if unstable[k] and not found.status[k].startswith("converged")]
     if hard:
         again, count = _by_segments(first, fitted, substeps, data[hard], starts[hard], watch)
         segments[hard] = count
         found.replace(hard, again)
-    family = fitted if family is None else family
     history = [(tuple(found.steps[k]), found.status[k], int(segments[k])) for k in range(len(records))]
-    lifted = found.theta @ fitted.elevation(family).T
-    return _linearise(records, family, found.nuisance, lifted, substeps, history, labels or _numbers(records))
+    n = len(view.free)
+    lifted = np.hstack([found.theta[:, :n], found.theta[:, n:] @ fitted.elevation(family).T])
+    return _linearise(records, family, found.nuisance, lifted, substeps, history, labels, view)
+
+
+def _hard(record: Record, start: Array) -> bool:
+    """Say whether a record may need segments: it amplifies its initial field, and segments know how to read it."""
+    return growth(record, start) > _UNSTABLE and record.boundary != "open" and record.uniform and record.mask is None
+
+
+def _beside_start(view: View) -> Array:
+    """Return where q and a blur start: at the record's q, and at a blur of half a cell."""
+    return np.array([{"q": 1.0, "blur": 0.25}[name] for name in view.free])
 
 
 def relinearise(
     records: Sequence[Record], before: Sequence[Trajectory], coefficients: Array, *, labels: Sequence[str] | None = None
 ) -> list[Trajectory]:
-    """Linearise records again at other coefficients of the same family, their initial fields moved along."""
-    moves = [row - found.coefficients for row, found in zip(coefficients, before, strict=True)]
-    initial = np.stack(
-        [found.initial + np.tensordot(move, found.response, axes=1) for found, move in zip(before, moves, strict=True)]
+    """Linearise records again at other coefficients of the same family, all else moved along."""
+    theta = np.stack(
+        [np.concatenate([found.beside.mean(row), row]) for row, found in zip(coefficients, before, strict=True)]
+    )
+    moves = [row - found.theta for row, found in zip(theta, before, strict=True)]
+    nuisance = np.stack(
+        [one.nuisance + np.tensordot(move, one.response, axes=1) for one, move in zip(before, moves, strict=True)]
     )
     history = [(found.steps, found.status, found.segments) for found in before]
-    family, substeps = before[0].evidence.family, before[0].substeps
+    family, substeps, view = before[0].evidence.family, before[0].substeps, before[0].view
     labels = labels or [found.evidence.blocks[0].key.record for found in before]
-    return _linearise(list(records), family, initial, np.asarray(coefficients), substeps, history, labels)
+    return _linearise(list(records), family, nuisance, theta, substeps, history, labels, view)
 
 
 @dataclass(eq=False)
@@ -124,12 +163,10 @@ class _Fits:
 
 def _iterate(
     model: Any, constants: Any, data: Array, nuisance: Array, theta: Array, *, watch: Watch | None, patient: Array,
-    stage: str = "whole record", small: float = SMALL, least: int = 1, most: int = MOST_STEPS,
-    freedom: int | None = None,
+    freedom: int, stage: str = "whole record", small: float = SMALL, least: int = 1, most: int = MOST_STEPS,
 ) -> _Fits:  # fmt: skip
     """Step until every record has stopped; one that is not patient stops at the first step that must be halved."""
     code = compiled()
-    freedom = freedom or data[0].size - data[0, 0].size - theta.shape[1]
     steps: list[list[Step]] = [[] for _ in data]
     status = [""] * len(data)
     with double_precision():
@@ -155,7 +192,7 @@ def _by_segments(
     record: Record, family: LinearFamily, substeps: int, data: Array, starts: Array, watch: Watch | None
 ) -> tuple[_Fits, int]:
     """Fit segments whose links grow stiffer, then the whole record from there."""
-    grid, q = check_record(record), float(record.q or 0.0)
+    grid, q = mode_grid(record), float(record.q or 0.0)
     pieces = max(growth(record, start) for start in starts) / _SEGMENT
     length = max(2, int((record.frames - 1) / pieces))
     model = SegmentModel(family, grid.boundary, record.frames, substeps, length)
@@ -175,8 +212,9 @@ def _by_segments(
         steps = [old + new for old, new in zip(steps, found.steps, strict=True)]
         if apart is None:
             apart = np.sqrt([taken[-1].after / free for taken in found.steps])
-    whole, constants = record_model(record, family, substeps)
-    found = _iterate(whole, constants, data, nuisance[:, 0], theta, watch=watch, patient=patient, least=2)
+    whole, rest = record_model(record, family, substeps)
+    free = data[0].size - data[0, 0].size - theta.shape[1]
+    found = _iterate(whole, rest, data, nuisance[:, 0], theta, watch=watch, patient=patient, least=2, freedom=free)
     found.steps = [old + new for old, new in zip(steps, found.steps, strict=True)]
     for k, words in enumerate(found.status):
         if not words.startswith("converged") and apart is not None:
@@ -187,22 +225,30 @@ def _by_segments(
 def _linearise(
     records: list[Record],
     family: LinearFamily,
-    initial: Array,
+    nuisance: Array,
     theta: Array,
     substeps: int,
     history: list[tuple[tuple[Step, ...], str, int]],
     labels: Sequence[str],
+    view: View,
 ) -> list[Trajectory]:
-    model, constants = record_model(records[0], family, substeps)
-    data = np.stack([record.slab() for record in records])
+    if not one_mask(records):
+        each = zip(records, nuisance, theta, history, labels, strict=True)
+        return [_linearise([r], family, u[None], t[None], substeps, [h], [name], view)[0] for r, u, t, h, name in each]
+    model, constants = record_model(records[0], family, substeps, view)
+    seen = observed(records[0], view)
+    constants = constants._replace(root=seen.root)
+    data = observed_values(records, view, seen)
     with double_precision():
-        last = compiled().sensitivity(model, initial, theta, data, constants)
-        residual = data - np.asarray(compiled().predict(model, initial, theta, constants))
+        last = compiled().sensitivity(model, nuisance, theta, data, constants)
+        residual = data - np.asarray(compiled().predict(model, nuisance, theta, constants))
         last = type(last)(*(np.asarray(part) for part in last))
+    if seen.seen is not None:
+        residual = np.where(seen.seen, residual, 0.0)
     return [
         as_trajectory(
-            family, type(last)(*(part[k] for part in last)), (initial[k], theta[k]), residual[k], substeps,
-            history[k], labels[k],
+            family, type(last)(*(part[k] for part in last)), (nuisance[k], theta[k]), residual[k], seen.rows, substeps,
+            history[k], labels[k], view,
         )
         for k in range(len(records))
     ]  # fmt: skip

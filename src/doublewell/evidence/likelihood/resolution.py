@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from doublewell.dynamics import Grid, double_precision
+from doublewell.dynamics import double_precision
 from doublewell.evidence.likelihood.compiled import compiled
-from doublewell.evidence.likelihood.field_model import Constants, FieldModel, field_constants
-from doublewell.evidence.likelihood.trajectory import Trajectory, check_record, record_model
+from doublewell.evidence.likelihood.setting import observed, one_mask, record_model
+from doublewell.evidence.likelihood.trajectory import Trajectory
 from doublewell.hints import Array
-from doublewell.law import LinearFamily
 from doublewell.record import Record
 
-__all__ = ["Resolution", "measure_resolution", "refine_field"]
+__all__ = ["Resolution", "measure_resolution"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,20 +33,18 @@ class Resolution:
 def measure_resolution(records: Sequence[Record], found: Sequence[Trajectory]) -> list[Resolution]:
     """Predict records of one batch again with half the step and on a finer mesh; turn the differences into shifts."""
     record, first = records[0], found[0]
-    grid, substeps, family = check_record(record), first.substeps, first.evidence.family
-    initial, theta = np.stack([f.initial for f in found]), np.stack([f.coefficients for f in found])
-    coarse = _predict(record, grid, family, substeps, initial, theta)
-    halved = coarse - _predict(record, grid, family, 2 * substeps, initial, theta)
+    if not one_mask(records):
+        return [measure_resolution([r], [f])[0] for r, f in zip(records, found, strict=True)]
+    usual = _predict(records, found, substeps=first.substeps)
+    halved = usual - _predict(records, found, substeps=2 * first.substeps)
     shifts = [_shifts(record, found, halved)]
     del halved  # fields of a fine mesh come next
-    factor = 2 if grid.boundary == "periodic" else 3  # a finer mesh that holds the points of this one
-    fine = Grid([factor * n for n in grid.cells], [h / factor for h in grid.dx], grid.boundary)
-    finer = np.stack([refine_field(field, grid, factor) for field in initial])
-    pick = tuple(slice(0 if factor == 2 else 1, None, factor) for _ in grid.cells)
-    for k, fields in enumerate(_frames(record, fine, family, substeps, finer, theta), start=1):
-        coarse[:, k] -= fields[(slice(None), *pick)]
-    coarse[:, 0] = 0.0  # the finer field holds the points of this one
-    shifts.append(_shifts(record, found, coarse))
+    if record.boundary == "open":  # an upper bound: the stencils differ everywhere but next to the border
+        other = _predict(records, found, substeps=first.substeps, order=4)
+    else:
+        factor = 2 if record.boundary == "periodic" else 3  # a finer mesh that holds the points of this one
+        other = _predict(records, found, substeps=first.substeps, refine=factor * first.view.optics.refine)
+    shifts.append(_shifts(record, found, usual - other))
     return [_resolution(one, *pair) for one, pair in zip(found, zip(*shifts, strict=True), strict=True)]
 
 
@@ -58,60 +55,33 @@ def _resolution(found: Trajectory, time: Array, mesh: Array) -> Resolution:
 
 def _shifts(record: Record, found: Sequence[Trajectory], change: Array) -> list[Array]:
     """Return the change of each estimate when its observations change: (R'R)^-1 C' change."""
-    model, constants = record_model(record, found[0].evidence.family, found[0].substeps)
-    initial, theta = np.stack([f.initial for f in found]), np.stack([f.coefficients for f in found])
+    view = found[0].view
+    model, constants = record_model(record, found[0].evidence.family, found[0].substeps, view)
+    constants = constants._replace(root=observed(record, view).root)
     with double_precision():
-        fields, slopes = compiled().pull(model, initial, theta, change, constants)
+        fields, slopes = compiled().pull(model, *_points(found), change, constants)
     return [
         _solve(f, np.asarray(field), np.asarray(slope)) for f, field, slope in zip(found, fields, slopes, strict=True)
     ]
 
 
+def _points(found: Sequence[Trajectory]) -> tuple[Array, Array]:
+    return np.stack([f.nuisance for f in found]), np.stack([f.theta for f in found])
+
+
 def _solve(found: Trajectory, field: Array, slope: Array) -> Array:
+    """Return the shift of the coefficients; what is beside them is eliminated first."""
     gradient = slope + np.tensordot(found.response, field, axes=field.ndim)
+    beside, n = found.beside, len(found.beside.names)
+    gradient = gradient[n:] + beside.slope.T @ gradient[:n]
     triangle = found.evidence.blocks[0].triangle[: gradient.size, : gradient.size] * found.noise
     return np.asarray(np.linalg.solve(triangle, np.linalg.solve(triangle.T, gradient)))
 
 
-def refine_field(field: Array, grid: Grid, factor: int) -> Array:
-    """Interpolate a field by its modes to a mesh `factor` times finer."""
-    from scipy import fft
-
-    wide = tuple((0, (factor - 1) * n) for n in field.shape)
-    if grid.boundary == "neumann":
-        modes = np.pad(fft.dctn(field, norm="ortho"), wide)
-        return np.asarray(fft.idctn(modes, norm="ortho") * np.sqrt(float(factor) ** field.ndim))
-    for axis, n in enumerate(field.shape):
-        modes = fft.rfft(field, axis=axis)
-        fine = fft.irfft(modes, n=factor * n, axis=axis) * factor
-        if n % 2 == 0:  # irfft counts the highest mode of an even mesh twice once it is no longer the last
-            top = np.take(modes, [n // 2], axis=axis).real / n
-            points = np.arange(factor * n) / factor
-            shape = [-1 if a == axis else 1 for a in range(field.ndim)]
-            fine = fine - top * np.cos(np.pi * points).reshape(shape)
-        field = fine
-    return np.asarray(field)
-
-
-def _predict(record: Record, grid: Grid, family: LinearFamily, substeps: int, initial: Array, theta: Array) -> Array:
-    model, constants = _pieces(record, grid, family, substeps, record.frames)
+def _predict(
+    records: Sequence[Record], found: Sequence[Trajectory], *, substeps: int, refine: int | None = None, order: int = 8
+) -> Array:
+    family, view = found[0].evidence.family, found[0].view
+    model, constants = record_model(records[0], family, substeps, view, refine=refine, order=order)
     with double_precision():
-        return np.array(compiled().predict(model, initial, theta, constants))
-
-
-def _frames(
-    record: Record, grid: Grid, family: LinearFamily, substeps: int, fields: Array, theta: Array
-) -> Iterator[Array]:
-    """Yield the frames after the first, one at a time: a fine movie need not fit into memory."""
-    model, constants = _pieces(record, grid, family, substeps, 2)
-    for _ in range(record.frames - 1):
-        with double_precision():
-            fields = np.asarray(compiled().predict(model, fields, theta, constants))[:, 1]
-        yield fields
-
-
-def _pieces(
-    record: Record, grid: Grid, family: LinearFamily, substeps: int, frames: int
-) -> tuple[FieldModel, Constants]:
-    constants = field_constants(grid, dt=record.dt, frames=frames, q=float(record.q or 0.0), substeps=substeps)
-    return FieldModel(family, grid.boundary, frames, substeps), constants
+        return np.array(compiled().predict(model, *_points(found), constants))

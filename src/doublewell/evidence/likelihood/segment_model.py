@@ -9,17 +9,24 @@ one trajectory.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from doublewell.dynamics import Grid, etd_weights, jax_transforms, predict
-from doublewell.evidence.likelihood.field_model import Constants
 from doublewell.hints import Array
 from doublewell.law import LinearFamily
 from doublewell.record import Boundary
 
 __all__ = ["SegmentModel", "segment_constants"]
+
+
+class Constants(NamedTuple):
+    """Step weights, what frames and gaps count, the preconditioner's symbol."""
+
+    weights: Any
+    root: Any
+    damping: Any
 
 
 @dataclass(frozen=True)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, prod
 from typing import Any
 
 import numpy as np
 
-from doublewell.dynamics import Grid
 from doublewell.errors import InputError
+from doublewell.evidence.beside import Beside
 from doublewell.evidence.evidence import Block, Evidence, Key, compact
-from doublewell.evidence.likelihood.field_model import Constants, FieldModel, field_constants
+from doublewell.evidence.likelihood.setting import check_record, least_substeps
 from doublewell.evidence.likelihood.steps import Step
+from doublewell.evidence.likelihood.view import PLAIN, View
 from doublewell.hints import Array
 from doublewell.law import LinearFamily
 from doublewell.record import Record
@@ -22,10 +23,8 @@ __all__ = [
     "Trajectory",
     "as_trajectory",
     "check_alike",
-    "check_record",
     "first_substeps",
     "growth",
-    "record_model",
 ]
 
 _REACTION = 0.5  # largest q |G'| of one internal step to begin with; the resolution is measured after the fit
@@ -37,17 +36,20 @@ _UNFINISHED = 0.05  # relative residual of the solves behind R above which its e
 class Trajectory:
     """What the trajectory reader found. ``evidence`` is all that estimates need; the rest only this reader knows.
 
-    ``coefficients`` (in the evidence's family) and ``initial`` are the law and the initial field at which the record
-    was linearised last, ``response`` how the best initial field moves with each coefficient, ``residual`` the observed
-    minus the predicted fields, ``noise`` its standard deviation s with s^2 = |r|^2 / (n - n_u0 - p), ``status`` why the
-    iteration stopped and ``converged`` whether it should have. ``segments`` counts the pieces into which the record was
-    cut on the way, 1 for an easy record. ``solve`` is the worst relative residual of the solves behind the evidence.
+    ``theta`` and ``nuisance`` are where the record was linearised last: what the ``view`` estimates beside the law and
+    the coefficients (in the evidence's family); the initial field, on a window followed by its border. ``response``
+    says how the best nuisance moves with each entry of theta, ``beside`` what the record says of what is estimated
+    beside the law. ``residual`` is the observed minus the predicted fields, zero where nothing was seen, ``noise`` its
+    standard deviation s with s^2 = |r|^2 / (n - n_u0 - p) after whitening, ``status`` why the iteration stopped and
+    ``converged`` whether it should have. ``segments`` counts the pieces into which the record was cut on the way, 1
+    for an easy record. ``solve`` is the worst relative residual of the solves behind the evidence.
     """
 
     evidence: Evidence
-    coefficients: Array
-    initial: Array
+    theta: Array
+    nuisance: Array
     response: Array
+    beside: Beside
     residual: Array
     noise: float
     substeps: int
@@ -56,6 +58,18 @@ class Trajectory:
     status: str
     segments: int
     solve: float
+    view: View = PLAIN
+
+    @property
+    def coefficients(self) -> Array:
+        """The law at which the record was linearised last, in the evidence's family."""
+        return self.theta[len(self.view.free) :]
+
+    @property
+    def initial(self) -> Array:
+        """The fitted initial field."""
+        mesh = self.residual.shape[1:]
+        return self.nuisance.ravel()[: prod(mesh)].reshape(mesh)
 
 
 def as_trajectory(
@@ -63,26 +77,30 @@ def as_trajectory(
     last: Any,
     point: tuple[Array, Array],
     residual: Array,
+    rows: int,
     substeps: int,
     history: tuple[tuple[Step, ...], str, int],
     label: str,
+    view: View,
 ) -> Trajectory:
     """Return what a linearisation says: evidence in units of the noise that is left."""
-    initial, theta = point
+    nuisance, theta = point
     steps, status, segments = history
     shift, triangle = np.asarray(last.shift), np.asarray(last.triangle)
     remaining = float(last.cost) - float(np.sum((triangle @ shift) ** 2))
-    rows = residual.size - initial.size
-    noise = float(np.sqrt(remaining / (rows - family.size)))
-    evidence = _evidence(family, triangle / noise, theta + shift, remaining / noise**2, rows, label)
+    noise = view.whitening.level or float(np.sqrt(remaining / (rows - theta.size)))
+    first = len(view.free)
+    law = triangle[first:, first:] / noise
+    evidence = _evidence(family, law, (theta + shift)[first:], remaining / noise**2, rows, label)
     solve = float(np.max(last.residuals))
     if status.startswith("converged") and not solve <= _UNFINISHED:
         status = f"stopped: the solves behind the errors reached only {solve:.1g} of their start"
     return Trajectory(
         evidence=evidence,
-        coefficients=theta,
-        initial=initial,
+        theta=theta,
+        nuisance=nuisance,
         response=np.asarray(last.response),
+        beside=_beside(view.free, triangle / noise, theta + shift),
         residual=residual,
         noise=noise,
         substeps=substeps,
@@ -91,7 +109,16 @@ def as_trajectory(
         status=status,
         segments=segments,
         solve=solve,
+        view=view,
     )
+
+
+def _beside(names: tuple[str, ...], triangle: Array, best: Array) -> Beside:
+    """Split R of (beside, g): its first rows say what is beside the law once the law is given."""
+    n = len(names)
+    root = triangle[:n, :n]
+    slope = -np.asarray(np.linalg.solve(root, triangle[:n, n:]), dtype=np.float64)
+    return Beside(names, best[:n], slope, root, best[n:])
 
 
 def _evidence(family: LinearFamily, triangle: Array, best: Array, cost: float, rows: int, label: str) -> Evidence:
@@ -102,28 +129,6 @@ def _evidence(family: LinearFamily, triangle: Array, best: Array, cost: float, r
     stacked[:size, -1] = triangle @ best
     stacked[size, -1] = np.sqrt(cost)
     return Evidence(family, (Block(Key(label, "trajectory", "all"), compact(stacked), rows),), reading="trajectory")
-
-
-def record_model(record: Record, family: LinearFamily, substeps: int) -> tuple[FieldModel, Constants]:
-    """Return the model of a record and its constants."""
-    grid = check_record(record)
-    q = float(record.q or 0.0)
-    constants = field_constants(grid, dt=record.dt, frames=record.frames, q=q, substeps=substeps)
-    return FieldModel(family, grid.boundary, record.frames, substeps), constants
-
-
-def check_record(record: Record) -> Grid:
-    """Return the grid of a record that declares its boundary and q; others are refused."""
-    if record.boundary is None:
-        raise InputError(
-            "the trajectory reading needs to know what happens at the border: pass boundary='periodic' or 'neumann' to "
-            "Record, or use method='weak', which needs none"
-        )
-    if record.q is None:
-        raise InputError(
-            "the record has no diffusion coefficient: pass q= to Record (q sets the time scale of the law)"
-        )
-    return Grid(record.mesh, record.dx, record.boundary)
 
 
 def check_alike(records: list[Record]) -> Record:
@@ -145,13 +150,14 @@ def growth(record: Record, coefficients: Array) -> float:
     return float(record.q or 0.0) * float(np.max(np.abs(coefficients))) * span
 
 
-def first_substeps(record: Record, start: Array) -> int:
+def first_substeps(record: Record, start: Array, view: View = PLAIN) -> int:
     """Return steps from frame to frame such that the reaction changes little in each; frames too far apart raise."""
     # the factor 2 bounds |G'| at both the wells and the centre
-    strength = 2.0 * growth(record, start) / (record.frames - 1)
+    intervals = np.diff(record.times)
+    strength = 2.0 * growth(record, start) * float(np.max(intervals) / np.sum(intervals))
     if strength > _REACTION * MOST_SUBSTEPS:
         raise InputError(
             f"the frames are too far apart: from one to the next the law would act with q |G'| dt = {strength:.3g}, "
             f"expected at most {_REACTION * MOST_SUBSTEPS:g}; check the units of dt, dx and q, or record more often"
         )
-    return max(1, ceil(strength / _REACTION))
+    return max(least_substeps(record, view), ceil(strength / _REACTION))

@@ -10,18 +10,21 @@ from doublewell.law import EvenFamily
 from doublewell.report.page.law_charts import band_of, unseen_ranges
 from doublewell.report.page.markup import plain, prose
 from doublewell.report.page.scale import scale_parts
+from doublewell.report.page.verdicts import MOSTLY
+from doublewell.report.unit_words import after
 from doublewell.result import Result
 from doublewell.result.text import band_size, percent
 from doublewell.survey import FEW_CELLS, survey_notes
 
 __all__ = ["advice", "plan_command"]
 
+_REACH = 1.96  # standard deviations of a 95 % band
 _MOST = 0.5  # share of epsilon's variance from which the tension is what to better first
 
 
 def advice(result: Result) -> list[str]:
     """Return what to do, what hinders most first."""
-    return [*_model(result), *_bands(result), *_scale(result), *_record(result), *_law(result)]
+    return [*_model(result), *_levels(result), *_bands(result), *_scale(result), *_record(result), *_law(result)]
 
 
 def plan_command(result: Result) -> str | None:
@@ -41,6 +44,21 @@ def _model(result: Result) -> Iterator[str]:
     answer = result.adequacy
     if answer is not None and answer.verdict != "adequate":
         yield f"First mend what the tests found, and fit again. {prose(answer.words[0])}."
+
+
+def _levels(result: Result) -> Iterator[str]:
+    """Say what to do where the grey levels are what is known least."""
+    found, source = result.levels, result.settings.source
+    if found is None and source is not None and ("levels", "auto") in source.reading:
+        yield (
+            "Let the bands hold the errors of the grey levels (--levels-sd auto), or measure the levels where the "
+            "sample is one pure phase and pass them (--levels low,high)."
+        )
+    elif found is not None and result.posterior is not None and _REACH * found.force > MOSTLY * band_size(result):
+        yield (
+            "Better grey levels: most of the band of G comes from them. Record a field with some pixels of each phase "
+            "far from every interface, or measure the levels apart and pass them (--levels, --levels-sd)."
+        )
 
 
 def _bands(result: Result) -> Iterator[str]:
@@ -85,7 +103,8 @@ def _record(result: Result) -> Iterator[str]:
     if seen.cells is not None and seen.cells < FEW_CELLS:
         yield (
             f"Finer pixels: an interface spans {seen.cells:.1f} of them, and {FEW_CELLS:g} or more are better "
-            f"(dx at most {plain(max(result.settings.dx) * seen.cells / FEW_CELLS, 2)})."
+            f"(dx at most {plain(max(result.settings.dx) * seen.cells / FEW_CELLS, 2)}"
+            f"{after(result.settings.length_unit)})."
         )
 
     for note in survey_notes(seen):
@@ -99,9 +118,12 @@ def _law(result: Result) -> Iterator[str]:
     if fit is None or (answer is not None and answer.verdict == "not adequate"):
         return
     size = band_size(result)
+    levels = 0.0 if result.levels is None else min(_REACH * result.levels.force, size)  # noise is no part of this
+    movie = np.sqrt(size**2 - levels**2)
+    half, twice = (float(np.hypot(part * movie, levels)) for part in (0.5, np.sqrt(0.5)))
     yield (
         f"Less noise: it is {fit.noise:.2g} per pixel, and half of it would narrow the band of G from ±{percent(size)} "
-        f"to about ±{percent(size / 2)}. Twice the frames in the same time give about ±{percent(size / np.sqrt(2.0))}."
+        f"to about ±{percent(half)}. Twice the frames in the same time give about ±{percent(twice)}."
     )
     if (place := _widest(result)) is not None:
         sign = "±" if isinstance(result.law.family, EvenFamily) else ""

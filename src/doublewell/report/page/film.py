@@ -10,8 +10,9 @@ import numpy as np
 from doublewell.errors import InputError
 from doublewell.hints import Array, Progress
 from doublewell.record import Record
+from doublewell.report.unit_words import after, length_axis, time_axis
 from doublewell.result import Result
-from doublewell.validate import Validation, validate
+from doublewell.validate import Validation, replay, validate
 
 __all__ = ["Film", "make_film", "predicted"]
 
@@ -25,17 +26,18 @@ _VALUES = 40_000_000  # of a prediction, at most: 320 MB
 class Film:
     """Fields to look at, [frame, y, x] (one space axis: [t, x]), with their frame numbers and times.
 
-    ``told`` and ``rest`` (predicted, and observed - predicted) are None where nothing could be predicted, and
-    ``refusal`` says why. ``notes`` say what was left out.
+    ``told`` and ``rest`` (predicted, and observed - predicted) are None where nothing could be predicted. ``notes`` say
+    why, or what was predicted from what, and what was left out. ``extent`` and ``names`` are of the axes across and up.
     """
 
     frames: tuple[int, ...]
     times: Array
     seen: Array
     told: Array | None
-    refusal: str | None
     notes: tuple[str, ...]
     extent: tuple[float, float]
+    names: tuple[str, str] = ("x (length)", "y (length)")
+    time_unit: str | None = None
 
     @property
     def rest(self) -> Array | None:
@@ -49,9 +51,9 @@ class Film:
 
 
 def predicted(result: Result, record: Record, *, progress: Progress | None = None) -> Validation | str:
-    """Evolve the recovered law from the first frame, or say why that cannot be done.
+    """Evolve the recovered law from the fitted initial field, or say why that cannot be done.
 
-    Of a record too large to evolve it is the last part.
+    Without that field the first frame serves, noise and all; of a record too large to evolve, the last part.
     """
     if record.boundary is None:
         return (
@@ -61,7 +63,10 @@ def predicted(result: Result, record: Record, *, progress: Progress | None = Non
     if 2 * prod(record.mesh) > _VALUES:
         return f"frames of {prod(record.mesh)} pixels are too large to be evolved for a page: use validate"
     try:
-        found = validate(result, record, start=start, progress=progress)
+        if start == 0 and _has_initial(result):
+            found = replay(result, record, progress=progress)
+        else:
+            found = validate(result, record, start=start, progress=progress)
     except InputError as error:
         return f"the law could not be evolved: {error}"
     if not np.all(np.isfinite(found.error)):
@@ -69,7 +74,12 @@ def predicted(result: Result, record: Record, *, progress: Progress | None = Non
     return found
 
 
-def make_film(record: Record, found: Validation | str) -> Film:
+def _has_initial(result: Result) -> bool:
+    fit = result.diagnostics.likelihood
+    return fit is not None and fit.initial is not None
+
+
+def make_film(result: Result, record: Record, found: Validation | str) -> Film:
     """Read the frames that are shown, one at a time."""
     start = 0 if isinstance(found, str) else found.start
     flat = len(record.mesh) == 1
@@ -84,10 +94,29 @@ def make_film(record: Record, found: Validation | str) -> Film:
         times=record.times[picks],
         seen=seen,
         told=told,
-        refusal=found if isinstance(found, str) else None,
-        notes=tuple(_notes(record, picks, steps, start)),
+        notes=(*_origin(result, found), *_notes(record, picks, steps, start)),
         extent=_extent(record),
+        names=(length_axis("x", record), time_axis("time", record) if flat else length_axis("y", record)),
+        time_unit=record.time_unit,
     )
+
+
+def _origin(result: Result, found: Validation | str) -> list[str]:
+    """Say what the prediction was evolved from."""
+    if isinstance(found, str):
+        return [f"No prediction: {found}."]
+    if found.origin == "fitted initial field":
+        return [
+            "Predicted: the fit itself, the recovered law evolved from the initial field that was fitted with it. What "
+            "the difference shows is what the fit leaves; it should look like noise alone, less of it in the first "
+            "frame, whose noise is taken up in part."
+        ]
+    said = f"Predicted: the recovered law evolved from the observed frame {found.start}, whose noise it keeps."
+    if result.diagnostics.likelihood is None:
+        return [f"{said} The weak reading fits no initial field."]
+    if not _has_initial(result):
+        return [f"{said} This result holds no fitted initial field: identify again to see the fields of the fit."]
+    return [said]
 
 
 def _picks(start: int, frames: int, most: int) -> list[int]:
@@ -104,8 +133,8 @@ def _thin(field: Array, steps: tuple[int, ...]) -> Array:
 def _notes(record: Record, picks: list[int], steps: tuple[int, ...], start: int) -> list[str]:
     said = []
     if len(record.mesh) == 3:
-        middle = record.mesh[0] // 2
-        said.append(f"Three space axes: the middle slice is shown, z = {middle * record.dx[0]:.4g}.")
+        place = f"{record.mesh[0] // 2 * record.dx[0]:.4g}{after(record.length_unit)}"
+        said.append(f"Three space axes: the middle slice is shown, z = {place}.")
     if start:
         said.append(f"The record is large: the law was evolved, and frames are shown, from frame {start} on.")
     if len(picks) < record.frames - start:

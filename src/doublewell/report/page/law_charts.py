@@ -24,11 +24,10 @@ from doublewell.report.page.chart import (
     span,
     words,
 )
-from doublewell.report.page.markup import Html, join, plain, unit_signs
+from doublewell.report.page.markup import Html, join, plain
+from doublewell.report.unit_words import per_area, potential_unit, unit_signs
 from doublewell.result import Result
 from doublewell.result.bands import Quantity
-from doublewell.result.sections import scale_units
-from doublewell.units import unit_text
 
 __all__ = ["band_of", "coverage_chart", "force_chart", "potential_chart", "unseen_ranges", "weights_chart"]
 
@@ -50,8 +49,8 @@ def potential_chart(result: Result) -> Html:
     """Draw F, or without a scale H = F/epsilon^2."""
     if result.scale is None:
         return _law_chart(result, _Panel("primitive", "H", "H = F/ε²", _per_area(result), result.primitive))
-    known = unit_signs(scale_units(result)[1].strip())
-    unit = known or ("tension²" if result.scale.tension.normalisation == "E" else "tension/length")
+    kind = "tension²" if result.scale.tension.normalisation == "E" else "tension/length"
+    unit = unit_signs(potential_unit(result) or kind)
     return _law_chart(result, _Panel("potential", "F", "potential F", unit, result.potential))
 
 
@@ -62,8 +61,7 @@ def force_chart(result: Result) -> Html:
 
 def _per_area(result: Result) -> str:
     """Return the unit of G and H."""
-    length = result.settings.length_unit
-    return "1/length²" if length is None else unit_signs(unit_text(((length, -2),)))
+    return unit_signs(per_area(result.settings) or "1/length²")
 
 
 def band_of(result: Result, quantity: Quantity, u: Array) -> tuple[Array, Array] | str:

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from math import floor, isfinite, log10
 
-__all__ = ["Html", "join", "list_of", "math", "measured", "number", "plain", "prose", "table", "tag", "unit_signs"]
+__all__ = ["Html", "join", "list_of", "math", "measured", "number", "plain", "prose", "table", "tag", "tens"]
 
 _VOID = {"br", "img", "input", "link", "meta"}
 _POWER = re.compile(r"\^(\d+)")
 _EXPONENT = re.compile(r"(?<=\d)e([-+]\d+)")
 _MINUS = re.compile(r"(?<![\w-])-(?=\d)")
+_PERCENT = re.compile(r"(?<=\d) %")
 _EPSILON = re.compile(r"\bepsilon\b")
 _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
@@ -37,7 +38,12 @@ def tag(name: str, /, *children: str, **attributes: str | float | bool) -> Html:
 
 def join(parts: Iterable[str]) -> Html:
     """Return parts one after the other, plain text escaped."""
-    return Html("".join(part if isinstance(part, Html) else escape(part) for part in parts))
+    return Html("".join(part if isinstance(part, Html) else escape(_kept(part)) for part in parts))
+
+
+def _kept(text: str) -> str:
+    """Return a text in which no line ends between a number and its percent sign or power of ten."""
+    return _PERCENT.sub("\N{NO-BREAK SPACE}%", text).replace(" × 10", "\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10")
 
 
 def list_of(items: Iterable[str], *, ordered: bool = False) -> Html:
@@ -106,13 +112,13 @@ def prose(text: str) -> str:
     return said[:1].upper() + said[1:] if said[:1].isascii() else said  # a Greek letter is a symbol
 
 
-def unit_signs(text: str) -> str:
-    """Return units with raised powers.
+def tens(text: str) -> str:
+    """Return a text with its powers of ten as people write them.
 
-    >>> unit_signs("1/um^2, J^2/m^4")
-    '1/um², J²/m⁴'
+    >>> tens("kappa = 3.7e-08 J/m (95 %: 3.1e-08 to 4e+05)")
+    'kappa = 3.7 × 10⁻⁸ J/m (95 %: 3.1 × 10⁻⁸ to 4 × 10⁵)'
     """
-    return _POWER.sub(lambda found: found[1].translate(_SUPERSCRIPTS), text)
+    return _EXPONENT.sub(lambda found: f" × 10{str(int(found[1])).translate(_SUPERSCRIPTS)}", text)
 
 
 def _written(value: float, style: str) -> str:

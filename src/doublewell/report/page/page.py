@@ -35,7 +35,8 @@ def write_page(
     """Write a result with its record as one HTML page that opens offline, and return its path.
 
     The page holds its style, script and pictures, and makes no request. Where the boundary is declared the law is
-    evolved from the first frame to show a prediction; `validation` is used instead where it is given. Large records are
+    evolved to show a prediction, from the initial field of the fit where the result holds it, and else from the first
+    frame; `validation` is used instead where it is given. Large records are
     thinned, and the page says so. The file is there whole or not at all. `progress` is called with (what is done, steps
     done, steps).
     """
@@ -57,7 +58,7 @@ def page_html(
     found = validation or predicted(result, record, progress=partial(say, "evolving"))
     say("drawing", 0, 0)
     judged = findings(result, found_checksum=digest)
-    parts = sections(result, record, make_film(record, found), found, judged, digest)
+    parts = sections(result, record, make_film(result, record, found), found, judged, digest)
     top = [
         tag("h1", "Free energy from ", tag("span", title_of(result), class_="file")),
         verdict_box(judged),

@@ -12,6 +12,7 @@ from doublewell.report.page.chart import WIDTH, Plot, axes, curve, figure, marks
 from doublewell.report.page.markup import Html, join, plain, tag
 from doublewell.report.page.picture import PREFIX, REST, bar_image, encode
 from doublewell.report.residual_figure import sigmas, thresholds
+from doublewell.report.unit_words import after, length_axis, time_axis
 from doublewell.result import Likelihood, Settings
 from doublewell.validate import Validation
 
@@ -36,7 +37,7 @@ def frames_chart(fit: Likelihood, settings: Settings) -> Html:
     below = np.flatnonzero(share < low)
     parts = [
         shaded,
-        axes(plot, x="time since the first frame", y="residual / noise found"),
+        axes(plot, x=time_axis("time since the first frame", settings), y="residual / noise found"),
         rule(plot, 1.0, "dashed"),
         curve(plot, times, np.where(share < low, np.nan, share)),
         marks(plot, times[below].tolist(), [low] * below.size, "minimum"),
@@ -63,15 +64,16 @@ def map_chart(values: Array, settings: Settings) -> Html:
     place = np.unravel_index(int(np.argmax(np.abs(values))), values.shape)
     sizes = [n * h for n, h in zip(settings.shape[1:], settings.dx, strict=True)]
     at = ", ".join(
-        f"{axis} = {plain((k + 0.5) / n * size, 3)}"
+        f"{axis} = {plain((k + 0.5) / n * size, 3)}{after(settings.length_unit)}"
         for axis, k, n, size in zip("zyx"[-values.ndim :], place, values.shape, sizes, strict=True)
     )
     said = f"farthest from the mean by {plain(float(values[place]), 3)} sigma at {at}"
     if values.ndim == 1:
-        return _line_map(values, sizes[0], limit, said)
+        return _line_map(values, settings, limit, said)
     image = values[place[0]] if values.ndim == 3 else values
     note = " Three axes: the slice with the largest value." if values.ndim == 3 else ""
-    drawn, height = picture_box(PREFIX + encode(image, limit, REST), (sizes[-1], sizes[-2]))
+    names = (length_axis("x", settings), length_axis("y", settings))
+    drawn, height = picture_box(PREFIX + encode(image, limit, REST), (sizes[-1], sizes[-2]), names=names)
     scale = _colour_scale(height + 8, limit, "sigma above (light) or below (dark) the mean")
     return figure(
         [drawn, scale],
@@ -81,11 +83,12 @@ def map_chart(values: Array, settings: Settings) -> Html:
     )
 
 
-def _line_map(values: Array, size: float, limit: float, said: str) -> Html:
+def _line_map(values: Array, settings: Settings, limit: float, said: str) -> Html:
+    size = settings.shape[1] * settings.dx[0]
     x = (np.arange(values.size) + 0.5) / values.size * size
     plot = Plot((_LEFT, 24, _RIGHT, 194), (0.0, size), (-1.05 * limit, 1.05 * limit))
     name = "variance above or below the mean  (sigma)"
-    parts = [axes(plot, x="x (length)", y=name), rule(plot, 0.0), curve(plot, x, values)]
+    parts = [axes(plot, x=length_axis("x", settings), y=name), rule(plot, 0.0), curve(plot, x, values)]
     text = f"Variance of the residual over time along x, {said}."
     return figure(parts, height=234, text=text, caption=[f"Where: the variance of the residual over time, {said}."])
 
@@ -94,11 +97,12 @@ def picture_box(
     address: str,
     extent: tuple[float, float],
     *,
+    names: tuple[str, str],
+    to_scale: bool = True,
     kind: str = "",
-    names: tuple[str, str] = ("x (length)", "y (length)"),
 ) -> tuple[Html, float]:
     """Return an image with its axes, and the height it takes; very long fields, and times, are not drawn to scale."""
-    ratio = min(max(extent[1] / extent[0], 1.0 / _STRETCH), _STRETCH) if names[1] != "time" else 1.0
+    ratio = min(max(extent[1] / extent[0], 1.0 / _STRETCH), _STRETCH) if to_scale else 1.0
     width = (_RIGHT - _LEFT) * min(1.0, 1.1 / ratio)
     plot = Plot((_LEFT, 20, _LEFT + width, 20 + ratio * width), (0.0, extent[0]), (0.0, extent[1]))
     left, top, right, bottom = plot.box
@@ -130,11 +134,14 @@ def size_chart(values: Array, settings: Settings) -> Html:
     if values.ndim == 1:
         x: Array = settings.dx[0] * np.arange(values.size, dtype=np.float64)
         plot = Plot((_LEFT, 24, _RIGHT, 194), (0.0, sizes[0]), (0.0, 1.1 * float(np.max(values)) or 1.0))
-        parts = [axes(plot, x="x (length)", y="root mean square over time"), curve(plot, x, values)]
+        parts = [axes(plot, x=length_axis("x", settings), y="root mean square over time"), curve(plot, x, values)]
         return figure(parts, height=234, text=text, caption=[f"Where: observed − predicted over time, {said}."])
     image = values[values.shape[0] // 2] if values.ndim == 3 else values
     limit = max(float(np.max(image)) / typical - 1.0, 1.0)
-    drawn, height = picture_box(PREFIX + encode(image / typical - 1.0, limit, REST), (sizes[-1], sizes[-2]))
+    names = (length_axis("x", settings), length_axis("y", settings))
+    drawn, height = picture_box(
+        PREFIX + encode(image / typical - 1.0, limit, REST), (sizes[-1], sizes[-2]), names=names
+    )
     note = " Three axes: the middle slice." if values.ndim == 3 else ""
     caption = [f"Where: observed − predicted over time, {said}; grey is typical, light larger.{note}"]
     return figure([drawn], height=height, text=text, caption=caption)
@@ -177,15 +184,17 @@ def _beside(end: float, edge: float) -> float:
     return edge + 4 if edge - 30 < end < edge else end + 4
 
 
-def error_chart(found: Validation) -> Html:
+def error_chart(found: Validation, settings: Settings) -> Html:
     """Draw the relative error of the predicted field over time, with what noise alone makes."""
-    times, error = found.times[1:], 100 * found.error[1:]
-    floor = np.broadcast_to(100 * found.noise_floor, found.error.shape)[1:]
+    first = int(found.origin == "observed frame")  # there nothing differs, by construction
+    times, error = found.times[first:], 100 * found.error[first:]
+    floor = np.broadcast_to(100 * found.noise_floor, found.error.shape)[first:]
+    begun = f"evolved from the noisy frame {found.start}" if first else "evolved from the fitted initial field"
     top = 1.15 * max(float(np.max(error)), float(np.max(floor)), 1e-9)
     wide = (float(found.times[0]), float(times[-1]))
     plot = Plot((_LEFT, 24, _RIGHT, 194), wide, (0.0, top))
     parts = [
-        axes(plot, x="time", y="relative field error  (%)"),
+        axes(plot, x=time_axis("time", settings), y="relative field error  (%)"),
         curve(plot, times, floor, "dashed"),
         curve(plot, times, error),
         *([] if times.size > 1 else [marks(plot, times.tolist(), error.tolist(), "point")]),
@@ -195,5 +204,5 @@ def error_chart(found: Validation) -> Html:
         height=234,
         text=f"Relative error of the predicted field over time: {plain(float(error[-1]), 3)} % at the last frame, "
         f"{plain(float(np.max(error)), 3)} % at most; noise alone makes {plain(float(floor[-1]), 3)} %.",
-        caption=["Line: predicted against observed, evolved from one noisy frame. Dashed: what the noise alone makes."],
+        caption=[f"Line: predicted against observed, {begun}. Dashed: what the noise alone makes."],
     )

@@ -11,13 +11,14 @@ from doublewell.report.error_figure import residual_map
 from doublewell.report.page.advice import advice, plan_command
 from doublewell.report.page.film import Film
 from doublewell.report.page.law_charts import coverage_chart, force_chart, potential_chart, weights_chart
-from doublewell.report.page.markup import Html, join, list_of, number, plain, prose, table, tag
+from doublewell.report.page.markup import Html, join, list_of, number, plain, prose, table, tag, tens
 from doublewell.report.page.residual_charts import error_chart, frames_chart, map_chart, size_chart, tests_chart
 from doublewell.report.page.summary import badge, equation_block, wells_table
 from doublewell.report.page.verdicts import Finding
 from doublewell.report.page.viewer import viewer
+from doublewell.report.unit_words import after, q_unit
 from doublewell.result import Result
-from doublewell.result.wording import percent
+from doublewell.result.wording import bound_heading, class_words, percent, phase_list
 from doublewell.validate import Validation
 
 __all__ = ["Section", "sections"]
@@ -76,7 +77,7 @@ def _residual(result: Result, record: Record, found: Validation | str) -> Html:
     elif not isinstance(found, str):
         charts.append(size_chart(residual_map(found, record), result.settings))
     if not isinstance(found, str):
-        charts.append(error_chart(found))
+        charts.append(error_chart(found, result.settings))
     why = Html()
     if fit is None:
         said = "The weak reading leaves no residual of its own"
@@ -120,11 +121,11 @@ def _degrees(result: Result) -> Html:
             str(fit.degree),
             f"{fit.chi2:.1f}" if fit.chi2 < 1e6 else number(fit.chi2),
             percent(fit.weight) if fit.weight >= 5e-4 else "0",
-            _coefficients(fit.active),
+            Html(phase_list(fit.contacts)) if fit.contacts else _coefficients(fit.active),
         )
         for fit in path
     ]
-    head = ("degree", "χ² above the best", "weight", "at the bound")
+    head = ("degree", "χ² above the best", "weight", bound_heading(result))
     return table(head, rows)
 
 
@@ -138,12 +139,12 @@ def _settings(result: Result, checksum: str) -> Html:
         ("file", "not from a file" if asked.source is None else asked.source.path),
         ("reading", asked.method),
         ("degree", str(asked.degree)),
-        ("constraint", "positive coefficients" if asked.constraint == "bernstein" else asked.constraint),
+        ("constraint", class_words(result)),
         ("ridge", "none" if asked.ridge is None else str(asked.ridge)),
         ("frames and pixels", " × ".join(str(n) for n in asked.shape)),
-        ("pixel size dx", ", ".join(f"{h:.6g}" for h in dict.fromkeys(asked.dx))),
-        ("frame interval dt", f"{asked.dt:.6g}"),
-        ("diffusion coefficient q", f"{asked.q:.6g}"),
+        ("pixel size dx", ", ".join(f"{h:.6g}" for h in dict.fromkeys(asked.dx)) + after(asked.length_unit)),
+        ("frame interval dt", f"{asked.dt:.6g}{after(asked.time_unit)}"),
+        ("diffusion coefficient q", tens(f"{asked.q:.6g}") + after(q_unit(asked)) + ", estimated" * asked.q_estimated),
         ("boundary", asked.boundary or "not declared"),
         ("weak test functions", _supports(result)),
         ("surface tension", "none" if asked.tension is None else _tension(result)),
@@ -158,14 +159,16 @@ def _settings(result: Result, checksum: str) -> Html:
 
 
 def _supports(result: Result) -> str:
-    listed = "; ".join(f"{n} frames, {x:.4g}" for n, x in result.settings.supports)
+    length = after(result.settings.length_unit)
+    listed = "; ".join(f"{n} frames, {x:.4g}{length}" for n, x in result.settings.supports)
     return f"half-widths {listed} ({result.settings.supports_rule})"
 
 
 def _tension(result: Result) -> str:
     given = result.settings.tension
     assert given is not None
-    return f"{given.value:.6g}" + ("" if given.sd is None else f" ± {given.sd:.3g}") + f", of {given.normalisation}"
+    error = "" if given.sd is None else f" ± {given.sd:.3g}"
+    return f"{given.value:.6g}{error}{after(given.unit)}, of {given.normalisation}"
 
 
 def _versions() -> list[str]:

@@ -6,13 +6,15 @@ from math import hypot
 
 from doublewell.calibrate import WHY_NO_SCALE, SurfaceTension
 from doublewell.law import EvenFamily, Law
-from doublewell.report.page.markup import Html, join, math, measured, number, plain, prose, table, tag, unit_signs
+from doublewell.report.page.markup import Html, join, math, measured, number, plain, prose, table, tag, tens
 from doublewell.report.page.scale import scale_parts
 from doublewell.report.page.verdicts import SYMBOLS, Finding, Verdict, overall
-from doublewell.result import Result, equation
+from doublewell.report.unit_words import after, per_area, potential_unit, q_unit, scale_unit, unit_signs
+from doublewell.result import Measured, Result, equation, physical
 from doublewell.result.sections import unit_lines
 from doublewell.result.text import band_size, intervals, percent
 from doublewell.result.wording import heaviest
+from doublewell.units import has_pint
 
 __all__ = ["badge", "equation_block", "sentences", "title_of", "verdict_box", "wells_table"]
 
@@ -46,14 +48,19 @@ def _asked(result: Result) -> str:
     asked = result.settings
     mesh = " × ".join(str(n) for n in asked.shape[1:])
     also = "" if asked.tension is None else f", and with the surface tension {_tension(asked.tension)} its scale ε"
+    q = (
+        "an unknown diffusion coefficient q"
+        if asked.q_estimated
+        else f"the diffusion coefficient q = {plain(asked.q)}{after(q_unit(asked))}"
+    )
     return (
         f"Which free energy drives this movie of {asked.shape[0]} frames of {mesh} pixels, if it follows the "
-        f"Allen-Cahn equation with the diffusion coefficient q = {plain(asked.q)}{also}?"
+        f"Allen-Cahn equation with {q}{also}?"
     )
 
 
 def _tension(tension: SurfaceTension) -> str:
-    return plain(tension.value) if tension.unit is None else f"{plain(tension.value)} {unit_signs(tension.unit)}"
+    return f"{plain(tension.value)}{after(tension.unit)}"
 
 
 def _found(result: Result) -> str:
@@ -63,12 +70,13 @@ def _found(result: Result) -> str:
         kind = f"The energy is a double well with its two wells at the pure phases {_wells(result)}"
     top = plain(result.law.maximum)
     if result.scale is None:
-        height = plain(result.law.barrier)
+        height = f"{plain(result.law.barrier)}{after(per_area(result.settings))}"
         return f"{kind}; H({top}) = {height} is the height at u = {top}, and F and ε are not determined."
     found = intervals(result) if _holds(result) else {}
-    height = f"{measured(float(result.potential(result.law.maximum)))}{_between(found, 'barrier')}"
-    scale = f"{measured(result.scale.epsilon)}{_between(found, 'epsilon')}"
-    return f"{kind}, a barrier of F({top}) = {height} at u = {top}, and ε = {scale}."
+    of_barrier, of_epsilon = after(potential_unit(result)), after(scale_unit(result))
+    height = f"{measured(float(result.potential(result.law.maximum)))}{of_barrier}{_between(found, 'barrier')}"
+    scale = f"{measured(result.scale.epsilon)}{of_epsilon}{_between(found, 'epsilon')}"
+    return f"{kind}, a barrier of F({top}) = {height} at u = {top}, and ε = {scale}.{_physically(result)}"
 
 
 def _wells(result: Result) -> str:
@@ -78,6 +86,23 @@ def _wells(result: Result) -> str:
     deeper = low if result.law.tilt > 0.0 else high
     share = 100 * abs(result.law.tilt) / max(result.law.barriers)
     return f"u = {low} and u = {high}; the one at u = {deeper} is deeper by {plain(share, 2)} % of the higher barrier"
+
+
+def _physically(result: Result) -> str:
+    """Return the barrier and the gradient coefficient in physical units, where these are known."""
+    if potential_unit(result) is None or result.settings.time_unit is None or not has_pint():
+        return ""
+    found, top = physical(result), plain(result.law.maximum)
+    return (
+        f" In physical units the barrier is f({top}) = {_with_ends(found.barrier, result)}, and the gradient "
+        f"coefficient κ = {_with_ends(found.kappa, result)}."
+    )
+
+
+def _with_ends(item: Measured, result: Result) -> str:
+    known = item.low is not None and item.high is not None and _holds(result)
+    ends = tens(f" (95 %: {item.low:.4g} to {item.high:.4g})") if known else ""
+    return f"{tens(f'{item.value:.4g}')}{after(item.unit)}{ends}"
 
 
 def _sure(result: Result) -> str:
@@ -126,7 +151,13 @@ def verdict_box(found: list[Finding]) -> Html:
 def equation_block(result: Result) -> Html:
     """Return the equation of motion and the law, and the heaviest degree alone where degrees are averaged."""
     lines = [
-        tag("p", "∂u/∂t = q (∇²u − G(u)),  q = ", number(result.settings.q), class_="equation"),
+        tag(
+            "p",
+            "∂u/∂t = q (∇²u − G(u)),  q = ",
+            number(result.settings.q),
+            after(q_unit(result.settings)),
+            class_="equation",
+        ),
         tag("p", math(equation(result.law)), class_="equation"),
     ]
     if result.scale is not None:
@@ -138,6 +169,7 @@ def equation_block(result: Result) -> Html:
                 tag("sup", "u"),
                 " G(v) dv,  ε = ",
                 measured(result.scale.epsilon, 5),
+                after(scale_unit(result)),
                 class_="equation",
             )
         )
@@ -157,43 +189,39 @@ def _width_name(law: Law) -> str:
     return f"interface width, u = {plain(middle - 0.9 * half)} to {plain(middle + 0.9 * half)}"
 
 
-def _curvatures(law: Law) -> list[tuple[str, str, str]]:
+def _curvatures(law: Law, area: str) -> list[tuple[str, str, str]]:
     if isinstance(law.family, EvenFamily):
         return [
-            ("curvature at the wells, H″(±1)", number(law.well_curvature, 5), ""),
-            ("curvature at the barrier, H″(0)", number(law.centre_curvature, 5), ""),
+            ("curvature at the wells, H″(±1)", join([number(law.well_curvature, 5), area]), ""),
+            ("curvature at the barrier, H″(0)", join([number(law.centre_curvature, 5), area]), ""),
         ]
     rows = [
-        (f"curvature H″ at u = {plain(u)}", number(value, 5), "")
+        (f"curvature H″ at u = {plain(u)}", join([number(value, 5), area]), "")
         for u, value in zip(law.phases, law.well_curvatures, strict=True)
     ]
-    return [*rows, ("curvature H″ at the barrier", number(law.centre_curvature, 5), "")]
+    return [*rows, ("curvature H″ at the barrier", join([number(law.centre_curvature, 5), area]), "")]
 
 
 def wells_table(result: Result) -> Html:
     """Return the numbers to quote, with their intervals."""
     law, found = result.law, intervals(result)
+    area, length = after(per_area(result.settings)), after(result.settings.length_unit)
     rows: list[tuple[str, str, str]] = []
     low, high = (f"{u:+g}".replace("-", "−") for u in law.phases)
     wells = f"{low}\u00a0and\u00a0{high}" if law.well_curvature > 0.0 else "none: not both pure phases are stable"
-    rows.append(("wells (stable phases)", wells, "by the form of the law"))
+    rows.append(("wells (stable phases)", wells, "by the form of the law: assumed, not measured"))
     for point in result.structure.stationary:
         rows.append((f"{point.kind} of the energy", f"u = {plain(point.u)}", ""))
     if result.scale is not None:
-        rows.append(
-            (
-                "barrier F(0)" if law.maximum == 0.0 else "barrier of F",
-                measured(float(result.potential(law.maximum)), 5),
-                _interval(found, "barrier"),
-            )
-        )
+        barrier = f"{measured(float(result.potential(law.maximum)), 5)}{after(potential_unit(result))}"
+        name = "barrier F(0)" if law.maximum == 0.0 else "barrier of F"
+        rows.append((name, barrier, _interval(found, "barrier")))
         rows += _scale_rows(result, found)
-    rows += [
-        ("H(0) = F(0)/ε²" if law.maximum == 0.0 else "lower barrier of H", number(law.barrier, 5), ""),
-        *_curvatures(law),
-    ]
+    height = "H(0) = F(0)/ε²" if law.maximum == 0.0 else "lower barrier of H"
+    rows += [(height, join([number(law.barrier, 5), area]), ""), *_curvatures(law, area)]
     if law.has_interface:
-        rows.append((_width_name(law), measured(law.interface_width(), 5), _interval(found, "width")))
+        width = f"{measured(law.interface_width(), 5)}{length}"
+        rows.append((_width_name(law), width, _interval(found, "width")))
     note = Html() if result.scale is not None else tag("p", prose(result.refusal or WHY_NO_SCALE), class_="note")
     if not _holds(result):
         note = join(
@@ -215,13 +243,15 @@ def _in_units(result: Result) -> Html:
 def _signs(text: str) -> str:
     for name, sign in (("epsilon", "ε"), ("kappa", "κ"), ("sqrt", "√"), ("+-", "±"), ("-0.9", "−0.9")):
         text = text.replace(name, sign)
-    return unit_signs(text)
+    return unit_signs(tens(text))
 
 
 def _scale_rows(result: Result, found: dict[str, tuple[float, float]]) -> list[tuple[str, str, str]]:
     scale, parts = result.scale, scale_parts(result)
     assert scale is not None
-    rows: list[tuple[str, str, str]] = [("ε", measured(scale.epsilon, 5), _interval(found, "epsilon"))]
+    rows: list[tuple[str, str, str]] = [
+        ("ε", f"{measured(scale.epsilon, 5)}{after(scale_unit(result))}", _interval(found, "epsilon"))
+    ]
     if parts is not None:
         total = hypot(parts.movie_sd, parts.tension_sd or 0.0)
         rows.append(

@@ -12,12 +12,13 @@ from doublewell.result import Likelihood, Result
 from doublewell.result.text import band_size, percent
 from doublewell.survey import survey_notes
 
-__all__ = ["SYMBOLS", "Finding", "Verdict", "findings", "overall", "tension_part"]
+__all__ = ["MOSTLY", "SYMBOLS", "Finding", "Verdict", "findings", "overall", "tension_part"]
 
 Verdict = Literal["good", "look", "do not use"]
 SYMBOLS: dict[Verdict, str] = {"good": "✔", "look": "◆", "do not use": "✖"}  # told apart without colour
 _NARROW = 0.05  # half-width of the band of G, relative to G, that is good
 _WIDE = 0.5  # beyond it the shape of the law is not determined
+MOSTLY = 0.7  # of the band of G: half of its variance
 _UNSURE = 0.05  # probability of extra wells that is worth a look
 _STEP = 0.1  # standard errors by which half the time step may move the estimate
 
@@ -39,6 +40,7 @@ def findings(result: Result, *, found_checksum: str | None = None) -> list[Findi
         *(_weak(result) if fit is None else _likelihood(result, fit)),
         _double_well(result, fit),
         *_movie(result),
+        *_grey(result),
         *_scale(result),
     ]
     told = " ".join(item.words for item in asked)
@@ -139,6 +141,22 @@ def _movie(result: Result) -> Iterator[Finding]:
         yield Finding(question, "good", words)
     for note in notes:
         yield Finding(question, "look", note)
+
+
+def _grey(result: Result) -> Iterator[Finding]:
+    """Say what the errors of the grey levels do, where there are levels."""
+    question, found, source = "Are the grey levels known well enough?", result.levels, result.settings.source
+    if found is not None:
+        part = f"their errors move G by {percent(found.force)} (one standard deviation)"
+        if result.posterior is None:
+            yield Finding(question, "look" if found.force > _NARROW else "good", part)
+        elif 1.96 * found.force > MOSTLY * band_size(result):
+            yield Finding(question, "look", f"{part}, which is most of the band of G: better levels help most")
+        else:
+            yield Finding(question, "good", f"{part}, and the bands include it")
+    elif source is not None and ("levels", "auto") in source.reading:
+        words = "the levels were found in the movie, and no band holds their error: --levels-sd auto adds it"
+        yield Finding(question, "look", words)
 
 
 def _scale(result: Result) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ from doublewell.report.page.film import Film
 from doublewell.report.page.markup import Html, join, plain, tag
 from doublewell.report.page.picture import FIELD, PREFIX, REST, bar_image, encode
 from doublewell.report.page.residual_charts import picture_box
+from doublewell.report.unit_words import after
 
 __all__ = ["viewer"]
 
@@ -33,11 +34,6 @@ def viewer(film: Film) -> Html:
     """Return the fields of a film: observed, and where it can be, predicted and the difference."""
     kinds = _kinds(film)
     notes = [tag("p", note, class_="note") for note in film.notes]
-    if film.refusal is not None:
-        notes.append(tag("p", f"No prediction: {film.refusal}.", class_="note"))
-    else:
-        start = f"The prediction evolves the recovered law from the observed frame {film.frames[0]}, noise and all."
-        notes.append(tag("p", start, class_="note"))
     if film.flat:
         shown = tag("div", *(_panel(film, kind, 0, "") for kind in kinds), class_="grid")
         said = tag("p", "One space axis: each picture is the whole movie, time upwards.", class_="note")
@@ -63,8 +59,9 @@ def _images(film: Film, fields: Array, limit: float, colours: str) -> list[str]:
 
 
 def _panel(film: Film, kind: _Kind, k: int, role: str, when: str = "") -> Html:
-    axes = ("x (length)", "time") if film.flat else ("x (length)", "y (length)")
-    drawn, height = picture_box(PREFIX + kind.images[k], film.extent, kind=role, names=axes)
+    drawn, height = picture_box(
+        PREFIX + kind.images[k], film.extent, kind=role, names=film.names, to_scale=not film.flat
+    )
     ends = f"{plain(-kind.limit, 2)} to {plain(kind.limit, 2)}"
     text = f"Field {kind.name}{when}; {kind.legend}. The colours run from {ends}."
     return figure([drawn], height=height, text=text, caption=[tag("b", kind.name), when, " ", _bar(kind)])
@@ -90,8 +87,8 @@ def _live(film: Film, kinds: list[_Kind]) -> Html:
 
 def _strip(film: Film, kinds: list[_Kind]) -> Html:
     """Return the first, middle and last frame of each kind, for print and for browsers without script."""
-    first = 0 if film.told is None else min(1, len(film.frames) - 1)  # at the start nothing differs, by construction
-    picks = list(dict.fromkeys((first, len(film.frames) // 2, len(film.frames) - 1)))
+    same = film.rest is not None and len(film.frames) > 1 and not np.any(film.rest[0])  # a start that was observed
+    picks = list(dict.fromkeys((int(same), len(film.frames) // 2, len(film.frames) - 1)))
     panels = [_panel(film, kind, k, "", f", {_when(film, k)}") for k in picks for kind in kinds]
     return tag("div", *panels, class_=f"grid strip of-{len(kinds)}")
 
@@ -104,4 +101,4 @@ def _data(film: Film, kinds: list[_Kind]) -> Html:
 
 
 def _when(film: Film, k: int) -> str:
-    return f"frame {film.frames[k]}, t = {plain(float(film.times[k]))}"
+    return f"frame {film.frames[k]}, t = {plain(float(film.times[k]))}{after(film.time_unit)}"

@@ -22,7 +22,7 @@ def draw(results: Results) -> Any:
         left, middle, right = figure.subplots(1, 3)
         found = {m: results.of("degrees", f"normal m={m}") for m in DEGREES}
         seen = [m for m in DEGREES if found[m]]
-        floors = [100 * approximation_floor(named_law("exponential"), m).error for m in DEGREES]
+        floors = [100 * approximation_floor(named_law("exponential"), m, constraint="bernstein").error for m in DEGREES]
         left.semilogy(
             seen, [found[m][0].score("e_G") for m in seen], "o-", color=COLOURS["recovered"], label="recovered"
         )

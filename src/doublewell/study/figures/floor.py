@@ -23,7 +23,7 @@ def draw(_results: Results) -> Any:
     with style():
         figure = new_figure(8.4, 3.5)
         for axis, degree in zip(figure.subplots(1, 2, sharey=True), (2, 5), strict=True):
-            floor = approximation_floor(law, degree)
+            floor = approximation_floor(law, degree, constraint="bernstein")
             best = Law(Bernstein(degree), floor.coefficients)
             axis.axhline(0.0, color="0.7", lw=0.8)
             axis.plot(u, law.force(u) / unit, color=COLOURS["mark"], lw=1.8, label="law outside the cone")

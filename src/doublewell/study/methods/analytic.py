@@ -20,7 +20,7 @@ __all__ = ["METHODS"]
 def _fixed(sample: Sample) -> Outcome:
     evidence, assembly = sample.analytic
     began = perf_counter()
-    fit = estimate(lower(evidence, 2), 1.0)
+    fit = estimate(lower(evidence, 2), 1.0, constraint="bernstein")
     return outcome_of(fit, assembly + perf_counter() - began)
 
 
@@ -30,7 +30,7 @@ def _selected(sample: Sample) -> Outcome:
     began = perf_counter()
     choice = choose(evidence, judged)
     part = lower(evidence.select(lambda key: key.support in choice.supports), choice.degree)
-    fit = estimate(part, 1.0)
+    fit = estimate(part, 1.0, constraint="bernstein")
     return outcome_of(fit, assembly + perf_counter() - began, told(choice, evidence))
 
 

@@ -13,10 +13,10 @@ import numpy as np
 
 from doublewell.estimate import estimate
 from doublewell.evidence import PHASE_CUT, compact
+from doublewell.evidence.smoother import Smoother
 from doublewell.hints import Array
 from doublewell.law import Bernstein
 from doublewell.study.outcome import Method, Outcome
-from doublewell.study.rows import Smoother
 from doublewell.study.sample import TOP_DEGREE, Sample
 
 __all__ = ["METHODS"]

@@ -43,7 +43,7 @@ def _smoothed(sample: Sample) -> Outcome:
 
 def _residual(sample: Sample, width: float, frames: int, held: tuple[Array, Array]) -> float:
     triangle, _ = _rows(sample, width, frames)
-    found, _ = solve(triangle[:, :-1], triangle[:, -1], positive=True)
+    found, _ = solve(triangle[:, :-1], triangle[:, -1], constraint="bernstein")
     return float(np.linalg.norm(held[0] @ found.coefficients - held[1]))
 
 
@@ -70,7 +70,7 @@ def _rows(sample: Sample, width: float, frames: int) -> tuple[Array, int]:
 
 def _outcome(triangle: Array, rows: int, seconds: float, extra: dict[str, float]) -> Outcome:
     matrix, target = triangle[:, :-1] / np.sqrt(rows), triangle[:, -1] / np.sqrt(rows)
-    found, _ = solve(matrix, target, positive=True)
+    found, _ = solve(matrix, target, constraint="bernstein")
     scaled = matrix / np.linalg.norm(matrix, axis=0)
     active = int(np.count_nonzero(found.active))
     condition = float(np.linalg.cond(scaled))

@@ -44,7 +44,7 @@ def choose(fitted: Evidence, judged: Evidence, degrees: tuple[int, ...] = DEGREE
 def held_out_residual(choice: Choice, fitted: Evidence, judged: Evidence) -> float:
     """Fit on the training moments of a choice and return the residual on all held-out moments."""
     part = lower(fitted.select(lambda key: key.fold == "training" and key.support in choice.supports), choice.degree)
-    found = estimate(part, 1.0).coefficients
+    found = estimate(part, 1.0, constraint="bernstein").coefficients
     matrix, target = system(lower(judged.select(lambda key: key.fold == "validation"), choice.degree), 1.0)
     return float(np.linalg.norm(matrix @ found - target))
 

@@ -34,6 +34,12 @@ def _free(sample: Sample) -> Outcome:
     return _outcome(result, result.law, None, seconds)
 
 
+def _exact(sample: Sample) -> Outcome:
+    """Read with every plain double well, inside the positive family or not."""
+    result, seconds = sample.trajectory("admissible")
+    return _outcome(result, result.law, None, seconds)
+
+
 def _outcome(result: Result, law: Law, active: int | None, seconds: float) -> Outcome:
     seen = result.diagnostics
     extra: dict[str, float] = {"degree": law.family.degree}
@@ -46,9 +52,11 @@ def _outcome(result: Result, law: Law, active: int | None, seconds: float) -> Ou
 
 
 _TABLE, _FREE = "constraint bernstein, from the table of degrees", f"constraint none, {DEGREE_PRIOR}"
+_EXACT = f"constraint admissible, {DEGREE_PRIOR}"
 METHODS = (
     Method("trajectory auto", "Trajectory, auto", _auto, f"constraint bernstein, {DEGREE_PRIOR}", reads="bernstein"),
     Method("trajectory m=2", "Trajectory, m = 2", partial(_fixed, degree=2), _TABLE, reads="bernstein"),
     Method("trajectory m=5", "Trajectory, m = 5", partial(_fixed, degree=5), _TABLE, reads="bernstein"),
+    Method("trajectory admissible", "Trajectory, auto, admissible", _exact, _EXACT, reads="admissible"),
     Method("trajectory free", "Trajectory, auto, unconstrained", _free, _FREE, reads="none"),
 )

@@ -1,4 +1,4 @@
-"""The weak branches on shared moments: least squares, positivity, ridge, both, at degrees two and five."""
+"""The weak branches on shared moments: least squares, positivity, ridge, both, exact class; degrees two and five."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ _NAMES: dict[tuple[Constraint, bool], str] = {
     ("bernstein", False): "STAC",
     ("none", True): "ridge LS",
     ("bernstein", True): "ridge STAC",
+    ("admissible", False): "STAC admissible",
 }
 
 

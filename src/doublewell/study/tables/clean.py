@@ -19,7 +19,7 @@ def degrees(results: Results) -> Table:
     rows = []
     for degree in DEGREES:
         lines = results.of("degrees", f"normal m={degree}")
-        floor = 100 * approximation_floor(named_law("exponential"), degree).error
+        floor = 100 * approximation_floor(named_law("exponential"), degree, constraint="bernstein").error
         entries = (
             Entry(lines[0].scores["e_G"] if lines else None),
             Entry(floor),

@@ -1,0 +1,240 @@
+"""Wider physics: windows, missing values, optics, unknown q, coloured noise and several records, against their figures.
+
+    python benchmarks/wider.py window missing optics q noise together [--seeds N] [--first SEED] [--out FOLDER]
+
+Each part writes results/wider_PART.json. Movies are made by CNAB2, readings by the user's own calls; on a GPU a part
+takes one to four minutes, on two cores about ten times as long.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+import time
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from doublewell.evidence.likelihood import Optics
+from doublewell.identify import identify, identify_many
+from doublewell.law import Bernstein, named_law
+from doublewell.record import Record
+from doublewell.simulate import add_noise, initial_field, simulate
+
+LAWS = ("sixth", "bernstein3", "exponential", "rational")
+PHASES = np.linspace(-1.0, 1.0, 2001)
+EPSILON, CELLS, FRAMES, DT = 0.03, 96, 61, 5e-5
+
+
+@lru_cache(maxsize=16)
+def movie(law: str, geometry: str, cells: int = CELLS) -> Record:
+    start = initial_field(geometry, (cells, cells), 1 / cells, epsilon=EPSILON)
+    return simulate(named_law(law), start, dx=1 / cells, dt=DT, frames=FRAMES, epsilon=EPSILON, substeps=12)
+
+
+def truth(law: str):
+    return named_law(law).effective(EPSILON)
+
+
+def error(law: str, found) -> float:
+    exact = truth(law).force(PHASES)
+    return 100.0 * float(np.linalg.norm(found.force(PHASES) - exact) / np.linalg.norm(exact))
+
+
+def row(law: str, seed: int, result, **more) -> dict:
+    """Return what one result says: errors at the automatic degree and at degree five, the bound, coverage, verdict."""
+    exact = truth(law).force(PHASES)
+    found = {"law": law, "seed": seed, "e_G": error(law, result.law), **more}
+    if result.posterior is not None:
+        fit = result.posterior.path[5]
+        features = Bernstein(5).features(PHASES)
+        found["m5"] = error(law, type(result.law)(Bernstein(5), fit.free))
+        found["bound"] = 100.0 * float(np.sqrt(np.sum(features * (fit.covariance @ features))) / np.linalg.norm(exact))
+        low, high = result.band("force", PHASES[1:-1:20])
+        inside = (low <= exact[1:-1:20]) & (exact[1:-1:20] <= high)
+        found["covered"] = float(np.mean(inside))
+    seen = result.diagnostics.likelihood
+    if seen is not None:
+        found["converged"], found["noise"] = bool(seen.converged), float(seen.noise)
+        found["verdict"] = seen.adequacy.verdict if seen.adequacy is not None else None
+    return found
+
+
+def rms(values) -> float:
+    return float(np.sqrt(np.mean(np.square(list(values)))))
+
+
+def summary(rows: list[dict]) -> dict:
+    laws = sorted({r["law"] for r in rows})
+    found = {"records": len(rows), "mean e_G": float(np.mean([r["e_G"] for r in rows]))}
+    found["mean e_G by law"] = {law: float(np.mean([r["e_G"] for r in rows if r["law"] == law])) for law in laws}
+    if "m5" in rows[0]:
+        found["m5 rms / bound"] = rms(r["m5"] for r in rows) / rms(r["bound"] for r in rows)
+        found["coverage"] = float(np.mean([r["covered"] for r in rows]))
+    verdicts = [r["verdict"] for r in rows if r.get("verdict")]
+    if verdicts:
+        found["flagged"] = f"{sum(v != 'adequate' for v in verdicts)} of {len(verdicts)}"
+    return found
+
+
+def window(seeds: range) -> dict:
+    """A 64 x 64 part of nonconvex records, interfaces across its border; and the same taken for a whole domain."""
+    pairs = [(law, seed) for law in LAWS for seed in seeds]
+    cut = [_window(law, seed) for law, seed in pairs]
+    rows = [row(*pair, result) for pair, result in zip(pairs, identify_many(cut, check=True), strict=True)]
+    some = [(pair, record) for pair, record in zip(pairs, cut, strict=True) if pair[1] in list(seeds)[:2]]
+    wrong = {}
+    for boundary in ("periodic", "neumann"):
+        results = identify_many([record.replace(boundary=boundary) for _, record in some], check=True)
+        wrong[boundary] = [row(*pair, result) for (pair, _), result in zip(some, results, strict=True)]
+    return {
+        "summary": summary(rows),
+        "taken for periodic": summary(wrong["periodic"]),
+        "taken for neumann": summary(wrong["neumann"]),
+        "rows": rows,
+        "wrong": wrong,
+    }
+
+
+def _window(law: str, seed: int) -> Record:
+    full = add_noise(movie(law, "nonconvex"), 0.03, seed=seed).slab()
+    return Record(np.ascontiguousarray(full[:, 2:66, 8:72]), dx=1 / CELLS, dt=DT, q=1.0)
+
+
+def missing(seeds: range) -> dict:
+    """30 % of the values at random, and a hole of 20 x 20 over the interface."""
+    random = np.random.default_rng(7).random((FRAMES, CELLS, CELLS)) > 0.3
+    hole = np.ones((CELLS, CELLS), dtype=bool)
+    hole[20:40, 38:58] = False
+    pairs = [(law, seed) for law in LAWS for seed in seeds]
+    found: dict = {}
+    for name, mask in (("30 % at random", random), ("hole of 20 x 20", hole)):
+        records = [add_noise(movie(law, "nonconvex"), 0.03, seed=seed).replace(mask=mask) for law, seed in pairs]
+        rows = [row(*pair, r) for pair, r in zip(pairs, identify_many(records, check=False), strict=True)]
+        found[name] = {"summary": summary(rows), "rows": rows}
+    return found
+
+
+def optics(seeds: range) -> dict:
+    """A blur of one cell and pixels that average, from a mesh three times finer: seen as such, and not."""
+    pairs = [(law, seed) for law in LAWS for seed in seeds]
+    sharp, blurred = zip(*(_imaged(law, seed) for law, seed in pairs), strict=True)
+    known = Optics(blur=1 / CELLS, pixel=True)
+    found: dict = {}
+    for name, records, options in (
+        ("sharp", sharp, {"check": False}),
+        ("blurred, operator", blurred, {"optics": known, "check": False}),
+        (
+            "blurred, operator with unknown width",
+            blurred,
+            {"optics": Optics(blur="estimated", pixel=True), "check": False},
+        ),
+        ("blurred, no operator", blurred, {"check": True}),
+    ):
+        rows = [row(*pair, r) for pair, r in zip(pairs, identify_many(list(records), **options), strict=True)]
+        found[name] = {"summary": summary(rows), "rows": rows}
+    return found
+
+
+@lru_cache(maxsize=8)
+def _fine(law: str) -> tuple[np.ndarray, np.ndarray]:
+    fine = movie(law, "nonconvex", 3 * CELLS).slab()
+    waves = [np.fft.fftfreq(3 * CELLS, 1 / (3 * CELLS)), np.fft.rfftfreq(3 * CELLS, 1 / (3 * CELLS))]
+    squares = (2 * np.pi * waves[0][:, None]) ** 2 + (2 * np.pi * waves[1][None]) ** 2
+    passed = np.exp(-0.5 * squares / CELLS**2)
+    smooth = np.stack([np.fft.irfft2(passed * np.fft.rfft2(u), s=u.shape) for u in fine])
+    blocks = smooth.reshape(FRAMES, CELLS, 3, CELLS, 3)
+    return np.ascontiguousarray(fine[:, 1::3, 1::3]), blocks.mean(axis=(2, 4))
+
+
+def _imaged(law: str, seed: int) -> tuple[Record, Record]:
+    made = (Record(u, dx=1 / CELLS, dt=DT, q=1.0, boundary="periodic") for u in _fine(law))
+    sharp, blurred = (add_noise(record, 0.03, seed=seed) for record in made)
+    return sharp, blurred
+
+
+def q(seeds: range) -> dict:
+    """q not known: its error, its interval, and what it costs the force; two laws, two geometries."""
+    pairs = [
+        (law, shape, seed) for law in ("sixth", "exponential") for shape in ("circle", "nonconvex") for seed in seeds
+    ]
+    rows = []
+    for law, shape, seed in pairs:
+        record = add_noise(movie(law, shape), 0.03, seed=seed)
+        unknown = Record(record.slab(), dx=record.dx, dt=DT, boundary="periodic")
+        found, known = identify(unknown, check=False), identify(record, check=False)
+        low, high = found.interval("q")
+        more = {"shape": shape, "q": 100.0 * (found.q - 1.0), "q covered": bool(low <= 1.0 <= high)}
+        rows.append(row(law, seed, found, known=error(law, known.law), **more))
+    totals = {
+        **summary(rows),
+        "rms error of q in percent": rms(r["q"] for r in rows),
+        "intervals of q that cover": f"{sum(r['q covered'] for r in rows)} of {len(rows)}",
+        "e_G over that with known q": float(np.mean([r["e_G"] for r in rows]) / np.mean([r["known"] for r in rows])),
+    }
+    return {"summary": totals, "rows": rows}
+
+
+def noise(seeds: range) -> dict:
+    """Noise correlated over 1.5 cells: read as correlated, and as white."""
+    found: dict = {}
+    for name in ("correlated", "white"):
+        rows = []
+        for shape in ("circle", "nonconvex"):
+            for seed in seeds:
+                record = add_noise(movie("sixth", shape), 0.03, seed=seed, correlation=1.5)
+                rows.append(row("sixth", seed, identify(record, noise=name, check=False), shape=shape))
+        found[name] = {"summary": summary(rows), "rows": rows}
+    return found
+
+
+def together(seeds: range) -> dict:
+    """Four records of one law read together: two geometries, two seeds each."""
+    rows = []
+    for law in LAWS:
+        for seed in seeds:
+            records = [
+                add_noise(movie(law, shape), 0.03, seed=10 * seed + k)
+                for k, shape in enumerate(("circle", "nonconvex", "circle", "nonconvex"))
+            ]
+            result = identify(records, check=False)
+            agreed = sum(one.agrees for one in result.agreements)
+            rows.append(row(law, seed, result, agreements=f"{agreed} of {len(result.agreements)}"))
+    return {"summary": summary(rows), "rows": rows}
+
+
+PARTS = {"window": window, "missing": missing, "optics": optics, "q": q, "noise": noise, "together": together}
+
+
+def device() -> str:
+    import jax
+
+    one = jax.devices()[0]
+    return f"{one.platform}: {one.device_kind}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="+", choices=list(PARTS))
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first", type=int, default=610_000)
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    asked = parser.parse_args()
+    asked.out.mkdir(parents=True, exist_ok=True)
+    for part in asked.parts:
+        began = time.time()
+        found = PARTS[part](range(asked.first, asked.first + asked.seeds))
+        about = {
+            "device": device(), "date": time.strftime("%Y-%m-%d"), "python": platform.python_version(),
+            "seconds": round(time.time() - began, 1), "seeds": [asked.first, asked.first + asked.seeds - 1],
+        }  # fmt: skip
+        (asked.out / f"wider_{part}.json").write_text(json.dumps({"about": about, **found}, indent=1) + "\n")
+        shown = {k: v if k == "summary" else v.get("summary", v) for k, v in found.items() if isinstance(v, dict)}
+        print(part, json.dumps(shown, indent=1), file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""RecordModel: predict what is seen of a field from its first values, the law and what is estimated beside it.
+
+On a whole domain the nuisance is the initial field, on a window the initial field and then its border at all later
+frames, as one vector. theta is what the view estimates, then the coefficients of the law.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from doublewell.dynamics import (
+    border_mask,
+    differentiable_force,
+    frame_shares,
+    jax_transforms,
+    predict_window,
+    roll,
+)
+from doublewell.evidence.likelihood.view import Free
+from doublewell.hints import Array
+from doublewell.law import Family
+from doublewell.record import Boundary
+
+__all__ = ["Constants", "RecordModel"]
+
+
+class Constants(NamedTuple):
+    """The arrays of a RecordModel; what a model does not use is empty."""
+
+    taus: Any  # q times the frame intervals
+    root: Any  # what each observation counts
+    damping: Any  # of each mode, in the preconditioner
+    table: Any = ()  # of the steps, whole domains only
+    curve: Any = ()  # of the border in time, windows only
+    differences: Any = ()  # second differences along each axis, windows only
+    finer: Any = ()  # one matrix for each axis, to a finer mesh
+    transfer: Any = ()  # of each mode, by the optics
+    squares: Any = ()  # |kappa|^2 of each mode in units of 1 / dx^2, for an unknown blur
+    average: Any = ()  # weight of the second difference in time, for an exposure
+    colour: Any = ()  # of each cosine mode, for noise that is not white
+    memory: Any = ()  # correlation of consecutive frames of the noise
+
+
+@dataclass(frozen=True)
+class RecordModel:
+    """What the solver sees of a record; hashable, so that compiled code serves all records of one kind."""
+
+    family: Family
+    boundary: Boundary
+    cells: tuple[int, ...]
+    frames: int
+    substeps: int
+    free: tuple[Free, ...] = ()
+    refine: int = 1
+
+    def split(self, theta: Any) -> tuple[dict[str, Any], Any]:
+        """Return what is estimated beside the law, by name, and the coefficients."""
+        return {name: theta[k] for k, name in enumerate(self.free)}, theta[len(self.free) :]
+
+    def first_field(self, nuisance: Any) -> Any:
+        """Return the initial field on the record's mesh."""
+        if self.boundary != "open":
+            return nuisance
+        return nuisance[: prod(self.cells)].reshape(self.cells)
+
+    def predict(self, nuisance: Any, theta: Any, constants: Constants) -> Any:
+        """Return what is seen, u[t, (z, y,) x]."""
+        beside, coefficients = self.split(theta)
+        taus = constants.taus * beside.get("q", 1.0)
+        run = self._window if self.boundary == "open" else self._whole
+        fields = run(nuisance, coefficients, taus, beside, constants)
+        return fields if isinstance(constants.average, tuple) else _exposed(fields, constants.average)
+
+    def whiten(self, field: Any, constants: Constants) -> Any:
+        """Weight the residual, and take the noise's correlations out of it."""
+        field = constants.root * field
+        if not isinstance(constants.colour, tuple):
+            field = self._filtered(field, constants.colour, "neumann")  # noise does not know of a periodic border
+        if not isinstance(constants.memory, tuple):
+            field = self._without_memory(field, constants.memory)
+        return field
+
+    def _without_memory(self, field: Any, memory: Any) -> Any:
+        """Take out of each frame what the noise of the one before says of its own."""
+        import jax.numpy as jnp
+
+        frames = jnp.moveaxis(jnp.asarray(field), -1 - len(self.cells), 0)
+        later = (frames[1:] - memory * frames[:-1]) / jnp.sqrt(1.0 - memory**2)
+        return jnp.moveaxis(jnp.concatenate([frames[:1], later]), 0, -1 - len(self.cells))
+
+    def precondition(self, gradient: Any, constants: Constants) -> Any:
+        """Divide each mode of the initial field by what diffusion alone makes of J_u' J_u; leave a border as it is."""
+        import jax.numpy as jnp
+
+        forward, backward = jax_transforms(self.cells, self._modes)
+        field = backward(constants.damping * forward(self.first_field(gradient)))
+        if self.boundary != "open":
+            return field
+        return jnp.concatenate([field.ravel(), gradient[prod(self.cells) :]])
+
+    @property
+    def _modes(self) -> Boundary:
+        return "neumann" if self.boundary == "open" else self.boundary
+
+    def _whole(self, u0: Any, coefficients: Any, taus: Any, beside: dict[str, Any], constants: Constants) -> Any:
+        import jax.numpy as jnp
+
+        fine = u0
+        for axis, matrix in enumerate(constants.finer):
+            fine = jnp.moveaxis(jnp.tensordot(matrix, fine, axes=(1, axis)), 0, axis)
+        forward, backward = jax_transforms(fine.shape, self.boundary)
+        force = differentiable_force(self.family)
+        seen = self._seen(beside, constants)
+        start = 0 if self.boundary == "periodic" else self.refine // 2
+        pick = tuple(slice(start, None, self.refine) for _ in self.cells)
+
+        def emit(modes: Any) -> Any:
+            return backward(modes if seen is None else seen * modes)[pick]
+
+        modes = forward(fine)
+        table = constants.table
+        shares = table.shares(taus / self.substeps)
+        later = roll(
+            modes, lambda m: forward(force(coefficients, backward(m))), lambda share: frame_shares(table, share), emit,
+            shares, frames=self.frames, substeps=self.substeps,
+        )  # fmt: skip
+        first = u0 if seen is None else emit(modes)
+        return jnp.concatenate([first[None], later])
+
+    def _window(self, vector: Any, coefficients: Any, taus: Any, beside: dict[str, Any], constants: Constants) -> Any:
+        border = vector[prod(self.cells) :].reshape(self.frames - 1, -1)
+        fields = predict_window(
+            self.first_field(vector), border, coefficients, taus, constants.curve, constants.differences,
+            family=self.family, substeps=self.substeps,
+        )  # fmt: skip
+        seen = self._seen(beside, constants)
+        return fields if seen is None else self._filtered(fields, seen, self._modes)
+
+    def _seen(self, beside: dict[str, Any], constants: Constants) -> Any:
+        """Return the factor of each mode between the field and its image; None where they are the same."""
+        import jax.numpy as jnp
+
+        seen = None if isinstance(constants.transfer, tuple) else constants.transfer
+        if "blur" in beside:
+            blur = jnp.exp(-0.5 * beside["blur"] * constants.squares)
+            seen = blur if seen is None else seen * blur
+        return seen
+
+    def _filtered(self, fields: Any, factor: Any, modes: Boundary) -> Any:
+        """Multiply the modes of every frame."""
+        import jax
+        import jax.numpy as jnp
+
+        fields = jnp.asarray(fields)
+        forward, backward = jax_transforms(self.cells, modes)
+        flat = fields.reshape(-1, *self.cells)
+        return jax.vmap(lambda one: backward(factor * forward(one)))(flat).reshape(fields.shape)
+
+    def border_of(self, fields: Array) -> Array:
+        """Return the nuisance of observed fields: the first one, and on a window the border of the others."""
+        if self.boundary != "open":
+            return np.asarray(fields[0])
+        return np.concatenate([fields[0].ravel(), fields[1:][:, border_mask(self.cells)].ravel()])
+
+
+def _exposed(fields: Any, weight: Any) -> Any:
+    """Average over an exposure, to fourth order: add a share of the second difference in time.
+
+    The first and the last frame take theirs from the next one.
+    """
+    import jax.numpy as jnp
+
+    second = fields[2:] - 2.0 * fields[1:-1] + fields[:-2]
+    return fields + weight * jnp.concatenate([second[:1], second, second[-1:]])
