@@ -58,7 +58,7 @@ def test_shifts_that_the_data_feel_stay_as_they_are(result):
     average = ROAD.DegreeAverage(result.posterior.path, result.posterior.components, None, None)
     matrix = 1e-3 * np.triu(np.ones((9, 9)))
     large, small = np.full(9, 100.0), np.full(9, 1e-3)
-    felt = ROAD.felt(average, matrix, np.stack([large, small]))
+    felt = ROAD.felt(average, result.posterior.family, matrix, np.stack([large, small]))
     np.testing.assert_array_equal(felt[0], large)
     assert not np.allclose(felt[1], small)
 

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from doublewell.checks import not_negative, positive, real
 from doublewell.errors import InputError
-from doublewell.law import Bernstein, Law
+from doublewell.law import Bernstein, Law, even_family
 from doublewell.law.quadrature import TENSION_NODES, gauss_legendre
 from doublewell.law.structure import bracket_roots
 
@@ -148,7 +148,7 @@ def primitive_distance(reference: Law, perturbed: Law) -> float:
 
     The points come from exact root isolation, so no maximum between samples is missed.
     """
-    p, q = (law.family.exact_bracket(law.coefficients) for law in (reference, perturbed))
+    p, q = (even_family(law.family, "a bound").exact_bracket(law.coefficients) for law in (reference, perturbed))
     difference = [a - b for a, b in zip_longest(p, q, fillvalue=Fraction(0))]
     points = np.sqrt([0.0] + [z for z, _ in bracket_roots(difference)])
     return float(np.max(np.abs(perturbed.primitive(points) - reference.primitive(points))))
@@ -190,7 +190,7 @@ def tension_integral_change(law: Law, direction: Law) -> float:
 
     With H = (1 - u^2)^2 h the integrand dH / sqrt(2 H) is (1 - u^2) dh / sqrt(2 h), regular at the wells.
     """
-    if law.lowest <= 0.0 or law.well_curvature <= 0.0:
+    if not law.has_interface:
         raise InputError(
             f"the tension integral has no first-order change at this law ({law.structure}): expected H > 0 "
             "between the pure phases and curved wells; use scale_bound, which needs neither"
@@ -198,7 +198,7 @@ def tension_integral_change(law: Law, direction: Law) -> float:
     # the nodes of the tension integral, so that the change is the exact derivative of the computed value
     nodes, weights = gauss_legendre(TENSION_NODES)
     z = nodes * nodes
-    h, moved = (one.family.reduced(one.coefficients, z) for one in (law, direction))
+    h, moved = (even_family(one.family, "a bound").reduced(one.coefficients, z) for one in (law, direction))
     return float(weights @ ((1.0 - nodes) * (1.0 + nodes) * moved / np.sqrt(2.0 * h)))
 
 

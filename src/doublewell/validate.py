@@ -88,7 +88,8 @@ def _evolve(
 ) -> Validation:
     q, boundary = _check(result, record, start)
     noise = survey(record).noise
-    steep = max(abs(result.law.well_curvature), abs(result.law.centre_curvature))
+    curvatures = np.abs([*result.law.well_curvatures, result.law.centre_curvature])
+    steep = float(np.nanmax(curvatures))  # there may be no maximum between the phases
     predicted = simulate(
         result.law,
         first,

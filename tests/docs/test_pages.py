@@ -56,6 +56,24 @@ def test_a_page_runs_and_prints_what_it_shows(tmp_path, page):
         assert block.same, f"{block.code}\nprinted\n{block.printed}"
 
 
+def test_the_numbers_of_unlike_wells_are_those_of_the_file():
+    rows = kept("wells.json")["rows"]
+    for law, tilt, seeds, symmetric, flagged, unequal, worst, doubted in table("asymmetric.md", "wells.json"):
+        group = [row for row in rows if (row["law"], f"{row['tilt']:g}") == (law, tilt)]
+        assert len(group) == int(seeds)
+        for name, mean in (("symmetric", symmetric), ("unequal", unequal)):
+            assert f"{np.mean([row[f'{name}_error'] for row in group]):.2f}" == mean
+        assert f"{max(row['unequal_error'] for row in group):.2f}" == worst
+        for name, count in (("symmetric", flagged), ("unequal", doubted)):
+            assert sum(row[f"{name}_verdict"] == "not adequate" for row in group) == int(count)
+    assert len(rows) == sum(int(row[2]) for row in table("asymmetric.md", "wells.json"))
+    wanted = [
+        [f"{row['noise']:g}", f"{row['phase']:.3f}", f"{row['given']:.2f}", f"{row['estimated']:.2f}"]
+        for row in kept("wells_phases.json")["rows"]
+    ]
+    assert table("asymmetric.md", "wells_phases.json") == wanted
+
+
 @pytest.mark.skipif(find_spec("pint") is None, reason="needs doublewell[units]")
 def test_the_page_on_grey_values_runs(tmp_path, capsys):
     x = 0.1 * np.arange(40)

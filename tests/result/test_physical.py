@@ -126,7 +126,9 @@ def test_intervals_hold_the_tension_and_the_record(banded):
     assert np.all((low < found.bulk_energy(u)) & (found.bulk_energy(u) < high))
     ends = banded.interval("kappa")
     assert found.kappa.low == pytest.approx(1e-6 * ends[0])
-    with pytest.raises(InputError, match=r"interval of 'sigma': expected 'epsilon'.*'kappa', 'bulk_barrier' or 'q'"):
+    with pytest.raises(
+        InputError, match=r"interval of 'sigma': expected 'epsilon'.*'bulk_barrier', 'maximum', 'tilt' or 'q'"
+    ):
         banded.interval("sigma")
     with pytest.raises(InputError, match=r"'potential' or 'bulk_energy'"):
         banded.band("energy", u)

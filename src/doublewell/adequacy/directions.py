@@ -18,7 +18,7 @@ from doublewell.evidence.likelihood import Trajectory, Whitening, observed, reco
 from doublewell.evidence.likelihood.record_model import Constants, RecordModel
 from doublewell.evidence.likelihood.setting import mode_grid
 from doublewell.hints import Array
-from doublewell.law import Bernstein
+from doublewell.law import LinearFamily
 from doublewell.record import Boundary, Record
 
 __all__ = ["AXES", "DIRECTIONS", "Array", "Fit", "other_boundary"]
@@ -63,7 +63,7 @@ class Fit:
             return np.asarray(_compiled()(model, self.found.nuisance, theta, constants))
 
     @property
-    def family(self) -> Bernstein:
+    def family(self) -> LinearFamily:
         """The family of the evidence."""
         return self.found.evidence.family
 
@@ -170,7 +170,7 @@ DIRECTIONS: dict[str, Callable[[Fit], list[Array]]] = {
 class _Tilted:
     """A family with one more coefficient: a constant force."""
 
-    family: Bernstein
+    family: LinearFamily
 
     def force(self, coefficients: Any, u: Any) -> Any:
         return self.family.force(coefficients[:-1], u) + coefficients[-1]

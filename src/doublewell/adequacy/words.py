@@ -25,7 +25,7 @@ ADVICE = {
     "q": "check q, and dx and dt, which scale with it",
     "advection": "align the frames, or look for a flow or a moving stage",
     "boundary": "declare the other boundary, or none and use method='weak'",
-    "tilt": "the wells are of unequal depth, or the phase values are not centred: check that they are -1 and +1",
+    "tilt": "the wells are of unequal depth: use wells='unequal'; or the phase values are not centred at -1 and +1",
     "gain": "rescale the values so that the pure phases lie at -1 and +1, and fit again",
     "gain drift": "rescale each frame to the pure phases -1 and +1",
     "offset": "subtract it and fit again (a large one is seen only in part): the pure phases must lie at -1 and +1",

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from doublewell.cli.output import Output
 from doublewell.cli.reading import Reading
-from doublewell.cli.values import Constraint, Whole, parse_degree, parse_ridge, parse_supports
+from doublewell.cli.values import Constraint, Whole, parse_degree, parse_phases, parse_ridge, parse_supports
 from doublewell.cli.wording import about
 from doublewell.errors import InputError
 
@@ -34,6 +34,8 @@ def identify(
     method: Method | None = None,
     degree: str | None = None,
     constraint: Constraint = "admissible",
+    wells: Literal["symmetric", "equal", "unequal"] = "symmetric",
+    phases: Annotated[str, Parameter(allow_leading_hyphen=True)] = "-1,1",
     ridge: str | None = None,
     supports: str | None = None,
     derivative: Literal["discrete", "analytic"] = "discrete",
@@ -72,6 +74,10 @@ def identify(
     constraint
         admissible: every double well of the degree; bernstein: the paper's part of them, positive coefficients; none:
         plain least squares.
+    wells
+        symmetric: both wells alike. equal: equally deep, not alike. unequal: their depths may differ, too.
+    phases
+        The phase values of the two wells as low,high such as 0,1; or estimated.
     ridge
         A number, or validated: chosen on the last frames (weak only).
     supports
@@ -113,6 +119,7 @@ def identify(
     options: dict[str, Any] = {"ridge": parse_ridge(ridge), "supports": parse_supports(supports)}
     options |= {"degree": parse_degree(degree), "constraint": constraint, "derivative": derivative, "check": check}
     options |= {"noise": noise, "optics": _optics(blur, pixel, exposure, refine)}
+    options |= {"wells": wells, "phases": parse_phases(phases)}
     check_result(out)
     check_folder(figures, "--figures")
     check_folder(report, "--report")

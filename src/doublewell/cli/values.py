@@ -127,6 +127,20 @@ def parse_degree(text: str | None) -> int | Literal["auto"] | None:
     return int(text)
 
 
+def parse_phases(text: str) -> tuple[float, float] | Literal["estimated"]:
+    """Return the phases low,high of --phases, or that they be estimated.
+
+    >>> parse_phases("0,1")
+    (0.0, 1.0)
+    """
+    if text == "estimated":
+        return "estimated"
+    values = parse_numbers(text, "--phases")
+    if not isinstance(values, tuple) or len(values) != 2:
+        raise InputError(f"--phases is {text!r}: expected two phase values such as 0,1, or estimated")
+    return values[0], values[1]
+
+
 def parse_seed(seed: int | None) -> int | None:
     """Check a seed, where one is given."""
     if seed is not None and seed < 0:

@@ -75,6 +75,10 @@ def average_degrees(
     _check(evidence)
     matrix, target = system(evidence, q)
     family = evidence.family
+    if not isinstance(family, Bernstein):
+        from doublewell.estimate.wells_degrees import average_wells  # it needs DegreeAverage
+
+        return average_wells(matrix, target, family, constrained=constraint != "none", prior=prior)
     table = [_most_likely(matrix @ Bernstein(m).elevation(family), target, constraint) for m in range(family.size)]
     terms = weigh_terms(matrix, target[None], prior, constraint=constraint)
     means = free_mean(terms, family)[0], mixture_mean(terms, family)[0]
@@ -84,6 +88,10 @@ def average_degrees(
 def fit_degree(evidence: Evidence, q: float, *, constraint: Constraint) -> DegreeAverage:
     """Return the fit at the evidence's own degree in the same form: one component, no prior."""
     _check(evidence)
+    if not isinstance(evidence.family, Bernstein):
+        from doublewell.estimate.wells_degrees import fit_wells
+
+        return fit_wells(*system(evidence, q), evidence.family, constrained=constraint != "none")
     fit = _most_likely(*system(evidence, q), constraint)
     component = Component(fit.degree, None, None, 1.0, fit.free, fit.coefficients, fit.covariance)
     return DegreeAverage((replace(fit, chi2=0.0, weight=1.0),), (component,), fit.free, fit.coefficients)

@@ -14,7 +14,7 @@ from doublewell.estimate.least_squares import Solution, column_scale, solve_free
 from doublewell.estimate.ridge import RidgeChoice, choose_ridge, penalty, solve
 from doublewell.evidence import Evidence, system
 from doublewell.hints import Array
-from doublewell.law import Bernstein, Law
+from doublewell.law import Bernstein, Law, LinearFamily
 
 __all__ = ["Constraint", "Estimate", "SupportFit", "estimate"]
 
@@ -40,7 +40,7 @@ class Estimate:
     the bracket ("admissible"), -inf when there is none.
     """
 
-    family: Bernstein
+    family: LinearFamily
     solution: Solution
     unbounded: Array
     bound: float
@@ -92,6 +92,10 @@ def estimate(
     the folds "training" and "validation" of the evidence and refits all rows with the same penalty.
     """
     constraint = check_constraint(constraint)
+    if not isinstance(evidence.family, Bernstein):
+        from doublewell.estimate.unlike import estimate_wells  # it needs Estimate
+
+        return estimate_wells(evidence, q, constraint=constraint, ridge=ridge)
     matrix, target = system(evidence, q)
     _, _, values = column_scale(matrix)
     unbounded = solve_free(matrix, target)

@@ -10,9 +10,10 @@ import numpy as np
 from doublewell.errors import InputError
 from doublewell.estimate.constraint import Constraint, hold
 from doublewell.estimate.degrees import Component, DegreeFit
+from doublewell.estimate.wells import into_wells
 from doublewell.evidence import Beside
 from doublewell.hints import Array
-from doublewell.law import Bernstein
+from doublewell.law import Bernstein, Law, LinearFamily, Placed
 
 __all__ = ["DRAWS", "Posterior", "quantile_interval"]
 
@@ -31,7 +32,7 @@ class Posterior:
     given the law.
     """
 
-    family: Bernstein
+    family: LinearFamily
     path: tuple[DegreeFit, ...]
     components: tuple[Component, ...]
     drift: Array
@@ -80,13 +81,22 @@ class Posterior:
     def _draw(self, item: Component, count: int, seed: int, constraint: Constraint) -> Array:
         rng = np.random.default_rng(seed)
         root = np.linalg.cholesky(item.covariance)
-        g = item.free + rng.standard_normal((count, item.degree + 1)) @ root.T
-        metric = np.linalg.inv(root)
-        g = hold(constraint, np.broadcast_to(metric, (count, *metric.shape)), g @ metric.T, g).coefficients
+        g = item.free + rng.standard_normal((count, item.free.size)) @ root.T
+        g = self._held(item, constraint, np.linalg.inv(root), g)
         return g @ self._lift(item).T + rng.standard_normal((count, len(self.drift))) @ self.drift
 
+    def _held(self, item: Component, constraint: Constraint, metric: Array, g: Array) -> Array:
+        """Move draws of one component to the nearest laws that obey the constraint."""
+        own = self.family.at(item.degree)
+        own = own.linear if isinstance(own, Placed) else own
+        if isinstance(own, Bernstein):
+            return hold(constraint, np.broadcast_to(metric, (len(g), *metric.shape)), g @ metric.T, g).coefficients
+        if constraint == "none":
+            return g
+        return into_wells(metric, g @ metric.T, own, g, Law(own, item.coefficients).maximum)
+
     def _lift(self, item: Component) -> Array:
-        return Bernstein(item.degree).elevation(self.family)
+        return self.family.at(item.degree).elevation(self.family)
 
 
 def quantile_interval(values: Array, level: float) -> tuple[Array, Array]:

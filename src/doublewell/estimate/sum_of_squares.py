@@ -26,7 +26,7 @@ from doublewell.law import Bernstein, Law
 if TYPE_CHECKING:
     from scipy.sparse import csc_matrix
 
-__all__ = ["judged", "solve_squares", "triangular"]
+__all__ = ["judged", "run_cones", "solve_squares", "square_map", "triangular"]
 
 _TOLERANCE = 1e-10  # asked of the solver; what it leaves is covered by the margin
 _MARGINS = (1e-6, 1e-5, 1e-4)  # lower bound of the bracket over its scale, tried until the exact test agrees
@@ -70,19 +70,20 @@ def _sum_of_squares(triangle: Array, right: Array, margin: float) -> tuple[Array
     size = len(right)
     unit = float(np.linalg.norm(right) / np.linalg.norm(np.sum(triangle, axis=1)))
     scaled, wanted = triangle * (unit / np.linalg.norm(right)), right / np.linalg.norm(right)
-    squares, sizes = _squares(size - 1)
+    squares, sizes = square_map(size - 1)
     count = squares.shape[1]
     objective = block_diag([csc_matrix((count, count)), csc_matrix(np.eye(size))], format="csc")
     rows = np.block([[-scaled @ squares, np.eye(size)], [-np.eye(count), np.zeros((count, size))]])
     sides = np.concatenate([scaled @ np.full(size, margin) - wanted, np.zeros(count)])
     cones = [clarabel.ZeroConeT(size), *(clarabel.PSDTriangleConeT(n) for n in sizes if n)]
-    answer = _run(clarabel, objective, np.zeros(count + size), csc_matrix(rows), sides, cones)
+    answer = run_cones(clarabel, objective, np.zeros(count + size), csc_matrix(rows), sides, cones)
     return np.asarray(unit * (margin + squares @ answer[:count])), unit * margin
 
 
-def _run(
+def run_cones(
     clarabel: Any, objective: csc_matrix, linear: Array, rows: csc_matrix, sides: Array, cones: list[Any]
 ) -> Array:
+    """Return the minimiser of a quadratic over cones."""
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _TOLERANCE
@@ -96,7 +97,7 @@ def _run(
 
 
 @cache
-def _squares(degree: int) -> tuple[Array, tuple[int, int]]:
+def square_map(degree: int) -> tuple[Array, tuple[int, int]]:
     """Return the map from the two Q, as scaled upper triangles, to Bernstein coefficients, and the sizes of the Q."""
     half = degree // 2
     if degree % 2 == 0:
@@ -133,7 +134,7 @@ def judged(matrix: Array, target: Array, ridge: float, g: Array, bound: float) -
 
 def _duals(gradient: Array) -> list[Array]:
     """Return the matrices whose products with the Q are the change of the cost; at the minimum all are positive."""
-    squares, sizes = _squares(gradient.size - 1)
+    squares, sizes = square_map(gradient.size - 1)
     values, blocks, first = gradient @ squares, [], 0
     for size in filter(None, sizes):
         row, column = np.tril_indices(size)  # the lower triangle by rows is the upper one by columns

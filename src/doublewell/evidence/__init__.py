@@ -3,7 +3,7 @@
 from doublewell.evidence.beside import Beside
 from doublewell.evidence.corrected import FLOOR, NoisyMoments, noise_shares, noisy_moments, without_noise
 from doublewell.evidence.default import default_supports, paper_supports
-from doublewell.evidence.evidence import Block, Evidence, Key, compact, lower, merge, stacked, system
+from doublewell.evidence.evidence import Block, Evidence, Key, compact, lower, merge, restrict, stacked, system
 from doublewell.evidence.rate_noise import RateNoise, rate_noise
 from doublewell.evidence.weak import PHASE_CUT, Fold, split_folds, support_key, weak_evidence
 from doublewell.evidence.weights import Derivative, Support, axis_weights, check_supports
@@ -30,6 +30,7 @@ __all__ = [
     "noisy_moments",
     "paper_supports",
     "rate_noise",
+    "restrict",
     "split_folds",
     "stacked",
     "support_key",

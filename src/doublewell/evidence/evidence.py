@@ -11,9 +11,9 @@ import numpy as np
 from doublewell.checks import positive
 from doublewell.errors import InputError
 from doublewell.hints import Array
-from doublewell.law import Bernstein
+from doublewell.law import LinearFamily, embedding
 
-__all__ = ["Block", "Evidence", "Key", "compact", "lower", "merge", "stacked", "system"]
+__all__ = ["Block", "Evidence", "Key", "compact", "lower", "merge", "restrict", "stacked", "system"]
 
 Reading = Literal["weak", "trajectory"]
 
@@ -44,7 +44,7 @@ class Evidence:
     ``reading`` says what a row is: a weak moment, or a direction of a trajectory's likelihood in units of its noise.
     """
 
-    family: Bernstein
+    family: LinearFamily
     blocks: tuple[Block, ...]
     reading: Reading = "weak"
 
@@ -117,7 +117,7 @@ def _merge_blocks(key: Key, group: list[Block]) -> Block:
 def lower(evidence: Evidence, degree: int) -> Evidence:
     """Return the same evidence at a lower degree: A_m = A_M E with E the elevation matrix, no new assembly."""
     _check_evidence(evidence)
-    family = Bernstein(degree)
+    family = evidence.family.at(degree)
     if degree == evidence.family.degree:
         return evidence
     if degree > evidence.family.degree:
@@ -125,9 +125,14 @@ def lower(evidence: Evidence, degree: int) -> Evidence:
             f"evidence was assembled at degree {evidence.family.degree} and cannot serve degree {degree}: "
             "assemble it at the higher degree"
         )
+    return restrict(evidence, family)
+
+
+def restrict(evidence: Evidence, family: LinearFamily) -> Evidence:
+    """Return the same evidence for a family inside its own: the equally deep wells, the symmetric ones."""
     p, top = family.size, evidence.family.size
     change = np.zeros((top + 2, p + 2))
-    change[:top, :p] = family.elevation(evidence.family)
+    change[:top, :p] = embedding(family, evidence.family)
     change[top:, p:] = np.eye(2)
     blocks = tuple(replace(block, triangle=compact(block.triangle @ change)) for block in evidence.blocks)
     return replace(evidence, family=family, blocks=blocks)

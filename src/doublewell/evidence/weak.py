@@ -23,7 +23,7 @@ from doublewell.evidence.evidence import Block, Evidence, Key, compact, merge
 from doublewell.evidence.uneven import uneven_weights
 from doublewell.evidence.weights import AxisWeights, Derivative, Support, axis_weights, check_supports
 from doublewell.hints import Array, Progress
-from doublewell.law import Bernstein
+from doublewell.law import LinearFamily
 from doublewell.record import Record
 
 __all__ = ["PHASE_CUT", "Fold", "split_folds", "support_key", "weak_evidence"]
@@ -69,7 +69,7 @@ def split_folds(frames: int, longest: int, training: float = 0.6) -> tuple[Fold,
 
 def weak_evidence(
     record: Record,
-    family: Bernstein,
+    family: LinearFamily,
     supports: Sequence[Support | tuple[int, float]],
     *,
     derivative: Derivative = "discrete",
@@ -192,7 +192,7 @@ def _read_window(
 class _Reader:
     """The weights of one support on one record, and the loop over tiles."""
 
-    def __init__(self, record: Record, family: Bernstein, support: Support, derivative: Derivative) -> None:
+    def __init__(self, record: Record, family: LinearFamily, support: Support, derivative: Derivative) -> None:
         self.family, self.support = family, support
         self.times = None if record.uniform else record.times
         self.derivative: Derivative = derivative

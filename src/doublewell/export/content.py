@@ -71,7 +71,7 @@ class Content:
     @cached_property
     def profile(self) -> float:
         """The length l of the profile tanh(x / l) whose width is that of the law's interface."""
-        if self.law.lowest > 0.0 and self.law.well_curvature > 0.0:
+        if self.law.has_interface:
             return self.law.interface_width() / (2.0 * atanh(0.9))
         return _CELLS * max(self.result.settings.dx)
 

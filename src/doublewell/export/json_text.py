@@ -62,7 +62,7 @@ def _record(content: Content) -> dict[str, Any]:
 
 def _table(content: Content) -> dict[str, list[float]]:
     """Force and primitive over the phase range; with bands where the reading has them."""
-    result, u = content.result, np.linspace(-1.0, 1.0, _POINTS)
+    result, u = content.result, np.linspace(*content.result.law.phases, _POINTS)
     columns = {"u": u, "force": result.force(u), "primitive": result.primitive(u)}
     if result.posterior is not None:
         for name in ("force", "primitive"):

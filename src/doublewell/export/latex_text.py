@@ -9,6 +9,7 @@ from math import floor, log10
 import numpy as np
 
 from doublewell.export.content import Content
+from doublewell.law import even_family
 from doublewell.result.text import band_size, intervals, percent
 
 __all__ = ["latex_text"]
@@ -96,7 +97,7 @@ def _percent(share: float) -> str:
 def _bracket(content: Content) -> tuple[str, int, float]:
     """Return the bracket in powers of u^2 with as few digits as its error allows, their number, and what they lose."""
     law = content.law
-    exact = [float(c) for c in law.family.exact_bracket(law.coefficients)]
+    exact = [float(c) for c in even_family(law.family, "a text for another program").exact_bracket(law.coefficients)]
     allowed = _FINE
     if content.result.posterior is not None:
         allowed = max(min(_FINE, _OF_BAND * 0.5 * band_size(content.result)), 1e-12)

@@ -14,7 +14,7 @@ import numpy as np
 
 from doublewell.errors import InputError
 from doublewell.hints import Array
-from doublewell.law import Law
+from doublewell.law import Law, even_family
 
 __all__ = ["horner", "powers_of_w", "primitive_powers"]
 
@@ -27,7 +27,7 @@ def powers_of_w(law: Law) -> tuple[float, ...]:
     >>> powers_of_w(Law.bernstein([0.75, 1.5]))
     (1.5, -0.75)
     """
-    in_z = law.family.exact_bracket(law.coefficients)
+    in_z = even_family(law.family, "a text for another program").exact_bracket(law.coefficients)
     exact = [Fraction(0)] * len(in_z)
     for k, c in enumerate(in_z):  # z^k = (1 - w)^k
         for i in range(k + 1):

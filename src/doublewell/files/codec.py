@@ -17,12 +17,18 @@ from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type
 import numpy as np
 
 from doublewell.errors import InputError
-from doublewell.law import Bernstein, Family
+from doublewell.law import Bernstein, EqualWells, Family, LinearFamily, Placed, Wells
 from doublewell.law.chebyshev import Chebyshev
 
 __all__ = ["Codec", "codec_of"]
 
-_FAMILIES: dict[str, type] = {"bernstein": Bernstein, "chebyshev": Chebyshev}
+_FAMILIES: dict[str, type] = {
+    "bernstein": Bernstein,
+    "chebyshev": Chebyshev,
+    "wells": Wells,
+    "equal_wells": EqualWells,
+    "placed": Placed,
+}
 _SPECIAL = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 
 
@@ -229,6 +235,7 @@ _KNOWN: dict[Any, Codec] = {
     int: Codec(_encode_int, _exactly(int, "a whole number").decode),
     float: Codec(_encode_float, _decode_float),
     Family: Codec(_encode_family, _decode_family),
+    LinearFamily: Codec(_encode_family, _decode_family),
 }
 _BUILT: dict[Any, Callable[[tuple[Any, ...]], Codec]] = {
     Union: _union,

@@ -16,6 +16,16 @@ from doublewell.evidence import Derivative, default_supports
 from doublewell.evidence.likelihood import NOISES, Noise, Optics, View, check_view, check_window, complete
 from doublewell.hints import Report
 from doublewell.identify.determined import determination_warnings
+from doublewell.identify.families import WellsKind, check_wells
+from doublewell.identify.phases import (
+    Phases,
+    check_choice,
+    find_phases,
+    from_minus_one,
+    place_numbers,
+    place_posterior,
+    plateaus,
+)
 from doublewell.identify.together import join
 from doublewell.identify.trajectory_road import (
     TrajectoryFit,
@@ -24,7 +34,7 @@ from doublewell.identify.trajectory_road import (
     trajectory_fits,
 )
 from doublewell.identify.warnings import law_warnings, record_warnings, scale_refusal, weak_warnings
-from doublewell.identify.weak_road import Supports, WeakFit, check_options, weak_diagnostics, weak_fit
+from doublewell.identify.weak_road import Supports, WeakFit, check_options, check_plain, weak_diagnostics, weak_fit
 from doublewell.law import Bernstein, Law
 from doublewell.record import Record, checksum
 from doublewell.result import Agreement, Diagnostics, Result, Settings, check_units
@@ -52,12 +62,15 @@ class Request:
     q: float | None
     optics: Optics
     noise: Noise
+    wells: WellsKind = "symmetric"
+    phases: Phases = (-1.0, 1.0)
 
     @classmethod
     def of(
         cls, record: Record, *, method: Method, degree: Degree, constraint: Constraint,
         ridge: float | Literal["validated"] | None, supports: Supports, derivative: Derivative, check: bool,
-        optics: Optics | None = None, noise: Noise = "white",
+        wells: WellsKind = "symmetric", phases: Phases | None = (-1.0, 1.0), optics: Optics | None = None,
+        noise: Noise = "white",
     ) -> Request:  # fmt: skip
         """Check what was asked against the record; none of its values is read."""
         reading, m, q = _choices(record, method, degree)
@@ -75,7 +88,12 @@ class Request:
                 "noise that was taken off: give ridge a number, or method='weak'"
             )
         fixed = tuple(supports) if isinstance(supports, Sequence) and not isinstance(supports, str) else supports
-        return cls(reading, m, constraint, ridge, fixed, derivative, bool(check), q, optics, noise)
+        kind, choice = check_wells(wells), check_choice(phases)
+        if kind != "symmetric" and reading == "weak-corrected":
+            check_plain(record, kind)
+        if kind != "symmetric" and constraint != "none":
+            constraint = "admissible"  # of unlike wells there is one class only
+        return cls(reading, m, constraint, ridge, fixed, derivative, bool(check), q, optics, noise, kind, choice)
 
     @property
     def alone(self) -> bool:
@@ -96,13 +114,19 @@ def identify_batch(
     """
     for record, tension in zip(records, tensions, strict=True):
         check_units(tension, len(record.mesh), record.length_unit, record.time_unit)
-    seen = [look(record) for record in records] if seen is None else seen
-    weak = [_weak(record, one, asked, report) for record, one in zip(records, seen, strict=True)]
+    phases = [_phases(record, asked, report) for record in records]
+    scaled = [from_minus_one(record, pair) for record, pair in zip(records, phases, strict=True)]
+    if seen is None or asked.phases == "estimated":
+        seen = [look(record) for record in scaled]
+    weak = [_weak(record, one, asked, report) for record, one in zip(scaled, seen, strict=True)]
     if asked.method != "trajectory":
-        return [_weak_result(*parts, asked) for parts in zip(records, tensions, seen, weak, strict=True)]
+        return [_weak_result(*parts, asked) for parts in zip(records, phases, tensions, seen, weak, strict=True)]
     groups = [[k] for k in range(len(records))] if asked.alone else [list(range(len(records)))]
-    fits = [fit for places in groups for fit in _fits(records, weak, asked, places, report)]
-    return [_trajectory_result(*parts, asked) for parts in zip(records, tensions, seen, weak, fits, strict=True)]
+    fits = [fit for places in groups for fit in _fits(scaled, weak, asked, places, report)]
+    return [
+        _trajectory_result(record, phases[k], tensions[k], seen[k], weak[k], fits[k], asked)
+        for k, record in enumerate(records)
+    ]
 
 
 def identify_together(
@@ -117,11 +141,17 @@ def identify_together(
         raise InputError(
             "several records are read together by their likelihood: leave method out, or read them one by one"
         )
-    seen = [look(record) for record in records]
-    weak = [_weak(*parts, report) for parts in zip(records, seen, asked, strict=True)]
-    fits = [_fits([r], [w], one, [0], report)[0] for r, w, one in zip(records, weak, asked, strict=True)]
+    if isinstance(pair := asked[0].phases, str):
+        raise InputError(
+            "phases='estimated' is for one record: several have one law and one pair of phases; estimate them on one "
+            "record, and pass phases=(low, high) for all"
+        )
+    scaled = [from_minus_one(record, pair) for record in records]
+    seen = [look(record) for record in scaled]
+    weak = [_weak(*parts, report) for parts in zip(scaled, seen, asked, strict=True)]
+    fits = [_fits([r], [w], one, [0], report)[0] for r, w, one in zip(scaled, weak, asked, strict=True)]
     joint, agreements = join(fits, report)
-    result = _trajectory_result(records[0], tension, seen[0], weak[0], joint, asked[0])
+    result = _trajectory_result(records[0], pair, tension, seen[0], weak[0], joint, asked[0])
     said = [f"record {k}: {words}" for k, fit in enumerate(fits[1:], 2) for words in likelihood_warnings(fit)]
     said += [_disagreement(one) for one in agreements if not one.agrees]
     numbers = replace(result.diagnostics, warnings=(*result.diagnostics.warnings, *said))
@@ -146,6 +176,7 @@ def _fits(
         constraint=asked.constraint,
         ridge=None if isinstance(asked.ridge, str) else asked.ridge,
         check=asked.check,
+        wells=asked.wells,
         report=report,
         view=View(optics=asked.optics, q_free=asked.q is None),
         noise=asked.noise,
@@ -158,20 +189,36 @@ def _as_read(record: Record, weak: WeakFit) -> Record:
 
 
 def _trajectory_result(
-    record: Record, tension: SurfaceTension | None, seen: Survey, weak: WeakFit, fit: TrajectoryFit, asked: Request
-) -> Result:
-    scale, refusal = _scale(fit.law, tension)
+    record: Record, phases: tuple[float, float], tension: SurfaceTension | None, seen: Survey, weak: WeakFit,
+    fit: TrajectoryFit, asked: Request,
+) -> Result:  # fmt: skip
+    law, posterior = fit.law.placed(phases), place_posterior(fit.posterior, phases)
+    scale, refusal = _scale(law, tension)
     said = [
-        *law_warnings(fit.law, refusal), *record_warnings(record, seen),
-        *determination_warnings(fit.law, fit.posterior, scale, seen), *likelihood_warnings(fit),
+        *law_warnings(law, refusal), *record_warnings(record, seen, alike=asked.wells == "symmetric"),
+        *determination_warnings(law, posterior, scale, seen), *likelihood_warnings(fit),
     ]  # fmt: skip
-    numbers = trajectory_diagnostics(fit, seen, said)
-    return _result(record, asked, tension, weak, (fit.law, scale, refusal), numbers, fit.posterior)
+    numbers = place_numbers(trajectory_diagnostics(fit, seen, said), phases)
+    return _result(record, asked, tension, weak, (law, scale, refusal), numbers, posterior)
 
 
-def look(record: Record) -> Survey:
+def _phases(record: Record, asked: Request, report: Report | None) -> tuple[float, float]:
+    """Return the phases of a record; where they are estimated, those that leave the least of the weak moments."""
+    if not isinstance(asked.phases, str):
+        return asked.phases
+    if report is not None:
+        report("estimating the phases", 0, 0)
+    near = look(from_minus_one(record, plateaus(record)))
+
+    def misfit(scaled: Record) -> float:
+        return _weak(scaled, near, replace(asked, constraint="none", ridge=None), None).estimate.relative_residual
+
+    return find_phases(record, misfit)
+
+
+def look(record: Record, phases: Phases = (-1.0, 1.0)) -> Survey:
     """Survey a record, and refuse one that no law can be read from."""
-    seen = survey(record)
+    seen = survey(from_minus_one(record, plateaus(record) if isinstance(phases, str) else phases))
     check_survey(seen)
     return seen
 
@@ -185,15 +232,22 @@ def _weak(record: Record, seen: Survey, asked: Request, report: Report | None) -
         degree=2 if asked.degree == "auto" else asked.degree, constraint=asked.constraint,
         supports=asked.supports, derivative=asked.derivative, ridge=asked.ridge if alone else None,
         method="weak-corrected" if asked.method == "weak-corrected" else "weak",
-        progress=None if report is None else partial(report, words),
+        wells=asked.wells, progress=None if report is None else partial(report, words),
     )  # fmt: skip
 
 
-def _weak_result(record: Record, tension: SurfaceTension | None, seen: Survey, weak: WeakFit, asked: Request) -> Result:
-    law = weak.estimate.law
+def _weak_result(
+    record: Record, phases: tuple[float, float], tension: SurfaceTension | None, seen: Survey, weak: WeakFit,
+    asked: Request,
+) -> Result:  # fmt: skip
+    law = weak.estimate.law.placed(phases)
     scale, refusal = _scale(law, tension, scale_refusal(weak.estimate))
-    said = [*law_warnings(law, refusal), *record_warnings(record, seen), *weak_warnings(weak, seen)]
-    numbers = weak_diagnostics(weak.estimate, seen, said)
+    said = [
+        *law_warnings(law, refusal),
+        *record_warnings(record, seen, alike=asked.wells == "symmetric"),
+        *weak_warnings(weak, seen),
+    ]
+    numbers = place_numbers(weak_diagnostics(weak.estimate, seen, said), phases)
     return _result(record, asked, tension, weak, (law, scale, refusal), numbers, None)
 
 
@@ -229,6 +283,8 @@ def _result(
         q_estimated=record.q is None,
         optics=None if asked.optics == Optics() else asked.optics,
         noise=asked.noise,
+        wells=asked.wells,
+        phases=answer[0].phases,
     )
     return Result(*answer, numbers, settings, posterior)
 
@@ -237,7 +293,7 @@ def _q(law: Law, posterior: Posterior, q: float) -> float:
     """Return q given the law, where it was estimated with it."""
     if posterior.beside is None or "q" not in posterior.beside.names:
         return q
-    lifted = Bernstein(law.family.degree).elevation(posterior.family) @ law.coefficients
+    lifted = posterior.family.at(law.family.degree).elevation(posterior.family) @ law.coefficients
     return float(posterior.beside.mean(lifted)[posterior.beside.names.index("q")])
 
 

@@ -10,33 +10,42 @@ from doublewell.calibrate import Scale
 from doublewell.errors import InputError
 from doublewell.estimate import Posterior, quantile_interval
 from doublewell.hints import Array
-from doublewell.law import Law
+from doublewell.law import EvenFamily, Law
 from doublewell.result.bands import curve_band, scalar_interval
 from doublewell.survey import COVERED, Survey
 
 __all__ = ["determination_warnings", "undetermined"]
 
 _LEVEL = 0.95
-_PHASES = np.linspace(0.0, 1.0, 201)  # the force is odd
+_POINTS = 201
 
 
 def determination_warnings(law: Law, posterior: Posterior, scale: Scale | None, seen: Survey) -> list[str]:
     """Say where the record does not determine the law, and which numbers rest on what was not seen."""
-    rough = quantile_interval(posterior.free_draws @ posterior.family.features(_PHASES), _LEVEL)
+    rough = quantile_interval(posterior.free_draws @ posterior.family.features(_places(law)), _LEVEL)
     if seen.coverage >= COVERED and not _wide(law, *rough).any():
         return []  # the draws with the constraint take longer, and here they say nothing new
     wide = undetermined(law, posterior)
-    return [*_extrapolated(seen), *_wide_words(wide), *_interval_words(law, posterior, scale)]
+    return [*_extrapolated(seen), *_wide_words(law, wide), *_interval_words(law, posterior, scale)]
 
 
 def undetermined(law: Law, posterior: Posterior) -> tuple[float, float] | None:
-    """Return the range of |u| where the 95 % band of the force is wider than the largest force; None for nowhere."""
-    wide = _wide(law, *curve_band(posterior, "force", _PHASES, _LEVEL, None))
-    return (float(_PHASES[wide][0]), float(_PHASES[wide][-1])) if wide.any() else None
+    """Return the range of |u| where the 95 % band of the force is wider than the largest force; None for nowhere.
+
+    Where the wells may differ it is a range of u.
+    """
+    u = _places(law)
+    wide = _wide(law, *curve_band(posterior, "force", u, _LEVEL, None))
+    return (float(u[wide][0]), float(u[wide][-1])) if wide.any() else None
+
+
+def _places(law: Law) -> Array:
+    """Return phase values at which the band is looked at; an odd force needs half of them."""
+    return np.linspace(0.0 if isinstance(law.family, EvenFamily) else law.phases[0], law.phases[1], _POINTS)
 
 
 def _wide(law: Law, low: Array, high: Array) -> Array:
-    return np.asarray(high - low > np.max(np.abs(law.force(_PHASES))))
+    return np.asarray(high - low > np.max(np.abs(law.force(_places(law)))))
 
 
 def _extrapolated(seen: Survey) -> Iterator[str]:
@@ -47,11 +56,12 @@ def _extrapolated(seen: Survey) -> Iterator[str]:
         )
 
 
-def _wide_words(wide: tuple[float, float] | None) -> Iterator[str]:
+def _wide_words(law: Law, wide: tuple[float, float] | None) -> Iterator[str]:
     if wide is not None:
+        name = "|u|" if isinstance(law.family, EvenFamily) else "u"
         yield (
-            f"the law is not determined for |u| from {wide[0]:.2g} to {wide[1]:.2g}: its 95 % band there is wider than "
-            "the largest force; record until the field takes these values, or with less noise"
+            f"the law is not determined for {name} from {wide[0]:.2g} to {wide[1]:.2g}: its 95 % band there is wider "
+            "than the largest force; record until the field takes these values, or with less noise"
         )
 
 
@@ -75,7 +85,7 @@ def _interval_words(law: Law, posterior: Posterior, scale: Scale | None) -> Iter
 
 
 def _numbers(law: Law, scale: Scale | None) -> dict[str, Callable[[], float]]:
-    if law.lowest <= 0.0 or law.well_curvature <= 0.0:
+    if not law.has_interface:
         return {}
     found: dict[str, Callable[[], float]] = {
         "width": law.interface_width,
@@ -83,5 +93,5 @@ def _numbers(law: Law, scale: Scale | None) -> dict[str, Callable[[], float]]:
     }
     if scale is not None:
         found["epsilon"] = lambda: scale.epsilon
-        found["barrier"] = lambda: float(law.potential(0.0, epsilon=scale.epsilon))
+        found["barrier"] = lambda: float(law.potential(law.maximum, epsilon=scale.epsilon))
     return found

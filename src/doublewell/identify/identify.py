@@ -12,6 +12,8 @@ from doublewell.evidence import Derivative
 from doublewell.evidence.likelihood import Noise, Optics
 from doublewell.hints import Report
 from doublewell.identify.batch import Degree, Method, Request, identify_batch, identify_together
+from doublewell.identify.families import WellsKind
+from doublewell.identify.phases import Phases
 from doublewell.identify.weak_road import Supports
 from doublewell.record import Record
 from doublewell.result import Result
@@ -26,6 +28,8 @@ def identify(
     degree: Degree = None,
     method: Method = None,
     constraint: Constraint = "admissible",
+    wells: WellsKind = "symmetric",
+    phases: Phases | None = (-1.0, 1.0),
     ridge: float | Literal["validated"] | None = None,
     supports: Supports = None,
     derivative: Derivative = "discrete",
@@ -56,6 +60,12 @@ def identify(
     constraint
         "admissible": all laws of the degree with two stable pure phases and one central maximum, so the wells are right
         by construction. "bernstein": positive coefficients, the paper's part of these. "none": plain least squares.
+    wells
+        "symmetric": G(u) = -u (1 - u^2) p(u^2). "equal": two wells of equal depth that need not be alike. "unequal":
+        their depths may differ too; then a planar interface travels, and no planar tension exists. With both of them
+        any constraint but "none" is "admissible": two stable phases and one maximum between.
+    phases
+        The phase values of the two wells, or "estimated": those that leave the least of the weak moments.
     ridge
         None, a multiple alpha of the mean squared column norm, or (weak) "validated": alpha from the paper's grid,
         chosen on the last 40 % of the frames.
@@ -91,7 +101,7 @@ def identify(
     asked = [
         Request.of(
             one, method=method, degree=degree, constraint=constraint, ridge=ridge, supports=supports,
-            derivative=derivative, check=check, optics=optics, noise=noise,
+            derivative=derivative, check=check, wells=wells, phases=phases, optics=optics, noise=noise,
         )
         for one in records
     ]  # fmt: skip

@@ -12,13 +12,13 @@ from doublewell.hints import Array, Report
 from doublewell.identify.identify import identify
 from doublewell.identify.repeat import options_of, tension_of
 from doublewell.intensity import Phase
-from doublewell.law import Bernstein
+from doublewell.law import LinearFamily
 from doublewell.record import checksum
 from doublewell.result import LevelErrors, Result
 
 __all__ = ["add_level_errors"]
 
-_U = np.linspace(-1.0, 1.0, 401)
+_POINTS = 401
 
 
 def add_level_errors(result: Result, phase: Phase, *, progress: Report | None = None) -> Result:
@@ -86,12 +86,14 @@ def _with_errors(result: Result, phase: Phase, sd: tuple[float, float], moved: l
 def _lifted(result: Result, like: Result) -> Array:
     """Return the coefficients in the family of the posterior, or of the law where there is none."""
     family = like.law.family if like.posterior is None else like.posterior.family
-    return np.asarray(Bernstein(result.degree).elevation(Bernstein(family.degree)) @ result.coefficients)
+    assert isinstance(family, LinearFamily)  # one that a record is read with
+    return np.asarray(family.at(result.degree).elevation(family) @ result.coefficients)
 
 
 def _force_change(result: Result, moved: list[Result]) -> float:
-    force = result.force(_U)
-    parts = [np.linalg.norm(one.force(_U) - force) / np.linalg.norm(force) for one in moved]
+    u = np.linspace(*result.law.phases, _POINTS)
+    force = result.force(u)
+    parts = [np.linalg.norm(one.force(u) - force) / np.linalg.norm(force) for one in moved]
     return float(np.linalg.norm(parts))
 
 

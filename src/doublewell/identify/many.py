@@ -21,6 +21,8 @@ from doublewell.evidence import Derivative
 from doublewell.evidence.likelihood import Noise, Optics
 from doublewell.hints import Report
 from doublewell.identify.batch import Degree, Method, Request, identify_batch, look
+from doublewell.identify.families import WellsKind
+from doublewell.identify.phases import Phases, check_choice
 from doublewell.identify.weak_road import Supports
 from doublewell.record import Record
 from doublewell.result import Result
@@ -55,6 +57,8 @@ def identify_many(
     degree: Degree = None,
     method: Method = None,
     constraint: Constraint = "admissible",
+    wells: WellsKind = "symmetric",
+    phases: Phases | None = (-1.0, 1.0),
     ridge: float | Literal["validated"] | None = None,
     supports: Supports = None,
     derivative: Derivative = "discrete",
@@ -88,10 +92,10 @@ def identify_many(
         records, "record",
         lambda record: Request.of(
             record, method=method, degree=degree, constraint=constraint, ridge=ridge, supports=supports,
-            derivative=derivative, check=check, optics=optics, noise=noise,
+            derivative=derivative, check=check, wells=wells, phases=phases, optics=optics, noise=noise,
         ),
     )  # fmt: skip
-    seen = _each(records, "record", look)
+    seen = _each(records, "record", lambda record: look(record, check_choice(phases)))
     work = [Work(*parts) for parts in zip(records, tensions, seen, strict=True)]
     jobs = _jobs(records, asked, batch if _on_gpu(asked) else 1)
     if len(jobs) == 1 or workers == 1 or _on_gpu(asked):

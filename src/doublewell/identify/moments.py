@@ -25,7 +25,7 @@ from doublewell.evidence import (
     without_noise,
 )
 from doublewell.hints import Progress
-from doublewell.law import Bernstein
+from doublewell.law import Bernstein, LinearFamily
 from doublewell.record import Record
 
 __all__ = ["Moments", "corrected_moments", "find_q", "plain_moments"]
@@ -45,7 +45,7 @@ class Moments:
 
 
 def plain_moments(
-    record: Record, family: Bernstein, supports: Sequence[Support], noise: float, *,
+    record: Record, family: LinearFamily, supports: Sequence[Support], noise: float, *,
     derivative: Derivative, folds: Sequence[Fold], progress: Progress | None,
 ) -> Moments:  # fmt: skip
     """Read the weak moments as they are."""

@@ -104,4 +104,6 @@ def options_of(result: Result) -> dict[str, Any]:
         "supports": list(asked.supports),
         "derivative": asked.derivative,
         "check": result.adequacy is not None,
+        "wells": asked.wells,
+        "phases": asked.phases,
     }

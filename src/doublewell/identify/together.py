@@ -48,13 +48,13 @@ def join(fits: Sequence[TrajectoryFit], report: Report | None = None) -> tuple[T
 def _joined(
     fits: Sequence[TrajectoryFit], found: Sequence[Trajectory], total: Evidence, average: DegreeAverage
 ) -> TrajectoryFit:
-    first, family, law = fits[0], total.family, trimmed(average)
+    first, family, law = fits[0], total.family, trimmed(average, total.family)
     matrix, _ = system(total, 1.0)
     posterior = replace(
         first.posterior,
         path=average.path,
         components=average.components,
-        drift=felt(average, matrix, _shifts(fits, found, matrix)),
+        drift=felt(average, family, matrix, _shifts(fits, found, matrix)),
     )
     return replace(
         first,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from doublewell.adequacy import Adequacy, check_adequacies
 from doublewell.estimate import Constraint, DegreeAverage, Posterior, average_degrees, estimate, fit_degree
 from doublewell.estimate.least_squares import Array, column_scale
+from doublewell.estimate.wells import are_wells
 from doublewell.evidence import Beside, system
 from doublewell.evidence.likelihood import (
     MOST_SUBSTEPS,
@@ -28,7 +29,8 @@ from doublewell.evidence.likelihood import (
     relinearise,
 )
 from doublewell.hints import Report
-from doublewell.law import MAX_DEGREE, Bernstein, Law
+from doublewell.identify.families import WellsKind, family_of, highest_degree
+from doublewell.law import Bernstein, EvenFamily, Law, LinearFamily
 from doublewell.record import Record
 from doublewell.result import Diagnostics, Likelihood
 from doublewell.survey import Survey
@@ -86,23 +88,25 @@ def trajectory_fits(
     constraint: Constraint,
     ridge: float | None,
     check: bool,
+    wells: WellsKind = "symmetric",
     report: Report | None = None,
     view: View = PLAIN,
     noise: Noise = "white",
 ) -> list[TrajectoryFit]:
     """Fit records of one batch by maximum likelihood from weak estimates (of degree 2, or of the given degree).
 
-    With degree "auto" the evidence has degree 8, and the law is the average over all degrees. Records are linearised
-    again where that average lies more than one standard error from the point of linearisation. With `check` the
-    residuals are asked for what the model lacks. Noise that is not white is measured on what a first fit leaves, for
-    one record at a time.
+    With degree "auto" the evidence has degree 8 (5 for unlike wells), and the law is the average over all degrees.
+    Records are linearised again where that average lies more than one standard error from the point of linearisation.
+    With `check` the residuals are asked for what the model lacks. Noise that is not white is measured on what a first
+    fit leaves, for one record at a time.
     """
     say = report or _silent
-    family = Bernstein(MAX_DEGREE if degree == "auto" else degree)
+    family = family_of(wells, highest_degree(wells) if degree == "auto" else degree)
+    fitted = family.at(2 if degree == "auto" else degree)
     summarise = average_degrees if degree == "auto" else fit_degree
-    found, resolutions = _resolved(records, starts, family, say, view)
+    found, resolutions = _resolved(records, starts, family, fitted, say, view)
     if noise != "white":
-        records, found, resolutions = _weighed(records, starts, (found, resolutions), family, say, view, noise)
+        records, found, resolutions = _weighed(records, starts, (found, resolutions), family, fitted, say, view, noise)
     found, rounds = settled(records, found, summarise, say)
     adequacy: list[Adequacy] | list[None] = [None] * len(records)
     if check:
@@ -115,24 +119,27 @@ def trajectory_fits(
 
 
 def _resolved(
-    records: Sequence[Record], starts: Array, family: Bernstein, say: Report, view: View
+    records: Sequence[Record], starts: Array, family: LinearFamily, fitted: LinearFamily, say: Report, view: View
 ) -> tuple[list[Trajectory], list[Resolution]]:
     """Double the substeps until half the step moves no estimate by more than a tenth of a standard error."""
-    found = read_trajectories(records, starts, family=family, watch=_watch(say), view=view)
+    found = read_trajectories(records, starts, family=family, fitted=fitted, watch=_watch(say), view=view)
     while True:
         say("checking the resolution", 0, 0)
         resolutions = measure_resolution(records, found)
         if max(one.time_size for one in resolutions) <= _RESOLVED or found[0].substeps >= MOST_SUBSTEPS:
             return found, resolutions
         finer = 2 * found[0].substeps
-        found = read_trajectories(records, starts, family=family, substeps=finer, watch=_watch(say), view=view)
+        found = read_trajectories(
+            records, starts, family=family, fitted=fitted, substeps=finer, watch=_watch(say), view=view
+        )
 
 
 def _weighed(
     records: Sequence[Record],
     starts: Array,
     first: tuple[list[Trajectory], list[Resolution]],
-    family: Bernstein,
+    family: LinearFamily,
+    fitted: LinearFamily,
     say: Report,
     view: View,
     noise: Noise,
@@ -145,7 +152,7 @@ def _weighed(
             record = record.replace(mask=outlier_mask(record, found))
         else:
             view = noise_view(record, found, view, noise)
-        (found,), (resolution,) = _resolved([record], starts, family, say, view)
+        (found,), (resolution,) = _resolved([record], starts, family, fitted, say, view)
     return [record], [found], [resolution]
 
 
@@ -193,7 +200,7 @@ def _conclude(
     average = summarise(found.evidence, q, constraint=constraint)
     matrix, _ = system(found.evidence, q)
     shifts = np.stack([resolution.time_shift, resolution.mesh_shift])
-    law, (active, contacts) = trimmed(average), _touched(average)
+    law, (active, contacts) = trimmed(average, family), _touched(average)
     if ridge is not None:
         shrunk = estimate(found.evidence, q, constraint=constraint, ridge=ridge)
         law, contacts = shrunk.law, shrunk.solution.contacts
@@ -205,7 +212,7 @@ def _conclude(
             family,
             average.path,
             average.components,
-            felt(average, matrix, shifts),
+            felt(average, family, matrix, shifts),
             constraint,
             _in_units(record, found.beside),
         ),
@@ -232,23 +239,23 @@ def _in_units(record: Record, beside: Beside) -> Beside | None:
 
 def _initial(found: Trajectory, law: Law) -> Array:
     """Return the initial field that fits best with a law near the point of linearisation."""
-    family = Bernstein(found.evidence.family.degree)
-    law_there = Bernstein(law.family.degree).elevation(family) @ law.coefficients
+    family = found.evidence.family
+    law_there = family.at(law.family.degree).elevation(family) @ law.coefficients
     move = np.concatenate([found.beside.mean(law_there), law_there]) - found.theta
     moved = replace(found, nuisance=found.nuisance + np.tensordot(move, found.response, axes=1))
     return moved.initial
 
 
-def felt(average: DegreeAverage, matrix: Array, shifts: Array) -> Array:
+def felt(average: DegreeAverage, family: LinearFamily, matrix: Array, shifts: Array) -> Array:
     """Return the shifts, one a row, with those that the data cannot feel replaced by how far they move the average.
 
     Where the record says nothing, a shift of a millionth of a standard error is as large as the error itself, and a
     band with it would be wider than the law ten thousand times; the average over degrees does not follow it there.
     """
-    family, pull = Bernstein(matrix.shape[1] - 1), matrix.T @ matrix
+    pull = matrix.T @ matrix
     share = np.zeros_like(pull)
     for item in average.components:
-        lift = Bernstein(item.degree).elevation(family)
+        lift = family.at(item.degree).elevation(family)
         share += item.weight * (lift @ item.covariance @ lift.T @ pull)
     small = np.linalg.norm(shifts @ matrix.T, axis=1) < _UNFELT
     return np.where(small[:, None], shifts @ share.T, shifts)
@@ -268,18 +275,21 @@ def _touched(average: DegreeAverage) -> tuple[tuple[int, ...], tuple[float, ...]
     return ((), ()) if others else (first.active, first.contacts)
 
 
-def trimmed(average: DegreeAverage) -> Law:
+def trimmed(average: DegreeAverage, top: LinearFamily) -> Law:
     """Return the average law at the highest degree whose weight counts."""
     kept = [item for item in average.components if item.weight >= _NEGLIGIBLE]
-    family = Bernstein(max(item.degree for item in kept))
+    family = top.at(max(item.degree for item in kept))
     total = sum(item.weight for item in kept)
-    lifted = [item.weight / total * (Bernstein(item.degree).elevation(family) @ item.coefficients) for item in kept]
-    return Law(family, np.asarray(np.sum(lifted, axis=0)))
+    lifted = [item.weight / total * (family.at(item.degree).elevation(family) @ item.coefficients) for item in kept]
+    law = Law(family, np.asarray(np.sum(lifted, axis=0)))
+    if isinstance(family, EvenFamily) or law.structure.ok:
+        return law
+    return Law(top, average.coefficients)  # laws with different maxima may add up to one with two
 
 
-def at_degree(coefficients: Array, family: Bernstein, degree: int) -> Array:
+def at_degree(coefficients: Array, family: LinearFamily, degree: int) -> Array:
     """Write coefficients at a lower degree, in the least-squares sense; the rest is negligible by choice of degree."""
-    lift = Bernstein(degree).elevation(family)
+    lift = family.at(degree).elevation(family)
     return np.asarray(np.linalg.lstsq(lift, coefficients, rcond=None)[0])
 
 
@@ -340,6 +350,8 @@ def residual_map(found: Trajectory) -> Array:
 
 def structure_probability(posterior: Posterior) -> float:
     """Return the share of unconstrained draws whose bracket dips to zero: how likely an extra stationary point is."""
+    if not isinstance(posterior.family, Bernstein):
+        return float(np.mean(~are_wells(posterior.family, posterior.free_draws)))
     z = np.linspace(0.0, 1.0, 401)
     brackets = posterior.free_draws @ posterior.family.bracket(np.eye(posterior.family.size), z[:, None]).T
     return float(np.mean(np.min(brackets, axis=1) <= 0.0))

@@ -14,6 +14,7 @@ from doublewell.survey import Survey, coarse_note, pace_notes, survey_notes
 __all__ = ["law_warnings", "record_warnings", "scale_refusal", "weak_warnings"]
 
 _LARGE_RESIDUAL = 0.5
+_SEEN = 0.005  # share of the interface's values that shows a phase bin; with its mirror image it needs twice that
 _LITTLE_MOTION = 0.5
 _BEYOND = 5.0  # standard deviations of the noise that hardly a pixel in a thousand exceeds
 _FLAT = 10.0  # bounds; coefficients below are none
@@ -37,9 +38,23 @@ def scale_refusal(fit: Estimate) -> str | None:
     )
 
 
-def record_warnings(record: Record, seen: Survey) -> list[str]:
-    """Say what the record lacks."""
-    return [*survey_notes(seen), *pace_notes(seen, record)]
+def record_warnings(record: Record, seen: Survey, *, alike: bool = True) -> list[str]:
+    """Say what the record lacks; `alike` says that the wells are symmetric, so that u tells as much about -u."""
+    return [*survey_notes(seen), *pace_notes(seen, record), *([] if alike else _one_sided(seen))]
+
+
+def _one_sided(seen: Survey) -> list[str]:
+    """Say which phase values are seen only by their mirror image, which tells nothing about unlike wells."""
+    shares = np.array(seen.histogram)
+    missing = np.array(seen.visited) & (shares < _SEEN * seen.interface_share)
+    if not missing.any():
+        return []
+    edges = np.linspace(-1.0, 1.0, shares.size + 1)
+    first, last = np.flatnonzero(missing)[[0, -1]]
+    return [
+        f"some phase values between {edges[first]:.2g} and {edges[last + 1]:.2g} are hardly seen, only their mirror "
+        "images: that tells nothing where the wells are not alike; record frames that show them"
+    ]
 
 
 def weak_warnings(weak: WeakFit, seen: Survey) -> list[str]:

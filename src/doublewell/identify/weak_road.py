@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -19,17 +19,19 @@ from doublewell.evidence import (
     check_supports,
     default_supports,
     paper_supports,
+    restrict,
     split_folds,
 )
 from doublewell.evidence.default import default_rule
 from doublewell.hints import Progress
+from doublewell.identify.families import WellsKind, family_of, read_family
 from doublewell.identify.moments import Moments, corrected_moments, find_q, plain_moments
-from doublewell.law import Bernstein
+from doublewell.law import Bernstein, LinearFamily
 from doublewell.record import Record
 from doublewell.result import Diagnostics
 from doublewell.survey import Survey
 
-__all__ = ["Supports", "WeakFit", "WeakMethod", "check_options", "weak_diagnostics", "weak_fit"]
+__all__ = ["Supports", "WeakFit", "WeakMethod", "check_options", "check_plain", "weak_diagnostics", "weak_fit"]
 
 _ROWS = 20  # moments per coefficient; neighbours share most of their support, so fewer say next to nothing
 WeakMethod = Literal["weak", "weak-corrected"]
@@ -63,6 +65,7 @@ def weak_fit(
     *,
     degree: int,
     constraint: Constraint,
+    wells: WellsKind = "symmetric",
     ridge: float | Literal["validated"] | None,
     supports: Supports,
     derivative: Derivative,
@@ -72,14 +75,16 @@ def weak_fit(
     """Read the weak moments of a record and solve for the coefficients of one degree, and for q where it is None."""
     check_options(record, constraint=constraint, ridge=ridge, supports=supports)
     chosen, rule = _supports(record, seen, supports)
-    family, folds = Bernstein(degree), _folds(record, chosen, ridge)
+    folds = _folds(record, chosen, ridge)
     if method == "weak":
-        moments = plain_moments(
-            record, family, chosen, seen.noise, derivative=derivative, folds=folds, progress=progress
-        )
+        read = read_family(wells, degree)
+        moments = plain_moments(record, read, chosen, seen.noise, derivative=derivative, folds=folds, progress=progress)
+        moments = _restricted(moments, family_of(wells, degree))
     else:
-        _check_plain(record)
-        moments = corrected_moments(record, family, chosen, seen.noise, derivative=derivative, progress=progress)
+        check_plain(record, wells)
+        moments = corrected_moments(
+            record, Bernstein(degree), chosen, seen.noise, derivative=derivative, progress=progress
+        )
     _check_complete(record, moments.evidence, chosen)
     _check_rows(moments.evidence)
     found = find_q(moments, constraint) if q is None else None
@@ -88,8 +93,21 @@ def weak_fit(
     return WeakFit(fit, chosen, rule, used, moments, found)
 
 
-def _check_plain(record: Record) -> None:
+def _restricted(moments: Moments, family: LinearFamily) -> Moments:
+    """Return plain moments for a family inside the one they were read with."""
+    if moments.evidence.family == family:
+        return moments
+    evidence = restrict(moments.evidence, family)
+    return replace(moments, evidence=evidence, seen=evidence)
+
+
+def check_plain(record: Record, wells: WellsKind) -> None:
     """Refuse what the corrected moments do not know of."""
+    if wells != "symmetric":
+        raise InputError(
+            f"method='weak-corrected' knows symmetric wells only, and wells is {wells!r}: use method='weak' or "
+            "'trajectory'"
+        )
     if record.mask is not None or not record.uniform:
         raise InputError(
             "method='weak-corrected' needs complete frames at even times: expected no mask and one frame interval; use "

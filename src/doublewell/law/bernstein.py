@@ -14,7 +14,7 @@ from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.law.family import EvenFamily, namespace
 
-__all__ = ["MAX_DEGREE", "Bernstein"]
+__all__ = ["MAX_DEGREE", "Bernstein", "bernstein_sum", "elevation_matrix"]
 
 MAX_DEGREE = 8
 
@@ -92,7 +92,7 @@ class Bernstein(EvenFamily):
 
     def bracket(self, coefficients: Any, z: Any) -> Any:
         """Evaluate p(z) = sum_j g_j C(m, j) z^j (1 - z)^(m - j) for z in [0, 1]."""
-        return _bernstein_sum([g * c for g, c in zip(coefficients, self.binomials, strict=True)], z)
+        return bernstein_sum([g * c for g, c in zip(coefficients, self.binomials, strict=True)], z)
 
     def reduced(self, coefficients: Any, z: Any) -> Any:
         """Evaluate h(z) = H(u) / (1 - u^2)^2 from the closed form, no cancellation at the wells."""
@@ -100,7 +100,7 @@ class Bernstein(EvenFamily):
         weights = [(m + 1 - j) / (2 * (m + 1) * (m + 2)) for j in range(self.size)]
         scaled = [g * w for g, w in zip(coefficients, weights, strict=True)]
         tails = [comb(m + 2, i) * sum(scaled[i:]) for i in range(self.size)]
-        return _bernstein_sum(tails, z)
+        return bernstein_sum(tails, z)
 
     def exact_bracket(self, coefficients: Array) -> list[Fraction]:
         """Return the monomial coefficients of p, constant first, in exact arithmetic."""
@@ -120,14 +120,23 @@ class Bernstein(EvenFamily):
         m, top = self.degree, higher.degree
         if top < m:
             raise InputError(f"cannot elevate degree {m} to degree {top}: expected a degree of at least {m}")
-        out = np.zeros((top + 1, m + 1))
-        for j in range(m + 1):
-            for k in range(top - m + 1):
-                out[j + k, j] = comb(m, j) * comb(top - m, k) / comb(top, j + k)
-        return out
+        return elevation_matrix(m, top)
+
+    def at(self, degree: int) -> Bernstein:
+        """Return the family of another degree."""
+        return Bernstein(degree)
 
 
-def _bernstein_sum(weights: list[Any], z: Any) -> Any:
+def elevation_matrix(low: int, top: int) -> Array:
+    """Return the matrix from Bernstein coefficients of degree `low` to those of degree `top`."""
+    out = np.zeros((top + 1, low + 1))
+    for j in range(low + 1):
+        for k in range(top - low + 1):
+            out[j + k, j] = comb(low, j) * comb(top - low, k) / comb(top, j + k)
+    return out
+
+
+def bernstein_sum(weights: list[Any], z: Any) -> Any:
     """Evaluate sum_j w_j z^j (1 - z)^(m - j) by one pass over j."""
     total, power = weights[0] + 0.0 * z, 1.0
     for weight in weights[1:]:

@@ -12,7 +12,7 @@ from itertools import pairwise
 from math import gcd, lcm, sqrt
 from typing import Literal
 
-__all__ = ["StationaryPoint", "Structure", "bracket_roots", "classify"]
+__all__ = ["StationaryPoint", "Structure", "bracket_roots", "classify", "classify_wells"]
 
 Kind = Literal["maximum", "minimum", "inflection"]
 _WIDTH = Fraction(1, 2**55)  # of an isolating interval, relative to the root: below float precision
@@ -39,7 +39,12 @@ class Structure:
     stationary: tuple[StationaryPoint, ...]
 
     def __str__(self) -> str:
-        return "two stable pure phases and one central maximum" if self.ok else "; ".join(self.problems)
+        if not self.ok:
+            return "; ".join(self.problems)
+        u = self.stationary[0].u
+        return "two stable pure phases and one " + (
+            "central maximum" if u == 0.0 else f"maximum between, at u = {u:.4g}"
+        )
 
 
 def classify(polynomial: list[Fraction]) -> Structure:
@@ -66,6 +71,37 @@ def classify(polynomial: list[Fraction]) -> Structure:
     if at_one <= 0:
         problems.append("the pure phases are " + ("marginal (zero curvature)" if at_one == 0 else "not stable"))
     return Structure(not problems, tuple(problems), tuple(sorted(points, key=lambda point: point.u)))
+
+
+def classify_wells(factor: list[Fraction], low: float, high: float) -> Structure:
+    """Return the structure of a law -w (1 - s^2) r with r in powers of t = (1 + s)/2, and t = (u - low)/(high - low).
+
+    >>> print(classify_wells([Fraction(-1), Fraction(2)], 0.0, 1.0))
+    two stable pure phases and one maximum between, at u = 0.5
+    """
+    ints = _to_integers(factor)
+    if not ints:
+        return Structure(False, ("the force is zero everywhere",), ())
+    points = tuple(StationaryPoint(low + (high - low) * t, kind) for t, kind in bracket_roots(factor))
+    problems = []
+    for name, value in ((low, -ints[0]), (high, sum(ints))):
+        if value <= 0:
+            problems.append(
+                f"the phase u = {name:g} is " + ("marginal (zero curvature)" if value == 0 else "not stable")
+            )
+    maxima = [point for point in points if point.kind == "maximum"]
+    if not maxima:
+        problems.append("no maximum between the phases")
+    others = points if len(maxima) != 1 else [point for point in points if point.kind != "maximum"]
+    problems += [f"{'an' if p.kind == 'inflection' else 'a local'} {p.kind} at u = {p.u:.4g}" for p in others]
+    if not problems and _repeated(ints):
+        problems.append(f"the maximum at u = {maxima[0].u:.4g} is flat (zero curvature)")
+    return Structure(not problems, tuple(problems), points)
+
+
+def _repeated(ints: list[int]) -> bool:
+    """Whether a root in (0, 1) is a multiple one: it is a root of the last of Sturm's chain."""
+    return len(ints) > 1 and bool(bracket_roots([Fraction(c) for c in _sturm(ints)[-1]]))
 
 
 def bracket_roots(polynomial: list[Fraction]) -> list[tuple[float, Kind]]:

@@ -87,7 +87,7 @@ def _panels(result: Result, truth: Truth | None) -> list[_Panel]:
 
 
 def _draw(axis: Any, panel: _Panel, result: Result) -> None:
-    u = np.linspace(-1.0, 1.0, 401)
+    u = np.linspace(*result.law.phases, 401)
     for low, high in _unvisited(result):
         axis.axvspan(low, high, color=COLOURS["empty"], lw=0, zorder=0)
     axis.axhline(0.0, color="0.6", lw=0.8, zorder=1)
@@ -101,8 +101,8 @@ def _draw(axis: Any, panel: _Panel, result: Result) -> None:
         if places.size:
             heights = panel.recovered(places)
             axis.plot(places, heights, marker, color=COLOURS["mark"], ms=6, label=f"{kind} of H", zorder=4)
-    axis.set(title=panel.title, xlabel="phase value u", ylabel=panel.label, xlim=(-1.08, 1.08))
-    axis.set_xticks([-1.0, -0.5, 0.0, 0.5, 1.0])
+    axis.set(title=panel.title, xlabel="phase value u", ylabel=panel.label, xlim=_limits(result))
+    axis.set_xticks(np.linspace(*result.law.phases, 5))
     axis.margins(y=0.08)
 
 
@@ -116,7 +116,7 @@ def _band(result: Result, panel: _Panel, u: Array) -> tuple[Array, Array]:
 
 def _strip(axis: Any, panel: _Panel, result: Result) -> None:
     """Draw band and truth minus the recovered curve, in percent of its largest value."""
-    u = np.linspace(-1.0, 1.0, 401)
+    u = np.linspace(*result.law.phases, 401)
     middle = panel.recovered(u)
     unit = 100.0 / (float(np.max(np.abs(middle))) or 1.0)
     low, high = _band(result, panel, u)
@@ -139,13 +139,18 @@ def _weights(axis: Any, result: Result) -> None:
 def _stationary(result: Result) -> list[tuple[float, str]]:
     """Interior points of the structure, and the pure phases where they are stable."""
     points = [(point.u, str(point.kind)) for point in result.structure.stationary]
-    wells = [(-1.0, "minimum"), (1.0, "minimum")] if result.law.well_curvature > 0.0 else []
-    return points + wells
+    wells = zip(result.law.phases, result.law.well_curvatures, strict=True)
+    return points + [(u, "minimum") for u, curvature in wells if curvature > 0.0]
+
+
+def _limits(result: Result) -> tuple[float, float]:
+    low, high = result.law.phases
+    return low - 0.04 * (high - low), high + 0.04 * (high - low)
 
 
 def _bins(result: Result) -> tuple[Array, Array]:
     shares = np.array(result.diagnostics.survey.histogram)
-    return shares, np.linspace(-1.0, 1.0, shares.size + 1)
+    return shares, np.linspace(*result.law.phases, shares.size + 1)
 
 
 def _unvisited(result: Result) -> list[tuple[float, float]]:

@@ -33,8 +33,8 @@ class Truth:
         return self.law.effective(self.epsilon)
 
     def force_error(self, result: Result) -> float:
-        """Return e_G = |G_hat - G| / |G| in L2 over [-1, 1], by 2001 uniform phase values."""
-        u = np.linspace(-1.0, 1.0, _POINTS)
+        """Return e_G = |G_hat - G| / |G| in L2 between the phases, by 2001 uniform phase values."""
+        u = np.linspace(*self.law.phases, _POINTS)
         true = self.force.force(u)
         return float(np.linalg.norm(result.force(u) - true) / np.linalg.norm(true))
 

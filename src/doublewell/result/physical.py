@@ -67,12 +67,12 @@ class Physical:
 
     def bulk_energy(self, u: Any) -> Array:
         """Return f(u) in the unit of the barrier."""
-        factor = self.barrier.value / float(self.result.primitive(0.0))
+        factor = self.barrier.value / float(self.result.primitive(self.result.law.maximum))
         return np.asarray(factor * self.result.primitive(u))
 
     def band(self, u: ArrayLike, *, level: float = _LEVEL) -> tuple[Array, Array]:
         """Return the pointwise band of f(u) in the unit of the barrier; of the trajectory reading."""
-        factor = self.barrier.value / (self.result.kappa * float(self.result.primitive(0.0)))
+        factor = self.barrier.value / (self.result.kappa * float(self.result.primitive(self.result.law.maximum)))
         low, high = self.result.band("bulk_energy", u, level=level)
         return factor * low, factor * high
 
@@ -235,7 +235,7 @@ def _inverse(q: float, ends: Ends) -> Ends:
 
 def _width(result: Result, length: str) -> Measured | None:
     law = result.law
-    if law.lowest <= 0.0 or law.well_curvature <= 0.0:
+    if not law.has_interface:
         return None
     value, low, high, _ = _ends(result, "width", law.interface_width(), None)
     return Measured(value, length, low, high)

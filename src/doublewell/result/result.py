@@ -37,7 +37,8 @@ class Settings:
     not be used, and ``source`` the file, where there was one. ``dt`` is the mean frame interval, ``times`` the times of
     all frames where they are not evenly spaced. ``q`` is the diffusion coefficient that was used, given or, with
     ``q_estimated``, found in the record. ``optics`` and ``noise`` are
-    what the trajectory reading took the picture for.
+    what the trajectory reading took the picture for. ``wells`` says which laws were looked for, ``phases`` where their
+    wells lie, given or estimated.
     """
 
     version: str
@@ -62,6 +63,8 @@ class Settings:
     q_estimated: bool = False
     optics: Optics | None = None
     noise: str = "white"
+    wells: str = "symmetric"
+    phases: tuple[float, float] = (-1.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,7 +239,8 @@ class Result:
         """Return the interval of a number that follows from the law.
 
         "epsilon", "barrier" (F(0)), "width" (planar interface), "tension_integral" (C_H), "kappa" (sigma / C_H) or
-        "bulk_barrier" (f(0) = kappa H(0)); "q" where it was estimated.
+        "bulk_barrier" (f(0) = kappa H(0)); "q" where it was estimated; of unlike wells also "maximum", the phase value
+        of the barrier, and "tilt", H(high) - H(low).
         """
         if quantity == "q" and not self.q_estimated:
             raise InputError(f"q = {self.q:.6g} was given and not estimated, so it has no interval")

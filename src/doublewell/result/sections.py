@@ -9,6 +9,7 @@ import numpy as np
 from doublewell.calibrate import WHY_NO_SCALE
 from doublewell.errors import InputError
 from doublewell.hints import Array
+from doublewell.law import EvenFamily
 from doublewell.result.physical import physical
 from doublewell.result.result import Result, Settings
 from doublewell.result.wording import (
@@ -83,8 +84,8 @@ def scale_lines(result: Result) -> Iterator[str]:
         "" if tension.unit is None else f" {tension.unit}"
     )
     yield f"from surface tension {tension.value:.6g}{given} of {kind} and C_H = {scale.tension_integral:.6g}"
-    barrier = f"{float(result.potential(0.0)):.6g}{of_barrier}{interval_words(found, 'barrier')}"
-    yield f"F(u) = epsilon^2 H(u): barrier F(0) = {barrier}"
+    barrier = f"{float(result.potential(result.law.maximum)):.6g}{of_barrier}{interval_words(found, 'barrier')}"
+    yield f"F(u) = epsilon^2 H(u): barrier F({result.law.maximum:.4g}) = {barrier}"
     if found and scale.tension.sd is None:
         yield "the intervals take the surface tension as exact: pass its standard deviation to include it"
 
@@ -123,14 +124,44 @@ def well_lines(result: Result) -> Iterator[str]:
     """Write what the law looks like."""
     law = result.law
     yield from wrapped(f"structure: {result.structure}", indent="  ")
-    yield f"H(0) = {law.barrier:.6g}, H''(0) = {law.centre_curvature:.6g}, H''(-1) = H''(1) = {law.well_curvature:.6g}"
-    if law.lowest > 0.0 and law.well_curvature > 0.0:
-        width = interval_words(intervals(result), "width")
+    yield from _heights(result)
+    if law.has_interface:
+        width, middle, half = (
+            interval_words(intervals(result), "width"),
+            0.5 * sum(law.phases),
+            0.5 * np.ptp(law.phases),
+        )
+        levels = f"u = {middle - 0.9 * half:.4g} to {middle + 0.9 * half:.4g}"
         unit = f" {result.settings.length_unit}" if result.settings.length_unit else ""
-        yield f"planar interface from u = -0.9 to 0.9: {law.interface_width():.5g}{unit} long{width}"
+        yield f"planar interface from {levels}: {law.interface_width():.5g}{unit} long{width}"
     if (fit := result.diagnostics.likelihood) is not None:
         chance = "less than 0.1 %" if fit.extra_structure < 1e-3 else percent(fit.extra_structure)
         yield f"probability of extra structure, from the data without the constraint: {chance}"
+
+
+def _heights(result: Result) -> Iterator[str]:
+    """Write the barrier and the curvatures; of wells that differ, both of each."""
+    law = result.law
+    if isinstance(law.family, EvenFamily):
+        curvatures = f"H''(0) = {law.centre_curvature:.6g}, H''(-1) = H''(1) = {law.well_curvature:.6g}"
+        yield f"H(0) = {law.barrier:.6g}, {curvatures}"
+        return
+    (low, high), (first, second) = law.phases, law.barriers
+    found = {} if result.posterior is None else {name: result.interval(name) for name in ("maximum", "tilt")}
+    place = interval_words(found, "maximum")
+    gap = f" (95 %: {found['tilt'][0]:.5g} < H({high:g}) < {found['tilt'][1]:.5g})" if found else ""
+    yield f"maximum at u = {law.maximum:.5g}{place}: {first:.6g} above u = {low:g}, {second:.6g} above u = {high:g}"
+    yield (
+        f"H'' = {law.centre_curvature:.6g} there, {law.well_curvatures[0]:.6g} at u = {low:g} and "
+        f"{law.well_curvatures[1]:.6g} at u = {high:g}"
+    )
+    if law.tilt != 0.0:
+        deeper, travel = (low, high) if law.tilt > 0.0 else (high, low), 100 * abs(law.tilt) / max(law.barriers)
+        yield from wrapped(
+            f"the phase u = {deeper[0]:g} is deeper by {abs(law.tilt):.5g}, {travel:.2g} % of the higher barrier{gap}: "
+            f"it grows into u = {deeper[1]:g}, no planar interface is at rest, and no planar tension exists",
+            indent="  ",
+        )
 
 
 def level_lines(result: Result) -> Iterator[str]:

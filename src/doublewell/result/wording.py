@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from textwrap import wrap
 
 import numpy as np
 
 from doublewell.errors import InputError
 from doublewell.estimate import CONSTRAINTS, DegreeFit, check_constraint
-from doublewell.law import Law
+from doublewell.law import EvenFamily, Law
 from doublewell.result.bands import Scalar
 from doublewell.result.result import Diagnostics, Result
 
@@ -40,13 +41,40 @@ def equation(law: Law, *, digits: int = 5) -> str:
     >>> equation(Law.bernstein([0.75, 1.5]))
     'G(u) = -u (1 - u^2) [0.75 + 0.75 u^2]'
     """
+    if not isinstance(law.family, EvenFamily):
+        return _wells_equation(law, digits)
     powers = [float(c) for c in law.family.exact_bracket(law.coefficients)]
-    largest = max(map(abs, powers))
-    terms = [(c, "" if k == 0 else f" u^{2 * k}") for k, c in enumerate(powers) if abs(c) > 1e-12 * largest or k == 0]
-    text = f"{terms[0][0]:.{digits}g}"
-    for c, power in terms[1:]:
+    return f"G(u) = -u (1 - u^2) [{_terms([(c, 2 * k) for k, c in enumerate(powers)], 'u', digits)}]"
+
+
+def _wells_equation(law: Law, digits: int) -> str:
+    """Return the force as an equation in s, the place between the phases.
+
+    >>> equation(Law.wells([-1.2, 0.8]))
+    'G(u) = -(1 - u^2) [-0.2 + 1 u]'
+    """
+    low, high = law.phases
+    in_s: list[Fraction] = []
+    for c in reversed(law.family.exact_factor(law.coefficients)):  # t = (1 + s)/2, by Horner's scheme
+        in_s = [(a + b) / 2 for a, b in zip([*in_s, Fraction(0)], [Fraction(0), *in_s], strict=True)] or [Fraction(0)]
+        in_s[0] += c
+    powers = [(float(c), k) for k, c in enumerate(in_s)]
+    if (low, high) == (-1.0, 1.0):
+        return f"G(u) = -(1 - u^2) [{_terms(powers, 'u', digits)}]"
+    half, middle = 0.5 * (high - low), 0.5 * (low + high)
+    inside = _terms(powers, "s", digits)
+    return f"G(u) = -{half:.{digits}g} (1 - s^2) [{inside}], s = (u - {middle:.{digits}g}) / {half:.{digits}g}"
+
+
+def _terms(powers: list[tuple[float, int]], name: str, digits: int) -> str:
+    """Write a polynomial, its round-off left out."""
+    largest = max(abs(c) for c, _ in powers)
+    kept = [(c, k) for c, k in powers if abs(c) > 1e-12 * largest] or powers[:1]
+    shown = [("" if k == 0 else f" {name}" if k == 1 else f" {name}^{k}") for _, k in kept]
+    text = f"{kept[0][0]:.{digits}g}{shown[0]}"
+    for (c, _), power in zip(kept[1:], shown[1:], strict=True):
         text += f" {'-' if c < 0 else '+'} {abs(c):.{digits}g}{power}"
-    return f"G(u) = -u (1 - u^2) [{text}]"
+    return text
 
 
 def percent(share: float) -> str:
@@ -72,7 +100,7 @@ def intervals(result: Result, *, level: float = 0.95) -> dict[str, tuple[float, 
 
 def band_size(result: Result) -> float:
     """Return the half-width of the 95 % band of the force relative to the force, both as root mean squares."""
-    u = np.linspace(-1.0, 1.0, 401)
+    u = np.linspace(*result.law.phases, 401)
     low, high = result.band("force", u)
     return float(0.5 * np.linalg.norm(high - low) / np.linalg.norm(result.force(u)))
 
@@ -112,6 +140,8 @@ def phase_list(contacts: tuple[float, ...]) -> str:
 
 def class_words(result: Result) -> str:
     """Return the class of laws that the estimate was held in, as it was asked."""
+    if result.settings.wells != "symmetric" and result.settings.constraint != "none":
+        return "two stable phases and one maximum between, exactly"
     return CONSTRAINTS[check_constraint(result.settings.constraint)].words
 
 

@@ -12,7 +12,7 @@ from doublewell.evidence.likelihood.compiled import compiled
 from doublewell.evidence.likelihood.setting import record_model
 from doublewell.evidence.likelihood.trajectory import first_substeps
 from doublewell.hints import Array
-from doublewell.law import Bernstein
+from doublewell.law import LinearFamily
 from doublewell.record import Record
 
 __all__ = ["Information", "record_information"]
@@ -27,7 +27,7 @@ class Information:
     too large, by its square, where it is not small.
     """
 
-    family: Bernstein
+    family: LinearFamily
     triangle: Array
     best: Array
     rows: int
@@ -35,7 +35,7 @@ class Information:
 
 
 def record_information(
-    clean: Record, family: Bernstein, coefficients: Array, *, seen: int | None = None
+    clean: Record, family: LinearFamily, coefficients: Array, *, seen: int | None = None
 ) -> Information:
     """Linearise the likelihood of a clean record at its law and its first frame.
 

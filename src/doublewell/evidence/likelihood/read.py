@@ -29,7 +29,7 @@ from doublewell.evidence.likelihood.trajectory import (
 )
 from doublewell.evidence.likelihood.view import PLAIN, View
 from doublewell.hints import Array
-from doublewell.law import Bernstein
+from doublewell.law import Bernstein, LinearFamily
 from doublewell.record import Record
 
 __all__ = ["read_trajectories", "read_trajectory", "relinearise"]
@@ -45,7 +45,8 @@ def read_trajectory(
     record: Record,
     start: Array,
     *,
-    family: Bernstein | None = None,
+    family: LinearFamily | None = None,
+    fitted: LinearFamily | None = None,
     substeps: int | None = None,
     label: str = "record",
     watch: Watch | None = None,
@@ -54,15 +55,17 @@ def read_trajectory(
     """Fit one record; see ``read_trajectories``."""
     labels = [label]
     return read_trajectories(
-        [record], np.asarray(start)[None], family=family, substeps=substeps, labels=labels, watch=watch, view=view
-    )[0]
+        [record], np.asarray(start)[None], family=family, fitted=fitted, substeps=substeps, labels=labels, watch=watch,
+        view=view,
+    )[0]  # fmt: skip
 
 
 def read_trajectories(
     records: Sequence[Record],
     starts: Array,
     *,
-    family: Bernstein | None = None,
+    family: LinearFamily | None = None,
+    fitted: LinearFamily | None = None,
     substeps: int | None = None,
     labels: Sequence[str] | None = None,
     watch: Watch | None = None,
@@ -70,23 +73,26 @@ def read_trajectories(
 ) -> list[Trajectory]:
     """Fit records of one shape, mesh, frame interval, q and boundary from the coefficients starts[record, k].
 
-    `starts` set the degree that is fitted; `family` (that degree by default) the degree of the evidence, reached by
-    one more linearisation. Steps are taken together until each record has stopped: at a step smaller than 0.05
-    standard errors. A step that raises the cost is halved; where that happens to a record that amplifies its initial
-    field, the record is cut into segments that are linked step by step. `watch` is called with every step (of a
-    batch, the largest). `view` says how the records are seen; records that miss different values are read alone.
+    `starts` set the degree that is fitted, in the family `fitted` (symmetric wells by default); `family` (that degree
+    by default) the degree of the evidence, reached by one more linearisation. Steps are taken together until each
+    record has stopped: at a step smaller than 0.05 standard errors. A step that raises the cost is halved; where that
+    happens to a record that amplifies its initial field, the record is cut into segments that are linked step by step.
+    `watch` is called with every step (of a batch, the largest). `view` says how the records are seen; records that miss
+    different values are read alone.
     """
     records, starts = list(records), np.asarray(starts, dtype=np.float64)
     first = check_alike(records)
     check_view(first, view)
-    fitted = Bernstein(starts.shape[1] - 1)
+    fitted = Bernstein(starts.shape[1] - 1) if fitted is None else fitted
     family = fitted if family is None else family
     labels = labels or _numbers(records)
     if substeps is None:
         substeps = max(first_substeps(record, start, view) for record, start in zip(records, starts, strict=True))
     if not one_mask(records):
         return [
-            read_trajectory(one, start, family=family, substeps=substeps, label=label, watch=watch, view=view)
+            read_trajectory(
+                one, start, family=family, fitted=fitted, substeps=substeps, label=label, watch=watch, view=view
+            )
             for one, start, label in zip(records, starts, labels, strict=True)
         ]
     model, constants = record_model(first, fitted, substeps, view)
@@ -183,7 +189,7 @@ def _iterate(
 
 
 def _by_segments(
-    record: Record, family: Bernstein, substeps: int, data: Array, starts: Array, watch: Watch | None
+    record: Record, family: LinearFamily, substeps: int, data: Array, starts: Array, watch: Watch | None
 ) -> tuple[_Fits, int]:
     """Fit segments whose links grow stiffer, then the whole record from there."""
     grid, q = mode_grid(record), float(record.q or 0.0)
@@ -218,7 +224,7 @@ def _by_segments(
 
 def _linearise(
     records: list[Record],
-    family: Bernstein,
+    family: LinearFamily,
     nuisance: Array,
     theta: Array,
     substeps: int,

@@ -15,7 +15,7 @@ import numpy as np
 
 from doublewell.dynamics import Grid, etd_weights, jax_transforms, predict
 from doublewell.hints import Array
-from doublewell.law import Bernstein
+from doublewell.law import LinearFamily
 from doublewell.record import Boundary
 
 __all__ = ["SegmentModel", "segment_constants"]
@@ -37,7 +37,7 @@ class SegmentModel:
     is observed to be zero.
     """
 
-    family: Bernstein
+    family: LinearFamily
     boundary: Boundary
     frames: int
     substeps: int

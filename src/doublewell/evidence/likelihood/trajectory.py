@@ -15,7 +15,7 @@ from doublewell.evidence.likelihood.setting import check_record, least_substeps
 from doublewell.evidence.likelihood.steps import Step
 from doublewell.evidence.likelihood.view import PLAIN, View
 from doublewell.hints import Array
-from doublewell.law import Bernstein
+from doublewell.law import LinearFamily
 from doublewell.record import Record
 
 __all__ = [
@@ -73,7 +73,7 @@ class Trajectory:
 
 
 def as_trajectory(
-    family: Bernstein,
+    family: LinearFamily,
     last: Any,
     point: tuple[Array, Array],
     residual: Array,
@@ -121,7 +121,7 @@ def _beside(names: tuple[str, ...], triangle: Array, best: Array) -> Beside:
     return Beside(names, best[:n], slope, root, best[n:])
 
 
-def _evidence(family: Bernstein, triangle: Array, best: Array, cost: float, rows: int, label: str) -> Evidence:
+def _evidence(family: LinearFamily, triangle: Array, best: Array, cost: float, rows: int, label: str) -> Evidence:
     """Write |R (g - g_best)|^2 + cost as one triangle, in units of the noise; 1/q has no column of its own here."""
     size = family.size
     stacked = np.zeros((size + 1, size + 2))

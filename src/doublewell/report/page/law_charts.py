@@ -10,6 +10,7 @@ import numpy as np
 
 from doublewell.errors import InputError
 from doublewell.hints import Array
+from doublewell.law import EvenFamily
 from doublewell.report.page.chart import (
     WIDTH,
     Plot,
@@ -30,8 +31,7 @@ from doublewell.result.bands import Quantity
 
 __all__ = ["band_of", "coverage_chart", "force_chart", "potential_chart", "unseen_ranges", "weights_chart"]
 
-_U = np.linspace(-1.0, 1.0, 161)
-_PHASES = (-1.0, -0.5, 0.0, 0.5, 1.0)
+_POINTS = 161
 _LEFT, _RIGHT = 50.0, WIDTH - 12.0
 _FLOOR = 0.05  # percent: the lower end of the histogram's logarithmic scale
 
@@ -75,30 +75,31 @@ def band_of(result: Result, quantity: Quantity, u: Array) -> tuple[Array, Array]
 def unseen_ranges(result: Result) -> list[tuple[float, float]]:
     """Return the ranges of u that the movie (nearly) never shows."""
     seen = np.array(result.diagnostics.survey.visited)
-    edges = np.linspace(-1.0, 1.0, seen.size + 1)
+    edges = np.linspace(*result.law.phases, seen.size + 1)
     step = np.diff(np.concatenate([[False], ~seen, [False]]).astype(int))
     return list(zip(edges[step == 1].tolist(), edges[step == -1].tolist(), strict=True))
 
 
 def _law_chart(result: Result, panel: _Panel) -> Html:
-    found, middle = band_of(result, panel.quantity, _U), np.asarray(panel.values(_U))
+    u, ticks = np.linspace(*result.law.phases, _POINTS), _ticks(result)
+    found, middle = band_of(result, panel.quantity, u), np.asarray(panel.values(u))
     edges = (middle, middle) if isinstance(found, str) else found
     pad = 0.08 * float(np.ptp(np.concatenate(edges)))
     limits = (float(np.min(edges[0])) - pad, float(np.max(edges[1])) + pad)
-    plot = Plot((_LEFT, 24, _RIGHT, 224), (-1.06, 1.06), limits if pad else (-1.0, 1.0))
+    plot = Plot((_LEFT, 24, _RIGHT, 224), _limits(result), limits if pad else (-1.0, 1.0))
     banded = not isinstance(found, str)
     parts = [
         *(span(plot, *ends) for ends in unseen_ranges(result)),
-        axes(plot, x="" if banded else "phase value u", y=f"{panel.name}  ({panel.unit})", xticks=_PHASES),
+        axes(plot, x="" if banded else "phase value u", y=f"{panel.name}  ({panel.unit})", xticks=ticks),
         rule(plot, 0.0),
-        band(plot, _U, *edges) if banded else Html(),
-        curve(plot, _U, middle),
+        band(plot, u, *edges) if banded else Html(),
+        curve(plot, u, middle),
         _stationary(plot, result, panel),
     ]
     if not isinstance(found, str):
-        parts.append(_strip(_U, middle, found, result))
+        parts.append(_strip(u, middle, found, result))
     height = 372 if banded else 262
-    return figure(parts, height=height, text=_law_text(panel, found), caption=_caption(result, panel, found))
+    return figure(parts, height=height, text=_law_text(result, panel, found), caption=_caption(result, panel, found))
 
 
 def _strip(u: Array, middle: Array, found: tuple[Array, Array], result: Result) -> Html:
@@ -106,29 +107,43 @@ def _strip(u: Array, middle: Array, found: tuple[Array, Array], result: Result) 
     unit = 100.0 / (float(np.max(np.abs(middle))) or 1.0)
     low, high = (unit * (edge - middle) for edge in found)
     reach = 1.1 * max(float(np.max(np.abs(low))), float(np.max(np.abs(high))), 1e-9)
-    plot = Plot((_LEFT, 254, _RIGHT, 334), (-1.06, 1.06), (-reach, reach))
+    plot = Plot((_LEFT, 254, _RIGHT, 334), _limits(result), (-reach, reach))
     name = "95 % band around the curve  (% of the largest value)"
     shaded = [*(span(plot, *ends) for ends in unseen_ranges(result)), band(plot, u, low, high)]
-    return join([*shaded, axes(plot, x="phase value u", y=name, xticks=_PHASES, few=3), rule(plot, 0.0, "line")])
+    return join([*shaded, axes(plot, x="phase value u", y=name, xticks=_ticks(result), few=3), rule(plot, 0.0, "line")])
 
 
 def _stationary(plot: Plot, result: Result, panel: _Panel) -> Html:
-    wells = [(-1.0, "minimum"), (1.0, "minimum")] if result.law.well_curvature > 0.0 else []
+    ends = zip(result.law.phases, result.law.well_curvatures, strict=True)
+    wells = [(u, "minimum") for u, curvature in ends if curvature > 0.0]
     points = [*((point.u, str(point.kind)) for point in result.structure.stationary), *wells]
     return join(marks(plot, [u], [float(panel.values(u))], kind) for u, kind in points)
 
 
-def _law_text(panel: _Panel, found: tuple[Array, Array] | str) -> str:
+def _limits(result: Result) -> tuple[float, float]:
+    low, high = result.law.phases
+    return low - 0.03 * (high - low), high + 0.03 * (high - low)
+
+
+def _ticks(result: Result) -> tuple[float, ...]:
+    return tuple(float(u) for u in np.linspace(*result.law.phases, 5))
+
+
+def _law_text(result: Result, panel: _Panel, found: tuple[Array, Array] | str) -> str:
     """Say the curve in numbers, for readers who do not see it."""
-    at = [(u, float(panel.values(u))) for u in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    even = isinstance(result.law.family, EvenFamily)
+    at = [(u, float(panel.values(u))) for u in ((0.0, 0.25, 0.5, 0.75, 1.0) if even else _ticks(result))]
     told = ", ".join(f"{plain(value)} at {u:g}" for u, value in at)
     kind = "odd" if panel.quantity == "force" else "even"
-    sure = "no band is known" if isinstance(found, str) else "the 95 % band is " + _width(panel, found)
+    sure = "no band is known" if isinstance(found, str) else "the 95 % band is " + _width(result, panel, found)
+    if not even:
+        low, high = (plain(u) for u in result.law.phases)
+        return f"Curve of the {panel.name} over the phase value u from {low} to {high}: {told}; {sure}."
     return f"Curve of the {panel.name} over the phase value u from −1 to 1. It is {kind} in u: {told}; {sure}."
 
 
-def _width(panel: _Panel, found: tuple[Array, Array]) -> str:
-    middle = np.asarray(panel.values(_U))
+def _width(result: Result, panel: _Panel, found: tuple[Array, Array]) -> str:
+    middle = np.asarray(panel.values(np.linspace(*result.law.phases, _POINTS)))
     share = 50.0 * float(np.max(found[1] - found[0])) / (float(np.max(np.abs(middle))) or 1.0)
     return f"at most ±{plain(share, 2)} % of the largest value"
 
@@ -138,7 +153,7 @@ def _caption(result: Result, panel: _Panel, found: tuple[Array, Array] | str) ->
     if isinstance(found, str):
         said.append(f" No band: {found}.")
     else:
-        said.append(f" Shaded: 95 % band, {_width(panel, found)}; the lower part shows it enlarged.")
+        said.append(f" Shaded: 95 % band, {_width(result, panel, found)}; the lower part shows it enlarged.")
     if unseen_ranges(result):
         said.append(" Hatched: phase values that the movie does not show.")
     return said
@@ -147,12 +162,12 @@ def _caption(result: Result, panel: _Panel, found: tuple[Array, Array] | str) ->
 def coverage_chart(result: Result) -> Html:
     """Draw how often each phase value is seen, on a logarithmic scale."""
     shares = 100.0 * np.array(result.diagnostics.survey.histogram)
-    edges = np.linspace(-1.0, 1.0, shares.size + 1)
-    plot = Plot((_LEFT, 24, _RIGHT, 194), (-1.06, 1.06), (float(np.log10(_FLOOR)), 2.0))
+    edges = np.linspace(*result.law.phases, shares.size + 1)
+    plot = Plot((_LEFT, 24, _RIGHT, 194), _limits(result), (float(np.log10(_FLOOR)), 2.0))
     hatched = [span(plot, *ends) for ends in unseen_ranges(result)]
     heights = np.log10(np.maximum(shares, _FLOOR))
     name = "share of all values  (%, logarithmic)"
-    frame = [axes(plot, x="phase value u", y=name, xticks=_PHASES, yticks=())]
+    frame = [axes(plot, x="phase value u", y=name, xticks=_ticks(result), yticks=())]
     for value in (0.1, 1.0, 10.0, 100.0):
         frame.append(words(_LEFT - 6, plot.up(float(np.log10(value))) + 3.5, f"{value:g}", "end"))
     visited = 100.0 * result.diagnostics.survey.coverage

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import hypot
 
 from doublewell.calibrate import WHY_NO_SCALE, SurfaceTension
-from doublewell.law import Law
+from doublewell.law import EvenFamily, Law
 from doublewell.report.page.markup import Html, join, math, measured, number, plain, prose, table, tag, tens
 from doublewell.report.page.scale import scale_parts
 from doublewell.report.page.verdicts import SYMBOLS, Finding, Verdict, overall
@@ -67,25 +67,35 @@ def _found(result: Result) -> str:
     if not result.structure.ok:
         kind = f"The energy is no plain double well: {result.structure}"
     else:
-        kind = "The energy is a double well with its two wells at the pure phases u = −1 and u = +1, equally deep"
+        kind = f"The energy is a double well with its two wells at the pure phases {_wells(result)}"
+    top = plain(result.law.maximum)
     if result.scale is None:
         height = f"{plain(result.law.barrier)}{after(per_area(result.settings))}"
-        return f"{kind}; H(0) = {height} is the height at u = 0, and F and ε are not determined."
+        return f"{kind}; H({top}) = {height} is the height at u = {top}, and F and ε are not determined."
     found = intervals(result) if _holds(result) else {}
     of_barrier, of_epsilon = after(potential_unit(result)), after(scale_unit(result))
-    height = f"{measured(float(result.potential(0.0)))}{of_barrier}{_between(found, 'barrier')}"
+    height = f"{measured(float(result.potential(result.law.maximum)))}{of_barrier}{_between(found, 'barrier')}"
     scale = f"{measured(result.scale.epsilon)}{of_epsilon}{_between(found, 'epsilon')}"
-    return f"{kind}, a barrier of F(0) = {height} at u = 0, and ε = {scale}.{_physically(result)}"
+    return f"{kind}, a barrier of F({top}) = {height} at u = {top}, and ε = {scale}.{_physically(result)}"
+
+
+def _wells(result: Result) -> str:
+    low, high = (f"{u:+g}".replace("-", "−") for u in result.law.phases)
+    if result.law.tilt == 0.0:
+        return f"u = {low} and u = {high}, equally deep"
+    deeper = low if result.law.tilt > 0.0 else high
+    share = 100 * abs(result.law.tilt) / max(result.law.barriers)
+    return f"u = {low} and u = {high}; the one at u = {deeper} is deeper by {plain(share, 2)} % of the higher barrier"
 
 
 def _physically(result: Result) -> str:
     """Return the barrier and the gradient coefficient in physical units, where these are known."""
     if potential_unit(result) is None or result.settings.time_unit is None or not has_pint():
         return ""
-    found = physical(result)
+    found, top = physical(result), plain(result.law.maximum)
     return (
-        f" In physical units the barrier is f(0) = {_with_ends(found.barrier, result)}, and the gradient coefficient "
-        f"κ = {_with_ends(found.kappa, result)}."
+        f" In physical units the barrier is f({top}) = {_with_ends(found.barrier, result)}, and the gradient "
+        f"coefficient κ = {_with_ends(found.kappa, result)}."
     )
 
 
@@ -174,27 +184,44 @@ def equation_block(result: Result) -> Html:
     return join(lines)
 
 
+def _width_name(law: Law) -> str:
+    middle, half = 0.5 * sum(law.phases), 0.5 * (law.phases[1] - law.phases[0])
+    return f"interface width, u = {plain(middle - 0.9 * half)} to {plain(middle + 0.9 * half)}"
+
+
+def _curvatures(law: Law, area: str) -> list[tuple[str, str, str]]:
+    if isinstance(law.family, EvenFamily):
+        return [
+            ("curvature at the wells, H″(±1)", join([number(law.well_curvature, 5), area]), ""),
+            ("curvature at the barrier, H″(0)", join([number(law.centre_curvature, 5), area]), ""),
+        ]
+    rows = [
+        (f"curvature H″ at u = {plain(u)}", join([number(value, 5), area]), "")
+        for u, value in zip(law.phases, law.well_curvatures, strict=True)
+    ]
+    return [*rows, ("curvature H″ at the barrier", join([number(law.centre_curvature, 5), area]), "")]
+
+
 def wells_table(result: Result) -> Html:
     """Return the numbers to quote, with their intervals."""
     law, found = result.law, intervals(result)
     area, length = after(per_area(result.settings)), after(result.settings.length_unit)
     rows: list[tuple[str, str, str]] = []
-    wells = "−1\u00a0and\u00a0+1" if law.well_curvature > 0.0 else "none: the pure phases are not stable"
+    low, high = (f"{u:+g}".replace("-", "−") for u in law.phases)
+    wells = f"{low}\u00a0and\u00a0{high}" if law.well_curvature > 0.0 else "none: not both pure phases are stable"
     rows.append(("wells (stable phases)", wells, "by the form of the law: assumed, not measured"))
     for point in result.structure.stationary:
         rows.append((f"{point.kind} of the energy", f"u = {plain(point.u)}", ""))
     if result.scale is not None:
-        barrier = f"{measured(float(result.potential(0.0)), 5)}{after(potential_unit(result))}"
-        rows.append(("barrier F(0)", barrier, _interval(found, "barrier")))
+        barrier = f"{measured(float(result.potential(law.maximum)), 5)}{after(potential_unit(result))}"
+        name = "barrier F(0)" if law.maximum == 0.0 else "barrier of F"
+        rows.append((name, barrier, _interval(found, "barrier")))
         rows += _scale_rows(result, found)
-    rows += [
-        ("H(0) = F(0)/ε²", join([number(law.barrier, 5), area]), ""),
-        ("curvature at the wells, H″(±1)", join([number(law.well_curvature, 5), area]), ""),
-        ("curvature at the barrier, H″(0)", join([number(law.centre_curvature, 5), area]), ""),
-    ]
-    if law.lowest > 0.0 and law.well_curvature > 0.0:
+    height = "H(0) = F(0)/ε²" if law.maximum == 0.0 else "lower barrier of H"
+    rows += [(height, join([number(law.barrier, 5), area]), ""), *_curvatures(law, area)]
+    if law.has_interface:
         width = f"{measured(law.interface_width(), 5)}{length}"
-        rows.append(("interface width, u = −0.9 to 0.9", width, _interval(found, "width")))
+        rows.append((_width_name(law), width, _interval(found, "width")))
     note = Html() if result.scale is not None else tag("p", prose(result.refusal or WHY_NO_SCALE), class_="note")
     if not _holds(result):
         note = join(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.law import Law, named_law
+from doublewell.law import Law, even_family, named_law
 from doublewell.report.style import COLOURS, new_figure, style
 from doublewell.study.figures.kinds import PHASE_TICKS, FigureKind, placeholder
 from doublewell.study.line import Line
@@ -35,7 +35,7 @@ def _least_bracket(line: Line) -> float:
     law = line.law
     if law is None:
         return float("inf")
-    bracket = law.family.bracket(law.coefficients, np.linspace(0.0, 1.0, 201))
+    bracket = even_family(law.family, "the figure").bracket(law.coefficients, np.linspace(0.0, 1.0, 201))
     return float(np.min(bracket) / np.mean(bracket))
 
 
