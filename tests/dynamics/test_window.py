@@ -1,0 +1,161 @@
+"""Windows: stencils, border curves, and predictions that reproduce a part of a larger simulation."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from doublewell.dynamics import (
+    Cnab2,
+    Grid,
+    border_mask,
+    border_times,
+    double_precision,
+    predict_window,
+    second_differences,
+    stable_substeps,
+)
+from doublewell.dynamics.window import BORDER
+from doublewell.law import Bernstein, Law
+
+FORCE = np.array([30.0, 45.0])
+
+
+def window_of(fields, times, dx, *, substeps, order=8, coefficients=FORCE, q=1.0):
+    """Predict fields[t, ...] from the first one and the border of all."""
+    mesh = fields.shape[1:]
+    differences = tuple(second_differences(n, dx, order) for n in mesh)
+    with double_precision():
+        return np.asarray(
+            predict_window(
+                fields[0], fields[1:][:, border_mask(mesh)], coefficients, q * np.diff(times),
+                border_times(times, substeps), differences, family=Bernstein(len(coefficients) - 1), substeps=substeps,
+            )
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("order", [2, 4, 6, 8])
+def test_second_differences_are_exact_for_polynomials_of_their_order(order) -> None:
+    cells, dx = 24, 0.3
+    x = dx * (np.arange(cells) - 11.3)
+    matrix = second_differences(cells, dx, order)
+    room = max(order // 2, BORDER)
+    deep = slice(room, cells - room)  # where the whole stencil fits
+    for power in range(order + 2):
+        exact = power * (power - 1) * x ** max(power - 2, 0)
+        found = np.full(cells, np.nan)
+        found[BORDER:-BORDER] = matrix @ x**power
+        scale = np.abs(x[0]) ** power / dx**2
+        assert np.allclose(found[deep], exact[deep], atol=1e-12 * scale)
+        if power <= min(order, 4) + 1:  # next to the border the order is four at most
+            assert np.allclose(matrix @ x**power, exact[BORDER:-BORDER], atol=1e-12 * scale)
+    wrong = matrix @ x ** (order + 2) - (order + 2) * (order + 1) * x[BORDER:-BORDER] ** order
+    assert np.abs(wrong).max() > 1e-3
+
+
+def test_second_differences_mirror_and_are_symmetric_inside() -> None:
+    matrix = second_differences(20, 1.0)
+    assert np.array_equal(matrix, matrix[::-1, ::-1])
+    rows = matrix[2:-2]  # of full order
+    for k, row in enumerate(rows):
+        assert np.array_equal(row[k : k + 9], rows[0][:9])
+    assert np.allclose(matrix.sum(axis=1), 0.0, atol=1e-14)
+    square = rows[:, 4:-4]
+    assert np.array_equal(square, square.T)
+
+
+@given(st.lists(st.floats(0.05, 1.0), min_size=3, max_size=8), st.integers(1, 4), st.integers(0, 1000))
+def test_border_times_are_exact_for_cubics(steps, substeps, seed) -> None:
+    times = np.concatenate([[0.4], 0.4 + np.cumsum(steps)])
+    c = np.random.default_rng(seed).standard_normal(4)
+    halves = [a + (b - a) * np.arange(2 * substeps) / (2 * substeps) for a, b in pairwise(times)]
+    at = np.concatenate([*halves, times[-1:]])
+    matrix = border_times(times, substeps)
+    assert matrix.shape == (at.size, times.size)
+    assert np.allclose(matrix @ np.polyval(c, times), np.polyval(c, at), atol=1e-8)
+    assert np.array_equal(matrix[:: 2 * substeps], np.eye(times.size))  # frames as they are
+
+
+def test_border_times_of_few_frames_have_the_degree_that_fits() -> None:
+    two, three = np.array([0.0, 1.0]), np.array([0.0, 1.0, 3.0])
+    assert np.allclose(border_times(two, 2) @ (2 * two + 1), 2 * np.linspace(0, 1, 5) + 1)
+    at = np.array([0.0, 0.5, 1.0, 2.0, 3.0])
+    assert np.allclose(border_times(three, 1) @ three**2, at**2)
+
+
+def test_border_mask_is_two_cells_wide() -> None:
+    mask = border_mask((6, 7))
+    assert np.count_nonzero(~mask) == 2 * 3
+    assert not mask[2:4, 2:5].any()
+    assert np.count_nonzero(border_mask((9,), width=1)) == 2
+
+
+def test_stable_substeps_are_stable_and_near_the_limit() -> None:
+    dx, dt, q = (0.1, 0.1), 0.02, 1.3
+    count = stable_substeps(dx, q, dt)
+    largest = np.linalg.eigvals(second_differences(40, 0.1)[:, BORDER:-BORDER]).real.min() * len(dx) * q
+    assert abs(_runge_kutta(largest * dt / count)) <= 1.0
+    assert abs(_runge_kutta(largest * dt / (count / 1.3))) > 1.0
+    assert stable_substeps((1.0,), 1.0, 1e-3) == 1
+    assert stable_substeps(dx, q, 10 * dt) == pytest.approx(10 * count, abs=10)
+
+
+def _runge_kutta(z: float) -> float:
+    return 1 + z + z**2 / 2 + z**3 / 6 + z**4 / 24
+
+
+def decaying(cells: int, dx: float, times: np.ndarray, wave: float) -> np.ndarray:
+    """A wave under diffusion alone: an exact solution, cut anywhere."""
+    x = dx * np.arange(cells)
+    return np.exp(-(wave**2) * times)[:, None] * np.cos(wave * x + 0.7)
+
+
+def fitted_order(sizes: list[float], errors: list[float]) -> float:
+    return float(np.polyfit(np.log(sizes), np.log(errors), 1)[0])
+
+
+def test_a_window_converges_with_the_mesh() -> None:
+    """Order four in the two cells next to the border, where the stencil is shorter, and eight beyond."""
+    wave, times = 4 * np.pi, 1e-4 * np.arange(9)
+    sizes, errors = [1 / 16, 1 / 24, 1 / 36], []
+    for dx in sizes:
+        exact = decaying(round(1 / dx), dx, times, wave)
+        errors.append(np.abs(window_of(exact, times, dx, substeps=4, coefficients=np.zeros(1)) - exact).max())
+    assert 3.8 < fitted_order(sizes, errors) < 8.5, errors
+    assert errors[-1] < 1e-5
+
+
+def test_a_window_converges_with_the_frame_interval() -> None:
+    """The border between the frames is a cubic: halving the interval divides its error by about sixteen."""
+    wave, dx, span = 2 * np.pi, 1 / 64, 0.08
+    intervals, errors = [8, 16, 32], []
+    for count in intervals:
+        times = span * np.linspace(0.0, 1.0, count + 1)
+        exact = decaying(48, dx, times, wave)
+        substeps = stable_substeps((dx,), 1.0, span / count)
+        errors.append(np.abs(window_of(exact, times, dx, substeps=substeps, coefficients=np.zeros(1)) - exact).max())
+    assert fitted_order([1 / n for n in intervals], errors) == pytest.approx(4.0, abs=0.5), errors
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_a_window_of_another_solvers_movie(axes) -> None:
+    """CNAB2 on the whole, the window on a part; unequal times in the second half."""
+    cells, dt = (48, 32, 20)[axes - 1], 2.5e-4
+    grid = Grid((cells,) * axes, 1 / cells, "neumann")
+    x = (np.arange(cells) + 0.5) / cells
+    u = 0.6 * np.cos(np.pi * x)
+    for _ in range(axes - 1):
+        u = u[..., None] * (0.7 + 0.3 * np.cos(np.pi * x))
+    whole = np.stack([u, *Cnab2(grid, dt=dt, q=1.0, substeps=20).run(Law.bernstein(FORCE), u, intervals=12)])
+    kept = np.array([0, 1, 2, 3, 4, 5, 6, 8, 9, 12])
+    part = whole[kept][(slice(None), *(slice(2, 16 + k) for k in range(axes)))]
+    found = window_of(part, dt * kept, 1 / cells, substeps=4 * stable_substeps((1 / cells,) * axes, 1.0, 3 * dt))
+    assert found.shape == part.shape
+    assert np.array_equal(found[0], part[0])
+    assert np.array_equal(found[:, border_mask(part.shape[1:])], part[:, border_mask(part.shape[1:])])
+    assert np.abs(found - part).max() < 2e-5
+    assert np.abs(part[-1] - part[0]).max() > 0.01
