@@ -86,7 +86,7 @@ def _origin(results: Results, about: dict[str, str]) -> str:
 def _facts(results: Results, about: dict[str, str]) -> Iterator[str]:
     records = {(line.case, line.record) for line in results.lines}
     yield f"- {len(results.lines)} lines of {len(records)} records in `results.jsonl`"
-    yield "- lines are kept from run to run, so CPUs and a GPU may have read trajectories; what follows is the last run's"
+    yield "- lines are kept from run to run, and CPUs and a GPU may have read them; what follows is of the last run"
     refused = sum(line.coefficients is None for line in results.lines)
     rough = sum(line.status.startswith("not converged") for line in results.lines)
     yield f"- {refused} fits were refused and {rough} did not converge; they stay in the counts"
