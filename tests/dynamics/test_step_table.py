@@ -13,7 +13,7 @@ SYMBOL = Grid((12, 10), 0.02, "periodic").symbol
 @pytest.mark.parametrize(("low", "high"), [(1e-5, 3e-5), (1e-4, 1.1e-4), (1e-5, 1e-3)])
 def test_interpolated_weights_are_the_weights(low, high) -> None:
     table = step_table(SYMBOL, low, high)
-    assert 6 <= len(table.nodes) <= 40
+    assert 6 <= table.nodes <= 40
     for tau in np.geomspace(low, high, 11):
         found = frame_shares(table, table.shares(np.array(tau)))
         exact = etd_weights(SYMBOL, step=tau, q=1.0)
@@ -30,7 +30,7 @@ def test_weights_depend_on_step_times_q_alone() -> None:
 
 def test_one_node_where_all_steps_are_equal() -> None:
     table = step_table(SYMBOL, 2e-5, 2e-5)
-    assert len(table.nodes) == 1
+    assert table.nodes == 1
     shares = table.shares(np.full(4, 2e-5))
     assert np.array_equal(shares, np.ones((4, 1)))
     for one, other in zip(frame_shares(table, shares[0]), etd_weights(SYMBOL, step=2e-5, q=1.0), strict=True):
@@ -40,7 +40,8 @@ def test_one_node_where_all_steps_are_equal() -> None:
 def test_shares_sum_to_one_and_pick_out_a_node() -> None:
     table = step_table(SYMBOL, 1e-5, 1e-4)
     assert np.allclose(table.shares(np.geomspace(1e-5, 1e-4, 7)).sum(axis=-1), 1.0, atol=1e-12)
-    assert np.allclose(table.shares(np.exp(table.nodes)), np.eye(len(table.nodes)), atol=1e-10)
+    places = table.middle + table.half * np.cos((np.arange(table.nodes) + 0.5) * np.pi / table.nodes)
+    assert np.allclose(table.shares(np.exp(places)), np.eye(table.nodes), atol=1e-10)
 
 
 def test_the_derivative_by_tau_is_that_of_the_weights() -> None:

@@ -19,42 +19,52 @@ __all__ = ["StepTable", "frame_shares", "step_table"]
 
 _NEAR = 1e-10  # error of the interpolated weights, relative to the largest of their kind
 _LEAST, _MOST = 6, 40  # nodes
+_WIDER = 1.05  # the ends of the range lie inside, where the series can be differentiated
 
 
 class StepTable(NamedTuple):
-    """Weights at nodes; a pytree. ``nodes`` are values of log tau, ``weights`` have a leading axis of nodes."""
+    """Weights at Chebyshev nodes of log tau; a pytree. ``weights`` have a leading axis of nodes.
 
-    nodes: Any
+    ``middle`` and ``half`` are the centre and the half-length of the range of log tau.
+    """
+
+    middle: Any
+    half: Any
     weights: Weights
 
+    @property
+    def nodes(self) -> int:
+        """The number of nodes."""
+        return int(self.weights.whole.shape[0])
+
     def shares(self, tau: Any) -> Any:
-        """Return the share of each node in the weights at tau; shape (*tau.shape, nodes). May be traced by JAX."""
-        if len(self.nodes) == 1:
-            return namespace(tau).ones((*tau.shape, 1))
-        # Lagrange polynomials on Chebyshev nodes, as products: no division by zero at a node
-        x = namespace(tau).log(tau)[..., None]
-        parts = []
-        for j, node in enumerate(self.nodes):
-            product = 1.0
-            for k, other in enumerate(self.nodes):
-                if k != j:
-                    product = product * (x[..., 0] - other) / (node - other)
-            parts.append(product)
-        return namespace(tau).stack(parts, axis=-1)
+        """Return the share of each node in the weights at tau; shape (*tau.shape, nodes). May be traced by JAX.
+
+        The Chebyshev series through the nodes: T_k(x) = cos(k arccos x), by their discrete orthogonality.
+        """
+        xp, count = namespace(tau), self.nodes
+        if count == 1:
+            return xp.ones((*tau.shape, 1))
+        k = np.arange(count)
+        at_nodes = np.where(k == 0, 1.0, 2.0)[:, None] / count * np.cos(k[:, None] * _angles(count))
+        angle = xp.arccos((xp.log(tau) - self.middle) / self.half)
+        return xp.cos(angle[..., None] * k) @ at_nodes
 
 
 def step_table(symbol: Array, low: float, high: float) -> StepTable:
     """Return a table for steps with tau = q h from `low` to `high`; one node where they are equal."""
     if low == high:
-        return StepTable(np.array([np.log(low)]), _stacked(symbol, np.array([low])))
+        return StepTable(np.log(low), 1.0, _stacked(symbol, np.array([low])))
+    middle, half = 0.5 * np.log(low * high), _WIDER * 0.5 * np.log(high / low)
     for count in range(_LEAST, _MOST + 1, 2):
-        angles = (np.arange(count) + 0.5) * np.pi / count
-        middle, half = 0.5 * (np.log(high) + np.log(low)), 0.5 * (np.log(high) - np.log(low))
-        nodes = middle + half * np.cos(angles)
-        table = StepTable(nodes, _stacked(symbol, np.exp(nodes)))
-        if _error(table, symbol, np.exp(middle + half * np.linspace(-1.0, 1.0, 7))) < _NEAR:
+        table = StepTable(middle, half, _stacked(symbol, np.exp(middle + half * np.cos(_angles(count)))))
+        if _error(table, symbol, np.exp(middle + half * np.linspace(-0.97, 0.97, 7))) < _NEAR:
             break
     return table
+
+
+def _angles(count: int) -> Array:
+    return (np.arange(count) + 0.5) * np.pi / count
 
 
 def frame_shares(table: StepTable, weights_per_frame: Any) -> Weights:

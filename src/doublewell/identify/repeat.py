@@ -106,4 +106,6 @@ def options_of(result: Result) -> dict[str, Any]:
         "check": result.adequacy is not None,
         "wells": asked.wells,
         "phases": asked.phases,
+        "optics": asked.optics,
+        "noise": asked.noise,
     }
