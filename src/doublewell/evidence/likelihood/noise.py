@@ -86,11 +86,8 @@ def _memory(residual: Array) -> float:
 def _shot(record: Record, found: Trajectory) -> Array:
     """Return one over the noise's standard deviation as a line in the phase value; the mean variance is 1."""
     predicted = record.slab() - found.residual
-    seen = (
-        record.seen()
-        & _noisy(record)
-        & (np.arange(record.frames) >= _EARLY * record.frames).reshape(-1, *(1 for _ in record.mesh))
-    )
+    late = (np.arange(record.frames) >= _EARLY * record.frames).reshape(-1, *(1 for _ in record.mesh))
+    seen = record.seen() & _noisy(record) & late
     u, r = predicted[seen], found.residual[seen]
     edges = np.quantile(u, np.linspace(0.0, 1.0, _BINS + 1))
     place = np.clip(np.searchsorted(edges, u, side="right") - 1, 0, _BINS - 1)
