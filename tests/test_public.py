@@ -16,7 +16,8 @@ import pytest
 import doublewell
 
 NAMES = {
-    "LAW_NAMES", "Bernstein", "Experiment", "InputError", "Law", "Record", "Result", "SurfaceTension", "__version__",
+    "LAW_NAMES", "Bernstein", "Experiment", "InputError", "Law", "Optics", "Record", "Result", "SurfaceTension",
+    "__version__",
     "add_level_errors", "add_noise", "bounds", "calibrate", "estimate", "export", "identify", "identify_many",
     "initial_field",
     "load_result", "lower", "merge", "named_law", "open_record", "phase_from_intensity", "physical", "plan", "save",

@@ -5,6 +5,7 @@ from doublewell.calibrate import SurfaceTension, calibrate
 from doublewell.errors import InputError
 from doublewell.estimate import estimate
 from doublewell.evidence import lower, merge, weak_evidence
+from doublewell.evidence.likelihood import Optics
 from doublewell.export import export
 from doublewell.files import load_result, open_record, save
 from doublewell.identify import add_level_errors, identify, identify_many
@@ -25,6 +26,7 @@ __all__ = [
     "Experiment",
     "InputError",
     "Law",
+    "Optics",
     "Record",
     "Result",
     "SurfaceTension",

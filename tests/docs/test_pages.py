@@ -48,7 +48,10 @@ def test_the_tutorial_runs_and_prints_what_it_shows(tmp_path):
     assert np.linalg.norm(result.force(u) - true) < 0.02 * np.linalg.norm(true)
 
 
-@pytest.mark.parametrize("page", ["degree.md", "missing.md", "noise_bias.md", "unknown_diffusion.md"])
+PAGES = ("degree", "missing", "noise", "noise_bias", "optics", "several", "unknown_diffusion", "windows")
+
+
+@pytest.mark.parametrize("page", [f"{name}.md" for name in PAGES])
 def test_a_page_runs_and_prints_what_it_shows(tmp_path, page):
     blocks = list(run_page((DOCS / page).read_text(), tmp_path))
     assert blocks
@@ -158,6 +161,28 @@ def test_links_to_headings_lead_to_one():
                 if line.startswith("#")
             }
             assert place in headings, (page.name, target, place)
+
+
+@pytest.mark.parametrize(("page", "name"), [("missing.md", "wider_missing.json"), ("noise.md", "wider_noise.json")])
+def test_errors_and_coverage_are_those_of_the_file(page, name):
+    found = kept(name)
+    said = table(page, name)
+    assert [row[0] for row in said] == [key for key in found if key != "about"]
+    for key, mean, covered in said:
+        assert float(mean) == pytest.approx(found[key]["summary"]["mean e_G"], abs=0.005)
+        assert float(covered) == pytest.approx(100 * found[key]["summary"]["coverage"], abs=0.5)
+
+
+def test_errors_of_q_and_of_several_records_are_those_of_the_file():
+    found = kept("wider_q.json")["summary"]
+    ((rms, cover, ratio),) = table("unknown_diffusion.md", "wider_q.json")
+    assert float(rms) == pytest.approx(found["rms error of q in percent"], abs=0.005)
+    assert cover == found["intervals of q that cover"]
+    assert float(ratio) == pytest.approx(found["e_G over that with known q"], abs=0.005)
+    rows = kept("wider_together.json")["rows"]
+    for (law, mean, agree), row in zip(table("several.md", "wider_together.json"), rows, strict=True):
+        assert (law, agree) == (row["law"], row["agreements"])
+        assert float(mean) == pytest.approx(row["e_G"], abs=0.005)
 
 
 def test_floors_are_those_of_the_file():

@@ -17,8 +17,7 @@ LAW = np.array([30.0, 45.0])
 COLOUR = 1.0 + 0.5 * np.cos(np.arange(14.0))[:, None] * np.sin(np.arange(12.0))
 UNEVEN = np.array([0.0, 1.0, 1.5, 3.0, 4.0]) * 5e-4
 KINDS = {
-    "window, uneven times": ("open", UNEVEN, View()),
-    "window, q and blur free": ("open", None, View(optics=Optics(blur="estimated", pixel=True), q_free=True)),
+    "window, q and blur free": ("open", UNEVEN, View(optics=Optics(blur="estimated", pixel=True), q_free=True)),
     "finer mesh": ("neumann", None, View(optics=Optics(blur=0.05, pixel=True, refine=3))),
     "exposure, colour, memory": (
         "periodic", None, View(optics=Optics(exposure=4e-4), whitening=Whitening(colour=COLOUR, memory=0.4)),
@@ -63,24 +62,22 @@ def test_adjoint_is_the_transpose_of_the_tangent(kind) -> None:
     u = 0.5 * model.border_of(record.slab())
     x, y, t = rng.standard_normal(u.shape), rng.standard_normal(record.shape), rng.standard_normal(theta.size)
 
+    def whitened(u, theta):
+        return model.whiten(model.predict(u, theta, constants), constants)
+
     @jax.jit
     def linear(u, theta, x, y, t):
         _, push, pull = solver._linearise(model, u, theta, record.slab(), constants)
-        column = solver._column(model, u, theta, t, constants)
-        return push(x), pull(y), column, solver.pull_back(model, u, theta, y, constants)
+        return push(x), pull(y), jax.jvp(whitened, (u, theta), (x, t))[1]
 
-    seen = jax.jit(lambda u, theta: model.whiten(model.predict(u, theta, constants), constants))
+    seen = jax.jit(whitened)
     with double_precision():
-        pushed, pulled, column, (field, gradient) = (
-            jax.tree.map(np.asarray, part) for part in linear(u, theta, x, y, t)
-        )
+        pushed, pulled, both = (np.asarray(part) for part in linear(u, theta, x, y, t))
+        change = np.asarray(seen(u + h * x, theta + h * t) - seen(u - h * x, theta - h * t)) / (2 * h)
         along_u = np.asarray(seen(u + h * x, theta) - seen(u - h * x, theta)) / (2 * h)
-        along_t = np.asarray(seen(u, theta + h * t) - seen(u, theta - h * t)) / (2 * h)
     assert np.vdot(pushed, y) == pytest.approx(np.vdot(x, pulled), rel=1e-10)
-    assert np.allclose(field, pulled, atol=1e-10 * np.abs(pulled).max())
-    assert np.vdot(gradient, t) == pytest.approx(np.vdot(column, y), rel=1e-9)
     assert np.allclose(pushed, along_u, atol=1e-6 * np.abs(along_u).max())
-    assert np.allclose(column, along_t, atol=1e-6 * np.abs(along_t).max() + 1e-9)
+    assert np.allclose(both, change, atol=1e-6 * np.abs(change).max())
 
 
 @pytest.mark.parametrize(("boundary", "wave"), [("periodic", 4 * np.pi), ("neumann", 2 * np.pi)])

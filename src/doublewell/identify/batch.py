@@ -308,6 +308,11 @@ def _check_view(record: Record, reading: str, optics: Optics, noise: Noise) -> N
             "optics and noise belong to the trajectory reading: weak moments know neither; leave method out, or use "
             "method='trajectory'"
         )
+    if noise == "correlated" and record.mask is not None:
+        raise InputError(
+            "correlated noise and missing values do not go together: expected complete frames; cut the record to a "
+            "part without gaps, or use noise='white'"
+        )
     if reading == "trajectory":
         check_view(record, View(optics=optics))
 

@@ -88,20 +88,40 @@ def _distance(found: Trajectory, coefficients: Array) -> float:
 
 
 def _agreements(found: Sequence[Trajectory]) -> tuple[Agreement, ...]:
-    """Test each record against all others: the difference of their best laws over its covariance is chi-square."""
+    """Test each record against the others: the difference of their best laws over its covariance is chi-square.
+
+    Others are those that agree: of three or more records the one that is farthest off leaves first, so that it does not
+    make the good ones look wrong. Two records that differ disagree both, for nothing says which is right.
+    """
     from scipy.special import chdtrc
 
-    made = []
-    for k, one in enumerate(found):
-        matrix, target = system(one.evidence, 1.0)
-        rest, aim = system(merge([other.evidence for j, other in enumerate(found) if j != k]), 1.0)
-        made.append((_disagreement(matrix, target, rest, aim), matrix.shape[1]))
-    chances = [float(chdtrc(degrees, chi2)) for chi2, degrees in made]
-    adjusted = holm_adjusted(chances)
+    kept = _agreeing(found)
+    chi2 = [_against(found, k, kept) for k in range(len(found))]
+    degrees = found[0].coefficients.size
+    chances = [float(chdtrc(degrees, one)) for one in chi2]
     return tuple(
-        Agreement(f"record {k + 1}", chi2, degrees, p, a, a >= _UNLIKELY)
-        for k, ((chi2, degrees), p, a) in enumerate(zip(made, chances, adjusted, strict=True))
+        Agreement(f"record {k + 1}", one, degrees, p, a, a >= _UNLIKELY)
+        for k, (one, p, a) in enumerate(zip(chi2, chances, holm_adjusted(chances), strict=True))
     )
+
+
+def _agreeing(found: Sequence[Trajectory]) -> list[int]:
+    """Leave out the record that is farthest off, again and again, until the others agree or two are left."""
+    from scipy.special import chdtrc
+
+    kept = list(range(len(found)))
+    while len(kept) > 2:
+        far = {k: _against(found, k, kept) for k in kept}
+        worst = max(far, key=lambda k: far[k])
+        if len(kept) * chdtrc(found[0].coefficients.size, far[worst]) >= _UNLIKELY:
+            break
+        kept.remove(worst)
+    return kept
+
+
+def _against(found: Sequence[Trajectory], place: int, kept: Sequence[int]) -> float:
+    rest = merge([found[j].evidence for j in kept if j != place])
+    return _disagreement(*system(found[place].evidence, 1.0), *system(rest, 1.0))
 
 
 def _disagreement(matrix: Array, target: Array, rest: Array, aim: Array) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublewell.adequacy import Adequacy, check_adequacies
+from doublewell.dynamics import border_mask
 from doublewell.estimate import Constraint, DegreeAverage, Posterior, average_degrees, estimate, fit_degree
 from doublewell.estimate.least_squares import Array, column_scale
 from doublewell.estimate.wells import are_wells
@@ -323,8 +324,8 @@ def trajectory_diagnostics(fit: TrajectoryFit, seen: Survey, warnings: Sequence[
             constraint_rise=fit.rise,
             extra_structure=structure_probability(fit.posterior),
             segments=fit.found.segments,
-            residual_map=residual_map(fit.found),
-            residual_frames=np.sqrt(np.mean(fit.found.residual.reshape(len(fit.found.residual), -1) ** 2, axis=1)),
+            residual_map=residual_map(fit.found, fit.record),
+            residual_frames=_frame_noise(fit.found, fit.record),
             adequacy=fit.adequacy,
             initial=_read_only(fit.initial.astype(np.float32)),
         ),
@@ -336,16 +337,34 @@ def _read_only(field: NDArray[np.float32]) -> NDArray[np.float32]:
     return field
 
 
-def residual_map(found: Trajectory) -> Array:
-    """Return how far the residual's variance in each block of cells is from the mean, in standard deviations."""
-    sums = np.sum((found.residual / found.noise) ** 2, axis=0)
-    counts = np.full(sums.shape, float(len(found.residual)))
+def _noisy(record: Record) -> NDArray[np.bool_]:
+    """Return the values whose residual is noise: those that were seen, less a window's border, which is estimated."""
+    seen = np.asarray(record.seen())
+    return seen & ~border_mask(record.mesh) if record.boundary == "open" else seen
+
+
+def _frame_noise(found: Trajectory, record: Record) -> Array:
+    """Return the standard deviation of the residual of each frame, 0 where nothing of it was seen."""
+    axes, kept = tuple(range(1, found.residual.ndim)), _noisy(record)
+    sums = np.sum(np.where(kept, found.residual, 0.0) ** 2, axis=axes)
+    return np.asarray(np.sqrt(sums / np.maximum(np.count_nonzero(kept, axis=axes), 1)))
+
+
+def residual_map(found: Trajectory, record: Record) -> Array:
+    """Return how far the residual's variance in each block of cells is from the mean, in standard deviations.
+
+    Zero where a block holds no value that tells of noise.
+    """
+    kept = _noisy(record)
+    sums = np.sum(np.where(kept, found.residual / found.noise, 0.0) ** 2, axis=0)
+    counts = np.count_nonzero(kept, axis=0).astype(float)
     for axis, cells in enumerate(sums.shape):
         edges = np.linspace(0, cells, min(cells, _BLOCKS) + 1).round().astype(int)[:-1]
         sums, counts = (np.add.reduceat(values, edges, axis=axis) for values in (sums, counts))
+    none, counts = counts == 0.0, np.maximum(counts, 1.0)
     share = 2.0 / (9.0 * counts)  # Wilson and Hilferty: the cube root of a chi-square is close to normal
-    ratio = sums / counts / (np.sum(sums) / np.sum(counts))
-    return np.asarray((np.cbrt(ratio) - (1.0 - share)) / np.sqrt(share))
+    ratio = sums / counts / (np.sum(sums) / np.sum(counts, where=~none))
+    return np.where(none, 0.0, (np.cbrt(ratio) - (1.0 - share)) / np.sqrt(share))
 
 
 def structure_probability(posterior: Posterior) -> float:

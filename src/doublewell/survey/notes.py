@@ -174,7 +174,7 @@ def _quality_notes(seen: Survey) -> Iterator[str]:
     if seen.missing > _GAPS:
         yield (
             f"{100 * seen.missing:.3g} % of the values are missing: the weak reading uses only test functions that "
-            "need none of them"
+            "need none of them, the trajectory reading every value that was seen"
         )
     if seen.coverage < COVERED:
         where = " and ".join(f"{a:.2g} to {b:.2g}" for a, b in seen.unseen)

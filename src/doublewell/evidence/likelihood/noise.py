@@ -7,6 +7,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from doublewell.dynamics import border_mask
 from doublewell.dynamics.transforms import numpy_transforms
 from doublewell.evidence.likelihood.trajectory import Trajectory
 from doublewell.evidence.likelihood.view import View, Whitening
@@ -45,8 +46,15 @@ def spectrum(record: Record, residual: Array) -> Array:
 
     forward, _ = numpy_transforms(record.mesh, "neumann")
     late = residual[int(_EARLY * len(residual)) :]
-    power = np.mean([forward(frame) ** 2 for frame in late], axis=0)
+    power = np.mean([forward(frame) ** 2 for frame in late], axis=0) / np.mean(_noisy(record))
     return np.asarray(gaussian_filter(power, _SMOOTH, mode="reflect"))
+
+
+def _noisy(record: Record) -> Seen:
+    """Return the cells whose residual is noise: all, but on a window not its border, which is estimated."""
+    if record.boundary != "open":
+        return np.ones(record.mesh, dtype=bool)
+    return ~border_mask(record.mesh)
 
 
 def _correlated(record: Record, found: Trajectory, floor: float) -> Whitening:
@@ -56,7 +64,8 @@ def _correlated(record: Record, found: Trajectory, floor: float) -> Whitening:
     says how exactly it is taken. It only makes the errors larger.
     """
     power = spectrum(record, found.residual)
-    level = float(np.mean(found.residual[int(_EARLY * len(found.residual)) :] ** 2))
+    late = found.residual[int(_EARLY * len(found.residual)) :]
+    level = float(np.mean(late[:, _noisy(record)] ** 2))
     colour = 1.0 / np.sqrt(power / level + floor)
     memory = _memory(found.residual)
     return Whitening(colour=colour, memory=memory, level=float(np.sqrt(level)))
@@ -75,9 +84,10 @@ def _memory(residual: Array) -> float:
 
 
 def _shot(record: Record, found: Trajectory) -> Array:
-    """Return one over the noise's standard deviation as a line in the phase value, its mean square 1."""
+    """Return one over the noise's standard deviation as a line in the phase value; the mean variance is 1."""
     predicted = record.slab() - found.residual
-    seen = record.seen() & (np.arange(record.frames) >= _EARLY * record.frames).reshape(-1, *(1 for _ in record.mesh))
+    late = (np.arange(record.frames) >= _EARLY * record.frames).reshape(-1, *(1 for _ in record.mesh))
+    seen = record.seen() & _noisy(record) & late
     u, r = predicted[seen], found.residual[seen]
     edges = np.quantile(u, np.linspace(0.0, 1.0, _BINS + 1))
     place = np.clip(np.searchsorted(edges, u, side="right") - 1, 0, _BINS - 1)
@@ -96,7 +106,7 @@ def outlier_mask(record: Record, found: Trajectory | None = None) -> Seen:
     if found is None:
         far = _spikes(record.slab())
     else:
-        scale = 1.4826 * float(np.median(np.abs(found.residual[record.seen()])))
+        scale = 1.4826 * float(np.median(np.abs(found.residual[record.seen() & _noisy(record)])))
         far = np.abs(found.residual) > _FAR * scale
     often = np.mean(far, axis=0) > _OFTEN
     return np.asarray(record.seen() & ~far & ~often)

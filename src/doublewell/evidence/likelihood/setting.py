@@ -141,9 +141,29 @@ def observed(record: Record, view: View = PLAIN) -> Observed:
         needed[:, border_mask(record.mesh)] = True
     noise = _rough_noise(values, seen)
     root = np.where(seen, 1.0 if own is None else own, np.where(needed, noise / _PRIOR, 0.0))
-    ever = np.broadcast_to(np.any(seen, axis=0), values.shape) if record.boundary != "open" else seen
-    known = int(np.count_nonzero(ever & needed)) if record.boundary == "open" else int(np.count_nonzero(ever[0]))
-    return Observed(_filled(values, seen), root, seen, int(np.count_nonzero(seen)) - known)
+    return Observed(_filled(values, seen), root, seen, int(np.count_nonzero(seen)) - _determined(record, seen))
+
+
+def _determined(record: Record, seen: Seen) -> int:
+    """Return how many values of the nuisance the seen values determine.
+
+    A cell of the first field is, if it was ever seen. So is a value of a window's border that was seen, and one that
+    was not if it lies beside a cell inside that ever was: the motion of that cell needs it.
+    """
+    ever = np.any(seen, axis=0)
+    if record.boundary != "open":
+        return int(np.count_nonzero(ever))
+    edge = border_mask(record.mesh)
+    beside = edge & _next_to(ever & ~edge)
+    return int(np.count_nonzero(ever & ~edge)) + int(np.count_nonzero((seen | beside) & edge))
+
+
+def _next_to(cells: Seen) -> Seen:
+    """Return the cells that have a neighbour along an axis among the given ones."""
+    wide = np.pad(cells, 1)
+    inner = tuple(slice(1, -1) for _ in cells.shape)
+    shifts = [np.roll(wide, step, axis=axis)[inner] for axis in range(cells.ndim) for step in (-1, 1)]
+    return np.asarray(reduce(np.logical_or, shifts))
 
 
 def complete(record: Record) -> Record:
@@ -198,7 +218,7 @@ def check_record(record: Record) -> None:
 def check_view(record: Record, view: View) -> None:
     """Refuse optics that a record does not allow, before anything is read."""
     optics = view.optics
-    if optics.refine > 1 and record.boundary == "open":
+    if optics.refine > 1 and record.boundary in (None, "open"):
         raise InputError("refine is for whole domains: a window has no finer mesh of its own; leave refine out")
     if optics.refine % 2 == 0 and record.boundary == "neumann":
         raise InputError(
