@@ -92,11 +92,11 @@ def estimate(
     the folds "training" and "validation" of the evidence and refits all rows with the same penalty.
     """
     constraint = check_constraint(constraint)
+    matrix, target = system(evidence, q)
     if not isinstance(evidence.family, Bernstein):
         from doublewell.estimate.unlike import estimate_wells  # it needs Estimate
 
         return estimate_wells(evidence, q, constraint=constraint, ridge=ridge)
-    matrix, target = system(evidence, q)
     _, _, values = column_scale(matrix)
     unbounded = solve_free(matrix, target)
     choice = _ridge(evidence, matrix, q, ridge, constraint)

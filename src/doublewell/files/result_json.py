@@ -96,12 +96,16 @@ def _body(path: Path, content: Any) -> Any:
 
 
 def _renewed(body: Any) -> Any:
-    """Write a result of version 1 as this version does: its posterior knew only positive coefficients, or nothing."""
+    """Write an older result as this version does: its posterior knew one family, and positive coefficients or none."""
     posterior = body.get("posterior") if isinstance(body, dict) else None
-    if not isinstance(posterior, dict) or not isinstance(posterior.get("positive"), bool):
+    if not isinstance(posterior, dict):
         return body
-    rest = {name: value for name, value in posterior.items() if name != "positive"}
-    return body | {"posterior": rest | {"constraint": "bernstein" if posterior["positive"] else "none"}}
+    if isinstance(family := posterior.get("family"), dict) and "name" not in family:
+        posterior = posterior | {"family": {"name": "bernstein"} | family}
+    if isinstance(held := posterior.get("positive"), bool):
+        rest = {name: value for name, value in posterior.items() if name != "positive"}
+        posterior = rest | {"constraint": "bernstein" if held else "none"}
+    return body | {"posterior": posterior}
 
 
 def _checksum(body: Any) -> str | None:
