@@ -110,7 +110,7 @@ def test_units_are_shown_where_they_are_known(banded, small, words_of):
 def test_without_boundary_and_tension(record, words_of):
     bare = Record(record.slab(), dx=record.dx, times=record.times, q=record.q)
     words = words_of(page_html(identify(bare, method="weak"), bare))
-    assert "No prediction: the boundary of the record is not declared" in words
+    assert "No prediction: the record is a window" in words
     assert "Say what happens at the border" in words
     assert "Measure a surface tension by other means" in words
     assert "F and ε are not determined" in words
@@ -189,7 +189,7 @@ def test_large_records_are_thinned_and_said_so(result):
         "Of each frame every 3rd pixel along y and every 4th pixel along x is shown; nothing is averaged, so the noise "
         "looks as it is.",
     )
-    assert "No prediction: the boundary of the record is not declared" in film.notes[0]
+    assert "No prediction: the record is a window" in film.notes[0]
 
 
 def test_the_worst_movie_makes_a_page_of_less_than_12_megabytes():

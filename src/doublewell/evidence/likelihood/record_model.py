@@ -39,6 +39,7 @@ class Constants(NamedTuple):
     differences: Any = ()  # second differences along each axis, windows only
     finer: Any = ()  # one matrix for each axis, to a finer mesh
     transfer: Any = ()  # of each mode, by the optics
+    passband: Any = ()  # of each mode: those of the initial field that the optics let through
     squares: Any = ()  # |kappa|^2 of each mode in units of 1 / dx^2, for an unknown blur
     average: Any = ()  # weight of the second difference in time, for an exposure
     colour: Any = ()  # of each cosine mode, for noise that is not white
@@ -121,7 +122,7 @@ class RecordModel:
         def emit(modes: Any) -> Any:
             return backward(modes if seen is None else seen * modes)[pick]
 
-        modes = forward(fine)
+        modes = forward(fine) if isinstance(constants.passband, tuple) else constants.passband * forward(fine)
         table = constants.table
         shares = table.shares(taus / self.substeps)
         later = roll(

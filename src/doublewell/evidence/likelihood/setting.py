@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from math import prod
 
@@ -40,6 +40,7 @@ __all__ = [
 ]
 
 _AROUND = 1.7  # range of q that a table of steps covers, as a factor either way
+_PASSED = 0.2  # of a mode
 _FLOOR = 1e-3  # of the largest: what the preconditioner makes of a mode that is hardly seen
 _SMALLEST = 12  # cells of a window along an axis
 _PRIOR = 1.0  # standard deviation of a phase value that nothing was seen of
@@ -94,6 +95,8 @@ def record_model(
         constants = constants._replace(finer=tuple(refinement(n, refine, grid.boundary) for n in grid.cells))
     if optics.transfers:
         constants = constants._replace(transfer=_transfer(fine, grid, optics))
+    if optics.transfers and record.boundary != "open":
+        constants = constants._replace(passband=_passband(fine, grid, optics))
     if optics.blur == "estimated":
         constants = constants._replace(squares=-fine.symbol * record.dx[-1] ** 2)
     if optics.exposure:
@@ -127,7 +130,9 @@ def observed(record: Record, view: View = PLAIN) -> Observed:
     values, cells = record.slab(), prod(record.mesh)
     own = view.whitening.root
     if getattr(record, "mask", None) is None:
-        nuisance = cells if record.boundary != "open" else cells + (record.frames - 1) * _border(record)
+        nuisance = (
+            _let_through(record, view) if record.boundary != "open" else cells + (record.frames - 1) * _border(record)
+        )
         return Observed(values, 1.0 if own is None else own, None, values.size - nuisance)
     seen = np.asarray(record.seen())
     if view.whitening.colour is not None or view.whitening.memory:
@@ -142,6 +147,21 @@ def observed(record: Record, view: View = PLAIN) -> Observed:
     noise = _rough_noise(values, seen)
     root = np.where(seen, 1.0 if own is None else own, np.where(needed, noise / _PRIOR, 0.0))
     return Observed(_filled(values, seen), root, seen, int(np.count_nonzero(seen)) - _determined(record, seen))
+
+
+def _let_through(record: Record, view: View) -> int:
+    """Return how many modes of the initial field the optics let through; all of them without optics."""
+    grid = mode_grid(record)
+    if not view.optics.transfers:
+        return prod(grid.cells)
+    passed = _passband(grid, grid, view.optics)
+    if grid.boundary == "neumann":
+        return int(np.sum(passed))
+    count = np.full(passed.shape[-1], 2.0)  # a mode of the last axis stands for its mirror image too
+    count[0] = 1.0
+    if grid.cells[-1] % 2 == 0:
+        count[-1] = 1.0
+    return int(np.sum(passed * count))
 
 
 def _determined(record: Record, seen: Seen) -> int:
@@ -245,6 +265,16 @@ def _transfer(fine: Grid, grid: Grid, optics: Optics) -> Array:
         waves = fine.waves
         left = left * reduce(np.multiply, [np.sinc(k * h / (2.0 * np.pi)) for k, h in zip(waves, grid.dx, strict=True)])
     return np.asarray(left)
+
+
+def _passband(fine: Grid, grid: Grid, optics: Optics) -> Array:
+    """Return 1 for the modes of the initial field that the optics let through well enough, else 0.
+
+    A mode of which less than a fifth is seen would be fitted to noise, five times as large, and the law is not linear.
+    A resolved interface has next to nothing there.
+    """
+    likely = optics if optics.blur != "estimated" else replace(optics, blur=min(grid.dx))
+    return (_transfer(fine, grid, likely) > _PASSED).astype(np.float64)
 
 
 def _damping(grid: Grid, times: Array, q: float, passed: Array, colour: Array | None) -> Array:
