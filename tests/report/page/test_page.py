@@ -111,7 +111,7 @@ def test_without_boundary_and_tension(record, words_of):
     bare = Record(record.slab(), dx=record.dx, times=record.times, q=record.q)
     words = words_of(page_html(identify(bare, method="weak"), bare))
     assert "No prediction: the record is a window" in words
-    assert "Say what happens at the border" in words
+    assert "Use the trajectory reading" in words
     assert "Measure a surface tension by other means" in words
     assert "F and ε are not determined" in words
     assert "ε and F are not determined: the dynamics contain only G" in words

@@ -105,7 +105,7 @@ def test_wells(sure):
     assert "is no plain double well" in sentences(odd)
     assert "maximum of the energy" in wells_table(odd)
     flat = replace(sure, law=Law.bernstein([1.0, -1.0]), scale=None)
-    assert "the pure phases are not stable" in wells_table(flat)
+    assert "not both pure phases are stable" in wells_table(flat)
 
 
 def test_a_poor_movie(sure):
