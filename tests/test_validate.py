@@ -75,7 +75,10 @@ def test_another_mesh_and_boundary(movie) -> None:
 
 def test_wrong_use(movie) -> None:
     result = identify(movie)
-    with pytest.raises(InputError, match="declares no boundary, so it cannot be evolved: pass boundary='periodic' or 'neumann' to Record"):
+    with pytest.raises(
+        InputError,
+        match="declares no boundary, so it cannot be evolved: pass boundary='periodic' or 'neumann' to Record",
+    ):
         validate(result, Record(movie.values, dx=1 / 64, dt=1e-4, q=1.0))
     with pytest.raises(InputError, match="no diffusion coefficient"):
         validate(result, Record(movie.values, dx=1 / 64, dt=1e-4, boundary="periodic"))
