@@ -27,12 +27,8 @@ from doublewell.identify.phases import (
     plateaus,
 )
 from doublewell.identify.together import join
-from doublewell.identify.trajectory_road import (
-    TrajectoryFit,
-    likelihood_warnings,
-    trajectory_diagnostics,
-    trajectory_fits,
-)
+from doublewell.identify.trajectory_numbers import likelihood_warnings, trajectory_diagnostics
+from doublewell.identify.trajectory_road import TrajectoryFit, trajectory_fits
 from doublewell.identify.warnings import law_warnings, record_warnings, scale_refusal, weak_warnings
 from doublewell.identify.weak_road import Supports, WeakFit, check_options, check_plain, weak_diagnostics, weak_fit
 from doublewell.law import Bernstein, Law

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal
 
 from doublewell.checks import shown
 from doublewell.errors import InputError
@@ -11,17 +11,18 @@ from doublewell.law import MAX_DEGREE, Bernstein, EqualWells, LinearFamily, Well
 __all__ = ["WellsKind", "check_wells", "family_of", "highest_degree", "read_family"]
 
 WellsKind = Literal["symmetric", "equal", "unequal"]
+_KINDS: dict[str, WellsKind] = {"symmetric": "symmetric", "equal": "equal", "unequal": "unequal"}
 _HIGHEST = 5  # of unlike wells: twelve coefficients, and the named laws need no more
 
 
 def check_wells(wells: object) -> WellsKind:
     """Return which wells are looked for; anything else raises."""
-    for kind in get_args(WellsKind):
-        if isinstance(wells, str) and wells == kind:
-            return kind  # type: ignore[no-any-return]
-    raise InputError(
-        f"wells is {shown(wells)}: expected 'symmetric', 'equal' (equally deep, not alike) or 'unequal' (depths differ)"
-    )
+    if not isinstance(wells, str) or wells not in _KINDS:
+        raise InputError(
+            f"wells is {shown(wells)}: expected 'symmetric', 'equal' (equally deep, not alike) or 'unequal' (depths "
+            "differ)"
+        )
+    return _KINDS[wells]
 
 
 def family_of(wells: WellsKind, degree: int) -> LinearFamily:

@@ -1,0 +1,132 @@
+"""The numbers behind a trajectory estimate, and what weakens it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doublewell.dynamics import border_mask
+from doublewell.estimate import Posterior
+from doublewell.estimate.wells import are_wells
+from doublewell.evidence.likelihood import Trajectory
+from doublewell.hints import Array
+from doublewell.identify.trajectory_road import TrajectoryFit
+from doublewell.law import Bernstein
+from doublewell.record import Record
+from doublewell.result import Diagnostics, Likelihood
+from doublewell.survey import Survey
+
+__all__ = ["likelihood_warnings", "trajectory_diagnostics"]
+
+_UNSETTLED = 3.0  # standard errors from the point of linearisation that are said
+_BLOCKS = 48  # along each axis of the map of the residual
+_OUTSIDE = {"admissible": "be no plain double well", "bernstein": "lie outside the positive family"}
+
+
+def trajectory_diagnostics(fit: TrajectoryFit, seen: Survey, warnings: Sequence[str]) -> Diagnostics:
+    """Return the numbers behind a trajectory estimate."""
+    block = fit.found.evidence.blocks[0]
+    return Diagnostics(
+        rows=block.rows,
+        condition=fit.condition,
+        scaled_condition=fit.condition,
+        active=fit.active,
+        contacts=fit.contacts,
+        bound=None,
+        kkt=None,
+        residual=fit.misfit,
+        unconstrained=fit.unconstrained,
+        ridge=None,
+        supports=(),
+        support_spread=0.0,
+        survey=seen,
+        warnings=tuple(warnings),
+        likelihood=Likelihood(
+            noise=fit.found.noise,
+            status=fit.found.status,
+            converged=fit.found.converged,
+            steps=fit.found.steps,
+            substeps=fit.found.substeps,
+            rounds=fit.rounds,
+            time_size=fit.resolution.time_size,
+            mesh_size=fit.resolution.mesh_size,
+            constraint_rise=fit.rise,
+            extra_structure=structure_probability(fit.posterior),
+            segments=fit.found.segments,
+            residual_map=residual_map(fit.found, fit.record),
+            residual_frames=_frame_noise(fit.found, fit.record),
+            adequacy=fit.adequacy,
+            initial=_read_only(fit.initial.astype(np.float32)),
+        ),
+    )
+
+
+def _read_only(field: NDArray[np.float32]) -> NDArray[np.float32]:
+    field.flags.writeable = False
+    return field
+
+
+def _noisy(record: Record) -> NDArray[np.bool_]:
+    """Return the values whose residual is noise: those that were seen, less a window's border, which is estimated."""
+    seen = np.asarray(record.seen())
+    return seen & ~border_mask(record.mesh) if record.boundary == "open" else seen
+
+
+def _frame_noise(found: Trajectory, record: Record) -> Array:
+    """Return the standard deviation of the residual of each frame, 0 where nothing of it was seen."""
+    axes, kept = tuple(range(1, found.residual.ndim)), _noisy(record)
+    sums = np.sum(np.where(kept, found.residual, 0.0) ** 2, axis=axes)
+    return np.asarray(np.sqrt(sums / np.maximum(np.count_nonzero(kept, axis=axes), 1)))
+
+
+def residual_map(found: Trajectory, record: Record) -> Array:
+    """Return how far the residual's variance in each block of cells is from the mean, in standard deviations.
+
+    Zero where a block holds no value that tells of noise.
+    """
+    kept = _noisy(record)
+    sums = np.sum(np.where(kept, found.residual / found.noise, 0.0) ** 2, axis=0)
+    counts = np.count_nonzero(kept, axis=0).astype(float)
+    for axis, cells in enumerate(sums.shape):
+        edges = np.linspace(0, cells, min(cells, _BLOCKS) + 1).round().astype(int)[:-1]
+        sums, counts = (np.add.reduceat(values, edges, axis=axis) for values in (sums, counts))
+    none, counts = counts == 0.0, np.maximum(counts, 1.0)
+    share = 2.0 / (9.0 * counts)  # Wilson and Hilferty: the cube root of a chi-square is close to normal
+    ratio = sums / counts / (np.sum(sums) / np.sum(counts, where=~none))
+    return np.where(none, 0.0, (np.cbrt(ratio) - (1.0 - share)) / np.sqrt(share))
+
+
+def structure_probability(posterior: Posterior) -> float:
+    """Return the share of unconstrained draws whose bracket dips to zero: how likely an extra stationary point is."""
+    if not isinstance(posterior.family, Bernstein):
+        return float(np.mean(~are_wells(posterior.family, posterior.free_draws)))
+    z = np.linspace(0.0, 1.0, 401)
+    brackets = posterior.free_draws @ posterior.family.bracket(np.eye(posterior.family.size), z[:, None]).T
+    return float(np.mean(np.min(brackets, axis=1) <= 0.0))
+
+
+def likelihood_warnings(fit: TrajectoryFit) -> list[str]:
+    """Say what weakens a trajectory estimate."""
+    said = []
+    if fit.adequacy is not None and fit.adequacy.verdict != "adequate":
+        said += [f"model {fit.adequacy.verdict}: {line}" for line in fit.adequacy.words]
+    if not fit.found.converged:
+        said.append(f"the fit did not converge ({fit.found.status}): do not use its errors")
+    if fit.distance > _UNSETTLED:
+        said.append(
+            f"the law lies {fit.distance:.0f} standard errors from the fit that its errors come from, and a fit nearby "
+            "is worse: the movie does not follow the model, or says too little; do not use the errors"
+        )
+    if fit.rise > 9.0:
+        said.append(
+            f"the constraint raises chi2 by {fit.rise:.0f}: the truth may {_OUTSIDE[fit.posterior.constraint]}, or the "
+            "phase values are not at -1 and +1; compare with constraint='none'"
+        )
+    if fit.resolution.mesh_size > 1.0:
+        said.append(
+            f"a finer mesh would move the estimate by {fit.resolution.mesh_size:.1f} standard errors: the record is "
+            "coarser than its dynamics; the bands include this"
+        )
+    return said
