@@ -9,37 +9,9 @@ import xarray as xr
 import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from record_pieces import MOVIE, Stored, message, record
 
-from doublewell.errors import InputError
 from doublewell.record import Record, check_record
-
-MOVIE = np.linspace(-1, 1, 5 * 4 * 6).reshape(5, 4, 6)
-
-
-class Stored:
-    """An array on disk: counts the frames that are read."""
-
-    def __init__(self, values):
-        self._values, self.shape, self.ndim = values, values.shape, values.ndim
-        self.dtype = values.dtype
-        self.read = []
-
-    def __getitem__(self, frames):
-        self.read.append((frames.start, frames.stop))
-        return self._values[frames]
-
-    def __array__(self, *args, **kwargs):
-        raise AssertionError("the whole array was read")
-
-
-def record(u=MOVIE, **metadata):
-    return Record(u, **{"dx": 0.1, "dt": 0.5} | metadata)
-
-
-def message(call):
-    with pytest.raises(InputError) as error:
-        call()
-    return str(error.value)
 
 
 @pytest.mark.parametrize("shape", [(3, 7), (3, 4, 7), (3, 4, 5, 7)])

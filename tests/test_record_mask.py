@@ -7,41 +7,14 @@ import xarray as xr
 import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from record_pieces import MOVIE, Stored, message, record
 
 from doublewell.dynamics import Grid
-from doublewell.errors import InputError
 from doublewell.law import named_law
-from doublewell.record import Record, checksum
+from doublewell.record import checksum
 from doublewell.simulate import simulate
 
-MOVIE = np.linspace(-1, 1, 5 * 4 * 6).reshape(5, 4, 6)
 WHOLE = np.random.default_rng(1).random(MOVIE.shape) < 0.7
-
-
-class Stored:
-    """An array on disk: counts the frames that are read."""
-
-    def __init__(self, values):
-        self._values, self.shape, self.ndim = values, values.shape, values.ndim
-        self.dtype = values.dtype
-        self.read = []
-
-    def __getitem__(self, frames):
-        self.read.append((frames.start, frames.stop))
-        return self._values[frames]
-
-    def __array__(self, *args, **kwargs):
-        raise AssertionError("the whole array was read")
-
-
-def record(u=MOVIE, **metadata):
-    return Record(u, **{"dx": 0.1, "dt": 0.5} | metadata)
-
-
-def message(call):
-    with pytest.raises(InputError) as error:
-        call()
-    return str(error.value)
 
 
 def holes(seen):

@@ -4,32 +4,10 @@ import dask.array as da
 import numpy as np
 import pytest
 import xarray as xr
+from record_pieces import MOVIE, Stored, message, record
 
 from doublewell.errors import InputError
 from doublewell.record import Record
-
-MOVIE = np.linspace(-1, 1, 5 * 4 * 6).reshape(5, 4, 6)
-
-
-class Stored:
-    """An array on disk that must not be read whole."""
-
-    def __init__(self, values):
-        self._values, self.shape, self.ndim, self.dtype = values, values.shape, values.ndim, values.dtype
-
-    def __getitem__(self, frames):
-        return self._values[frames]
-
-
-def record(u=MOVIE, **metadata):
-    return Record(u, **{"dx": 0.1, "dt": 0.5} | metadata)
-
-
-def message(call):
-    with pytest.raises(InputError) as error:
-        call()
-    return str(error.value)
-
 
 WHOLE = (
     "the field holds whole numbers ({}): expected phase values as floats with the pure phases at -1 and +1; "
