@@ -16,12 +16,9 @@ import numpy as np
 
 from doublewell.errors import InputError
 from doublewell.estimate.constraint import Constraint
-from doublewell.estimate.least_squares import solve_free
 from doublewell.estimate.ridge import solve
-from doublewell.estimate.wells import solve_wells
 from doublewell.evidence import Evidence, RateNoise, compact, stacked
 from doublewell.hints import Array
-from doublewell.law import Bernstein, LinearFamily
 
 __all__ = ["Diffusion", "check_motion", "estimate_q"]
 
@@ -61,8 +58,8 @@ def estimate_q(evidence: Evidence, noise: Mapping[str, RateNoise], *, constraint
     triangle = _without_rate_noise(evidence, noise)
     p = evidence.family.size
     first = compact(triangle[:, [p, *range(p), p + 1]])  # with the rate first, the other rows know nothing of q
-    g = _law_of(evidence.family, first[1:, 1 : p + 1], first[1:, p + 1], constraint)
-    inverse = float((first[0, p + 1] - first[0, 1 : p + 1] @ g) / first[0, 0])
+    law, _ = solve(first[1:, 1 : p + 1], first[1:, p + 1], constraint=constraint, family=evidence.family)
+    inverse = float((first[0, p + 1] - first[0, 1 : p + 1] @ law.coefficients) / first[0, 0])
     size = np.linalg.norm(triangle[:, p + 1])
     if not abs(inverse) * np.linalg.norm(triangle[:, p]) > _SLOW * size:
         raise InputError(
@@ -86,14 +83,6 @@ def _without_rate_noise(evidence: Evidence, noise: Mapping[str, RateNoise]) -> A
         shorter = np.sqrt(max(pivot**2 - _mean_variance(evidence, noise), _CLEAR * pivot**2))
         triangle[p, p], triangle[p, p + 1] = shorter, pivot * triangle[p, p + 1] / shorter
     return triangle
-
-
-def _law_of(family: LinearFamily, matrix: Array, target: Array, constraint: Constraint) -> Array:
-    """Return the coefficients of the best law in the class of the constraint."""
-    if isinstance(family, Bernstein):
-        return solve(matrix, target, constraint=constraint)[0].coefficients
-    solution = solve_free(matrix, target) if constraint == "none" else solve_wells(matrix, target, family)
-    return solution.coefficients
 
 
 def _mean_variance(evidence: Evidence, noise: Mapping[str, RateNoise]) -> float:

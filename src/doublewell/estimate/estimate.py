@@ -14,7 +14,7 @@ from doublewell.estimate.least_squares import Solution, column_scale, solve_free
 from doublewell.estimate.ridge import RidgeChoice, choose_ridge, penalty, solve
 from doublewell.evidence import Evidence, system
 from doublewell.hints import Array
-from doublewell.law import Bernstein, Law, LinearFamily
+from doublewell.law import Law, LinearFamily
 
 __all__ = ["Constraint", "Estimate", "SupportFit", "estimate"]
 
@@ -93,16 +93,13 @@ def estimate(
     """
     constraint = check_constraint(constraint)
     matrix, target = system(evidence, q)
-    if not isinstance(evidence.family, Bernstein):
-        from doublewell.estimate.unlike import estimate_wells  # it needs Estimate
-
-        return estimate_wells(evidence, q, constraint=constraint, ridge=ridge)
     _, _, values = column_scale(matrix)
     unbounded = solve_free(matrix, target)
     choice = _ridge(evidence, matrix, q, ridge, constraint)
     solution, bound = solve(
-        matrix, target, constraint=constraint, ridge=choice.penalty if choice else 0.0, unbounded=unbounded
-    )
+        matrix, target, constraint=constraint, ridge=choice.penalty if choice else 0.0, unbounded=unbounded,
+        family=evidence.family,
+    )  # fmt: skip
     return Estimate(
         family=evidence.family,
         solution=solution,
@@ -143,7 +140,7 @@ def _each_support(evidence: Evidence, q: float, constraint: Constraint, ridge: f
 def _one_support(evidence: Evidence, name: str, q: float, constraint: Constraint, ridge: float) -> SupportFit:
     part = evidence.select(lambda key: key.support == name)
     try:
-        solution, _ = solve(*system(part, q), constraint=constraint, ridge=ridge)
+        solution, _ = solve(*system(part, q), constraint=constraint, ridge=ridge, family=evidence.family)
     except InputError as error:  # an expected outcome for a short or poor support, said in the result
         return SupportFit(name, part.rows, None, str(error))
     return SupportFit(name, part.rows, solution.coefficients, "fitted")

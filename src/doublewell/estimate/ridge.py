@@ -9,8 +9,10 @@ import numpy as np
 from doublewell.estimate.admissible import solve_admissible
 from doublewell.estimate.constraint import Constraint
 from doublewell.estimate.least_squares import Solution, solve_free, solve_positive
+from doublewell.estimate.wells import solve_wells
 from doublewell.evidence import Evidence, system
 from doublewell.hints import Array
+from doublewell.law import Bernstein, LinearFamily
 
 __all__ = ["ALPHAS", "RidgeChoice", "choose_ridge", "penalty", "solve"]
 
@@ -33,16 +35,25 @@ def penalty(matrix: Array, alpha: float) -> float:
 
 
 def solve(
-    matrix: Array, target: Array, *, constraint: Constraint, ridge: float = 0.0, unbounded: Solution | None = None
+    matrix: Array,
+    target: Array,
+    *,
+    constraint: Constraint,
+    ridge: float = 0.0,
+    unbounded: Solution | None = None,
+    family: LinearFamily | None = None,
 ) -> tuple[Solution, float]:
     """Solve with a constraint; return the solution and the lower bound l of its coefficients, or of its bracket.
 
     The bound of positive coefficients is the paper's, l = 1e-10 max|g_unbounded|. `unbounded` is the minimiser without
-    bound and ridge, where it is known already.
+    bound and ridge, where it is known already. `family` is that of symmetric wells by default; in one of unlike wells
+    any constraint but "none" is the exact class.
     """
     free = solve_free(matrix, target, ridge) if ridge or unbounded is None else unbounded
     if constraint == "none":
         return free, -np.inf
+    if not isinstance(family, Bernstein | None):
+        return solve_wells(matrix, target, family, ridge, free=free), -np.inf
     if constraint == "admissible":
         return solve_admissible(matrix, target, free, ridge)
     plain = unbounded or (solve_free(matrix, target) if ridge else free)
@@ -56,7 +67,7 @@ def choose_ridge(training: Evidence, validation: Evidence, q: float, *, constrai
     held_matrix, held_target = system(validation, q)
     path = []
     for alpha in ALPHAS:
-        fit, _ = solve(matrix, target, constraint=constraint, ridge=penalty(matrix, alpha))
+        fit, _ = solve(matrix, target, constraint=constraint, ridge=penalty(matrix, alpha), family=training.family)
         path.append((alpha, float(np.linalg.norm(held_matrix @ fit.coefficients - held_target))))
     alpha = min(path, key=lambda item: (item[1], item[0]))[0]
     return RidgeChoice(alpha, penalty(matrix, alpha), tuple(path))
