@@ -124,7 +124,7 @@ def test_the_preconditioner_of_segments_is_exact_for_diffusion() -> None:
     with double_precision():
         _, push, pull = solver._linearise(model, 0.0 * right, np.zeros(1), np.zeros((4, 8, 8)), constants)
         _, count, _ = solver.solve_normal(
-            lambda x: pull(push(x)), right, lambda g: model.precondition(g, constants), tolerance=1e-8, most=50
+            lambda x: pull(push(x)), right, model.preconditioner(right, np.zeros(1), constants), tolerance=1e-8, most=50
         )
     assert int(count) <= 2
 

@@ -20,6 +20,7 @@ from doublewell.evidence.likelihood import (
     solver,
 )
 from doublewell.evidence.likelihood.compiled import compiled
+from doublewell.evidence.likelihood.steps import Step, verdict
 from doublewell.law import Bernstein, Law, named_law
 from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate
@@ -264,3 +265,42 @@ def test_frames_too_far_apart_are_refused(clean) -> None:
         InputError, match="the frames are too far apart: .* = 130, expected at most 32; check the units"
     ):
         read_trajectory(slow, START)
+
+
+def _solves(preconditioner):
+    """Return the CG iterations on a record with wells and interfaces, and the map that was used."""
+    cells = 32
+    start = initial_field("circle", (cells, cells), 1 / cells, epsilon=0.06)
+    record = simulate(named_law("sixth"), start, dx=1 / cells, dt=2e-4, frames=21, epsilon=0.06, substeps=8)
+    theta = np.full(3, 1.5 / 0.06**2)
+    model, constants = record_model(record, Bernstein(2), 1)
+    u = add_noise(record, 0.05, seed=3).slab()[0]
+    with double_precision():
+        _, push, pull = solver._linearise(model, u, theta, record.slab(), constants)
+        right = np.random.default_rng(4).standard_normal(u.shape)
+        apply = preconditioner(model, u, theta, constants)
+        _, count, _ = solver.solve_normal(lambda x: pull(push(x)), right, apply, tolerance=1e-3, most=200)
+        return int(count), apply
+
+
+def test_the_preconditioner_knows_pure_phases_from_interfaces() -> None:
+    """Diffusion alone takes a pure phase, where disturbances die, for an interface, where they last."""
+    both, apply = _solves(lambda model, u, theta, constants: model.preconditioner(u, theta, constants))
+    diffusion, _ = _solves(lambda model, u, theta, constants: model.preconditioner(u, 0.0 * theta, constants))
+    assert both <= 14
+    assert diffusion >= 2 * both
+    rng = np.random.default_rng(5)
+    with double_precision():
+        x, y = rng.standard_normal((2, 32, 32))
+        assert float(np.vdot(x, apply(y))) == pytest.approx(float(np.vdot(apply(x), y)), rel=1e-10)
+        assert float(np.vdot(x, apply(x))) > 0.0
+
+
+def test_a_step_too_small_to_lower_the_cost_is_the_last_one() -> None:
+    def step(size: float, length: float) -> Step:
+        return Step(1, 1.0, 1.0, size, length, 5, 1e-3)
+
+    assert verdict([step(0.01, 0.0)]).startswith("converged: the last step, of 0.01 standard errors")
+    assert verdict([step(0.2, 0.0)]) == "stopped: no share of the step lowers the cost"
+    assert verdict([step(float("nan"), 0.0)]).startswith("stopped")
+    assert verdict([step(0.2, 1.0)]) == ""

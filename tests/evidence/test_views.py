@@ -143,7 +143,7 @@ def test_the_preconditioner_follows_the_noise() -> None:
     colour = np.add.outer(np.arange(14.0), np.ones(12))
     _, usual = record_model(blank(), Bernstein(1), 2)
     _, weighed = record_model(blank(), Bernstein(1), 2, View(whitening=Whitening(colour=colour)))
-    assert np.allclose(np.sqrt(usual.damping / weighed.damping)[:3, 0], [1.0, 3.0, 5.0], rtol=1e-9)
+    assert np.allclose(np.sqrt(weighed.gain / usual.gain)[:3, 0], [1.0, 3.0, 5.0], rtol=1e-9)
 
 
 def test_views_say_what_is_free_and_what_is_plain() -> None:

@@ -80,7 +80,7 @@ def project(
     pull = jax.linear_transpose(push, nuisance)
     solution, count, _ = solve_normal(
         lambda x: pull(without_theta(push(x)))[0], pull(without_theta(direction))[0],
-        partial(model.precondition, constants=constants), tolerance=tolerance, most=most,
+        model.preconditioner(nuisance, theta, constants), tolerance=tolerance, most=most,
     )  # fmt: skip
     rest = direction - push(solution)
     turned = basis.columns.T @ rest.ravel()

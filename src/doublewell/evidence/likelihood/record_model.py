@@ -28,12 +28,18 @@ from doublewell.record import Boundary
 __all__ = ["Constants", "RecordModel"]
 
 
+_FLOOR = 1e-3  # of the largest: what the preconditioner makes of a mode that is hardly seen
+_SMOOTH = 16.0  # exponent of the shortest mode: a Gaussian of about 1.3 cells in two dimensions
+_TINY = 1e-300
+
+
 class Constants(NamedTuple):
     """The arrays of a RecordModel; what a model does not use is empty."""
 
     taus: Any  # q times the frame intervals
     root: Any  # what each observation counts
-    damping: Any  # of each mode, in the preconditioner
+    symbol: Any  # of the Laplacian, each mode
+    gain: Any  # what optics and noise make of each mode, squared
     table: Any = ()  # of the steps, whole domains only
     curve: Any = ()  # of the border in time, windows only
     differences: Any = ()  # second differences along each axis, windows only
@@ -93,15 +99,43 @@ class RecordModel:
         later = (frames[1:] - memory * frames[:-1]) / jnp.sqrt(1.0 - memory**2)
         return jnp.moveaxis(jnp.concatenate([frames[:1], later]), 0, -1 - len(self.cells))
 
-    def precondition(self, gradient: Any, constants: Constants) -> Any:
-        """Divide each mode of the initial field by what diffusion alone makes of J_u' J_u; leave a border as it is."""
+    def preconditioner(self, nuisance: Any, theta: Any, constants: Constants) -> Any:
+        """Return an approximate inverse of J_u' J_u: what diffusion and the local rate leave of each mode.
+
+        A disturbance dies at the rate G' in a pure phase and lasts on an interface. So the field is split in two parts,
+        shares whose squares add up to one, and each part has its own sum over the frames. A border is left as it is.
+        """
         import jax.numpy as jnp
 
         forward, backward = jax_transforms(self.cells, self._modes)
-        field = backward(constants.damping * forward(self.first_field(gradient)))
-        if self.boundary != "open":
-            return field
-        return jnp.concatenate([field.ravel(), gradient[prod(self.cells) :]])
+        calm, rate = self._calm(nuisance, theta, constants)
+        parts = [
+            (jnp.sqrt(calm), _inverse_sum(rate, constants)),
+            (jnp.sqrt(1.0 - calm), _inverse_sum(0.0, constants)),
+        ]
+
+        def apply(gradient: Any) -> Any:
+            field = self.first_field(gradient)
+            field = sum(share * backward(damping * forward(share * field)) for share, damping in parts)
+            if self.boundary != "open":
+                return field
+            return jnp.concatenate([field.ravel(), gradient[prod(self.cells) :]])
+
+        return apply
+
+    def _calm(self, nuisance: Any, theta: Any, constants: Constants) -> tuple[Any, Any]:
+        """Return which part of each cell is a pure phase, from 0 to 1, and the rate G' there."""
+        import jax
+        import jax.numpy as jnp
+
+        forward, backward = jax_transforms(self.cells, self._modes)
+        widest = jnp.max(-constants.symbol)
+        smooth = backward(jnp.exp(_SMOOTH * constants.symbol / widest) * forward(self.first_field(nuisance)))
+        force = differentiable_force(self.family)
+        _, slope = jax.jvp(lambda u: force(self.split(theta)[1], u), (smooth,), (jnp.ones_like(smooth),))
+        slope = jnp.maximum(slope, 0.0)
+        rate = jnp.sum(slope**2) / jnp.maximum(jnp.sum(slope), _TINY)
+        return jnp.clip(slope / jnp.maximum(rate, _TINY), 0.0, 1.0), rate
 
     @property
     def _modes(self) -> Boundary:
@@ -166,6 +200,19 @@ class RecordModel:
         if self.boundary != "open":
             return np.asarray(fields[0])
         return np.concatenate([fields[0].ravel(), fields[1:][:, border_mask(self.cells)].ravel()])
+
+
+def _inverse_sum(rate: Any, constants: Constants) -> Any:
+    """Return 1 / sum_k exp(2 (symbol - rate) tau_k) of each mode, times what optics and noise make of it."""
+    import jax
+    import jax.numpy as jnp
+
+    def add(total: Any, tau: Any) -> tuple[Any, None]:
+        return total + jnp.exp(2.0 * (constants.symbol - rate) * tau), None
+
+    total, _ = jax.lax.scan(add, jnp.ones_like(constants.symbol), jnp.cumsum(constants.taus))
+    total = total * constants.gain
+    return 1.0 / jnp.maximum(total, _FLOOR * jnp.max(total))
 
 
 def _exposed(fields: Any, weight: Any) -> Any:

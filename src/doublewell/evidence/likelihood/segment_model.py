@@ -67,12 +67,13 @@ class SegmentModel:
         """Weight frames and gaps."""
         return constants.root * field
 
-    def precondition(self, gradient: Any, constants: Constants) -> Any:
+    def preconditioner(self, nuisance: Any, theta: Any, constants: Constants) -> Any:
         """Divide each mode of each segment by what diffusion alone makes of its frames and its two links."""
         import jax
 
-        forward, backward = jax_transforms(gradient.shape[1:], self.boundary)
-        return jax.vmap(lambda one: backward(constants.damping * forward(one)))(gradient)
+        del theta  # a segment is too short for its rate to count
+        forward, backward = jax_transforms(nuisance.shape[1:], self.boundary)
+        return jax.vmap(lambda one: backward(constants.damping * forward(one)))
 
     def firsts(self, data: Array) -> Array:
         """Return the observed frames at which the segments begin; time is the axis before the mesh."""

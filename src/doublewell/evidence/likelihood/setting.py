@@ -41,7 +41,6 @@ __all__ = [
 
 _AROUND = 1.7  # range of q that a table of steps covers, as a factor either way
 _PASSED = 0.2  # of a mode
-_FLOOR = 1e-3  # of the largest: what the preconditioner makes of a mode that is hardly seen
 _SMALLEST = 12  # cells of a window along an axis
 _PRIOR = 1.0  # standard deviation of a phase value that nothing was seen of
 _FOURTH = np.array([1.0, -4.0, 6.0, -4.0, 1.0])
@@ -76,7 +75,8 @@ def record_model(
     constants = Constants(
         taus=taus,
         root=1.0 if whitening.root is None else whitening.root,
-        damping=_damping(grid, record.times, q, passed, whitening.colour),
+        symbol=grid.symbol,
+        gain=_gain(grid, passed, whitening.colour),
     )
     if record.boundary == "open":
         meshes = zip(record.mesh, record.dx, strict=True)
@@ -277,12 +277,9 @@ def _passband(fine: Grid, grid: Grid, optics: Optics) -> Array:
     return (_transfer(fine, grid, likely) > _PASSED).astype(np.float64)
 
 
-def _damping(grid: Grid, times: Array, q: float, passed: Array, colour: Array | None) -> Array:
-    """Return 1 / sum_k exp(-2 q |kappa|^2 t_k) times what optics and noise make of each mode."""
-    total = sum(np.exp(2.0 * q * float(t) * grid.symbol) for t in times - times[0]) * passed**2
-    if colour is not None:
-        total = total * _on_modes(colour, grid) ** 2
-    return np.asarray(1.0 / np.maximum(total, _FLOOR * np.max(total)))
+def _gain(grid: Grid, passed: Array, colour: Array | None) -> Array:
+    """Return what optics and noise make of the square of each mode."""
+    return passed**2 if colour is None else passed**2 * _on_modes(colour, grid) ** 2
 
 
 def _on_modes(colour: Array, grid: Grid) -> Array:

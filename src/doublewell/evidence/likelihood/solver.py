@@ -35,8 +35,8 @@ class Model(Protocol):
     def whiten(self, field: Any, constants: Any) -> Any:
         """Return the residual in units of the noise's shape: a linear map; unobserved values become zero."""
 
-    def precondition(self, gradient: Any, constants: Any) -> Any:
-        """Return an approximate solution of J_u' J_u x = gradient, by a symmetric positive map."""
+    def preconditioner(self, nuisance: Any, theta: Any, constants: Any) -> Any:
+        """Return a symmetric positive map from a gradient to an approximate solution of J_u' J_u x = gradient there."""
 
 
 class Point(NamedTuple):
@@ -84,7 +84,7 @@ def advance(model: Model, point: Point, data: Any, constants: Any, *, tolerance:
 
     right = pull(project(residual))
     step_u, count, rest = solve_normal(
-        lambda x: pull(project(push(x))), right, partial(model.precondition, constants=constants),
+        lambda x: pull(project(push(x))), right, model.preconditioner(point.nuisance, point.theta, constants),
         tolerance=tolerance, most=most,
     )  # fmt: skip
     turned = basis.T @ (residual - push(step_u)).ravel()
@@ -125,7 +125,7 @@ def sensitivity(
     import jax.numpy as jnp
 
     residual, push, pull = _linearise(model, nuisance, theta, data, constants)
-    condition = partial(model.precondition, constants=constants)
+    condition = model.preconditioner(nuisance, theta, constants)
     basis, outer = jnp.linalg.qr(tangents(model, nuisance, theta, constants))
 
     def project(column: Any) -> tuple[Any, Any, Any, Any]:

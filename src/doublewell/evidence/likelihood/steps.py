@@ -63,6 +63,8 @@ def verdict(steps: Sequence[Step], *, small: float = SMALL, least: int = 1, most
     if not steps:
         return ""
     last = steps[-1]
+    if last.length == 0.0 and last.size <= small and len(steps) >= least:  # round-off hides what it would gain
+        return f"converged: the last step, of {last.size:.2g} standard errors, was too small to lower the cost"
     if last.length == 0.0:
         return "stopped: no share of the step lowers the cost"
     if last.length == 1.0 and last.size <= small and len(steps) >= least:
