@@ -1,6 +1,8 @@
 """Wider physics: windows, missing values, optics, unknown q, coloured noise and several records, against their figures.
 
-    python benchmarks/wider.py window boundary missing optics q noise together [--seeds N] [--first SEED] [--out FOLDER]
+    python benchmarks/wider.py PART ... [--seeds N] [--first SEED] [--laws LAW ...] [--out FOLDER]
+
+Parts: window periodic neumann missing optics q noise together.
 
 Each part writes results/wider_PART.json. Movies are made by CNAB2, readings by the user's own calls; on a GPU a part
 takes one to four minutes, on two cores about ten times as long.
@@ -13,6 +15,7 @@ import json
 import platform
 import sys
 import time
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -24,7 +27,7 @@ from doublewell.law import Bernstein, named_law
 from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate
 
-LAWS = ("sixth", "bernstein3", "exponential", "rational")
+LAWS = ["sixth", "bernstein3", "exponential", "rational"]
 PHASES = np.linspace(-1.0, 1.0, 2001)
 EPSILON, CELLS, FRAMES, DT = 0.03, 96, 61, 5e-5
 
@@ -52,6 +55,9 @@ def row(law: str, seed: int, result, **more) -> dict:
         fit = result.posterior.path[5]
         found["m5"] = error(law, type(result.law)(Bernstein(5), fit.free))
         found["bound"] = _bound(fit, 5, exact)
+        features = result.posterior.family.features(PHASES)
+        spread = np.sqrt(np.sum(features * (result.posterior.covariance @ features)))
+        found["spread"] = 100.0 * float(spread / np.linalg.norm(exact))
         found["bounds"] = [_bound(one, one.degree, exact) for one in result.posterior.path]
         low, high = result.band("force", PHASES[1:-1:20])
         inside = (low <= exact[1:-1:20]) & (exact[1:-1:20] <= high)
@@ -79,6 +85,7 @@ def summary(rows: list[dict]) -> dict:
     found["mean e_G by law"] = {law: float(np.mean([r["e_G"] for r in rows if r["law"] == law])) for law in laws}
     if "m5" in rows[0]:
         found["m5 rms / bound"] = rms(r["m5"] for r in rows) / rms(r["bound"] for r in rows)
+        found["e_G rms / spread"] = rms(r["e_G"] for r in rows) / rms(r["spread"] for r in rows)
         found["coverage"] = float(np.mean([r["covered"] for r in rows]))
     verdicts = [r["verdict"] for r in rows if r.get("verdict")]
     if verdicts:
@@ -89,26 +96,32 @@ def summary(rows: list[dict]) -> dict:
 def window(seeds: range) -> dict:
     """A 64 x 64 part of nonconvex records, interfaces across its border."""
     pairs, cut = _windows(seeds)
-    rows = _read(pairs, cut, "window")
+    rows = _read(pairs, cut, "window", check=True)
     return {"summary": summary(rows), "rows": rows}
 
 
-def boundary(seeds: range) -> dict:
-    """The same windows taken for a whole domain: the adequacy check must refuse them."""
+def periodic(seeds: range) -> dict:
+    """The same windows taken for a periodic domain: the adequacy check must refuse them."""
+    return _taken_for("periodic", seeds)
+
+
+def neumann(seeds: range) -> dict:
+    """The same windows taken for a domain with walls."""
+    return _taken_for("neumann", seeds)
+
+
+def _taken_for(boundary: str, seeds: range) -> dict:
     pairs, cut = _windows(seeds)
-    found: dict = {}
-    for wrong in ("periodic", "neumann"):
-        rows = _read(pairs, [record.replace(boundary=wrong) for record in cut], wrong)
-        found[f"taken for {wrong}"] = {"summary": summary(rows), "rows": rows}
-    return found
+    rows = _read(pairs, [record.replace(boundary=boundary) for record in cut], boundary, check=True)
+    return {"summary": summary(rows), "rows": rows}
 
 
-def _read(pairs: list[tuple[str, int]], records: list[Record], name: str) -> list[dict]:
+def _read(pairs: list[tuple[str, int]], records: Sequence[Record], name: str, **options) -> list[dict]:
     """Read the records of each law in a batch of their own, and say how far it is."""
     rows: list[dict] = []
     for law in LAWS:
         chosen = [k for k, pair in enumerate(pairs) if pair[0] == law]
-        results = identify_many([records[k] for k in chosen], check=True)
+        results = identify_many([records[k] for k in chosen], **options)
         rows += [row(*pairs[k], result) for k, result in zip(chosen, results, strict=True)]
         print(name, law, json.dumps(summary(rows[-len(chosen) :])), file=sys.stderr, flush=True)
     return rows
@@ -133,7 +146,7 @@ def missing(seeds: range) -> dict:
     found: dict = {}
     for name, mask in (("30 % at random", random), ("hole of 20 x 20", hole)):
         records = [add_noise(movie(law, "nonconvex"), 0.03, seed=seed).replace(mask=mask) for law, seed in pairs]
-        rows = [row(*pair, r) for pair, r in zip(pairs, identify_many(records, check=False), strict=True)]
+        rows = _read(pairs, records, name, check=False)
         found[name] = {"summary": summary(rows), "rows": rows}
     return found
 
@@ -154,7 +167,7 @@ def optics(seeds: range) -> dict:
         ),
         ("blurred, no operator", blurred, {"check": True}),
     ):
-        rows = [row(*pair, r) for pair, r in zip(pairs, identify_many(list(records), **options), strict=True)]
+        rows = _read(pairs, records, name, **options)
         found[name] = {"summary": summary(rows), "rows": rows}
     return found
 
@@ -226,32 +239,35 @@ def together(seeds: range) -> dict:
     return {"summary": summary(rows), "rows": rows}
 
 
-PARTS = {part.__name__: part for part in (window, boundary, missing, optics, q, noise, together)}
+PARTS = {part.__name__: part for part in (window, periodic, neumann, missing, optics, q, noise, together)}
 
 
-def device() -> str:
+def about(**more) -> dict:
+    """Return the device and the date, to be kept with the numbers."""
     import jax
 
     one = jax.devices()[0]
-    return f"{one.platform}: {one.device_kind}"
+    seen = {"device": f"{one.platform}: {one.device_kind}", "date": time.strftime("%Y-%m-%d")}
+    return {**seen, "python": platform.python_version(), **more}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="+", choices=list(PARTS))
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--laws", nargs="+", choices=LAWS, default=list(LAWS))
     parser.add_argument("--first", type=int, default=610_000)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     asked = parser.parse_args()
+    LAWS[:] = asked.laws
     asked.out.mkdir(parents=True, exist_ok=True)
     for part in asked.parts:
         began = time.time()
         found = PARTS[part](range(asked.first, asked.first + asked.seeds))
-        about = {
-            "device": device(), "date": time.strftime("%Y-%m-%d"), "python": platform.python_version(),
-            "seconds": round(time.time() - began, 1), "seeds": [asked.first, asked.first + asked.seeds - 1],
-        }  # fmt: skip
-        (asked.out / f"wider_{part}.json").write_text(json.dumps({"about": about, **found}, indent=1) + "\n")
+        seconds, seeds = round(time.time() - began, 1), [asked.first, asked.first + asked.seeds - 1]
+        (asked.out / f"wider_{part}.json").write_text(
+            json.dumps({"about": about(seconds=seconds, seeds=seeds), **found}, indent=1) + "\n"
+        )
         shown = {k: v if k == "summary" else v.get("summary", v) for k, v in found.items() if isinstance(v, dict)}
         print(part, json.dumps(shown, indent=1), file=sys.stderr, flush=True)
 

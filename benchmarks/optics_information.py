@@ -1,0 +1,68 @@
+"""How much information a blur takes: the Cramer-Rao bound of the force at every degree, sharp against blurred.
+
+    python benchmarks/optics_information.py [--out FILE]
+
+Twice: with the initial field unknown, as it is in a reading, and with the initial field given exactly, which no reading
+can beat. No noise is drawn: the bound follows from the model at the true law and the true first frame.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+from wider import CELLS, LAWS, PHASES, about, movie, truth
+
+from doublewell.dynamics import double_precision
+from doublewell.evidence.likelihood import Optics, View, record_model, solver
+from doublewell.evidence.likelihood.compiled import compiled
+from doublewell.law import Bernstein
+
+TOP = Bernstein(8)
+VIEWS = {"sharp": View(), "blurred": View(optics=Optics(blur=1 / CELLS, pixel=True))}
+NOISE = 0.03
+
+
+def triangles(law: str, view: View) -> dict[str, np.ndarray]:
+    """Return R of the sensitivities of the coefficients at degree 8, for both states of knowledge."""
+    import jax
+
+    record, force = movie(law, "nonconvex"), truth(law).force(PHASES)
+    theta = np.linalg.lstsq(TOP.features(PHASES).T, force, rcond=None)[0]
+    model, constants = record_model(record, TOP, 1, view)
+    data = record.slab()
+    with double_precision():
+        free = compiled().sensitivity(model, data[:1], theta[None], data[None], constants).triangle[0]
+        tangents = jax.jit(solver.tangents, static_argnums=0)(model, data[0], theta, constants)
+        return {"unknown": np.asarray(free), "known": np.linalg.qr(np.asarray(tangents), mode="r")}
+
+
+def bounds(law: str, triangle: np.ndarray) -> list[float]:
+    """Return the root mean square of the force error in percent at degrees 0 to 8."""
+    found, size = [], np.linalg.norm(truth(law).force(PHASES))
+    for degree in range(TOP.degree + 1):
+        family = Bernstein(degree)
+        turned = np.linalg.qr(triangle @ family.elevation(TOP), mode="r")
+        spread = np.linalg.solve(turned.T, family.features(PHASES))
+        found.append(100.0 * NOISE * float(np.linalg.norm(spread) / size))
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "optics_information.json")
+    asked = parser.parse_args()
+    found: dict = {"about": about()}
+    for law in LAWS:
+        made = {name: {k: bounds(law, r) for k, r in triangles(law, view).items()} for name, view in VIEWS.items()}
+        ratios = {k: list(np.divide(made["blurred"][k], made["sharp"][k])) for k in ("unknown", "known")}
+        found[law] = {**made, "blurred over sharp": ratios}
+        for k, values in ratios.items():
+            print(f"{law:12s} initial field {k:8s} blurred / sharp, degrees 0 to 8:", *(f"{v:5.2f}" for v in values))
+    asked.out.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
