@@ -9,18 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.checks import whole
 from doublewell.errors import InputError
 from doublewell.hints import Array
-from doublewell.law.family import EvenFamily, namespace
+from doublewell.law.family import MAX_DEGREE, EvenFamily, OfDegree, namespace
 
 __all__ = ["MAX_DEGREE", "Bernstein", "bernstein_sum", "elevation_matrix"]
 
-MAX_DEGREE = 8
-
 
 @dataclass(frozen=True)
-class Bernstein(EvenFamily):
+class Bernstein(OfDegree, EvenFamily):
     """The features B_j(u) = -u (1 - u^2) C(m, j) (u^2)^j (1 - u^2)^(m - j), j = 0..m, of degree m.
 
     All coefficients positive means two stable pure phases and one central maximum. Outside [-1, 1], with x
@@ -31,11 +28,6 @@ class Bernstein(EvenFamily):
     >>> float(Bernstein(0).features(np.array(0.5))[0])
     -0.375
     """
-
-    degree: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "degree", whole(self.degree, "degree", least=0, most=MAX_DEGREE))
 
     @property
     def name(self) -> str:

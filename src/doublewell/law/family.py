@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
+from doublewell.checks import whole
 from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.law.structure import Structure, classify
 
-__all__ = ["Array", "EvenFamily", "Family", "LinearFamily", "even_family", "namespace"]
+__all__ = ["MAX_DEGREE", "Array", "EvenFamily", "Family", "LinearFamily", "OfDegree", "even_family", "namespace"]
+
+MAX_DEGREE = 8
 
 
 @runtime_checkable
@@ -88,6 +92,21 @@ class LinearFamily(Family, Protocol):
 
     def at(self, degree: int) -> Self:
         """Return the same family at another degree."""
+
+
+@dataclass(frozen=True)
+class OfDegree:
+    """What families of polynomials share: a degree from 0 to MAX_DEGREE, and their pure phases at -1 and +1."""
+
+    degree: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "degree", whole(self.degree, "degree", least=0, most=MAX_DEGREE))
+
+    @property
+    def phases(self) -> tuple[float, float]:
+        """The pure phases, -1 and +1."""
+        return (-1.0, 1.0)
 
 
 class EvenFamily(ABC):

@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.checks import whole
 from doublewell.errors import InputError
 from doublewell.hints import Array
-from doublewell.law.bernstein import MAX_DEGREE, bernstein_sum, elevation_matrix
-from doublewell.law.family import namespace
+from doublewell.law.bernstein import bernstein_sum, elevation_matrix
+from doublewell.law.family import OfDegree, namespace
 from doublewell.law.structure import Structure, classify_wells
 
 __all__ = ["EqualWells", "Wells", "depth_weights", "equal_to_wells"]
@@ -26,7 +25,7 @@ _ROUND_OFF = 1e-13  # of the terms that the difference of the depths is summed f
 
 
 @dataclass(frozen=True)
-class Wells:
+class Wells(OfDegree):
     """The features B_k = -(1 - s^2) C(n, k) t^k (1 - t)^(n - k), k = 0..n, n = 2m + 1: the wells may differ.
 
     G = -(1 - s^2) r(s) with r a polynomial of degree n; the maximum between the phases is where r changes its sign.
@@ -38,11 +37,6 @@ class Wells:
     -0.375
     """
 
-    degree: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "degree", whole(self.degree, "degree", least=0, most=MAX_DEGREE))
-
     @property
     def name(self) -> str:
         """Short name, as written to files."""
@@ -52,11 +46,6 @@ class Wells:
     def size(self) -> int:
         """Number of coefficients, 2 m + 2."""
         return 2 * self.degree + 2
-
-    @property
-    def phases(self) -> tuple[float, float]:
-        """The pure phases, -1 and +1."""
-        return (-1.0, 1.0)
 
     @property
     def binomials(self) -> Array:
@@ -155,7 +144,7 @@ class Wells:
 
 
 @dataclass(frozen=True)
-class EqualWells:
+class EqualWells(OfDegree):
     """Laws with H = (1 - s^2)^2 h(s): two wells of equal depth, by construction.
 
     The coefficients are those of 4 h in Bernstein polynomials of degree 2m in t, so that H'' at a well is twice one.
@@ -163,11 +152,6 @@ class EqualWells:
     >>> float(EqualWells(0).force(np.array([1.0]), np.array(0.5)))  # h = 1/4: the quartic law
     -0.375
     """
-
-    degree: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "degree", whole(self.degree, "degree", least=0, most=MAX_DEGREE))
 
     @property
     def name(self) -> str:
@@ -178,11 +162,6 @@ class EqualWells:
     def size(self) -> int:
         """Number of coefficients, 2 m + 1."""
         return 2 * self.degree + 1
-
-    @property
-    def phases(self) -> tuple[float, float]:
-        """The pure phases, -1 and +1."""
-        return (-1.0, 1.0)
 
     @property
     def wells(self) -> Wells:
