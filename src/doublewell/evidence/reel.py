@@ -13,7 +13,7 @@ import numpy as np
 from doublewell.hints import Array
 from doublewell.record import Cells, Record, Seen
 
-__all__ = ["READ_BYTES", "Direct", "Reel", "Rolling", "read_parts"]
+__all__ = ["READ_BYTES", "Direct", "Part", "Reel", "Rolling", "chunk_frames", "read_parts"]
 
 READ_BYTES = 4 * 2**20  # a stored record is read in parts of about this size
 
@@ -99,7 +99,7 @@ class Rolling:
             return self._waiting.popleft().result()
         part = next(self._parts)
         self._asked = part[1]
-        return self._read_part(*part)
+        return self._fetch(*part)
 
     def _look_ahead(self, until: int) -> None:
         while self._ahead is not None and self._asked < until:
@@ -107,7 +107,11 @@ class Rolling:
             if part is None:
                 return
             self._asked = part[1]
-            self._waiting.append(self._ahead.submit(self._read_part, *part))
+            self._waiting.append(self._ahead.submit(self._fetch, *part))
+
+    def _fetch(self, start: int, stop: int) -> Part:
+        first, frames, seen = self._read_part(start, stop)
+        return first, frames.astype(self.buffer.dtype, copy=False), seen
 
     def _slab(self, start: int, stop: int) -> Part:
         seen = None if self.record.mask is None else self.record.seen(start, stop, self.cells)
@@ -130,4 +134,4 @@ def chunk_frames(values: Any) -> int:
     """Return how many frames are stored together, 1 where that is not known."""
     chunks = getattr(values, "chunks", None)
     first = chunks[0] if isinstance(chunks, tuple) and chunks else 1
-    return first if isinstance(first, int) and first > 0 else 1
+    return first if isinstance(first, int) and first > 0 else 1  # dask has tuples here

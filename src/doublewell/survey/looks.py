@@ -10,11 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublewell.hints import Array
-from doublewell.record import Record
-from doublewell.record.mask import Seen
+from doublewell.record import Cells, Record, Seen
 from doublewell.record.metadata import regular_step
 
-__all__ = ["FOURTH", "GROUP", "SLOPE", "WIDTHS", "Look", "frame_slabs", "look_at", "look_spans", "space_noise"]
+__all__ = [
+    "FOURTH",
+    "GROUP",
+    "SLOPE",
+    "WIDTHS",
+    "Look",
+    "change_between",
+    "frame_slabs",
+    "look_at",
+    "look_spans",
+    "mean_square",
+    "space_noise",
+]
 
 GROUP = 5  # frames per look: one fourth difference in time
 FOURTH = np.array([1.0, -4.0, 6.0, -4.0, 1.0])
@@ -99,6 +110,39 @@ def look_at(record: Record, start: int, stop: int) -> Look | None:
         time=float(np.mean(record.times[start:stop])),
         mean=mean if start == 0 or stop == record.frames or record.mask is not None else np.empty(0),
     )
+
+
+def change_between(record: Record, first: tuple[int, int], last: tuple[int, int]) -> float:
+    """Return the mean square change between the mean pictures of two groups of frames, part by part of the mesh."""
+    total, count = 0.0, 0
+    for cells in bands(record.mesh):
+        change = _mean(record, last, cells) - _mean(record, first, cells)
+        known = int(np.count_nonzero(np.isfinite(change)))
+        total, count = total + mean_square(change) * known, count + known
+    return total / count if count else 0.0
+
+
+def bands(mesh: tuple[int, ...]) -> list[Cells]:
+    """Cut a mesh across its first axis into parts of which one frame takes about _READ_BYTES."""
+    size = max(1, _READ_BYTES // (8 * int(np.prod(mesh[1:]))))
+    rest = tuple((0, n) for n in mesh[1:])
+    return [((low, min(low + size, mesh[0])), *rest) for low in range(0, mesh[0], size)]
+
+
+def _mean(record: Record, span: tuple[int, int], cells: Cells) -> Array:
+    """Return the mean picture of some frames over a part of the mesh, NaN where none of them shows it."""
+    total = np.zeros(tuple(high - low for low, high in cells))
+    count = np.zeros(total.shape, np.int64)
+    for k in range(*span):
+        total += record.slab(k, k + 1, cells)[0]
+        count += record.seen(k, k + 1, cells)[0]
+    return np.asarray(np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0))
+
+
+def mean_square(change: Array) -> float:
+    """Return the mean square of what is known, 0 where nothing is."""
+    known = np.isfinite(change)
+    return float(np.mean(change[known] ** 2)) if known.any() else 0.0
 
 
 def space_noise(record: Record, start: int, stop: int) -> Array:
