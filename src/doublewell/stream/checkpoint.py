@@ -78,7 +78,7 @@ def _pieces(found: Mapping[str, Any], arrays: Mapping[str, Array], family: Linea
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         about = json.loads(str(arrays.pop("about")))
         if about["format"] != _FORMAT or about["version"] != _VERSION:
@@ -95,6 +95,6 @@ def _check(path: Path, about: Mapping[str, Any], fingerprint: Mapping[str, str])
     other = [_WORDS[name] for name, value in fingerprint.items() if about["fingerprint"].get(name) != value]
     if other:
         raise InputError(
-            f"{path} is the checkpoint of another run: {' and '.join(other)} differ; expected the same command on the "
+            f"{path} is the checkpoint of another run: {' and '.join(other)} changed; expected the same command on the "
             "same data; give another name, or delete the file to begin anew"
         )

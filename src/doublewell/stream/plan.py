@@ -16,29 +16,28 @@ import numpy as np
 from doublewell.errors import InputError
 from doublewell.evidence import Region, Support, window_of
 from doublewell.evidence.reel import READ_BYTES, chunk_frames
+from doublewell.evidence.weights import MARGIN, half_cells
 from doublewell.law import LinearFamily
 from doublewell.record import Cells, Record
 from doublewell.stream.memory import shown_bytes
+from doublewell.survey.bands import BLOCK
 
-__all__ = ["LIBRARIES", "LOOK_FRAMES", "check_look", "make_plan", "slab_bytes"]
+__all__ = ["LIBRARIES", "look_rows", "make_plan", "slab_bytes"]
 
 LIBRARIES = 350 * 10**6  # bytes that Python and its libraries take before anything is read
-LOOK_FRAMES = 10  # frames, as float64, that a look at the record holds at once
+_LOOK_FRAMES = 14  # frames, as float64, that a look at the record holds at once
 _SCRATCH = 48 * 2**20  # bytes of the kernel
 _MASKS = 10  # bytes a value while complete supports are sought
 _SLAB_BYTES = 256 * 10**6  # of float64 in a slab, a few seconds of work
 _HALOS = 6  # least length of a slab in halos: a third of it is read twice at most
 
 
-def make_plan(
-    record: Record, family: LinearFamily, supports: Sequence[Support], memory: int, *, slab: int = _SLAB_BYTES
-) -> tuple[Region, ...]:
-    """Cut a record into regions, in the order in which their evidence is merged; `slab` is the size of one in bytes."""
-    check_look(record, memory)
+def make_plan(record: Record, family: LinearFamily, supports: Sequence[Support], memory: int) -> tuple[Region, ...]:
+    """Cut a record into regions, in the order in which their evidence is merged; `memory` is a budget in bytes."""
     tiles = _tiles(record, family, supports, memory)
     points = max(int(np.prod([high - low for low, high in cells])) for cells in tiles)
-    halo = max(support.frames for support in supports) + 2
-    length = max(_HALOS * halo, slab // (8 * points), 1)
+    halo = max(support.frames for support in supports) + MARGIN
+    length = max(_HALOS * halo, _SLAB_BYTES // (8 * points), 1)
     edges = _edges(record.frames, max(1, round(record.frames / length)), chunk_frames(record.values))
     return tuple(Region(frames, cells) for frames in pairwise(edges) for cells in tiles)
 
@@ -48,7 +47,7 @@ def slab_bytes(record: Record, family: LinearFamily, supports: Sequence[Support]
     held, block = window_of(record, family, supports, region)
     cells = int(np.prod([high - low for low, high in block.cells]))
     item = 4 if np.dtype(record.values.dtype).itemsize <= 4 else 8
-    halo = max(support.frames for support in supports) + 2
+    halo = max(support.frames for support in supports) + MARGIN
     step = max(held - 2 * halo, 1)
     part = max(READ_BYTES, 8 * cells * chunk_frames(record.values))
     window = cells * (held + step) * item
@@ -61,11 +60,9 @@ def _tiles(record: Record, family: LinearFamily, supports: Sequence[Support], me
     counts = [1] * len(record.mesh)
     while True:
         edges = [_edges(n, count, chunk) for n, count, chunk in zip(record.mesh, counts, _chunks(record), strict=True)]
-        tiles = list(product(*(list(pairwise(one)) for one in edges)))
-        widest = max(tiles, key=lambda cells: np.prod([high - low for low, high in cells]))
-        need = slab_bytes(record, family, supports, Region((0, record.frames), widest))
+        need = slab_bytes(record, family, supports, Region((0, record.frames), _widest(record, supports, edges)))
         if LIBRARIES + need <= memory:
-            return tiles
+            return list(product(*(list(pairwise(one)) for one in edges)))
         sides = [n / count if n > count else 0.0 for n, count in zip(record.mesh[:-1], counts[:-1], strict=True)]
         if not any(sides):
             raise InputError(
@@ -75,14 +72,30 @@ def _tiles(record: Record, family: LinearFamily, supports: Sequence[Support], me
         counts[int(np.argmax(sides))] += 1
 
 
-def check_look(record: Record, memory: int) -> None:
-    """Refuse a budget that the first look at a record does not fit."""
-    need = LIBRARIES + LOOK_FRAMES * 8 * int(np.prod(record.mesh))
-    if need > memory:
+def _widest(record: Record, supports: Sequence[Support], edges: Sequence[list[int]]) -> Cells:
+    """Return along each axis the part that is longest with its halo."""
+    length = max(support.length for support in supports)
+    halos = [half_cells(length / h) + MARGIN for h in record.dx]
+    return tuple(
+        max(pairwise(one), key=lambda part: min(n, part[1] + halo) - max(0, part[0] - halo))
+        for one, halo, n in zip(edges, halos, record.mesh, strict=True)
+    )
+
+
+def look_rows(record: Record, memory: int) -> int:
+    """Return how many rows of the first space axis a look at the record may hold at once, all where they fit."""
+    row = _LOOK_FRAMES * 8 * int(np.prod(record.mesh[1:]))
+    rows = (memory - LIBRARIES) // row
+    if rows >= record.mesh[0]:
+        return record.mesh[0]
+    least = LIBRARIES + 4 * BLOCK * row
+    if memory < least or len(record.mesh) == 1:
+        need = LIBRARIES + record.mesh[0] * row if len(record.mesh) == 1 else least
         raise InputError(
-            f"memory is {shown_bytes(memory)}: expected at least {shown_bytes(need)}, for the first look at a record "
-            f"holds {LOOK_FRAMES} frames of {record.mesh} cells; give more memory"
+            f"memory is {shown_bytes(memory)}: expected at least {shown_bytes(need)} for a first look at a record of "
+            f"{record.mesh} cells; give more memory"
         )
+    return int(rows) // BLOCK * BLOCK - 2 * BLOCK  # a band has neighbours on both sides
 
 
 def _chunks(record: Record) -> tuple[int, ...]:

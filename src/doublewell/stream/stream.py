@@ -24,7 +24,7 @@ from doublewell.stream.checkpoint import load_partial, save_partial
 from doublewell.stream.executors import Pool, open_pool
 from doublewell.stream.fingerprint import fingerprint
 from doublewell.stream.memory import DEFAULT, parse_memory
-from doublewell.stream.plan import check_look, make_plan
+from doublewell.stream.plan import look_rows, make_plan
 from doublewell.stream.reduce import Partial, add
 from doublewell.stream.tasks import Reading, assemble, look_task
 from doublewell.survey import Survey
@@ -57,10 +57,9 @@ class Stream:
         Frames that no look needs are not read here; that all of them are finite is seen when evidence is read. The
         share of missing values of a stored mask is 0 as yet: evidence counts them.
         """
-        check_look(record, self.memory)
-        spans = look_spans(record.frames)
+        spans, rows = look_spans(record.frames), look_rows(record, self.memory)
         found: dict[int, Look | None] = {}
-        for place, look in self.pool.completed(look_task, [(record, *span) for span in spans]):
+        for place, look in self.pool.completed(look_task, [(record, *span, rows) for span in spans]):
             found[place] = look
             if report is not None:
                 report("looking at the record", len(found), len(spans))
@@ -89,6 +88,8 @@ class Stream:
         reading = Reading(record, family, tuple(supports), derivative, tuple(folds))
         prints = {} if self.checkpoint is None else fingerprint(reading, seen, regions)
         pieces = Partial() if self.checkpoint is None else load_partial(self.checkpoint, prints, family)
+        if self.checkpoint is not None:
+            save_partial(self.checkpoint, pieces, prints)  # a place that cannot be written is found before the work
         left = [place for place in range(len(regions)) if not pieces.has(place)]
         say = _Clock(record, pieces.count, len(regions), report)
         for k, piece in self.pool.completed(assemble, [(reading, regions[place]) for place in left]):

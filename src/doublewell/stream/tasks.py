@@ -12,6 +12,7 @@ from doublewell.hints import Array
 from doublewell.law import LinearFamily
 from doublewell.record import Cells, Record, Seen, line_sum
 from doublewell.record.rescaled import Rescaled
+from doublewell.survey.bands import look_in_bands
 from doublewell.survey.looks import Look, look_at
 
 __all__ = ["Piece", "Reading", "assemble", "look_task"]
@@ -54,9 +55,9 @@ def assemble(reading: Reading, region: Region) -> Piece:
     return Piece(evidence, watch.lines, watch.observed)
 
 
-def look_task(record: Record, start: int, stop: int) -> Look | None:
-    """Look at a group of frames; the mean picture, as large as a frame, stays here."""
-    look = look_at(record, start, stop)
+def look_task(record: Record, start: int, stop: int, rows: int) -> Look | None:
+    """Look at a group of frames, `rows` of the first space axis at a time; the mean picture stays here."""
+    look = look_at(record, start, stop) if rows >= record.mesh[0] else look_in_bands(record, start, stop, rows)
     return None if look is None else replace(look, mean=np.empty(0))
 
 
