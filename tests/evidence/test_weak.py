@@ -20,8 +20,9 @@ from doublewell.evidence import (
     split_folds,
     weak_evidence,
 )
+from doublewell.evidence import reel as reel_module
 from doublewell.evidence import weak as weak_module
-from doublewell.evidence.weak import support_key
+from doublewell.evidence.weak import Region, support_key
 from doublewell.law import Bernstein
 from doublewell.record import Record
 
@@ -126,7 +127,7 @@ def test_stored_records_are_read_once_in_small_parts(make_rough, monkeypatch, nu
     values, family = make_rough((80, 24, 24)).slab().astype(number), Bernstein(1)
     supports = [(3, 0.1), (6, 0.12)]
     monkeypatch.setattr(weak_module, "_SLAB_BYTES", 1)
-    monkeypatch.setattr(weak_module, "_READ_BYTES", 8 * 5 * 24 * 24)
+    monkeypatch.setattr(reel_module, "READ_BYTES", 8 * 5 * 24 * 24)
     stored, metadata = Stored(values), {"dx": 0.02, "dt": 0.1, "q": 1.0}
     evidence = weak_evidence(Record(stored, **metadata), family, supports)
     assert stored.most == 5
@@ -143,7 +144,7 @@ def test_wide_supports_take_fewer_frames_and_cells_at_a_time(make_rough, monkeyp
     whole = weak_evidence(record, family, supports)
     monkeypatch.setattr(weak_module, "_QUEUE_BYTES", 1)
     monkeypatch.setattr(weak_module, "_NARROW", 7)
-    reader = weak_module._Reader(record, family, Support(5, 0.16), "discrete")
+    reader = weak_module._Reader(record, family, Support(5, 0.16), "discrete", Region.whole(record))
     assert (reader.frames, reader.cells) == (4, 7)
     for a, b in zip(whole.blocks, weak_evidence(record, family, supports).blocks, strict=True):
         assert a.rows == b.rows
@@ -152,7 +153,7 @@ def test_wide_supports_take_fewer_frames_and_cells_at_a_time(make_rough, monkeyp
 
 @pytest.mark.parametrize(("frames", "size", "halo"), [(13, 4, 5), (40, 4, 5), (41, 12, 7), (9, 1, 4), (100, 7, 10)])
 def test_owned_frames_partition_the_record(frames, size, halo) -> None:
-    ranges = list(weak_module._owned_frames(frames, size, halo))
+    ranges = list(weak_module._owned_frames((0, frames), frames, size, halo))
     assert ranges[0][0] == 0
     assert ranges[-1][1] == frames
     assert all(a[1] == b[0] for a, b in pairwise(ranges))

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from doublewell.cli.output import Output
 from doublewell.cli.reading import Reading
+from doublewell.cli.streaming import Streaming
 from doublewell.cli.values import Constraint, Whole, parse_degree, parse_phases, parse_ridge, parse_supports
 from doublewell.cli.wording import about
 from doublewell.errors import InputError
@@ -51,6 +52,7 @@ def identify(
     validate_from: Whole | None = None,
     levels_sd: str | None = None,
     reading: Reading = Reading(),  # noqa: B008  frozen
+    resources: Streaming = Streaming(),  # noqa: B008  frozen
     output: Output = Output(),  # noqa: B008  frozen
 ) -> None:
     """Recover the law that drives a movie, and with a surface tension also its scale.
@@ -131,7 +133,7 @@ def identify(
         with about(file):
             bar.stage("reading and compiling, which takes a minute the first time")
             show = bar.show if options["method"] != "trajectory" else output.fitting(bar)
-            result = run(record, tension, progress=show, **options)
+            result = run(record, tension, progress=show, **options, **resources.options())
             result = replace(result, settings=replace(result.settings, source=reading.source(file)))
             if grey is not None:
                 result = add_level_errors(result, grey, progress=show) if levels_sd else _noted(result, grey)

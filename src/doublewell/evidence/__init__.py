@@ -5,7 +5,7 @@ from doublewell.evidence.corrected import FLOOR, NoisyMoments, noise_shares, noi
 from doublewell.evidence.default import default_supports, paper_supports
 from doublewell.evidence.evidence import Block, Evidence, Key, compact, lower, merge, restrict, stacked, system
 from doublewell.evidence.rate_noise import RateNoise, rate_noise
-from doublewell.evidence.weak import PHASE_CUT, Fold, split_folds, support_key, weak_evidence
+from doublewell.evidence.weak import PHASE_CUT, Fold, Region, split_folds, support_key, weak_evidence, window_of
 from doublewell.evidence.weights import Derivative, Support, axis_weights, check_supports
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Key",
     "NoisyMoments",
     "RateNoise",
+    "Region",
     "Support",
     "axis_weights",
     "check_supports",
@@ -36,5 +37,6 @@ __all__ = [
     "support_key",
     "system",
     "weak_evidence",
+    "window_of",
     "without_noise",
 ]

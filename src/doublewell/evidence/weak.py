@@ -20,17 +20,17 @@ from numpy.typing import NDArray
 from doublewell.errors import InputError
 from doublewell.evidence.complete import complete_centres
 from doublewell.evidence.evidence import Block, Evidence, Key, compact, merge
+from doublewell.evidence.reel import Direct, Reel, Rolling
 from doublewell.evidence.uneven import uneven_weights
 from doublewell.evidence.weights import AxisWeights, Derivative, Support, axis_weights, check_supports
 from doublewell.hints import Array, Progress
 from doublewell.law import LinearFamily
-from doublewell.record import Record
+from doublewell.record import Cells, Record
 
-__all__ = ["PHASE_CUT", "Fold", "split_folds", "support_key", "weak_evidence"]
+__all__ = ["PHASE_CUT", "Fold", "Region", "split_folds", "support_key", "weak_evidence", "window_of"]
 
 PHASE_CUT = 0.98  # centres whose temporal mean reaches this are bulk and carry no information
 _SLAB_BYTES = 8 * 2**20  # one step through a record takes centre frames of about this size
-_READ_BYTES = 4 * 2**20  # a stored record is read in parts of about this size, each frame once
 _QUEUE_BYTES = 6 * 2**20  # a kernel call takes fewer frames, then fewer cells, where more rows would wait than this
 _FRAMES = 12  # most centre frames per kernel call; features of the halo frames are evaluated again in the next
 _FEWEST = 4  # least centre frames per kernel call; fewer would evaluate the halo too often
@@ -50,6 +50,23 @@ class Fold:
 
 
 STRADDLE = "straddle"
+
+
+@dataclass(frozen=True)
+class Region:
+    """A part of a record: frames and, along each space axis, cells, each as (first, past the last).
+
+    Regions that are a partition of all frames and cells have all centres, each once: a centre belongs to the region
+    that its own frame and cell lie in, however far its support reaches beyond.
+    """
+
+    frames: tuple[int, int]
+    cells: Cells
+
+    @classmethod
+    def whole(cls, record: Record) -> Region:
+        """Return the region that is all of a record."""
+        return cls((0, record.frames), tuple((0, n) for n in record.mesh))
 
 
 def split_folds(frames: int, longest: int, training: float = 0.6) -> tuple[Fold, Fold]:
@@ -75,6 +92,8 @@ def weak_evidence(
     derivative: Derivative = "discrete",
     folds: Sequence[Fold] = (),
     label: str = "record",
+    region: Region | None = None,
+    reel: Reel | None = None,
     progress: Progress | None = None,
 ) -> Evidence:
     """Read the weak moments of a record for a family and a set of supports.
@@ -89,24 +108,40 @@ def weak_evidence(
         Ranges of frames kept in blocks of their own; rows that lie in none form the block "straddle".
     label
         The name of the record in the keys of the blocks.
+    region
+        The part whose centres are read, all without it. Only what their supports need is read from the record.
+    reel
+        Where the frames come from, in place of the record: those of `window_of` the region, for many regions a reader
+        that looks ahead.
     progress
         Called with (frames done, frames) after each step through the record.
     """
     if derivative not in ("discrete", "analytic"):
         raise InputError(f"derivative is {derivative!r}: expected 'discrete' or 'analytic'")
     checked = check_supports(supports, record.frames, record.mesh, record.dx)
-    readers = [_Reader(record, family, support, derivative) for support in checked]
+    part = Region.whole(record) if region is None else region
+    readers = [_Reader(record, family, support, derivative, part) for support in checked]
     names = [*(fold.name for fold in folds), STRADDLE] if folds else ["all"]
     parts = [
         Evidence(family, (Block(Key(label, support_key(support), name), np.zeros((family.size + 2,) * 2), 0),))
         for support in checked
         for name in names
     ]
-    for window in _windows(record, readers):
+    for window in _windows(record, readers, part, reel):
         parts = [merge([*parts, *_read_window(window, readers, folds, label, record.frames)])]
         if progress is not None:
             progress(window.stop, record.frames)
     return merge(parts)
+
+
+def window_of(record: Record, family: LinearFamily, supports: Sequence[Support], region: Region) -> tuple[int, Region]:
+    """Return how many frames of a region are held at once, at most, and all frames and cells that are read for it."""
+    checked = check_supports(supports, record.frames, record.mesh, record.dx)
+    readers = [_Reader(record, family, support, "discrete", region) for support in checked]
+    size, halo = _window_size(readers), max(reader.time.half for reader in readers)
+    first, last = region.frames
+    frames = max(0, first - halo), min(record.frames, last + halo)
+    return min(size + 2 * halo, frames[1] - frames[0]), Region(frames, _with_halo(readers, region))
 
 
 def support_key(support: Support) -> str:
@@ -122,7 +157,7 @@ def support_key(support: Support) -> str:
 class _Window:
     """The centre frames start..stop-1 and fields[t, z, y, x] of all frames they need, from frame `first` on.
 
-    ``seen`` says which of the values were observed, None for all of them.
+    ``seen`` says which of the values were observed, None for all of them; ``origin`` is the cell that fields begin at.
     """
 
     start: int
@@ -130,51 +165,52 @@ class _Window:
     first: int
     fields: Array
     seen: NDArray[np.bool_] | None
+    origin: tuple[int, ...]
 
 
-def _windows(record: Record, readers: list[_Reader]) -> Iterator[_Window]:
-    """Walk through a record, holding no more than the centre frames of one step and their halo."""
-    halo, frames = max(reader.time.half for reader in readers), max(reader.frames for reader in readers)
-    size = _SLAB_BYTES // (8 * int(np.prod(record.mesh)))
-    size = max(size // frames * frames, min(reader.frames for reader in readers))
-    in_memory = isinstance(record.values, np.ndarray) and record.values.dtype == np.float64
-    read = record.slab if in_memory else _Rolling(record, size + 2 * halo).read
-    for start, stop in _owned_frames(record.frames, size, halo):
-        first = max(0, start - halo)
-        last = min(record.frames, stop + halo)
-        shape = (last - first, *(1,) * (3 - len(record.mesh)), *record.mesh)
-        seen = None if record.mask is None else record.seen(first, last).reshape(shape)
-        yield _Window(start, stop, first, read(first, last).reshape(shape), seen)
+def _windows(record: Record, readers: list[_Reader], region: Region, reel: Reel | None) -> Iterator[_Window]:
+    """Walk through a region, holding no more than the centre frames of one step and their halo."""
+    halo, size, cells = max(reader.time.half for reader in readers), _window_size(readers), _with_halo(readers, region)
+    reel = _reel(record, size + 2 * halo, cells, max(0, region.frames[0] - halo)) if reel is None else reel
+    axes = (1,) * (3 - len(cells))
+    origin = (0,) * len(axes) + tuple(low for low, _ in cells)
+    for start, stop in _owned_frames(region.frames, record.frames, size, halo):
+        first, last = max(0, start - halo), min(record.frames, stop + halo)
+        fields, seen = reel.read(first, last)
+        shape = (last - first, *axes, *fields.shape[1:])
+        yield _Window(start, stop, first, fields.reshape(shape), None if seen is None else seen.reshape(shape), origin)
 
 
-def _owned_frames(frames: int, size: int, halo: int) -> Iterator[tuple[int, int]]:
-    """Cut the frames into ranges, each with its halo at most size + 2 halo long."""
-    start, stop = 0, halo + size
-    while stop + halo < frames:
+def _window_size(readers: list[_Reader]) -> int:
+    """Return the centre frames of one step: about _SLAB_BYTES, whole kernel calls."""
+    frames = max(reader.frames for reader in readers)
+    size = _SLAB_BYTES // (8 * readers[0].points)
+    return max(size // frames * frames, min(reader.frames for reader in readers))
+
+
+def _with_halo(readers: list[_Reader], region: Region) -> Cells:
+    """Return the cells that the centres of a region need."""
+    halves = [max(reader.space[3 - len(region.cells) + k].half for reader in readers) for k in range(len(region.cells))]
+    mesh = readers[0].mesh[3 - len(region.cells) :]
+    return tuple(
+        (max(0, low - half), min(n, high + half))
+        for (low, high), half, n in zip(region.cells, halves, mesh, strict=True)
+    )
+
+
+def _owned_frames(owned: tuple[int, int], frames: int, size: int, halo: int) -> Iterator[tuple[int, int]]:
+    """Cut a range of frames into parts, each with its halo at most size + 2 halo long."""
+    start, end = owned
+    stop, last = max(start, halo) + size, end - (halo if end == frames else 0)
+    while stop < last:
         yield start, stop
         start, stop = stop, stop + size
-    yield start, frames
+    yield start, end
 
 
-class _Rolling:
-    """The latest frames of a stored record, in single precision where it is stored so; each frame is read once."""
-
-    def __init__(self, record: Record, length: int) -> None:
-        kind = np.float32 if np.dtype(record.values.dtype).itemsize <= 4 else np.float64
-        self.record, self.first, self.last = record, 0, 0
-        self.buffer = np.empty((min(record.frames, length), *record.mesh), kind)
-        self.part = max(1, _READ_BYTES // (8 * int(np.prod(record.mesh))))
-
-    def read(self, first: int, last: int) -> Array:
-        for k in range(first, self.last):  # one by one: NumPy would copy the whole overlap first
-            self.buffer[k - first] = self.buffer[k - self.first]
-        for start in range(self.last, last, self.part):
-            stop = min(start + self.part, last)
-            self.buffer[start - first : stop - first] = self.record.slab(start, stop)
-        self.first, self.last = first, last
-        window = self.buffer[: last - first]
-        window.flags.writeable = False
-        return window
+def _reel(record: Record, length: int, cells: Cells, first: int) -> Reel:
+    in_memory = isinstance(record.values, np.ndarray) and record.values.dtype == np.float64
+    return Direct(record, cells) if in_memory else Rolling(record, length, cells, first=first)
 
 
 def _read_window(
@@ -192,7 +228,9 @@ def _read_window(
 class _Reader:
     """The weights of one support on one record, and the loop over tiles."""
 
-    def __init__(self, record: Record, family: LinearFamily, support: Support, derivative: Derivative) -> None:
+    def __init__(
+        self, record: Record, family: LinearFamily, support: Support, derivative: Derivative, region: Region
+    ) -> None:
         self.family, self.support = family, support
         self.times = None if record.uniform else record.times
         self.derivative: Derivative = derivative
@@ -200,11 +238,15 @@ class _Reader:
         missing = 3 - len(record.mesh)
         self.space = [_NO_AXIS] * missing + [axis_weights(support.length / h, h, derivative) for h in record.dx]
         self.mesh = (1,) * missing + record.mesh
+        self.owned = ((0, 1),) * missing + region.cells
+        self.points = int(np.prod([high - low for low, high in region.cells]))
         self.frames, self.cells = self._tile_size()
 
     def _tile_size(self) -> tuple[int, int]:
         """Return how many centre frames and cells along x a kernel call takes: few where supports are wide."""
         (z0, z1), _, (x0, x1) = self._centres()
+        if x0 == x1 or z0 == z1:
+            return _FRAMES, _CELLS
         row = 8 * (self.family.size + 3) * min(_ACROSS, z1 - z0) * (4 * self.space[1].half + _BATCH)
         room = _QUEUE_BYTES // row
         cells = max(min(_CELLS, _NARROW), min(_CELLS, room // _FEWEST))
@@ -212,8 +254,12 @@ class _Reader:
         return min(_FRAMES, max(_FEWEST, room // widest)), cells
 
     def _centres(self) -> tuple[tuple[int, int], ...]:
-        """Return the range of centres along each space axis."""
-        return tuple((axis.half, cells - axis.half) for axis, cells in zip(self.space, self.mesh, strict=True))
+        """Return the range of the region's centres along each space axis, perhaps an empty one."""
+        ranges = []
+        for axis, cells, (low, high) in zip(self.space, self.mesh, self.owned, strict=True):
+            first = max(low, axis.half)
+            ranges.append((first, max(first, min(high, cells - axis.half))))
+        return tuple(ranges)
 
     def segments(self, folds: Sequence[Fold], frames: int) -> list[tuple[str, int, int]]:
         """Return (fold, first centre frame, past the last), a partition of all centre frames."""
@@ -237,7 +283,7 @@ class _Reader:
             end = min(begin + self.frames, stop)
             time = self._time_taps(begin, end)
             part = None if complete is None else complete[begin - start : end - start]
-            for tile in self._tiles(begin - window.first, end - window.first):
+            for tile in self._tiles(window, begin, end):
                 rows += assemble(
                     window.fields, tile, self._halves(), *time,
                     *(taps for axis in self.space for taps in (axis.value, axis.second)),
@@ -265,8 +311,13 @@ class _Reader:
         taps += [taps for axis in self.space for taps in (axis.value, axis.second)]
         return tuple(len(weights) // 2 for weights in taps)
 
-    def _tiles(self, start: int, stop: int) -> Iterator[tuple[int, ...]]:
-        (z0, z1), (y0, y1), (x0, x1) = self._centres()
+    def _tiles(self, window: _Window, start: int, stop: int) -> Iterator[tuple[int, ...]]:
+        """Cut the centres of some frames into what a kernel call takes, in places of the window's fields."""
+        ranges = zip(self._centres(), window.origin, strict=True)
+        (z0, z1), (y0, y1), (x0, x1) = ((low - origin, high - origin) for (low, high), origin in ranges)
+        if y0 == y1 or x0 == x1:
+            return
+        start, stop = start - window.first, stop - window.first
         for z in range(z0, z1, _ACROSS):
             for x in _even_steps(x0, x1, self.cells):
                 yield (start, stop, z, min(z + _ACROSS, z1), y0, y1, *x)

@@ -34,8 +34,10 @@ class StoredDataset:
     stored.
     """
 
-    def __init__(self, path: Path, name: str, shape: tuple[int, ...], dtype: Any) -> None:
-        self.path, self.name = path, name
+    def __init__(
+        self, path: Path, name: str, shape: tuple[int, ...], dtype: Any, chunks: tuple[int, ...] | None = None
+    ) -> None:
+        self.path, self.name, self.chunks = path, name, chunks
         self.shape, self.dtype, self.ndim = tuple(shape), np.dtype(dtype), len(shape)
 
     def __getitem__(self, index: Index) -> NDArray[Any]:
@@ -122,7 +124,7 @@ def shown_attributes(node: Any) -> dict[str, Any]:
 
 
 def _member(path: Path, name: str, dataset: Any) -> Member:
-    stored = StoredDataset(path, name, dataset.shape, dataset.dtype)
+    stored = StoredDataset(path, name, dataset.shape, dataset.dtype, dataset.chunks)
     parents = [shown_attributes(dataset.parent)] if PurePosixPath(name).parent.name else []
     return Member(stored, shown_attributes(dataset), _axis_names(dataset), tuple(parents))
 

@@ -89,12 +89,12 @@ def open_record(
     given = {name: value for name, value in known.items() if value is not None}
     wanted = _wanted(given)
     form = format_to_read(place)
-    found = form.read(place, var, wanted)
+    found = form.read(place.absolute(), var, wanted)  # a worker elsewhere has another current folder
     check_version(place, found.metadata)
     _check_size(place, found)
     layout = layout_of(place, tuple(found.values.shape), _names(found), letters, found.chosen)
     metadata = _metadata(place, found, layout, wanted) | given
-    metadata["mask"] = mask_of(place, mask, found, layout, form.read)
+    metadata["mask"] = mask_of(place.absolute(), mask, found, layout, form.read)
     _ask_for_missing(place, found, layout, metadata, levels)
     found_out = isinstance(levels, str)
     values = _levelled(arranged(found.values, layout), (-1.0, 1.0) if found_out else levels)

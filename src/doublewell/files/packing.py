@@ -20,6 +20,7 @@ class Unpacked:
         self.values, self.scale, self.offset, self.fills = values, scale, offset, fills
         self.shape: tuple[int, ...] = tuple(values.shape)
         self.dtype, self.ndim = np.dtype(np.float64), len(self.shape)
+        self.chunks: tuple[int, ...] | None = getattr(values, "chunks", None)
 
     def __getitem__(self, index: Index) -> NDArray[Any]:
         stored = np.asarray(self.values[index])

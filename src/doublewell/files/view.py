@@ -47,6 +47,8 @@ class View:
         self.values, self.order, self.fixed = values, tuple(order), dict(fixed)
         self.shape = tuple(int(values.shape[axis]) for axis in order) if shape is None else shape
         self.dtype, self.ndim = np.dtype(values.dtype), len(self.order)
+        chunks = getattr(values, "chunks", None)
+        self.chunks: tuple[int, ...] | None = None if chunks is None else tuple(chunks[axis] for axis in order)
 
     def __getitem__(self, index: Index) -> NDArray[Any]:
         inner = [slice(None)] * len(self.values.shape)
@@ -69,6 +71,7 @@ class Levelled:
         self.values, self.low, self.high = values, low, high
         self.shape: tuple[int, ...] = tuple(values.shape)
         self.dtype, self.ndim = np.dtype(np.float64), len(self.shape)
+        self.chunks: tuple[int, ...] | None = getattr(values, "chunks", None)
 
     def __getitem__(self, index: Index) -> NDArray[Any]:
         counts = np.asarray(self.values[index]).astype(np.float64)

@@ -56,6 +56,7 @@ class StoredField:
         self.array, self.path = array, path
         self.shape: tuple[int, ...] = tuple(array.shape)
         self.dtype, self.ndim = np.dtype(array.dtype), len(array.shape)
+        self.chunks: tuple[int, ...] = tuple(array.chunks)
 
     def __getitem__(self, index: Index) -> NDArray[Any]:
         parts = ranges(index, self.shape)

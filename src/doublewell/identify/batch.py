@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -34,10 +33,20 @@ from doublewell.identify.weak_road import Supports, WeakFit, check_options, chec
 from doublewell.law import Bernstein, Law
 from doublewell.record import Record, checksum
 from doublewell.result import Agreement, Diagnostics, Result, Settings, check_units
+from doublewell.stream import Stream
 from doublewell.survey import Survey, check_survey, survey
 from doublewell.version import __version__
 
-__all__ = ["Degree", "Method", "Request", "identify_batch", "identify_together", "look"]
+__all__ = [
+    "Degree",
+    "Method",
+    "Request",
+    "identify_batch",
+    "identify_together",
+    "look",
+    "weak_of",
+    "weak_result",
+]
 
 Degree = int | Literal["auto"] | None
 Reading = Literal["trajectory", "weak", "weak-corrected"]
@@ -114,9 +123,9 @@ def identify_batch(
     scaled = [from_minus_one(record, pair) for record, pair in zip(records, phases, strict=True)]
     if seen is None or asked.phases == "estimated":
         seen = [look(record) for record in scaled]
-    weak = [_weak(record, one, asked, report) for record, one in zip(scaled, seen, strict=True)]
+    weak = [weak_of(record, one, asked, report) for record, one in zip(scaled, seen, strict=True)]
     if asked.method != "trajectory":
-        return [_weak_result(*parts, asked) for parts in zip(records, phases, tensions, seen, weak, strict=True)]
+        return [weak_result(*parts, asked) for parts in zip(records, phases, tensions, seen, weak, strict=True)]
     groups = [[k] for k in range(len(records))] if asked.alone else [list(range(len(records)))]
     fits = [fit for places in groups for fit in _fits(scaled, weak, asked, places, report)]
     return [
@@ -144,7 +153,7 @@ def identify_together(
         )
     scaled = [from_minus_one(record, pair) for record in records]
     seen = [look(record) for record in scaled]
-    weak = [_weak(*parts, report) for parts in zip(scaled, seen, asked, strict=True)]
+    weak = [weak_of(*parts, report) for parts in zip(scaled, seen, asked, strict=True)]
     fits = [_fits([r], [w], one, [0], report)[0] for r, w, one in zip(scaled, weak, asked, strict=True)]
     joint, agreements = join(fits, report)
     result = _trajectory_result(records[0], pair, tension, seen[0], weak[0], joint, asked[0])
@@ -207,7 +216,7 @@ def _phases(record: Record, asked: Request, report: Report | None) -> tuple[floa
     near = look(from_minus_one(record, plateaus(record)))
 
     def misfit(scaled: Record) -> float:
-        return _weak(scaled, near, replace(asked, constraint="none", ridge=None), None).estimate.relative_residual
+        return weak_of(scaled, near, replace(asked, constraint="none", ridge=None), None).estimate.relative_residual
 
     return find_phases(record, misfit)
 
@@ -219,7 +228,9 @@ def look(record: Record, phases: Phases = (-1.0, 1.0)) -> Survey:
     return seen
 
 
-def _weak(record: Record, seen: Survey, asked: Request, report: Report | None) -> WeakFit:
+def weak_of(
+    record: Record, seen: Survey, asked: Request, report: Report | None, stream: Stream | None = None
+) -> WeakFit:
     """Fit weak moments: the answer of the weak reading, the start of the other."""
     alone = asked.method != "trajectory"
     words = "compiling and reading" if alone else "reading weak moments for a start"
@@ -228,14 +239,15 @@ def _weak(record: Record, seen: Survey, asked: Request, report: Report | None) -
         degree=2 if asked.degree == "auto" else asked.degree, constraint=asked.constraint,
         supports=asked.supports, derivative=asked.derivative, ridge=asked.ridge if alone else None,
         method="weak-corrected" if asked.method == "weak-corrected" else "weak",
-        wells=asked.wells, progress=None if report is None else partial(report, words),
+        wells=asked.wells, stream=stream, report=report, words=words,
     )  # fmt: skip
 
 
-def _weak_result(
+def weak_result(
     record: Record, phases: tuple[float, float], tension: SurfaceTension | None, seen: Survey, weak: WeakFit,
     asked: Request,
 ) -> Result:  # fmt: skip
+    """Return the result of a weak fit."""
     law = weak.estimate.law.placed(phases)
     scale, refusal = _scale(law, tension, scale_refusal(weak.estimate))
     said = [
@@ -272,7 +284,7 @@ def _result(
         times=None if record.uniform else tuple(float(t) for t in record.times),
         q=q,
         boundary=record.boundary if posterior is None else record.boundary or "open",
-        checksum=checksum(record),
+        checksum=checksum(record) if weak.moments.streamed is None else weak.moments.streamed.checksum,
         tension=tension,
         length_unit=record.length_unit,
         time_unit=record.time_unit,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from os import PathLike
+from typing import Any, Literal
 
 from doublewell.calibrate import SurfaceTension
 from doublewell.errors import InputError
@@ -14,6 +15,7 @@ from doublewell.hints import Report
 from doublewell.identify.batch import Degree, Method, Request, identify_batch, identify_together
 from doublewell.identify.families import WellsKind
 from doublewell.identify.phases import Phases
+from doublewell.identify.streamed import Resources, check_memory, identify_streamed
 from doublewell.identify.weak_road import Supports
 from doublewell.record import Record
 from doublewell.result import Result
@@ -36,6 +38,10 @@ def identify(
     check: bool = True,
     optics: Optics | None = None,
     noise: Noise = "white",
+    memory: str | int | None = None,
+    workers: int | None = None,
+    scheduler: Any = None,
+    checkpoint: str | PathLike[str] | None = None,
     progress: Report | None = None,
 ) -> Result:
     """Identify the force G = F'/epsilon^2 of u_t = q (Laplacian u - G(u)), and with a tension epsilon and F.
@@ -81,6 +87,15 @@ def identify(
     noise
         "white"; "correlated": its spectrum and its memory are measured on a first fit; "shot": its variance is a line
         in the phase value; "robust": outliers are found and left out.
+    memory
+        With method="weak": the most that one worker may take, such as "2GB"; the record is then read part by part, and
+        may be of any size. The answer is the same to round-off. The other readings refuse a record over the budget.
+    workers, scheduler
+        With method="weak": how many processes read (threads, where the values are in memory); or the address of a Dask
+        scheduler, a Dask Client or an Executor. A script with workers needs ``if __name__ == "__main__":``. The answer
+        does not depend on either.
+    checkpoint
+        With method="weak": a file that keeps what was read so far; the same call goes on from there.
     progress
         Called with (what is being done, steps done, steps), steps 0 where their number is not known. A Gauss-Newton
         step says its cost and how far conjugate gradients came.
@@ -105,6 +120,11 @@ def identify(
         )
         for one in records
     ]  # fmt: skip
+    resources = Resources(memory, workers, scheduler, checkpoint)
+    if resources.given and len(records) == 1 and asked[0].method == "weak":
+        return identify_streamed(records[0], tension, asked[0], resources, progress)
+    for one, request in zip(records, asked, strict=True) if resources.given else ():
+        check_memory(one, request, resources)
     if len(records) > 1:
         return identify_together(records, tension, asked, progress)
     return identify_batch(records, [tension], asked[0], progress)[0]

@@ -24,11 +24,13 @@ from doublewell.evidence import (
     weak_evidence,
     without_noise,
 )
-from doublewell.hints import Progress
+from doublewell.hints import Progress, Report
 from doublewell.law import Bernstein, LinearFamily
 from doublewell.record import Record
+from doublewell.stream import Stream, Streamed
+from doublewell.survey import Survey
 
-__all__ = ["Moments", "corrected_moments", "find_q", "plain_moments"]
+__all__ = ["Moments", "corrected_moments", "find_q", "plain_moments", "streamed_moments"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,12 +38,14 @@ class Moments:
     """Evidence to solve, the same as it was seen, and the noise of the rate by support.
 
     ``held`` is in how many directions of the coefficients, of all supports, nearly all that is seen is noise.
+    ``streamed`` is what a pass over a streamed record gave besides.
     """
 
     evidence: Evidence
     seen: Evidence
     noise: Mapping[str, RateNoise]
     held: int = 0
+    streamed: Streamed | None = None
 
 
 def plain_moments(
@@ -52,6 +56,16 @@ def plain_moments(
     evidence = weak_evidence(record, family, supports, derivative=derivative, folds=folds, progress=progress)
     rates = _rates(record, supports, noise, derivative) if record.uniform else {}
     return Moments(evidence, evidence, rates)
+
+
+def streamed_moments(
+    stream: Stream, record: Record, family: LinearFamily, supports: Sequence[Support], seen: Survey, *,
+    derivative: Derivative, folds: Sequence[Fold], report: Report | None,
+) -> Moments:  # fmt: skip
+    """Read the weak moments as they are, region by region."""
+    found = stream.evidence(record, family, supports, seen, derivative=derivative, folds=folds, report=report)
+    rates = _rates(record, supports, seen.noise, derivative) if record.uniform else {}
+    return Moments(found.evidence, found.evidence, rates, streamed=found)
 
 
 def corrected_moments(

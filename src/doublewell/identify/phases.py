@@ -7,8 +7,8 @@ law is moved to the phases of u afterwards; nothing between needs to know.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from doublewell.estimate import Posterior
 from doublewell.hints import Array
 from doublewell.law import LinearFamily, check_phases, place
 from doublewell.record import Record
+from doublewell.record.rescaled import Rescaled
 from doublewell.result import Diagnostics
 
 __all__ = ["Phases", "check_choice", "find_phases", "from_minus_one", "place_numbers", "place_posterior", "plateaus"]
@@ -45,36 +46,8 @@ def from_minus_one(record: Record, phases: tuple[float, float]) -> Record:
     """Return the record with its phases at -1 and +1; one that has them there is returned as it is."""
     if phases == (-1.0, 1.0):
         return record
-    view = _Rescaled(record.values, *phases)
+    view = Rescaled(record.values, *phases)
     return record.replace(view[:] if isinstance(record.values, np.ndarray) else view)
-
-
-@dataclass(frozen=True, eq=False)
-class _Rescaled:
-    """The values of a stored record, brought to the phases -1 and +1 when they are read."""
-
-    source: Any
-    low: float
-    high: float
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return tuple(int(n) for n in self.source.shape)
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def dtype(self) -> Any:
-        return np.dtype(np.float64)
-
-    def __getitem__(self, frames: slice) -> Array:
-        block = self.source[frames]
-        if isinstance(block, np.ma.MaskedArray):
-            block = np.ma.filled(block.astype(np.float64), np.nan)
-        values = np.asarray(block).astype(np.float64)
-        return np.asarray((values - 0.5 * (self.low + self.high)) / (0.5 * (self.high - self.low)))
 
 
 def place_posterior(posterior: Posterior, phases: tuple[float, float]) -> Posterior:

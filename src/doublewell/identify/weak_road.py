@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -23,12 +24,13 @@ from doublewell.evidence import (
     split_folds,
 )
 from doublewell.evidence.default import default_rule
-from doublewell.hints import Progress
+from doublewell.hints import Report
 from doublewell.identify.families import WellsKind, family_of, read_family
-from doublewell.identify.moments import Moments, corrected_moments, find_q, plain_moments
+from doublewell.identify.moments import Moments, corrected_moments, find_q, plain_moments, streamed_moments
 from doublewell.law import Bernstein, LinearFamily
 from doublewell.record import Record
 from doublewell.result import Diagnostics
+from doublewell.stream import Stream
 from doublewell.survey import Survey
 
 __all__ = ["Supports", "WeakFit", "WeakMethod", "check_options", "check_plain", "weak_diagnostics", "weak_fit"]
@@ -70,13 +72,25 @@ def weak_fit(
     supports: Supports,
     derivative: Derivative,
     method: WeakMethod = "weak",
-    progress: Progress | None = None,
+    stream: Stream | None = None,
+    report: Report | None = None,
+    words: str = "compiling and reading",
 ) -> WeakFit:
-    """Read the weak moments of a record and solve for the coefficients of one degree, and for q where it is None."""
+    """Read the weak moments of a record and solve for the coefficients of one degree, and for q where it is None.
+
+    `stream` reads them region by region. `report` is called with `words`, or with the stream's own.
+    """
+    progress = None if report is None else partial(report, words)
     check_options(record, constraint=constraint, ridge=ridge, supports=supports)
     chosen, rule = _supports(record, seen, supports)
     folds = _folds(record, chosen, ridge)
-    if method == "weak":
+    if stream is not None:
+        read = read_family(wells, degree)
+        moments = streamed_moments(
+            stream, record, read, chosen, seen, derivative=derivative, folds=folds, report=report
+        )
+        moments = _restricted(moments, family_of(wells, degree))
+    elif method == "weak":
         read = read_family(wells, degree)
         moments = plain_moments(record, read, chosen, seen.noise, derivative=derivative, folds=folds, progress=progress)
         moments = _restricted(moments, family_of(wells, degree))

@@ -21,7 +21,7 @@ _SPLINE = 2  # pixels at a border that a cubic spline spoils
 class Corrected:
     """Phase values of a movie of intensities: light and fading taken off, moved back, cut to what all frames show.
 
-    It has shape, dtype and slicing along time, which is all that a Record needs; a frame is corrected when it is read.
+    It has shape, dtype and slicing, which is all that a Record needs; whole frames are corrected when they are read.
     """
 
     source: Any
@@ -46,14 +46,15 @@ class Corrected:
         """Always float64."""
         return np.dtype(np.float64)
 
-    def __getitem__(self, frames: slice) -> Array:
+    def __getitem__(self, index: slice | tuple[slice, ...]) -> Array:
+        frames, *space = index if isinstance(index, tuple) else (index,)
         first, last, _ = frames.indices(self.shape[0])
         block = np.stack([read_frame(self.source, k) for k in range(first, last)])
         u = self.model.apply(block, first)
         if self.way is not None:
             way = self.way[first:last]
             u = np.stack([shift_frame(one, -d, periodic=self.periodic) for one, d in zip(u, way, strict=True)])
-        return np.ascontiguousarray(u[(slice(None), *self.crop)])
+        return np.ascontiguousarray(u[(slice(None), *self.crop)][(slice(None), *space)])
 
 
 def read_frame(source: Any, k: int) -> Array:

@@ -1,8 +1,8 @@
 """Record: a movie of a phase field with its mesh and times."""
 
-from doublewell.record.digest import checksum
-from doublewell.record.mask import Seen
+from doublewell.record.digest import checksum, line_sum, lines_checksum
+from doublewell.record.mask import Cells, Seen
 from doublewell.record.metadata import Boundary
 from doublewell.record.record import Record, check_record
 
-__all__ = ["Boundary", "Record", "Seen", "check_record", "checksum"]
+__all__ = ["Boundary", "Cells", "Record", "Seen", "check_record", "checksum", "line_sum", "lines_checksum"]

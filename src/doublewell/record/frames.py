@@ -22,16 +22,18 @@ _SPACE = re.compile(
 
 
 class Frames:
-    """A range of frames of a stored array, read only when sliced along time."""
+    """A range of frames of a stored array, read only when sliced, along time or along all axes."""
 
     def __init__(self, values: Any, start: int, stop: int) -> None:
         self.values, self.start = values, start
         self.shape = (stop - start, *values.shape[1:])
         self.dtype, self.ndim = values.dtype, values.ndim
 
-    def __getitem__(self, frames: slice) -> Any:
+    def __getitem__(self, index: slice | tuple[slice, ...]) -> Any:
+        frames, *space = index if isinstance(index, tuple) else (index,)
         first, last, _ = frames.indices(self.shape[0])
-        return self.values[self.start + first : self.start + last]
+        inner = slice(self.start + first, self.start + last)
+        return self.values[(inner, *space) if space else inner]
 
 
 def from_xarray(

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from doublewell.errors import InputError
 from doublewell.record.frames import Frames, time_axis
 
-__all__ = ["Seen", "check_mask", "clip_mask", "masked_array", "missing_share", "named_axes", "seen_values"]
+__all__ = ["Cells", "Seen", "check_mask", "clip_mask", "masked_array", "missing_share", "named_axes", "seen_values"]
 
 Seen = NDArray[np.bool_]
+Cells = tuple[tuple[int, int], ...]  # along each space axis (first, past the last)
 
 
 def check_mask(mask: Any, shape: tuple[int, ...]) -> Any:
@@ -71,13 +72,17 @@ def named_axes(mask: Any, field: Any) -> Any:
     return whole.transpose(*field.dims).transpose(field.dims[time_axis(field.dims)], ...)
 
 
-def seen_values(mask: Any, start: int, stop: int, mesh: tuple[int, ...]) -> Seen:
-    """Read which values of the frames start..stop-1 were observed; a read-only array, broadcast where it can be."""
-    shape = (stop - start, *mesh)
+def seen_values(mask: Any, start: int, stop: int, cells: Cells, *, whole: bool) -> Seen:
+    """Read which values of the frames start..stop-1 were observed; a read-only array, broadcast where it can be.
+
+    `cells` are those that are read; where they are the `whole` mesh a stored mask is asked for frames only.
+    """
+    shape = (stop - start, *(high - low for low, high in cells))
     if mask is None:
         return np.broadcast_to(np.True_, shape)
-    block = mask if mask.shape[0] == 1 else mask[start:stop]
-    return np.broadcast_to(np.asarray(block, dtype=bool), shape)
+    frames = slice(None) if mask.shape[0] == 1 else slice(start, stop)
+    space = (slice(None) if n == 1 else slice(*pair) for n, pair in zip(mask.shape[1:], cells, strict=True))
+    return np.broadcast_to(np.asarray(mask[frames] if whole else mask[(frames, *space)], dtype=bool), shape)
 
 
 def clip_mask(mask: Any, start: int, stop: int) -> Any:

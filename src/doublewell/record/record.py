@@ -13,7 +13,16 @@ from doublewell.checks import check_spacing, is_whole, positive, shown, whole
 from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.record.frames import Frames, from_xarray
-from doublewell.record.mask import Seen, check_mask, clip_mask, masked_array, missing_share, named_axes, seen_values
+from doublewell.record.mask import (
+    Cells,
+    Seen,
+    check_mask,
+    clip_mask,
+    masked_array,
+    missing_share,
+    named_axes,
+    seen_values,
+)
 from doublewell.record.metadata import Boundary, check_boundary, check_times, check_unit, check_values, regular_step
 
 __all__ = ["Record", "check_record"]
@@ -131,29 +140,46 @@ class Record:
             )
         return float((self.times[-1] - self.times[0]) / (self.frames - 1))
 
-    def slab(self, start: int = 0, stop: int | None = None) -> Array:
+    def slab(self, start: int = 0, stop: int | None = None, cells: Cells | None = None) -> Array:
         """Read frames start..stop-1 as float64, checked to be finite; a read-only array.
 
-        Values that the mask leaves out are 0. A NumPy float64 record without a mask gives a view, not a copy.
+        Values that the mask leaves out are 0. A NumPy float64 record without a mask gives a view, not a copy. `cells`
+        are pairs (first, past the last), one per space axis, of a part of the mesh; only that part is read.
         """
         stop = self.frames if stop is None else stop
         self._check_range(start, stop)
-        block = self.values[start:stop]
+        block = self.values[self._places(start, stop, cells)]
         with np.errstate(over="ignore"):
             if isinstance(block, np.ma.MaskedArray):  # below the mask lie arbitrary numbers
                 block = np.ma.filled(block.astype(np.float64), np.nan)
             slab = np.asarray(block).astype(np.float64, order="C", copy=False).view()
         if self.mask is not None:
-            slab = np.where(self.seen(start, stop), slab, 0.0)
+            slab = np.where(self.seen(start, stop, cells), slab, 0.0)
         slab.flags.writeable = False
-        _check_finite(slab, start)
+        _check_finite(slab, start, cells)
         return slab
 
-    def seen(self, start: int = 0, stop: int | None = None) -> Seen:
+    def seen(self, start: int = 0, stop: int | None = None, cells: Cells | None = None) -> Seen:
         """Read which values of frames start..stop-1 were observed; a read-only array, all True without a mask."""
         stop = self.frames if stop is None else stop
         self._check_range(start, stop)
-        return seen_values(self.mask, start, stop, self.mesh)
+        whole = cells is None or self._covers(cells)
+        part = tuple((0, n) for n in self.mesh) if cells is None else cells
+        return seen_values(self.mask, start, stop, part, whole=whole)
+
+    def _places(self, start: int, stop: int, cells: Cells | None) -> slice | tuple[slice, ...]:
+        """Return the index of a block; whole frames need no more than a slice, which is all some sources know."""
+        if cells is None or self._covers(cells):
+            return slice(start, stop)
+        return slice(start, stop), *(slice(low, high) for low, high in cells)
+
+    def _covers(self, cells: Cells) -> bool:
+        """Whether cells are the whole mesh; others are checked to lie inside it."""
+        if cells == tuple((0, n) for n in self.mesh):
+            return True
+        if len(cells) != len(self.mesh) or not all(0 <= a < b <= n for (a, b), n in zip(cells, self.mesh, strict=True)):
+            raise InputError(f"cells {shown(cells)} lie outside the mesh {self.mesh}: expected (first, past the last)")
+        return False
 
     def slabs(self, size: int) -> Iterator[tuple[int, Array]]:
         """Read the record in consecutive slabs of `size` frames: pairs of first frame and slab."""
@@ -223,7 +249,7 @@ def check_record(value: Any) -> Record:
     return value
 
 
-def _check_finite(slab: Array, first: int) -> None:
+def _check_finite(slab: Array, first: int, cells: Cells | None) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         total = np.sum(slab)  # one pass without a temporary; an overflowing sum falls through
     if np.isfinite(total):
@@ -231,6 +257,7 @@ def _check_finite(slab: Array, first: int) -> None:
     bad = ~np.isfinite(slab)
     if bad.any():
         frame, *cell = (int(i) for i in np.argwhere(bad)[0])
+        cell = cell if cells is None else [i + low for i, (low, _) in zip(cell, cells, strict=True)]
         count = int(bad.sum())
         number = "1 value" if count == 1 else f"{count} values"
         raise InputError(

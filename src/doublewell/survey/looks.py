@@ -10,18 +10,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublewell.hints import Array
-from doublewell.record import Record
-from doublewell.record.mask import Seen
+from doublewell.record import Cells, Record, Seen
 from doublewell.record.metadata import regular_step
 
-__all__ = ["FOURTH", "GROUP", "SLOPE", "WIDTHS", "Look", "frame_slabs", "look_at", "look_spans", "space_noise"]
+__all__ = [
+    "BINS",
+    "FOURTH",
+    "GROUP",
+    "SLOPE",
+    "WIDTHS",
+    "Look",
+    "change_between",
+    "differences",
+    "fourth_weights",
+    "frame_slabs",
+    "gradients",
+    "known_values",
+    "laplacians",
+    "look_at",
+    "look_spans",
+    "mean_picture",
+    "mean_square",
+    "observed",
+    "sample_part",
+    "space_noise",
+]
 
 GROUP = 5  # frames per look: one fourth difference in time
 FOURTH = np.array([1.0, -4.0, 6.0, -4.0, 1.0])
 SLOPE = np.array([1.0, -8.0, 0.0, 8.0, -1.0]) / 12.0
 WIDTHS = (1, 2, 4)  # cells of the meshes on which a Laplacian is taken
 
-_BINS = 20
+BINS = 20
 _LOOKS = 12  # groups of frames that are looked at, spread over the record
 _SAMPLE = 2**14  # pixels of one look that enter the medians; smaller frames enter whole
 _READ_BYTES = 4 * 2**20  # a stored record is read in parts of about this size
@@ -75,53 +95,90 @@ def look_at(record: Record, start: int, stop: int) -> Look | None:
         for k, (frame, seen) in enumerate(zip(slab, record.seen(first, first + len(slab)), strict=True), first):
             total += frame  # 0 where it is missing
             count += seen
-            shown = _observed(frame, seen)
-            samples.append(_sample(shown) if stop - start == GROUP else _sample(_across(shown)))
+            shown = observed(frame, seen)
+            samples.append(_sample(shown) if stop - start == GROUP else _sample(differences(shown)))
             if k == (start + stop) // 2 or not middle.size:
-                middle = _known(shown) if seen.any() else middle
+                middle = known_values(shown) if seen.any() else middle
     if not middle.size:
         return None
     mean = np.divide(total, count, out=np.full(record.mesh, np.nan), where=count > 0)
-    squared, bump = _gradient(mean, record.dx)
-    rest = _fourth(record.times[start:stop]) @ np.stack(samples) if stop - start == GROUP else np.concatenate(samples)
+    squared, bump = gradients(mean, record.dx)
+    rest = (
+        fourth_weights(record.times[start:stop]) @ np.stack(samples)
+        if stop - start == GROUP
+        else np.concatenate(samples)
+    )
     return Look(
         frames=float(stop - start) if count.min() == stop - start else 1.0 / float(np.mean(1.0 / count[count > 0])),
         size=middle.size,
-        counts=np.histogram(middle, bins=_BINS, range=(-1.0, 1.0))[0],
+        counts=np.histogram(middle, bins=BINS, range=(-1.0, 1.0))[0],
         low=float(middle.min()),
         high=float(middle.max()),
         values=_sample(middle),
-        rest=_known(rest) / np.linalg.norm(FOURTH),
+        rest=known_values(rest) / np.linalg.norm(FOURTH),
         squared=_sample(squared),
         bump=_sample(bump),
-        variance=float(_known(mean).var()),
+        variance=float(known_values(mean).var()),
         curved=tuple(_curved(mean, record.dx, width) for width in WIDTHS),
         time=float(np.mean(record.times[start:stop])),
         mean=mean if start == 0 or stop == record.frames or record.mask is not None else np.empty(0),
     )
 
 
+def change_between(record: Record, first: tuple[int, int], last: tuple[int, int]) -> float:
+    """Return the mean square change between the mean pictures of two groups of frames, part by part of the mesh."""
+    total, count = 0.0, 0
+    for cells in bands(record.mesh):
+        change = mean_picture(record, last, cells)[0] - mean_picture(record, first, cells)[0]
+        known = int(np.count_nonzero(np.isfinite(change)))
+        total, count = total + mean_square(change) * known, count + known
+    return total / count if count else 0.0
+
+
+def bands(mesh: tuple[int, ...]) -> list[Cells]:
+    """Cut a mesh across its first axis into parts of which one frame takes about _READ_BYTES."""
+    size = max(1, _READ_BYTES // (8 * int(np.prod(mesh[1:]))))
+    rest = tuple((0, n) for n in mesh[1:])
+    return [((low, min(low + size, mesh[0])), *rest) for low in range(0, mesh[0], size)]
+
+
+def mean_picture(record: Record, span: tuple[int, int], cells: Cells) -> tuple[Array, NDArray[np.int64]]:
+    """Return the mean of some frames over a part of the mesh, NaN where none shows it, and how many frames do."""
+    total = np.zeros(tuple(high - low for low, high in cells))
+    count = np.zeros(total.shape, np.int64)
+    for k in range(*span):
+        total += record.slab(k, k + 1, cells)[0]
+        count += record.seen(k, k + 1, cells)[0]
+    return np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0), count
+
+
+def mean_square(change: Array) -> float:
+    """Return the mean square of what is known, 0 where nothing is."""
+    known = np.isfinite(change)
+    return float(np.mean(change[known] ** 2)) if known.any() else 0.0
+
+
 def space_noise(record: Record, start: int, stop: int) -> Array:
     """Return fourth differences in space of unit noise gain, for records in which no pixel is seen five times."""
     samples = []
     for first, slab in frame_slabs(record, start, stop):
-        shown = _observed(slab, record.seen(first, first + len(slab)))
-        samples += [_sample(_across(frame)) for frame in shown]
-    return _known(np.concatenate(samples)) / float(np.linalg.norm(FOURTH))
+        shown = observed(slab, record.seen(first, first + len(slab)))
+        samples += [_sample(differences(frame)) for frame in shown]
+    return known_values(np.concatenate(samples)) / float(np.linalg.norm(FOURTH))
 
 
-def _observed(values: Array, seen: Seen) -> Array:
+def observed(values: Array, seen: Seen) -> Array:
     """Return the values with NaN where they are missing."""
     return values if seen.all() else np.where(seen, values, np.nan)
 
 
-def _known(values: Array) -> Array:
+def known_values(values: Array) -> Array:
     """Return the values that are no NaN, or all as they are where none is."""
     known = np.isfinite(values)
     return values if known.all() else values[known]
 
 
-def _fourth(times: Array) -> Array:
+def fourth_weights(times: Array) -> Array:
     """Return the weights of a fourth difference in time, as long as FOURTH; at uneven times too no cubic is seen."""
     if regular_step(times) is not None:
         return FOURTH
@@ -131,20 +188,28 @@ def _fourth(times: Array) -> Array:
 
 
 def _sample(values: Array) -> Array:
-    """Copy every step-th value, at most _SAMPLE of them; the step shares no factor with the usual row lengths."""
-    step = max(1, -(-values.size // _SAMPLE))
+    """Copy every step-th value, at most _SAMPLE of them."""
+    return sample_part(values, 0, values.size)
+
+
+def sample_part(values: Array, first: int, size: int) -> Array:
+    """Copy what a sample of `size` values takes of a part that begins at the place `first` of them.
+
+    The step shares no factor with the usual row lengths.
+    """
+    step = max(1, -(-size // _SAMPLE))
     while step > 1 and gcd(step, 30) > 1:
         step += 1
-    return values.reshape(-1)[::step].copy()
+    return values.reshape(-1)[-first % step :: step].copy()
 
 
-def _across(frame: Array) -> Array:
+def differences(frame: Array) -> Array:
     """Return fourth differences along the last axis."""
     cells = frame.shape[-1] - len(FOURTH) + 1
     return np.asarray(sum(c * frame[..., k : k + cells] for k, c in enumerate(FOURTH)))
 
 
-def _gradient(u: Array, dx: tuple[float, ...]) -> tuple[Array, Array]:
+def gradients(u: Array, dx: tuple[float, ...]) -> tuple[Array, Array]:
     """Return |grad u|^2 by fourth-order differences and 1 - u^2, both where |u| < 0.8."""
     if min(u.shape) < len(SLOPE):
         return np.empty(0), np.empty(0)
@@ -165,17 +230,22 @@ def _moved(u: Array, axis: int, k: int) -> Array:
 
 
 def _curved(u: Array, dx: tuple[float, ...], width: int) -> float:
-    """Return the mean squared Laplacian, by second differences, of the means of blocks `width` cells wide."""
+    """Return the mean squared Laplacian of the means of blocks `width` cells wide."""
+    known = laplacians(u, dx, width)
+    return float(np.mean(known**2)) if known.size else 0.0
+
+
+def laplacians(u: Array, dx: tuple[float, ...], width: int) -> Array:
+    """Return the known Laplacians, by second differences, of the means of blocks `width` cells wide."""
     for axis, n in enumerate(u.shape):
         whole = np.take(u, np.arange(n - n % width), axis=axis)  # cells beyond the last block say nothing
         u = np.add.reduceat(whole, np.arange(0, n - n % width, width), axis=axis) / width if width > 1 else u
     if min(u.shape) < 3:
-        return 0.0
+        return np.empty(0)
     total = np.zeros(tuple(n - 2 for n in u.shape))
     for axis, h in enumerate(dx):
         total += np.diff(u, 2, axis=axis)[_inner(u.ndim, axis)] / (width * h) ** 2
-    known = _known(total)
-    return float(np.mean(known**2)) if known.size else 0.0
+    return known_values(total)
 
 
 def _inner(axes: int, but: int) -> tuple[slice, ...]:

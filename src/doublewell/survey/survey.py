@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import atanh
 
@@ -11,9 +12,20 @@ from doublewell.errors import InputError
 from doublewell.hints import Array, Progress
 from doublewell.record import Record
 from doublewell.record.mask import missing_share
-from doublewell.survey.looks import FOURTH, GROUP, SLOPE, WIDTHS, Look, frame_slabs, look_at, look_spans, space_noise
+from doublewell.survey.looks import (
+    FOURTH,
+    GROUP,
+    SLOPE,
+    WIDTHS,
+    Look,
+    frame_slabs,
+    look_at,
+    look_spans,
+    mean_square,
+    space_noise,
+)
 
-__all__ = ["Survey", "survey"]
+__all__ = ["Survey", "survey", "survey_of"]
 
 
 _LEVEL = 0.9  # interface width is measured between the phase values -0.9 and 0.9
@@ -103,15 +115,22 @@ def survey(record: Record, *, progress: Progress | None = None) -> Survey:
     if not isinstance(record, Record):
         raise InputError(f"expected a Record, got {type(record).__name__}: wrap the field as Record(u, dx=, dt=)")
     looks: list[Look] = []
-    method, done, spans = _noise_method(record), 0, look_spans(record.frames)
-    for start, stop in spans:
+    _noise_method(record)  # refuses a record that is too small
+    done = 0
+    for start, stop in look_spans(record.frames):
         for _ in frame_slabs(record, done, start):  # no look holds these frames, but they too must be finite
             pass
         looks += [look for look in [look_at(record, start, stop)] if look is not None]
         done = stop
         if progress is not None:
             progress(stop, record.frames)
+    return survey_of(record, looks, moved=_moved(looks), missing=_missing(record))
+
+
+def survey_of(record: Record, looks: Sequence[Look], *, moved: float, missing: float) -> Survey:
+    """Put together what the looks at a record saw; `moved` is the mean square change from the first to the last."""
     _check_not_constant(looks)
+    method, spans = _noise_method(record), look_spans(record.frames)
     values = np.concatenate([look.values for look in looks])
     low, high = (float(x) for x in np.percentile(values, [0.1, 99.9]))
     rest = np.concatenate([look.rest for look in looks])
@@ -131,11 +150,11 @@ def survey(record: Record, *, progress: Progress | None = None) -> Survey:
         histogram=tuple(float(c) / size for c in np.sum([look.counts for look in looks], axis=0)),
         interface_width=width,
         cells=None if width is None else width / max(record.dx),
-        change=float(np.sqrt(_moved(looks))),
+        change=float(np.sqrt(moved)),
         growth=_growth(looks, noise),
-        pace=_pace(looks, record.dx, noise),
+        pace=_pace(looks, moved, record.dx, noise),
         distinct=int(np.unique(values).size),
-        missing=_missing(record),
+        missing=missing,
     )
 
 
@@ -159,11 +178,9 @@ def _missing(record: Record) -> float:
     )
 
 
-def _moved(looks: list[Look]) -> float:
+def _moved(looks: Sequence[Look]) -> float:
     """Return the mean square change from the first look to the last, of the pixels that both show."""
-    change = looks[-1].mean - looks[0].mean
-    known = np.isfinite(change)
-    return float(np.mean(change[known] ** 2)) if known.any() else 0.0
+    return mean_square(looks[-1].mean - looks[0].mean) if looks else 0.0
 
 
 def _check_differences(rest: Array) -> None:
@@ -174,7 +191,7 @@ def _check_differences(rest: Array) -> None:
         )
 
 
-def _check_not_constant(looks: list[Look]) -> None:
+def _check_not_constant(looks: Sequence[Look]) -> None:
     if not looks:
         raise InputError(
             "the mask leaves no value in any of the frames that were looked at: expected True where a value was "
@@ -187,7 +204,7 @@ def _check_not_constant(looks: list[Look]) -> None:
         )
 
 
-def _interface_width(looks: list[Look], dx: tuple[float, ...], noise: float) -> float | None:
+def _interface_width(looks: Sequence[Look], dx: tuple[float, ...], noise: float) -> float | None:
     """Return 2 atanh(0.9) / s with s the median slope of the later half of the looks that have an interface.
 
     Profiles relax in time, so the later half is closer to the law's own interface than the initial field. Where noise
@@ -210,7 +227,7 @@ def _profile_slope(look: Look, dx: tuple[float, ...], noise: float) -> float:
     return float(np.sum(steep)) / weight if weight > 0.0 else 0.0
 
 
-def _growth(looks: list[Look], noise: float) -> float:
+def _growth(looks: Sequence[Look], noise: float) -> float:
     """Return the contrast of the last look over that of the middle one, both without noise."""
     last, middle = (
         max(look.variance - noise**2 / look.frames, 0.0) for look in (looks[-1], looks[(len(looks) - 1) // 2])
@@ -218,14 +235,14 @@ def _growth(looks: list[Look], noise: float) -> float:
     return float(np.sqrt(last / middle)) if middle > 0.0 and last > 0.0 else 1.0
 
 
-def _pace(looks: list[Look], dx: tuple[float, ...], noise: float) -> float | None:
+def _pace(looks: Sequence[Look], moved: float, dx: tuple[float, ...], noise: float) -> float | None:
     """Return the root mean square of u_t over that of the Laplacian; None where noise hides one of them.
 
     u_t is the change from first look to last over the time between them, and so on the low side. The Laplacian is taken
     on the finest mesh on which noise does not hide it.
     """
     first, last = looks[0], looks[-1]
-    moved = _moved(looks) - 2.0 * noise**2 / first.frames
+    moved -= 2.0 * noise**2 / first.frames
     if last.time == first.time or moved <= _CLEAR * noise**2 / first.frames:
         return None
     floor = noise**2 * (4.0 * sum(h**-2 for h in dx) ** 2 + 2.0 * sum(h**-4 for h in dx)) / first.frames

@@ -54,7 +54,7 @@ def page_html(
     _check(result, record)
     say = progress or _silent
     say("checking the data", 0, 0)
-    digest = checksum(record)
+    digest = checksum(record, like=result.settings.checksum)
     found = validation or predicted(result, record, progress=partial(say, "evolving"))
     say("drawing", 0, 0)
     judged = findings(result, found_checksum=digest)

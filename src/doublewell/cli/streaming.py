@@ -1,0 +1,41 @@
+"""Streaming: the options that say with how much memory, and on which workers, a movie is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from cyclopts import Parameter
+
+from doublewell.cli.values import Whole
+
+__all__ = ["Streaming"]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Streaming:
+    """What a movie of any size is read with, part by part (--method weak).
+
+    Parameters
+    ----------
+    memory
+        The most that one worker may take, such as 2GB; the movie may be larger.
+    workers
+        How many processes read the movie.
+    scheduler
+        Address of a Dask scheduler whose workers read the movie, such as tcp://10.0.0.1:8786.
+    checkpoint
+        Keep what was read in this file; after an end of any kind the same command goes on from there.
+    """
+
+    memory: str | None = None
+    workers: Whole | None = None
+    scheduler: str | None = None
+    checkpoint: Path | None = None
+
+    def options(self) -> dict[str, Any]:
+        """Return what was given, as the library calls it."""
+        given = {part.name: getattr(self, part.name) for part in fields(self)}
+        return {name: value for name, value in given.items() if value is not None}

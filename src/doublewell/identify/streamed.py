@@ -1,0 +1,78 @@
+"""The weak road for a record larger than memory, on one core or many machines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from doublewell.calibrate import SurfaceTension
+from doublewell.errors import InputError
+from doublewell.hints import Report
+from doublewell.identify.batch import Request, weak_of, weak_result
+from doublewell.record import Record
+from doublewell.record.rescaled import Rescaled
+from doublewell.result import Result, check_units
+from doublewell.stream import open_stream, parse_memory, shown_bytes
+from doublewell.survey import check_survey
+
+__all__ = ["Resources", "check_memory", "identify_streamed"]
+
+_COPIES = 4  # of the record, as float64, that the trajectory reading holds at least
+
+
+@dataclass(frozen=True, eq=False)
+class Resources:
+    """What a reading may use: memory of one worker, workers or a scheduler, a file for partial evidence."""
+
+    memory: Any = None
+    workers: int | None = None
+    scheduler: Any = None
+    checkpoint: str | PathLike[str] | None = None
+
+    @property
+    def given(self) -> list[str]:
+        """The names of what was asked for."""
+        names = ("memory", "workers", "scheduler", "checkpoint")
+        return [name for name in names if getattr(self, name) is not None]
+
+
+def identify_streamed(
+    record: Record, tension: SurfaceTension | None, asked: Request, resources: Resources, report: Report | None = None
+) -> Result:
+    """Identify a record by its weak moments, read region by region; every value is read once but for the halos."""
+    check_units(tension, len(record.mesh), record.length_unit, record.time_unit)
+    if isinstance(pair := asked.phases, str):
+        raise InputError(
+            "phases='estimated' reads a record many times, which a streamed one is not made for: estimate them on a "
+            "part, identify(record.clip(0, 50), phases='estimated').law.phases, and pass phases=(low, high)"
+        )
+    scaled = record if pair == (-1.0, 1.0) else record.replace(Rescaled(record.values, *pair))
+    with open_stream(
+        scaled, memory=resources.memory, workers=resources.workers, scheduler=resources.scheduler,
+        checkpoint=resources.checkpoint,
+    ) as stream:  # fmt: skip
+        seen = stream.survey(scaled, report=report)
+        check_survey(seen)
+        weak = weak_of(scaled, seen, asked, report, stream)
+    assert weak.moments.streamed is not None
+    return weak_result(record, pair, tension, replace(seen, missing=weak.moments.streamed.missing), weak, asked)
+
+
+def check_memory(record: Record, asked: Request, resources: Resources) -> None:
+    """Refuse what only the weak reading can do, and a record that the other readings have no room for."""
+    others = [name for name in resources.given if name != "memory"]
+    if others:
+        raise InputError(
+            f"{others[0]} belongs to the weak reading, which goes through a record part by part: expected "
+            f"method='weak', got {asked.method!r}; for many records use identify_many(records, workers=)"
+        )
+    need = _COPIES * 8 * int(np.prod(record.shape))
+    if need > parse_memory(resources.memory):
+        raise InputError(
+            f"method={asked.method!r} holds the whole record in memory, at least {shown_bytes(need)}, and memory is "
+            f"{shown_bytes(parse_memory(resources.memory))}: use method='weak', which streams; or read a part, "
+            "record.clip(start, stop); or give more memory"
+        )

@@ -1,0 +1,158 @@
+"""Stream: a survey and the weak evidence of a record in one pass over it, within a budget of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from doublewell.checks import shown, whole
+from doublewell.errors import InputError
+from doublewell.evidence import Derivative, Evidence, Fold, Support
+from doublewell.hints import Report
+from doublewell.law import LinearFamily
+from doublewell.record import Record, lines_checksum
+from doublewell.record.mask import missing_share
+from doublewell.stream.checkpoint import load_partial, save_partial
+from doublewell.stream.executors import Pool, open_pool
+from doublewell.stream.fingerprint import fingerprint
+from doublewell.stream.memory import DEFAULT, parse_memory
+from doublewell.stream.plan import look_rows, make_plan
+from doublewell.stream.reduce import Partial, add
+from doublewell.stream.tasks import Reading, assemble, look_task
+from doublewell.survey import Survey
+from doublewell.survey.looks import Look, change_between, look_spans
+from doublewell.survey.survey import survey_of
+
+__all__ = ["Stream", "Streamed", "open_stream"]
+
+
+@dataclass(frozen=True, eq=False)
+class Streamed:
+    """What one pass over a record gave: evidence, the checksum of all values, and the share that is missing."""
+
+    evidence: Evidence
+    checksum: str
+    missing: float
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """How records are read: on which workers, with how much memory for each, and where partial evidence is kept."""
+
+    pool: Pool
+    memory: int
+    checkpoint: Path | None = None
+
+    def survey(self, record: Record, *, report: Report | None = None) -> Survey:
+        """Look at a record as `survey` does, groups of frames at once on the workers.
+
+        Frames that no look needs are not read here; that all of them are finite is seen when evidence is read. The
+        share of missing values of a stored mask is 0 as yet: evidence counts them.
+        """
+        spans, rows = look_spans(record.frames), look_rows(record, self.memory)
+        found: dict[int, Look | None] = {}
+        for place, look in self.pool.completed(look_task, [(record, *span, rows) for span in spans]):
+            found[place] = look
+            if report is not None:
+                report("looking at the record", len(found), len(spans))
+        shown_spans = [span for k, span in enumerate(spans) if found[k] is not None]
+        looks = [look for k in range(len(spans)) if (look := found[k]) is not None]
+        moved = 0.0
+        if looks:
+            ends = [(record, shown_spans[0], shown_spans[-1])]
+            [(_, moved)] = list(self.pool.completed(change_between, ends))
+        missing = 0.0 if record.mask is None else missing_share(record.mask) or 0.0
+        return survey_of(record, looks, moved=moved, missing=missing)
+
+    def evidence(
+        self,
+        record: Record,
+        family: LinearFamily,
+        supports: Sequence[Support],
+        seen: Survey,
+        *,
+        derivative: Derivative = "discrete",
+        folds: Sequence[Fold] = (),
+        report: Report | None = None,
+    ) -> Streamed:
+        """Read the weak moments of a record region by region, each value once but for the halos."""
+        regions = make_plan(record, family, supports, self.memory)
+        reading = Reading(record, family, tuple(supports), derivative, tuple(folds))
+        prints = {} if self.checkpoint is None else fingerprint(reading, seen, regions)
+        pieces = Partial() if self.checkpoint is None else load_partial(self.checkpoint, prints, family)
+        if self.checkpoint is not None:
+            save_partial(self.checkpoint, pieces, prints)  # a place that cannot be written is found before the work
+        left = [place for place in range(len(regions)) if not pieces.has(place)]
+        say = _Clock(record, pieces.count, len(regions), report)
+        for k, piece in self.pool.completed(assemble, [(reading, regions[place]) for place in left]):
+            pieces = add(pieces, left[k], piece)
+            if self.checkpoint is not None:
+                save_partial(self.checkpoint, pieces, prints)
+            say.done(pieces.count)
+        assert pieces.merged is not None
+        values = int(np.prod(record.shape))
+        checksum = lines_checksum(record.shape, pieces.merged.lines)
+        return Streamed(pieces.merged.evidence, checksum, 1.0 - pieces.merged.observed / values)
+
+
+@contextmanager
+def open_stream(
+    record: Record,
+    *,
+    memory: Any = None,
+    workers: int | None = None,
+    scheduler: Any = None,
+    checkpoint: str | PathLike[str] | None = None,
+) -> Iterator[Stream]:
+    """Give a stream for one record; what it started ends with the block."""
+    budget = DEFAULT if memory is None else parse_memory(memory)
+    count = 1 if workers is None else whole(workers, "workers", least=1)
+    if scheduler is not None and workers is not None:
+        raise InputError("workers and scheduler are both given: a scheduler has its own workers; give one of them")
+    if checkpoint is not None and not isinstance(checkpoint, str | PathLike):
+        raise InputError(f"checkpoint is {shown(checkpoint)}: expected the name of a file")
+    path = None if checkpoint is None else Path(checkpoint).expanduser()
+    with open_pool(record, count, scheduler) as pool:
+        yield Stream(pool, budget, path)
+
+
+class _Clock:
+    """Says how fast values come and how much time is left."""
+
+    def __init__(self, record: Record, before: int, total: int, report: Report | None) -> None:
+        self._slab = np.prod(record.shape) * np.dtype(record.values.dtype).itemsize / total / 1e6
+        self._before, self._total, self._began = before, total, monotonic()
+        self._say = None if report is None else partial(self._report, report)
+        if self._say is not None and before < total:
+            self._say(f"reading slabs, {before} were there" if before else "compiling and reading", before)
+
+    def done(self, count: int) -> None:
+        if self._say is None:
+            return
+        spent = max(monotonic() - self._began, 1e-9)
+        rate = (count - self._before) / spent
+        self._say(f"reading slabs, {rate * self._slab:.0f} MB/s, {_span((self._total - count) / rate)} left", count)
+
+    def _report(self, report: Report, words: str, count: int) -> None:
+        report(words, count, self._total)
+
+
+def _span(seconds: float) -> str:
+    """Return a time in words.
+
+    >>> _span(75.2), _span(7300)
+    ('1 min 15 s', '2 h 2 min')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
