@@ -18,7 +18,7 @@ from doublewell.law import Bernstein, named_law
 from doublewell.record import Record
 from doublewell.report import inspect_record
 from doublewell.result.bands import scalar_interval
-from doublewell.simulate import add_noise
+from doublewell.simulate import add_noise, initial_field, simulate
 from doublewell.survey import survey
 from doublewell.validate import validate
 
@@ -62,6 +62,21 @@ def test_time_in_other_units_scales_q_and_nothing_else(noisy, method, factor) ->
     other = identify(unknown(noisy, times=noisy.times / factor), method=method)
     assert other.q == pytest.approx(factor * one.q, rel=1e-8)
     np.testing.assert_allclose(other.coefficients, one.coefficients, rtol=1e-7)
+
+
+@pytest.mark.parametrize("spread", ["jittered", "growing"])
+def test_q_is_recovered_at_uneven_times(spread) -> None:
+    """Rates at uneven times have their own noise; q and the law are those of even times."""
+    start = initial_field("nonconvex", (48, 48), 1 / 48, epsilon=0.06)
+    fine = simulate(named_law("sixth"), start, dx=1 / 48, dt=3e-5, frames=151, epsilon=0.06)
+    jitter = np.concatenate([[0], np.random.default_rng(3).integers(-2, 3, 29), [0]])
+    growing = np.round(150 * np.expm1(np.linspace(0, np.log(3), 31)) / 2).astype(int)
+    kept = growing if spread == "growing" else np.arange(0, 151, 5) + jitter
+    record = add_noise(fine.replace(fine.values[kept], fine.times[kept]), 0.02, seed=8)
+    result, known = identify(unknown(record), method="weak"), identify(record, method="weak")
+    assert not record.uniform
+    assert result.q == pytest.approx(1.0, abs=6e-3)
+    np.testing.assert_allclose(result.force(PHASES), known.force(PHASES), atol=0.01 * np.abs(known.force(PHASES)).max())
 
 
 def still(noise: float, seed: int = 0) -> Record:

@@ -163,7 +163,10 @@ def test_links_to_headings_lead_to_one():
             assert place in headings, (page.name, target, place)
 
 
-@pytest.mark.parametrize(("page", "name"), [("missing.md", "wider_missing.json"), ("noise.md", "wider_noise.json")])
+@pytest.mark.parametrize(
+    ("page", "name"),
+    [("missing.md", "wider_missing.json"), ("noise.md", "wider_noise.json"), ("optics.md", "wider_optics.json")],
+)
 def test_errors_and_coverage_are_those_of_the_file(page, name):
     found = kept(name)
     said = table(page, name)
@@ -171,6 +174,20 @@ def test_errors_and_coverage_are_those_of_the_file(page, name):
     for key, mean, covered in said:
         assert float(mean) == pytest.approx(found[key]["summary"]["mean e_G"], abs=0.005)
         assert float(covered) == pytest.approx(100 * found[key]["summary"]["coverage"], abs=0.5)
+
+
+def test_errors_of_windows_are_those_of_the_file():
+    found = kept("wider_window.json")
+    for law, records, mean in table("windows.md", "wider_window.json"):
+        rows = [row["e_G"] for row in found["rows"] if law in (row["law"], "all")]
+        assert len(rows) == int(records)
+        assert float(mean) == pytest.approx(np.mean(rows), abs=0.005)
+    text, said = (DOCS / "windows.md").read_text().replace("\n", " "), found["summary"]
+    assert f"is {said['m5 rms / bound']:.2f} times the Cramer-Rao bound" in text
+    assert f"band at {100 * said['coverage']:.0f} % of the phase values" in text
+    adequate, look = said["verdicts"]["adequate"], said["verdicts"]["look"]
+    assert f'Of the {said["records"]} checks of the model {adequate} say "adequate", {look} "look", and none' in text
+    assert adequate + look == said["records"]
 
 
 def test_errors_of_q_and_of_several_records_are_those_of_the_file():

@@ -132,6 +132,23 @@ def test_wrong_noise_is_refused(movie: Record) -> None:
         noisy_moments(movie, Bernstein(1), SUPPORT, -0.1)
 
 
+def test_rate_noise_at_uneven_times_is_that_of_the_rows() -> None:
+    """Of all centres together; wider and narrower intervals have more and less of it."""
+    rng = np.random.default_rng(5)
+    times = 0.1 * (np.arange(61) + rng.uniform(-0.3, 0.3, 61))
+    record = Record(0.1 * rng.standard_normal((61, 40, 40)), dx=0.03, times=times, q=1.0)
+    found = rate_noise(record, SUPPORT, 0.1)
+    block = weak_evidence(record, Bernstein(0), [SUPPORT]).blocks[0]
+    error = np.sqrt(2.0 * found.overlap / block.rows)
+    assert np.sum(block.triangle[:, 1] ** 2) / block.rows == pytest.approx(found.variance, rel=4.0 * error)
+    assert error < 0.05
+    even = rate_noise(Record(record.values, dx=0.03, dt=0.1, q=1.0), SUPPORT, 0.1)
+    nearly = Record(record.values, dx=0.03, times=0.1 * np.arange(61) * (1.0 + 0.002 * np.arange(61) / 61), q=1.0)
+    assert not nearly.uniform
+    assert rate_noise(nearly, SUPPORT, 0.1).variance == pytest.approx(even.variance, rel=0.01)
+    assert found.overlap == pytest.approx(even.overlap, rel=1e-3)
+
+
 @pytest.mark.parametrize("derivative", ["discrete", "analytic"])
 def test_rate_noise_is_that_of_the_rows(derivative) -> None:
     rng = np.random.default_rng(4)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
-from doublewell.evidence.weights import Derivative, Support, axis_weights
+from doublewell.evidence.uneven import uneven_weights
+from doublewell.evidence.weights import MARGIN, Derivative, Support, axis_weights
 from doublewell.hints import Array
 from doublewell.record import Record
 
@@ -24,14 +26,21 @@ class RateNoise:
 def rate_noise(record: Record, support: Support, noise: float, derivative: Derivative = "discrete") -> RateNoise:
     """Return the noise in the rate of one support for pixels with white noise of a standard deviation.
 
-    Rows overlap: as far as their squares are concerned, `overlap` of them count as one.
+    Rows overlap: as far as their squares are concerned, `overlap` of them count as one. At uneven times the variance
+    is the mean over the centre frames, and the overlap that of frames at their mean interval.
     """
-    time = axis_weights(support.frames, record.dt, derivative)
+    interval = float(record.times[-1] - record.times[0]) / (record.frames - 1)
+    time = axis_weights(support.frames, interval, derivative)
     space = [axis_weights(support.length / h, h, derivative) for h in record.dx]
     taps = [time.first, *(w.value for w in space)]
     centres = [n - 2 * w.half for n, w in zip(record.shape, [time, *space], strict=True)]
     alike = [min(_alike(t), float(n)) for t, n in zip(taps, centres, strict=True)]
-    return RateNoise(noise**2 * float(np.prod([np.sum(t**2) for t in taps])), float(np.prod(alike)))
+    squares = [float(np.sum(t**2)) for t in taps]
+    if not record.uniform:
+        windows = sliding_window_view(record.times, 2 * (support.frames + MARGIN) + 1)
+        _, first = uneven_weights(support.frames, windows, derivative)
+        squares[0] = float(np.mean(np.sum(first**2, axis=1)))
+    return RateNoise(noise**2 * float(np.prod(squares)), float(np.prod(alike)))
 
 
 def _alike(taps: Array) -> float:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from doublewell.errors import InputError
 from doublewell.estimate import Constraint, Diffusion, check_motion, estimate_q
 from doublewell.evidence import (
     FLOOR,
@@ -54,8 +53,7 @@ def plain_moments(
 ) -> Moments:  # fmt: skip
     """Read the weak moments as they are."""
     evidence = weak_evidence(record, family, supports, derivative=derivative, folds=folds, progress=progress)
-    rates = _rates(record, supports, noise, derivative) if record.uniform else {}
-    return Moments(evidence, evidence, rates)
+    return Moments(evidence, evidence, _rates(record, supports, noise, derivative))
 
 
 def streamed_moments(
@@ -89,11 +87,6 @@ def find_q(moments: Moments, constraint: Constraint) -> Diffusion:
 
     Only the noise of the rate is taken off here: taking off that of the features too makes q worse by its scatter.
     """
-    if not moments.noise:
-        raise InputError(
-            "q is not known and the frames are not evenly spaced: expected one of the two; pass q= to Record, or read "
-            "a part with even times"
-        )
     share = check_motion(moments.seen, moments.noise)
     return Diffusion(estimate_q(moments.seen, moments.noise, constraint=constraint), share)
 
