@@ -190,6 +190,23 @@ def test_errors_of_windows_are_those_of_the_file():
     assert adequate + look == said["records"]
 
 
+def test_what_a_blur_takes_is_that_of_the_file():
+    found = kept("optics_information.json")
+    for law, *said in table("optics.md", "optics_information.json"):
+        ratios = found[law]["blurred over sharp"]
+        assert [float(value) for value in said] == pytest.approx(
+            [*ratios["unknown"][1:6], ratios["known"][3]], abs=0.006
+        )
+
+
+def test_wrong_boundaries_are_refused_as_the_page_says():
+    text = (DOCS / "windows.md").read_text().replace("\n", " ")
+    for boundary, words in (("periodic", "periodic domain"), ("neumann", "domain with walls")):
+        found = kept(f"wider_{boundary}.json")["summary"]
+        refused, count = found["verdicts"]["not adequate"], found["records"]
+        assert f"{words}: {refused} of {count}" in text
+
+
 def test_errors_of_q_and_of_several_records_are_those_of_the_file():
     found = kept("wider_q.json")["summary"]
     ((rms, cover, ratio),) = table("unknown_diffusion.md", "wider_q.json")
