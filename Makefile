@@ -40,10 +40,12 @@ lint: $(VENV)/.ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-# The kernels are compiled once, before the workers share the cache.
+# The kernels are compiled once, before the workers share the cache; two workers on two cores, so one thread each.
+test test-minimum: export NPROC := 1
+test test-minimum: export OPENBLAS_NUM_THREADS := 1
 test: lint
 	$(BIN)/python -m doublewell.evidence.warm
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --durations 30
 
 # The same tests with the oldest libraries that pyproject.toml declares, in an environment of their own.
 $(MINIMUM)/.ready: pyproject.toml constraints-minimum.txt

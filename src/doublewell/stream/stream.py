@@ -149,7 +149,7 @@ def _span(seconds: float) -> str:
     """Return a time in words.
 
     >>> _span(75.2), _span(7300)
-    ('1 min 15 s', '2 h 2 min')
+    ('1 min 15 s', '2 h 1 min')
     """
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
