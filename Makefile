@@ -40,9 +40,7 @@ lint: $(VENV)/.ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-# The kernels are compiled once, before the workers share the cache; two workers on two cores, so one thread each.
-test test-minimum: export NPROC := 1
-test test-minimum: export OPENBLAS_NUM_THREADS := 1
+# The kernels are compiled once, before the workers share the cache.
 test: lint
 	$(BIN)/python -m doublewell.evidence.warm
 	$(BIN)/python -m pytest -n 2 --dist loadfile --durations 30

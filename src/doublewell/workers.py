@@ -18,7 +18,6 @@ _ONE_THREAD = {
     "MKL_NUM_THREADS": "1",
     "NUMBA_NUM_THREADS": "1",
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
-    "NPROC": "1",  # threads of XLA on a CPU, which the flags above do not bound any more: 16 % less CPU time
     "XLA_PYTHON_CLIENT_PREALLOCATE": "false",  # several processes share one GPU
 }
 
