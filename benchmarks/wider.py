@@ -238,6 +238,7 @@ def together(seeds: range) -> dict:
             result = identify(records, check=False)
             agreed = sum(one.agrees for one in result.agreements)
             rows.append(row(law, seed, result, agreements=f"{agreed} of {len(result.agreements)}"))
+            print("together", json.dumps(rows[-1]), file=sys.stderr, flush=True)
     return {"summary": summary(rows), "rows": rows}
 
 
