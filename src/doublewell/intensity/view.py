@@ -11,6 +11,7 @@ from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.intensity.background import Model
 from doublewell.intensity.drift import shift_frame
+from doublewell.record.rescaled import Lazy
 
 __all__ = ["Corrected", "crop_of", "read_frame"]
 
@@ -18,7 +19,7 @@ _SPLINE = 2  # pixels at a border that a cubic spline spoils
 
 
 @dataclass(frozen=True, eq=False)
-class Corrected:
+class Corrected(Lazy):
     """Phase values of a movie of intensities: light and fading taken off, moved back, cut to what all frames show.
 
     It has shape, dtype and slicing, which is all that a Record needs; whole frames are corrected when they are read.
@@ -35,16 +36,6 @@ class Corrected:
         """Frames, then cells along each axis."""
         mesh = self.source.shape[1:]
         return (self.source.shape[0], *(len(range(n)[part]) for n, part in zip(mesh, self.crop, strict=True)))
-
-    @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return len(self.shape)
-
-    @property
-    def dtype(self) -> Any:
-        """Always float64."""
-        return np.dtype(np.float64)
 
     def __getitem__(self, index: slice | tuple[slice, ...]) -> Array:
         frames, *space = index if isinstance(index, tuple) else (index,)

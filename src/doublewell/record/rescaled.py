@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,21 +10,16 @@ import numpy as np
 
 from doublewell.hints import Array
 
-__all__ = ["Rescaled"]
+__all__ = ["Lazy", "Rescaled"]
 
 
-@dataclass(frozen=True, eq=False)
-class Rescaled:
-    """The values of a stored record, brought to the phases -1 and +1 when they are read."""
-
-    source: Any
-    low: float
-    high: float
+class Lazy(ABC):
+    """What a Record asks of values that are made when they are read, beside shape and slicing."""
 
     @property
+    @abstractmethod
     def shape(self) -> tuple[int, ...]:
-        """The shape of the source."""
-        return tuple(int(n) for n in self.source.shape)
+        """Frames, then cells along each axis."""
 
     @property
     def ndim(self) -> int:
@@ -34,6 +30,20 @@ class Rescaled:
     def dtype(self) -> Any:
         """Always float64."""
         return np.dtype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Rescaled(Lazy):
+    """The values of a stored record, brought to the phases -1 and +1 when they are read."""
+
+    source: Any
+    low: float
+    high: float
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the source."""
+        return tuple(int(n) for n in self.source.shape)
 
     @property
     def chunks(self) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from time import monotonic
 
 from doublewell.checks import whole
 from doublewell.errors import InputError
@@ -69,8 +70,10 @@ def run_study(
     cases = _cases(tables, figures, tiny=tiny)
     store = Store(folder)
     tasks = open_tasks(cases, store.lines(), slow=trajectory)
+    began = monotonic()
     do_tasks(tasks, store, workers=count, report=report)
-    return _write(folder, tables, figures, results_of(cases, store), tiny=tiny)
+    run = f"{len(tasks)} records read in {monotonic() - began:.0f} s with {count} workers; the others were kept"
+    return _write(folder, tables, figures, results_of(cases, store), run, tiny=tiny)
 
 
 def results_of(cases: Sequence[Case], store: Store) -> Results:
@@ -108,7 +111,7 @@ def _cases(tables: Sequence[TableKind], figures: Sequence[FigureKind], *, tiny: 
 
 
 def _write(
-    folder: Path, tables: Sequence[TableKind], figures: Sequence[FigureKind], results: Results, *, tiny: bool
+    folder: Path, tables: Sequence[TableKind], figures: Sequence[FigureKind], results: Results, run: str, *, tiny: bool
 ) -> Study:
     made = tuple(kind.make(results) for kind in tables)
     facts = about()
@@ -117,6 +120,6 @@ def _write(
     for kind in figures:
         figure = kind.draw(results)
         contents += [(folder / "figures" / f"{kind.name}.{form}", render(figure, form)) for form in FORMATS]
-    contents.append((folder / "about.json", (json.dumps(facts, indent=1) + "\n").encode()))
+    contents.append((folder / "about.json", (json.dumps(facts | {"run": run}, indent=1) + "\n").encode()))
     contents.append((folder / "paper.md", page(made, figures, results, facts, tiny=tiny).encode()))
     return Study(made, results, write_bytes(contents))
