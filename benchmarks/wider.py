@@ -1,8 +1,10 @@
 """Wider physics: windows, missing values, optics, unknown q, coloured noise and several records, against their figures.
 
     python benchmarks/wider.py PART ... [--seeds N] [--first SEED] [--laws LAW ...] [--out FOLDER]
+    python benchmarks/wider.py window|periodic|neumann|q|together --merge FOLDER ...
 
-Parts: window periodic neumann missing optics q noise together.
+Parts: window periodic neumann missing optics q noise together. The second form joins what several runs wrote to
+folders, one for each process of a large machine.
 
 Each part writes results/wider_PART.json. Movies are made by CNAB2, readings by the user's own calls; on a GPU a part
 takes one to four minutes, on two cores about ten times as long.
@@ -203,13 +205,16 @@ def q(seeds: range) -> dict:
         low, high = found.interval("q")
         more = {"shape": shape, "q": 100.0 * (found.q - 1.0), "q covered": bool(low <= 1.0 <= high)}
         rows.append(row(law, seed, found, known=error(law, known.law), **more))
-    totals = {
+    return {"summary": q_summary(rows), "rows": rows}
+
+
+def q_summary(rows: list[dict]) -> dict:
+    return {
         **summary(rows),
         "rms error of q in percent": rms(r["q"] for r in rows),
         "intervals of q that cover": f"{sum(r['q covered'] for r in rows)} of {len(rows)}",
         "e_G over that with known q": float(np.mean([r["e_G"] for r in rows]) / np.mean([r["known"] for r in rows])),
     }
-    return {"summary": totals, "rows": rows}
 
 
 def noise(seeds: range) -> dict:
@@ -254,6 +259,17 @@ def about(**more) -> dict:
     return {**seen, "python": platform.python_version(), **more}
 
 
+def joined(part: str, folders: list[Path]) -> dict:
+    """Return the rows of several runs of one part as those of one run."""
+    found = [json.loads((folder / f"wider_{part}.json").read_text()) for folder in folders]
+    rows = sorted((r for one in found for r in one["rows"]), key=lambda r: (NAMES.index(r["law"]), r["seed"]))
+    abouts = [one["about"] for one in found]
+    seeds = [min(r["seed"] for r in rows), max(r["seed"] for r in rows)]
+    kept = {**abouts[-1], "seconds": round(sum(a["seconds"] for a in abouts), 1), "seeds": seeds}
+    kept["device"] = ", ".join(sorted({a["device"] for a in abouts}))
+    return {"about": kept, "summary": (q_summary if part == "q" else summary)(rows), "rows": rows}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="+", choices=list(PARTS))
@@ -261,7 +277,13 @@ def main() -> None:
     parser.add_argument("--laws", nargs="+", choices=NAMES, default=list(NAMES))
     parser.add_argument("--first", type=int, default=610_000)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    parser.add_argument("--merge", type=Path, nargs="+")
     asked = parser.parse_args()
+    if asked.merge:
+        for part in asked.parts:
+            text = json.dumps(joined(part, asked.merge), indent=1)
+            (asked.out / f"wider_{part}.json").write_text(text + "\n")
+        return
     LAWS[:] = asked.laws
     asked.out.mkdir(parents=True, exist_ok=True)
     for part in asked.parts:
