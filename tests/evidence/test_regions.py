@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from doublewell.errors import InputError
 from doublewell.evidence import Fold, merge, weak_evidence
+from doublewell.evidence.reader import Region
 from doublewell.evidence.reel import Rolling, read_parts
-from doublewell.evidence.weak import Region, window_of
+from doublewell.evidence.weak import window_of
 from doublewell.evidence.weights import Support
 from doublewell.law import Bernstein
 from doublewell.record import Record

@@ -22,7 +22,8 @@ from doublewell.evidence import (
 )
 from doublewell.evidence import reel as reel_module
 from doublewell.evidence import weak as weak_module
-from doublewell.evidence.weak import Region, support_key
+from doublewell.evidence.reader import Region
+from doublewell.evidence.weak import support_key
 from doublewell.law import Bernstein
 from doublewell.record import Record
 

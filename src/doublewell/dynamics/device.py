@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ["device_names", "on_gpu"]
+from importlib.util import find_spec
+
+__all__ = ["device_memory", "device_names", "gpu_found", "on_gpu"]
+
+_PLUGINS = ("jax_cuda12_plugin", "jax_cuda13_plugin", "jax_rocm7_plugin", "jax_rocm60_plugin")
+_CPU_MEMORY = 10**9
 
 
 def device_names() -> tuple[str, ...]:
@@ -17,3 +22,16 @@ def on_gpu() -> bool:
     import jax
 
     return str(jax.default_backend()) != "cpu"
+
+
+def gpu_found() -> bool:
+    """Say whether JAX has a GPU, without importing it where no plugin for one is installed."""
+    return any(find_spec(name) is not None for name in _PLUGINS) and on_gpu()
+
+
+def device_memory() -> int:
+    """Return the bytes that arrays on the default device may take; a small number where the device does not say."""
+    import jax
+
+    found = jax.devices()[0].memory_stats() or {}
+    return int(found.get("bytes_limit", _CPU_MEMORY))

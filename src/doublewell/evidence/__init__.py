@@ -4,11 +4,15 @@ from doublewell.evidence.beside import Beside
 from doublewell.evidence.corrected import FLOOR, NoisyMoments, noise_shares, noisy_moments, without_noise
 from doublewell.evidence.default import default_supports, paper_supports
 from doublewell.evidence.evidence import Block, Evidence, Key, compact, lower, merge, restrict, stacked, system
+from doublewell.evidence.fold import Fold, split_folds
+from doublewell.evidence.processor import CPU, Processor, choose_processor
 from doublewell.evidence.rate_noise import RateNoise, rate_noise
-from doublewell.evidence.weak import PHASE_CUT, Fold, Region, split_folds, support_key, weak_evidence, window_of
+from doublewell.evidence.reader import PHASE_CUT, Region
+from doublewell.evidence.weak import support_key, weak_evidence, window_of
 from doublewell.evidence.weights import Derivative, Support, axis_weights, check_supports
 
 __all__ = [
+    "CPU",
     "FLOOR",
     "PHASE_CUT",
     "Beside",
@@ -18,11 +22,13 @@ __all__ = [
     "Fold",
     "Key",
     "NoisyMoments",
+    "Processor",
     "RateNoise",
     "Region",
     "Support",
     "axis_weights",
     "check_supports",
+    "choose_processor",
     "compact",
     "default_supports",
     "lower",
