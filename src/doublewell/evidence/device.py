@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache, partial
+from functools import lru_cache, partial, reduce
+from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,8 @@ from doublewell.hints import Array
 
 __all__ = ["on_device", "read_centres"]
 
+Row = tuple[float, ...]
+Taps = tuple[tuple[Row, Row], ...]  # for value and second derivative, along z, y and x
 _LINE = 32  # cells along x that stay together: 256 bytes, two cache lines
 _WIDEST = 64  # taps that are added as shifted copies; longer ones are a matrix product
 _ROUNDS = 5
@@ -62,14 +65,13 @@ def read_centres(
     import jax.numpy as jnp
 
     kind = np.dtype(fields.dtype)
-    halves = tuple((len(value) // 2, len(second) // 2) for value, second in space)
-    centres = (len(time[0]), *(n - 2 * half for n, (_, half) in zip(fields.shape[1:], halves, strict=True)))
+    centres = (len(time[0]), *(n - len(second) + 1 for n, (_, second) in zip(fields.shape[1:], space, strict=True)))
     odd = tuple(n | 1 for n in centres)
     weights = tuple(_matrix(taps, fields.shape[0], odd[0]).astype(kind) for taps in time)
-    taps = tuple(tuple(one.astype(kind) for one in pair) for pair in space)
+    taps = tuple((tuple(value.tolist()), tuple(second.tolist())) for value, second in space)
     with double_precision():
         filled = _filled(fields, [m - n for m, n in zip(odd[1:], centres[1:], strict=True)])
-        columns, means = _moments(halves)(filled, weights, taps, *(one.astype(kind) for one in table))
+        columns, means = _moments(taps)(filled, weights, *(one.astype(kind) for one in table))
         keep = _kept(means, centres, cut, None if complete is None else jnp.asarray(complete))
         return _triangle(columns, keep), int(jnp.sum(keep))
 
@@ -95,16 +97,16 @@ def _matrix(taps: Array, frames: int, rows: int) -> Array:
 
 
 @lru_cache(maxsize=64)
-def _moments(halves: tuple[tuple[int, int], ...]) -> Any:
+def _moments(taps: Taps) -> Any:
+    """Return the compiled sums for given taps along space; as constants they are read no more than once."""
     import jax
 
-    return jax.jit(partial(_moments_of, halves=halves))
+    return jax.jit(partial(_moments_of, taps=taps))
 
 
 def _moments_of(
-    u: Any, weights: tuple[Any, Any], taps: Any, table: Any, binomials: Any, slopes: Any, *,
-    halves: tuple[tuple[int, int], ...],
-) -> tuple[tuple[Any, ...], Any]:  # fmt: skip
+    u: Any, weights: tuple[Any, Any], table: Any, binomials: Any, slopes: Any, *, taps: Taps
+) -> tuple[tuple[Any, ...], Any]:
     """Return the columns of all centres, features[t, column, z, y, x], D S u, Lap S u, and their temporal means.
 
     Columns of different kinds stay arrays of their own: joining them would copy all of them.
@@ -112,18 +114,18 @@ def _moments_of(
     import jax.numpy as jnp
     from jax import lax
 
-    cells = u.shape[-1]
-    lines = _to_lines(u)[:, None]
+    lines = lax.optimization_barrier(_to_lines(u)[:, None])
     features = lax.optimization_barrier(jnp.concatenate(_features(lines, table, binomials, slopes), axis=1))
     smooth, mean = (_along_time(weights[0], values) for values in (features, lines))
-    rate = _along_time(weights[1], lines)
-    means = _trim(_from_lines(mean, cells)[:, 0], [second for _, second in halves], (1, 2, 3))
-    state = _State(smooth, rate, mean, None)
-    for axis, pair, half in zip((3, 4), taps, halves, strict=False):
-        if half[1] > 0:
-            state = _State(*lax.optimization_barrier(state)).after(pair, half, axis)
-    whole = _State(*(None if part is None else _from_lines(part, cells) for part in state))
-    smooth, rate, _, bent = _State(*lax.optimization_barrier(whole)).after(taps[-1], halves[-1], 4)
+    state = _State(smooth, _along_time(weights[1], lines), mean, None)
+    halves = [len(second) // 2 for _, second in taps]
+    inside = [slice(half, n - half) for half, n in zip(halves, u.shape[1:], strict=True)]
+    means = _from_lines(mean)[:, 0, inside[0], inside[1], inside[2]]
+    for axis, pair in zip((3, 4), taps, strict=False):
+        if len(pair[1]) > 1:
+            state = _State(*lax.optimization_barrier(state)).after(pair, axis, mean.shape[axis])
+    whole = _State(*(None if part is None else _from_lines(part) for part in state))
+    smooth, rate, _, bent = _State(*lax.optimization_barrier(whole)).after(taps[-1], 4, u.shape[-1])
     return (smooth, rate, bent), means
 
 
@@ -142,13 +144,14 @@ class _State(NamedTuple):
     mean: Any
     bent: Any
 
-    def after(self, taps: tuple[Any, Any], half: tuple[int, int], axis: int) -> _State:
-        """Smooth all columns along one space axis and add the second derivative along it."""
-        (value, second), margin = taps, half[1] - half[0]
-        smooth, rate, mean = (_correlate(_trim(part, [margin], [axis]), value, axis) for part in self[:3])
-        bent = _correlate(self.mean, second, axis)
+    def after(self, taps: tuple[Row, Row], axis: int, cells: int) -> _State:
+        """Smooth all columns along a space axis, of which `cells` are used, and add the second derivative along it."""
+        value, second = taps
+        length, margin = cells - len(second) + 1, (len(second) - len(value)) // 2
+        smooth, rate, mean = (_correlate(part, value, axis, margin, length) for part in self[:3])
+        bent = _correlate(self.mean, second, axis, 0, length)
         if self.bent is not None:
-            bent = bent + _correlate(_trim(self.bent, [margin], [axis]), value, axis)
+            bent = bent + _correlate(self.bent, value, axis, margin, length)
         return _State(smooth, rate, mean, bent)
 
 
@@ -172,31 +175,19 @@ def _features(u: Any, table: Any, binomials: Any, slopes: Any) -> list[Any]:
     ]
 
 
-def _correlate(values: Any, taps: Any, axis: int) -> Any:
-    """Return sum_k taps[k] values[i + k] along an axis, where all of it lies inside."""
+def _correlate(values: Any, taps: Row, axis: int, start: int, length: int) -> Any:
+    """Return sum_k taps[k] values[start + i + k] along an axis, for so many i."""
     import jax.numpy as jnp
     from jax import lax
 
-    count = taps.shape[0]
-    length = values.shape[axis] - count + 1
+    count = len(taps)
     if count > _WIDEST:
-        matrix = jnp.zeros((length, values.shape[axis]), values.dtype)
-        places = jnp.arange(length)[:, None]
-        matrix = matrix.at[places, places + jnp.arange(count)].set(taps)
-        return jnp.moveaxis(jnp.tensordot(matrix, values, axes=[[1], [axis]], precision="highest"), 0, axis)
-    total = taps[0] * lax.slice_in_dim(values, 0, length, axis=axis)
-    for k in range(1, count):
-        total = total + taps[k] * lax.slice_in_dim(values, k, k + length, axis=axis)
-    return total
-
-
-def _trim(values: Any, halves: Sequence[int], axes: Sequence[int]) -> Any:
-    """Leave out so many cells at both ends of each axis."""
-    from jax import lax
-
-    for half, axis in zip(halves, axes, strict=True):
-        values = lax.slice_in_dim(values, half, values.shape[axis] - half, axis=axis)
-    return values
+        matrix = jnp.asarray(sum(taps[k] * np.eye(length, length + count - 1, k) for k in range(count)), values.dtype)
+        part = lax.slice_in_dim(values, start, start + length + count - 1, axis=axis)
+        return jnp.moveaxis(jnp.tensordot(matrix, part, axes=[[1], [axis]], precision="highest"), 0, axis)
+    shifted = (lax.slice_in_dim(values, start + k, start + k + length, axis=axis) for k in range(count))
+    terms = (tap * part for tap, part in zip(taps, shifted, strict=True))
+    return reduce(add, terms)
 
 
 def _to_lines(u: Any) -> Any:
@@ -209,12 +200,12 @@ def _to_lines(u: Any) -> Any:
     return jnp.moveaxis(padded.reshape(frames, depth, height, count, _LINE), 3, 1)
 
 
-def _from_lines(values: Any, cells: int) -> Any:
-    """Return [..., line, z, y, cell] as [..., z, y, x]."""
+def _from_lines(values: Any) -> Any:
+    """Return [..., line, z, y, cell] as [..., z, y, x], with the cells that were filled in."""
     import jax.numpy as jnp
 
     moved = jnp.moveaxis(values, -4, -2)
-    return moved.reshape(*moved.shape[:-2], -1)[..., :cells]
+    return moved.reshape(*moved.shape[:-2], -1)
 
 
 def _kept(means: Any, centres: tuple[int, ...], cut: float, complete: Any) -> Any:
@@ -281,8 +272,8 @@ def _gram_of(columns: tuple[Any, ...], keep: Any, triangle: Any) -> Any:
     products = [one * other for i, one in enumerate(rows) for other in rows[i:]]
     starts = [jnp.float64(0.0)] * len(products)
 
-    def add(sums: Any, terms: Any) -> Any:
+    def add_all(sums: Any, terms: Any) -> Any:
         return [one + term for one, term in zip(sums, terms, strict=True)]
 
-    lines = lax.reduce(products, starts, add, dimensions=(3,))
+    lines = lax.reduce(products, starts, add_all, dimensions=(3,))
     return jnp.stack([jnp.sum(one) for one in lines])
