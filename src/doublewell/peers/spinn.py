@@ -1,0 +1,103 @@
+"""SPINN, adapted: a network force inside a pseudo-spectral Allen-Cahn step, trained on consecutive frames.
+
+After Zhao (2020): the linear part of the equation is known and solved by Fourier modes, the force is a network, and the
+loss is the mean square misfit between a frame and its prediction from an earlier one. The step is ETDRK4. Each random
+start frame is carried through `ahead` frames. With few frames ahead the noise of the start frame biases the slope of
+the force near the pure phases upwards, because a steep slope damps that noise; with many a step costs more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from doublewell.dynamics import Weights, etd_weights, jax_transforms, roll
+from doublewell.errors import InputError
+from doublewell.peers.movie import Movie, movie_of
+from doublewell.peers.network import curve, stacked
+from doublewell.peers.neural import fits
+from doublewell.peers.protocol import PeerFit, measured
+from doublewell.peers.training import Schedule, train
+from doublewell.record import Record
+
+__all__ = ["Spinn"]
+
+_SCHEDULE = Schedule(steps=4000, rate=0.02)
+
+
+@dataclass(frozen=True)
+class Spinn:
+    """Train a network force by predicting frames from earlier ones.
+
+    `hidden` are the widths of the layers, `ahead` the frames that are predicted from each start, `batch` the starts
+    of one step, `substeps` the ETDRK4 steps a frame, `resolution` the cells across an interface that the frames are
+    low-passed to (None: as they are).
+    """
+
+    name: str = "SPINN"
+    hidden: tuple[int, ...] = (32, 32)
+    ahead: int = 4
+    batch: int = 8
+    substeps: int = 1
+    resolution: float | None = 10.0
+    schedule: Schedule = _SCHEDULE
+    needs: tuple[str, ...] = ("jax",)
+
+    def fit(self, record: Record, *, seed: int = 0) -> PeerFit:
+        """Estimate the force of a record with known q."""
+        return self.fit_many(record, seeds=(seed,))[0]
+
+    def fit_many(self, record: Record, *, seeds: Sequence[int]) -> tuple[PeerFit, ...]:
+        """Estimate with several initialisations, trained together; `seconds` of each are those of all."""
+        with measured() as cost:
+            movie = movie_of(record, resolution=self.resolution, method=self.name)
+            if movie.frames <= self.ahead:
+                raise InputError(
+                    f"{self.name} predicts {self.ahead} frames ahead: the record has only {movie.frames} frames; "
+                    "pass a smaller ahead"
+                )
+            start = stacked(seeds, (1, *self.hidden, 1))
+            loss = _loss(movie.grid.cells, movie.frames, self.ahead, self.batch, self.substeps)
+            trained = train(loss, start, self._data(movie), schedule=self.schedule, seeds=seeds)
+        return fits(self.name, trained.weights, movie.size, trained=trained, seeds=seeds, cost=cost)
+
+    def _data(self, movie: Movie) -> Any:
+        """Return frames, their weights, the size of the force, the unit of the misfit and the stepper's weights."""
+        stepper = etd_weights(movie.grid.symbol, step=movie.dt / self.substeps, q=movie.q)
+        unit = 0.5 * np.mean(np.diff(movie.values, axis=0) ** 2)  # noise, and what moves in a frame
+        scales = np.array([movie.size, unit], np.float32)
+        return movie.values, movie.weights, scales, Weights(*(np.asarray(w, np.float32) for w in stepper))
+
+
+@lru_cache(maxsize=8)
+def _loss(cells: tuple[int, ...], frames: int, ahead: int, batch: int, substeps: int) -> Any:
+    """Return the mean square misfit over a batch of starts and all frames ahead of them; one object a setting."""
+    import jax
+    import jax.numpy as jnp
+
+    forward, backward = jax_transforms(cells, "periodic")
+
+    def misfit(layers: Any, size: Any, stepper: Any, seen: Any, shares: Any) -> Any:
+        found = roll(
+            forward(seen[0]), lambda modes: forward(size * curve(layers, backward(modes))), lambda _: stepper,
+            backward, None, frames=ahead + 1, substeps=substeps,
+        )  # fmt: skip
+        return jnp.mean(shares[1:] * (found - seen[1:]) ** 2)
+
+    def loss(layers: Any, key: Any, data: Any) -> Any:
+        values, shares, (size, unit), stepper = data
+        starts = jax.random.randint(key, (batch,), 0, frames - ahead)
+        parts = [_windows(of, starts, ahead + 1) for of in (values, shares)]
+        return jnp.mean(jax.vmap(misfit, in_axes=(None, None, None, 0, 0))(layers, size, stepper, *parts)) / unit
+
+    return loss
+
+
+def _windows(values: Any, starts: Any, frames: int) -> Any:
+    import jax
+
+    return jax.vmap(lambda k: jax.lax.dynamic_slice_in_dim(values, k, frames))(starts)
