@@ -47,27 +47,6 @@ PFWNN = [
 ]
 PINN = [
     {},
-    {"ahead": 1, "batch": 16},
-    {"ahead": 8},
-    {"schedule": Schedule(4000, 0.005)},
-    {"schedule": Schedule(4000, 0.05)},
-    {"resolution": 14.0},
-    {"hidden": (64, 64)},
-    {"batch": 16, "schedule": Schedule(8000, 0.02)},
-]
-PFWNN = [
-    {},
-    {"radius": 0.25},
-    {"radius": 0.75},
-    {"span": 1},
-    {"span": 8},
-    {"schedule": Schedule(20000, 0.02)},
-    {"schedule": Schedule(5000, 0.05)},
-    {"hidden": (64, 64)},
-    {"resolution": 14.0},
-]
-PINN = [
-    {},
     {"physics": 0.001},
     {"physics": 0.1},
     {"waves": 8},
