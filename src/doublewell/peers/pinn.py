@@ -27,7 +27,7 @@ __all__ = ["Pinn"]
 
 _OTHER = 1_000_003  # moves the seed of the force's network away from that of the field's
 
-_SCHEDULE = Schedule(steps=5000, rate=0.003)
+_SCHEDULE = Schedule(steps=8000, rate=0.003)
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ class Pinn:
     name: str = "PINN"
     field: tuple[int, ...] = (128, 128, 128)
     hidden: tuple[int, ...] = (32, 32)
-    waves: int = 4
+    waves: int = 8
     batch: int = 4096
-    physics: float = 0.01
+    physics: float = 0.003
     resolution: float | None = 10.0
     schedule: Schedule = _SCHEDULE
     needs: tuple[str, ...] = ("jax",)

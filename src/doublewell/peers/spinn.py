@@ -40,8 +40,8 @@ class Spinn:
 
     name: str = "SPINN"
     hidden: tuple[int, ...] = (32, 32)
-    ahead: int = 4
-    batch: int = 8
+    ahead: int = 1
+    batch: int = 16
     substeps: int = 1
     resolution: float | None = 10.0
     schedule: Schedule = _SCHEDULE
