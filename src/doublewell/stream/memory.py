@@ -35,7 +35,9 @@ def parse_memory(memory: Any) -> int:
 def shown_bytes(size: float) -> str:
     """Return a size in words.
 
-    >>> shown_bytes(2_140_000_000), shown_bytes(350e6)
-    ('2.1 GB', '350 MB')
+    >>> shown_bytes(2_140_000_000), shown_bytes(350e6), shown_bytes(900)
+    ('2.1 GB', '350 MB', '900 bytes')
     """
+    if size < 1e6:
+        return f"{size:.0f} bytes"
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
