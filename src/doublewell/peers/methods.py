@@ -1,0 +1,20 @@
+"""Methods: each file holds a few; a new one is a file with PEERS and one line here."""
+
+from __future__ import annotations
+
+from doublewell.checks import shown
+from doublewell.errors import InputError
+from doublewell.peers import analytic, fd4, trajectory, weak
+from doublewell.peers.protocol import Peer
+
+__all__ = ["METHODS", "peer"]
+
+_ROOMS = (trajectory, weak, analytic, fd4)
+METHODS: dict[str, Peer] = {one.name: one for room in _ROOMS for one in room.PEERS}
+
+
+def peer(name: str) -> Peer:
+    """Return a method by its name, or say which there are."""
+    if not isinstance(name, str) or name not in METHODS:
+        raise InputError(f"method is {shown(name)}: expected one of {', '.join(METHODS)}")
+    return METHODS[name]
