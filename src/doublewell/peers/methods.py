@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from doublewell.checks import shown
 from doublewell.errors import InputError
-from doublewell.peers import analytic, fd4, trajectory, weak
+from doublewell.peers import analytic, fd4, pysindy, trajectory, weak, wsindy
 from doublewell.peers.protocol import Peer
 
 __all__ = ["METHODS", "peer"]
 
-_ROOMS = (trajectory, weak, analytic, fd4)
+_ROOMS = (trajectory, weak, analytic, wsindy, fd4, pysindy)
 METHODS: dict[str, Peer] = {one.name: one for room in _ROOMS for one in room.PEERS}
 
 
