@@ -14,7 +14,16 @@ METHODS: dict[str, Peer] = {one.name: one for room in _ROOMS for one in room.PEE
 
 
 def peer(name: str) -> Peer:
-    """Return a method by its name, or say which there are."""
-    if not isinstance(name, str) or name not in METHODS:
-        raise InputError(f"method is {shown(name)}: expected one of {', '.join(METHODS)}")
-    return METHODS[name]
+    """Return a method by its name, or say which there are; small letters and hyphens do.
+
+    >>> peer("smoothed-fd4").name
+    'smoothed FD4'
+    """
+    known = {_plain(one): METHODS[one] for one in METHODS}
+    if not isinstance(name, str) or _plain(name) not in known:
+        raise InputError(f"method is {shown(name)}: expected one of {', '.join(known)}")
+    return known[_plain(name)]
+
+
+def _plain(name: str) -> str:
+    return name.strip().lower().replace(" ", "-")

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
@@ -41,7 +42,7 @@ class PySindy:
     `rows` are all of its domains, or those whose centre lies between the pure phases. `support` is the half-width of a
     domain as (frames, length), the shorter of our own by default, which did better than longer ones. `count` is the
     number of rows that are kept, `batch` how many are made at a time, `models` the number of bagged fits behind the
-    band.
+    band, 0 for no band.
     """
 
     rows: Rows = "masked"
@@ -49,14 +50,14 @@ class PySindy:
     support: tuple[int, float] | None = None
     count: int = 1000
     batch: int = 250
-    models: int = 100
+    models: int = 50
     degree: int = 2
     needs: tuple[str, ...] = field(default=("pysindy", "sklearn"), init=False)
 
     @property
     def name(self) -> str:
         """What tables call it."""
-        return f"PySINDy {'NNLS' if self.solver == 'NNLS' else 'LS'}{', masked' if self.rows == 'masked' else ''}"
+        return f"PySINDy {'NNLS' if self.solver == 'NNLS' else 'LS'}{' masked' if self.rows == 'masked' else ''}"
 
     def fit(self, record: Record, *, seed: int = 0) -> PeerFit:
         """Estimate the force; the seed places the domains and draws the bags."""
@@ -64,13 +65,17 @@ class PySindy:
             raise InputError(reason)
         q = complete(record, self.name)
         support = self._support(record)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for name in self.needs:
+                import_module(name)  # which is no part of its time
         with _own_noise(seed), measured() as cost:
             matrix, target = _gathered(self, record, q, support)
             coefficients, bags = _fitted(self, matrix, target)
         family = Bernstein(self.degree)
         law = Law(family, coefficients)
-        notes = (f"domain {support}", f"{len(target)} rows", f"band of {self.models} bags")
-        band = partial(_band, family, bags)
+        notes = (f"domain {support}", f"{len(target)} rows", f"{self.models} bags")
+        band = partial(_band, family, bags) if len(bags) else None
         return PeerFit(self.name, law.force, cost.seconds, cost.memory, cores(), notes, band, law)
 
     def _support(self, record: Record) -> Support:
@@ -157,10 +162,13 @@ def _fitted(peer: PySindy, matrix: Array, target: Array) -> tuple[Array, Array]:
     plain = LinearRegression(fit_intercept=False, positive=peer.solver == "NNLS")
     whole = pysindy.WrappedOptimizer(plain)
     whole.fit(matrix / scale, target)
+    found = np.ravel(whole.coef_) / scale
+    if not peer.models:
+        return found, np.empty((0, len(scale)))
     bagged = pysindy.EnsembleOptimizer(pysindy.WrappedOptimizer(plain), bagging=True, n_models=peer.models)
     bagged.fit(matrix / scale, target)
     bags = np.asarray([np.ravel(one) for one in bagged.coef_list])
-    return np.ravel(whole.coef_) / scale, bags / scale
+    return found, bags / scale
 
 
 def _band(family: Bernstein, bags: Array, u: Array) -> tuple[Array, Array]:
