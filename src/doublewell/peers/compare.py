@@ -22,7 +22,6 @@ from doublewell.result import Result
 __all__ = ["OURS", "Comparison", "Row", "compare"]
 
 OURS = "trajectory"  # the method that the others are measured against
-_ONE_SD = 0.6827  # level of a band of one standard deviation
 _MESH = 2001
 
 
@@ -153,12 +152,17 @@ def _row(fit: PeerFit, ours: Result, record: Record, q: float, noise: float, ini
     u = np.linspace(-1.0, 1.0, _MESH)
     base = np.asarray(ours.force(u))
     rest = np.asarray(fit.force(u)) - base
-    low, high = ours.band("force", u, level=_ONE_SD)
-    spread = 0.5 * (high - low)
+    spread = _spread(ours, u)
     asked = spread > 1e-9 * float(np.max(spread))  # where every law is zero there is nothing to compare
     deviations = float(np.sqrt(np.mean((rest[asked] / spread[asked]) ** 2)))
     residual, words = _residual(fit, record, q, noise, initial)
     return Row(fit, float(np.linalg.norm(rest) / np.linalg.norm(base)), deviations, residual, words)
+
+
+def _spread(ours: Result, u: Array) -> Array:
+    """Return the standard deviation of our force at each phase value, from the draws behind its band."""
+    assert ours.posterior is not None
+    return np.asarray(np.std(ours.posterior.draws @ ours.posterior.family.features(u), axis=0))
 
 
 def _residual(

@@ -14,8 +14,8 @@ __all__ = ["comparison_figure"]
 
 _LEVEL = 0.95
 _ROOM = 4.0  # of the band's or the median method's largest difference: more is cut off, and the legend says by whom
-_LINES = ("#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000", "#F0E442")  # Okabe and Ito
-_DASHES = ("-", "--", ":", "-.")
+_LINES = ("#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000", "#8C8C8C")  # Okabe and Ito; grey for yellow
+_DASHES = ("-", "--", ":", "-.")  # another one for each, so that curves that lie on each other can be seen
 
 
 def comparison_figure(found: Comparison) -> Any:
@@ -47,7 +47,7 @@ def _others(top: Any, below: Any, found: Comparison, u: Array, ours: Array, unit
     """Draw the other methods; return the largest difference of each, in percent."""
     gaps = []
     for k, row in enumerate(found.rows[1:]):
-        look = {"color": _LINES[k % len(_LINES)], "ls": _DASHES[(k // len(_LINES)) % len(_DASHES)], "lw": 1.4}
+        look = {"color": _LINES[k % len(_LINES)], "ls": _DASHES[k % len(_DASHES)], "lw": 1.4}
         curve = np.asarray(row.fit.force(u))
         gaps.append(unit * float(np.max(np.abs(curve - ours))))
         top.plot(u, curve, label=f"{row.fit.name}\n{100 * row.distance:.2g} %", zorder=3, **look)

@@ -12,7 +12,8 @@ import numpy as np
 from doublewell.errors import InputError
 from doublewell.estimate.least_squares import Solution
 from doublewell.estimate.ridge import solve
-from doublewell.evidence import PHASE_CUT, Evidence, compact, lower, split_folds, system, weak_evidence
+from doublewell.evidence import PHASE_CUT, Evidence, Fold, compact, lower, split_folds, system, weak_evidence
+from doublewell.evidence.weights import MARGIN
 from doublewell.hints import Array
 from doublewell.law import Bernstein, Law
 from doublewell.peers.inputs import Supports, chosen_supports, complete
@@ -75,12 +76,24 @@ class SmoothedFD4:
         q = complete(record, self.name)
         with measured() as cost:
             chosen = chosen_supports(record, self.supports)
-            folds = split_folds(record.frames, max(support.frames for support in chosen), _TRAINING)
+            folds = _folds(record, max(support.frames for support in chosen))
             held = weak_evidence(record, _FAMILY, chosen, folds=folds)
             width = smoothing_width(record, q, held, round(_TRAINING * record.frames))
             found = pointwise_fit(record, q, width)
         notes = (f"filter of {width:g} cells and frames", f"{found.rows} rows")
         return PeerFit(self.name, found.law.force, cost.seconds, cost.memory, cores(), notes, law=found.law)
+
+
+def _folds(record: Record, longest: int) -> tuple[Fold, Fold]:
+    try:
+        return split_folds(record.frames, longest, _TRAINING)
+    except InputError as error:
+        needs = round((2 * (longest + MARGIN) + 1) / (1.0 - _TRAINING))
+        raise InputError(
+            f"smoothed FD4 chooses its filter on the last {100 * (1 - _TRAINING):.0f} % of the frames: expected about "
+            f"{needs} frames for a support of {longest} intervals, and the record has {record.frames}; record longer, "
+            "or pass shorter supports"
+        ) from error
 
 
 def smoothing_width(record: Record, q: float, moments: Evidence, frames: int) -> float:

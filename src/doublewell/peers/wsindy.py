@@ -29,6 +29,7 @@ _DEGREE = 2
 _LEAST_POWER = 3  # one more than the highest derivative
 _LEAST_CELLS = 2
 _EDGE = 3  # points at either end of the spectrum that are no candidates for its corner
+_TINY = 1e-12
 _CENTRES = 5  # centres that a test function must leave along every axis
 
 
@@ -89,12 +90,13 @@ def corner(u: Array, axis: int) -> int:
     size = np.abs(np.fft.fft(u, axis=axis))
     mean = np.mean(np.moveaxis(size, axis, 0).reshape(length, -1), axis=1)
     spectrum = np.cumsum(np.fft.fftshift(mean))[: length // 2 + 1]  # from the highest wave number to zero
+    spectrum = np.maximum(spectrum, _TINY * spectrum[-1])  # relative misfits of a field without small waves
     points = np.arange(spectrum.size, dtype=np.float64)
     places = range(_EDGE, spectrum.size - _EDGE)
     if not places:
         return 1
     best = min(places, key=lambda k: _misfit(points, spectrum, k))
-    return max(1, spectrum.size - 1 - best)
+    return max(1, int(spectrum.size) - 1 - best)
 
 
 def _misfit(x: Array, y: Array, k: int) -> float:
