@@ -9,7 +9,7 @@ from doublewell.peers.protocol import PeerFit
 from doublewell.peers.weak import DEGREE, weak_peer_fit
 from doublewell.record import Record
 
-__all__ = ["PEERS", "Analytic"]
+__all__ = ["Analytic"]
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,3 @@ class Analytic:
     def fit(self, record: Record, *, seed: int = 0) -> PeerFit:  # noqa: ARG002  nothing here is random
         """Estimate the force from the weak moments of a record."""
         return weak_peer_fit(self.name, record, self.supports, self.degree, "analytic")
-
-
-PEERS = (Analytic(),)

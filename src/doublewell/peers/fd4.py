@@ -20,7 +20,7 @@ from doublewell.peers.inputs import Supports, chosen_supports, complete
 from doublewell.peers.protocol import PeerFit, cores, measured
 from doublewell.record import Record
 
-__all__ = ["DIRECT", "PEERS", "WIDTHS", "DirectFD4", "PointwiseFit", "SmoothedFD4", "pointwise_fit", "smoothing_width"]
+__all__ = ["DIRECT", "WIDTHS", "DirectFD4", "PointwiseFit", "SmoothedFD4", "pointwise_fit", "smoothing_width"]
 
 WIDTHS = (0.5, 1.0, 1.5, 2.0, 3.0)  # standard deviations, in cells and in frames
 DIRECT = 0.0  # the width of no smoothing
@@ -146,6 +146,3 @@ def _inner(record: Record, margin: int) -> tuple[slice, ...]:
     if record.boundary in _MODES:
         return (slice(None),) * (1 + len(record.mesh))
     return (slice(None), *(slice(min(margin, (n - 1) // 2), n - min(margin, (n - 1) // 2)) for n in record.mesh))
-
-
-PEERS = (DirectFD4(), SmoothedFD4())

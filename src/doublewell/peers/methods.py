@@ -1,16 +1,32 @@
-"""Methods: each file holds a few; a new one is a file with PEERS and one line here."""
+"""Methods: all there are, by name; a new one is a file and one line here."""
 
 from __future__ import annotations
 
 from doublewell.checks import shown
 from doublewell.errors import InputError
-from doublewell.peers import analytic, fd4, pysindy, trajectory, weak, wsindy
+from doublewell.peers.analytic import Analytic
+from doublewell.peers.fd4 import DirectFD4, SmoothedFD4
 from doublewell.peers.protocol import Peer
+from doublewell.peers.pysindy import PySindy
+from doublewell.peers.trajectory import Trajectory
+from doublewell.peers.weak import Stac
+from doublewell.peers.wsindy import Wsindy
 
 __all__ = ["METHODS", "peer"]
 
-_ROOMS = (trajectory, weak, analytic, wsindy, fd4, pysindy)
-METHODS: dict[str, Peer] = {one.name: one for room in _ROOMS for one in room.PEERS}
+_ALL: tuple[Peer, ...] = (
+    Trajectory(),
+    Stac(),
+    Analytic(),
+    Wsindy(),
+    SmoothedFD4(),
+    DirectFD4(),
+    PySindy("masked", "least squares"),
+    PySindy("masked", "NNLS"),
+    PySindy("all", "least squares"),
+    PySindy("all", "NNLS"),
+)
+METHODS: dict[str, Peer] = {one.name: one for one in _ALL}
 
 
 def peer(name: str) -> Peer:

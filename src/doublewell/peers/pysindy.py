@@ -26,7 +26,7 @@ from doublewell.peers.inputs import chosen_supports, complete
 from doublewell.peers.protocol import PeerFit, cores, measured, missing
 from doublewell.record import Record
 
-__all__ = ["PEERS", "PySindy"]
+__all__ = ["PySindy"]
 
 Rows = Literal["all", "masked"]
 Solver = Literal["least squares", "NNLS"]
@@ -187,11 +187,3 @@ def _own_noise(seed: int) -> Iterator[None]:
             yield
     finally:
         np.random.set_state(state)  # noqa: NPY002
-
-
-PEERS = (
-    PySindy(rows="masked", solver="least squares"),
-    PySindy(rows="masked", solver="NNLS"),
-    PySindy(rows="all", solver="least squares"),
-    PySindy(rows="all", solver="NNLS"),
-)

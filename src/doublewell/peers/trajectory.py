@@ -13,7 +13,7 @@ from doublewell.peers.protocol import PeerFit, measured
 from doublewell.record import Record
 from doublewell.result import Result
 
-__all__ = ["PEERS", "Trajectory", "fit_of"]
+__all__ = ["Trajectory", "fit_of"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,3 @@ def fit_of(result: Result, name: str, seconds: float, memory: int | None) -> Pee
     notes = () if seen is None or seen.converged else (f"not converged: {seen.status}",)
     band = None if result.posterior is None else partial(result.band, "force")
     return PeerFit(name, result.force, seconds, memory, device_names()[0], notes, band, result.law)
-
-
-PEERS = (Trajectory(),)

@@ -11,7 +11,7 @@ from doublewell.peers.inputs import Supports, chosen_supports, known_q
 from doublewell.peers.protocol import PeerFit, cores, measured
 from doublewell.record import Record
 
-__all__ = ["PEERS", "Stac", "positive_fit", "weak_peer_fit"]
+__all__ = ["Stac", "positive_fit", "weak_peer_fit"]
 
 DEGREE = 2  # the paper's
 
@@ -44,6 +44,3 @@ def weak_peer_fit(name: str, record: Record, supports: Supports, degree: int, de
 def positive_fit(evidence: Evidence, q: float, degree: int = DEGREE) -> Estimate:
     """Return positive coefficients of a degree from moments of that or a higher one."""
     return estimate(lower(evidence, degree), q, constraint="bernstein")
-
-
-PEERS = (Stac(),)

@@ -23,7 +23,7 @@ from doublewell.peers.inputs import complete
 from doublewell.peers.protocol import PeerFit, cores, measured
 from doublewell.record import Record
 
-__all__ = ["PEERS", "Bump", "Wsindy", "chosen_bump", "corner"]
+__all__ = ["Bump", "Wsindy", "chosen_bump", "corner"]
 
 _DEGREE = 2
 _LEAST_POWER = 3  # one more than the highest derivative
@@ -145,6 +145,3 @@ def _evidence(record: Record, u: Array, chosen: list[Bump]) -> Evidence:
 
 def _weights(function: Bump, spacing: float) -> AxisWeights:
     return axis_weights(function.cells, spacing, "analytic", power=function.power)
-
-
-PEERS = (Wsindy(),)
