@@ -6,12 +6,11 @@ from doublewell.evidence.default import default_supports, paper_supports
 from doublewell.evidence.evidence import Block, Evidence, Key, compact, lower, merge, restrict, stacked, system
 from doublewell.evidence.rate_noise import RateNoise, rate_noise
 from doublewell.evidence.weak import PHASE_CUT, Fold, Region, split_folds, support_key, weak_evidence, window_of
-from doublewell.evidence.weights import AxisWeights, Derivative, Support, axis_weights, check_supports
+from doublewell.evidence.weights import Derivative, Support, axis_weights, check_supports
 
 __all__ = [
     "FLOOR",
     "PHASE_CUT",
-    "AxisWeights",
     "Beside",
     "Block",
     "Derivative",

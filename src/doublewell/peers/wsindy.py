@@ -14,9 +14,9 @@ import numpy as np
 
 from doublewell.errors import InputError
 from doublewell.estimate import estimate
-from doublewell.evidence import PHASE_CUT, AxisWeights, Block, Evidence, Key, axis_weights, compact
+from doublewell.evidence import PHASE_CUT, Block, Evidence, Key, axis_weights, compact
 from doublewell.evidence.smoother import Smoother
-from doublewell.evidence.weights import MARGIN
+from doublewell.evidence.weights import MARGIN, AxisWeights
 from doublewell.hints import Array
 from doublewell.law import Bernstein
 from doublewell.peers.inputs import complete
