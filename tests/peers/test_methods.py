@@ -238,3 +238,15 @@ def test_names_are_unique_and_settings_are_values():
     names = [one.name for one in METHODS.values()]
     assert len(names) == len(set(names)) == 10
     assert replace(Stac(), degree=3) == Stac(degree=3)
+
+
+@pytest.mark.parametrize("cells", [(96,), (24, 24, 24)], ids=["line", "volume"])
+def test_one_and_three_axes(truth, cells):
+    points = np.meshgrid(*((np.arange(n) + 0.5) / n for n in cells), indexing="ij")
+    start = np.tanh((0.3 - np.sqrt(sum((x - 0.5) ** 2 for x in points))) / 0.12)
+    record = simulate(truth, start, dx=1 / cells[0], dt=4e-4, frames=15)
+    methods = [Stac(supports=((3, 0.17),)), Analytic(supports=((3, 0.17),)), DirectFD4()]
+    if find_spec("pysindy") is not None:
+        methods.append(PySindy(support=(3, 0.17), count=60, batch=60, models=0))
+    for method in methods:
+        assert error(method.fit(record), truth) < 0.1, method.name
