@@ -18,12 +18,12 @@ import doublewell
 NAMES = {
     "LAW_NAMES", "Bernstein", "Experiment", "InputError", "Law", "Optics", "Record", "Result", "SurfaceTension",
     "__version__",
-    "add_level_errors", "add_noise", "bounds", "calibrate", "estimate", "export", "identify", "identify_many",
+    "add_level_errors", "add_noise", "bounds", "calibrate", "compare", "estimate", "export", "identify", "identify_many",
     "initial_field",
     "load_result", "lower", "merge", "named_law", "open_record", "phase_from_intensity", "physical", "plan", "save",
     "simulate", "survey", "validate", "weak_evidence", "write_page",
 }  # fmt: skip
-_PINNED = ("xarray", "dask", "units", "netcdf", "tiff")  # extras whose oldest versions are tested
+_PINNED = ("xarray", "dask", "units", "netcdf", "tiff", "peers")  # extras whose oldest versions are tested
 HEAVY = ("jax", "numba", "scipy.optimize", "xarray", "dask", "zarr", "h5py", "tifffile", "matplotlib")
 MODULES = sorted(
     module.name

@@ -11,6 +11,7 @@ from doublewell.files import load_result, open_record, save
 from doublewell.identify import add_level_errors, identify, identify_many
 from doublewell.intensity import phase_from_intensity
 from doublewell.law import LAW_NAMES, Bernstein, Law, named_law
+from doublewell.peers import compare
 from doublewell.plan import Experiment, plan
 from doublewell.record import Record
 from doublewell.report import write_page
@@ -35,6 +36,7 @@ __all__ = [
     "add_noise",
     "bounds",
     "calibrate",
+    "compare",
     "estimate",
     "export",
     "identify",

@@ -292,3 +292,32 @@ def test_the_table_of_unknown_q_is_the_files():
         keys = [f"{method} m={m} {name}" for name in ("e_G", "e_G, q unknown")]
         assert [known, free] == [f"{_weak_means(float(noise), 'all', key):.2f}" for key in keys]
         assert mean == f"{_weak_means(float(noise), 'all', f'{method} m={m} e_q'):+.2f}"
+
+
+def test_the_tables_on_other_methods_are_those_of_the_files():
+    page = (DOCS / "peers.md").read_text()
+    tool = runpy.run_path(str(ROOT / "benchmarks/peers_page.py"))
+    assert tool["renewed"](page) == page
+    assert re.findall(r"<!-- table: ([\w. ]+) -->", page) == list(tool["tables"]())
+    for name, text in tool["tables"]().items():
+        assert len(text.splitlines()) > 2, name
+        assert f"<!-- table: {name} -->\n\n{text}\n\n" in page
+
+
+def test_the_page_on_other_methods_keeps_its_word():
+    rows = [row for row in kept("peers.json")["rows"] if row["status"] == "fitted" and row["cells"] == 256]
+
+    def errors(method, noise, law="sixth"):
+        return [row["e_G"] for row in rows if (row["method"], row["noise"], row["law"]) == (method, noise, law)]
+
+    assert min(errors("STAC", 0.03)) >= 1.5
+    assert min(errors("direct FD4", 0.01)) > 30.0
+    assert len(errors("STAC", 0.01)) == 3
+    assert max(errors("STAC", 0.01)) <= 0.4
+    floor = next(row for row in kept("floors.json")["rows"] if (row["law"], row["m"]) == ("bernstein3", 2))
+    assert f"{floor['80 nodes']:.2f} %" in (DOCS / "peers.md").read_text()
+    assert max(errors("smoothed FD4", 0.01, "bernstein3")) < min(errors("STAC", 0.01, "bernstein3"))
+    for row in rows:
+        assert row["date"]
+        assert row["device"]
+        assert row["seconds"] > 0.0

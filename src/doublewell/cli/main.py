@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError, UnknownOptionError, UnusedCliTokensError
 
+from doublewell.cli.compare import compare
 from doublewell.cli.demo import demo
 from doublewell.cli.doctor import doctor
 from doublewell.cli.export import export
@@ -73,7 +74,7 @@ def _app() -> App:
         help="Recover free energies from phase-field movies.",
         version=__version__,
     )
-    for command in (demo, inspect, identify, repeat, export, plan, simulate, paper, doctor):
+    for command in (demo, inspect, identify, repeat, compare, export, plan, simulate, paper, doctor):
         app.command(command)
     app.register_install_completion_command()
     return app

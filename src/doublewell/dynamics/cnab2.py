@@ -9,10 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from doublewell.dynamics.grid import Grid
-from doublewell.dynamics.stepper import check_steps
+from doublewell.dynamics.stepper import HasForce, check_steps
 from doublewell.dynamics.transforms import numpy_transforms
 from doublewell.hints import Array
-from doublewell.law import Law
 
 __all__ = ["Cnab2"]
 
@@ -39,7 +38,7 @@ class Cnab2:
     def __post_init__(self) -> None:
         check_steps(dt=self.dt, q=self.q, substeps=self.substeps)
 
-    def run(self, law: Law, u0: Array, *, intervals: int) -> Iterator[Array]:
+    def run(self, law: HasForce, u0: Array, *, intervals: int) -> Iterator[Array]:
         """Yield the fields after 1, 2, ..., intervals frame intervals; u0 is not among them."""
         steps = self._steps(law, u0)
         for _ in range(intervals):
@@ -47,7 +46,7 @@ class Cnab2:
                 u = next(steps)
             yield u
 
-    def _steps(self, law: Law, u0: Array) -> Iterator[Array]:
+    def _steps(self, law: HasForce, u0: Array) -> Iterator[Array]:
         """Yield the field after each step, without end."""
         forward, backward = numpy_transforms(self.grid.cells, self.grid.boundary)
         keep, gain = self._factors()

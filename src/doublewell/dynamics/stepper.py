@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 from doublewell.checks import positive, whole
 from doublewell.hints import Array
 from doublewell.law import Law
 
-__all__ = ["Stepper", "check_steps"]
+__all__ = ["HasForce", "Stepper", "check_steps"]
+
+
+class HasForce(Protocol):
+    """What the reaction of a step needs of a law: the force alone."""
+
+    def force(self, u: Any) -> Any:
+        """Evaluate G(u)."""
 
 
 class Stepper(Protocol):

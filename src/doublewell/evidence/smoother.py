@@ -23,8 +23,18 @@ class Smoother:
 
     def __init__(self, record: Record, support: tuple[int, float], derivative: Derivative = "discrete") -> None:
         frames, length = support
-        self.time = axis_weights(frames, record.dt, derivative)
-        self.space = [axis_weights(length / h, h, derivative) for h in record.dx]
+        time = axis_weights(frames, record.dt, derivative)
+        self._set(record, time, [axis_weights(length / h, h, derivative) for h in record.dx])
+
+    @classmethod
+    def of_weights(cls, record: Record, time: AxisWeights, space: Sequence[AxisWeights]) -> Smoother:
+        """Return the smoother of any test weights, one for each axis."""
+        found = cls.__new__(cls)
+        found._set(record, time, space)
+        return found
+
+    def _set(self, record: Record, time: AxisWeights, space: Sequence[AxisWeights]) -> None:
+        self.time, self.space = time, list(space)
         self.inside = tuple(slice(w.half, n - w.half) for w, n in zip(self.axes, record.shape, strict=True))
 
     @property

@@ -52,8 +52,12 @@ def half_cells(width: float) -> int:
     return max(1, ceil(width - 1e-9 * max(1.0, width)))
 
 
-def axis_weights(width: float, spacing: float, derivative: Derivative = "discrete") -> AxisWeights:
-    """Sample (1 - xi^2)^5 with half-width `width` cells of size `spacing`, normalised to unit sum.
+def axis_weights(
+    width: float, spacing: float, derivative: Derivative = "discrete", *, power: int = POWER
+) -> AxisWeights:
+    """Sample (1 - xi^2)^power with half-width `width` cells of size `spacing`, normalised to unit sum.
+
+    The power is the paper's five, unless another is given.
 
     With "discrete" the derivative weights are fourth-order centred differences of the sampled weights, carried with
     their full margins: summation by parts is exact and constants are annihilated to round-off. With "analytic" they
@@ -65,7 +69,7 @@ def axis_weights(width: float, spacing: float, derivative: Derivative = "discret
     """
     cells = half_cells(width)
     xi = np.arange(-cells + 1, cells) / width
-    value = (1.0 - xi**2) ** POWER
+    value = (1.0 - xi**2) ** power
     mass = value.sum()
     if derivative == "discrete":
         first = np.convolve(value, _FIRST) / (mass * spacing)
@@ -73,8 +77,8 @@ def axis_weights(width: float, spacing: float, derivative: Derivative = "discret
     else:
         rest = 1.0 - xi**2
         reach = width * spacing
-        first = 2 * POWER * xi * rest ** (POWER - 1) / (mass * reach)
-        bend = (4 * POWER * (POWER - 1) * xi**2 - 2 * POWER * rest) * rest ** (POWER - 2)
+        first = 2 * power * xi * rest ** (power - 1) / (mass * reach)
+        bend = (4 * power * (power - 1) * xi**2 - 2 * power * rest) * rest ** (power - 2)
         second = bend / (mass * reach**2)
     return AxisWeights(value / mass, first, second, cells + MARGIN)
 

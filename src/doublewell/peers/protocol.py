@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,9 +13,10 @@ from pathlib import Path
 from typing import Protocol
 
 from doublewell.hints import Array
+from doublewell.law import Law
 from doublewell.record import Record
 
-__all__ = ["Cost", "Peer", "PeerFit", "measured", "missing"]
+__all__ = ["Band", "Cost", "Force", "Peer", "PeerFit", "cores", "measured", "missing"]
 
 Force = Callable[[Array], Array]
 Band = Callable[[Array], tuple[Array, Array]]
@@ -26,7 +28,8 @@ class PeerFit:
     """A force G(u) as a method left it, before any projection, with what it cost.
 
     `memory` is the peak of the process over its size at the start, in bytes, None where it was not measured (a GPU).
-    `band` gives (low, high) of the method's own intervals, where it has any.
+    `band` gives (low, high) of the method's own 95 % intervals, where it has any. `law` is the same force with its
+    coefficients, where the method has some: its structure is then decided exactly, not on a mesh.
     """
 
     name: str
@@ -36,6 +39,7 @@ class PeerFit:
     device: str
     notes: tuple[str, ...] = ()
     band: Band | None = None
+    law: Law | None = None
 
 
 class Peer(Protocol):
@@ -59,6 +63,11 @@ def missing(peer: Peer) -> str | None:
     if not absent:
         return None
     return f"{peer.name} needs {', '.join(absent)}: pip install 'doublewell[peers]'"
+
+
+def cores() -> str:
+    """Return the device of a method that computes on the processor."""
+    return f"cpu: {os.cpu_count()} cores"
 
 
 @dataclass

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from time import perf_counter
 
-from doublewell.estimate import estimate
-from doublewell.evidence import lower
+from doublewell.peers.weak import positive_fit
 from doublewell.study.methods.selection import choose, told
 from doublewell.study.methods.weak import outcome_of
 from doublewell.study.outcome import Method, Outcome
@@ -20,7 +19,7 @@ __all__ = ["METHODS"]
 def _fixed(sample: Sample) -> Outcome:
     evidence, assembly = sample.analytic
     began = perf_counter()
-    fit = estimate(lower(evidence, 2), 1.0, constraint="bernstein")
+    fit = positive_fit(evidence, 1.0)
     return outcome_of(fit, assembly + perf_counter() - began)
 
 
@@ -29,8 +28,8 @@ def _selected(sample: Sample) -> Outcome:
     judged, _ = sample.weak
     began = perf_counter()
     choice = choose(evidence, judged)
-    part = lower(evidence.select(lambda key: key.support in choice.supports), choice.degree)
-    fit = estimate(part, 1.0, constraint="bernstein")
+    part = evidence.select(lambda key: key.support in choice.supports)
+    fit = positive_fit(part, 1.0, choice.degree)
     return outcome_of(fit, assembly + perf_counter() - began, told(choice, evidence))
 
 

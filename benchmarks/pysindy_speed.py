@@ -1,0 +1,88 @@
+"""Our weak reading against PySINDy on the same records: time and memory to an equal or better error, in one run.
+
+Run: python benchmarks/pysindy_speed.py [circle nonconvex inclusion]
+Same record (the paper's 256 x 256 set), same features and degree, same half-widths of the test function, centres
+between the pure phases. PySINDy has several numbers of rows, and the best of them by error counts; it makes its rows in
+batches, which spares its memory. Every fit has a process of its own; ours is the median of five, PySINDy is run once.
+Seconds are those of the processor, on one core, so that other work on the machine does not count.
+"""
+
+from __future__ import annotations
+
+import os
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+
+import statistics
+import sys
+import time
+
+import numpy as np
+from common import print_table, save_results
+from peers import RECORD_SEED, in_child, warm
+
+from doublewell.peers.pysindy import PySindy
+from doublewell.peers.weak import Stac
+from doublewell.study.sample import Sample
+from doublewell.study.spec import PAPER_SUPPORTS, Spec
+
+SUPPORT = PAPER_SUPPORTS[0]  # the one of those tried with which PySINDy did best, on other seeds
+SIZES = (250, 500, 1000)
+REPEATS = 5
+ASKED_TIME, ASKED_MEMORY = 50.0, 10.0
+
+
+def fitted(sample: Sample, method, repeats: int) -> dict:
+    """Error in percent, processor seconds and megabytes; a process is as large as its first fit made it."""
+    fits, seconds = [], []
+    for _ in range(repeats):
+        began = time.process_time()
+        fits.append(method.fit(sample.record))
+        seconds.append(time.process_time() - began)
+    u = np.linspace(-1.0, 1.0, sample.spec.phases)
+    truth = sample.truth.force(u)
+    error = 100 * float(np.linalg.norm(fits[0].force(u) - truth) / np.linalg.norm(truth))
+    return {
+        "e_G": error,
+        "seconds": statistics.median(seconds),
+        "memory_mb": fits[0].memory / 1e6,
+    }
+
+
+def line(geometry: str, ours: dict, sizes: dict[int, dict]) -> dict:
+    best = min(sizes, key=lambda n: sizes[n]["e_G"])
+    theirs = sizes[best]
+    return {
+        "geometry": geometry,
+        "e_G": round(ours["e_G"], 4),
+        "PySINDy e_G": " ".join(f"{sizes[n]['e_G']:.4f}" for n in SIZES),
+        "rows": " ".join(map(str, SIZES)),
+        "best": best,
+        "seconds": round(ours["seconds"], 4),
+        "PySINDy seconds": round(theirs["seconds"], 2),
+        "times faster": round(theirs["seconds"] / ours["seconds"], 1),
+        "MB": round(ours["memory_mb"], 1),
+        "PySINDy MB": round(theirs["memory_mb"], 1),
+        "times smaller": round(theirs["memory_mb"] / ours["memory_mb"], 1),
+        "equal or better": ours["e_G"] <= theirs["e_G"],
+        "asked": f"{ASKED_TIME:g} and {ASKED_MEMORY:g}",
+    }
+
+
+def main() -> None:
+    warm()
+    table = []
+    for geometry in sys.argv[1:] or ("circle", "nonconvex", "inclusion"):
+        sample = Sample(Spec("sixth", geometry, noise=0.01, cells=256, phases=20_001, seed=RECORD_SEED))
+        sample.record  # noqa: B018  made before any process is forked
+        ours = in_child(fitted, sample, Stac(supports=(SUPPORT,)), REPEATS)
+        sizes = {n: in_child(fitted, sample, PySindy(support=SUPPORT, count=n, models=0), 1) for n in SIZES}
+        table.append(line(geometry, ours, sizes))
+        print(table[-1], flush=True)
+    print_table("STAC and PySINDy, 61 x 256 x 256, sixth law, noise 0.01, one support", table)
+    save_results("pysindy_speed", table)
+
+
+if __name__ == "__main__":
+    main()

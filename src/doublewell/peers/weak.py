@@ -1,0 +1,46 @@
+"""STAC: the paper's own weak moments with positive coefficients of degree two."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from doublewell.estimate import Estimate, estimate
+from doublewell.evidence import Derivative, Evidence, lower, weak_evidence
+from doublewell.law import Bernstein
+from doublewell.peers.inputs import Supports, chosen_supports, known_q
+from doublewell.peers.protocol import PeerFit, cores, measured
+from doublewell.record import Record
+
+__all__ = ["Stac", "positive_fit", "weak_peer_fit"]
+
+DEGREE = 2  # the paper's
+
+
+@dataclass(frozen=True)
+class Stac:
+    """The weak reading of the paper: discrete derivatives, positive coefficients, no intervals."""
+
+    supports: Supports = None
+    degree: int = DEGREE
+    name: str = "STAC"
+    needs: tuple[str, ...] = field(default=(), init=False)
+
+    def fit(self, record: Record, *, seed: int = 0) -> PeerFit:  # noqa: ARG002  nothing here is random
+        """Estimate the force from the weak moments of a record."""
+        return weak_peer_fit(self.name, record, self.supports, self.degree, "discrete")
+
+
+def weak_peer_fit(name: str, record: Record, supports: Supports, degree: int, derivative: Derivative) -> PeerFit:
+    """Read the weak moments of one degree and solve for positive coefficients."""
+    q = known_q(record, name)
+    with measured() as cost:
+        chosen = chosen_supports(record, supports)
+        evidence = weak_evidence(record, Bernstein(degree), chosen, derivative=derivative)
+        found = estimate(evidence, q, constraint="bernstein")
+    notes = (f"supports {', '.join(map(str, chosen))}", f"{found.rows} rows")
+    return PeerFit(name, found.law.force, cost.seconds, cost.memory, cores(), notes, law=found.law)
+
+
+def positive_fit(evidence: Evidence, q: float, degree: int = DEGREE) -> Estimate:
+    """Return positive coefficients of a degree from moments of that or a higher one."""
+    return estimate(lower(evidence, degree), q, constraint="bernstein")
