@@ -64,6 +64,7 @@ def by_deepxde(record, steps, places):
     import deepxde as dde
     import jax.numpy as jnp
 
+    dde.config.set_random_seed(0)
     movie = movie_of(record, resolution=None, method="DeepXDE")
     shape, duration = movie.values.shape, movie.dt * (movie.frames - 1)
     odds = movie.weights.ravel().astype(float)

@@ -46,10 +46,10 @@ LAWS = ["sixth", "bernstein3", "exponential", "rational"]
 GEOMETRIES = ["circle", "nonconvex", "inclusion"]
 MEASUREMENT = 24_000
 METHODS = {"SPINN": Spinn(), "PFWNN": Pfwnn(), "PINN": Pinn()}
-# The public record starts far from rest: its interfaces end six times narrower than the survey's median, on few cells.
+# The public record starts far from rest: its last interfaces are six times narrower than the survey's median width.
 PUBLIC = {
     "SPINN": Spinn(resolution=None),
-    "PFWNN": Pfwnn(resolution=None, radius=0.05),
+    "PFWNN": Pfwnn(resolution=None),
     "PINN": Pinn(resolution=None, waves=16),
 }
 PUBLIC_Q = 1e-4
