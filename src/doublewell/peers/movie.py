@@ -28,7 +28,8 @@ _REST = 0.02  # weight of a pure phase over that of the interface
 class Movie:
     """Frames u[t, (z, y,) x] on a periodic grid, with q, the frame interval and the width of the interface.
 
-    `size` is 2 a^2 for an interface tanh(a x): what the output of a network is multiplied by, so that it is near 1.
+    `size` is what the output of a network is multiplied by, so that it is near 1: 2 a^2 for an interface tanh(a x), or
+    how fast the field changes, where that is more.
     `width` is the distance from u = -0.9 to 0.9. `weights` are for the squared misfits, of mean 1: the pure phases fill
     most of a frame and say little of the force.
     """
@@ -42,8 +43,9 @@ class Movie:
 
     @property
     def size(self) -> float:
-        """The size of the force of that width."""
-        return 2.0 * (2.0 * atanh(_LEVEL) / self.width) ** 2
+        """The size of the force of that width; on a record far from rest, that of the change from first to last."""
+        moved = float(np.std(self.values[-1] - self.values[0])) / (self.q * self.dt * (self.frames - 1))
+        return max(2.0 * (2.0 * atanh(_LEVEL) / self.width) ** 2, moved)
 
     @property
     def frames(self) -> int:

@@ -69,11 +69,11 @@ class Pfwnn:
                     "frames; pass a smaller span"
                 )
             start = stacked(seeds, (1, *self.hidden, 1))
-            data = self._data(movie)
+            data = self.data(movie)
             trained = train(_loss(movie.grid.cells), start, data, schedule=self.schedule, seeds=seeds)
         return fits(self.name, trained.weights, movie.size, trained=trained, seeds=seeds, cost=cost)
 
-    def _data(self, movie: Movie) -> Any:
+    def data(self, movie: Movie) -> Any:
         """Return frames, the test function's modes, the mean over windows, targets, weights and two scales."""
         values = movie.values.astype(np.float64)
         radius = max(self.radius * movie.width, _LEAST * max(movie.grid.dx))
