@@ -192,6 +192,8 @@ def scored(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         sample = Sample(spec_of_row(row))
         each = [scores(sample, stored(row, force)) for force in row["force"]]
         line = {name: row[name] for name in ("method", "law", "geometry", "noise", "cells")}
+        if (seconds := row["settings"]["schedule"]["seconds"]) is not None:
+            line["method"] += f", {seconds:g} s"  # a line of its own beside the method with its own steps
         line |= {"record_seed": row["measurement"], "seed": ",".join(map(str, row["seeds"]))}
         line |= {name: mean([one[name] for one in each]) for name in ("e_G", "e_G_positive", "e_G_exact", "e_F")}
         line |= {f"{name}_each": [one[name] for one in each] for name in ("e_G", "e_G_positive")}

@@ -93,6 +93,25 @@ def test_weights_are_largest_at_the_interface(record):
     assert movie.weights[inner].min() > 2 * movie.weights[~inner].min()
 
 
+def test_the_size_of_the_force_is_that_of_the_width_or_of_what_moves(record):
+    still = movie_of(record, resolution=None, method="SPINN")
+    assert still.size == pytest.approx(2.0 * (2.0 * np.arctanh(0.9) / still.width) ** 2)
+    quick = replace(still, q=1e-6 * still.q)  # the same change asks for a larger force
+    moved = np.std(still.values[-1] - still.values[0])
+    assert quick.size == pytest.approx(moved / (1e-6 * 12 * 3e-4), rel=1e-5)
+
+
+def test_a_line_is_learned_from_a_record_of_one_axis():
+    x = (np.arange(64) + 0.5) / 64
+    start = 0.9 * np.sin(2 * np.pi * x) + 0.2 * np.cos(4 * np.pi * x)
+    line = simulate(named_law("quartic"), start, dx=1 / 64, dt=5e-4, frames=21, epsilon=EPSILON)
+    fit = replace(PFWNN, resolution=None, schedule=Schedule(500, 0.03)).fit(line)
+    assert error(fit.force(PHASES)) < 0.2
+    for peer in (SPINN, PINN):
+        force = replace(peer, schedule=SHORT).fit(line).force(PHASES)
+        assert np.all(np.isfinite(force))
+
+
 def test_a_bump_is_compact_and_of_sum_one():
     grid = Grid((16, 24), (1 / 16, 1 / 24), "periodic")
     modes = bump(grid, 0.2, 4)
