@@ -27,7 +27,7 @@ TRUE = named_law("quartic").effective(EPSILON).force(PHASES)
 
 SPINN = Spinn(hidden=(12, 12), ahead=1, batch=6, schedule=Schedule(steps=1000, rate=0.03))
 PFWNN = Pfwnn(hidden=(12, 12), span=2, radius=0.35, schedule=Schedule(steps=600, rate=0.03))
-PINN = Pinn(hidden=(12, 12), field=(32, 32), waves=2, batch=256, schedule=Schedule(steps=400, rate=0.01))
+PINN = Pinn(hidden=(12, 12), field=(32, 32), waves=2, batch=160, schedule=Schedule(steps=450, rate=0.01))
 ALL = pytest.mark.parametrize("peer", [SPINN, PFWNN, PINN], ids=["spinn", "pfwnn", "pinn"])
 SHORT = Schedule(steps=50, rate=0.01)
 
