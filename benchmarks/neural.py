@@ -48,7 +48,7 @@ MEASUREMENT = 24_000
 METHODS = {"SPINN": Spinn(), "PFWNN": Pfwnn(), "PINN": Pinn()}
 # The public record starts far from rest: its last interfaces are six times narrower than the survey's median width.
 PUBLIC = {
-    "SPINN": Spinn(resolution=None),
+    "SPINN": Spinn(resolution=None, ahead=24, batch=8),
     "PFWNN": Pfwnn(resolution=None),
     "PINN": Pinn(resolution=None, waves=16),
 }
@@ -64,7 +64,8 @@ def main() -> None:
     if asked.score:
         score(asked.score, asked.into)
         return
-    cases = wanted(asked) if asked.public is None else public(asked)
+    seed = asked.measurement or (MEASUREMENT if asked.public is None else PUBLIC_SEED)
+    cases = table(asked, seed) if asked.public is None else public(asked.public, asked.noise, seed)
     methods = METHODS if asked.public is None else PUBLIC
     rows: list[dict[str, Any]] = []
     for spec, record in cases:
@@ -95,8 +96,7 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def wanted(asked: argparse.Namespace) -> Iterator[tuple[Spec, Record]]:
-    seed = MEASUREMENT if asked.measurement is None else asked.measurement
+def table(asked: argparse.Namespace, seed: int) -> Iterator[tuple[Spec, Record]]:
     return made(
         [
             Spec(law, geometry, noise=noise, seed=seed, cells=asked.cells, frames=asked.frames)
@@ -108,13 +108,12 @@ def wanted(asked: argparse.Namespace) -> Iterator[tuple[Spec, Record]]:
     )
 
 
-def public(asked: argparse.Namespace) -> Iterator[tuple[Spec, Record]]:
+def public(path: Path, noises: Sequence[float], seed: int) -> Iterator[tuple[Spec, Record]]:
     """Yield the public record with each noise, under the name of its file; its law is the quartic."""
-    clean = open_record(asked.public, q=PUBLIC_Q, boundary="periodic")
-    seed = PUBLIC_SEED if asked.measurement is None else asked.measurement
-    for noise in asked.noise:
+    clean = open_record(path, q=PUBLIC_Q, boundary="periodic")
+    for noise in noises:
         spec = Spec(
-            "quartic", asked.public.name, noise=noise, seed=seed, cells=clean.mesh[0], frames=clean.frames,
+            "quartic", path.name, noise=noise, seed=seed, cells=clean.mesh[0], frames=clean.frames,
             epsilon=PUBLIC_AMPLITUDE**-0.5, dt=clean.dt,
         )  # fmt: skip
         yield spec, add_noise(clean, noise, seed=seed) if noise else clean
@@ -192,6 +191,8 @@ def scored(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         sample = Sample(spec_of_row(row))
         each = [scores(sample, stored(row, force)) for force in row["force"]]
         line = {name: row[name] for name in ("method", "law", "geometry", "noise", "cells")}
+        if (seconds := row["settings"]["schedule"]["seconds"]) is not None:
+            line["method"] += f", {seconds:g} s"  # a line of its own beside the method with its own steps
         line |= {"record_seed": row["measurement"], "seed": ",".join(map(str, row["seeds"]))}
         line |= {name: mean([one[name] for one in each]) for name in ("e_G", "e_G_positive", "e_G_exact", "e_F")}
         line |= {f"{name}_each": [one[name] for one in each] for name in ("e_G", "e_G_positive")}

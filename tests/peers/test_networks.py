@@ -27,7 +27,7 @@ TRUE = named_law("quartic").effective(EPSILON).force(PHASES)
 
 SPINN = Spinn(hidden=(12, 12), ahead=1, batch=6, schedule=Schedule(steps=1000, rate=0.03))
 PFWNN = Pfwnn(hidden=(12, 12), span=2, radius=0.35, schedule=Schedule(steps=600, rate=0.03))
-PINN = Pinn(hidden=(12, 12), field=(32, 32), waves=2, batch=256, schedule=Schedule(steps=400, rate=0.01))
+PINN = Pinn(hidden=(12, 12), field=(32, 32), waves=2, batch=160, schedule=Schedule(steps=450, rate=0.01))
 ALL = pytest.mark.parametrize("peer", [SPINN, PFWNN, PINN], ids=["spinn", "pfwnn", "pinn"])
 SHORT = Schedule(steps=50, rate=0.01)
 
@@ -91,6 +91,25 @@ def test_weights_are_largest_at_the_interface(record):
     assert movie.weights.mean() == pytest.approx(1.0, abs=1e-5)
     inner = np.abs(movie.values) < 0.5
     assert movie.weights[inner].min() > 2 * movie.weights[~inner].min()
+
+
+def test_the_size_of_the_force_is_that_of_the_width_or_of_what_moves(record):
+    still = movie_of(record, resolution=None, method="SPINN")
+    assert still.size == pytest.approx(2.0 * (2.0 * np.arctanh(0.9) / still.width) ** 2)
+    quick = replace(still, q=1e-6 * still.q)  # the same change asks for a larger force
+    moved = np.std(still.values[-1] - still.values[0])
+    assert quick.size == pytest.approx(moved / (1e-6 * 12 * 3e-4), rel=1e-5)
+
+
+def test_a_line_is_learned_from_a_record_of_one_axis():
+    x = (np.arange(64) + 0.5) / 64
+    start = 0.9 * np.sin(2 * np.pi * x) + 0.2 * np.cos(4 * np.pi * x)
+    line = simulate(named_law("quartic"), start, dx=1 / 64, dt=5e-4, frames=21, epsilon=EPSILON)
+    fit = replace(PFWNN, resolution=None, schedule=Schedule(500, 0.03)).fit(line)
+    assert error(fit.force(PHASES)) < 0.2
+    for peer in (SPINN, PINN):
+        force = replace(peer, schedule=SHORT).fit(line).force(PHASES)
+        assert np.all(np.isfinite(force))
 
 
 def test_a_bump_is_compact_and_of_sum_one():
