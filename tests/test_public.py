@@ -18,8 +18,8 @@ import doublewell
 NAMES = {
     "LAW_NAMES", "Bernstein", "Experiment", "InputError", "Law", "Optics", "Record", "Result", "SurfaceTension",
     "__version__",
-    "add_level_errors", "add_noise", "bounds", "calibrate", "compare", "estimate", "export", "identify", "identify_many",
-    "initial_field",
+    "add_level_errors", "add_noise", "bounds", "calibrate", "compare", "estimate", "export", "identify",
+    "identify_many", "initial_field",
     "load_result", "lower", "merge", "named_law", "open_record", "phase_from_intensity", "physical", "plan", "save",
     "simulate", "survey", "validate", "weak_evidence", "write_page",
 }  # fmt: skip

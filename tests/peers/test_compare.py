@@ -1,6 +1,7 @@
 """Several methods on one record: distances, movies, reasons, the table, the numbers and the figure."""
 
 import json
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -173,3 +174,19 @@ def test_wrong_methods_are_refused_before_any_work(small):
         compare(Record(small.slab(), dx=small.dx, dt=small.dt))
     with pytest.raises(InputError, match="expected a Record"):
         compare(small.slab())
+
+
+def test_networks_wait_for_a_gpu_or_for_their_name(small, result, monkeypatch):
+    quick = {name: one for name, one in METHODS.items() if name in ("direct FD4", "SPINN", "PFWNN", "PINN")}
+    room = import_module("doublewell.peers.compare")  # the package has a function of that name
+    monkeypatch.setattr(room, "METHODS", quick)
+    monkeypatch.setattr(room, "on_gpu", lambda: False)
+    found = compare(small, result=result)
+    assert [name for name, _ in found.left_out] == ["SPINN", "PFWNN", "PINN"]
+    assert all("name it in methods=" in reason for _, reason in found.left_out)
+    tried = []
+    monkeypatch.setattr(room, "_tried", lambda one, *_: tried.append(one.name) or "not now")
+    compare(small, result=result, methods=["SPINN"])
+    monkeypatch.setattr(room, "on_gpu", lambda: True)
+    compare(small, result=result)
+    assert tried == ["SPINN", "direct FD4", "SPINN", "PFWNN", "PINN"]

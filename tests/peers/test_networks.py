@@ -144,8 +144,8 @@ def test_seeds_make_different_networks():
 def test_what_a_network_cannot_take(record, peer):
     u, mesh = record.slab(), {"dx": 1 / CELLS, "dt": 3e-4}
     refused = {
-        "needs q": Record(u, **mesh, boundary="periodic"),
-        "needs every value of every frame": Record(u, **mesh, q=1.0, boundary="periodic", mask=u < 9.0),
+        "needs the diffusion coefficient": Record(u, **mesh, boundary="periodic"),
+        "cannot leave out missing values": Record(u, **mesh, q=1.0, boundary="periodic", mask=u < 9.0),
         "needs a periodic or a Neumann boundary: the record's is open": Record(u, **mesh, q=1.0, boundary="open"),
         "needs a periodic or a Neumann boundary: the record's is not declared": Record(u, **mesh, q=1.0),
         "needs at least 3 frames": Record(u[:2], **mesh, q=1.0, boundary="periodic"),

@@ -36,8 +36,8 @@ def compare(
     file
         The movie, as for identify, with its diffusion coefficient.
     methods
-        Names with commas between them, such as stac,smoothed-fd4,pysindy-ls-masked; all by default. A method whose
-        library is missing is listed with its reason.
+        Names with commas between them, such as stac,smoothed-fd4,pysindy-ls-masked; all by default, networks (spinn,
+        pfwnn, pinn) only where there is a GPU. A method whose library is missing is listed with its reason.
     seed
         Of the methods that draw random numbers.
     out

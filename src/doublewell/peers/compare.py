@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from doublewell.dynamics import on_gpu
 from doublewell.errors import InputError
 from doublewell.hints import Array, Report
 from doublewell.identify import identify
 from doublewell.peers.forward import cannot_run, forward_rms
 from doublewell.peers.inputs import known_q
-from doublewell.peers.methods import METHODS, peer
+from doublewell.peers.methods import METHODS, NETWORKS, peer
 from doublewell.peers.protocol import Peer, PeerFit, measured, missing
 from doublewell.peers.trajectory import fit_of
 from doublewell.record import Record
@@ -23,6 +24,7 @@ __all__ = ["OURS", "Comparison", "Row", "compare"]
 
 OURS = "trajectory"  # the method that the others are measured against
 _MESH = 2001
+_LONG = "trains for many minutes on a CPU: name it in methods= to run it all the same"
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +79,9 @@ def compare(
     record
         The observed phase field with its q, wells at -1 and +1.
     methods
-        Names such as "STAC", "smoothed FD4" or "PySINDy LS masked"; all by default. A method whose library is missing
-        is listed with the command that installs it, one that refuses the record with its reason.
+        Names such as "STAC", "smoothed FD4" or "PySINDy LS masked"; all by default, networks only where there is a GPU.
+        A method whose library is missing is listed with the command that installs it, one that refuses the record
+        with its reason.
     result
         A trajectory result of this record, where there is one already; else it is made.
     seed
@@ -94,7 +97,7 @@ def compare(
     fits, left_out = [ours], []
     for k, one in enumerate(chosen, start=1):
         show(one.name, k, len(chosen) + 1)
-        fit = _tried(one, record, seed)
+        fit = _tried(one, record, seed) if methods is not None or _quick(one) else _LONG
         if isinstance(fit, str):
             left_out.append((one.name, fit))
         else:
@@ -112,6 +115,10 @@ def _chosen(methods: Sequence[str] | None) -> list[Peer]:
     if not found:
         raise InputError(f"methods is empty: expected some of {', '.join(METHODS)}, or None for all")
     return [one for one in dict.fromkeys(found) if one.name != OURS]
+
+
+def _quick(one: Peer) -> bool:
+    return one.name not in NETWORKS or on_gpu()
 
 
 def _ours(record: Record, result: Result | None) -> tuple[Result, PeerFit]:

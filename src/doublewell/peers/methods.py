@@ -6,14 +6,18 @@ from doublewell.checks import shown
 from doublewell.errors import InputError
 from doublewell.peers.analytic import Analytic
 from doublewell.peers.fd4 import DirectFD4, SmoothedFD4
+from doublewell.peers.pfwnn import Pfwnn
+from doublewell.peers.pinn import Pinn
 from doublewell.peers.protocol import Peer
 from doublewell.peers.pysindy import PySindy
+from doublewell.peers.spinn import Spinn
 from doublewell.peers.trajectory import Trajectory
 from doublewell.peers.weak import Stac
 from doublewell.peers.wsindy import Wsindy
 
-__all__ = ["METHODS", "peer"]
+__all__ = ["METHODS", "NETWORKS", "peer"]
 
+_NETWORKS: tuple[Peer, ...] = (Spinn(), Pfwnn(), Pinn())
 _ALL: tuple[Peer, ...] = (
     Trajectory(),
     Stac(),
@@ -25,8 +29,10 @@ _ALL: tuple[Peer, ...] = (
     PySindy("masked", "NNLS"),
     PySindy("all", "least squares"),
     PySindy("all", "NNLS"),
+    *_NETWORKS,
 )
 METHODS: dict[str, Peer] = {one.name: one for one in _ALL}
+NETWORKS = tuple(one.name for one in _NETWORKS)  # they train for a minute on a GPU, for many on a CPU
 
 
 def peer(name: str) -> Peer:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from doublewell.dynamics import Grid
 from doublewell.errors import InputError
-from doublewell.record import Record, check_record
+from doublewell.peers.inputs import complete
+from doublewell.record import Record
 from doublewell.survey import survey
 
 __all__ = ["Movie", "movie_of"]
@@ -59,27 +60,24 @@ def movie_of(record: Record, *, resolution: float | None, method: str) -> Movie:
     With ten cells from u = -0.9 to 0.9 and more, what is dropped is noise. A Neumann record is mirrored: its even
     continuation is periodic on twice the cells.
     """
-    checked = _check(record, method)
-    width = _interface_width(checked)
-    values = np.asarray(checked.slab())
-    if checked.boundary == "neumann":
+    q = _check(record, method)
+    width = _interface_width(record)
+    values = np.asarray(record.slab())
+    if record.boundary == "neumann":
         for axis in range(1, values.ndim):
             values = np.concatenate([values, np.flip(values, axis)], axis)
-    extent = tuple(h * n for h, n in zip(checked.dx, values.shape[1:], strict=True))
+    extent = tuple(h * n for h, n in zip(record.dx, values.shape[1:], strict=True))
     if resolution is not None:
         values = _band_limited(values, [resolution * length / width for length in extent])
     spacing = [length / n for length, n in zip(extent, values.shape[1:], strict=True)]
     grid = Grid(values.shape[1:], spacing, "periodic")
     weights = _weights(values, grid, width)
-    return Movie(values.astype(np.float32), weights, grid, checked.dt, float(checked.q or 0.0), width)
+    return Movie(values.astype(np.float32), weights, grid, record.dt, q, width)
 
 
-def _check(record: Record, method: str) -> Record:
-    record = check_record(record)
-    if record.q is None:
-        raise InputError(f"{method} needs q: the record has none; pass q= to the record")
-    if record.mask is not None:
-        raise InputError(f"{method} needs every value of every frame: the record has a mask; cut it, or fill it")
+def _check(record: Record, method: str) -> float:
+    """Refuse a record that no network here can be trained on; return q."""
+    q = complete(record, method)
     if record.boundary not in ("periodic", "neumann"):
         raise InputError(
             f"{method} needs a periodic or a Neumann boundary: the record's is {record.boundary or 'not declared'}; "
@@ -87,7 +85,7 @@ def _check(record: Record, method: str) -> Record:
         )
     if record.frames < 3:
         raise InputError(f"{method} needs at least 3 frames: the record has {record.frames}")
-    return record
+    return q
 
 
 def _band_limited(values: Any, wanted: Sequence[float]) -> Any:
