@@ -15,7 +15,7 @@ __all__ = ["compiled"]
 
 @lru_cache(maxsize=1)
 def compiled() -> Any:
-    """Return begin, advance, sensitivity, predict, pull and choose; all but the constants have a leading record axis.
+    """Return begin, advance, follow, sensitivity, predict, pull and choose; all but the constants have a leading record axis.
 
     The first argument is the model. One compilation serves all records of a shape.
     """
@@ -39,6 +39,7 @@ def compiled() -> Any:
     return SimpleNamespace(
         begin=over(solver.begin, 3),
         advance=over(partial(solver.advance, **options), 2),
+        follow=over(partial(solver.follow, **options), 2),
         sensitivity=over(partial(solver.sensitivity, together=together, **options), 3),
         predict=over(lambda model, *rest: model.predict(*rest), 2),
         pull=over(solver.pull_back, 3),
