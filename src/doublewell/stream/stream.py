@@ -20,18 +20,17 @@ from doublewell.hints import Report
 from doublewell.law import LinearFamily
 from doublewell.record import Record, lines_checksum
 from doublewell.record.mask import missing_share
-from doublewell.stream.checkpoint import load_partial, save_partial
+from doublewell.stream.checkpoint import Ledger
 from doublewell.stream.executors import Pool, open_pool
 from doublewell.stream.fingerprint import fingerprint
 from doublewell.stream.memory import DEFAULT, parse_memory
 from doublewell.stream.plan import look_rows, make_plan
-from doublewell.stream.reduce import Partial, add
-from doublewell.stream.tasks import Reading, assemble, look_task
+from doublewell.stream.tasks import Reading, assemble, look_task, unpacked
 from doublewell.survey import Survey
 from doublewell.survey.looks import Look, change_between, look_spans
 from doublewell.survey.survey import survey_of
 
-__all__ = ["Stream", "Streamed", "open_stream"]
+__all__ = ["Clock", "Stream", "Streamed", "open_stream"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,21 +85,18 @@ class Stream:
         """Read the weak moments of a record region by region, each value once but for the halos."""
         regions = make_plan(record, family, supports, self.memory)
         reading = Reading(record, family, tuple(supports), derivative, tuple(folds))
-        prints = {} if self.checkpoint is None else fingerprint(reading, seen, regions)
-        pieces = Partial() if self.checkpoint is None else load_partial(self.checkpoint, prints, family)
-        if self.checkpoint is not None:
-            save_partial(self.checkpoint, pieces, prints)  # a place that cannot be written is found before the work
-        left = [place for place in range(len(regions)) if not pieces.has(place)]
-        say = _Clock(record, pieces.count, len(regions), report)
+        options = (family, reading.supports, reading.derivative, reading.folds)
+        prints = {} if self.checkpoint is None else fingerprint(record, seen, options, regions)
+        ledger = Ledger(self.checkpoint, prints, partial(unpacked, family))
+        say = Clock(record, ledger.pieces.count, len(regions), report)
+        left = ledger.left(range(len(regions)))
         for k, piece in self.pool.completed(assemble, [(reading, regions[place]) for place in left]):
-            pieces = add(pieces, left[k], piece)
-            if self.checkpoint is not None:
-                save_partial(self.checkpoint, pieces, prints)
-            say.done(pieces.count)
-        assert pieces.merged is not None
-        values = int(np.prod(record.shape))
-        checksum = lines_checksum(record.shape, pieces.merged.lines)
-        return Streamed(pieces.merged.evidence, checksum, 1.0 - pieces.merged.observed / values)
+            ledger.add(left[k], piece)
+            say.done(ledger.pieces.count)
+        found = ledger.pieces.merged
+        assert found is not None
+        checksum = lines_checksum(record.shape, found.lines)
+        return Streamed(found.evidence, checksum, 1.0 - found.observed / int(np.prod(record.shape)))
 
 
 @contextmanager
@@ -124,22 +120,25 @@ def open_stream(
         yield Stream(pool, budget, path)
 
 
-class _Clock:
-    """Says how fast values come and how much time is left."""
+class Clock:
+    """Says how fast values come and how much time is left; `parts` is what the record was cut into."""
 
-    def __init__(self, record: Record, before: int, total: int, report: Report | None) -> None:
+    def __init__(self, record: Record, before: int, total: int, report: Report | None, parts: str = "slabs") -> None:
+        self._parts = parts
         self._slab = np.prod(record.shape) * np.dtype(record.values.dtype).itemsize / total / 1e6
         self._before, self._total, self._began = before, total, monotonic()
         self._say = None if report is None else partial(self._report, report)
         if self._say is not None and before < total:
-            self._say(f"reading slabs, {before} were there" if before else "compiling and reading", before)
+            self._say(f"reading {parts}, {before} were there" if before else "compiling and reading", before)
 
     def done(self, count: int) -> None:
+        """Say that so many parts are there."""
         if self._say is None:
             return
         spent = max(monotonic() - self._began, 1e-9)
         rate = (count - self._before) / spent
-        self._say(f"reading slabs, {rate * self._slab:.0f} MB/s, {_span((self._total - count) / rate)} left", count)
+        left = _span((self._total - count) / rate)
+        self._say(f"reading {self._parts}, {rate * self._slab:.3g} MB/s, {left} left", count)
 
     def _report(self, report: Report, words: str, count: int) -> None:
         report(words, count, self._total)

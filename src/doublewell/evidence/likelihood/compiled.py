@@ -15,9 +15,10 @@ __all__ = ["compiled"]
 
 @lru_cache(maxsize=1)
 def compiled() -> Any:
-    """Return begin, advance, follow, sensitivity, predict, pull and choose; all but the constants have a leading record axis.
+    """Return begin, advance, follow, sensitivity, predict, pull and choose.
 
-    The first argument is the model. One compilation serves all records of a shape.
+    The first argument is the model; all others but the constants have a leading record axis. One compilation serves
+    all records of a shape.
     """
     import jax
     import jax.numpy as jnp
