@@ -16,6 +16,7 @@ from doublewell.identify.batch import Degree, Method, Request, identify_batch, i
 from doublewell.identify.families import WellsKind
 from doublewell.identify.phases import Phases
 from doublewell.identify.streamed import Resources, check_memory, identify_streamed
+from doublewell.identify.tiled import identify_tiled, needs_tiles
 from doublewell.identify.weak_road import Supports
 from doublewell.record import Record
 from doublewell.result import Result
@@ -123,8 +124,12 @@ def identify(
     resources = Resources(memory, workers, scheduler, checkpoint)
     if resources.given and len(records) == 1 and asked[0].method == "weak":
         return identify_streamed(records[0], tension, asked[0], resources, progress)
-    for one, request in zip(records, asked, strict=True) if resources.given else ():
-        check_memory(one, request, resources)
+    if resources.given and len(records) == 1 and asked[0].method == "trajectory":
+        if needs_tiles(records[0], asked[0], resources.budget):
+            return identify_tiled(records[0], tension, asked[0], resources, progress)
+    elif resources.given:
+        for one, request in zip(records, asked, strict=True):
+            check_memory(one, request, resources, len(records))
     if len(records) > 1:
         return identify_together(records, tension, asked, progress)
     return identify_batch(records, [tension], asked[0], progress)[0]

@@ -37,9 +37,9 @@ def add_up(tiles: Sequence[Tile], family: LinearFamily, names: tuple[str, ...]) 
     stack = compact(np.vstack([tile.rows for tile in tiles]))
     n, size, rows = len(names), family.size, sum(tile.count for tile in tiles)
     root, cross, own = stack[:n, :n], stack[:n, n : n + size], stack[n:, n : n + size]
-    law = np.linalg.lstsq(own, stack[n:, -1], rcond=None)[0]
-    slope = -np.linalg.solve(root, cross)
-    best = np.linalg.solve(root, stack[:n, -1] - cross @ law)
+    law = np.asarray(np.linalg.lstsq(own, stack[n:, -1], rcond=None)[0], dtype=np.float64)
+    slope = -np.asarray(np.linalg.solve(root, cross), dtype=np.float64)
+    best = np.asarray(np.linalg.solve(root, stack[:n, -1] - cross @ law), dtype=np.float64)
     whole = np.zeros((len(own) + 1, size + 2))
     whole[:-1, :size], whole[:-1, -1] = own, stack[n:, -1]
     whole[-1, -1] = np.sqrt(sum(tile.cost / tile.noise**2 for tile in tiles))
@@ -80,7 +80,9 @@ def asked_adequacy(tiles: Sequence[Tile], names: Sequence[str]) -> Adequacy | No
     for answer, name in asked:
         for test in answer.tests:
             if test.name not in worst or test.p < worst[test.name].p:
-                worst[test.name] = replace(test, words=f"{test.words} in {name}" if len(asked) > 1 else test.words)
+                worst[test.name] = replace(
+                    test, words=f"{test.words} in {name.split(' (')[0]}" if len(asked) > 1 else test.words
+                )
     tests = holm([replace(test, p=min(1.0, len(asked) * test.p)) for test in worst.values()])
     said, lines = verdict(tests)
     return Adequacy(tests, said, lines)

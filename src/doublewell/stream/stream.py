@@ -88,7 +88,8 @@ class Stream:
         options = (family, reading.supports, reading.derivative, reading.folds)
         prints = {} if self.checkpoint is None else fingerprint(record, seen, options, regions)
         ledger = Ledger(self.checkpoint, prints, partial(unpacked, family))
-        say = Clock(record, ledger.pieces.count, len(regions), report)
+        size = int(np.prod(record.shape)) * np.dtype(record.values.dtype).itemsize
+        say = Clock(size, ledger.pieces.count, len(regions), report)
         left = ledger.left(range(len(regions)))
         for k, piece in self.pool.completed(assemble, [(reading, regions[place]) for place in left]):
             ledger.add(left[k], piece)
@@ -121,11 +122,10 @@ def open_stream(
 
 
 class Clock:
-    """Says how fast values come and how much time is left; `parts` is what the record was cut into."""
+    """Says how fast values come and how much time is left; `size` bytes were cut into `total` parts."""
 
-    def __init__(self, record: Record, before: int, total: int, report: Report | None, parts: str = "slabs") -> None:
-        self._parts = parts
-        self._slab = np.prod(record.shape) * np.dtype(record.values.dtype).itemsize / total / 1e6
+    def __init__(self, size: float, before: int, total: int, report: Report | None, parts: str = "slabs") -> None:
+        self._part, self._parts = size / total / 1e6, parts
         self._before, self._total, self._began = before, total, monotonic()
         self._say = None if report is None else partial(self._report, report)
         if self._say is not None and before < total:
@@ -138,7 +138,7 @@ class Clock:
         spent = max(monotonic() - self._began, 1e-9)
         rate = (count - self._before) / spent
         left = _span((self._total - count) / rate)
-        self._say(f"reading {self._parts}, {rate * self._slab:.3g} MB/s, {left} left", count)
+        self._say(f"reading {self._parts}, {rate * self._part:.3g} MB/s, {left} left", count)
 
     def _report(self, report: Report, words: str, count: int) -> None:
         report(words, count, self._total)

@@ -13,13 +13,24 @@ from math import prod
 
 import numpy as np
 
+from doublewell.dynamics import stable_substeps
 from doublewell.errors import InputError
 from doublewell.evidence import Region
 from doublewell.record import Record
 from doublewell.stream.memory import shown_bytes
 from doublewell.survey.looks import GROUP, mean_picture
 
-__all__ = ["LIBRARIES", "interface_share", "make_tiles", "most_common", "tile_name", "tile_record", "tile_shape", "window_copies"]
+__all__ = [
+    "LIBRARIES",
+    "interface_share",
+    "make_tiles",
+    "most_common",
+    "tile_name",
+    "tile_record",
+    "tile_shape",
+    "whole_bytes",
+    "window_copies",
+]
 
 LIBRARIES = 800 * 10**6  # bytes that Python, its libraries and the compiled programs take
 _SMALLEST = 12  # cells of a window along an axis
@@ -31,6 +42,8 @@ _MORE = 1.35  # times as many parts along an axis, where they are all of one len
 _LOOKS = 3  # times in a slab at which it is looked at
 _PURE = 0.9  # of the phase value: beyond it a smoothed field is a pure phase
 _AXES = "zyx"
+_DECLARED = 60  # times that a record with a declared boundary is held while it is read
+_STEPS = 3  # from frame to frame, where q is not known
 
 
 def window_copies(size: int, substeps: int) -> int:
@@ -39,6 +52,15 @@ def window_copies(size: int, substeps: int) -> int:
     Solver steps keep their fields for the adjoint, and every unknown has its tangent, twice.
     """
     return 12 * substeps + 3 * size + 10
+
+
+def whole_bytes(record: Record, size: int) -> int:
+    """Return what reading a whole record takes, libraries and all, with `size` unknowns of the law."""
+    copies = _DECLARED
+    if record.boundary in (None, "open"):
+        q, interval = record.q, float(np.max(np.diff(record.times)))
+        copies = window_copies(size, _STEPS if q is None else stable_substeps(record.dx, q, interval))
+    return LIBRARIES + 8 * copies * prod(record.shape)
 
 
 def make_tiles(record: Record, *, copies: int, rate: float, memory: int) -> tuple[Region, ...]:

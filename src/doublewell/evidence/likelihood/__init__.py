@@ -2,7 +2,7 @@
 
 from doublewell.evidence.likelihood.follow import follow_law
 from doublewell.evidence.likelihood.noise import NOISES, Noise, noise_view, outlier_mask
-from doublewell.evidence.likelihood.read import read_trajectories, read_trajectory, relinearise
+from doublewell.evidence.likelihood.read import beside_start, read_trajectories, read_trajectory, relinearise
 from doublewell.evidence.likelihood.resolution import Resolution, measure_resolution
 from doublewell.evidence.likelihood.setting import (
     check_record,
@@ -29,6 +29,7 @@ __all__ = [
     "View",
     "Watch",
     "Whitening",
+    "beside_start",
     "check_record",
     "check_view",
     "check_window",

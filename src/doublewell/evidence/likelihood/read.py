@@ -32,7 +32,7 @@ from doublewell.hints import Array
 from doublewell.law import Bernstein, LinearFamily
 from doublewell.record import Record
 
-__all__ = ["linearise", "read_trajectories", "read_trajectory", "relinearise"]
+__all__ = ["beside_start", "linearise", "read_trajectories", "read_trajectory", "relinearise"]
 
 _LINKS = (0.3, 1.0, 3.0, 10.0)  # weights of the links, one after the other; then one whole trajectory
 _ROUGH = 3.0  # standard errors: a step below this ends a stage of segments
@@ -99,7 +99,7 @@ def read_trajectories(
     seen = observed(first, view)
     constants = constants._replace(root=seen.root)
     data = observed_values(records, view, seen)
-    theta = np.hstack([np.tile(_beside_start(view), (len(records), 1)), starts])
+    theta = np.hstack([np.tile(beside_start(view), (len(records), 1)), starts])
     unstable = np.array([view.plain and _hard(first, start) for start in starts])
     nuisance = np.stack([model.border_of(one) for one in data])
     freedom = seen.rows - theta.shape[1]
@@ -121,7 +121,7 @@ def _hard(record: Record, start: Array) -> bool:
     return growth(record, start) > _UNSTABLE and record.boundary != "open" and record.uniform and record.mask is None
 
 
-def _beside_start(view: View) -> Array:
+def beside_start(view: View) -> Array:
     """Return where q and a blur start: at the record's q, and at a blur of half a cell."""
     return np.array([{"q": 1.0, "blur": 0.25}[name] for name in view.free])
 
