@@ -1,14 +1,15 @@
 """Rounds: a few tiles lead to a law, then all tiles are read at it; their tasks may run anywhere, their sum is one.
 
-The tiles with most interface are the pilot. From the weak estimate on, each round reads them at a law and moves to what
-they say together, until that is near. Then every tile is read at the pilot's law, the pilot once more, and asked for
-what step, mesh and model lack. Pieces of all rounds are kept in one ledger, one after the other.
+The tiles with most interface are the pilot. One of them goes ahead, at the weak estimate; then all of them are read at
+its law and lead to their common one, until that is near. Then every tile is read at the pilot's law, the pilot once
+more, and the pilot is asked for what step, mesh and model lack. Pieces of all rounds are kept in one ledger, one after
+the other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -36,6 +37,7 @@ _SOLVES = 60  # copies more, where the solves of all coefficients run together
 _BATCH = 16  # most tiles of a batch
 
 Summary = Callable[..., DegreeAverage]
+Batch = tuple[list[Region], bool]  # tiles of one shape, and whether they are asked for what the model lacks
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +56,7 @@ class TileFit:
 
 
 def choose_pilot(regions: Sequence[Region], shares: Sequence[float]) -> tuple[list[int], list[int]]:
-    """Return the places of the pilot's tiles and of the others that hold an interface, both in the order of the plan.
+    """Return the places of the pilot's tiles, most interface first, and of the others that hold one, in order.
 
     The pilot's are of the shape that most tiles have, so that few shapes are compiled for it.
     """
@@ -66,7 +68,7 @@ def choose_pilot(regions: Sequence[Region], shares: Sequence[float]) -> tuple[li
         )
     shape = most_common([tile_shape(regions[k]) for k in kept])
     alike = [k for k in kept if tile_shape(regions[k]) == shape]
-    pilot = sorted(sorted(alike, key=lambda k: -shares[k])[:_PILOT])
+    pilot = sorted(alike, key=lambda k: -shares[k])[:_PILOT]
     return pilot, [k for k in kept if k not in pilot]
 
 
@@ -82,7 +84,7 @@ class Rounds:
     _places: int = 0
     _tiles: int = 0
 
-    def read(self, batches: Sequence[tuple[list[Region], bool]], theta: Array) -> tuple[Tile, ...]:
+    def read(self, batches: Sequence[Batch], theta: Array) -> tuple[Tile, ...]:
         """Read tiles at a law: batches of one shape, each with whether its tiles are asked for what the model lacks."""
         places = range(self._places, self._places + len(batches))
         left, record = self.ledger.left(places), self.reading.record
@@ -103,7 +105,7 @@ class Rounds:
         self._places, self._tiles = places.stop, self._tiles + len(regions)
         return tiles
 
-    def batches(self, regions: Sequence[Region], asked: bool) -> list[tuple[list[Region], bool]]:
+    def batches(self, regions: Sequence[Region], asked: bool) -> list[Batch]:
         """Put tiles of one shape and slab together, as many as a GPU holds at once; one by one on a processor."""
         alike: dict[tuple[Any, ...], list[Region]] = {}
         for region in regions:
@@ -125,56 +127,82 @@ class Rounds:
 def read_all(
     rounds: Rounds, regions: Sequence[Region], chosen: tuple[list[int], list[int]], theta: Array, summarise: Summary
 ) -> TileFit:
-    """Find the pilot's law, then read all tiles at it; again where what they say is far from it."""
+    """Find the pilot's law, then read all tiles at it; again where what they say is far from it.
+
+    The first of the pilot goes ahead alone. Where there are no other tiles than the pilot's, these are the answer.
+    """
     pilot, rest = ([regions[k] for k in places] for places in chosen)
-    ahead = rounds.batches(pilot, asked=False)
-    theta, count = _find_law(rounds, ahead, theta, summarise)
-    batches = [*rounds.batches(pilot, asked=True), *rounds.batches(rest, asked=False)]
+    batches = rounds.batches(pilot, asked=not rest)
+    theta = _ahead(rounds, pilot[0], theta, summarise)
+    found = _find_law(rounds, batches, theta, summarise)
+    if rest:
+        batches = [*rounds.batches(pilot, asked=True), *rounds.batches(rest, asked=False)]
+        found = replace(found, near=False)
+    while not found.near and found.count <= _MOST_ROUNDS:
+        fresh = _step(rounds, batches, found.place, summarise)
+        found = replace(fresh, count=found.count + 1)
     order = [region for batch, _ in batches for region in batch]
-    names = [tile_name(regions.index(region) + 1, region) for region in order]
-    while True:
-        count += 1
-        tiles = rounds.read(batches, theta)
-        good = [k for k, tile in enumerate(tiles) if _sound(tile)]
-        total, place, far = _next(rounds, [tiles[k] for k in good], theta, summarise)
-        if far <= _NEAR or count >= _MOST_ROUNDS + 1:
-            break
-        theta = place
-    lost = tuple(f"{names[k]}: {tiles[k].status}" for k in range(len(tiles)) if k not in good)
-    return TileFit(
-        tuple(tiles[k] for k in good), tuple(order[k] for k in good), tuple(names[k] for k in good), total, theta,
-        rounds.reading.substeps, count, far, lost,
-    )  # fmt: skip
+    return _fit(rounds, regions, order, found)
 
 
-def _find_law(
-    rounds: Rounds, batches: list[tuple[list[Region], bool]], theta: Array, summarise: Summary
-) -> tuple[Array, int]:
-    """Move with the pilot until it stays near; a law at which its residual grows is approached in smaller steps."""
-    before, noise = theta, np.inf
-    for count in range(1, _MOST_ROUNDS + 1):
-        tiles = [tile for tile in rounds.read(batches, theta) if _sound(tile)]
-        if not tiles or add_up(tiles, rounds.reading.family, rounds.reading.view.free).noise > _WORSE * noise:
-            theta = before + 0.25 * (theta - before)
-            continue
-        total, place, far = _next(rounds, tiles, theta, summarise)
-        if far <= _NEAR:
-            return place, count
-        before, noise, theta = theta, total.noise, place
-    return before, count
+@dataclass(frozen=True, eq=False)
+class _Round:
+    """What a round gave: where tiles were read, what they said and add up to, where that leads, whether it is near."""
+
+    theta: Array
+    tiles: tuple[Tile, ...]
+    total: Total
+    place: Array
+    far: float
+    near: bool
+    count: int = 1
 
 
-def _next(rounds: Rounds, tiles: Sequence[Tile], theta: Array, summarise: Summary) -> tuple[Total, Array, float]:
-    """Return the sum of tiles, the law they lead to, and how far that is in standard errors of one of them, at most."""
-    if not tiles:
+def _step(rounds: Rounds, batches: list[Batch], theta: Array, summarise: Summary) -> _Round:
+    """Read tiles at a law; tiles that cannot be followed there say nothing."""
+    tiles, (family, free) = rounds.read(batches, theta), (rounds.reading.family, rounds.reading.view.free)
+    good = [tile for tile in tiles if tile.sound]
+    if not good:
         raise InputError(
             "no tile of the record could be followed by the law that its weak moments give: expected a movie of an "
             "Allen-Cahn field; look at the units of dx, dt and q, or use method='weak'"
         )
-    total = add_up(tiles, rounds.reading.family, rounds.reading.view.free)
+    total = add_up(good, family, free)
     place = total.best(summarise(total.evidence, 1.0, constraint="none").free)
-    return total, place, max(float(np.linalg.norm(tile.rows[:, :-1] @ (place - theta))) for tile in tiles)
+    far = max(float(np.linalg.norm(tile.rows[:, :-1] @ (place - theta))) for tile in good)
+    return _Round(theta, tiles, total, place, far, far <= _NEAR)
 
 
-def _sound(tile: Tile) -> bool:
-    return bool(np.isfinite(tile.rows).all() and np.isfinite(tile.cost))
+def _ahead(rounds: Rounds, region: Region, theta: Array, summarise: Summary) -> Array:
+    """Return the law of one tile: closer than weak moments by far, whose noise makes them err."""
+    return _step(rounds, [([region], False)], theta, summarise).place
+
+
+def _find_law(rounds: Rounds, batches: list[Batch], theta: Array, summarise: Summary) -> _Round:
+    """Move with the pilot until it stays near; a law at which its residual grows is approached in smaller steps."""
+    found = _step(rounds, batches, theta, summarise)
+    share = 1.0
+    while not found.near and found.count < _MOST_ROUNDS:
+        fresh = _step(rounds, batches, found.theta + share * (found.place - found.theta), summarise)
+        count = found.count + 1
+        if fresh.total.noise <= _WORSE * found.total.noise:
+            found = replace(fresh, count=count)
+        else:
+            found, share = replace(found, count=count), 0.25 * share
+    return found
+
+
+def _fit(rounds: Rounds, regions: Sequence[Region], order: Sequence[Region], found: _Round) -> TileFit:
+    names = [tile_name(regions.index(region) + 1, region) for region in order]
+    good = [k for k, tile in enumerate(found.tiles) if tile.sound]
+    return TileFit(
+        tiles=tuple(found.tiles[k] for k in good),
+        regions=tuple(order[k] for k in good),
+        names=tuple(names[k] for k in good),
+        total=found.total,
+        theta=found.theta,
+        substeps=rounds.reading.substeps,
+        rounds=found.count,
+        distance=found.far,
+        lost=tuple(f"{name}: {tile.status}" for name, tile in zip(names, found.tiles, strict=True) if not tile.sound),
+    )

@@ -54,6 +54,11 @@ class Tile:
     adequacy: Adequacy | None = None
 
     @property
+    def sound(self) -> bool:
+        """Whether all numbers are finite."""
+        return bool(np.isfinite(self.rows).all() and np.isfinite(self.cost))
+
+    @property
     def converged(self) -> bool:
         """Whether the fields follow the law and the solves behind the rows were finished."""
         return self.status.startswith("converged")

@@ -78,11 +78,10 @@ def asked_adequacy(tiles: Sequence[Tile], names: Sequence[str]) -> Adequacy | No
         return None
     worst: dict[str, ScoreTest] = {}
     for answer, name in asked:
+        place = f" in {name.split(' (')[0]}" if len(asked) > 1 else ""
         for test in answer.tests:
             if test.name not in worst or test.p < worst[test.name].p:
-                worst[test.name] = replace(
-                    test, words=f"{test.words} in {name.split(' (')[0]}" if len(asked) > 1 else test.words
-                )
+                worst[test.name] = replace(test, words=f"{test.words}{place}")
     tests = holm([replace(test, p=min(1.0, len(asked) * test.p)) for test in worst.values()])
     said, lines = verdict(tests)
     return Adequacy(tests, said, lines)

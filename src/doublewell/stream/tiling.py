@@ -25,6 +25,7 @@ __all__ = [
     "interface_share",
     "make_tiles",
     "most_common",
+    "tile_memory",
     "tile_name",
     "tile_record",
     "tile_shape",
@@ -60,7 +61,12 @@ def whole_bytes(record: Record, size: int) -> int:
     if record.boundary in (None, "open"):
         q, interval = record.q, float(np.max(np.diff(record.times)))
         copies = window_copies(size, _STEPS if q is None else stable_substeps(record.dx, q, interval))
-    return LIBRARIES + 8 * copies * prod(record.shape)
+    return tile_memory(copies, prod(record.shape))
+
+
+def tile_memory(copies: int, values: int) -> int:
+    """Return what reading a tile of so many values takes, libraries and all."""
+    return LIBRARIES + 8 * copies * values
 
 
 def make_tiles(record: Record, *, copies: int, rate: float, memory: int) -> tuple[Region, ...]:
@@ -75,7 +81,7 @@ def make_tiles(record: Record, *, copies: int, rate: float, memory: int) -> tupl
     span = float(record.times[-1] - record.times[0])
     short = [plan for plan in plans if rate * span / len(plan[0]) <= _LONGEST]
     if not plans:
-        need = LIBRARIES + 8 * copies * min(_FEWEST, record.frames) * _SMALLEST ** len(record.mesh)
+        need = tile_memory(copies, min(_FEWEST, record.frames) * _SMALLEST ** len(record.mesh))
         raise InputError(
             f"memory is {shown_bytes(memory)}: expected at least {shown_bytes(need)} to read tiles of a record of "
             f"{record.mesh} cells; give more memory"
