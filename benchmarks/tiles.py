@@ -3,10 +3,10 @@
     python benchmarks/tiles.py [--seeds N] [--first SEED] [--cells N] [--frames N] [--cuts 1 2 3] [--noise S] [--check]
 
 The record is of the sixth law, with curved interfaces all over a periodic domain, by CNAB2. A cut of k reads it as
-k x k tiles, by the memory that this takes; a cut of 1 reads it whole. Every cut is a process of its own: its peak memory is that of the reading,
-its seconds those of the first record (compiled programs are kept between runs) and of the later ones. On a GPU the
-sizes are larger, the tiles of one shape are a batch, and the device's peak memory is told too. Writes
-results/tiles.json, or results/tiles_gpu.json.
+k x k tiles, by the memory that this takes; a cut of 1 reads it whole. Every cut is a process of its own: its peak
+memory is that of the reading, its seconds those of the first record (compiled programs are kept between runs) and of
+the later ones. On a GPU the sizes are larger, tiles of one shape are a batch, and the device's peak memory is told
+too. Writes results/tiles.json, or results/tiles_gpu.json.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from doublewell.identify.batch import Request, weak_of, weak_result
 from doublewell.record import Record
 from doublewell.record.rescaled import Rescaled
 from doublewell.result import Result, check_units
-from doublewell.stream import DEFAULT, open_stream, parse_memory, shown_bytes
+from doublewell.stream import check_resources, open_stream, parse_memory, shown_bytes
 from doublewell.survey import check_survey
 
 __all__ = ["Resources", "check_memory", "identify_streamed"]
@@ -34,8 +34,8 @@ class Resources:
 
     @property
     def budget(self) -> int:
-        """The memory of one worker in bytes."""
-        return DEFAULT if self.memory is None else parse_memory(self.memory)
+        """The memory of one worker in bytes; what is no resource raises."""
+        return check_resources(self.memory, self.workers, self.scheduler, self.checkpoint)[0]
 
     @property
     def given(self) -> list[str]:

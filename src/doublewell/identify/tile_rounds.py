@@ -25,7 +25,7 @@ from doublewell.identify.tile_task import Tile, TileReading, Tiles, read_tiles
 from doublewell.identify.tile_total import Total, add_up
 from doublewell.stream import Clock, Ledger, Pool, most_common, tile_name, tile_shape
 
-__all__ = ["Rounds", "TileFit", "choose_pilot", "read_all"]
+__all__ = ["Rounds", "TileFit", "batch_width", "choose_pilot", "read_all"]
 
 _NEAR = 3.0  # standard errors of a tile: a step of eleven of them was right to a fiftieth of one
 _WORSE = 1.05  # growth of the residual at which a point of linearisation is not taken
@@ -55,10 +55,22 @@ class TileFit:
     lost: tuple[str, ...]
 
 
-def choose_pilot(regions: Sequence[Region], shares: Sequence[float]) -> tuple[list[int], list[int]]:
+def batch_width(regions: Sequence[Region], copies: int) -> int:
+    """Return how many tiles are read at once: what a GPU has room for, one on a processor."""
+    if not on_gpu():
+        return 1
+    import jax
+
+    room = (jax.devices()[0].memory_stats() or {}).get("bytes_limit", 0)
+    values = max(prod(tile_shape(region)) for region in regions)
+    return int(np.clip(_DEVICE * room // (8 * values * (copies + _SOLVES)), 1, _BATCH))
+
+
+def choose_pilot(regions: Sequence[Region], shares: Sequence[float], width: int = 1) -> tuple[list[int], list[int]]:
     """Return the places of the pilot's tiles, most interface first, and of the others that hold one, in order.
 
-    The pilot's are of the shape that most tiles have, so that few shapes are compiled for it.
+    The pilot is a few tiles, or a full batch of `width`. They are of the shape that most tiles have, so that few shapes
+    are compiled for it.
     """
     kept = [k for k, share in enumerate(shares) if share >= _EMPTY]
     if not kept:
@@ -68,18 +80,17 @@ def choose_pilot(regions: Sequence[Region], shares: Sequence[float]) -> tuple[li
         )
     shape = most_common([tile_shape(regions[k]) for k in kept])
     alike = [k for k in kept if tile_shape(regions[k]) == shape]
-    pilot = sorted(alike, key=lambda k: -shares[k])[:_PILOT]
+    pilot = sorted(alike, key=lambda k: -shares[k])[: max(_PILOT, width)]
     return pilot, [k for k in kept if k not in pilot]
 
 
 @dataclass(eq=False)
 class Rounds:
-    """Reads tiles on a pool, round after round, and keeps every piece. ``copies`` is what reading holds of a tile."""
+    """Reads tiles on a pool, round after round, and keeps every piece."""
 
     pool: Pool
     ledger: Ledger[Tiles]
     reading: TileReading
-    copies: int
     report: Report | None
     _places: int = 0
     _tiles: int = 0
@@ -106,22 +117,12 @@ class Rounds:
         return tiles
 
     def batches(self, regions: Sequence[Region], asked: bool) -> list[Batch]:
-        """Put tiles of one shape and slab together, as many as a GPU holds at once; one by one on a processor."""
+        """Put tiles of one shape and slab together, as many as are read at once."""
         alike: dict[tuple[Any, ...], list[Region]] = {}
         for region in regions:
             alike.setdefault((region.frames, tile_shape(region)), []).append(region)
-        most = {key: self._most(prod(key[1])) for key in alike}
-        return [
-            (group[k : k + most[key]], asked) for key, group in alike.items() for k in range(0, len(group), most[key])
-        ]
-
-    def _most(self, values: int) -> int:
-        if not on_gpu():
-            return 1
-        import jax
-
-        room = (jax.devices()[0].memory_stats() or {}).get("bytes_limit", 0)
-        return int(np.clip(_DEVICE * room // (8 * values * (self.copies + _SOLVES)), 1, _BATCH))
+        width = self.reading.width
+        return [(group[k : k + width], asked) for group in alike.values() for k in range(0, len(group), width)]
 
 
 def read_all(
@@ -133,7 +134,8 @@ def read_all(
     """
     pilot, rest = ([regions[k] for k in places] for places in chosen)
     batches = rounds.batches(pilot, asked=not rest)
-    theta = _ahead(rounds, pilot[0], theta, summarise)
+    if rounds.reading.width == 1:  # a batch costs no more than one tile
+        theta = _ahead(rounds, pilot[0], theta, summarise)
     found = _find_law(rounds, batches, theta, summarise)
     if rest:
         batches = [*rounds.batches(pilot, asked=True), *rounds.batches(rest, asked=False)]

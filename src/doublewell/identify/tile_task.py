@@ -22,13 +22,17 @@ __all__ = ["Tile", "TileReading", "Tiles", "read_tiles", "unpacked"]
 
 @dataclass(frozen=True, eq=False)
 class TileReading:
-    """What is read of a record: the same for all its tiles. ``check`` says whether some are asked for their faults."""
+    """What is read of a record: the same for all its tiles.
+
+    ``check`` says whether some are asked for what the model lacks; ``width`` is how many are read at once.
+    """
 
     record: Record
     family: LinearFamily
     substeps: int
     view: View
     check: bool
+    width: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,8 +112,12 @@ def _adequacy(words: Mapping[str, Any] | None) -> Adequacy | None:
 
 
 def read_tiles(reading: TileReading, regions: Sequence[Region], theta: Array, asked: bool) -> Tiles:
-    """Read tiles of one shape together at a law; with `asked` also what time step, mesh and model lack."""
+    """Read tiles of one shape together at a law; with `asked` also what time step, mesh and model lack.
+
+    Fewer than the reading's width are filled up with the last of them: programs are compiled for one width.
+    """
     records = [tile_record(reading.record, region) for region in regions]
+    records += records[-1:] * (reading.width - len(records))
     found = follow_law(
         records, theta, family=reading.family, substeps=reading.substeps, labels=["tile"] * len(records),
         view=reading.view,
@@ -118,7 +126,8 @@ def read_tiles(reading: TileReading, regions: Sequence[Region], theta: Array, as
     answers: Sequence[Adequacy | None] = [None] * len(found)
     if asked and reading.check:
         answers = check_adequacies(records, found)
-    return Tiles(tuple(_tile(*parts) for parts in zip(records, found, resolutions, answers, strict=True)))
+    each = list(zip(records, found, resolutions, answers, strict=True))[: len(regions)]
+    return Tiles(tuple(_tile(*parts) for parts in each))
 
 
 def _tile(record: Record, found: Trajectory, resolution: Resolution | None, adequacy: Adequacy | None) -> Tile:

@@ -18,7 +18,7 @@ from doublewell.hints import Report
 from doublewell.identify.batch import Request, disagreement, trajectory_result, weak_of
 from doublewell.identify.families import family_of, highest_degree
 from doublewell.identify.streamed import Resources
-from doublewell.identify.tile_rounds import Rounds, Summary, TileFit, choose_pilot, read_all
+from doublewell.identify.tile_rounds import Rounds, Summary, TileFit, batch_width, choose_pilot, read_all
 from doublewell.identify.tile_task import TileReading, unpacked
 from doublewell.identify.tile_total import asked_adequacy, frame_noise, place_map, resolution_of
 from doublewell.identify.together import agreements
@@ -117,12 +117,13 @@ def _read(
     rate = growth(record, start) / float(record.times[-1] - record.times[0])
     plan = make_tiles(record, copies=copies, rate=rate, memory=stream.memory)
     shares = _look(record, plan, stream, report)
-    reading = TileReading(record, family, substeps, view, asked.check)
-    options = ("tiles", family, substeps, asked.optics, record.q, asked.check, theta.tolist())
+    width = batch_width(plan, copies)
+    reading = TileReading(record, family, substeps, view, asked.check, width)
+    options = ("tiles", family, substeps, asked.optics, record.q, asked.check, width, theta.tolist())
     prints = {} if stream.checkpoint is None else fingerprint(record, seen, options, plan)
     ledger = Ledger(stream.checkpoint, prints, unpacked)
-    rounds = Rounds(stream.pool, ledger, reading, copies, report)
-    return read_all(rounds, plan, choose_pilot(plan, shares), theta, summarise), plan
+    rounds = Rounds(stream.pool, ledger, reading, report)
+    return read_all(rounds, plan, choose_pilot(plan, shares, width), theta, summarise), plan
 
 
 def _look(record: Record, plan: Sequence[Region], stream: Stream, report: Report | None) -> list[float]:

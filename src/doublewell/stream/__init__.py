@@ -5,7 +5,7 @@ from doublewell.stream.executors import Pool, open_pool
 from doublewell.stream.fingerprint import fingerprint
 from doublewell.stream.memory import DEFAULT, parse_memory, shown_bytes
 from doublewell.stream.plan import make_plan
-from doublewell.stream.stream import Clock, Stream, Streamed, open_stream
+from doublewell.stream.stream import Clock, Stream, Streamed, check_resources, open_stream
 from doublewell.stream.tiling import (
     interface_share,
     make_tiles,
@@ -25,6 +25,7 @@ __all__ = [
     "Pool",
     "Stream",
     "Streamed",
+    "check_resources",
     "fingerprint",
     "interface_share",
     "make_plan",

@@ -30,7 +30,7 @@ from doublewell.survey import Survey
 from doublewell.survey.looks import Look, change_between, look_spans
 from doublewell.survey.survey import survey_of
 
-__all__ = ["Clock", "Stream", "Streamed", "open_stream"]
+__all__ = ["Clock", "Stream", "Streamed", "check_resources", "open_stream"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,15 +110,22 @@ def open_stream(
     checkpoint: str | PathLike[str] | None = None,
 ) -> Iterator[Stream]:
     """Give a stream for one record; what it started ends with the block."""
+    budget, count, path = check_resources(memory, workers, scheduler, checkpoint)
+    with open_pool(record, count, scheduler) as pool:
+        yield Stream(pool, budget, path)
+
+
+def check_resources(
+    memory: Any, workers: int | None, scheduler: Any, checkpoint: str | PathLike[str] | None
+) -> tuple[int, int, Path | None]:
+    """Return the budget in bytes, the number of workers and the place of the checkpoint."""
     budget = DEFAULT if memory is None else parse_memory(memory)
     count = 1 if workers is None else whole(workers, "workers", least=1)
     if scheduler is not None and workers is not None:
         raise InputError("workers and scheduler are both given: a scheduler has its own workers; give one of them")
     if checkpoint is not None and not isinstance(checkpoint, str | PathLike):
         raise InputError(f"checkpoint is {shown(checkpoint)}: expected the name of a file")
-    path = None if checkpoint is None else Path(checkpoint).expanduser()
-    with open_pool(record, count, scheduler) as pool:
-        yield Stream(pool, budget, path)
+    return budget, count, None if checkpoint is None else Path(checkpoint).expanduser()
 
 
 class Clock:
