@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from doublewell.adequacy import Adequacy, ScoreTest
+from doublewell.cli import main
 from doublewell.errors import InputError
 from doublewell.evidence import Region
 from doublewell.evidence.likelihood import PLAIN, Optics, read_trajectory, relinearise
@@ -155,13 +156,14 @@ def test_tiles_without_an_interface_are_left_out() -> None:
 
 def test_q_and_gaps(movie) -> None:
     mask = np.ones(movie.shape, dtype=bool)
-    mask[:, 10:13, 5:9] = False
+    for (y, _), (x, _) in CELLS:
+        mask[:, y + 10 : y + 13, x + 5 : x + 9] = False
     found = identify(Record(movie.slab(), dx=movie.dx, times=movie.times, mask=mask))
     low, high = found.interval("q", level=0.999)
     assert low < 1.0 < high
     assert high - low < 0.1
     assert found.settings.boundary == "open"
-    assert found.diagnostics.survey.missing == pytest.approx(12 / 48**2)
+    assert found.diagnostics.survey.missing == pytest.approx(48 / 48**2)
     assert error(found) < 4.0 * spread(found)
 
 
@@ -205,9 +207,7 @@ def test_a_run_that_is_killed_goes_on(path, result, tmp_path) -> None:
     said.clear()
     assert same_to_the_bit(result, identify(open_record(path), checkpoint=part, progress=lambda *w: said.append(w)))
     assert not [words for words, *_ in said if words.startswith("reading tiles")]
-    with pytest.raises(
-        InputError, match=r"part.npz is the checkpoint of another run: the options of the reading"
-    ):
+    with pytest.raises(InputError, match=r"part.npz is the checkpoint of another run: the options of the reading"):
         identify(open_record(path), checkpoint=part, check=True)
     with pytest.raises(InputError, match=r"the memory or the plan of slabs changed"):
         identify(open_record(path), checkpoint=part, memory=BUDGET - 3_000_000)
@@ -260,9 +260,46 @@ def test_refusals(movie, options, message) -> None:
 
 
 def test_several_records_are_not_read_in_tiles(movie) -> None:
-    with pytest.raises(
-        InputError, match="workers is for a record that is read part by part, which reading several"
-    ):
+    with pytest.raises(InputError, match="workers is for a record that is read part by part, which reading several"):
         identify_any([movie, movie], workers=2)
     with pytest.raises(InputError, match="reading several records together holds the whole record in memory"):
         identify_any([movie, movie], memory="1MB")
+
+
+def test_a_long_record_is_cut_in_time() -> None:
+    start = initial_field("nonconvex", (48, 48), 1 / 48, epsilon=EPSILON)
+    clean = simulate(LAW, start, dx=1 / 48, dt=5e-4, frames=30, epsilon=EPSILON)
+    part = add_noise(clean, 0.01, seed=8).slab()[:, 20:44, 10:34]
+    found = identify(Record(part, dx=1 / 48, dt=5e-4, q=1.0))
+    assert found.diagnostics.likelihood.tiles.shape == (15, 24, 24)
+    assert [one.record for one in found.agreements] == [
+        f"tile {k} (frames {frames}, y 0 to 23, x 0 to 23)" for k, frames in ((1, "0 to 14"), (2, "15 to 29"))
+    ]
+    assert error(found) < 4.0 * spread(found)
+    assert found.diagnostics.likelihood.residual_frames.shape == (30,)
+
+
+def test_a_batch_is_filled_up_and_only_its_own_tiles_come_back(movie, monkeypatch) -> None:
+    seen = []
+
+    def follow(records, *_, **__):
+        seen.append(len(records))
+        return list(range(len(records)))
+
+    monkeypatch.setattr("doublewell.identify.tile_task.follow_law", follow)
+    monkeypatch.setattr(
+        "doublewell.identify.tile_task._tile", lambda record, found, *_: (found, record.slab()[0, 0, 0])
+    )
+    reading = TileReading(movie, Bernstein(1), 6, PLAIN, check=False, width=4)
+    regions = [Region((0, 15), cells) for cells in CELLS[:3]]
+    tiles = read_tiles(reading, regions, np.ones(2), asked=False).tiles
+    assert seen == [4]
+    assert tiles == tuple((k, movie.slab()[0, y[0], x[0]]) for k, (y, x) in enumerate(CELLS[:3]))
+
+
+def test_the_command_line(path, result, tmp_path, capsys) -> None:
+    options = ["--memory", str(BUDGET), "--degree", "1", "--no-check", "--checkpoint", str(tmp_path / "part.npz")]
+    assert main(["identify", str(path), *options, "--quiet", "--out", str(tmp_path / "r.json")]) == 0
+    assert np.array_equal(load_result(tmp_path / "r.json").coefficients, result.coefficients)
+    assert (tmp_path / "part.npz").exists()
+    assert capsys.readouterr().err == ""

@@ -89,14 +89,15 @@ def identify(
         "white"; "correlated": its spectrum and its memory are measured on a first fit; "shot": its variance is a line
         in the phase value; "robust": outliers are found and left out.
     memory
-        With method="weak": the most that one worker may take, such as "2GB"; the record is then read part by part, and
-        may be of any size. The answer is the same to round-off. The other readings refuse a record over the budget.
+        The most that one worker may take, such as "2GB"; the record is then read part by part, and may be of any size.
+        With method="weak" the answer is the same to round-off. The trajectory reading of a record over the budget is by
+        disjoint tiles, each a window with a border of its own: what the borders take makes the bands wider.
     workers, scheduler
-        With method="weak": how many processes read (threads, where the values are in memory); or the address of a Dask
-        scheduler, a Dask Client or an Executor. A script with workers needs ``if __name__ == "__main__":``. The answer
-        does not depend on either.
+        Of a record that is read part by part: how many processes read (threads, where the values are in memory); or the
+        address of a Dask scheduler, a Dask Client or an Executor. A script with workers needs
+        ``if __name__ == "__main__":``. The answer does not depend on either.
     checkpoint
-        With method="weak": a file that keeps what was read so far; the same call goes on from there.
+        Of a record that is read part by part: a file that keeps what was read so far; the same call goes on from there.
     progress
         Called with (what is being done, steps done, steps), steps 0 where their number is not known. A Gauss-Newton
         step says its cost and how far conjugate gradients came.

@@ -1,4 +1,4 @@
-"""The weak road for a record larger than memory, on one core or many machines."""
+"""What a reading may use; and the weak road for a record larger than memory, on one core or many machines."""
 
 from __future__ import annotations
 

@@ -130,12 +130,12 @@ def read_all(
 ) -> TileFit:
     """Find the pilot's law, then read all tiles at it; again where what they say is far from it.
 
-    The first of the pilot goes ahead alone. Where there are no other tiles than the pilot's, these are the answer.
+    The first of the pilot goes ahead alone (on a GPU, a batch of them): its law is closer by far than that of weak
+    moments, which noise makes err. Where there are no other tiles than the pilot's, these are the answer.
     """
     pilot, rest = ([regions[k] for k in places] for places in chosen)
     batches = rounds.batches(pilot, asked=not rest)
-    if rounds.reading.width == 1:  # a batch costs no more than one tile
-        theta = _ahead(rounds, pilot[0], theta, summarise)
+    theta = _step(rounds, rounds.batches(pilot[: rounds.reading.width], asked=False), theta, summarise).place
     found = _find_law(rounds, batches, theta, summarise)
     if rest:
         batches = [*rounds.batches(pilot, asked=True), *rounds.batches(rest, asked=False)]
@@ -175,11 +175,6 @@ def _step(rounds: Rounds, batches: list[Batch], theta: Array, summarise: Summary
     return _Round(theta, tiles, total, place, far, far <= _NEAR)
 
 
-def _ahead(rounds: Rounds, region: Region, theta: Array, summarise: Summary) -> Array:
-    """Return the law of one tile: closer than weak moments by far, whose noise makes them err."""
-    return _step(rounds, [([region], False)], theta, summarise).place
-
-
 def _find_law(rounds: Rounds, batches: list[Batch], theta: Array, summarise: Summary) -> _Round:
     """Move with the pilot until it stays near; a law at which its residual grows is approached in smaller steps."""
     found = _step(rounds, batches, theta, summarise)
@@ -195,8 +190,9 @@ def _find_law(rounds: Rounds, batches: list[Batch], theta: Array, summarise: Sum
 
 
 def _fit(rounds: Rounds, regions: Sequence[Region], order: Sequence[Region], found: _Round) -> TileFit:
-    names = [tile_name(regions.index(region) + 1, region) for region in order]
-    good = [k for k, tile in enumerate(found.tiles) if tile.sound]
+    numbers = [regions.index(region) for region in order]
+    names = [tile_name(number + 1, region) for number, region in zip(numbers, order, strict=True)]
+    good = sorted((k for k, tile in enumerate(found.tiles) if tile.sound), key=lambda k: numbers[k])
     return TileFit(
         tiles=tuple(found.tiles[k] for k in good),
         regions=tuple(order[k] for k in good),
