@@ -16,11 +16,14 @@ import json
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
 from common import print_table, save_results
+
+from doublewell.files import save
 
 LAW, EPSILON, H = "sixth", 0.03, 1 / 96
 PHASES = np.linspace(-1.0, 1.0, 401)
@@ -60,17 +63,19 @@ def budget(record, cut: int) -> int:
     return tile_memory(window_copies(9, steps), record.frames * side**2)
 
 
-def measure(cut: int, cells: int, frames: int, noise: float, seeds: list[int], check: bool) -> dict:
+def measure(cut: int, path: str, noise: float, seeds: list[int], check: bool) -> dict:
     from doublewell.dynamics import device_names, on_gpu
+    from doublewell.files import open_record
     from doublewell.identify import identify
     from doublewell.law import named_law
     from doublewell.simulate import add_noise
 
-    clean = make(cells, frames)
+    clean = open_record(path)
+    frames, cells = clean.frames, clean.mesh[0]
     exact = named_law(LAW).effective(EPSILON).force(PHASES)
     memory, rows = budget(clean, cut), []
     for seed in seeds:
-        record = add_noise(clean, noise, seed=seed)
+        record = add_noise(clean, noise, seed=seed)  # in memory, on top of what the reading takes
         began = time.perf_counter()
         result = identify(record, memory=memory, check=check)
         seconds = time.perf_counter() - began
@@ -154,16 +159,19 @@ def main() -> None:
     cells, frames = asked.cells or (512 if gpu else 144), asked.frames or (61 if gpu else 21)
     seeds = list(range(asked.first, asked.first + asked.seeds))
     found: list[dict] = []
-    for cut in asked.cuts or ([1, 4] if gpu else [1, 2, 3]):
-        arguments = (cut, cells, frames, asked.noise, seeds, asked.check)
-        code = f"import json; from tiles import measure; print(json.dumps(measure{arguments}))"
-        done = subprocess.run(
-            [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True, cwd=Path(__file__).parent
-        )
-        found.append(json.loads(done.stdout.splitlines()[-1]))
-        whole = next((one for one in found if one["cut"] == 1), None)
-        print_table("A record whole and in tiles", [shown(one, whole) for one in found])
-        save_results("tiles_gpu" if gpu else "tiles", found)
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "movie.npz")
+        save(make(cells, frames), path)
+        for cut in asked.cuts or ([1, 4] if gpu else [1, 2, 3]):
+            arguments = (cut, path, asked.noise, seeds, asked.check)
+            code = f"import json; from tiles import measure; print(json.dumps(measure{arguments}))"
+            done = subprocess.run(
+                [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True, cwd=Path(__file__).parent
+            )
+            found.append(json.loads(done.stdout.splitlines()[-1]))
+            whole = next((one for one in found if one["cut"] == 1), None)
+            print_table("A record whole and in tiles", [shown(one, whole) for one in found])
+            save_results("tiles_gpu" if gpu else "tiles", found)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from doublewell.simulate import add_noise, initial_field, simulate
 from doublewell.stream.checkpoint import load_partial, save_partial
 from doublewell.stream.reduce import Partial
 
-BUDGET = 807_000_000  # tiles of 15 x 24 x 24 of the records here
+BUDGET = 957_000_000  # tiles of 15 x 24 x 24 of the records here
 LAW, EPSILON = named_law("sixth"), 0.1
 PHASES = np.linspace(-1.0, 1.0, 401)
 identify = partial(identify_any, degree=1, check=False, memory=BUDGET)
@@ -188,7 +188,7 @@ def watch(words, done, total):
             time.sleep(60)
 
 if __name__ == "__main__":
-    options = {"degree": 1, "check": False, "memory": 807_000_000}
+    options = {"degree": 1, "check": False, "memory": 957_000_000}
     identify(open_record(sys.argv[1]), checkpoint=sys.argv[2], progress=watch, **options)
 """
 
@@ -250,7 +250,7 @@ def test_sums_know_what_is_beside_the_law() -> None:
         ({"phases": "estimated"}, r"phases='estimated' reads a record many times, which one larger than memory"),
         ({"ridge": 0.1}, "ridge is for a record that is read as a whole: leave ridge out, or give more memory"),
         ({"optics": Optics(refine=3)}, "refine is for whole domains, and a record larger than the memory"),
-        ({"memory": 100_000_000}, "memory is 100 MB: expected at least"),
+        ({"memory": "100MB"}, "memory is 100 MB: expected more than 950 MB, which Python, its libraries"),
         ({"workers": 2, "scheduler": "tcp://127.0.0.1:1"}, "workers and scheduler are both given"),
     ],
 )

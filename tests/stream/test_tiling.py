@@ -68,7 +68,7 @@ def test_a_slab_is_not_longer_than_fields_can_be_followed() -> None:
 
 
 def test_too_little_memory_for_a_tile() -> None:
-    with pytest.raises(InputError, match=r"memory is 800 MB: expected at least 801 MB to read tiles of a record of"):
+    with pytest.raises(InputError, match=r"memory is 950 MB: expected at least 951 MB to read tiles of a record of"):
         make_tiles(record_of((20, 200, 200)), copies=COPIES, rate=0.1, memory=tile_memory(COPIES, 100))
 
 

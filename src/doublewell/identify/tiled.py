@@ -31,6 +31,7 @@ from doublewell.result import Result, Tiling, check_units
 from doublewell.stream import (
     Ledger,
     Stream,
+    check_room,
     fingerprint,
     interface_share,
     make_tiles,
@@ -65,6 +66,7 @@ def identify_tiled(
     """Identify a record by the likelihood of its tiles; each value belongs to one of them."""
     check_units(tension, len(record.mesh), record.length_unit, record.time_unit)
     pair = _check(asked)
+    check_room(resources.budget)
     scaled = record if pair == (-1.0, 1.0) else record.replace(Rescaled(record.values, *pair))
     with open_stream(
         scaled, memory=resources.memory, workers=resources.workers, scheduler=resources.scheduler,

@@ -7,6 +7,7 @@ from doublewell.stream.memory import DEFAULT, parse_memory, shown_bytes
 from doublewell.stream.plan import make_plan
 from doublewell.stream.stream import Clock, Stream, Streamed, check_resources, open_stream
 from doublewell.stream.tiling import (
+    check_room,
     interface_share,
     make_tiles,
     most_common,
@@ -26,6 +27,7 @@ __all__ = [
     "Stream",
     "Streamed",
     "check_resources",
+    "check_room",
     "fingerprint",
     "interface_share",
     "make_plan",

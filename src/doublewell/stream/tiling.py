@@ -22,6 +22,7 @@ from doublewell.survey.looks import GROUP, mean_picture
 
 __all__ = [
     "LIBRARIES",
+    "check_room",
     "interface_share",
     "make_tiles",
     "most_common",
@@ -33,7 +34,7 @@ __all__ = [
     "window_copies",
 ]
 
-LIBRARIES = 800 * 10**6  # bytes that Python, its libraries and the compiled programs take
+LIBRARIES = 950 * 10**6  # bytes that Python, its libraries and compiling take; 810 MB were measured, without a check
 _SMALLEST = 12  # cells of a window along an axis
 _FEWEST = 5  # frames of a slab
 _RING = 4  # cells along an axis that the border takes
@@ -67,6 +68,15 @@ def whole_bytes(record: Record, size: int) -> int:
 def tile_memory(copies: int, values: int) -> int:
     """Return what reading a tile of so many values takes, libraries and all."""
     return LIBRARIES + 8 * copies * values
+
+
+def check_room(memory: int) -> None:
+    """Refuse a budget that leaves nothing for a tile, before anything is read."""
+    if memory <= LIBRARIES:
+        raise InputError(
+            f"memory is {shown_bytes(memory)}: expected more than {shown_bytes(LIBRARIES)}, which Python, its "
+            "libraries and compiled programs take in the trajectory reading; give more memory, or use method='weak'"
+        )
 
 
 def make_tiles(record: Record, *, copies: int, rate: float, memory: int) -> tuple[Region, ...]:
