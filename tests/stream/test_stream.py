@@ -153,10 +153,10 @@ def test_a_record_in_memory_is_read_by_threads_and_other_executors(movie, many_s
 
 
 def test_readings_that_do_not_stream(stored) -> None:
-    with pytest.raises(InputError, match="'trajectory' holds the whole record in memory, at least 4 MB, and"):
-        identify_any(stored, memory="1MB")
-    with pytest.raises(InputError, match="checkpoint belongs to the weak reading.* expected method='weak'"):
-        identify_any(stored, checkpoint="part.npz")
+    with pytest.raises(InputError, match="'weak-corrected' holds the whole record in memory, at least 4 MB, and"):
+        identify_any(stored, method="weak-corrected", memory="1MB")
+    with pytest.raises(InputError, match="checkpoint is for a record that is read part by part.*='trajectory' or"):
+        identify_any(stored, method="weak-corrected", checkpoint="part.npz")
     with pytest.raises(InputError, match="phases='estimated' reads a record many times"):
         identify(stored, memory="1GB", phases="estimated")
 

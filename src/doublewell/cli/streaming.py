@@ -16,7 +16,7 @@ __all__ = ["Streaming"]
 @Parameter(name="*")
 @dataclass(frozen=True)
 class Streaming:
-    """What a movie of any size is read with, part by part (--method weak).
+    """What a movie of any size is read with, part by part (--method trajectory or weak).
 
     Parameters
     ----------

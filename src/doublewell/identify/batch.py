@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -41,9 +41,11 @@ __all__ = [
     "Degree",
     "Method",
     "Request",
+    "disagreement",
     "identify_batch",
     "identify_together",
     "look",
+    "trajectory_result",
     "weak_of",
     "weak_result",
 ]
@@ -51,6 +53,7 @@ __all__ = [
 Degree = int | Literal["auto"] | None
 Reading = Literal["trajectory", "weak", "weak-corrected"]
 Method = Reading | None
+Diagnose = Callable[[TrajectoryFit, Survey, Sequence[str]], Diagnostics]
 
 
 @dataclass(frozen=True)
@@ -129,7 +132,7 @@ def identify_batch(
     groups = [[k] for k in range(len(records))] if asked.alone else [list(range(len(records)))]
     fits = [fit for places in groups for fit in _fits(scaled, weak, asked, places, report)]
     return [
-        _trajectory_result(record, phases[k], tensions[k], seen[k], weak[k], fits[k], asked)
+        trajectory_result(record, phases[k], tensions[k], seen[k], weak[k], fits[k], asked)
         for k, record in enumerate(records)
     ]
 
@@ -156,17 +159,18 @@ def identify_together(
     weak = [weak_of(*parts, report) for parts in zip(scaled, seen, asked, strict=True)]
     fits = [_fits([r], [w], one, [0], report)[0] for r, w, one in zip(scaled, weak, asked, strict=True)]
     joint, agreements = join(fits, report)
-    result = _trajectory_result(records[0], pair, tension, seen[0], weak[0], joint, asked[0])
+    result = trajectory_result(records[0], pair, tension, seen[0], weak[0], joint, asked[0])
     said = [f"record {k}: {words}" for k, fit in enumerate(fits[1:], 2) for words in likelihood_warnings(fit)]
-    said += [_disagreement(one) for one in agreements if not one.agrees]
+    said += [disagreement(one) for one in agreements if not one.agrees]
     numbers = replace(result.diagnostics, warnings=(*result.diagnostics.warnings, *said))
     return replace(result, diagnostics=numbers, agreements=agreements)
 
 
-def _disagreement(one: Agreement) -> str:
+def disagreement(one: Agreement, cure: str = "look at its units, q and phase values, or leave it out") -> str:
+    """Say that a record, or a tile of one, has another law than the others."""
     return (
         f"{one.record} disagrees with the others (chi2 {one.chi2:.0f} of {one.degrees} degrees, p = {one.adjusted:.1g} "
-        "for all records): look at its units, q and phase values, or leave it out"
+        f"for all together): {cure}"
     )
 
 
@@ -193,17 +197,18 @@ def _as_read(record: Record, weak: WeakFit) -> Record:
     return record.replace(q=weak.q, boundary=record.boundary or "open")
 
 
-def _trajectory_result(
+def trajectory_result(
     record: Record, phases: tuple[float, float], tension: SurfaceTension | None, seen: Survey, weak: WeakFit,
-    fit: TrajectoryFit, asked: Request,
+    fit: TrajectoryFit, asked: Request, diagnose: Diagnose = trajectory_diagnostics,
 ) -> Result:  # fmt: skip
+    """Return the result of a trajectory fit; `diagnose` gives the numbers behind it."""
     law, posterior = fit.law.placed(phases), place_posterior(fit.posterior, phases)
     scale, refusal = _scale(law, tension)
     said = [
         *law_warnings(law, refusal), *record_warnings(record, seen, alike=asked.wells == "symmetric"),
         *determination_warnings(law, posterior, scale, seen), *likelihood_warnings(fit),
     ]  # fmt: skip
-    numbers = place_numbers(trajectory_diagnostics(fit, seen, said), phases)
+    numbers = place_numbers(diagnose(fit, seen, said), phases)
     return _result(record, asked, tension, weak, (law, scale, refusal), numbers, posterior)
 
 
@@ -235,7 +240,7 @@ def weak_of(
     alone = asked.method != "trajectory"
     words = "compiling and reading" if alone else "reading weak moments for a start"
     return weak_fit(
-        record if alone else complete(record), seen, asked.q,
+        record if alone or stream is not None else complete(record), seen, asked.q,
         degree=2 if asked.degree == "auto" else asked.degree, constraint=asked.constraint,
         supports=asked.supports, derivative=asked.derivative, ridge=asked.ridge if alone else None,
         method="weak-corrected" if asked.method == "weak-corrected" else "weak",

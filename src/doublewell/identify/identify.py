@@ -16,6 +16,7 @@ from doublewell.identify.batch import Degree, Method, Request, identify_batch, i
 from doublewell.identify.families import WellsKind
 from doublewell.identify.phases import Phases
 from doublewell.identify.streamed import Resources, check_memory, identify_streamed
+from doublewell.identify.tiled import identify_tiled, needs_tiles
 from doublewell.identify.weak_road import Supports
 from doublewell.record import Record
 from doublewell.result import Result
@@ -88,14 +89,15 @@ def identify(
         "white"; "correlated": its spectrum and its memory are measured on a first fit; "shot": its variance is a line
         in the phase value; "robust": outliers are found and left out.
     memory
-        With method="weak": the most that one worker may take, such as "2GB"; the record is then read part by part, and
-        may be of any size. The answer is the same to round-off. The other readings refuse a record over the budget.
+        The most that one worker may take, such as "2GB"; the record is then read part by part, and may be of any size.
+        With method="weak" the answer is the same to round-off. The trajectory reading of a record over the budget is by
+        disjoint tiles, each a window with a border of its own: what the borders take makes the bands wider.
     workers, scheduler
-        With method="weak": how many processes read (threads, where the values are in memory); or the address of a Dask
-        scheduler, a Dask Client or an Executor. A script with workers needs ``if __name__ == "__main__":``. The answer
-        does not depend on either.
+        Of a record that is read part by part: how many processes read (threads, where the values are in memory); or the
+        address of a Dask scheduler, a Dask Client or an Executor. A script with workers needs
+        ``if __name__ == "__main__":``. The answer does not depend on either.
     checkpoint
-        With method="weak": a file that keeps what was read so far; the same call goes on from there.
+        Of a record that is read part by part: a file that keeps what was read so far; the same call goes on from there.
     progress
         Called with (what is being done, steps done, steps), steps 0 where their number is not known. A Gauss-Newton
         step says its cost and how far conjugate gradients came.
@@ -123,8 +125,12 @@ def identify(
     resources = Resources(memory, workers, scheduler, checkpoint)
     if resources.given and len(records) == 1 and asked[0].method == "weak":
         return identify_streamed(records[0], tension, asked[0], resources, progress)
-    for one, request in zip(records, asked, strict=True) if resources.given else ():
-        check_memory(one, request, resources)
+    if resources.given and len(records) == 1 and asked[0].method == "trajectory":
+        if needs_tiles(records[0], asked[0], resources.budget):
+            return identify_tiled(records[0], tension, asked[0], resources, progress)
+    elif resources.given:
+        for one, request in zip(records, asked, strict=True):
+            check_memory(one, request, resources, len(records))
     if len(records) > 1:
         return identify_together(records, tension, asked, progress)
     return identify_batch(records, [tension], asked[0], progress)[0]

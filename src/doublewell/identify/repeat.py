@@ -110,4 +110,5 @@ def options_of(result: Result) -> dict[str, Any]:
         "phases": asked.phases,
         "optics": asked.optics,
         "noise": asked.noise,
+        "memory": asked.memory,
     }

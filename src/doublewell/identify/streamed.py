@@ -1,4 +1,4 @@
-"""The weak road for a record larger than memory, on one core or many machines."""
+"""What a reading may use; and the weak road for a record larger than memory, on one core or many machines."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from doublewell.identify.batch import Request, weak_of, weak_result
 from doublewell.record import Record
 from doublewell.record.rescaled import Rescaled
 from doublewell.result import Result, check_units
-from doublewell.stream import open_stream, parse_memory, shown_bytes
+from doublewell.stream import check_resources, open_stream, parse_memory, shown_bytes
 from doublewell.survey import check_survey
 
 __all__ = ["Resources", "check_memory", "identify_streamed"]
 
-_COPIES = 4  # of the record, as float64, that the trajectory reading holds at least
+_COPIES = 4  # of the record, as float64, that a reading as a whole holds at least
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +31,11 @@ class Resources:
     workers: int | None = None
     scheduler: Any = None
     checkpoint: str | PathLike[str] | None = None
+
+    @property
+    def budget(self) -> int:
+        """The memory of one worker in bytes; what is no resource raises."""
+        return check_resources(self.memory, self.workers, self.scheduler, self.checkpoint)[0]
 
     @property
     def given(self) -> list[str]:
@@ -61,18 +66,19 @@ def identify_streamed(
     return weak_result(record, pair, tension, replace(seen, missing=weak.moments.streamed.missing), weak, asked)
 
 
-def check_memory(record: Record, asked: Request, resources: Resources) -> None:
-    """Refuse what only the weak reading can do, and a record that the other readings have no room for."""
+def check_memory(record: Record, asked: Request, resources: Resources, count: int) -> None:
+    """Refuse what is only for one record that is read part by part, and a record that there is no room for."""
+    what = f"method={asked.method!r}" if count == 1 else "reading several records together"
     others = [name for name in resources.given if name != "memory"]
     if others:
         raise InputError(
-            f"{others[0]} belongs to the weak reading, which goes through a record part by part: expected "
-            f"method='weak', got {asked.method!r}; for many records use identify_many(records, workers=)"
+            f"{others[0]} is for a record that is read part by part, which {what} does not: expected one record and "
+            "method='trajectory' or 'weak'; for many records use identify_many(records, workers=)"
         )
     need = _COPIES * 8 * int(np.prod(record.shape))
     if need > parse_memory(resources.memory):
         raise InputError(
-            f"method={asked.method!r} holds the whole record in memory, at least {shown_bytes(need)}, and memory is "
-            f"{shown_bytes(parse_memory(resources.memory))}: use method='weak', which streams; or read a part, "
-            "record.clip(start, stop); or give more memory"
+            f"{what} holds the whole record in memory, at least {shown_bytes(need)}, and memory is "
+            f"{shown_bytes(parse_memory(resources.memory))}: use method='trajectory' or 'weak' for one record, which "
+            "go through it part by part; or read a part, record.clip(start, stop); or give more memory"
         )

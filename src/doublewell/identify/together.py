@@ -11,13 +11,13 @@ from doublewell.adequacy.check import holm_adjusted
 from doublewell.errors import InputError
 from doublewell.estimate import DegreeAverage, average_degrees, fit_degree
 from doublewell.estimate.least_squares import column_scale
-from doublewell.evidence import Evidence, merge, system
+from doublewell.evidence import Evidence, compact, merge, system
 from doublewell.evidence.likelihood import Trajectory, relinearise
 from doublewell.hints import Array, Report
 from doublewell.identify.trajectory_road import TrajectoryFit, at_degree, felt, trimmed
 from doublewell.result import Agreement
 
-__all__ = ["join"]
+__all__ = ["agreements", "join"]
 
 _NEAR = 1.0  # standard errors of all records together
 _ROUNDS = 5
@@ -42,7 +42,8 @@ def join(fits: Sequence[TrajectoryFit], report: Report | None = None) -> tuple[T
         found = [relinearise([fit.record], [one], place[None])[0] for fit, one in zip(fits, found, strict=True)]
     total = merge([one.evidence for one in found])
     average: DegreeAverage = summarise(total, 1.0, constraint=fits[0].posterior.constraint)
-    return _joined(fits, found, total, average), _agreements(found)
+    names = [f"record {k + 1}" for k in range(len(found))]
+    return _joined(fits, found, total, average), agreements([system(one.evidence, 1.0) for one in found], names)
 
 
 def _joined(
@@ -87,41 +88,56 @@ def _distance(found: Trajectory, coefficients: Array) -> float:
     return float(np.linalg.norm(system(found.evidence, 1.0)[0] @ (coefficients - found.coefficients)))
 
 
-def _agreements(found: Sequence[Trajectory]) -> tuple[Agreement, ...]:
+def agreements(systems: Sequence[tuple[Array, Array]], names: Sequence[str]) -> tuple[Agreement, ...]:
     """Test each record against the others: the difference of their best laws over its covariance is chi-square.
 
-    Others are those that agree: of three or more records the one that is farthest off leaves first, so that it does not
-    make the good ones look wrong. Two records that differ disagree both, for nothing says which is right.
+    `systems` are the small least-squares problems of the records in units of their noise. Others are those that agree:
+    of three or more records the one that is farthest off leaves first, so that it does not make the good ones look
+    wrong. Two records that differ disagree both, for nothing says which is right.
     """
     from scipy.special import chdtrc
 
-    kept = _agreeing(found)
-    chi2 = [_against(found, k, kept) for k in range(len(found))]
-    degrees = found[0].coefficients.size
+    kept = _agreeing(systems)
+    chi2, degrees = _against(systems, kept), systems[0][0].shape[1]
     chances = [float(chdtrc(degrees, one)) for one in chi2]
     return tuple(
-        Agreement(f"record {k + 1}", one, degrees, p, a, a >= _UNLIKELY)
-        for k, (one, p, a) in enumerate(zip(chi2, chances, holm_adjusted(chances), strict=True))
+        Agreement(name, one, degrees, p, a, a >= _UNLIKELY)
+        for name, one, p, a in zip(names, chi2, chances, holm_adjusted(chances), strict=True)
     )
 
 
-def _agreeing(found: Sequence[Trajectory]) -> list[int]:
+def _agreeing(systems: Sequence[tuple[Array, Array]]) -> list[int]:
     """Leave out the record that is farthest off, again and again, until the others agree or two are left."""
     from scipy.special import chdtrc
 
-    kept = list(range(len(found)))
+    kept = list(range(len(systems)))
     while len(kept) > 2:
-        far = {k: _against(found, k, kept) for k in kept}
-        worst = max(far, key=lambda k: far[k])
-        if len(kept) * chdtrc(found[0].coefficients.size, far[worst]) >= _UNLIKELY:
+        chi2 = _against(systems, kept)
+        worst = max(kept, key=lambda k: chi2[k])
+        if len(kept) * chdtrc(systems[0][0].shape[1], chi2[worst]) >= _UNLIKELY:
             break
         kept.remove(worst)
     return kept
 
 
-def _against(found: Sequence[Trajectory], place: int, kept: Sequence[int]) -> float:
-    rest = merge([found[j].evidence for j in kept if j != place])
-    return _disagreement(*system(found[place].evidence, 1.0), *system(rest, 1.0))
+def _against(systems: Sequence[tuple[Array, Array]], kept: Sequence[int]) -> list[float]:
+    """Return the chi-square of each record against the kept ones but itself, with sums from both ends."""
+    rows = [np.hstack([matrix, target[:, None]]) for matrix, target in systems]
+    before, after = _sums([rows[k] for k in kept]), _sums([rows[k] for k in reversed(kept)])[::-1]
+    found = []
+    for place, own in enumerate(rows):
+        at = kept.index(place) if place in kept else None
+        rest = before[-1] if at is None else np.vstack([before[at], after[at + 1]])
+        found.append(_disagreement(own[:, :-1], own[:, -1], rest[:, :-1], rest[:, -1]))
+    return found
+
+
+def _sums(rows: Sequence[Array]) -> list[Array]:
+    """Return the triangles of the first 0, 1, 2, ... of them."""
+    sums = [np.zeros((0, rows[0].shape[1]))]
+    for one in rows:
+        sums.append(compact(np.vstack([sums[-1], one])))
+    return sums
 
 
 def _disagreement(matrix: Array, target: Array, rest: Array, aim: Array) -> float:

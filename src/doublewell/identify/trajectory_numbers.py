@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +16,10 @@ from doublewell.hints import Array
 from doublewell.identify.trajectory_road import TrajectoryFit
 from doublewell.law import Bernstein
 from doublewell.record import Record
-from doublewell.result import Diagnostics, Likelihood
+from doublewell.result import Diagnostics, Likelihood, Tiling
 from doublewell.survey import Survey
 
-__all__ = ["likelihood_warnings", "trajectory_diagnostics"]
+__all__ = ["Leftover", "diagnostics_of", "likelihood_warnings", "trajectory_diagnostics"]
 
 _UNSETTLED = 3.0  # standard errors from the point of linearisation that are said
 _BLOCKS = 48  # along each axis of the map of the residual
@@ -27,6 +28,23 @@ _OUTSIDE = {"admissible": "be no plain double well", "bernstein": "lie outside t
 
 def trajectory_diagnostics(fit: TrajectoryFit, seen: Survey, warnings: Sequence[str]) -> Diagnostics:
     """Return the numbers behind a trajectory estimate."""
+    left = Leftover(residual_map(fit.found, fit.record), _frame_noise(fit.found, fit.record))
+    return diagnostics_of(fit, seen, warnings, left, initial=_read_only(fit.initial.astype(np.float32)))
+
+
+@dataclass(frozen=True, eq=False)
+class Leftover:
+    """What a fit leaves: the map of its residual and the residual's size in each frame."""
+
+    places: Array
+    frames: Array
+
+
+def diagnostics_of(
+    fit: TrajectoryFit, seen: Survey, warnings: Sequence[str], left: Leftover, *,
+    initial: NDArray[np.float32] | None = None, tiles: Tiling | None = None,
+) -> Diagnostics:  # fmt: skip
+    """Return the numbers behind the estimate of a record, whole or in tiles."""
     block = fit.found.evidence.blocks[0]
     return Diagnostics(
         rows=block.rows,
@@ -55,10 +73,11 @@ def trajectory_diagnostics(fit: TrajectoryFit, seen: Survey, warnings: Sequence[
             constraint_rise=fit.rise,
             extra_structure=structure_probability(fit.posterior),
             segments=fit.found.segments,
-            residual_map=residual_map(fit.found, fit.record),
-            residual_frames=_frame_noise(fit.found, fit.record),
+            residual_map=left.places,
+            residual_frames=left.frames,
             adequacy=fit.adequacy,
-            initial=_read_only(fit.initial.astype(np.float32)),
+            initial=initial,
+            tiles=tiles,
         ),
     )
 

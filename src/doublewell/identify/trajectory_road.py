@@ -35,7 +35,9 @@ __all__ = [
     "TrajectoryFit",
     "at_degree",
     "felt",
+    "in_units",
     "settled",
+    "touched",
     "trajectory_fits",
     "trimmed",
 ]
@@ -191,7 +193,7 @@ def _conclude(
     average = summarise(found.evidence, q, constraint=constraint)
     matrix, _ = system(found.evidence, q)
     shifts = np.stack([resolution.time_shift, resolution.mesh_shift])
-    law, (active, contacts) = trimmed(average, family), _touched(average)
+    law, (active, contacts) = trimmed(average, family), touched(average)
     if ridge is not None:
         shrunk = estimate(found.evidence, q, constraint=constraint, ridge=ridge)
         law, contacts = shrunk.law, shrunk.solution.contacts
@@ -205,7 +207,7 @@ def _conclude(
             average.components,
             felt(average, family, matrix, shifts),
             constraint,
-            _in_units(record, found.beside),
+            in_units(record, found.beside),
         ),
         found=found,
         resolution=resolution,
@@ -222,7 +224,7 @@ def _conclude(
     )
 
 
-def _in_units(record: Record, beside: Beside) -> Beside | None:
+def in_units(record: Record, beside: Beside) -> Beside | None:
     """Return q and the variance of the blur in the record's units; None where nothing is estimated beside the law."""
     units = {"q": float(record.q or 0.0), "blur": record.dx[-1] ** 2}
     return beside.scaled(np.array([units[name] for name in beside.names])) if beside.names else None
@@ -260,7 +262,7 @@ def _silent(_: str, __: int, ___: int) -> None:
     pass
 
 
-def _touched(average: DegreeAverage) -> tuple[tuple[int, ...], tuple[float, ...]]:
+def touched(average: DegreeAverage) -> tuple[tuple[int, ...], tuple[float, ...]]:
     """Return the coefficients and the |u| that are at a bound, of a single degree; an average has a table of them."""
     first, *others = average.path
     return ((), ()) if others else (first.active, first.contacts)

@@ -10,6 +10,7 @@ from doublewell.result.result import (
     Result,
     Settings,
     Source,
+    Tiling,
     without_levels,
 )
 from doublewell.result.text import equation
@@ -26,6 +27,7 @@ __all__ = [
     "Result",
     "Settings",
     "Source",
+    "Tiling",
     "check_units",
     "compare",
     "equation",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from doublewell.adequacy import Adequacy, ScoreTest
-from doublewell.result.result import Likelihood, Result
+from doublewell.result.result import Likelihood, Result, Tiling
 from doublewell.result.wording import WIDTH, class_words, count, heaviest, held_at, names, percent, phase_list, wrapped
 
 __all__ = ["fit_lines", "model_lines", "warning_lines"]
@@ -40,7 +40,7 @@ def _likelihood_lines(result: Result) -> Iterator[str]:
     numbers, fit = result.diagnostics, result.diagnostics.likelihood
     assert fit is not None
     yield f"noise found {fit.noise:.4g} per pixel, {numbers.rows} values, condition number {numbers.condition:.3g}"
-    yield from wrapped(_iteration(fit), indent="  ")
+    yield from wrapped(_iteration(fit) if fit.tiles is None else _tiles(result, fit, fit.tiles), indent="  ")
     if fit.segments > 1:
         yield from wrapped(_segments(fit), indent="  ")
     yield (
@@ -58,6 +58,24 @@ def _iteration(fit: Likelihood) -> str:
     return (
         f"Gauss-Newton {fit.status}; {steps}, {solves} of conjugate gradients, then {rounds}; "
         f"{count(fit.substeps, 'solver step')} from frame to frame"
+    )
+
+
+def _tiles(result: Result, fit: Likelihood, tiles: Tiling) -> str:
+    """Say how a record was read in parts."""
+    shape = " x ".join(str(n) for n in tiles.shape)
+    parts = [f"read as {count(tiles.read, 'window')} of at most {shape} values, each with a border of its own"]
+    if tiles.empty:
+        parts.append(f"{tiles.empty} without an interface were left out, for they say nothing of the law")
+    if tiles.lost:
+        parts.append(f"{tiles.lost} could not be followed")
+    agreed = sum(one.agrees for one in result.agreements)
+    parts.append(f"{agreed} of {len(result.agreements)} agree with the others")
+    if tiles.checked:
+        parts.append(f"the model was checked on {tiles.checked} of them")
+    return (
+        f"{'; '.join(parts)}; {count(fit.rounds, 'linearisation')}; {count(fit.substeps, 'solver step')} from frame to "
+        f"frame; {fit.status}"
     )
 
 

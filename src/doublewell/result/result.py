@@ -18,7 +18,7 @@ from doublewell.law.family import Array
 from doublewell.result.bands import Quantity, Scalar, curve_band, scalar_interval
 from doublewell.survey import Survey
 
-__all__ = ["Diagnostics", "LevelErrors", "Likelihood", "Result", "Settings", "Source", "without_levels"]
+__all__ = ["Diagnostics", "LevelErrors", "Likelihood", "Result", "Settings", "Source", "Tiling", "without_levels"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,8 @@ class Settings:
     all frames where they are not evenly spaced. ``q`` is the diffusion coefficient that was used, given or, with
     ``q_estimated``, found in the record. ``optics`` and ``noise`` are
     what the trajectory reading took the picture for. ``wells`` says which laws were looked for, ``phases`` where their
-    wells lie, given or estimated.
+    wells lie, given or estimated. ``memory`` is the budget in bytes that decided the tiles of a record
+    that was read in these.
     """
 
     version: str
@@ -65,6 +66,22 @@ class Settings:
     noise: str = "white"
     wells: str = "symmetric"
     phases: tuple[float, float] = (-1.0, 1.0)
+    memory: int | None = None
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """How a record was cut into tiles: the largest in frames and cells, how many were read, and how many were not.
+
+    ``empty`` tiles hold no interface and say nothing of the law, ``lost`` ones could not be followed. ``checked`` of
+    those that were read were asked for what the model lacks.
+    """
+
+    shape: tuple[int, ...]
+    read: int
+    empty: int
+    lost: int
+    checked: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +96,8 @@ class Likelihood:
     is from its mean, in standard deviations, and ``residual_frames`` its standard deviation in each frame; ``adequacy``
     is what the residual was asked and what it answered, None when it was not. ``initial`` is the initial field that
     was fitted, moved along to the law: the two together are the fields of the fit. Single precision is enough for
-    that; None where the result came from a file that does not hold it.
+    that; None where the result came from a file that does not hold it, and of a record that was read in ``tiles``: each
+    has its own.
     """
 
     noise: float
@@ -97,6 +115,7 @@ class Likelihood:
     residual_frames: Array
     adequacy: Adequacy | None
     initial: NDArray[np.float32] | None = None
+    tiles: Tiling | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +149,7 @@ class Diagnostics:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How a record agrees with the others it was read with: chi-square of the difference of their laws.
+    """How a record, or a tile of one, agrees with the others: chi-square of the difference of their laws.
 
     ``adjusted`` is the probability after Holm's correction for the number of records; ``agrees`` whether it is above
     0.1 %.
@@ -166,7 +185,8 @@ class Result:
 
     ``print(result)`` gives the report. ``refusal`` says why a supplied surface tension could not be used. ``levels``
     are the errors of grey levels where ``add_level_errors`` added them. Where several records were read together,
-    ``agreements`` says of each how it agrees with the others; diagnostics and settings are those of the first.
+    ``agreements`` says of each how it agrees with the others; diagnostics and settings are those of the first. Of a
+    record that was read in tiles it says the same of these.
     """
 
     law: Law

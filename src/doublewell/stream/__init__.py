@@ -1,17 +1,46 @@
-"""Stream: weak moments of records larger than memory, slab by slab, on one core, many, or a cluster."""
+"""Stream: records larger than memory, part by part, on one core, many, or a cluster."""
 
+from doublewell.stream.checkpoint import Ledger
 from doublewell.stream.executors import Pool, open_pool
-from doublewell.stream.memory import parse_memory, shown_bytes
+from doublewell.stream.fingerprint import fingerprint
+from doublewell.stream.memory import DEFAULT, parse_memory, shown_bytes
 from doublewell.stream.plan import make_plan
-from doublewell.stream.stream import Stream, Streamed, open_stream
+from doublewell.stream.stream import Clock, Stream, Streamed, check_resources, open_stream
+from doublewell.stream.tiling import (
+    check_room,
+    interface_share,
+    make_tiles,
+    most_common,
+    tile_memory,
+    tile_name,
+    tile_record,
+    tile_shape,
+    whole_bytes,
+    window_copies,
+)
 
 __all__ = [
+    "DEFAULT",
+    "Clock",
+    "Ledger",
     "Pool",
     "Stream",
     "Streamed",
+    "check_resources",
+    "check_room",
+    "fingerprint",
+    "interface_share",
     "make_plan",
+    "make_tiles",
+    "most_common",
     "open_pool",
     "open_stream",
     "parse_memory",
     "shown_bytes",
+    "tile_memory",
+    "tile_name",
+    "tile_record",
+    "tile_shape",
+    "whole_bytes",
+    "window_copies",
 ]

@@ -6,74 +6,91 @@ The file is an .npz of plain arrays. What cannot be an array is one JSON text in
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic
 from zipfile import BadZipFile
 
 import numpy as np
 
 from doublewell.atomic import replace_file
 from doublewell.errors import InputError
-from doublewell.evidence import Block, Evidence, Key
 from doublewell.hints import Array
-from doublewell.law import LinearFamily
-from doublewell.stream.reduce import Partial
-from doublewell.stream.tasks import Piece
+from doublewell.stream.reduce import P, Partial, add
 
-__all__ = ["load_partial", "save_partial"]
+__all__ = ["Ledger", "load_partial", "save_partial"]
 
 _FORMAT = "doublewell partial evidence"
 _VERSION = 1
 _WORDS = {"record": "the record", "options": "the options of the reading", "plan": "the memory or the plan of slabs"}
 
 
-def save_partial(path: Path, partial: Partial, fingerprint: Mapping[str, str]) -> None:
+class Ledger(Generic[P]):
+    """The pieces that are there, in memory and, where a path is given, in a file after each of them.
+
+    `unpack` makes a piece of what ``packed`` gave.
+    """
+
+    def __init__(
+        self,
+        path: Path | None,
+        fingerprint: Mapping[str, str],
+        unpack: Callable[[Mapping[str, Any], Mapping[str, Array]], P],
+    ) -> None:
+        self._path, self._fingerprint = path, fingerprint
+        self.pieces: Partial[P] = Partial() if path is None else load_partial(path, fingerprint, unpack)
+        self._save()  # a place that cannot be written is found before the work
+
+    def add(self, place: int, piece: P) -> None:
+        """Take in one more piece."""
+        self.pieces = add(self.pieces, place, piece)
+        self._save()
+
+    def left(self, places: range) -> list[int]:
+        """Return the places whose pieces are not there."""
+        return [place for place in places if not self.pieces.has(place)]
+
+    def _save(self) -> None:
+        if self._path is not None:
+            save_partial(self._path, self.pieces, self._fingerprint)
+
+
+def save_partial(path: Path, partial: Partial[P], fingerprint: Mapping[str, str]) -> None:
     """Write the pieces; the file on the disk is the one before or this one, never a part of it."""
     pieces = {} if partial.merged is None else {"merged": partial.merged}
     pieces |= {str(place): piece for place, piece in sorted(partial.waiting.items())}
+    packed = {name: piece.packed() for name, piece in pieces.items()}
     about = {
         "format": _FORMAT,
         "version": _VERSION,
         "fingerprint": dict(fingerprint),
         "done": partial.done,
-        "pieces": {name: _about(piece) for name, piece in pieces.items()},
+        "pieces": {name: words for name, (words, _) in packed.items()},
     }
-    arrays: dict[str, Any] = {f"triangles {name}": _triangles(piece) for name, piece in pieces.items()}
+    arrays: dict[str, Any] = {
+        f"{kind} {name}": array for name, (_, held) in packed.items() for kind, array in held.items()
+    }
     with replace_file(path) as temporary, temporary.open("wb") as file:
         np.savez(file, about=np.array(json.dumps(about)), **arrays)
 
 
-def load_partial(path: Path, fingerprint: Mapping[str, str], family: LinearFamily) -> Partial:
+def load_partial(
+    path: Path, fingerprint: Mapping[str, str], unpack: Callable[[Mapping[str, Any], Mapping[str, Array]], P]
+) -> Partial[P]:
     """Read the pieces of the same question to the same record; none where there is no file yet."""
     if not path.exists():
         return Partial()
     about, arrays = _read(path)
     _check(path, about, fingerprint)
-    pieces = dict(_pieces(about["pieces"], arrays, family))
+    pieces = {name: unpack(words, _held(name, arrays)) for name, words in about["pieces"].items()}
     merged = pieces.pop("merged", None)
     return Partial(int(about["done"]), merged, {int(place): piece for place, piece in pieces.items()})
 
 
-def _triangles(piece: Piece) -> Array:
-    return np.stack([block.triangle for block in piece.evidence.blocks])
-
-
-def _about(piece: Piece) -> dict[str, Any]:
-    blocks = piece.evidence.blocks
-    return {
-        "keys": [list(block.key) for block in blocks],
-        "rows": [int(block.rows) for block in blocks],
-        "lines": f"{piece.lines:x}",
-        "observed": piece.observed,
-    }
-
-
-def _pieces(found: Mapping[str, Any], arrays: Mapping[str, Array], family: LinearFamily) -> Iterator[tuple[str, Piece]]:
-    for name, about in found.items():
-        parts = zip(about["keys"], arrays[f"triangles {name}"], about["rows"], strict=True)
-        blocks = tuple(Block(Key(*key), triangle, rows) for key, triangle, rows in parts)
-        yield name, Piece(Evidence(family, blocks), int(about["lines"], 16), about["observed"])
+def _held(name: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the arrays of one piece, by their own names."""
+    found = (key.rsplit(" ", 1) for key in arrays)
+    return {kind: arrays[f"{kind} {piece}"] for kind, piece in found if piece == name}
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:

@@ -12,7 +12,6 @@ import numpy as np
 
 from doublewell.evidence import Region
 from doublewell.record import Record
-from doublewell.stream.tasks import Reading
 from doublewell.survey import Survey
 from doublewell.version import __version__
 
@@ -21,17 +20,15 @@ __all__ = ["fingerprint"]
 _FILES = 100_000  # of a store whose size and time of change are looked at; a larger one is sampled
 
 
-def fingerprint(reading: Reading, seen: Survey, regions: Sequence[Region]) -> dict[str, str]:
+def fingerprint(record: Record, seen: Survey, options: Sequence[object], regions: Sequence[Region]) -> dict[str, str]:
     """Return digests of the record, of the options that its evidence depends on, and of the plan.
 
     The record's holds its shape, mesh and times, the histogram of values that the survey made, and name, size and time
     of change of its files. So a file that was written anew is another record.
     """
-    record = reading.record
-    options = (__version__, reading.family, reading.supports, reading.derivative, reading.folds)
     return {
         "record": _digest(_record(record), seen.histogram, *_stamps(record.values), *_stamps(record.mask)),
-        "options": _digest(*options),
+        "options": _digest(__version__, *options),
         "plan": _digest(*regions),
     }
 

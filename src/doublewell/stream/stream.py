@@ -20,18 +20,17 @@ from doublewell.hints import Report
 from doublewell.law import LinearFamily
 from doublewell.record import Record, lines_checksum
 from doublewell.record.mask import missing_share
-from doublewell.stream.checkpoint import load_partial, save_partial
+from doublewell.stream.checkpoint import Ledger
 from doublewell.stream.executors import Pool, open_pool
 from doublewell.stream.fingerprint import fingerprint
 from doublewell.stream.memory import DEFAULT, parse_memory
 from doublewell.stream.plan import look_rows, make_plan
-from doublewell.stream.reduce import Partial, add
-from doublewell.stream.tasks import Reading, assemble, look_task
+from doublewell.stream.tasks import Reading, assemble, look_task, unpacked
 from doublewell.survey import Survey
 from doublewell.survey.looks import Look, change_between, look_spans
 from doublewell.survey.survey import survey_of
 
-__all__ = ["Stream", "Streamed", "open_stream"]
+__all__ = ["Clock", "Stream", "Streamed", "check_resources", "open_stream"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,21 +85,19 @@ class Stream:
         """Read the weak moments of a record region by region, each value once but for the halos."""
         regions = make_plan(record, family, supports, self.memory)
         reading = Reading(record, family, tuple(supports), derivative, tuple(folds))
-        prints = {} if self.checkpoint is None else fingerprint(reading, seen, regions)
-        pieces = Partial() if self.checkpoint is None else load_partial(self.checkpoint, prints, family)
-        if self.checkpoint is not None:
-            save_partial(self.checkpoint, pieces, prints)  # a place that cannot be written is found before the work
-        left = [place for place in range(len(regions)) if not pieces.has(place)]
-        say = _Clock(record, pieces.count, len(regions), report)
+        options = (family, reading.supports, reading.derivative, reading.folds)
+        prints = {} if self.checkpoint is None else fingerprint(record, seen, options, regions)
+        ledger = Ledger(self.checkpoint, prints, partial(unpacked, family))
+        size = int(np.prod(record.shape)) * np.dtype(record.values.dtype).itemsize
+        say = Clock(size, ledger.pieces.count, len(regions), report)
+        left = ledger.left(range(len(regions)))
         for k, piece in self.pool.completed(assemble, [(reading, regions[place]) for place in left]):
-            pieces = add(pieces, left[k], piece)
-            if self.checkpoint is not None:
-                save_partial(self.checkpoint, pieces, prints)
-            say.done(pieces.count)
-        assert pieces.merged is not None
-        values = int(np.prod(record.shape))
-        checksum = lines_checksum(record.shape, pieces.merged.lines)
-        return Streamed(pieces.merged.evidence, checksum, 1.0 - pieces.merged.observed / values)
+            ledger.add(left[k], piece)
+            say.done(ledger.pieces.count)
+        found = ledger.pieces.merged
+        assert found is not None
+        checksum = lines_checksum(record.shape, found.lines)
+        return Streamed(found.evidence, checksum, 1.0 - found.observed / int(np.prod(record.shape)))
 
 
 @contextmanager
@@ -113,33 +110,42 @@ def open_stream(
     checkpoint: str | PathLike[str] | None = None,
 ) -> Iterator[Stream]:
     """Give a stream for one record; what it started ends with the block."""
+    budget, count, path = check_resources(memory, workers, scheduler, checkpoint)
+    with open_pool(record, count, scheduler) as pool:
+        yield Stream(pool, budget, path)
+
+
+def check_resources(
+    memory: Any, workers: int | None, scheduler: Any, checkpoint: str | PathLike[str] | None
+) -> tuple[int, int, Path | None]:
+    """Return the budget in bytes, the number of workers and the place of the checkpoint."""
     budget = DEFAULT if memory is None else parse_memory(memory)
     count = 1 if workers is None else whole(workers, "workers", least=1)
     if scheduler is not None and workers is not None:
         raise InputError("workers and scheduler are both given: a scheduler has its own workers; give one of them")
     if checkpoint is not None and not isinstance(checkpoint, str | PathLike):
         raise InputError(f"checkpoint is {shown(checkpoint)}: expected the name of a file")
-    path = None if checkpoint is None else Path(checkpoint).expanduser()
-    with open_pool(record, count, scheduler) as pool:
-        yield Stream(pool, budget, path)
+    return budget, count, None if checkpoint is None else Path(checkpoint).expanduser()
 
 
-class _Clock:
-    """Says how fast values come and how much time is left."""
+class Clock:
+    """Says how fast values come and how much time is left; `size` bytes were cut into `total` parts."""
 
-    def __init__(self, record: Record, before: int, total: int, report: Report | None) -> None:
-        self._slab = np.prod(record.shape) * np.dtype(record.values.dtype).itemsize / total / 1e6
+    def __init__(self, size: float, before: int, total: int, report: Report | None, parts: str = "slabs") -> None:
+        self._part, self._parts = size / total / 1e6, parts
         self._before, self._total, self._began = before, total, monotonic()
         self._say = None if report is None else partial(self._report, report)
         if self._say is not None and before < total:
-            self._say(f"reading slabs, {before} were there" if before else "compiling and reading", before)
+            self._say(f"reading {parts}, {before} were there" if before else "compiling and reading", before)
 
     def done(self, count: int) -> None:
+        """Say that so many parts are there."""
         if self._say is None:
             return
         spent = max(monotonic() - self._began, 1e-9)
         rate = (count - self._before) / spent
-        self._say(f"reading slabs, {rate * self._slab:.0f} MB/s, {_span((self._total - count) / rate)} left", count)
+        left = _span((self._total - count) / rate)
+        self._say(f"reading {self._parts}, {rate * self._part:.3g} MB/s, {left} left", count)
 
     def _report(self, report: Report, words: str, count: int) -> None:
         report(words, count, self._total)

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from doublewell.evidence import Derivative, Evidence, Fold, Region, Support, weak_evidence, window_of
+from doublewell.evidence import (
+    Block,
+    Derivative,
+    Evidence,
+    Fold,
+    Key,
+    Region,
+    Support,
+    merge,
+    weak_evidence,
+    window_of,
+)
 from doublewell.evidence.reel import Part, Rolling
 from doublewell.hints import Array
 from doublewell.law import LinearFamily
@@ -15,7 +28,7 @@ from doublewell.record.rescaled import Rescaled
 from doublewell.survey.bands import look_in_bands
 from doublewell.survey.looks import Look, look_at
 
-__all__ = ["Piece", "Reading", "assemble", "look_task"]
+__all__ = ["Piece", "Reading", "assemble", "look_task", "unpacked"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +49,29 @@ class Piece:
     evidence: Evidence
     lines: int
     observed: int
+
+    def joined(self, other: Piece) -> Piece:
+        """Return this region and the next one as one."""
+        evidence = merge([self.evidence, other.evidence])
+        return Piece(evidence, self.lines + other.lines, self.observed + other.observed)
+
+    def packed(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return what a checkpoint holds of it."""
+        blocks = self.evidence.blocks
+        about = {
+            "keys": [list(block.key) for block in blocks],
+            "rows": [int(block.rows) for block in blocks],
+            "lines": f"{self.lines:x}",
+            "observed": self.observed,
+        }
+        return about, {"triangles": np.stack([block.triangle for block in blocks])}
+
+
+def unpacked(family: LinearFamily, about: Mapping[str, Any], arrays: Mapping[str, Array]) -> Piece:
+    """Return the piece that a checkpoint holds."""
+    parts = zip(about["keys"], arrays["triangles"], about["rows"], strict=True)
+    blocks = tuple(Block(Key(*key), triangle, rows) for key, triangle, rows in parts)
+    return Piece(Evidence(family, blocks), int(about["lines"], 16), about["observed"])
 
 
 def assemble(reading: Reading, region: Region) -> Piece:

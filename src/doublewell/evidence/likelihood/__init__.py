@@ -1,7 +1,8 @@
 """The likelihood of whole trajectories: models, one solver, and the reader."""
 
+from doublewell.evidence.likelihood.follow import follow_law
 from doublewell.evidence.likelihood.noise import NOISES, Noise, noise_view, outlier_mask
-from doublewell.evidence.likelihood.read import read_trajectories, read_trajectory, relinearise
+from doublewell.evidence.likelihood.read import beside_start, read_trajectories, read_trajectory, relinearise
 from doublewell.evidence.likelihood.resolution import Resolution, measure_resolution
 from doublewell.evidence.likelihood.setting import (
     check_record,
@@ -12,7 +13,7 @@ from doublewell.evidence.likelihood.setting import (
     record_model,
 )
 from doublewell.evidence.likelihood.steps import MOST_STEPS, Step, Watch
-from doublewell.evidence.likelihood.trajectory import MOST_SUBSTEPS, Trajectory
+from doublewell.evidence.likelihood.trajectory import MOST_SUBSTEPS, Trajectory, first_substeps, growth
 from doublewell.evidence.likelihood.view import PLAIN, Optics, View, Whitening
 
 __all__ = [
@@ -28,10 +29,14 @@ __all__ = [
     "View",
     "Watch",
     "Whitening",
+    "beside_start",
     "check_record",
     "check_view",
     "check_window",
     "complete",
+    "first_substeps",
+    "follow_law",
+    "growth",
     "measure_resolution",
     "noise_view",
     "observed",

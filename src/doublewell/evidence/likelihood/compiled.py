@@ -15,9 +15,10 @@ __all__ = ["compiled"]
 
 @lru_cache(maxsize=1)
 def compiled() -> Any:
-    """Return begin, advance, sensitivity, predict, pull and choose; all but the constants have a leading record axis.
+    """Return begin, advance, follow, sensitivity, predict, pull and choose.
 
-    The first argument is the model. One compilation serves all records of a shape.
+    The first argument is the model; all others but the constants have a leading record axis. One compilation serves
+    all records of a shape.
     """
     import jax
     import jax.numpy as jnp
@@ -39,6 +40,7 @@ def compiled() -> Any:
     return SimpleNamespace(
         begin=over(solver.begin, 3),
         advance=over(partial(solver.advance, **options), 2),
+        follow=over(partial(solver.follow, **options), 2),
         sensitivity=over(partial(solver.sensitivity, together=together, **options), 3),
         predict=over(lambda model, *rest: model.predict(*rest), 2),
         pull=over(solver.pull_back, 3),

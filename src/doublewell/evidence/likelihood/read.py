@@ -32,7 +32,7 @@ from doublewell.hints import Array
 from doublewell.law import Bernstein, LinearFamily
 from doublewell.record import Record
 
-__all__ = ["read_trajectories", "read_trajectory", "relinearise"]
+__all__ = ["beside_start", "linearise", "read_trajectories", "read_trajectory", "relinearise"]
 
 _LINKS = (0.3, 1.0, 3.0, 10.0)  # weights of the links, one after the other; then one whole trajectory
 _ROUGH = 3.0  # standard errors: a step below this ends a stage of segments
@@ -99,7 +99,7 @@ def read_trajectories(
     seen = observed(first, view)
     constants = constants._replace(root=seen.root)
     data = observed_values(records, view, seen)
-    theta = np.hstack([np.tile(_beside_start(view), (len(records), 1)), starts])
+    theta = np.hstack([np.tile(beside_start(view), (len(records), 1)), starts])
     unstable = np.array([view.plain and _hard(first, start) for start in starts])
     nuisance = np.stack([model.border_of(one) for one in data])
     freedom = seen.rows - theta.shape[1]
@@ -113,7 +113,7 @@ def read_trajectories(
     history = [(tuple(found.steps[k]), found.status[k], int(segments[k])) for k in range(len(records))]
     n = len(view.free)
     lifted = np.hstack([found.theta[:, :n], found.theta[:, n:] @ fitted.elevation(family).T])
-    return _linearise(records, family, found.nuisance, lifted, substeps, history, labels, view)
+    return linearise(records, family, found.nuisance, lifted, substeps, history, labels, view)
 
 
 def _hard(record: Record, start: Array) -> bool:
@@ -121,7 +121,7 @@ def _hard(record: Record, start: Array) -> bool:
     return growth(record, start) > _UNSTABLE and record.boundary != "open" and record.uniform and record.mask is None
 
 
-def _beside_start(view: View) -> Array:
+def beside_start(view: View) -> Array:
     """Return where q and a blur start: at the record's q, and at a blur of half a cell."""
     return np.array([{"q": 1.0, "blur": 0.25}[name] for name in view.free])
 
@@ -140,7 +140,7 @@ def relinearise(
     history = [(found.steps, found.status, found.segments) for found in before]
     family, substeps, view = before[0].evidence.family, before[0].substeps, before[0].view
     labels = labels or [found.evidence.blocks[0].key.record for found in before]
-    return _linearise(list(records), family, nuisance, theta, substeps, history, labels, view)
+    return linearise(list(records), family, nuisance, theta, substeps, history, labels, view)
 
 
 @dataclass(eq=False)
@@ -222,7 +222,7 @@ def _by_segments(
     return found, model.count
 
 
-def _linearise(
+def linearise(
     records: list[Record],
     family: LinearFamily,
     nuisance: Array,
@@ -232,9 +232,10 @@ def _linearise(
     labels: Sequence[str],
     view: View,
 ) -> list[Trajectory]:
+    """Return what records say at a point: nuisance and theta, one row a record; `history` is how it was reached."""
     if not one_mask(records):
         each = zip(records, nuisance, theta, history, labels, strict=True)
-        return [_linearise([r], family, u[None], t[None], substeps, [h], [name], view)[0] for r, u, t, h, name in each]
+        return [linearise([r], family, u[None], t[None], substeps, [h], [name], view)[0] for r, u, t, h, name in each]
     model, constants = record_model(records[0], family, substeps, view)
     seen = observed(records[0], view)
     constants = constants._replace(root=seen.root)

@@ -18,7 +18,18 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-__all__ = ["Model", "Point", "Sensitivity", "advance", "begin", "pull_back", "sensitivity", "solve_normal", "tangents"]
+__all__ = [
+    "Model",
+    "Point",
+    "Sensitivity",
+    "advance",
+    "begin",
+    "follow",
+    "pull_back",
+    "sensitivity",
+    "solve_normal",
+    "tangents",
+]
 
 _SHORTEST = 2.0**-12  # a step cut this short is not taken
 
@@ -94,22 +105,54 @@ def advance(model: Model, point: Point, data: Any, constants: Any, *, tolerance:
         shifted = jax.tree.map(lambda a, b: a + length * b, point.nuisance, step_u)
         return shifted, point.theta + length * step_g
 
-    def shorter(state: tuple[Any, Any]) -> tuple[Any, Any]:
-        length = 0.5 * state[0]
-        return length, _cost(model, *moved(length), data, constants)
-
     now = jnp.vdot(residual, residual)
-    first = _cost(model, *moved(1.0), data, constants)
-    length, cost = jax.lax.while_loop(
-        lambda state: ~(state[1] <= now * (1.0 + 1e-12)) & (state[0] > _SHORTEST), shorter, (jnp.ones_like(now), first)
-    )
-    taken = cost <= now * (1.0 + 1e-12)
-    length = jnp.where(taken, length, 0.0)
+    length, taken, cost = _shortened(lambda share: _cost(model, *moved(share), data, constants), now)
     nuisance, theta = jax.tree.map(
         lambda new, old: jnp.where(taken, new, old), moved(length), (point.nuisance, point.theta)
     )  # a failed solve has no finite step: 0 times it is not 0
     size = jnp.linalg.norm(triangle @ (step_g * norms))
-    return Point(nuisance, theta, jnp.where(taken, cost, now), now, size, length, count, rest)
+    return Point(nuisance, theta, cost, now, size, length, count, rest)
+
+
+def follow(model: Model, point: Point, data: Any, constants: Any, *, tolerance: float, most: int) -> Point:
+    """Take one Gauss-Newton step of the nuisance alone, theta held: the fields that follow a given law.
+
+    The size is |J_u du|, how far the prediction would move.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    residual, push, pull = _linearise(model, point.nuisance, point.theta, data, constants)
+    step, count, rest = solve_normal(
+        lambda x: pull(push(x)), pull(residual), model.preconditioner(point.nuisance, point.theta, constants),
+        tolerance=tolerance, most=most,
+    )  # fmt: skip
+
+    def moved(length: Any) -> Any:
+        return jax.tree.map(lambda a, b: a + length * b, point.nuisance, step)
+
+    now = jnp.vdot(residual, residual)
+    length, taken, cost = _shortened(lambda share: _cost(model, moved(share), point.theta, data, constants), now)
+    nuisance = jax.tree.map(lambda new, old: jnp.where(taken, new, old), moved(length), point.nuisance)
+    return Point(nuisance, point.theta, cost, now, jnp.linalg.norm(push(step)), length, count, rest)
+
+
+def _shortened(cost_of: Any, now: Any) -> tuple[Any, Any, Any]:
+    """Halve a step until the cost is not above the one before: the share, whether it is taken, and the cost then."""
+    import jax
+    import jax.numpy as jnp
+
+    def shorter(state: tuple[Any, Any]) -> tuple[Any, Any]:
+        length = 0.5 * state[0]
+        return length, cost_of(length)
+
+    length, cost = jax.lax.while_loop(
+        lambda state: ~(state[1] <= now * (1.0 + 1e-12)) & (state[0] > _SHORTEST),
+        shorter,
+        (jnp.ones_like(now), cost_of(1.0)),
+    )
+    taken = cost <= now * (1.0 + 1e-12)
+    return jnp.where(taken, length, 0.0), taken, jnp.where(taken, cost, now)
 
 
 def sensitivity(

@@ -1,0 +1,216 @@
+"""The trajectory road for a record larger than memory: disjoint tiles, each a window of its own, one law."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from doublewell.calibrate import SurfaceTension
+from doublewell.errors import InputError
+from doublewell.estimate import Posterior, average_degrees, fit_degree
+from doublewell.estimate.least_squares import Array, column_scale
+from doublewell.evidence import Region, system
+from doublewell.evidence.likelihood import Trajectory, View, beside_start, first_substeps, growth
+from doublewell.hints import Report
+from doublewell.identify.batch import Request, disagreement, trajectory_result, weak_of
+from doublewell.identify.families import family_of, highest_degree
+from doublewell.identify.streamed import Resources
+from doublewell.identify.tile_rounds import Rounds, Summary, TileFit, batch_width, choose_pilot, read_all
+from doublewell.identify.tile_task import TileReading, unpacked
+from doublewell.identify.tile_total import asked_adequacy, frame_noise, place_map, resolution_of
+from doublewell.identify.together import agreements
+from doublewell.identify.trajectory_numbers import Leftover, diagnostics_of
+from doublewell.identify.trajectory_road import TrajectoryFit, at_degree, felt, in_units, touched, trimmed
+from doublewell.identify.weak_road import WeakFit
+from doublewell.record import Record
+from doublewell.record.rescaled import Rescaled
+from doublewell.result import Result, Tiling, check_units
+from doublewell.stream import (
+    Ledger,
+    Stream,
+    check_room,
+    fingerprint,
+    interface_share,
+    make_tiles,
+    open_stream,
+    tile_shape,
+    whole_bytes,
+    window_copies,
+)
+from doublewell.survey import Survey, check_survey
+
+__all__ = ["identify_tiled", "needs_tiles"]
+
+_NAMED = 5  # tiles that are named in a warning
+_FEW = 0.05  # of the tiles that may be left unfinished
+_CURE = "look at what is there (dust, a flow, another material), or leave that part out"
+
+
+def needs_tiles(record: Record, asked: Request, memory: int) -> bool:
+    """Say whether the trajectory reading of a record as a whole takes more than a budget."""
+    return whole_bytes(record, _size(asked)) > memory
+
+
+def _size(asked: Request) -> int:
+    """Return the number of unknowns beside the fields."""
+    degree = highest_degree(asked.wells) if asked.degree == "auto" else asked.degree
+    return family_of(asked.wells, degree).size + (asked.q is None) + (asked.optics.blur == "estimated")
+
+
+def identify_tiled(
+    record: Record, tension: SurfaceTension | None, asked: Request, resources: Resources, report: Report | None = None
+) -> Result:
+    """Identify a record by the likelihood of its tiles; each value belongs to one of them."""
+    check_units(tension, len(record.mesh), record.length_unit, record.time_unit)
+    pair = _check(asked)
+    check_room(resources.budget)
+    scaled = record if pair == (-1.0, 1.0) else record.replace(Rescaled(record.values, *pair))
+    with open_stream(
+        scaled, memory=resources.memory, workers=resources.workers, scheduler=resources.scheduler,
+        checkpoint=resources.checkpoint,
+    ) as stream:  # fmt: skip
+        seen = stream.survey(scaled, report=report)
+        check_survey(seen)
+        weak = weak_of(scaled, seen, asked, report, replace(stream, checkpoint=None))
+        summarise: Summary = average_degrees if asked.degree == "auto" else fit_degree
+        fit, plan = _read(scaled, seen, weak, asked, stream, report, summarise)
+    assert weak.moments.streamed is not None
+    seen = replace(seen, missing=weak.moments.streamed.missing)
+    return _conclude(record, pair, tension, seen, weak, asked, fit, plan, summarise, stream.memory)
+
+
+def _check(asked: Request) -> tuple[float, float]:
+    """Refuse what tiles do not know; return the phases."""
+    if isinstance(asked.phases, str):
+        raise InputError(
+            "phases='estimated' reads a record many times, which one larger than memory is not made for: estimate them "
+            "on a part, identify(record.clip(0, 50), phases='estimated').law.phases, and pass phases=(low, high)"
+        )
+    if asked.noise != "white":
+        raise InputError(
+            f"noise={asked.noise!r} is measured on a first fit of the whole record, which is larger than the memory: "
+            "expected noise='white'; read a part, record.clip(start, stop), or give more memory"
+        )
+    if asked.ridge is not None:
+        raise InputError("ridge is for a record that is read as a whole: leave ridge out, or give more memory")
+    if asked.optics.refine > 1:
+        raise InputError(
+            "refine is for whole domains, and a record larger than the memory is read in windows: leave refine out, or "
+            "give more memory"
+        )
+    return asked.phases
+
+
+def _read(
+    scaled: Record, seen: Survey, weak: WeakFit, asked: Request, stream: Stream, report: Report | None,
+    summarise: Summary,
+) -> tuple[TileFit, tuple[Region, ...]]:  # fmt: skip
+    """Plan tiles, look at each, and read those that hold an interface."""
+    record, start = scaled.replace(q=weak.q, boundary="open"), weak.estimate.coefficients
+    view = View(optics=asked.optics, q_free=asked.q is None)
+    family = family_of(asked.wells, highest_degree(asked.wells) if asked.degree == "auto" else asked.degree)
+    fitted = family.at(2 if asked.degree == "auto" else asked.degree)
+    theta = np.concatenate([beside_start(view), fitted.elevation(family) @ start])
+    substeps = first_substeps(record, start, view)
+    copies = window_copies(theta.size, substeps)
+    rate = growth(record, start) / float(record.times[-1] - record.times[0])
+    plan = make_tiles(record, copies=copies, rate=rate, memory=stream.memory)
+    shares = _look(record, plan, stream, report)
+    width = batch_width(plan, copies)
+    reading = TileReading(record, family, substeps, view, asked.check, width)
+    options = ("tiles", family, substeps, asked.optics, record.q, asked.check, width, theta.tolist())
+    prints = {} if stream.checkpoint is None else fingerprint(record, seen, options, plan)
+    ledger = Ledger(stream.checkpoint, prints, unpacked)
+    rounds = Rounds(stream.pool, ledger, reading, report)
+    return read_all(rounds, plan, choose_pilot(plan, shares, width), theta, summarise), plan
+
+
+def _look(record: Record, plan: Sequence[Region], stream: Stream, report: Report | None) -> list[float]:
+    """Return how much of each tile lies between the phases."""
+    shares = [0.0] * len(plan)
+    for done, (place, share) in enumerate(
+        stream.pool.completed(interface_share, [(record, region) for region in plan]), 1
+    ):
+        shares[place] = share
+        if report is not None:
+            report("looking for interfaces", done, len(plan))
+    return shares
+
+
+def _conclude(
+    record: Record, pair: tuple[float, float], tension: SurfaceTension | None, seen: Survey, weak: WeakFit,
+    asked: Request, fit: TileFit, plan: tuple[Region, ...], summarise: Summary, memory: int,
+) -> Result:  # fmt: skip
+    read = Tiling(
+        shape=tuple(int(n) for n in np.max([tile_shape(region) for region in plan], axis=0)),
+        read=len(fit.tiles),
+        empty=len(plan) - len(fit.tiles) - len(fit.lost),
+        lost=len(fit.lost),
+        checked=sum(tile.adequacy is not None for tile in fit.tiles),
+    )
+    left = Leftover(place_map(fit.tiles, fit.regions, plan), frame_noise(fit.tiles, fit.regions, record.frames))
+    joint = _joint(record.replace(q=weak.q), fit, asked, summarise)
+    result = trajectory_result(
+        record, pair, tension, seen, weak, joint, asked, partial(diagnostics_of, left=left, tiles=read)
+    )
+    systems = [(tile.rows[:, :-1], tile.rows[:, -1]) for tile in fit.tiles]
+    agreed = agreements(systems, fit.names) if read.read > 1 else ()
+    said = [*_lost_words(fit), *_unfinished_words(fit), *(disagreement(one, _CURE) for one in agreed if not one.agrees)]
+    numbers = replace(result.diagnostics, warnings=(*result.diagnostics.warnings, *said))
+    return replace(result, diagnostics=numbers, agreements=agreed, settings=replace(result.settings, memory=memory))
+
+
+def _joint(record: Record, fit: TileFit, asked: Request, summarise: Summary) -> TrajectoryFit:
+    """Return the fit of all tiles in the form of a single record's; it has no fields of its own."""
+    total, family = fit.total, fit.total.evidence.family
+    average = summarise(total.evidence, 1.0, constraint=asked.constraint)
+    matrix, _ = system(total.evidence, 1.0)
+    resolution, law = resolution_of(fit.tiles, total), trimmed(average, family)
+    active, contacts = touched(average)
+    nothing: Array = np.zeros((0,) * len(record.shape))
+    view = View(optics=asked.optics, q_free=asked.q is None)
+    unfinished = [tile.status for tile in fit.tiles if not tile.converged]
+    converged = len(unfinished) <= _FEW * len(fit.tiles)
+    found = Trajectory(
+        evidence=total.evidence, theta=fit.theta, nuisance=nothing, response=nothing, beside=total.beside,
+        residual=nothing, noise=total.noise, substeps=fit.substeps, steps=(), converged=converged,
+        status="converged: the fields of the tiles follow one law" if converged else unfinished[0], segments=1,
+        solve=max(tile.solve for tile in fit.tiles), view=view,
+    )  # fmt: skip
+    shifts = np.stack([resolution.time_shift, resolution.mesh_shift])
+    drift = felt(average, family, matrix, shifts)
+    beside = in_units(record, total.beside)
+    return TrajectoryFit(
+        law=law,
+        initial=nothing,
+        posterior=Posterior(family, average.path, average.components, drift, asked.constraint, beside),
+        found=found,
+        resolution=resolution,
+        rounds=fit.rounds,
+        distance=fit.distance,
+        unconstrained=at_degree(average.free, family, law.family.degree),
+        rise=float(np.sum((matrix @ (average.coefficients - average.free)) ** 2)),
+        active=active,
+        contacts=contacts,
+        misfit=float(np.sqrt(sum(tile.cost for tile in fit.tiles) / sum(tile.power for tile in fit.tiles))),
+        record=record,
+        condition=float(np.divide(*column_scale(matrix)[2][[0, -1]])),
+        adequacy=asked_adequacy(fit.tiles, fit.names),
+    )
+
+
+def _lost_words(fit: TileFit) -> list[str]:
+    if not fit.lost:
+        return []
+    return [
+        f"{len(fit.lost)} of {len(fit.lost) + len(fit.tiles)} tiles could not be followed and are left out: "
+        f"{'; '.join(fit.lost[:_NAMED])}: look at the record there"
+    ]
+
+
+def _unfinished_words(fit: TileFit) -> list[str]:
+    bad = [f"{name}, {tile.status}" for name, tile in zip(fit.names, fit.tiles, strict=True) if not tile.converged]
+    return [f"the fields of {len(bad)} tiles were not followed to the end: {'; '.join(bad[:_NAMED])}"] if bad else []

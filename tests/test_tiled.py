@@ -1,0 +1,305 @@
+"""Records larger than memory by their likelihood: tiles, one law, whoever reads them."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from functools import partial
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+from doublewell.adequacy import Adequacy, ScoreTest
+from doublewell.cli import main
+from doublewell.errors import InputError
+from doublewell.evidence import Region
+from doublewell.evidence.likelihood import PLAIN, Optics, read_trajectory, relinearise
+from doublewell.files import load_result, open_record, save
+from doublewell.identify import identify as identify_any
+from doublewell.identify.repeat import repeat
+from doublewell.identify.tile_task import Tile, TileReading, Tiles, read_tiles, unpacked
+from doublewell.identify.tile_total import add_up
+from doublewell.law import Bernstein, named_law
+from doublewell.record import Record
+from doublewell.result import compare
+from doublewell.simulate import add_noise, initial_field, simulate
+from doublewell.stream.checkpoint import load_partial, save_partial
+from doublewell.stream.reduce import Partial
+
+BUDGET = 957_000_000  # tiles of 15 x 24 x 24 of the records here
+LAW, EPSILON = named_law("sixth"), 0.1
+PHASES = np.linspace(-1.0, 1.0, 401)
+identify = partial(identify_any, degree=1, check=False, memory=BUDGET)
+CELLS = [((y, y + 24), (x, x + 24)) for y in (0, 24) for x in (0, 24)]
+
+
+@pytest.fixture(scope="module")
+def movie():
+    start = initial_field("nonconvex", (48, 48), 1 / 48, epsilon=EPSILON)
+    clean = simulate(LAW, start, dx=1 / 48, dt=5e-4, frames=15, epsilon=EPSILON)
+    return add_noise(clean, 0.01, seed=3)
+
+
+@pytest.fixture(scope="module")
+def path(movie, tmp_path_factory):
+    place = tmp_path_factory.mktemp("tiles") / "movie.zarr"
+    save(movie, place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def result(path):
+    return identify(open_record(path))
+
+
+def windows(movie):
+    return [
+        Record(movie.slab(0, 15, cells), dx=movie.dx, times=movie.times, q=movie.q, boundary="open") for cells in CELLS
+    ]
+
+
+def same_to_the_bit(one, other) -> bool:
+    found = compare(one, other, tolerance=0.0)
+    return found.same and found.equal == found.fields
+
+
+def spread(result):
+    """Return the standard errors of the force, in units of the force, root mean square."""
+    features = result.posterior.family.features(PHASES)
+    exact = LAW.effective(EPSILON).force(PHASES)
+    return float(np.sqrt(np.sum(features * (result.covariance @ features))) / np.linalg.norm(exact))
+
+
+def error(result):
+    exact = LAW.effective(EPSILON).force(PHASES)
+    return float(np.linalg.norm(result.force(PHASES) - exact) / np.linalg.norm(exact))
+
+
+def test_tiles_are_several_windows_of_one_law(movie, result) -> None:
+    several = identify_any(windows(movie), degree=1, check=False)
+    errors = np.sqrt(np.diag(several.covariance))
+    assert np.max(np.abs(result.coefficients - several.coefficients) / errors) < 1e-3
+    assert np.allclose(result.covariance, several.covariance, rtol=1e-3)
+    apart = [
+        (one.chi2, other.chi2)
+        for other, cells in zip(several.agreements, CELLS, strict=True)
+        for one in result.agreements
+        if f"y {cells[0][0]} to {cells[0][1] - 1}, x {cells[1][0]} to" in one.record
+    ]
+    assert len(apart) == 4
+    assert all(a == pytest.approx(b, rel=0.01) for a, b in apart)
+    assert result.diagnostics.rows == 4 * (14 * 20 * 20)  # values of the interior, less its first field
+
+
+def test_the_law_is_found_and_the_bands_say_how_well(movie, result) -> None:
+    whole = identify_any(movie, degree=1, check=False)
+    assert error(result) < 3.0 * spread(result)
+    # four borders of 31 % each and no periodic neighbours: the bands are wider, and not by more than a factor of two
+    assert 1.2 < spread(result) / spread(whole) < 2.0
+    tiles = result.diagnostics.likelihood.tiles
+    assert (tiles.shape, tiles.read, tiles.empty, tiles.lost, tiles.checked) == ((15, 24, 24), 4, 0, 0, 0)
+    assert result.diagnostics.likelihood.noise == pytest.approx(0.01, rel=0.03)
+    assert result.diagnostics.likelihood.residual_map.shape == (2, 2)
+    assert np.all(np.abs(result.diagnostics.likelihood.residual_map) < 4.0)
+    assert result.diagnostics.likelihood.residual_frames[1:] == pytest.approx(0.01, rel=0.15)
+    assert all(one.agrees for one in result.agreements)
+    assert result.settings.boundary == "periodic"
+    assert "read as 4 windows of at most 15 x 24 x 24 values" in str(result)
+    assert not result.diagnostics.warnings
+
+
+def test_who_reads_makes_no_difference(movie, path, result) -> None:
+    assert same_to_the_bit(result, identify(movie))
+    assert same_to_the_bit(result, identify(movie, workers=2))  # threads
+    assert same_to_the_bit(result, identify(open_record(path), workers=2))  # processes
+
+
+def test_it_is_saved_and_repeated(path, result, tmp_path) -> None:
+    save(result, tmp_path / "result.json")
+    loaded = load_result(tmp_path / "result.json")
+    assert same_to_the_bit(result, loaded)
+    again = repeat(loaded, open_record(path))
+    assert again.data == "the same"
+    assert again.comparison.same
+
+
+def test_a_tile_says_what_a_fit_of_its_window_says(movie) -> None:
+    family, law = Bernstein(1), LAW.effective(EPSILON).coefficients
+    theta = np.array([law[0], law[-1]])
+    (window, *_), region = windows(movie), Region((0, 15), CELLS[0])
+    reading = TileReading(movie, family, 6, PLAIN, check=False)
+    (tile,) = read_tiles(reading, [region], theta, asked=False).tiles
+    fit = read_trajectory(window, theta, family=family, substeps=6)
+    (there,) = relinearise([window], [fit], theta[None])
+    own = there.evidence.blocks[0].triangle[:2, :2]
+    assert np.allclose(tile.rows[:, :2].T @ tile.rows[:, :2], own.T @ own, rtol=1e-3)
+    best = np.linalg.solve(own, there.evidence.blocks[0].triangle[:2, -1])
+    assert np.linalg.norm(tile.rows[:, :2] @ best - tile.rows[:, -1]) < 0.01  # standard errors
+    assert tile.converged
+    assert tile.noise == pytest.approx(there.noise, rel=1e-5)
+
+
+def test_tiles_without_an_interface_are_left_out() -> None:
+    y, x = np.meshgrid((np.arange(24) + 0.5) / 24, (np.arange(96) + 0.5) / 24, indexing="ij")
+    start = np.tanh((x - 0.9 - 0.2 * np.cos(np.pi * y)) / (np.sqrt(2) * EPSILON))
+    clean = simulate(LAW, start, dx=1 / 24, dt=2e-3, frames=15, epsilon=EPSILON, boundary="neumann")
+    found = identify(add_noise(clean, 0.01, seed=5))
+    tiles = found.diagnostics.likelihood.tiles
+    assert (tiles.read, tiles.empty) == (2, 2)
+    assert {one.record.split("x ")[1] for one in found.agreements} == {"0 to 23)", "24 to 47)"}
+    assert "2 without an interface were left out" in " ".join(str(found).split())
+    assert error(found) < 4.0 * spread(found)
+    with pytest.raises(InputError, match="none of the 4 tiles of the record holds an interface|no interface|constant"):
+        identify(add_noise(clean.replace(np.ones(clean.shape)), 0.01, seed=5))
+
+
+def test_q_and_gaps(movie) -> None:
+    mask = np.ones(movie.shape, dtype=bool)
+    mask[:, 10:13, 5:9] = False
+    found = identify(Record(movie.slab(), dx=movie.dx, times=movie.times, mask=mask))
+    low, high = found.interval("q", level=0.999)
+    assert low < 1.0 < high
+    assert high - low < 0.1
+    assert found.settings.boundary == "open"
+    assert found.diagnostics.survey.missing == pytest.approx(12 / 48**2)
+    assert error(found) < 4.0 * spread(found)
+
+
+def test_a_strange_tile_is_named(movie, result) -> None:
+    odd = np.array(movie.slab())
+    odd[:, 24:, :24] = odd[0, 24:, :24] + 0.01 * np.random.default_rng(1).standard_normal((15, 24, 24))  # stands still
+    found = identify(movie.replace(odd))
+    assert [one.record.split(" (")[0] for one in found.agreements if not one.agrees] == ["tile 3"]
+    (warning,) = [text for text in found.diagnostics.warnings if "tile 3" in text]
+    assert "tile 3 (frames 0 to 14, y 24 to 47, x 0 to 23) disagrees with the others" in warning
+
+
+SCRIPT = """
+import sys, time
+from doublewell.files import open_record
+from doublewell.identify import identify
+
+def watch(words, done, total):
+    if words.startswith("reading tiles"):
+        print(done, flush=True)
+        if done == 2:
+            time.sleep(60)
+
+if __name__ == "__main__":
+    options = {"degree": 1, "check": False, "memory": 957_000_000}
+    identify(open_record(sys.argv[1]), checkpoint=sys.argv[2], progress=watch, **options)
+"""
+
+
+def test_a_run_that_is_killed_goes_on(path, result, tmp_path) -> None:
+    script, part = tmp_path / "run.py", tmp_path / "part.npz"
+    script.write_text(SCRIPT)
+    with subprocess.Popen([sys.executable, script, path, part], stdout=subprocess.PIPE, text=True) as first:
+        assert [int(first.stdout.readline()) for _ in range(3)] == [1, 1, 2]  # one goes ahead, two of four
+        first.kill()
+    assert first.returncode == -signal.SIGKILL
+    said = []
+    found = identify(open_record(path), checkpoint=part, progress=lambda *words: said.append(words))
+    assert same_to_the_bit(result, found)
+    assert [done for words, done, _ in said if words.startswith("reading tiles")] == [2, 3, 4]  # two were there
+    said.clear()
+    assert same_to_the_bit(result, identify(open_record(path), checkpoint=part, progress=lambda *w: said.append(w)))
+    assert not [words for words, *_ in said if words.startswith("reading tiles")]
+    with pytest.raises(InputError, match=r"part.npz is the checkpoint of another run: the options of the reading"):
+        identify(open_record(path), checkpoint=part, check=True)
+    with pytest.raises(InputError, match=r"the memory or the plan of slabs changed"):
+        identify(open_record(path), checkpoint=part, memory=BUDGET - 3_000_000)
+
+
+def test_what_a_checkpoint_holds_comes_back(tmp_path) -> None:
+    answer = Adequacy((ScoreTest("q", 1.5, 1, 0.1, 0.3, (0.1,), (0.2,), None, "words"),), "adequate", ("fine",))
+    rows = np.random.default_rng(0).standard_normal((3, 4))
+    tile = Tile(rows, 10, 0.1, 2.0, 3.0, "converged: yes", 1e-3, (1.0, np.pi), (5, 6), rows[:2, :3], answer)
+    plain = Tile(2 * rows, 11, 0.2, 2.5, 3.5, "stopped: no", np.nan, (1.0,), (5,))
+    save_partial(tmp_path / "p.npz", Partial(2, Tiles((tile, plain)), {4: Tiles((plain,))}), {"plan": "a"})
+    back = load_partial(tmp_path / "p.npz", {"plan": "a"}, unpacked)
+    first, second = back.merged.tiles
+    assert np.array_equal(first.rows, tile.rows)
+    assert np.array_equal(first.shifts, tile.shifts)
+    assert (first.sums, first.counts, first.adequacy) == (tile.sums, tile.counts, answer)
+    assert (second.shifts, second.adequacy, second.status) == (None, None, "stopped: no")
+    assert np.array_equal(back.waiting[4].tiles[0].rows, plain.rows)
+
+
+def test_sums_know_what_is_beside_the_law() -> None:
+    """Two tiles with a common q: the sum is the least-squares fit of all rows."""
+    rng = np.random.default_rng(2)
+    tiles = [Tile(rng.standard_normal((3, 4)), 100, 0.1, 1.0, 1.0, "converged", 0.0, (), ()) for _ in range(5)]
+    total = add_up(tiles, Bernstein(1), ("q",))
+    stack = np.vstack([tile.rows for tile in tiles])
+    best = np.linalg.lstsq(stack[:, :-1], stack[:, -1], rcond=None)[0]
+    triangle = total.evidence.blocks[0].triangle
+    law = np.linalg.solve(triangle[:2, :2], triangle[:2, -1])
+    assert np.allclose(total.best(law), best)
+    covariance = np.linalg.inv(stack[:, :-1].T @ stack[:, :-1])
+    assert np.allclose(np.linalg.inv(triangle[:2, :2].T @ triangle[:2, :2]), covariance[1:, 1:])
+    assert total.evidence.rows == 500
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"noise": "shot"}, r"noise='shot' is measured on a first fit of the whole record.*clip\("),
+        ({"phases": "estimated"}, r"phases='estimated' reads a record many times, which one larger than memory"),
+        ({"ridge": 0.1}, "ridge is for a record that is read as a whole: leave ridge out, or give more memory"),
+        ({"optics": Optics(refine=3)}, "refine is for whole domains, and a record larger than the memory"),
+        ({"memory": "100MB"}, "memory is 100 MB: expected more than 950 MB, which Python, its libraries"),
+        ({"workers": 2, "scheduler": "tcp://127.0.0.1:1"}, "workers and scheduler are both given"),
+    ],
+)
+def test_refusals(movie, options, message) -> None:
+    with pytest.raises(InputError, match=message):
+        identify(movie, **options)
+
+
+def test_several_records_are_not_read_in_tiles(movie) -> None:
+    with pytest.raises(InputError, match="workers is for a record that is read part by part, which reading several"):
+        identify_any([movie, movie], workers=2)
+    with pytest.raises(InputError, match="reading several records together holds the whole record in memory"):
+        identify_any([movie, movie], memory="1MB")
+
+
+def test_slabs_in_time_are_tiles_too(monkeypatch) -> None:
+    monkeypatch.setattr(import_module("doublewell.stream.tiling"), "_START", 0.0)  # first fields take nothing
+    start = initial_field("nonconvex", (48, 48), 1 / 48, epsilon=EPSILON)
+    clean = simulate(LAW, start, dx=1 / 48, dt=5e-4, frames=30, epsilon=EPSILON)
+    part = add_noise(clean, 0.01, seed=8).slab()[:, 20:44, 10:34]
+    found = identify(Record(part, dx=1 / 48, dt=5e-4, q=1.0))
+    assert found.diagnostics.likelihood.tiles.shape == (15, 24, 24)
+    assert [one.record for one in found.agreements] == [
+        f"tile {k} (frames {frames}, y 0 to 23, x 0 to 23)" for k, frames in ((1, "0 to 14"), (2, "15 to 29"))
+    ]
+    assert error(found) < 4.0 * spread(found)
+    assert found.diagnostics.likelihood.residual_frames.shape == (30,)
+
+
+def test_a_batch_is_filled_up_and_only_its_own_tiles_come_back(movie, monkeypatch) -> None:
+    seen = []
+
+    def follow(records, *_, **__):
+        seen.append(len(records))
+        return list(range(len(records)))
+
+    task = import_module("doublewell.identify.tile_task")
+    monkeypatch.setattr(task, "follow_law", follow)
+    monkeypatch.setattr(task, "_tile", lambda record, found, *_: (found, record.slab()[0, 0, 0]))
+    reading = TileReading(movie, Bernstein(1), 6, PLAIN, check=False, width=4)
+    regions = [Region((0, 15), cells) for cells in CELLS[:3]]
+    tiles = read_tiles(reading, regions, np.ones(2), asked=False).tiles
+    assert seen == [4]
+    assert tiles == tuple((k, movie.slab()[0, y[0], x[0]]) for k, (y, x) in enumerate(CELLS[:3]))
+
+
+def test_the_command_line(path, result, tmp_path, capsys) -> None:
+    options = ["--memory", str(BUDGET), "--degree", "1", "--no-check", "--checkpoint", str(tmp_path / "part.npz")]
+    assert main(["identify", str(path), *options, "--quiet", "--out", str(tmp_path / "r.json")]) == 0
+    assert np.array_equal(load_result(tmp_path / "r.json").coefficients, result.coefficients)
+    assert (tmp_path / "part.npz").exists()
+    assert capsys.readouterr().err == ""
