@@ -236,7 +236,7 @@ def test_an_unknown_name_lists_the_others(name):
 
 def test_names_are_unique_and_settings_are_values():
     names = [one.name for one in METHODS.values()]
-    assert len(names) == len(set(names)) == 10
+    assert len(names) == len(set(names)) == 13
     assert replace(Stac(), degree=3) == Stac(degree=3)
 
 
