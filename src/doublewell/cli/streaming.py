@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from cyclopts import Parameter
 
@@ -16,7 +16,7 @@ __all__ = ["Streaming"]
 @Parameter(name="*")
 @dataclass(frozen=True)
 class Streaming:
-    """What a movie of any size is read with, part by part (--method trajectory or weak).
+    """What a movie is read with; with one of the first four options part by part, whatever its size.
 
     Parameters
     ----------
@@ -28,12 +28,18 @@ class Streaming:
         Address of a Dask scheduler whose workers read the movie, such as tcp://10.0.0.1:8786.
     checkpoint
         Keep what was read in this file; after an end of any kind the same command goes on from there.
+    device
+        gpu or cpu; without it the one that is found.
+    precision
+        Of weak moments on a GPU: double, or single, which is faster and has six digits in place of twelve.
     """
 
     memory: str | None = None
     workers: Whole | None = None
     scheduler: str | None = None
     checkpoint: Path | None = None
+    device: Literal["cpu", "gpu"] | None = None
+    precision: Literal["double", "single"] | None = None
 
     def options(self) -> dict[str, Any]:
         """Return what was given, as the library calls it."""

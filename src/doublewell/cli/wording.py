@@ -13,7 +13,7 @@ __all__ = ["about", "shell_words"]
 
 _OPTIONS = (
     "dx|dt|times|q|boundary|var|axes|levels_sd|levels|length_unit|time_unit|"
-    "degree|method|constraint|wells|phases|ridge|supports|derivative|seed|noise|correlation|epsilon|memory|scheduler|checkpoint"
+    "degree|method|constraint|wells|phases|ridge|supports|derivative|seed|noise|correlation|epsilon|memory|scheduler|checkpoint|device|precision"
 )
 _PAIRS = re.compile(r"\bsupports=\[((?:\(\d+, [^()]+\)(?:, )?)+)\]")
 _LEVELS = re.compile(r"\blevels=\((\w+), (\w+)\)")

@@ -1,7 +1,7 @@
 """Time steppers: grids, transforms, CNAB2 (NumPy) and ETDRK4 (JAX)."""
 
 from doublewell.dynamics.cnab2 import Cnab2
-from doublewell.dynamics.device import device_memory, device_names, gpu_found, on_gpu
+from doublewell.dynamics.device import computing_on, device_memory, device_names, gpu_found, on_gpu
 from doublewell.dynamics.etdrk4 import Etdrk4, Weights, differentiable_force, etd_weights, predict, roll
 from doublewell.dynamics.grid import Grid
 from doublewell.dynamics.precision import double_precision
@@ -20,6 +20,7 @@ __all__ = [
     "Weights",
     "border_mask",
     "border_times",
+    "computing_on",
     "device_memory",
     "device_names",
     "differentiable_force",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 
-__all__ = ["device_memory", "device_names", "gpu_found", "on_gpu"]
+__all__ = ["computing_on", "device_memory", "device_names", "gpu_found", "on_gpu"]
 
 _PLUGINS = ("jax_cuda12_plugin", "jax_cuda13_plugin", "jax_rocm7_plugin", "jax_rocm60_plugin")
 _CPU_MEMORY = 10**9
@@ -21,7 +23,20 @@ def on_gpu() -> bool:
     """Say whether JAX's default device is something else than the CPU."""
     import jax
 
-    return str(jax.default_backend()) != "cpu"
+    chosen = jax.config.jax_default_device
+    return str(jax.default_backend() if chosen is None else getattr(chosen, "platform", chosen)) != "cpu"
+
+
+@contextmanager
+def computing_on(device: str | None) -> Iterator[None]:
+    """Let JAX compute on the CPU for the length of a block; without "cpu" on what it finds."""
+    if device != "cpu":
+        yield
+        return
+    import jax
+
+    with jax.default_device(jax.devices("cpu")[0]):
+        yield
 
 
 def gpu_found() -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from doublewell.calibrate import Scale, SurfaceTension, calibrate
 from doublewell.errors import InputError
 from doublewell.estimate import Constraint, Posterior
-from doublewell.evidence import Derivative, default_supports
+from doublewell.evidence import CPU, Derivative, Processor, default_supports
 from doublewell.evidence.likelihood import NOISES, Noise, Optics, View, check_view, check_window, complete
 from doublewell.hints import Report
 from doublewell.identify.determined import determination_warnings
@@ -72,13 +72,14 @@ class Request:
     noise: Noise
     wells: WellsKind = "symmetric"
     phases: Phases = (-1.0, 1.0)
+    processor: Processor = CPU
 
     @classmethod
     def of(
         cls, record: Record, *, method: Method, degree: Degree, constraint: Constraint,
         ridge: float | Literal["validated"] | None, supports: Supports, derivative: Derivative, check: bool,
         wells: WellsKind = "symmetric", phases: Phases | None = (-1.0, 1.0), optics: Optics | None = None,
-        noise: Noise = "white",
+        noise: Noise = "white", processor: Processor = CPU,
     ) -> Request:  # fmt: skip
         """Check what was asked against the record; none of its values is read."""
         reading, m, q = _choices(record, method, degree)
@@ -101,7 +102,13 @@ class Request:
             check_plain(record, kind)
         if kind != "symmetric" and constraint != "none":
             constraint = "admissible"  # of unlike wells there is one class only
-        return cls(reading, m, constraint, ridge, fixed, derivative, bool(check), q, optics, noise, kind, choice)
+        if processor.precision == "single" and reading != "weak":
+            raise InputError(
+                f"precision='single' belongs to the weak reading: expected 'double' with method={reading!r}"
+            )
+        return cls(
+            reading, m, constraint, ridge, fixed, derivative, bool(check), q, optics, noise, kind, choice, processor
+        )
 
     @property
     def alone(self) -> bool:
@@ -244,7 +251,7 @@ def weak_of(
         degree=2 if asked.degree == "auto" else asked.degree, constraint=asked.constraint,
         supports=asked.supports, derivative=asked.derivative, ridge=asked.ridge if alone else None,
         method="weak-corrected" if asked.method == "weak-corrected" else "weak",
-        wells=asked.wells, stream=stream, report=report, words=words,
+        wells=asked.wells, stream=stream, processor=asked.processor, report=report, words=words,
     )  # fmt: skip
 
 

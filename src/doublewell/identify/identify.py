@@ -7,6 +7,7 @@ from os import PathLike
 from typing import Any, Literal
 
 from doublewell.calibrate import SurfaceTension
+from doublewell.dynamics import computing_on
 from doublewell.errors import InputError
 from doublewell.estimate import Constraint
 from doublewell.evidence import Derivative
@@ -43,6 +44,8 @@ def identify(
     workers: int | None = None,
     scheduler: Any = None,
     checkpoint: str | PathLike[str] | None = None,
+    device: str | None = None,
+    precision: str = "double",
     progress: Report | None = None,
 ) -> Result:
     """Identify the force G = F'/epsilon^2 of u_t = q (Laplacian u - G(u)), and with a tension epsilon and F.
@@ -98,6 +101,9 @@ def identify(
         ``if __name__ == "__main__":``. The answer does not depend on either.
     checkpoint
         Of a record that is read part by part: a file that keeps what was read so far; the same call goes on from there.
+    device, precision
+        "gpu", "cpu", or None for what is found: the trajectory reading takes a GPU that JAX has, the weak one where the
+        record is large. On a GPU the weak moments may be "single": faster, with six digits in place of twelve.
     progress
         Called with (what is being done, steps done, steps), steps 0 where their number is not known. A Gauss-Newton
         step says its cost and how far conjugate gradients came.
@@ -115,14 +121,24 @@ def identify(
     records = [record] if isinstance(record, Record) or not isinstance(record, Sequence) else list(record)
     if not records:
         raise InputError("no records: expected a Record, or several of one material")
+    resources = Resources(memory, workers, scheduler, checkpoint, device, precision)
     asked = [
         Request.of(
             one, method=method, degree=degree, constraint=constraint, ridge=ridge, supports=supports,
             derivative=derivative, check=check, wells=wells, phases=phases, optics=optics, noise=noise,
+            processor=resources.processor(one),
         )
         for one in records
     ]  # fmt: skip
-    resources = Resources(memory, workers, scheduler, checkpoint)
+    with computing_on(device):
+        return _identified(records, tension, asked, resources, progress)
+
+
+def _identified(
+    records: list[Record], tension: SurfaceTension | None, asked: list[Request], resources: Resources,
+    progress: Report | None,
+) -> Result:  # fmt: skip
+    """Take the road that one record, several, or one that is read part by part ask for."""
     if resources.given and len(records) == 1 and asked[0].method == "weak":
         return identify_streamed(records[0], tension, asked[0], resources, progress)
     if resources.given and len(records) == 1 and asked[0].method == "trajectory":

@@ -14,6 +14,7 @@ from doublewell.evidence import (
     Derivative,
     Evidence,
     Fold,
+    Processor,
     RateNoise,
     Support,
     noise_shares,
@@ -49,19 +50,23 @@ class Moments:
 
 def plain_moments(
     record: Record, family: LinearFamily, supports: Sequence[Support], noise: float, *,
-    derivative: Derivative, folds: Sequence[Fold], progress: Progress | None,
+    derivative: Derivative, folds: Sequence[Fold], processor: Processor, progress: Progress | None,
 ) -> Moments:  # fmt: skip
     """Read the weak moments as they are."""
-    evidence = weak_evidence(record, family, supports, derivative=derivative, folds=folds, progress=progress)
+    evidence = weak_evidence(
+        record, family, supports, derivative=derivative, folds=folds, processor=processor, progress=progress
+    )
     return Moments(evidence, evidence, _rates(record, supports, noise, derivative))
 
 
 def streamed_moments(
     stream: Stream, record: Record, family: LinearFamily, supports: Sequence[Support], seen: Survey, *,
-    derivative: Derivative, folds: Sequence[Fold], report: Report | None,
+    derivative: Derivative, folds: Sequence[Fold], processor: Processor, report: Report | None,
 ) -> Moments:  # fmt: skip
     """Read the weak moments as they are, region by region."""
-    found = stream.evidence(record, family, supports, seen, derivative=derivative, folds=folds, report=report)
+    found = stream.evidence(
+        record, family, supports, seen, derivative=derivative, folds=folds, processor=processor, report=report
+    )
     rates = _rates(record, supports, seen.noise, derivative) if record.uniform else {}
     return Moments(found.evidence, found.evidence, rates, streamed=found)
 

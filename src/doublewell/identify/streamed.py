@@ -10,6 +10,7 @@ import numpy as np
 
 from doublewell.calibrate import SurfaceTension
 from doublewell.errors import InputError
+from doublewell.evidence import CPU, Processor, choose_processor
 from doublewell.hints import Report
 from doublewell.identify.batch import Request, weak_of, weak_result
 from doublewell.record import Record
@@ -25,12 +26,22 @@ _COPIES = 4  # of the record, as float64, that a reading as a whole holds at lea
 
 @dataclass(frozen=True, eq=False)
 class Resources:
-    """What a reading may use: memory of one worker, workers or a scheduler, a file for partial evidence."""
+    """What a reading may use: memory of one worker, workers or a scheduler, a file for partial evidence, a GPU."""
 
     memory: Any = None
     workers: int | None = None
     scheduler: Any = None
     checkpoint: str | PathLike[str] | None = None
+    device: str | None = None
+    precision: str = "double"
+
+    def processor(self, record: Any) -> Processor:
+        """What weak moments are summed on; several workers share no GPU unless that is asked for."""
+        if not isinstance(record, Record):
+            return CPU  # refused where records are checked
+        alone = self.workers is None and self.scheduler is None
+        device = self.device if alone or self.device is not None else "cpu"
+        return choose_processor(device, self.precision, int(np.prod(record.shape)))
 
     @property
     def budget(self) -> int:

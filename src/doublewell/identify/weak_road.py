@@ -13,9 +13,11 @@ from doublewell.checks import not_negative, positive, shown
 from doublewell.errors import InputError
 from doublewell.estimate import Constraint, Diffusion, Estimate, check_constraint, estimate
 from doublewell.evidence import (
+    CPU,
     Derivative,
     Evidence,
     Fold,
+    Processor,
     Support,
     check_supports,
     default_supports,
@@ -73,6 +75,7 @@ def weak_fit(
     derivative: Derivative,
     method: WeakMethod = "weak",
     stream: Stream | None = None,
+    processor: Processor = CPU,
     report: Report | None = None,
     words: str = "compiling and reading",
 ) -> WeakFit:
@@ -87,12 +90,14 @@ def weak_fit(
     if stream is not None:
         read = read_family(wells, degree)
         moments = streamed_moments(
-            stream, record, read, chosen, seen, derivative=derivative, folds=folds, report=report
+            stream, record, read, chosen, seen, derivative=derivative, folds=folds, processor=processor, report=report
         )
         moments = _restricted(moments, family_of(wells, degree))
     elif method == "weak":
         read = read_family(wells, degree)
-        moments = plain_moments(record, read, chosen, seen.noise, derivative=derivative, folds=folds, progress=progress)
+        moments = plain_moments(
+            record, read, chosen, seen.noise, derivative=derivative, folds=folds, processor=processor, progress=progress
+        )
         moments = _restricted(moments, family_of(wells, degree))
     else:
         check_plain(record, wells)

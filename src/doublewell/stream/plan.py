@@ -14,7 +14,7 @@ from itertools import pairwise, product
 import numpy as np
 
 from doublewell.errors import InputError
-from doublewell.evidence import Region, Support, window_of
+from doublewell.evidence import CPU, Processor, Region, Support, window_of
 from doublewell.evidence.reel import READ_BYTES, chunk_frames
 from doublewell.evidence.weights import MARGIN, half_cells
 from doublewell.law import LinearFamily
@@ -32,9 +32,11 @@ _SLAB_BYTES = 256 * 10**6  # of float64 in a slab, a few seconds of work
 _HALOS = 6  # least length of a slab in halos: a third of it is read twice at most
 
 
-def make_plan(record: Record, family: LinearFamily, supports: Sequence[Support], memory: int) -> tuple[Region, ...]:
+def make_plan(
+    record: Record, family: LinearFamily, supports: Sequence[Support], memory: int, processor: Processor = CPU
+) -> tuple[Region, ...]:
     """Cut a record into regions, in the order in which their evidence is merged; `memory` is a budget in bytes."""
-    tiles = _tiles(record, family, supports, memory)
+    tiles = _tiles(record, family, supports, memory, processor)
     points = max(int(np.prod([high - low for low, high in cells])) for cells in tiles)
     halo = max(support.frames for support in supports) + MARGIN
     length = max(_HALOS * halo, _SLAB_BYTES // (8 * points), 1)
@@ -42,9 +44,11 @@ def make_plan(record: Record, family: LinearFamily, supports: Sequence[Support],
     return tuple(Region(frames, cells) for frames in pairwise(edges) for cells in tiles)
 
 
-def slab_bytes(record: Record, family: LinearFamily, supports: Sequence[Support], region: Region) -> int:
+def slab_bytes(
+    record: Record, family: LinearFamily, supports: Sequence[Support], region: Region, processor: Processor = CPU
+) -> int:
     """Return the memory that reading one region takes, at most, beside the libraries."""
-    held, block = window_of(record, family, supports, region)
+    held, block = window_of(record, family, supports, region, processor)
     cells = int(np.prod([high - low for low, high in block.cells]))
     item = 4 if np.dtype(record.values.dtype).itemsize <= 4 else 8
     halo = max(support.frames for support in supports) + MARGIN
@@ -55,12 +59,15 @@ def slab_bytes(record: Record, family: LinearFamily, supports: Sequence[Support]
     return window + mask + 4 * part + _SCRATCH
 
 
-def _tiles(record: Record, family: LinearFamily, supports: Sequence[Support], memory: int) -> list[Cells]:
+def _tiles(
+    record: Record, family: LinearFamily, supports: Sequence[Support], memory: int, processor: Processor
+) -> list[Cells]:
     """Cut the mesh into the fewest tiles that fit: the longest side is cut first, never x."""
     counts = [1] * len(record.mesh)
     while True:
         edges = [_edges(n, count, chunk) for n, count, chunk in zip(record.mesh, counts, _chunks(record), strict=True)]
-        need = slab_bytes(record, family, supports, Region((0, record.frames), _widest(record, supports, edges)))
+        widest = Region((0, record.frames), _widest(record, supports, edges))
+        need = slab_bytes(record, family, supports, widest, processor)
         if LIBRARIES + need <= memory:
             return list(product(*(list(pairwise(one)) for one in edges)))
         sides = [n / count if n > count else 0.0 for n, count in zip(record.mesh[:-1], counts[:-1], strict=True)]

@@ -15,7 +15,7 @@ import numpy as np
 
 from doublewell.checks import shown, whole
 from doublewell.errors import InputError
-from doublewell.evidence import Derivative, Evidence, Fold, Support
+from doublewell.evidence import CPU, Derivative, Evidence, Fold, Processor, Support
 from doublewell.hints import Report
 from doublewell.law import LinearFamily
 from doublewell.record import Record, lines_checksum
@@ -80,11 +80,12 @@ class Stream:
         *,
         derivative: Derivative = "discrete",
         folds: Sequence[Fold] = (),
+        processor: Processor = CPU,
         report: Report | None = None,
     ) -> Streamed:
         """Read the weak moments of a record region by region, each value once but for the halos."""
-        regions = make_plan(record, family, supports, self.memory)
-        reading = Reading(record, family, tuple(supports), derivative, tuple(folds))
+        regions = make_plan(record, family, supports, self.memory, processor)
+        reading = Reading(record, family, tuple(supports), derivative, tuple(folds), processor)
         options = (family, reading.supports, reading.derivative, reading.folds)
         prints = {} if self.checkpoint is None else fingerprint(record, seen, options, regions)
         ledger = Ledger(self.checkpoint, prints, partial(unpacked, family))

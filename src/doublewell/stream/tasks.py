@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from doublewell.evidence import (
+    CPU,
     Block,
     Derivative,
     Evidence,
     Fold,
     Key,
+    Processor,
     Region,
     Support,
     merge,
@@ -40,6 +42,7 @@ class Reading:
     supports: tuple[Support, ...]
     derivative: Derivative
     folds: tuple[Fold, ...]
+    processor: Processor = CPU
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,14 +80,14 @@ def unpacked(family: LinearFamily, about: Mapping[str, Any], arrays: Mapping[str
 def assemble(reading: Reading, region: Region) -> Piece:
     """Read one region of a record with its halo and return its evidence."""
     record = reading.record
-    held, block = window_of(record, reading.family, reading.supports, region)
+    held, block = window_of(record, reading.family, reading.supports, region, reading.processor)
     watch = _Watch(record, region, block.cells)
     first, last = block.frames
     reel = Rolling(record, held, block.cells, first=first, until=last, read_part=watch.read)
     try:
         evidence = weak_evidence(
             record, reading.family, reading.supports, derivative=reading.derivative, folds=reading.folds,
-            region=region, reel=reel,
+            region=region, reel=reel, processor=reading.processor,
         )  # fmt: skip
     finally:
         reel.close()
