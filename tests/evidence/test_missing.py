@@ -110,10 +110,9 @@ def test_tiles_slabs_and_halves_do_not_matter(make_rough, monkeypatch) -> None:
         for start, stop in ((0, 16 + half), (16 - half, 33)):
             parts.append(weak_evidence(record.clip(start, stop), family, [support]))
     others = [merge(parts)]
-    for frames, cells, batch, size in [(3, 7, 1, 1), (16, 11, 5, 48 << 20)]:
+    for frames, cells, size in [(3, 7, 1), (16, 11, 48 << 20)]:
         monkeypatch.setattr(weak_module, "_FRAMES", frames)
         monkeypatch.setattr(weak_module, "_CELLS", cells)
-        monkeypatch.setattr(weak_module, "_BATCH", batch)
         monkeypatch.setattr(weak_module, "_SLAB_BYTES", size)
         others.append(weak_evidence(record, family, supports))
     for other in others:

@@ -76,14 +76,13 @@ def test_every_degree_has_its_features(make_rough, degree) -> None:
     assert np.abs(got - expected).max() < 1e-13 * np.abs(expected).max()
 
 
-def test_tiles_slabs_and_batches_do_not_matter(make_rough, monkeypatch) -> None:
+def test_tiles_and_slabs_do_not_matter(make_rough, monkeypatch) -> None:
     record, family = make_rough((33, 40, 60)), Bernstein(2)
     supports = [(3, 0.1), (5, 0.16)]
     whole = weak_evidence(record, family, supports)
-    for frames, cells, batch, size in [(3, 7, 1, 1), (1, 200, 9, 1), (16, 11, 5, 48 << 20)]:
+    for frames, cells, size in [(3, 7, 1), (1, 200, 1), (16, 11, 48 << 20), (24, 9, 1)]:
         monkeypatch.setattr(weak_module, "_FRAMES", frames)
         monkeypatch.setattr(weak_module, "_CELLS", cells)
-        monkeypatch.setattr(weak_module, "_BATCH", batch)
         monkeypatch.setattr(weak_module, "_SLAB_BYTES", size)
         other = weak_evidence(record, family, supports)
         for a, b in zip(whole.blocks, other.blocks, strict=True):
@@ -145,7 +144,7 @@ def test_wide_supports_take_fewer_frames_and_cells_at_a_time(make_rough, monkeyp
     monkeypatch.setattr(weak_module, "_QUEUE_BYTES", 1)
     monkeypatch.setattr(weak_module, "_NARROW", 7)
     reader = weak_module._Reader(record, family, Support(5, 0.16), "discrete", Region.whole(record))
-    assert (reader.frames, reader.cells) == (4, 7)
+    assert (reader.frames, reader.cells) == (8, 7)
     for a, b in zip(whole.blocks, weak_evidence(record, family, supports).blocks, strict=True):
         assert a.rows == b.rows
         assert np.allclose(a.triangle, b.triangle, rtol=0, atol=1e-12 * np.abs(a.triangle).max())

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import zip_longest
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from doublewell.errors import InputError
 from doublewell.evidence.complete import complete_centres
 from doublewell.evidence.evidence import Block, Evidence, Key, compact, merge
+from doublewell.evidence.passes import ACROSS, Part, Pass, even_steps
 from doublewell.evidence.reel import Direct, Reel, Rolling
 from doublewell.evidence.uneven import uneven_weights
 from doublewell.evidence.weights import AxisWeights, Derivative, Support, axis_weights, check_supports
@@ -32,12 +33,11 @@ __all__ = ["PHASE_CUT", "Fold", "Region", "split_folds", "support_key", "weak_ev
 PHASE_CUT = 0.98  # centres whose temporal mean reaches this are bulk and carry no information
 _SLAB_BYTES = 8 * 2**20  # one step through a record takes centre frames of about this size
 _QUEUE_BYTES = 6 * 2**20  # a kernel call takes fewer frames, then fewer cells, where more rows would wait than this
-_FRAMES = 12  # most centre frames per kernel call; features of the halo frames are evaluated again in the next
-_FEWEST = 4  # least centre frames per kernel call; fewer would evaluate the halo too often
+_SPARE = 3  # rows of taps past the last frame: the kernel smooths four frames together
+_FRAMES = 16  # most centre frames per kernel call; features of the halo frames are evaluated again in the next
+_FEWEST = 8  # least centre frames per kernel call; fewer would evaluate the halo too often
 _CELLS = 256  # most centres along x per kernel call
 _NARROW = 64  # least centres along x per kernel call, where there are that many
-_BATCH = 4  # rows along y taken in together
-_ACROSS = 8  # centres along z per kernel call
 
 
 @dataclass(frozen=True)
@@ -127,8 +127,9 @@ def weak_evidence(
         for support in checked
         for name in names
     ]
+    passes = _passes(readers)
     for window in _windows(record, readers, part, reel):
-        parts = [merge([*parts, *_read_window(window, readers, folds, label, record.frames)])]
+        parts = [merge([*parts, *_read_window(window, passes, folds, label, record.frames)])]
         if progress is not None:
             progress(window.stop, record.frames)
     return merge(parts)
@@ -213,16 +214,33 @@ def _reel(record: Record, length: int, cells: Cells, first: int) -> Reel:
     return Direct(record, cells) if in_memory else Rolling(record, length, cells, first=first)
 
 
+def _passes(readers: list[_Reader]) -> list[tuple[list[_Reader], Pass]]:
+    """Put the supports in pairs, each with its pass over the record."""
+    pairs = [readers[k : k + 2] for k in range(0, len(readers), 2)]
+    return [(pair, _pass(pair)) for pair in pairs]
+
+
+def _pass(pair: list[_Reader]) -> Pass:
+    return Pass(
+        pair[0].family, tuple(tuple(reader.space) for reader in pair), tuple(reader.centres() for reader in pair),
+        tuple((len(reader.time.value) // 2, len(reader.time.first) // 2) for reader in pair),
+        min(reader.frames for reader in pair), min(reader.cells for reader in pair),
+    )  # fmt: skip
+
+
 def _read_window(
-    window: _Window, readers: list[_Reader], folds: Sequence[Fold], label: str, frames: int
+    window: _Window, passes: list[tuple[list[_Reader], Pass]], folds: Sequence[Fold], label: str, frames: int
 ) -> Iterator[Evidence]:
-    for reader in readers:
-        for name, low, high in reader.segments(folds, frames):
-            begin, end = max(low, window.start), min(high, window.stop)
-            if begin < end:
-                triangle, rows = reader.read(window, begin, end)
-                key = Key(label, support_key(reader.support), name)
-                yield Evidence(reader.family, (Block(key, triangle, rows),))
+    for pair, both in passes:
+        for segments in zip_longest(*(reader.segments(folds, frames) for reader in pair), fillvalue=("", 0, 0)):
+            spans = [(max(low, window.start), min(high, window.stop)) for _, low, high in segments]
+            given = [k for k, (begin, end) in enumerate(spans) if begin < end]
+            parts = [reader.part(window, *span) for reader, span in zip(pair, spans, strict=True)]
+            found = both.read(window.fields, window.origin, parts, PHASE_CUT) if given else []
+            for k in given:
+                triangle, rows = found[k]
+                key = Key(label, support_key(pair[k].support), segments[k][0])
+                yield Evidence(pair[k].family, (Block(key, compact(triangle), rows),))
 
 
 class _Reader:
@@ -244,16 +262,16 @@ class _Reader:
 
     def _tile_size(self) -> tuple[int, int]:
         """Return how many centre frames and cells along x a kernel call takes: few where supports are wide."""
-        (z0, z1), _, (x0, x1) = self._centres()
+        (z0, z1), _, (x0, x1) = self.centres()
         if x0 == x1 or z0 == z1:
             return _FRAMES, _CELLS
-        row = 8 * (self.family.size + 3) * min(_ACROSS, z1 - z0) * (4 * self.space[1].half + _BATCH)
+        row = 8 * (self.family.size + 3) * min(ACROSS, z1 - z0) * (2 * self.space[1].half + 9)
         room = _QUEUE_BYTES // row
         cells = max(min(_CELLS, _NARROW), min(_CELLS, room // _FEWEST))
-        widest = max(stop - start for start, stop in _even_steps(x0, x1, cells))
+        widest = max(stop - start for start, stop in even_steps(x0, x1, cells))
         return min(_FRAMES, max(_FEWEST, room // widest)), cells
 
-    def _centres(self) -> tuple[tuple[int, int], ...]:
+    def centres(self) -> tuple[tuple[int, int], ...]:
         """Return the range of the region's centres along each space axis, perhaps an empty one."""
         ranges = []
         for axis, cells, (low, high) in zip(self.space, self.mesh, self.owned, strict=True):
@@ -272,32 +290,22 @@ class _Reader:
         between = [(STRADDLE, a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if a < b]
         return inside + between
 
-    def read(self, window: _Window, start: int, stop: int) -> tuple[Array, int]:
-        """Fold all centres of the frames start..stop-1; return R and the number of rows."""
-        from doublewell.evidence.kernels import assemble
-
-        triangle = np.zeros((self.family.size + 2,) * 2)
-        rows = 0
-        complete = self._complete(window, start, stop)
-        for begin in range(start, stop, self.frames):
-            end = min(begin + self.frames, stop)
-            time = self._time_taps(begin, end)
-            part = None if complete is None else complete[begin - start : end - start]
-            for tile in self._tiles(window, begin, end):
-                rows += assemble(
-                    window.fields, tile, self._halves(), *time,
-                    *(taps for axis in self.space for taps in (axis.value, axis.second)),
-                    *self.family.kernel_table(), PHASE_CUT, _BATCH, _of_tile(part, tile), triangle,
-                )  # fmt: skip
-        return compact(triangle), rows
+    def part(self, window: _Window, start: int, stop: int) -> Part:
+        """Return what is read of a window for the centre frames start..stop-1, counted from its first."""
+        if start >= stop:
+            return Part((0, 0), (self.time.value[None], self.time.first[None]), None)
+        own = start - window.first, stop - window.first
+        return Part(own, self._time_taps(start, stop), self._complete(window, start, stop))
 
     def _time_taps(self, start: int, stop: int) -> tuple[Array, Array]:
-        """Return the taps along time of value and derivative, one row for each of the centre frames."""
+        """Return the taps along time of value and derivative, one row for each of the centre frames and spare ones."""
         if self.times is None:
-            return np.tile(self.time.value, (stop - start, 1)), np.tile(self.time.first, (stop - start, 1))
+            rows = (stop - start + _SPARE, 1)
+            return np.tile(self.time.value, rows), np.tile(self.time.first, rows)
         half = self.time.half
         windows = sliding_window_view(self.times[start - half : stop + half], 2 * half + 1)
-        return uneven_weights(self.support.frames, windows, self.derivative)
+        value, first = uneven_weights(self.support.frames, windows, self.derivative)
+        return np.pad(value, ((0, _SPARE), (0, 0))), np.pad(first, ((0, _SPARE), (0, 0)))
 
     def _complete(self, window: _Window, start: int, stop: int) -> NDArray[np.bool_] | None:
         """Return which of the centres, as [t, z, y, x] of the frames, have a complete support; None for all of them."""
@@ -311,32 +319,5 @@ class _Reader:
         taps += [taps for axis in self.space for taps in (axis.value, axis.second)]
         return tuple(len(weights) // 2 for weights in taps)
 
-    def _tiles(self, window: _Window, start: int, stop: int) -> Iterator[tuple[int, ...]]:
-        """Cut the centres of some frames into what a kernel call takes, in places of the window's fields."""
-        ranges = zip(self._centres(), window.origin, strict=True)
-        (z0, z1), (y0, y1), (x0, x1) = ((low - origin, high - origin) for (low, high), origin in ranges)
-        if y0 == y1 or x0 == x1:
-            return
-        start, stop = start - window.first, stop - window.first
-        for z in range(z0, z1, _ACROSS):
-            for x in _even_steps(x0, x1, self.cells):
-                yield (start, stop, z, min(z + _ACROSS, z1), y0, y1, *x)
-
 
 _NO_AXIS = AxisWeights(np.ones(1), np.zeros(1), np.zeros(1), 0)
-_ALL = np.empty((0, 0, 0, 0), dtype=bool)  # leaves out no centre
-
-
-def _of_tile(complete: NDArray[np.bool_] | None, tile: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Return the centres of a tile as the kernel walks them, [y, t, z, x]."""
-    if complete is None:
-        return _ALL
-    _, _, z0, z1, y0, y1, x0, x1 = tile
-    return np.ascontiguousarray(complete[:, z0:z1, y0:y1, x0:x1].transpose(2, 0, 1, 3))
-
-
-def _even_steps(start: int, stop: int, size: int) -> list[tuple[int, int]]:
-    """Cut start..stop into parts of nearly equal size, none larger than `size`."""
-    parts = -(-(stop - start) // size)
-    edges = np.linspace(start, stop, parts + 1).round().astype(int).tolist()
-    return list(pairwise(edges))
