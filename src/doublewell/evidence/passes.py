@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from threading import local
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from doublewell.evidence.evidence import compact
 from doublewell.evidence.weights import AxisWeights
 from doublewell.hints import Array
 from doublewell.law import LinearFamily
 
-__all__ = ["ACROSS", "Part", "Pass", "even_steps"]
+__all__ = ["ACROSS", "Part", "Pass", "Run", "even_steps"]
 
 ACROSS = 8  # centres along z per kernel call
 Span = tuple[int, int]
 Flags = NDArray[np.bool_]
+Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]  # `map`, or one that uses threads
 _ALL = np.empty((0, 0, 0, 0), dtype=bool)  # leaves out no centre
 
 
@@ -31,12 +34,21 @@ class Part(NamedTuple):
     complete: Flags | None
 
 
+class _Memory(NamedTuple):
+    """What kernel calls of one thread work in: a ring for each support, one for none, and scratch."""
+
+    rings: list[Any]
+    nothing: Any
+    scratch: Any
+
+
 @dataclass(frozen=True, eq=False)
 class Pass:
     """The supports of one pass, as weights along z, y, x and ranges of centres there; sizes of a kernel call.
 
-    ``time_halves`` are the half-lengths of the value and derivative taps along time. A pass owns the memory that the
-    kernel works in, so each thread needs its own.
+    ``time_halves`` are the half-lengths of the value and derivative taps along time. Each thread has its own memory
+    that the kernel works in. Kernel calls and the order in which their triangles are put together do not depend on the
+    number of threads, so neither does the result.
     """
 
     family: LinearFamily
@@ -45,26 +57,33 @@ class Pass:
     time_halves: tuple[Span, ...]
     frames: int
     cells: int
+    _own: local = field(default_factory=local, init=False, repr=False)
 
     def read(
-        self, fields: Array, origin: tuple[int, ...], parts: Sequence[Part], cut: float
+        self, fields: Array, origin: tuple[int, ...], parts: Sequence[Part], cut: float, run: Run
     ) -> list[tuple[Array, int]]:
         """Fold all centres of the parts' frames, counted in fields[t, z, y, x]; return R and the rows of each.
 
-        origin is the place of the first of the fields' cells in the record.
+        origin is the place of the first of the fields' cells in the record; run is `map`, or that of some threads.
         """
+        calls = [(step, boxes) for step in self._steps(parts) for boxes in self._boxes(origin)]
+        found = list(run(lambda call: self._call(fields, parts, cut, *call), calls))
+        triangles = [
+            np.vstack([np.zeros((0, self.family.size + 2)), *(one[k][0] for one in found)]) for k in range(len(parts))
+        ]
+        return [(compact(rows), sum(one[k][1] for one in found)) for k, rows in enumerate(triangles)]
+
+    def _call(
+        self, fields: Array, parts: Sequence[Part], cut: float, step: Span, boxes: Sequence[tuple[Span, ...]]
+    ) -> list[tuple[Array, int]]:
+        """Read one tile of all supports."""
         from doublewell.evidence.kernels import assemble
 
-        triangles = [np.zeros((self.family.size + 2,) * 2) for _ in parts]
-        rows = np.zeros(len(parts), dtype=int)
-        for step in self._steps(parts):
-            for boxes in self._boxes(origin):
-                pair = [self._reading(k, parts[k], step, boxes[k], triangles[k]) for k in range(len(parts))]
-                if len(pair) == 1:
-                    pair = [pair[0], pair[0]._replace(tile=(0,) * 8, ring=self._nothing)]
-                found = assemble(fields, *pair, *self.family.kernel_table(), cut, self._scratch)
-                rows += found[: len(parts)]
-        return list(zip(triangles, rows.tolist(), strict=True))
+        memory = self._memory()
+        pair = [self._reading(k, part, step, boxes[k], memory) for k, part in enumerate(parts)]
+        nothing = pair[0]._replace(tile=(0,) * 8, ring=memory.nothing)
+        rows = assemble(fields, *(*pair, nothing)[:2], *self.family.kernel_table(), cut, memory.scratch)
+        return [(reading.triangle, count) for reading, count in zip(pair, rows, strict=False)]
 
     def _steps(self, parts: Sequence[Part]) -> Iterator[Span]:
         """Walk through the frames of all parts."""
@@ -84,7 +103,7 @@ class Pass:
                 cuts = ((z, z + ACROSS), whole[1], x)
                 yield [tuple(_within(own[k], cuts[k], origin[k]) for k in range(3)) for own in self.centres]
 
-    def _reading(self, k: int, part: Part, step: Span, box: tuple[Span, ...], triangle: Array) -> Any:
+    def _reading(self, k: int, part: Part, step: Span, box: tuple[Span, ...], memory: _Memory) -> Any:
         from doublewell.evidence.workspace import Reading, Taps
 
         low, (start, stop) = part.frames[0], _within(part.frames, step, 0)
@@ -93,7 +112,8 @@ class Pass:
         whole = slice(start - low, start - low + max(1, stop - start + -(stop - start) % 4))
         taps = Taps(*(rows[whole] for rows in part.taps), *self._space_taps[k])
         tile = (start, stop, *(edge for span in box for edge in span))
-        return Reading(tile, self._halves[k], taps, _of_tile(part, tile), self._rings[k], triangle)
+        triangle = np.zeros((self.family.size + 2,) * 2)
+        return Reading(tile, self._halves[k], taps, _of_tile(part, tile), memory.rings[k], triangle)
 
     @cached_property
     def _space_taps(self) -> list[list[Array]]:
@@ -106,28 +126,22 @@ class Pass:
             for own, space in zip(self.time_halves, self._space_taps, strict=True)
         ]
 
-    @cached_property
-    def _nothing(self) -> Any:
-        from doublewell.evidence.workspace import Ring
+    def _memory(self) -> _Memory:
+        """Return the memory of this thread."""
+        if not hasattr(self._own, "memory"):
+            self._own.memory = self._new_memory()
+        memory: _Memory = self._own.memory
+        return memory
 
-        return Ring.of(self.family.size + 2, 0, 0, 0, 0)
-
-    @cached_property
-    def _rings(self) -> list[Any]:
-        from doublewell.evidence.workspace import Ring
+    def _new_memory(self) -> _Memory:
+        from doublewell.evidence.workspace import BATCH, Ring, Scratch, up
 
         columns, (planes, cells) = self.family.size + 2, self._sizes
-        return [Ring.of(columns, self.frames, planes, cells, halves[5]) for halves in self._halves]
-
-    @cached_property
-    def _scratch(self) -> Any:
-        from doublewell.evidence.workspace import BATCH, Scratch, up
-
-        planes, cells = self._sizes
+        rings = [Ring.of(columns, self.frames, planes, cells, halves[5]) for halves in self._halves]
         reach = [max(halves[k] for halves in self._halves) for k in (1, 3, 7)]
         chunks = planes * up(cells, BATCH) // BATCH
         deep, high, wide = (n + 2 * more for n, more in zip((self.frames, planes, cells), reach, strict=True))
-        return Scratch.of(self.family.size + 2, deep, high, wide, chunks)
+        return _Memory(rings, Ring.of(columns, 0, 0, 0, 0), Scratch.of(columns, deep, high, wide, chunks))
 
     @cached_property
     def _sizes(self) -> Span:

@@ -10,6 +10,8 @@ weighted temporal mean is in a pure phase, or a mask says that a value of its su
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -17,10 +19,11 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from doublewell.checks import whole
 from doublewell.errors import InputError
 from doublewell.evidence.complete import complete_centres
-from doublewell.evidence.evidence import Block, Evidence, Key, compact, merge
-from doublewell.evidence.passes import ACROSS, Part, Pass, even_steps
+from doublewell.evidence.evidence import Block, Evidence, Key, merge
+from doublewell.evidence.passes import ACROSS, Part, Pass, Run, even_steps
 from doublewell.evidence.reel import Direct, Reel, Rolling
 from doublewell.evidence.uneven import uneven_weights
 from doublewell.evidence.weights import AxisWeights, Derivative, Support, axis_weights, check_supports
@@ -32,10 +35,12 @@ __all__ = ["PHASE_CUT", "Fold", "Region", "split_folds", "support_key", "weak_ev
 
 PHASE_CUT = 0.98  # centres whose temporal mean reaches this are bulk and carry no information
 _SLAB_BYTES = 8 * 2**20  # one step through a record takes centre frames of about this size
+_DIRECT = 4  # times as much where nothing is copied, so that threads find enough to do
 _QUEUE_BYTES = 6 * 2**20  # a kernel call takes fewer frames, then fewer cells, where more rows would wait than this
 _SPARE = 3  # rows of taps past the last frame: the kernel smooths four frames together
-_FRAMES = 16  # most centre frames per kernel call; features of the halo frames are evaluated again in the next
+_FRAMES = 12  # most centre frames per kernel call; features of the halo frames are evaluated again in the next
 _FEWEST = 8  # least centre frames per kernel call; fewer would evaluate the halo too often
+_BAND = 24  # rows of a ring beside those that the taps along y reach
 _CELLS = 256  # most centres along x per kernel call
 _NARROW = 64  # least centres along x per kernel call, where there are that many
 
@@ -94,6 +99,7 @@ def weak_evidence(
     label: str = "record",
     region: Region | None = None,
     reel: Reel | None = None,
+    threads: int = 1,
     progress: Progress | None = None,
 ) -> Evidence:
     """Read the weak moments of a record for a family and a set of supports.
@@ -113,6 +119,8 @@ def weak_evidence(
     reel
         Where the frames come from, in place of the record: those of `window_of` the region, for many regions a reader
         that looks ahead.
+    threads
+        How many cores work on it; the result is the same, to the last bit.
     progress
         Called with (frames done, frames) after each step through the record.
     """
@@ -128,11 +136,22 @@ def weak_evidence(
         for name in names
     ]
     passes = _passes(readers)
-    for window in _windows(record, readers, part, reel):
-        parts = [merge([*parts, *_read_window(window, passes, folds, label, record.frames)])]
-        if progress is not None:
-            progress(window.stop, record.frames)
+    with _running(whole(threads, "threads", least=1)) as run:
+        for window in _windows(record, readers, part, reel):
+            parts = [merge([*parts, *_read_window(window, passes, folds, label, record.frames, run)])]
+            if progress is not None:
+                progress(window.stop, record.frames)
     return merge(parts)
+
+
+@contextmanager
+def _running(threads: int) -> Iterator[Run]:
+    """Give `map`, or that of some threads."""
+    if threads == 1:
+        yield map
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            yield pool.map
 
 
 def window_of(record: Record, family: LinearFamily, supports: Sequence[Support], region: Region) -> tuple[int, Region]:
@@ -172,6 +191,7 @@ class _Window:
 def _windows(record: Record, readers: list[_Reader], region: Region, reel: Reel | None) -> Iterator[_Window]:
     """Walk through a region, holding no more than the centre frames of one step and their halo."""
     halo, size, cells = max(reader.time.half for reader in readers), _window_size(readers), _with_halo(readers, region)
+    size *= _DIRECT if reel is None and _in_memory(record) else 1
     reel = _reel(record, size + 2 * halo, cells, max(0, region.frames[0] - halo)) if reel is None else reel
     axes = (1,) * (3 - len(cells))
     origin = (0,) * len(axes) + tuple(low for low, _ in cells)
@@ -210,8 +230,11 @@ def _owned_frames(owned: tuple[int, int], frames: int, size: int, halo: int) -> 
 
 
 def _reel(record: Record, length: int, cells: Cells, first: int) -> Reel:
-    in_memory = isinstance(record.values, np.ndarray) and record.values.dtype == np.float64
-    return Direct(record, cells) if in_memory else Rolling(record, length, cells, first=first)
+    return Direct(record, cells) if _in_memory(record) else Rolling(record, length, cells, first=first)
+
+
+def _in_memory(record: Record) -> bool:
+    return isinstance(record.values, np.ndarray) and record.values.dtype == np.float64
 
 
 def _passes(readers: list[_Reader]) -> list[tuple[list[_Reader], Pass]]:
@@ -229,18 +252,18 @@ def _pass(pair: list[_Reader]) -> Pass:
 
 
 def _read_window(
-    window: _Window, passes: list[tuple[list[_Reader], Pass]], folds: Sequence[Fold], label: str, frames: int
+    window: _Window, passes: list[tuple[list[_Reader], Pass]], folds: Sequence[Fold], label: str, frames: int, run: Run
 ) -> Iterator[Evidence]:
     for pair, both in passes:
         for segments in zip_longest(*(reader.segments(folds, frames) for reader in pair), fillvalue=("", 0, 0)):
             spans = [(max(low, window.start), min(high, window.stop)) for _, low, high in segments]
             given = [k for k, (begin, end) in enumerate(spans) if begin < end]
             parts = [reader.part(window, *span) for reader, span in zip(pair, spans, strict=True)]
-            found = both.read(window.fields, window.origin, parts, PHASE_CUT) if given else []
+            found = both.read(window.fields, window.origin, parts, PHASE_CUT, run) if given else []
             for k in given:
                 triangle, rows = found[k]
                 key = Key(label, support_key(pair[k].support), segments[k][0])
-                yield Evidence(pair[k].family, (Block(key, compact(triangle), rows),))
+                yield Evidence(pair[k].family, (Block(key, triangle, rows),))
 
 
 class _Reader:
@@ -265,7 +288,7 @@ class _Reader:
         (z0, z1), _, (x0, x1) = self.centres()
         if x0 == x1 or z0 == z1:
             return _FRAMES, _CELLS
-        row = 8 * (self.family.size + 3) * min(ACROSS, z1 - z0) * (2 * self.space[1].half + 9)
+        row = 8 * (self.family.size + 4) * min(ACROSS, z1 - z0) * (2 * self.space[1].half + _BAND)
         room = _QUEUE_BYTES // row
         cells = max(min(_CELLS, _NARROW), min(_CELLS, room // _FEWEST))
         widest = max(stop - start for start, stop in even_steps(x0, x1, cells))
