@@ -256,3 +256,31 @@ def test_new_widths_degrees_and_dimensions_do_not_compile_again(make_rough) -> N
     weak_evidence(make_rough((13, 16, 18, 20)), Bernstein(0), [(2, 0.071)], derivative="analytic")
     assert [str(signature) for signature in assemble.signatures] == before
     assert len(before) <= 2  # one for stored float32, where it was read in this process
+
+
+@pytest.mark.parametrize("supports", [[(3, 0.1)], [(3, 0.1), (5, 0.16)], [(3, 0.1), (5, 0.16), (2, 0.08)]])
+def test_threads_change_nothing(make_rough, monkeypatch, supports) -> None:
+    record, family = make_rough((33, 40, 60)), Bernstein(2)
+    monkeypatch.setattr(weak_module, "_FRAMES", 4)
+    monkeypatch.setattr(weak_module, "_CELLS", 20)
+    one, two, three = (weak_evidence(record, family, supports, threads=n) for n in (1, 2, 3))
+    for a, b, c in zip(one.blocks, two.blocks, three.blocks, strict=True):
+        assert a.key == b.key == c.key
+        assert a.rows == b.rows == c.rows
+        assert np.array_equal(a.triangle, b.triangle)
+        assert np.array_equal(a.triangle, c.triangle)
+    with pytest.raises(InputError, match="threads"):
+        weak_evidence(record, family, supports, threads=0)
+
+
+@pytest.mark.parametrize("shape", [(33, 40, 60), (40, 90), (15, 14, 15, 18)])
+def test_supports_read_together_are_those_read_apart(make_rough, shape) -> None:
+    record, family, supports = make_rough(shape), Bernstein(3), [(2, 0.05), (4, 0.09)]
+    folds = split_folds(33, 4) if shape[0] == 33 else ()
+    together = weak_evidence(record, family, supports, folds=folds)
+    apart = merge(weak_evidence(record, family, [support], folds=folds) for support in supports)
+    assert {block.key for block in together.blocks} == {block.key for block in apart.blocks}
+    for block in apart.blocks:
+        (other,) = together.select(lambda key, block=block: key == block.key).blocks
+        assert block.rows == other.rows
+        assert np.allclose(block.triangle, other.triangle, rtol=0, atol=1e-13 * np.abs(block.triangle).max())

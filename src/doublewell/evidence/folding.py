@@ -93,11 +93,16 @@ def gather(
                     row[4 * i + k] = source[at + k]
         filled += 4 * step
         taken += step
-    for taken in range(singles.size):
+    taken = 0
+    while taken < singles.size:
         if filled == BLOCK:
             fold(triangle, block, filled)
             filled = 0
+        step = min(BLOCK - filled, singles.size - taken)
         for c in range(block.shape[0]):
-            block[c, filled] = moment[c, singles[taken]]
-        filled += 1
+            row, source = block[c], moment[c]
+            for i in range(step):
+                row[filled + i] = source[singles[taken + i]]
+        filled += step
+        taken += step
     return filled

@@ -20,7 +20,7 @@ from doublewell.evidence.features import evaluate
 from doublewell.evidence.folding import fold, gather
 from doublewell.evidence.tiles import add_tile, ring_add_tile, ring_tile, tile, turned_tile
 from doublewell.evidence.vectors import CHUNK, LANES, prefetch
-from doublewell.evidence.workspace import BAND, BATCH, TILE, Reading, Scratch, ring_rows, up
+from doublewell.evidence.workspace import BATCH, TILE, Reading, Scratch, band, ring_rows, up
 from doublewell.hints import Array
 
 __all__ = ["assemble"]
@@ -112,7 +112,7 @@ def choose(
             if n == LANES:
                 quads[whole] = place
                 whole += 1
-            elif n:
+            else:  # without a branch for each, which noise would make hard to foresee
                 for j in range(LANES):
                     singles[alone] = place + j
                     alone += abs(mean[k + j]) < cut
@@ -155,14 +155,14 @@ def take_batch(reading: Reading, scratch: Scratch, box: Box, done: int, count: i
     taps, queue, smooth, across = reading.taps, reading.ring.queue, scratch.smooth, scratch.across
     p, frames, wx = queue.shape[0] - 3, t1 - t0, box[7] - box[6]
     sizes, wide = (z1 - z0, x1 - x0, wx), up((box[3] - box[2]) * wx, CHUNK)
-    room, chunks = ring_rows(ys), sizes[0] * up(sizes[1], BATCH) // BATCH
-    groups, slot, row = up(frames, LANES) // LANES, done % room, box[4] + done - y0
+    room, chunks, groups = ring_rows(ys), sizes[0] * up(sizes[1], BATCH) // BATCH, up(frames, LANES) // LANES
+    slot, row = done % room, box[4] + done - y0
     first_z, first_x = z0 - zs - box[2], x0 - xs - box[6]  # where the widest taps begin
     means = reading.ring.means[: groups * chunks * room * CHUNK].reshape((groups, chunks, room, CHUNK))
-    for g in range(groups):
-        t, place = g * LANES, (g * chunks * room + slot) * CHUNK
-        f = t0 - tf - box[0] + t
-        for c in range(p + 2):
+    for c in range(p + 2):
+        for g in range(groups):
+            t, place = g * LANES, (g * chunks * room + slot) * CHUNK
+            f = t0 - tf - box[0] + t
             if c == p:
                 smooth_in_time(smooth, scratch.feature[p], f, wide, count, taps.time_first, t)
             else:
@@ -172,13 +172,14 @@ def take_batch(reading: Reading, scratch: Scratch, box: Box, done: int, count: i
                 smooth_along_z(across, smooth, sizes[0], wx, taps.z_value, first_z + zs - zv)
                 source = across
             smooth_along_x(queue[c], place, room, source, sizes, taps.x_value, first_x + xs - xv, True)
-            if c == p + 1:
-                smooth_along_x(queue[p + 2], place, room, source, sizes, taps.x_second, first_x, True)
-        if zs:
-            smooth_along_z(across, smooth, sizes[0], wx, taps.z_second, first_z)
-            smooth_along_x(queue[p + 2], place, room, across, sizes, taps.x_value, first_x + xs - xv, False)
-        centre = (first_z + zs) * wx + first_x + xs
-        mask_means(means[g], slot, smooth, frames - t, sizes, centre, reading.complete[:, t:], row, y1 - y0)
+            if c <= p:
+                continue
+            smooth_along_x(queue[p + 2], place, room, source, sizes, taps.x_second, first_x, True)
+            if zs:
+                smooth_along_z(across, smooth, sizes[0], wx, taps.z_second, first_z)
+                smooth_along_x(queue[p + 2], place, room, across, sizes, taps.x_value, first_x + xs - xv, False)
+            centre = (first_z + zs) * wx + first_x + xs
+            mask_means(means[g], slot, smooth, frames - t, sizes, centre, reading.complete[:, t:], row, y1 - y0)
 
 
 @jit(fastmath=FAST)
@@ -187,27 +188,26 @@ def fold_band(reading: Reading, scratch: Scratch, cut: float, stop: int) -> None
     t0, t1, z0, z1, _, _, x0, x1 = reading.tile
     _, _, _, _, yv, ys, _, _ = reading.halves
     ring, quads, singles, places = reading.ring, scratch.quads, scratch.singles, scratch.places
+    taps, moment, columns = reading.taps, scratch.moment, reading.ring.block
     room, chunks, groups = ring_rows(ys), (z1 - z0) * up(x1 - x0, BATCH) // BATCH, up(t1 - t0, LANES) // LANES
-    means = ring.means[: groups * chunks * room * CHUNK].reshape((groups, chunks, room, CHUNK))
+    means = ring.means[: groups * chunks * room * CHUNK].reshape((groups * chunks, room, CHUNK))
     ready, filled, total = ring.state
-    for g in range(groups):
-        n, whole, alone = 0, 0, 0
-        for i in range(chunks):
-            for y in range(ready, stop, BATCH):
-                before = whole + alone
-                rows = min(BATCH, stop - y)
-                whole, alone = choose(means[g, i], y, rows, cut, n * TILE, quads, singles, (whole, alone))
-                if whole + alone > before:
-                    first = (g * chunks + i) * room
-                    places[n, 0] = (first + (y - yv) % room) * CHUNK
-                    places[n, 1] = (first + (y - ys) % room) * CHUNK
-                    places[n, 2] = (first + room) * CHUNK
-                    n += 1
-        smooth_along_y(
-            scratch.moment, ring.queue, places[:n], room * CHUNK, reading.taps.y_value, reading.taps.y_second
-        )
-        filled = gather(scratch.moment, quads[:whole], singles[:alone], ring.block, filled, reading.triangle)
-        total += LANES * whole + alone
+    tiles = up(stop - ready, BATCH) // BATCH
+    n, whole, alone = 0, 0, 0
+    for i in range(groups * chunks):
+        for y in range(ready, stop, BATCH):
+            before = whole + alone
+            whole, alone = choose(means[i], y, min(BATCH, stop - y), cut, n * TILE, quads, singles, (whole, alone))
+            if whole + alone > before:
+                places[n, 0] = (i * room + (y - yv) % room) * CHUNK
+                places[n, 1] = (i * room + (y - ys) % room) * CHUNK
+                places[n, 2] = (i + 1) * room * CHUNK
+                n += 1
+        if n + tiles > places.shape[0] or i == groups * chunks - 1:
+            smooth_along_y(moment, ring.queue, places[:n], room * CHUNK, taps.y_value, taps.y_second)
+            filled = gather(moment, quads[:whole], singles[:alone], columns, filled, reading.triangle)
+            total += LANES * whole + alone
+            n, whole, alone = 0, 0, 0
     ring.state[0], ring.state[1], ring.state[2] = max(ready, stop), filled, total
 
 
@@ -248,7 +248,7 @@ def advance(reading: Reading, scratch: Scratch, box: Box, done: int, count: int,
         return
     take_batch(reading, scratch, box, done, count)
     stop = min(done + count, end) - ys
-    if stop - reading.ring.state[0] >= BAND or done + count >= end:
+    if stop - reading.ring.state[0] >= band(ys) or done + count >= end:
         fold_band(reading, scratch, cut, stop)
 
 

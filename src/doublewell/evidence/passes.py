@@ -82,7 +82,7 @@ class Pass:
         memory = self._memory()
         pair = [self._reading(k, part, step, boxes[k], memory) for k, part in enumerate(parts)]
         nothing = pair[0]._replace(tile=(0,) * 8, ring=memory.nothing)
-        rows = assemble(fields, *(*pair, nothing)[:2], *self.family.kernel_table(), cut, memory.scratch)
+        rows = assemble(fields, *(*pair, nothing)[:2], *self._table, cut, memory.scratch)
         return [(reading.triangle, count) for reading, count in zip(pair, rows, strict=False)]
 
     def _steps(self, parts: Sequence[Part]) -> Iterator[Span]:
@@ -116,6 +116,10 @@ class Pass:
         return Reading(tile, self._halves[k], taps, _of_tile(part, tile), memory.rings[k], triangle)
 
     @cached_property
+    def _table(self) -> tuple[Array, Array, Array]:
+        return self.family.kernel_table()
+
+    @cached_property
     def _space_taps(self) -> list[list[Array]]:
         return [[taps for axis in axes for taps in (axis.value, axis.second)] for axes in self.space]
 
@@ -134,14 +138,13 @@ class Pass:
         return memory
 
     def _new_memory(self) -> _Memory:
-        from doublewell.evidence.workspace import BATCH, Ring, Scratch, up
+        from doublewell.evidence.workspace import Ring, Scratch
 
         columns, (planes, cells) = self.family.size + 2, self._sizes
         rings = [Ring.of(columns, self.frames, planes, cells, halves[5]) for halves in self._halves]
-        reach = [max(halves[k] for halves in self._halves) for k in (1, 3, 7)]
-        chunks = planes * up(cells, BATCH) // BATCH
-        deep, high, wide = (n + 2 * more for n, more in zip((self.frames, planes, cells), reach, strict=True))
-        return _Memory(rings, Ring.of(columns, 0, 0, 0, 0), Scratch.of(columns, deep, high, wide, chunks))
+        t, z, y, x = (max(halves[k] for halves in self._halves) for k in (1, 3, 5, 7))
+        scratch = Scratch.of(columns, self.frames + 2 * t, planes + 2 * z, cells + 2 * x, y)
+        return _Memory(rings, Ring.of(columns, 0, 0, 0, 0), scratch)
 
     @cached_property
     def _sizes(self) -> Span:

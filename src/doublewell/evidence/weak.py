@@ -273,9 +273,10 @@ class _Reader:
         self, record: Record, family: LinearFamily, support: Support, derivative: Derivative, region: Region
     ) -> None:
         self.family, self.support = family, support
-        self.times = None if record.uniform else record.times
+        uniform = record.uniform
+        self.times = None if uniform else record.times
         self.derivative: Derivative = derivative
-        self.time = axis_weights(support.frames, record.dt if record.uniform else 1.0, derivative)  # or its lengths
+        self.time = axis_weights(support.frames, record.dt if uniform else 1.0, derivative)  # or its lengths
         missing = 3 - len(record.mesh)
         self.space = [_NO_AXIS] * missing + [axis_weights(support.length / h, h, derivative) for h in record.dx]
         self.mesh = (1,) * missing + record.mesh

@@ -12,10 +12,12 @@ from doublewell.evidence.folding import BLOCK
 from doublewell.evidence.vectors import CHUNK, LANES
 from doublewell.hints import Array
 
-__all__ = ["BAND", "BATCH", "TILE", "Reading", "Ring", "Scratch", "Taps", "ring_rows", "up"]
+__all__ = ["BATCH", "TILE", "Reading", "Ring", "Scratch", "Taps", "band", "ring_rows", "up"]
 
 BATCH = 4  # rows along y taken in together
-BAND = 16  # rows smoothed along y together
+_BAND = 16  # least rows smoothed along y together
+_APART = 8  # numbers between the columns of a block, which must not share their places in the caches
+_TILES = 96  # tiles along y whose moments are held together, at least
 TILE = BATCH * CHUNK  # centres of a tile along y
 
 
@@ -47,7 +49,9 @@ class Ring(NamedTuple):
     def of(cls, columns: int, frames: int, planes: int, cells: int, reach: int) -> Ring:
         """Make room for tiles of so many centres, for taps that reach so far along y."""
         size = up(frames, LANES) // LANES * planes * up(cells, BATCH) // BATCH * ring_rows(reach) * CHUNK
-        return cls(np.empty((columns + 1, size)), np.empty(size), np.empty((columns, BLOCK)), np.zeros(3, np.int64))
+        return cls(
+            np.empty((columns + 1, size)), np.empty(size), np.empty((columns, BLOCK + _APART)), np.zeros(3, np.int64)
+        )
 
 
 class Reading(NamedTuple):
@@ -80,14 +84,14 @@ class Scratch(NamedTuple):
     singles: NDArray[np.int64]
 
     @classmethod
-    def of(cls, columns: int, frames: int, planes: int, cells: int, chunks: int) -> Scratch:
-        """Make room for so many frames, planes and cells, halos included, and for chunks of centres."""
-        tiles, line = (BAND // BATCH + 1) * chunks, up(planes * cells, CHUNK)
+    def of(cls, columns: int, frames: int, planes: int, cells: int, reach: int) -> Scratch:
+        """Make room for so many frames, planes and cells, halos included, and for taps that reach so far along y."""
+        tiles, line = _TILES + up(band(reach) + BATCH, BATCH) // BATCH, up(planes * cells, CHUNK)
         beyond = BATCH * (cells + 1)  # what whole fours of planes and cells read past the end, and nobody uses
         smooth, across = (np.empty((line + beyond) * CHUNK) for _ in range(2))
         return cls(
             np.empty((columns - 1, (frames + LANES) * BATCH * line)), smooth, across, np.empty((columns, tiles * TILE)),
-            np.empty((tiles, 3), np.int64), np.empty(tiles * CHUNK, np.int64), np.empty(tiles * TILE, np.int64),
+            np.empty((tiles, 3), np.int64), np.empty(tiles * CHUNK, np.int64), np.empty(tiles * TILE + LANES, np.int64),
         )  # fmt: skip
 
 
@@ -98,6 +102,12 @@ def up(n: int, unit: int) -> int:
 
 
 @jit()
+def band(reach: int) -> int:
+    """Return the rows that are smoothed along y together: as many as their taps reach, so that few are loaded twice."""
+    return int(max(_BAND, up(2 * reach, BATCH)))
+
+
+@jit()
 def ring_rows(reach: int) -> int:
     """Return the rows of a ring: those that the taps of a band reach, and the batches that begin and end it."""
-    return int(up(2 * reach + 1 + BAND + 2 * BATCH, BATCH))
+    return int(up(2 * reach + 1 + band(reach) + 2 * BATCH, BATCH))
