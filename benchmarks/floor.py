@@ -2,8 +2,8 @@
 
 Run: python benchmarks/floor.py
 Time of the reading, features to compacted rows, over the time that its operations (operations.py) would take at the
-rate of a large matrix product (dgemm) on one core. All are measured in turn in one run and the best of each is taken, for
-other work on the machine only makes things slower. Copying memory is the other ceiling: the record is read once.
+rate of a large matrix product (dgemm) on one core. All are measured in turn in one run and the best of each is taken,
+for other work on the machine only makes things slower. Copying memory is the other ceiling: the record is read once.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import tracemalloc
 from collections.abc import Callable
 
 import numpy as np
-from common import PAPER_SUPPORTS, print_table, save_results, synthetic_record
+from common import PAPER_SUPPORTS, print_table, synthetic_record
 from operations import operations
 
 from doublewell.evidence import weak_evidence
@@ -82,4 +82,3 @@ def table(quick: bool = False) -> list[dict]:
 if __name__ == "__main__":
     rows = table()
     print_table(f"Weak reading, both supports, mask and compaction, one core; asked: {ASKED}", rows)
-    save_results("floor", rows)

@@ -27,11 +27,18 @@ SMALL = (25, 64, 64)
 CASES = [(task, kind) for task in ("assembly", "survey") for kind in ("NumPy float64", "zarr float64", "zarr float32")]
 
 
-def main() -> None:
+TITLE = "Growth of peak memory, 101 x 512 x 512; assembly: degree 5, both supports"
+
+
+def table() -> list[dict]:
     with tempfile.TemporaryDirectory() as folder:
-        table = [_in_own_process(task, kind, folder) for task, kind in CASES]
-    print_table("Growth of peak memory, 101 x 512 x 512; assembly: degree 5, both supports", table)
-    save_results("memory", table)
+        return [_in_own_process(task, kind, folder) for task, kind in CASES]
+
+
+def main() -> None:
+    rows = table()
+    print_table(TITLE, rows)
+    save_results("memory", rows)
 
 
 def _in_own_process(task: str, kind: str, folder: str) -> dict:

@@ -144,7 +144,7 @@ def test_wide_supports_take_fewer_frames_and_cells_at_a_time(make_rough, monkeyp
     monkeypatch.setattr(weak_module, "_QUEUE_BYTES", 1)
     monkeypatch.setattr(weak_module, "_NARROW", 7)
     reader = weak_module._Reader(record, family, Support(5, 0.16), "discrete", Region.whole(record))
-    assert (reader.frames, reader.cells) == (8, 7)
+    assert (reader.frames, reader.cells) == (4, 7)
     for a, b in zip(whole.blocks, weak_evidence(record, family, supports).blocks, strict=True):
         assert a.rows == b.rows
         assert np.allclose(a.triangle, b.triangle, rtol=0, atol=1e-12 * np.abs(a.triangle).max())

@@ -36,11 +36,12 @@ __all__ = ["PHASE_CUT", "Fold", "Region", "split_folds", "support_key", "weak_ev
 PHASE_CUT = 0.98  # centres whose temporal mean reaches this are bulk and carry no information
 _SLAB_BYTES = 8 * 2**20  # one step through a record takes centre frames of about this size
 _DIRECT = 4  # times as much where nothing is copied, so that threads find enough to do
-_QUEUE_BYTES = 6 * 2**20  # a kernel call takes fewer frames, then fewer cells, where more rows would wait than this
+_QUEUE_BYTES = 16 * 2**20  # of rows that wait in a ring
+_STORED = 4  # times less for a stored record, of which a part is held too
 _SPARE = 3  # rows of taps past the last frame: the kernel smooths four frames together
 _FRAMES = 12  # most centre frames per kernel call; features of the halo frames are evaluated again in the next
-_FEWEST = 8  # least centre frames per kernel call; fewer would evaluate the halo too often
-_BAND = 24  # rows of a ring beside those that the taps along y reach
+_FEATURE = 4  # multiply-adds that a feature costs, about
+_BAND = 24  # rows of a ring beside those that the taps of a band along y reach
 _CELLS = 256  # most centres along x per kernel call
 _NARROW = 64  # least centres along x per kernel call, where there are that many
 
@@ -282,18 +283,28 @@ class _Reader:
         self.mesh = (1,) * missing + record.mesh
         self.owned = ((0, 1),) * missing + region.cells
         self.points = int(np.prod([high - low for low, high in region.cells]))
-        self.frames, self.cells = self._tile_size()
+        self.frames, self.cells = self._tile_size(_QUEUE_BYTES if _in_memory(record) else _QUEUE_BYTES // _STORED)
 
-    def _tile_size(self) -> tuple[int, int]:
-        """Return how many centre frames and cells along x a kernel call takes: few where supports are wide."""
+    def _tile_size(self, budget: int) -> tuple[int, int]:
+        """Return how many centre frames and cells along x a kernel call takes: few where supports are wide.
+
+        Of those whose rings fit the budget, what costs least: halos in x are smoothed along t again, halos in t are
+        evaluated again. Costs are in multiply-adds of a centre.
+        """
         (z0, z1), _, (x0, x1) = self.centres()
         if x0 == x1 or z0 == z1:
             return _FRAMES, _CELLS
-        row = 8 * (self.family.size + 4) * min(ACROSS, z1 - z0) * (2 * self.space[1].half + _BAND)
-        room = _QUEUE_BYTES // row
-        cells = max(min(_CELLS, _NARROW), min(_CELLS, room // _FEWEST))
-        widest = max(stop - start for start, stop in even_steps(x0, x1, cells))
-        return min(_FRAMES, max(_FEWEST, room // widest)), cells
+        row = 8 * (self.family.size + 4) * min(ACROSS, z1 - z0) * (4 * self.space[1].half + _BAND)
+        taps, halo, p = self.time.value.size, 2 * self.space[2].half, self.family.size
+        costs = []
+        for frames in range(min(4, _FRAMES), _FRAMES + 1, 4):
+            cells = max(min(_CELLS, _NARROW), min(_CELLS, budget // (row * frames)))
+            widest = max(stop - start for start, stop in even_steps(x0, x1, cells))
+            smoothed, evaluated = (p + 2) * taps, _FEATURE * p * (frames + taps) / frames
+            fits = row * frames * widest <= budget
+            costs.append((not fits, (1 + halo / widest) * (smoothed + evaluated) if fits else frames, frames, cells))
+        _, _, frames, cells = min(costs)
+        return frames, cells
 
     def centres(self) -> tuple[tuple[int, int], ...]:
         """Return the range of the region's centres along each space axis, perhaps an empty one."""
