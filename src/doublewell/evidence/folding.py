@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublewell.evidence.compiled import FAST, jit
+from doublewell.evidence.vectors import LANES, move
 from doublewell.hints import Array
 
 __all__ = ["BLOCK", "fold", "gather"]
@@ -41,8 +42,12 @@ def fold(triangle: Array, block: Array, n: int) -> None:
         if k + 1 < columns:
             y = block[k + 1, :n]
             dots[k + 1] = reflect_first(x, y, dots[k + 1])
-            for j in range(k + 2, columns):
-                dots[j] = reflect(x, y, block[j, :n], dots[j])
+            odd = (columns - k) % 2
+            if odd:
+                dots[k + 2] = reflect(x, y, block[k + 2, :n], dots[k + 2])
+            for j in range(k + 2 + odd, columns, 2):
+                pair = block[j, :n], block[j + 1, :n]
+                dots[j], dots[j + 1] = reflect_two(x, y, *pair, dots[j], dots[j + 1])
 
 
 @jit(fastmath=FAST)
@@ -75,34 +80,39 @@ def reflect(x: Array, y: Array, z: Array, factor: float) -> float:
 
 
 @jit(fastmath=FAST)
+def reflect_two(x: Array, y: Array, z: Array, w: Array, factor: float, other: float) -> tuple[float, float]:
+    """Do the work of reflect for two columns, which share the loads of x and y."""
+    dot, second = 0.0, 0.0
+    for i in range(x.size):
+        z[i] -= factor * x[i]
+        w[i] -= other * x[i]
+        dot += y[i] * z[i]
+        second += y[i] * w[i]
+    return dot, second
+
+
+@jit(fastmath=FAST)
 def gather(
     moment: Array, quads: NDArray[np.int64], singles: NDArray[np.int64], block: Array, filled: int, triangle: Array
 ) -> int:
     """Copy kept centres, fours and single ones, into the block; fold it when full; return how many rows it holds."""
     taken = 0
     while taken < quads.size:
-        if filled > BLOCK - 4:
+        if filled > BLOCK - LANES:
             fold(triangle, block, filled)
             filled = 0
-        step = min((BLOCK - filled) // 4, quads.size - taken)
-        for c in range(block.shape[0]):
-            row, source = block[c, filled : filled + 4 * step], moment[c]
-            for i in range(step):
-                at = quads[taken + i]
-                for k in range(4):
-                    row[4 * i + k] = source[at + k]
-        filled += 4 * step
-        taken += step
-    taken = 0
-    while taken < singles.size:
-        if filled == BLOCK:
-            fold(triangle, block, filled)
-            filled = 0
-        step = min(BLOCK - filled, singles.size - taken)
+        step = min((BLOCK - filled) // LANES, quads.size - taken)
         for c in range(block.shape[0]):
             row, source = block[c], moment[c]
             for i in range(step):
-                row[filled + i] = source[singles[taken + i]]
-        filled += step
+                move(row, filled + LANES * i, source, quads[taken + i])
+        filled += LANES * step
         taken += step
+    for place in singles:
+        if filled == BLOCK:
+            fold(triangle, block, filled)
+            filled = 0
+        for c in range(block.shape[0]):
+            block[c, filled] = moment[c, place]
+        filled += 1
     return filled

@@ -10,7 +10,7 @@ from numba import types
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
-__all__ = ["CHUNK", "LANES", "LONG", "SHORT", "VECTOR", "WIDTH", "Vectors", "number", "prefetch"]
+__all__ = ["CHUNK", "LANES", "LONG", "SHORT", "VECTOR", "WIDTH", "Vectors", "move", "number", "prefetch"]
 
 LANES = 4  # numbers that stay together wherever they are laid: the frames that are smoothed together
 CHUNK = 4 * LANES  # numbers side by side in a tile
@@ -86,3 +86,16 @@ def prefetch(_: Any, out: Any, _place: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(out, types.intp), codegen
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def move(_: Any, out: Any, _to: Any, source: Any, _at: Any) -> Any:
+    """Copy four numbers from a place of one array to a place of another."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Sequence[Any]) -> Any:
+        target, origin = (make_array(signature.args[k])(context, builder, arguments[k]).data for k in (0, 2))
+        lanes = Vectors(builder)
+        lanes.store(lanes.load(origin, arguments[3], SHORT), target, arguments[1])
+        return context.get_dummy_value()
+
+    return types.void(out, types.intp, source, types.intp), codegen

@@ -16,6 +16,7 @@ __all__ = ["BATCH", "TILE", "Reading", "Ring", "Scratch", "Taps", "band", "ring_
 
 BATCH = 4  # rows along y taken in together
 _BAND = 16  # least rows smoothed along y together
+_LINE = 8  # numbers in a line of the caches
 _APART = 8  # numbers between the columns of a block, which must not share their places in the caches
 _TILES = 96  # tiles along y whose moments are held together, at least
 TILE = BATCH * CHUNK  # centres of a tile along y
@@ -49,9 +50,8 @@ class Ring(NamedTuple):
     def of(cls, columns: int, frames: int, planes: int, cells: int, reach: int) -> Ring:
         """Make room for tiles of so many centres, for taps that reach so far along y."""
         size = up(frames, LANES) // LANES * planes * up(cells, BATCH) // BATCH * ring_rows(reach) * CHUNK
-        return cls(
-            np.empty((columns + 1, size)), np.empty(size), np.empty((columns, BLOCK + _APART)), np.zeros(3, np.int64)
-        )
+        queue, means, block = _aligned(columns + 1, size), _aligned(1, size)[0], _aligned(columns, BLOCK + _APART)
+        return cls(queue, means, block, np.zeros(3, np.int64))
 
 
 class Reading(NamedTuple):
@@ -88,11 +88,18 @@ class Scratch(NamedTuple):
         """Make room for so many frames, planes and cells, halos included, and for taps that reach so far along y."""
         tiles, line = _TILES + up(band(reach) + BATCH, BATCH) // BATCH, up(planes * cells, CHUNK)
         beyond = BATCH * (cells + 1)  # what whole fours of planes and cells read past the end, and nobody uses
-        smooth, across = (np.empty((line + beyond) * CHUNK) for _ in range(2))
+        smooth, across = _aligned(2, (line + beyond) * CHUNK)
         return cls(
-            np.empty((columns - 1, (frames + LANES) * BATCH * line)), smooth, across, np.empty((columns, tiles * TILE)),
+            _aligned(columns - 1, (frames + LANES) * BATCH * line), smooth, across, _aligned(columns, tiles * TILE),
             np.empty((tiles, 3), np.int64), np.empty(tiles * CHUNK, np.int64), np.empty(tiles * TILE + LANES, np.int64),
         )  # fmt: skip
+
+
+def _aligned(rows: int, columns: int) -> Array:
+    """Return memory, not cleared, that begins at a line of the caches; rows of whole vectors stay aligned then."""
+    memory = np.empty(rows * columns + _LINE)
+    first = -(memory.ctypes.data // memory.itemsize) % _LINE
+    return memory[first : first + rows * columns].reshape(rows, columns)
 
 
 @jit()
