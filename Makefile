@@ -6,7 +6,7 @@ MINIMUM := build/minimum
 OUT ?= demo
 PAPER ?= out/paper
 
-.PHONY: demo docs paper test test-minimum lint bench clean
+.PHONY: demo docs paper test test-minimum lint bench bench-compare bench-accuracy clean
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -55,9 +55,15 @@ test-minimum: $(MINIMUM)/.ready
 	$(MINIMUM)/bin/python -m doublewell.evidence.warm
 	$(MINIMUM)/bin/python -m pytest -n 2 --dist loadfile
 
+# Speed and memory: all tables, stored in benchmarks/results/bench.json; or the quick ones beside the stored ones.
 bench: $(VENV)/.ready
-	$(BIN)/python benchmarks/speed.py
-	$(BIN)/python benchmarks/memory.py
+	$(BIN)/python benchmarks/bench.py
+
+bench-compare: $(VENV)/.ready
+	$(BIN)/python benchmarks/bench.py --compare
+
+# Errors of the paper's cases; the second one takes long.
+bench-accuracy: $(VENV)/.ready
 	$(BIN)/python benchmarks/accuracy.py
 	$(BIN)/python benchmarks/trajectory_figures.py
 

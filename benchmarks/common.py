@@ -12,6 +12,7 @@ import numpy as np
 from doublewell.record import Record
 
 RESULTS = Path(__file__).parent / "results"
+PAPER_SUPPORTS = [(5, 1 / 16), (8, 1 / 8)]
 
 
 def synthetic_record(shape: tuple[int, int, int], noise: float = 0.03) -> Record:
@@ -36,9 +37,11 @@ def print_table(title: str, rows: list[dict]) -> None:
 
 
 def save_results(name: str, rows: list[dict]) -> None:
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{name}.json"
-    content = {"date": f"{datetime.now(UTC):%Y-%m-%d}", "machine": machine(), "rows": rows}
+    write_json(RESULTS / f"{name}.json", {"date": f"{datetime.now(UTC):%Y-%m-%d}", "machine": machine(), "rows": rows})
+
+
+def write_json(path: Path, content: dict) -> None:
+    path.parent.mkdir(exist_ok=True)
     temporary = path.with_suffix(".tmp")
     temporary.write_text(json.dumps(content, indent=1) + "\n")
     temporary.replace(path)
@@ -48,6 +51,38 @@ def machine() -> str:
     names = [line.split(":")[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
     processor = f"{len(names)} cores of {names[0]}" if names else platform.processor()
     return f"{processor}, Python {platform.python_version()}, NumPy {np.__version__}"
+
+
+def description() -> dict:
+    """The machine in detail, without names of hosts or folders."""
+    import numba
+    import scipy
+
+    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    memory = [line.split()[1] for line in _lines("/proc/meminfo") if line.startswith("MemTotal")]
+    return {
+        "processor": machine().split(",")[0],
+        "vectors": next((name for name in ("avx512f", "avx2", "avx", "asimd") if name in _flags()), ""),
+        "caches": _caches(),
+        "memory GB": round(int(memory[0]) / 1e6, 1) if memory else None,
+        "system": f"{platform.system()} {platform.machine()}",
+        "Python": platform.python_version(),
+        "NumPy": np.__version__,
+        "SciPy": scipy.__version__,
+        "numba": numba.__version__,
+        "BLAS": f"{blas['name']} {blas['version']}",
+    }
+
+
+def _flags() -> list[str]:
+    return next((line.split() for line in _lines("/proc/cpuinfo") if line.startswith(("flags", "Features"))), [])
+
+
+def _caches() -> str:
+    """Sizes of the caches of one core, nearest first."""
+    folders = sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"))
+    read = [[(folder / name).read_text().strip() for name in ("level", "type", "size")] for folder in folders]
+    return ", ".join(f"L{level} {size}" for level, kind, size in read if kind != "Instruction")
 
 
 def _lines(path: str) -> list[str]:

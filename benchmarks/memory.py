@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from common import print_table, save_results, synthetic_record
+from common import PAPER_SUPPORTS, print_table, save_results, synthetic_record
 
 from doublewell.evidence import weak_evidence
 from doublewell.files import open_record, save
@@ -24,15 +24,21 @@ from doublewell.survey import survey
 
 SHAPE = (101, 512, 512)
 SMALL = (25, 64, 64)
-SUPPORTS = [(5, 1 / 16), (8, 1 / 8)]
 CASES = [(task, kind) for task in ("assembly", "survey") for kind in ("NumPy float64", "zarr float64", "zarr float32")]
 
 
-def main() -> None:
+TITLE = "Growth of peak memory, 101 x 512 x 512; assembly: degree 5, both supports"
+
+
+def table() -> list[dict]:
     with tempfile.TemporaryDirectory() as folder:
-        table = [_in_own_process(task, kind, folder) for task, kind in CASES]
-    print_table("Growth of peak memory, 101 x 512 x 512; assembly: degree 5, both supports", table)
-    save_results("memory", table)
+        return [_in_own_process(task, kind, folder) for task, kind in CASES]
+
+
+def main() -> None:
+    rows = table()
+    print_table(TITLE, rows)
+    save_results("memory", rows)
 
 
 def _in_own_process(task: str, kind: str, folder: str) -> dict:
@@ -77,7 +83,7 @@ def _run(task: str, record: Record) -> None:
     if task == "survey":
         survey(record)
     else:
-        weak_evidence(record, Bernstein(5), SUPPORTS)
+        weak_evidence(record, Bernstein(5), PAPER_SUPPORTS)
 
 
 def _growth(action: Callable[[], None]) -> int:

@@ -8,7 +8,7 @@ import pytest
 from doublewell.dynamics import device as devices
 from doublewell.errors import InputError
 from doublewell.evidence import Processor, choose_processor, split_folds, weak_evidence
-from doublewell.evidence import device_reader as readers
+from doublewell.evidence import device_pass as readers
 from doublewell.law import Bernstein, Wells
 from doublewell.record import Record
 

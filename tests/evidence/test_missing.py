@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.ndimage import correlate1d
 
 from doublewell.evidence import PHASE_CUT, axis_weights, compact, merge, split_folds, weak_evidence
+from doublewell.evidence import reader as reader_module
 from doublewell.evidence import weak as weak_module
 from doublewell.evidence.complete import complete_centres
 from doublewell.law import Bernstein
@@ -110,11 +111,10 @@ def test_tiles_slabs_and_halves_do_not_matter(make_rough, monkeypatch) -> None:
         for start, stop in ((0, 16 + half), (16 - half, 33)):
             parts.append(weak_evidence(record.clip(start, stop), family, [support]))
     others = [merge(parts)]
-    for frames, cells, batch, size in [(3, 7, 1, 1), (16, 11, 5, 48 << 20)]:
-        monkeypatch.setattr(weak_module, "_FRAMES", frames)
-        monkeypatch.setattr(weak_module, "_CELLS", cells)
-        monkeypatch.setattr(weak_module, "_BATCH", batch)
-        monkeypatch.setattr(weak_module, "_SLAB_BYTES", size)
+    for frames, cells, size in [(3, 7, 1), (16, 11, 48 << 20)]:
+        monkeypatch.setattr(reader_module, "_FRAMES", frames)
+        monkeypatch.setattr(reader_module, "_CELLS", cells)
+        monkeypatch.setitem(weak_module._STEP_BYTES, "cpu", size)
         others.append(weak_evidence(record, family, supports))
     for other in others:
         for a, b in zip(whole.blocks, other.blocks, strict=True):

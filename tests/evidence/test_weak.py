@@ -20,9 +20,10 @@ from doublewell.evidence import (
     split_folds,
     weak_evidence,
 )
+from doublewell.evidence import reader as reader_module
 from doublewell.evidence import reel as reel_module
 from doublewell.evidence import weak as weak_module
-from doublewell.evidence.reader import Region
+from doublewell.evidence.reader import Reader, Region
 from doublewell.evidence.weak import support_key
 from doublewell.law import Bernstein
 from doublewell.record import Record
@@ -77,15 +78,14 @@ def test_every_degree_has_its_features(make_rough, degree) -> None:
     assert np.abs(got - expected).max() < 1e-13 * np.abs(expected).max()
 
 
-def test_tiles_slabs_and_batches_do_not_matter(make_rough, monkeypatch) -> None:
+def test_tiles_and_slabs_do_not_matter(make_rough, monkeypatch) -> None:
     record, family = make_rough((33, 40, 60)), Bernstein(2)
     supports = [(3, 0.1), (5, 0.16)]
     whole = weak_evidence(record, family, supports)
-    for frames, cells, batch, size in [(3, 7, 1, 1), (1, 200, 9, 1), (16, 11, 5, 48 << 20)]:
-        monkeypatch.setattr(weak_module, "_FRAMES", frames)
-        monkeypatch.setattr(weak_module, "_CELLS", cells)
-        monkeypatch.setattr(weak_module, "_BATCH", batch)
-        monkeypatch.setattr(weak_module, "_SLAB_BYTES", size)
+    for frames, cells, size in [(3, 7, 1), (1, 200, 1), (16, 11, 48 << 20), (24, 9, 1)]:
+        monkeypatch.setattr(reader_module, "_FRAMES", frames)
+        monkeypatch.setattr(reader_module, "_CELLS", cells)
+        monkeypatch.setitem(weak_module._STEP_BYTES, "cpu", size)
         other = weak_evidence(record, family, supports)
         for a, b in zip(whole.blocks, other.blocks, strict=True):
             assert a.key == b.key
@@ -127,7 +127,7 @@ def test_stored_records_are_read_once_in_small_parts(make_rough, monkeypatch, nu
     """Every precision gives the moments of its own values, as float64."""
     values, family = make_rough((80, 24, 24)).slab().astype(number), Bernstein(1)
     supports = [(3, 0.1), (6, 0.12)]
-    monkeypatch.setattr(weak_module, "_SLAB_BYTES", 1)
+    monkeypatch.setitem(weak_module._STEP_BYTES, "cpu", 1)
     monkeypatch.setattr(reel_module, "READ_BYTES", 8 * 5 * 24 * 24)
     stored, metadata = Stored(values), {"dx": 0.02, "dt": 0.1, "q": 1.0}
     evidence = weak_evidence(Record(stored, **metadata), family, supports)
@@ -143,9 +143,9 @@ def test_wide_supports_take_fewer_frames_and_cells_at_a_time(make_rough, monkeyp
     record, family = make_rough((33, 40, 60)), Bernstein(2)
     supports = [(3, 0.1), (5, 0.16)]
     whole = weak_evidence(record, family, supports)
-    monkeypatch.setattr(weak_module, "_QUEUE_BYTES", 1)
-    monkeypatch.setattr(weak_module, "_NARROW", 7)
-    reader = weak_module._Reader(record, family, Support(5, 0.16), "discrete", Region.whole(record))
+    monkeypatch.setattr(reader_module, "_QUEUE_BYTES", 1)
+    monkeypatch.setattr(reader_module, "_NARROW", 7)
+    reader = Reader(record, family, Support(5, 0.16), "discrete", Region.whole(record))
     assert (reader.frames, reader.cells) == (4, 7)
     for a, b in zip(whole.blocks, weak_evidence(record, family, supports).blocks, strict=True):
         assert a.rows == b.rows
@@ -258,3 +258,31 @@ def test_new_widths_degrees_and_dimensions_do_not_compile_again(make_rough) -> N
     weak_evidence(make_rough((13, 16, 18, 20)), Bernstein(0), [(2, 0.071)], derivative="analytic")
     assert [str(signature) for signature in assemble.signatures] == before
     assert len(before) <= 2  # one for stored float32, where it was read in this process
+
+
+@pytest.mark.parametrize("supports", [[(3, 0.1)], [(3, 0.1), (5, 0.16)], [(3, 0.1), (5, 0.16), (2, 0.08)]])
+def test_threads_change_nothing(make_rough, monkeypatch, supports) -> None:
+    record, family = make_rough((33, 40, 60)), Bernstein(2)
+    monkeypatch.setattr(reader_module, "_FRAMES", 4)
+    monkeypatch.setattr(reader_module, "_CELLS", 20)
+    one, two, three = (weak_evidence(record, family, supports, threads=n) for n in (1, 2, 3))
+    for a, b, c in zip(one.blocks, two.blocks, three.blocks, strict=True):
+        assert a.key == b.key == c.key
+        assert a.rows == b.rows == c.rows
+        assert np.array_equal(a.triangle, b.triangle)
+        assert np.array_equal(a.triangle, c.triangle)
+    with pytest.raises(InputError, match="threads"):
+        weak_evidence(record, family, supports, threads=0)
+
+
+@pytest.mark.parametrize("shape", [(33, 40, 60), (40, 90), (15, 14, 15, 18)])
+def test_supports_read_together_are_those_read_apart(make_rough, shape) -> None:
+    record, family, supports = make_rough(shape), Bernstein(3), [(2, 0.05), (4, 0.07)]
+    folds = split_folds(33, 4) if shape[0] == 33 else ()
+    together = weak_evidence(record, family, supports, folds=folds)
+    apart = merge(weak_evidence(record, family, [support], folds=folds) for support in supports)
+    assert {block.key for block in together.blocks} == {block.key for block in apart.blocks}
+    for block in apart.blocks:
+        (other,) = together.select(lambda key, block=block: key == block.key).blocks
+        assert block.rows == other.rows
+        assert np.allclose(block.triangle, other.triangle, rtol=0, atol=1e-13 * np.abs(block.triangle).max())

@@ -61,7 +61,7 @@ def test_any_chunks_and_any_plan(movie, tmp_path, chunks, halos, budget, dtype) 
 def test_a_budget_that_cuts_frames(stored, many_slabs, monkeypatch) -> None:
     monkeypatch.setattr(plan_module, "_SCRATCH", 0)
     monkeypatch.setattr(plan_module, "READ_BYTES", 1)
-    monkeypatch.setattr(weak_module, "_SLAB_BYTES", 1)
+    monkeypatch.setitem(weak_module._STEP_BYTES, "cpu", 1)
     supports, whole = [Support(2, 0.06), Support(3, 0.1)], Region.whole(stored)
     most = plan_module.slab_bytes(stored, Bernstein(2), supports, whole)
     budget = plan_module.LIBRARIES + round(0.7 * most)

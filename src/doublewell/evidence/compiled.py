@@ -7,7 +7,9 @@ from typing import Any, Literal
 
 from numba import njit
 
-__all__ = ["jit"]
+__all__ = ["FAST", "jit"]
+
+FAST = {"contract", "reassoc", "nsz", "arcp"}  # sums may be reordered, products and sums fused
 
 
 def jit(

@@ -108,10 +108,11 @@ def _check_evidence(value: object) -> None:
 
 
 def _merge_blocks(key: Key, group: list[Block]) -> Block:
-    if len(group) == 1:
-        return group[0]
-    triangle = compact(np.vstack([block.triangle for block in group]))
-    return Block(key, triangle, sum(block.rows for block in group))
+    full = [block for block in group if block.rows] or group[:1]
+    if len(full) == 1:
+        return full[0]
+    triangle = compact(np.vstack([block.triangle for block in full]))
+    return Block(key, triangle, sum(block.rows for block in full))
 
 
 def lower(evidence: Evidence, degree: int) -> Evidence:

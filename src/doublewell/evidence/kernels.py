@@ -1,8 +1,10 @@
-"""The fused weak kernel: features, smoothing, derivatives, mask and QR in one pass over a tile.
+"""The fused weak kernel: features, smoothing, derivatives, mask and QR in one pass over a tile, for two supports.
 
 Everything is written for four axes t, z, y, x; a missing space axis has one cell, the value tap [1] and the
 second-derivative tap [0]. Taps are run-time arrays, so a new width does not compile anew. A tile is walked along
-y: rows come in, are smoothed along t, z and x, and wait in a buffer until the smoothing along y is complete.
+y, four rows at a time: they are smoothed along t, z and x, and wait in a ring until the smoothing along y is complete.
+Smoothing along t takes four centre frames at a time and lays them side by side, [x, row, frame]. So what lies side by
+side is never the axis that is smoothed, and all loads are of whole vectors.
 Rows of the moment matrix live only in a block of a few hundred, which a Householder step folds into R.
 
 Columns of the moment matrix: features 0..m | time derivative of S[u] | Laplacian of S[u].
@@ -10,351 +12,272 @@ Columns of the moment matrix: features 0..m | time derivative of S[u] | Laplacia
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
-from doublewell.evidence.compiled import jit
+from doublewell.evidence.compiled import FAST, jit
+from doublewell.evidence.features import evaluate
+from doublewell.evidence.folding import fold, gather
+from doublewell.evidence.tiles import add_tile, ring_add_tile, ring_tile, tile, turned_tile
+from doublewell.evidence.vectors import CHUNK, LANES, prefetch
+from doublewell.evidence.workspace import BATCH, TILE, Reading, Scratch, band, ring_rows, up
 from doublewell.hints import Array
 
-__all__ = ["BLOCK", "accumulate", "assemble", "fold"]
+__all__ = ["assemble"]
 
-BLOCK = 512  # rows held before a Householder step
-_FAST = {"contract", "reassoc", "nsz", "arcp"}
-
-
-@jit(inline="always")
-def tap(taps: Array, k: int) -> float:
-    """The k-th tap, zero past the end."""
-    return taps[k] if k < taps.size else 0.0
+_LINE = 8  # numbers in a line of the caches
+_NEVER = 1e300  # a mean that leaves a centre out
+Box = tuple[int, int, int, int, int, int, int, int]  # first and past the last, along t, z, y, x
 
 
 @jit(inline="always")
-def shifted(source: Array, first: int, stride: int, k: int, last: int, n: int) -> Array:
-    """The source under the k-th tap; past the end, where the tap is zero, any place that exists."""
-    p = first + min(k, last) * stride
-    return source[p : p + n]
+def fetch(array: Array, at: int, n: int) -> None:
+    """Ask for memory that is needed soon, for rings are larger than the near caches; harmless past an array's end."""
+    for line in range(at, at + n, _LINE):
+        prefetch(array, line)
 
 
-@jit(fastmath=_FAST)
-def accumulate(out: Array, source: Array, first: int, stride: int, taps: Array, fresh: bool) -> None:
-    """out[i] = (0 if fresh else out[i]) + sum_k taps[k] source[first + i + k stride], up to eight taps a pass.
-
-    A fresh output is multiplied by zero rather than written first, so it must hold finite numbers.
-    """
-    n, last, k = out.size, taps.size - 1, 0
-    keep = 0.0 if fresh else 1.0
-    while k <= last:
-        s0, s1 = shifted(source, first, stride, k, last, n), shifted(source, first, stride, k + 1, last, n)
-        a0, a1 = taps[k], tap(taps, k + 1)
-        if k + 2 > last:
-            for i in range(n):
-                out[i] = keep * out[i] + a0 * s0[i] + a1 * s1[i]
-            k += 2
-        elif k + 4 > last:
-            a2, a3 = tap(taps, k + 2), tap(taps, k + 3)
-            s2, s3 = shifted(source, first, stride, k + 2, last, n), shifted(source, first, stride, k + 3, last, n)
-            for i in range(n):
-                out[i] = keep * out[i] + a0 * s0[i] + a1 * s1[i] + a2 * s2[i] + a3 * s3[i]
-            k += 4
-        else:
-            a2, a3, a4, a5 = tap(taps, k + 2), tap(taps, k + 3), tap(taps, k + 4), tap(taps, k + 5)
-            a6, a7 = tap(taps, k + 6), tap(taps, k + 7)
-            s2, s3 = shifted(source, first, stride, k + 2, last, n), shifted(source, first, stride, k + 3, last, n)
-            s4, s5 = shifted(source, first, stride, k + 4, last, n), shifted(source, first, stride, k + 5, last, n)
-            s6, s7 = shifted(source, first, stride, k + 6, last, n), shifted(source, first, stride, k + 7, last, n)
-            for i in range(n):
-                near = keep * out[i] + a0 * s0[i] + a1 * s1[i] + a2 * s2[i] + a3 * s3[i]
-                out[i] = near + a4 * s4[i] + a5 * s5[i] + a6 * s6[i] + a7 * s7[i]
-            k += 8
-        keep = 1.0
+@jit(fastmath=FAST)
+def smooth_in_time(out: Array, source: Array, first: int, wide: int, count: int, taps: Array, t: int) -> None:
+    """Smooth centre frames t..t+3 of some rows along time: source[frame, row, cell] to out[cell, row, frame]."""
+    step, width = BATCH * wide, taps.shape[1]
+    for r in range(count):
+        for x in range(0, wide, CHUNK):
+            to = (x * CHUNK + r * LANES, CHUNK, CHUNK * LANES)
+            turned_tile(out, to, source, (first * step + r * wide + x, step), taps, (t * width, width, width))
 
 
-@jit(fastmath=_FAST)
-def accumulate_pair(
-    one: Array, two: Array, source: Array, first: int, stride: int, taps: Array, others: Array, fresh: bool
+@jit(fastmath=FAST)
+def smooth_along_z(out: Array, source: Array, planes: int, wx: int, taps: Array, skip: int) -> None:
+    """Smooth along z, all rows and four frames at once: source[z, x, row, frame] to out in the same layout."""
+    step = wx * CHUNK
+    for z in range(0, planes, BATCH):
+        for i in range(0, step, CHUNK):
+            tile(out, (z * step + i, step, LANES), source, ((z + skip) * step + i, step), taps, (0, 0, taps.size))
+
+
+@jit(fastmath=FAST)
+def smooth_along_x(
+    queue: Array, at: int, room: int, source: Array, sizes: tuple[int, int, int], taps: Array, skip: int, fresh: bool
 ) -> None:
-    """Do the work of accumulate for two outputs one stride apart, which share all but one of their loads."""
-    n, last, k = one.size, taps.size - 1, 0
-    keep = 0.0 if fresh else 1.0
-    end = last + 1  # the second output reaches one stride further
-    while k <= last:
-        a0, a1, a2 = taps[k], tap(taps, k + 1), tap(taps, k + 2)
-        c0, c1, c2 = others[k], tap(others, k + 1), tap(others, k + 2)
-        s0, s1 = shifted(source, first, stride, k, end, n), shifted(source, first, stride, k + 1, end, n)
-        s2, s3 = shifted(source, first, stride, k + 2, end, n), shifted(source, first, stride, k + 3, end, n)
-        if k + 3 > last:
-            for i in range(n):
-                b1, b2 = s1[i], s2[i]
-                one[i] = keep * one[i] + a0 * s0[i] + a1 * b1 + a2 * b2
-                two[i] = keep * two[i] + c0 * b1 + c1 * b2 + c2 * s3[i]
-            k += 3
-        else:
-            a3, a4, a5 = tap(taps, k + 3), tap(taps, k + 4), tap(taps, k + 5)
-            c3, c4, c5 = tap(others, k + 3), tap(others, k + 4), tap(others, k + 5)
-            s4, s5 = shifted(source, first, stride, k + 4, end, n), shifted(source, first, stride, k + 5, end, n)
-            s6 = shifted(source, first, stride, k + 6, end, n)
-            for i in range(n):
-                b1, b2, b3, b4, b5 = s1[i], s2[i], s3[i], s4[i], s5[i]
-                one[i] = keep * one[i] + a0 * s0[i] + a1 * b1 + a2 * b2 + a3 * b3 + a4 * b4 + a5 * b5
-                two[i] = keep * two[i] + c0 * b1 + c1 * b2 + c2 * b3 + c3 * b4 + c4 * b5 + c5 * s6[i]
-            k += 6
-        keep = 1.0
-
-
-@jit(fastmath=_FAST)
-def evaluate(u: Array, features: Array, at: int, scratch: Array, table: Array, binomials: Array, slopes: Array) -> None:
-    """Evaluate all features of one row u: prefactor(x) C(m, j) z^j (1 - z)^(m - j), linear outside the wells.
-
-    table = [low, high, z0, z1, z2, c0, c1, c2, c3] with z = z0 + z1 x + z2 x^2 and a cubic prefactor. The row of
-    feature j goes to features[j, at:]; whole rows are passed so that their memory is known to be contiguous.
-    """
-    low, high, z0, z1, z2 = table[0], table[1], table[2], table[3], table[4]
-    c0, c1, c2, c3 = table[5], table[6], table[7], table[8]
-    count, n = binomials.size, u.size
-    rest, z, power = scratch[0, :n], scratch[1, :n], scratch[2, :n]
-    for i in range(n):
-        x = min(max(u[i], low), high)
-        rest[i] = u[i] - x
-        z[i] = z0 + x * (z1 + x * z2)
-        power[i] = c0 + x * (c1 + x * (c2 + x * c3))
-    for j in range(count):
-        row, c = features[j, at : at + n], binomials[j]
-        for i in range(n):
-            row[i] = c * power[i]
-            power[i] *= z[i]
-    for i in range(n):
-        z[i] = 1.0 - z[i]
-        power[i] = z[i]
-    for j in range(count - 2, -1, -1):
-        row = features[j, at : at + n]
-        for i in range(n):
-            row[i] *= power[i]
-            power[i] *= z[i]
-    for j in range(count):
-        below, above = slopes[0, j], slopes[1, j]
-        if below != 0.0 or above != 0.0:
-            row = features[j, at : at + n]
-            for i in range(n):
-                row[i] += below * min(rest[i], 0.0) + above * max(rest[i], 0.0)
-
-
-@jit(fastmath=_FAST)
-def fold(triangle: Array, block: Array, n: int) -> None:
-    """Fold the first n rows of a block, stored column by column, into the triangle R by Householder steps."""
-    columns = triangle.shape[0]
-    for k in range(columns):
-        x = block[k, :n]
-        below = 0.0
-        for i in range(n):
-            below += x[i] * x[i]
-        if below == 0.0:
-            continue
-        pivot = triangle[k, k]
-        norm = math.sqrt(pivot * pivot + below)
-        target = -norm if pivot > 0.0 else norm
-        head = pivot - target
-        scale = 2.0 / (head * head + below)
-        triangle[k, k] = target
-        for j in range(k + 1, columns):
-            y = block[j, :n]
-            dot = 0.0
-            for i in range(n):
-                dot += x[i] * y[i]
-            dot = scale * (dot + head * triangle[k, j])
-            triangle[k, j] -= dot * head
-            for i in range(n):
-                y[i] -= dot * x[i]
-
-
-@jit(fastmath=_FAST)
-def gather(moment: Array, kept: NDArray[np.int64], block: Array, filled: int, triangle: Array) -> int:
-    """Copy the kept centres into the block, folding it whenever it is full; return how many rows it holds then."""
-    taken = 0
-    while taken < kept.size:
-        step = min(BLOCK - filled, kept.size - taken)
-        for c in range(block.shape[0]):
-            row, source = block[c, filled : filled + step], moment[c]
-            for i in range(step):
-                row[i] = source[kept[taken + i]]
-        filled += step
-        taken += step
-        if filled == BLOCK:
-            fold(triangle, block, filled)
-            filled = 0
-    return filled
+    """Smooth along x, or add it to what is there: source[z, x, row, frame] to queue[z, four x, row, x, frame]."""
+    nz, nx, wx = sizes
+    for z in range(nz):
+        for x in range(0, nx, BATCH):
+            to, place, use = (at, LANES, CHUNK), ((z * wx + x + skip) * CHUNK, CHUNK), (0, 0, taps.size)
+            fetch(queue, at + 2 * room * CHUNK, TILE)
+            if fresh:
+                tile(queue, to, source, place, taps, use)
+            else:
+                add_tile(queue, to, source, place, taps, use)
+            at += room * CHUNK
 
 
 @jit()
-def leave_out(kept: NDArray[np.int64], n: int, complete: NDArray[np.bool_]) -> int:
-    """Drop from the first n kept centres of a row those without a complete support; return how many stay."""
-    _, nz, nx = complete.shape
-    stay = 0
-    for k in range(n):
-        i = kept[k]
-        if complete[i // (nz * nx), i // nx % nz, i % nx]:
-            kept[stay] = i
-            stay += 1
-    return stay
-
-
-@jit(fastmath=_FAST)
-def smooth_in_time(smooth: Array, feature: Array, t: int, span: int, skip: int, value: Array, first: Array) -> None:
-    """Smooth centre frames t and t + 1 along time: features | u to features | time derivative | mean."""
-    p = feature.shape[0] - 1
-    at = (t + skip) * span
-    if t + 1 < value.shape[0]:
-        one, two = smooth[0], smooth[1]
-        for c in range(p):
-            accumulate_pair(one[c, :span], two[c, :span], feature[c], at, span, value[t], value[t + 1], True)
-        accumulate_pair(one[p, :span], two[p, :span], feature[p], t * span, span, first[t], first[t + 1], True)
-        accumulate_pair(one[p + 1, :span], two[p + 1, :span], feature[p], at, span, value[t], value[t + 1], True)
-    else:
-        for c in range(p):
-            accumulate(smooth[0, c, :span], feature[c], at, span, value[t], True)
-        accumulate(smooth[0, p, :span], feature[p], t * span, span, first[t], True)
-        accumulate(smooth[0, p + 1, :span], feature[p], at, span, value[t], True)
-
-
-@jit(fastmath=_FAST)
-def spread(line: Array, queue: Array, c: int, start: int, layer: int, sizes: tuple[int, ...]) -> None:
-    """Copy the valid part of smoothed rows, which lie in the layout with halo, to their places in the queue."""
-    count, nz, nx, wz, wx = sizes
-    for r in range(count):
-        for k in range(nz):
-            at, base = start + r * layer + k * nx, (r * wz + k) * wx
-            queue[c, at : at + nx] = line[base : base + nx]
-
-
-@jit(fastmath=_FAST)
-def smooth_across(
-    smooth: Array, queue: Array, start: int, layer: int, line: Array, zbuf: Array, sizes: tuple[int, ...],
-    halves: tuple[int, ...], z_value: Array, z_second: Array, x_value: Array, x_second: Array,
+def mask_means(
+    means: Array, slot: int, smooth: Array, frames: int, sizes: tuple[int, int, int], first: int,
+    complete: NDArray[np.bool_], row: int, rows: int,
 ) -> None:  # fmt: skip
-    """Smooth rows of one frame along z and x into the queue: features | time derivative | S u | its Laplacian.
+    """Lay out the means of four frames and rows as the queue is; what is no centre gets one that leaves it out.
 
-    All rows are one long vector with halo; what runs over a row's end is garbage and is not copied.
+    The batch begins with centre row `row` of `rows`; complete[y, t, z, x] begins with the first of the frames.
     """
-    count, _, _, wz, wx = sizes
-    _, _, zv, zs, _, _, xv, xs = halves
-    last = smooth.shape[0] - 1
-    span = count * wz * wx
-    inner = span - 2 * zs * wx  # where all taps along z lie inside
-    size = inner - 2 * xs
-    for c in range(last + 1):
-        source = smooth[c]
-        if wz > 1:
-            accumulate(zbuf[:inner], smooth[c], (zs - zv) * wx, wx, z_value, True)
-            source = zbuf
-        accumulate(line[:size], source, xs - xv, 1, x_value, True)
-        spread(line, queue, c, start, layer, sizes)
-        if c == last:
-            accumulate(line[:size], source, 0, 1, x_second, True)
-    if wz > 1:
-        accumulate(zbuf[:inner], smooth[last], 0, wx, z_second, True)
-        accumulate(line[:size], zbuf, xs - xv, 1, x_value, False)
-    spread(line, queue, last + 1, start, layer, sizes)
+    nz, nx, wx = sizes
+    across = up(nx, BATCH) // BATCH
+    means[:, slot : slot + BATCH] = _NEVER
+    for r in range(max(0, -row), min(BATCH, rows - row)):
+        for z in range(nz):
+            for x in range(nx):
+                mean, k = means[z * across + x // BATCH, slot + r], x % BATCH * LANES
+                source = (first + z * wx + x) * CHUNK + r * LANES
+                for j in range(min(LANES, frames)):
+                    if complete.size == 0 or complete[row + r, j, z, x]:
+                        mean[k + j] = smooth[source + j]
 
 
-@jit(fastmath=_FAST)
-def smooth_along(moment: Array, queue: Array, near: int, far: int, layer: int, value: Array, second: Array) -> None:
-    """Smooth one row, or two neighbouring rows, along y: queue columns to moment columns."""
+@jit()
+def choose(
+    means: Array, ready: int, rows: int, cut: float, at: int, quads: NDArray[np.int64], singles: NDArray[np.int64],
+    found: tuple[int, int],
+) -> tuple[int, int]:  # fmt: skip
+    """Append the places of kept centres of one tile, counted from `at`: fours of frames, and frames that are alone."""
+    whole, alone = found
+    for r in range(rows):
+        mean = means[(ready + r) % means.shape[0]]
+        for k in range(0, CHUNK, LANES):
+            n = 0
+            for j in range(LANES):
+                n += abs(mean[k + j]) < cut
+            place = at + r * CHUNK + k
+            if n == LANES:
+                quads[whole] = place
+                whole += 1
+            else:  # without a branch for each, which noise would make hard to foresee
+                for j in range(LANES):
+                    singles[alone] = place + j
+                    alone += abs(mean[k + j]) < cut
+    return whole, alone
+
+
+@jit(fastmath=FAST)
+def smooth_along_y(
+    moment: Array, queue: Array, places: NDArray[np.int64], back: int, value: Array, second: Array
+) -> None:
+    """Smooth the chosen tiles along y: queue columns to moment columns.
+
+    places[k] = (first value tap, first second-derivative tap, end of the ring) of tile k; back is a ring's length. The
+    tiles follow each other along y, so that most of what they need is in the nearest cache.
+    """
     p = queue.shape[0] - 3
-    if moment.shape[0] == 2:
-        for c in range(p + 1):
-            accumulate_pair(moment[0, c], moment[1, c], queue[c], near, layer, value, value, True)
-        accumulate_pair(moment[0, p + 1], moment[1, p + 1], queue[p + 2], near, layer, value, value, True)
-        accumulate_pair(moment[0, p + 1], moment[1, p + 1], queue[p + 1], far, layer, second, second, False)
-    else:
-        for c in range(p + 1):
-            accumulate(moment[0, c], queue[c], near, layer, value, True)
-        accumulate(moment[0, p + 1], queue[p + 2], near, layer, value, True)
-        accumulate(moment[0, p + 1], queue[p + 1], far, layer, second, False)
+    for c in range(p + 2):
+        out, source = moment[c], queue[c if c <= p else p + 2]
+        for k in range(places.shape[0]):
+            at, _, end = places[k]
+            if k == 0 or end != places[k - 1, 2]:
+                fetch(source, end, back)  # of the next column of tiles
+            if value.size == 1:  # no such axis
+                out[k * TILE : k * TILE + CHUNK] = source[at : at + CHUNK]
+            else:
+                use = (0, 0, value.size)
+                ring_tile(out, (k * TILE, CHUNK, LANES), source, (at, CHUNK, end, back), value, use)
+    if second.size > 1:
+        for k in range(places.shape[0]):
+            _, at, end = places[k]
+            to, use = (k * TILE, CHUNK, LANES), (0, 0, second.size)
+            ring_add_tile(moment[p + 1], to, queue[p + 1], (at, CHUNK, end, back), second, use)
 
 
-@jit(fastmath=_FAST)
+@jit(fastmath=FAST)
+def take_batch(reading: Reading, scratch: Scratch, box: Box, done: int, count: int) -> None:
+    """Smooth the rows of a batch along t, z and x into a support's ring, with their means."""
+    t0, t1, z0, z1, y0, y1, x0, x1 = reading.tile
+    tv, tf, zv, zs, _, ys, xv, xs = reading.halves
+    taps, queue, smooth, across = reading.taps, reading.ring.queue, scratch.smooth, scratch.across
+    p, frames, wx = queue.shape[0] - 3, t1 - t0, box[7] - box[6]
+    sizes, wide = (z1 - z0, x1 - x0, wx), up((box[3] - box[2]) * wx, CHUNK)
+    room, chunks, groups = ring_rows(ys), sizes[0] * up(sizes[1], BATCH) // BATCH, up(frames, LANES) // LANES
+    slot, row = done % room, box[4] + done - y0
+    first_z, first_x = z0 - zs - box[2], x0 - xs - box[6]  # where the widest taps begin
+    means = reading.ring.means[: groups * chunks * room * CHUNK].reshape((groups, chunks, room, CHUNK))
+    for c in range(p + 2):
+        for g in range(groups):
+            t, place = g * LANES, (g * chunks * room + slot) * CHUNK
+            f = t0 - tf - box[0] + t
+            if c == p:
+                smooth_in_time(smooth, scratch.feature[p], f, wide, count, taps.time_first, t)
+            else:
+                smooth_in_time(smooth, scratch.feature[min(c, p)], f + tf - tv, wide, count, taps.time_value, t)
+            source = smooth
+            if zs:
+                smooth_along_z(across, smooth, sizes[0], wx, taps.z_value, first_z + zs - zv)
+                source = across
+            smooth_along_x(queue[c], place, room, source, sizes, taps.x_value, first_x + xs - xv, True)
+            if c <= p:
+                continue
+            smooth_along_x(queue[p + 2], place, room, source, sizes, taps.x_second, first_x, True)
+            if zs:
+                smooth_along_z(across, smooth, sizes[0], wx, taps.z_second, first_z)
+                smooth_along_x(queue[p + 2], place, room, across, sizes, taps.x_value, first_x + xs - xv, False)
+            centre = (first_z + zs) * wx + first_x + xs
+            mask_means(means[g], slot, smooth, frames - t, sizes, centre, reading.complete[:, t:], row, y1 - y0)
+
+
+@jit(fastmath=FAST)
+def fold_band(reading: Reading, scratch: Scratch, cut: float, stop: int) -> None:
+    """Smooth the rows up to `stop`, counted as those taken in, along y and fold their moments."""
+    t0, t1, z0, z1, _, _, x0, x1 = reading.tile
+    _, _, _, _, yv, ys, _, _ = reading.halves
+    ring, quads, singles, places = reading.ring, scratch.quads, scratch.singles, scratch.places
+    taps, moment, columns = reading.taps, scratch.moment, reading.ring.block
+    room, chunks, groups = ring_rows(ys), (z1 - z0) * up(x1 - x0, BATCH) // BATCH, up(t1 - t0, LANES) // LANES
+    means = ring.means[: groups * chunks * room * CHUNK].reshape((groups * chunks, room, CHUNK))
+    ready, filled, total = ring.state
+    tiles = up(stop - ready, BATCH) // BATCH
+    n, whole, alone = 0, 0, 0
+    for i in range(groups * chunks):
+        for y in range(ready, stop, BATCH):
+            before = whole + alone
+            whole, alone = choose(means[i], y, min(BATCH, stop - y), cut, n * TILE, quads, singles, (whole, alone))
+            if whole + alone > before:
+                places[n, 0] = (i * room + (y - yv) % room) * CHUNK
+                places[n, 1] = (i * room + (y - ys) % room) * CHUNK
+                places[n, 2] = (i + 1) * room * CHUNK
+                n += 1
+        if n + tiles > places.shape[0] or i == groups * chunks - 1:
+            smooth_along_y(moment, ring.queue, places[:n], room * CHUNK, taps.y_value, taps.y_second)
+            filled = gather(moment, quads[:whole], singles[:alone], columns, filled, reading.triangle)
+            total += LANES * whole + alone
+            n, whole, alone = 0, 0, 0
+    ring.state[0], ring.state[1], ring.state[2] = max(ready, stop), filled, total
+
+
+@jit()
+def inputs(reading: Reading) -> Box:
+    """Return the box of all values that a reading needs."""
+    t0, t1, z0, z1, y0, y1, x0, x1 = reading.tile
+    _, tf, _, zs, _, ys, _, xs = reading.halves
+    return t0 - tf, t1 + tf, z0 - zs, z1 + zs, y0 - ys, y1 + ys, x0 - xs, x1 + xs
+
+
+@jit()
+def union(a: Box, b: Box) -> Box:
+    """Return the smallest box that holds two."""
+    t0, z0, y0, x0 = min(a[0], b[0]), min(a[2], b[2]), min(a[4], b[4]), min(a[6], b[6])
+    return t0, max(a[1], b[1]), z0, max(a[3], b[3]), y0, max(a[5], b[5]), x0, max(a[7], b[7])
+
+
+@jit(fastmath=FAST)
+def copy_rows(u: Array, rows: Array, box: Box, done: int, count: int) -> None:
+    """Copy some rows of the box, all frames and planes, to [frame, row, cell]."""
+    planes, wx = box[3] - box[2], box[7] - box[6]
+    wide = up(planes * wx, CHUNK)
+    for f in range(box[1] - box[0]):
+        for r in range(count):
+            for z in range(planes):
+                at = (f * BATCH + r) * wide + z * wx
+                rows[at : at + wx] = u[box[0] + f, box[2] + z, box[4] + done + r, box[6] : box[7]]
+
+
+@jit(fastmath=FAST)
+def advance(reading: Reading, scratch: Scratch, box: Box, done: int, count: int, cut: float) -> None:
+    """Let a support take in a batch, if it needs its rows, and fold a band when one is complete."""
+    t0, t1, _, _, y0, y1, _, _ = reading.tile
+    ys = reading.halves[5]
+    begin, end = y0 - ys - box[4], y1 + ys - box[4]
+    if t0 == t1 or done >= end or done + count <= begin:
+        return
+    take_batch(reading, scratch, box, done, count)
+    stop = min(done + count, end) - ys
+    if stop - reading.ring.state[0] >= band(ys) or done + count >= end:
+        fold_band(reading, scratch, cut, stop)
+
+
+@jit(fastmath=FAST)
 def assemble(
-    u: Array, tile: tuple[int, ...], halves: tuple[int, ...], time_value: Array, time_first: Array,
-    z_value: Array, z_second: Array, y_value: Array, y_second: Array, x_value: Array, x_second: Array,
-    table: Array, binomials: Array, slopes: Array, cut: float, batch: int, complete: NDArray[np.bool_], triangle: Array,
-) -> int:  # fmt: skip
-    """Fold the moment rows of all centres of one tile into the triangle; return their number.
+    u: Array, one: Reading, two: Reading, table: Array, binomials: Array, slopes: Array, cut: float, scratch: Scratch
+) -> tuple[int, int]:
+    """Fold the moment rows of all centres of the tiles of two supports into their triangles; return their numbers.
 
-    u[t, z, y, x] is a slab. tile = (t0, t1, z0, z1, y0, y1, x0, x1) are the centres, in slab indices; halves =
-    half-lengths of (time value, time first, z value, z second, y value, y second, x value, x second) taps. time_value
-    and time_first have one row of taps per centre frame. Centres with |weighted temporal mean| >= cut are left out,
-    and those where complete[y, t, z, x], counted from the tile's first centre, is False; empty, it leaves out none.
+    u[t, z, y, x] is a slab. What both need, rows and their features, is prepared once. A reading whose tile has no
+    frames is left out. Centres with |weighted temporal mean| >= cut are left out.
     """
-    t0, t1, z0, z1, y0, y1, x0, x1 = tile
-    tv, tf, _, zs, yv, ys, _, xs = halves
-    p = binomials.size
-    frames, nz, nx = t1 - t0, z1 - z0, x1 - x0
-    wz, wx = nz + 2 * zs, nx + 2 * xs  # with halo
-    deep, plane, wide = frames + 2 * tf, nz * nx, wz * wx
-    rows_in, layer, depth = y1 - y0 + 2 * ys, frames * plane, 2 * ys + 1
-    room = 2 * depth + batch
-
-    feature = np.zeros((p + 1, deep * batch * wide))
-    smooth_pair = np.zeros((2, p + 2, batch * wide))  # two frames of features | time derivative | mean
-    zbuf, line = np.zeros(batch * wide), np.zeros(batch * wide)
-    scratch = np.empty((3, wx))
-    queue = np.zeros((p + 3, room * layer))  # features | time derivative | S u | Laplacian in x and z
-    means = np.empty((room, layer))
-    moment = np.zeros((2, p + 2, layer))
-    kept = np.empty(layer, np.int64)
-    block = np.zeros((p + 2, BLOCK))
-    filled, total, row = 0, 0, 0  # row: of centres along y
-    head, done = 0, 0  # rows in the queue; input rows taken
-
-    while done < rows_in:
-        if head + batch > room:  # keep the rows that are still needed, at the front
-            keep = depth - 1
-            for c in range(p + 3):
-                queue[c, : keep * layer] = queue[c, (head - keep) * layer : head * layer].copy()
-            means[:keep] = means[head - keep : head].copy()
-            head = keep
-        count = min(batch, rows_in - done)
-        span = count * wide
-        for f in range(deep):
-            for r in range(count):
-                for c in range(wz):
-                    cells = u[t0 - tf + f, z0 - zs + c, y0 - ys + done + r, x0 - xs : x1 + xs]
-                    at = f * span + r * wide + c * wx
-                    if tf - tv <= f < deep - tf + tv:  # the derivative alone reaches the outermost frames
-                        evaluate(cells, feature, at, scratch, table, binomials, slopes)
-                    feature[p, at : at + wx] = cells
-        for t in range(frames):
-            if t % 2 == 0:
-                smooth_in_time(smooth_pair, feature, t, span, tf - tv, time_value, time_first)
-            smooth = smooth_pair[t % 2]
-            for r in range(count):
-                for c in range(nz):
-                    at, base = t * plane + c * nx, r * wide + (c + zs) * wx + xs
-                    means[head + r, at : at + nx] = smooth[p + 1, base : base + nx]
-            smooth_across(
-                smooth, queue, head * layer + t * plane, layer, line, zbuf, (count, nz, nx, wz, wx), halves,
-                z_value, z_second, x_value, x_second,
-            )  # fmt: skip
-        ready = max(head, depth - 1) - ys  # first row whose smoothing along y is complete now
-        head += count
-        done += count
-        while ready < head - ys:
-            pair = 2 if ready + 1 < head - ys else 1
-            near, far = (ready - yv) * layer, (ready - ys) * layer
-            smooth_along(moment[:pair], queue, near, far, layer, y_value, y_second)
-            for r in range(pair):
-                n = 0
-                for i in range(layer):
-                    if abs(means[ready + r, i]) < cut:
-                        kept[n] = i
-                        n += 1
-                if complete.size:
-                    n = leave_out(kept, n, complete[row])
-                row += 1
-                filled = gather(moment[r], kept[:n], block, filled, triangle)
-                total += n
-            ready += pair
-    if filled:
-        fold(triangle, block, filled)
-    return total
+    box, p = union(inputs(one), inputs(two)), binomials.size
+    if one.tile[0] == one.tile[1] or two.tile[0] == two.tile[1]:
+        box = inputs(one) if two.tile[0] == two.tile[1] else inputs(two)
+    wide, rows = up((box[3] - box[2]) * (box[7] - box[6]), CHUNK), box[5] - box[4]
+    # the derivative alone reaches the outermost frames
+    spare = min(one.halves[1] - one.halves[0], two.halves[1] - two.halves[0])
+    for reading in (one, two):
+        reading.ring.state[0] = reading.tile[4] - box[4]
+        reading.ring.state[1:] = 0
+    for done in range(0, rows, BATCH):
+        count = min(BATCH, rows - done)
+        copy_rows(u, scratch.feature[p], box, done, count)
+        step = BATCH * wide
+        evaluate(scratch.feature, spare * step, (box[1] - box[0] - spare) * step, table, binomials, slopes)
+        advance(one, scratch, box, done, count, cut)
+        advance(two, scratch, box, done, count, cut)
+    for reading in (one, two):
+        if reading.ring.state[1]:
+            fold(reading.triangle, reading.ring.block, reading.ring.state[1])
+    return one.ring.state[2], two.ring.state[2]

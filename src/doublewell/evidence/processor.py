@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 from doublewell.dynamics import gpu_found, on_gpu
 from doublewell.errors import InputError
-from doublewell.evidence.reader import Reader, Region
-from doublewell.evidence.weights import Derivative, Support
-from doublewell.law import LinearFamily
-from doublewell.record import Record
+from doublewell.evidence.passes import Part, Pass, Run
+from doublewell.evidence.reader import Reader
+from doublewell.hints import Array
 
-__all__ = ["CPU", "Device", "Precision", "Processor", "choose_processor", "reader_on"]
+__all__ = ["CPU", "Device", "Kernel", "Precision", "Processor", "choose_processor"]
 
 Device = Literal["cpu", "gpu"]
 Precision = Literal["double", "single"]
 _WORTH = 30_000_000  # values below which compiling for a GPU takes longer than reading on a CPU
+
+
+class Kernel(Protocol):
+    """What makes the moments of one or two supports of a window into triangles."""
+
+    def read(
+        self, fields: Array, origin: tuple[int, ...], parts: Sequence[Part], cut: float, run: Run
+    ) -> list[tuple[Array, int]]:
+        """Return R and the number of rows of each support."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +34,29 @@ class Processor:
 
     device: Device = "cpu"
     precision: Precision = "double"
+
+    def passes(self, readers: list[Reader]) -> list[tuple[list[Reader], Kernel]]:
+        """Put supports in pairs, each with what reads them."""
+        pairs = [readers[k : k + 2] for k in range(0, len(readers), 2)]
+        if self.device == "cpu":
+            return [(pair, _pass(pair)) for pair in pairs]
+        from doublewell.evidence.device_pass import DevicePass
+
+        return [(pair, DevicePass(pair[0].family, *_sides(pair), precision=self.precision)) for pair in pairs]
+
+
+def _pass(pair: list[Reader]) -> Pass:
+    frames, cells = min(reader.frames for reader in pair), min(reader.cells for reader in pair)
+    return Pass(pair[0].family, *_sides(pair), frames, cells)
+
+
+def _sides(pair: list[Reader]) -> tuple[Any, Any, Any]:
+    """Return for each support its weights along space, its centres, and half-lengths of its taps along time."""
+    return (
+        tuple(tuple(reader.space) for reader in pair),
+        tuple(reader.centres() for reader in pair),
+        tuple((len(reader.time.value) // 2, len(reader.time.first) // 2) for reader in pair),
+    )
 
 
 CPU = Processor()
@@ -51,14 +83,3 @@ def choose_processor(device: str | None, precision: str, values: int) -> Process
             raise InputError("precision='single' is for a GPU, on a CPU it saves nothing: add device='gpu' or leave it")
         return Processor("gpu", "single")
     return Processor("gpu") if gpu else CPU
-
-
-def reader_on(
-    processor: Processor, record: Record, family: LinearFamily, support: Support, derivative: Derivative, region: Region
-) -> Reader:
-    """Return the reader of a support for a processor."""
-    if processor.device == "cpu":
-        return Reader(record, family, support, derivative, region)
-    from doublewell.evidence.device_reader import DeviceReader
-
-    return DeviceReader(record, family, support, derivative, region, processor.precision)

@@ -10,14 +10,19 @@ weighted temporal mean is in a pure phase, or a mask says that a value of its su
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import zip_longest
 
 import numpy as np
 
+from doublewell.checks import whole
 from doublewell.errors import InputError
 from doublewell.evidence.evidence import Block, Evidence, Key, merge
 from doublewell.evidence.fold import STRADDLE, Fold
-from doublewell.evidence.processor import CPU, Processor, reader_on
-from doublewell.evidence.reader import Reader, Region, Window
+from doublewell.evidence.passes import Run
+from doublewell.evidence.processor import CPU, Kernel, Processor
+from doublewell.evidence.reader import PHASE_CUT, Reader, Region, Window, in_memory
 from doublewell.evidence.reel import Direct, Reel, Rolling
 from doublewell.evidence.weights import Derivative, Support, check_supports
 from doublewell.hints import Progress
@@ -25,6 +30,9 @@ from doublewell.law import LinearFamily
 from doublewell.record import Cells, Record
 
 __all__ = ["support_key", "weak_evidence", "window_of"]
+
+_STEP_BYTES = {"cpu": 8 * 2**20, "gpu": 2**30}  # of centre frames, about, in one step through a record
+_DIRECT = 4  # times as many frames in a step where nothing is copied, so that threads find enough to do
 
 
 def weak_evidence(
@@ -37,6 +45,7 @@ def weak_evidence(
     label: str = "record",
     region: Region | None = None,
     reel: Reel | None = None,
+    threads: int = 1,
     processor: Processor = CPU,
     progress: Progress | None = None,
 ) -> Evidence:
@@ -57,8 +66,10 @@ def weak_evidence(
     reel
         Where the frames come from, in place of the record: those of `window_of` the region, for many regions a reader
         that looks ahead.
+    threads
+        How many cores work on it; the result is the same, to the last bit.
     processor
-        What the sums are made on, and in which precision.
+        What the sums are made on, and in which precision. Threads are for a CPU.
     progress
         Called with (frames done, frames) after each step through the record.
     """
@@ -66,18 +77,30 @@ def weak_evidence(
         raise InputError(f"derivative is {derivative!r}: expected 'discrete' or 'analytic'")
     checked = check_supports(supports, record.frames, record.mesh, record.dx)
     part = Region.whole(record) if region is None else region
-    readers = [reader_on(processor, record, family, support, derivative, part) for support in checked]
+    readers = [Reader(record, family, support, derivative, part) for support in checked]
     names = [*(fold.name for fold in folds), STRADDLE] if folds else ["all"]
     parts = [
         Evidence(family, (Block(Key(label, support_key(support), name), np.zeros((family.size + 2,) * 2), 0),))
         for support in checked
         for name in names
     ]
-    for window in _windows(record, readers, part, reel):
-        parts = [merge([*parts, *_read_window(window, readers, folds, label, record.frames)])]
-        if progress is not None:
-            progress(window.stop, record.frames)
+    passes = processor.passes(readers)
+    with _running(whole(threads, "threads", least=1)) as run:
+        for window in _windows(record, readers, part, reel, processor):
+            parts = [merge([*parts, *_read_window(window, passes, folds, label, record.frames, run)])]
+            if progress is not None:
+                progress(window.stop, record.frames)
     return merge(parts)
+
+
+@contextmanager
+def _running(threads: int) -> Iterator[Run]:
+    """Give `map`, or that of some threads."""
+    if threads == 1:
+        yield map
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            yield pool.map
 
 
 def window_of(
@@ -85,8 +108,8 @@ def window_of(
 ) -> tuple[int, Region]:
     """Return how many frames of a region are held at once, at most, and all frames and cells that are read for it."""
     checked = check_supports(supports, record.frames, record.mesh, record.dx)
-    readers = [reader_on(processor, record, family, support, "discrete", region) for support in checked]
-    size, halo = _window_size(readers), max(reader.time.half for reader in readers)
+    readers = [Reader(record, family, support, "discrete", region) for support in checked]
+    size, halo = _window_size(readers, processor), max(reader.time.half for reader in readers)
     first, last = region.frames
     frames = max(0, first - halo), min(record.frames, last + halo)
     return min(size + 2 * halo, frames[1] - frames[0]), Region(frames, _with_halo(readers, region))
@@ -101,9 +124,13 @@ def support_key(support: Support) -> str:
     return f"({support.frames} frames, {float(support.length)!r})"
 
 
-def _windows(record: Record, readers: list[Reader], region: Region, reel: Reel | None) -> Iterator[Window]:
+def _windows(
+    record: Record, readers: list[Reader], region: Region, reel: Reel | None, processor: Processor
+) -> Iterator[Window]:
     """Walk through a region, holding no more than the centre frames of one step and their halo."""
-    halo, size, cells = max(reader.time.half for reader in readers), _window_size(readers), _with_halo(readers, region)
+    halo, cells = max(reader.time.half for reader in readers), _with_halo(readers, region)
+    size = _window_size(readers, processor)
+    size *= _DIRECT if reel is None and in_memory(record) else 1
     reel = _reel(record, size + 2 * halo, cells, max(0, region.frames[0] - halo)) if reel is None else reel
     axes = (1,) * (3 - len(cells))
     origin = (0,) * len(axes) + tuple(low for low, _ in cells)
@@ -114,10 +141,10 @@ def _windows(record: Record, readers: list[Reader], region: Region, reel: Reel |
         yield Window(start, stop, first, fields.reshape(shape), None if seen is None else seen.reshape(shape), origin)
 
 
-def _window_size(readers: list[Reader]) -> int:
-    """Return the centre frames of one step: about the bytes that a reader takes at once, whole kernel calls."""
+def _window_size(readers: list[Reader], processor: Processor) -> int:
+    """Return the centre frames of one step: about what a processor takes at once, whole kernel calls."""
     frames = max(reader.frames for reader in readers)
-    size = readers[0].step_bytes // (8 * readers[0].points)
+    size = _STEP_BYTES[processor.device] // (8 * readers[0].points)
     return max(size // frames * frames, min(reader.frames for reader in readers))
 
 
@@ -142,17 +169,19 @@ def _owned_frames(owned: tuple[int, int], frames: int, size: int, halo: int) -> 
 
 
 def _reel(record: Record, length: int, cells: Cells, first: int) -> Reel:
-    in_memory = isinstance(record.values, np.ndarray) and record.values.dtype == np.float64
-    return Direct(record, cells) if in_memory else Rolling(record, length, cells, first=first)
+    return Direct(record, cells) if in_memory(record) else Rolling(record, length, cells, first=first)
 
 
 def _read_window(
-    window: Window, readers: list[Reader], folds: Sequence[Fold], label: str, frames: int
+    window: Window, passes: list[tuple[list[Reader], Kernel]], folds: Sequence[Fold], label: str, frames: int, run: Run
 ) -> Iterator[Evidence]:
-    for reader in readers:
-        for name, low, high in reader.segments(folds, frames):
-            begin, end = max(low, window.start), min(high, window.stop)
-            if begin < end:
-                triangle, rows = reader.read(window, begin, end)
-                key = Key(label, support_key(reader.support), name)
-                yield Evidence(reader.family, (Block(key, triangle, rows),))
+    for pair, both in passes:
+        for segments in zip_longest(*(reader.segments(folds, frames) for reader in pair), fillvalue=("", 0, 0)):
+            spans = [(max(low, window.start), min(high, window.stop)) for _, low, high in segments]
+            given = [k for k, (begin, end) in enumerate(spans) if begin < end]
+            parts = [reader.part(window, *span) for reader, span in zip(pair, spans, strict=True)]
+            found = both.read(window.fields, window.origin, parts, PHASE_CUT, run) if given else []
+            for k in given:
+                triangle, rows = found[k]
+                key = Key(label, support_key(pair[k].support), segments[k][0])
+                yield Evidence(pair[k].family, (Block(key, triangle, rows),))
