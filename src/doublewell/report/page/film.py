@@ -117,6 +117,8 @@ def _origin(result: Result, found: Validation | str) -> list[str]:
     said = f"Predicted: the recovered law evolved from the observed frame {found.start}, whose noise it keeps."
     if result.diagnostics.likelihood is None:
         return [f"{said} The weak reading fits no initial field."]
+    if (fit := result.diagnostics.likelihood) is not None and fit.tiles is not None:
+        return [f"{said} The movie was read in tiles, and each has an initial field of its own."]
     if not _has_initial(result):
         return [f"{said} This result holds no fitted initial field: identify again to see the fields of the fit."]
     return [said]
