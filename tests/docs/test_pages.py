@@ -328,3 +328,28 @@ def test_the_page_on_other_methods_keeps_its_word():
         assert row["date"]
         assert row["device"]
         assert row["seconds"] > 0.0
+
+
+def test_the_cost_of_the_kernel_is_that_of_the_file():
+    found = kept("bench.json")
+    lines = table("scale.md", "bench.json")
+    assert len(lines) == len(found["floor"])
+    for (record, degree, seconds, count, rate, share, ratio, threads), row in zip(lines, found["floor"], strict=True):
+        assert (record, int(degree)) == (row["record"], row["degree"])
+        said = [float(cell) for cell in (seconds, count, rate, ratio, threads)]
+        names = ("seconds", "Goperations", "GFLOP/s", "times the floor", "two threads over one")
+        assert said == [row[name] for name in names]
+        assert share == f"{100 * row['share of dgemm']:.0f} %"
+    assert all(row["times the floor"] <= 2.0 for row in found["floor"] if row["degree"] == 5)
+    text = (DOCS / "scale.md").read_text().replace("\n", " ")
+    assert f"({found['floor'][2]['copy GB/s']:.0f} GB/s read and written)" in text
+    assert found["machine"]["processor"] in text
+    assert found["machine"]["caches"] in text
+
+
+def test_no_width_of_a_support_asks_for_an_fft():
+    rows = kept("bench.json")["fft"]
+    assert all(row["transforms over direct"] > 1 for row in rows if row["mesh"] == "256 x 256")
+    assert all(row["transforms over direct"] > 1 for row in rows if row["half-width in cells"] <= 64)
+    assert min(row["transforms over direct"] for row in rows) > 0.8
+    assert min(row["route over direct"] for row in rows) > 3
