@@ -5,6 +5,7 @@ Run:  python benchmarks/peers.py --methods classical          (CPU, about an hou
 Choices: --methods (names with semicolons between), --laws, --noise, --geometries, --seeds of the method (with commas),
 --out FILE. Lines of a file that is there are kept: a new line takes the place of an older one of the same method,
 record and seed, so lines of several machines come into one file. --tiny makes small records, to see that all runs.
+--join FILE ... puts the lines of files from other machines into --out.
 Every classical fit has a process of its own, so that no memory of an earlier one serves it.
 """
 
@@ -181,6 +182,9 @@ def in_child(task, *given):
 
 def main() -> None:
     asked = arguments()
+    if asked.join:
+        write(asked.out, [line for file in asked.join for line in json.loads(file.read_text())["rows"]])
+        return
     base = Spec("", "", cells=256, phases=20_001, seed=RECORD_SEED)
     base = replace(tiny(base, 32), supports=((2, 1 / 8), (3, 3 / 16))) if asked.tiny else base
     methods = chosen(asked.methods, methods_of(base.supports))
@@ -212,6 +216,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--geometries", default=",".join(GEOMETRIES_256))
     parser.add_argument("--seeds", default="0", help="of the method, such as 0,1,2 for three initialisations")
     parser.add_argument("--out", type=Path, default=RESULTS / "peers.json")
+    parser.add_argument("--join", type=Path, nargs="+", help="put the lines of these files into --out, and no more")
     parser.add_argument("--tiny", action="store_true", help="small records")
     return parser.parse_args()
 
