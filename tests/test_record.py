@@ -348,3 +348,13 @@ def test_a_dataset_is_not_a_field():
     assert message(lambda: record(dataset)) == (
         "the field is an xarray Dataset (u, v): expected one DataArray; pass dataset[name]"
     )
+
+
+def test_large_slabs_are_checked_by_threads(monkeypatch):
+    monkeypatch.setattr("doublewell.record.finite._LARGE", 0)
+    u = np.zeros((5, 6, 7))
+    assert record(u).slab().shape == u.shape
+    u[3, 1, 4] = np.nan
+    assert message(record(u).slab).startswith(
+        "1 value in frames 0 to 4 is not finite, the first in frame 3 at cell (1, 4)"
+    )

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from doublewell.checks import check_spacing, is_whole, positive, shown, whole
 from doublewell.errors import InputError
 from doublewell.hints import Array
+from doublewell.record.finite import check_finite
 from doublewell.record.frames import Frames, from_xarray
 from doublewell.record.mask import (
     Cells,
@@ -156,7 +157,7 @@ class Record:
         if self.mask is not None:
             slab = np.where(self.seen(start, stop, cells), slab, 0.0)
         slab.flags.writeable = False
-        _check_finite(slab, start, cells)
+        check_finite(slab, start, cells)
         return slab
 
     def seen(self, start: int = 0, stop: int | None = None, cells: Cells | None = None) -> Seen:
@@ -247,21 +248,3 @@ def check_record(value: Any) -> Record:
             "open_record(path)"
         )
     return value
-
-
-def _check_finite(slab: Array, first: int, cells: Cells | None) -> None:
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = np.sum(slab)  # one pass without a temporary; an overflowing sum falls through
-    if np.isfinite(total):
-        return
-    bad = ~np.isfinite(slab)
-    if bad.any():
-        frame, *cell = (int(i) for i in np.argwhere(bad)[0])
-        cell = cell if cells is None else [i + low for i, (low, _) in zip(cell, cells, strict=True)]
-        count = int(bad.sum())
-        number = "1 value" if count == 1 else f"{count} values"
-        raise InputError(
-            f"{number} in frames {first} to {first + slab.shape[0] - 1} {'is' if count == 1 else 'are'} not finite, "
-            f"the first in frame {first + frame} at cell {tuple(cell)}: expected finite phase values; "
-            "pass mask=np.isfinite(u) where values are missing"
-        )
