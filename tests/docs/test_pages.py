@@ -353,3 +353,26 @@ def test_no_width_of_a_support_asks_for_an_fft():
     assert all(row["transforms over direct"] > 1 for row in rows if row["half-width in cells"] <= 64)
     assert min(row["transforms over direct"] for row in rows) > 0.8
     assert min(row["route over direct"] for row in rows) > 3
+
+
+def test_the_numbers_of_the_gpu_are_those_of_the_file():
+    found = kept("gpu.json")
+    weak = found["weak"]
+    names = ["two CPU cores", "double, from host memory", "double, on the device"]
+    names += ["single, from host memory", "single, on the device"]
+    lines = table("scale.md", "gpu.json")
+    assert [line[1] for line in lines] == [f"{weak[f'{name} ms']:.0f}" for name in names]
+    ratios = [weak["two CPU cores ms"] / weak[f"{name} ms"] for name in names[1:]]
+    assert [line[2] for line in lines] == ["1", *(f"{ratio:.1f}" for ratio in ratios)]
+    text = " ".join((DOCS / "scale.md").read_text().split())
+    assert weak["rows"] == weak["rows on the CPU"]
+    assert f"R to {weak['GPU against CPU, largest change of R']:.1e} of every" in text
+    assert f"single precision to {weak['single against double, largest change of R']:.1e}." in text
+    assert f"move {weak['GB']:.0f} GB, which a plain copy would take {weak['memory floor ms']:.0f} ms for" in text
+    assert f"at {weak['on the device over the floor']:.1f} times that floor" in text
+    batches = found["trajectories"]
+    said = (
+        f"{batches['GPU, batches of 20, seconds a record']:.2f} s a record, {batches['ratio']:.0f} times as fast as two"
+    )
+    assert said in text
+    assert f"The device: {found['about']['device']}." in text

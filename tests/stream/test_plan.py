@@ -101,3 +101,9 @@ def test_too_little_memory_for_a_look(shape) -> None:
 def test_too_little_memory_for_long_lines() -> None:
     with pytest.raises(InputError, match=r"memory is 1.1 GB: expected at least .* for a record of \(8000000,\) cells"):
         make_plan(record_of((100, 8_000_000)), FAMILY, [Support(8, 8.0)], 11 * 10**8)
+
+
+def test_a_petabyte_is_not_millions_of_tasks() -> None:
+    record = record_of((1_953_125, 8192, 8192), chunks=(1, 8192, 8192))  # 1 PB
+    plan = check(record, [Support(5, 6.0), Support(8, 12.0)], 10**9)
+    assert 10_000 < len(plan) <= 20_400  # edges lie at whole frames

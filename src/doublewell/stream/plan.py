@@ -28,7 +28,8 @@ LIBRARIES = 350 * 10**6  # bytes that Python and its libraries take before anyth
 _LOOK_FRAMES = 14  # frames, as float64, that a look at the record holds at once
 _SCRATCH = 48 * 2**20  # bytes of the kernel
 _MASKS = 10  # bytes a value while complete supports are sought
-_SLAB_BYTES = 256 * 10**6  # of float64 in a slab, a few seconds of work
+_SLAB_BYTES = 256 * 10**6  # of float64 in a slab, about a second of work
+_REGIONS = 20_000  # more than these are not made of a very large record: a scheduler takes about a millisecond for each
 _HALOS = 6  # least length of a slab in halos: a third of it is read twice at most
 
 
@@ -39,7 +40,7 @@ def make_plan(
     tiles = _tiles(record, family, supports, memory, processor)
     points = max(int(np.prod([high - low for low, high in cells])) for cells in tiles)
     halo = max(support.frames for support in supports) + MARGIN
-    length = max(_HALOS * halo, _SLAB_BYTES // (8 * points), 1)
+    length = max(_HALOS * halo, _SLAB_BYTES // (8 * points), record.frames * len(tiles) // _REGIONS, 1)
     edges = _edges(record.frames, max(1, round(record.frames / length)), chunk_frames(record.values))
     return tuple(Region(frames, cells) for frames in pairwise(edges) for cells in tiles)
 
