@@ -3,7 +3,8 @@
 Run: python benchmarks/scale.py --gigabytes 20 --folder FOLDER
 It writes FOLDER/scale_N.zarr (kept with --keep), N the gigabytes, and benchmarks/results/scale.json (--results NAME).
 Every row is measured in a process of its own. Speeds are of values at which a test function can be centred, 8 bytes
-each, so that short and long records compare. Peak memory is the largest of the process and its workers.
+each, so that short and long records compare. Peak memory is the largest of the process and its workers. A Dask worker
+has one core, for the kernel and for reading ahead; other workers read ahead on any core that is free.
 """
 
 from __future__ import annotations
@@ -135,6 +136,9 @@ class _resources:
 
             cluster = LocalCluster(n_workers=self.workers, threads_per_worker=1, dashboard_address=None)
             client = self.stack.enter_context(Client(self.stack.enter_context(cluster)))
+            addresses = sorted(client.scheduler_info()["workers"])
+            for core, address in zip(sorted(os.sched_getaffinity(0)), addresses, strict=False):
+                client.run(os.sched_setaffinity, 0, {core}, workers=[address])
             return {"scheduler": client}, lambda: client.run(os.getpid).values()
         if self.workers == 1:
             return {}, lambda: []
