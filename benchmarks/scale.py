@@ -138,7 +138,7 @@ class _resources:
             client = self.stack.enter_context(Client(self.stack.enter_context(cluster)))
             addresses = sorted(client.scheduler_info()["workers"])
             for core, address in zip(sorted(os.sched_getaffinity(0)), addresses, strict=False):
-                client.run(os.sched_setaffinity, 0, {core}, workers=[address])
+                client.run(_pin, core, workers=[address])
             return {"scheduler": client}, lambda: client.run(os.getpid).values()
         if self.workers == 1:
             return {}, lambda: []
@@ -149,6 +149,12 @@ class _resources:
 
     def __exit__(self, *error) -> None:
         self.stack.__exit__(*error)
+
+
+def _pin(core: int) -> None:
+    """Keep all threads of this process on one core."""
+    for thread in os.listdir("/proc/self/task"):
+        os.sched_setaffinity(int(thread), {core})
 
 
 def _timed(action) -> float:
