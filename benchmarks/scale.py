@@ -153,8 +153,8 @@ class _resources:
 
 def _pin(core: int) -> None:
     """Keep all threads of this process on one core."""
-    for thread in os.listdir("/proc/self/task"):
-        os.sched_setaffinity(int(thread), {core})
+    for thread in Path("/proc/self/task").iterdir():
+        os.sched_setaffinity(int(thread.name), {core})
 
 
 def _timed(action) -> float:
