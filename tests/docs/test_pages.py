@@ -376,3 +376,22 @@ def test_the_numbers_of_the_gpu_are_those_of_the_file():
     )
     assert said in text
     assert f"The device: {found['about']['device']}." in text
+
+
+def test_the_numbers_of_streaming_are_those_of_the_file():
+    rows = {row["what"]: row for row in kept("scale.json")["rows"]}
+    lines = table("scale.md", "scale.json")
+    assert [line[0] for line in lines] == list(rows)
+    for what, speed, share, ratio, peak in lines:
+        row = rows[what]
+        assert speed == f"{row['MB/s']:.0f}"
+        if row["peak MB"]:
+            assert (share, peak) == (f"{row['share of the slower']:.2f}", str(row["peak MB"]))
+        assert ratio == (f"{row['over 1 worker']:.2f}" if row["over 1 worker"] else "")
+    text = " ".join((DOCS / "scale.md").read_text().split())
+    core = rows["Dask, 1 worker"]["MB/s"]
+    assert f"| {core:.0f} MB/s a core | {1e15 / (3200 * core * 1e6) / 3600:.1f} h |" in text
+    gpu = kept("gpu.json")
+    rate = 8 * np.prod(gpu["about"]["record"]) / gpu["weak"]["double, from host memory ms"] / 1e6
+    assert f"at {rate:.0f} GB/s each" in text
+    assert f"the arithmetic in {1e15 / (400 * rate * 1e9) / 60:.0f} minutes" in text
