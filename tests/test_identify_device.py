@@ -1,0 +1,55 @@
+"""The device and the precision that a reading is asked for; here JAX's default device stands for a GPU."""
+
+from __future__ import annotations
+
+import pytest
+
+from doublewell.dynamics import computing_on, on_gpu
+from doublewell.errors import InputError
+from doublewell.identify import identify
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    monkeypatch.setattr("doublewell.evidence.processor.on_gpu", lambda: True)
+
+
+@pytest.mark.usefixtures("gpu")
+def test_the_weak_reading_on_a_gpu_gives_the_same_law(noisy):
+    plain = identify(noisy, method="weak", degree=2)
+    found = identify(noisy, method="weak", degree=2, device="gpu")
+    streamed = identify(noisy, method="weak", degree=2, device="gpu", memory="2GB")
+    assert found.coefficients == pytest.approx(plain.coefficients, rel=1e-9)
+    assert streamed.coefficients == pytest.approx(plain.coefficients, rel=1e-9)
+    assert found.diagnostics.rows == streamed.diagnostics.rows == plain.diagnostics.rows
+
+
+@pytest.mark.usefixtures("gpu")
+def test_single_precision_changes_the_law_by_less_than_noise_does(noisy):
+    plain = identify(noisy, method="weak", degree=2)
+    found = identify(noisy, method="weak", degree=2, device="gpu", precision="single")
+    assert found.coefficients == pytest.approx(plain.coefficients, rel=1e-4)
+
+
+def test_the_cpu_can_be_asked_for(noisy):
+    plain = identify(noisy, method="weak", degree=2)
+    found = identify(noisy, method="weak", degree=2, device="cpu")
+    assert found.coefficients.tolist() == plain.coefficients.tolist()
+    with computing_on("cpu"):
+        assert not on_gpu()
+
+
+@pytest.mark.usefixtures("gpu")
+def test_single_precision_is_not_for_trajectories(noisy):
+    with pytest.raises(InputError, match="precision='single' belongs to the weak reading"):
+        identify(noisy, device="gpu", precision="single")
+
+
+def test_a_missing_gpu_and_wrong_words_are_refused(noisy, monkeypatch):
+    monkeypatch.setattr("doublewell.evidence.processor.on_gpu", lambda: False)
+    with pytest.raises(InputError, match="JAX sees only a CPU here"):
+        identify(noisy, device="gpu")
+    with pytest.raises(InputError, match="device is 'quantum'"):
+        identify(noisy, device="quantum")
+    with pytest.raises(InputError, match="precision is 'half'"):
+        identify(noisy, precision="half")
