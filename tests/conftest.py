@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import settings
 
+from doublewell.dynamics import leave_room
 from doublewell.law import named_law
 from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate
 
 settings.register_profile("project", derandomize=True, deadline=None, max_examples=40)
 settings.load_profile("project")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def room_for_programs():
+    """Let no module begin with so many compiled programs that the next could crash the process."""
+    yield
+    if "jax" in sys.modules:
+        leave_room()
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ from doublewell.dynamics.etdrk4 import Etdrk4, Weights, differentiable_force, et
 from doublewell.dynamics.grid import Grid
 from doublewell.dynamics.precision import double_precision
 from doublewell.dynamics.refine import refine_field, refinement
+from doublewell.dynamics.room import leave_room
 from doublewell.dynamics.step_table import StepTable, frame_shares, step_table
 from doublewell.dynamics.stepper import Stepper
 from doublewell.dynamics.transforms import jax_transforms
@@ -29,6 +30,7 @@ __all__ = [
     "frame_shares",
     "gpu_found",
     "jax_transforms",
+    "leave_room",
     "on_gpu",
     "predict",
     "predict_window",

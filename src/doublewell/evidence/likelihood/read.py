@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.dynamics import double_precision
+from doublewell.dynamics import double_precision, leave_room
 from doublewell.evidence.likelihood.compiled import compiled
 from doublewell.evidence.likelihood.segment_model import SegmentModel, segment_constants
 from doublewell.evidence.likelihood.setting import (
@@ -80,6 +80,7 @@ def read_trajectories(
     `watch` is called with every step (of a batch, the largest). `view` says how the records are seen; records that miss
     different values are read alone.
     """
+    leave_room()
     records, starts = list(records), np.asarray(starts, dtype=np.float64)
     first = check_alike(records)
     check_view(first, view)
