@@ -41,9 +41,9 @@ def run_all() -> None:
         print_table(title, tables[name])
     tables["memory"] = memory.table()
     print_table(memory.TITLE, tables["memory"])
-    if rows := scaling.peers():
-        print_table("Other packages (benchmarks of their own)", rows)
     write_json(STORED, {"date": f"{datetime.now(UTC):%Y-%m-%d}", "machine": description(), **tables})
+    if rows := scaling.peers():
+        print_table("PySINDy on the same records (benchmarks/pysindy_speed.py)", rows)
 
 
 def compare() -> None:

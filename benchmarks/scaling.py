@@ -97,7 +97,7 @@ def _agreement(record, family) -> dict:
 
 def peers() -> list[dict]:
     """What benchmarks of other packages left, if they ran."""
-    path = RESULTS / "peers.json"
+    path = RESULTS / "pysindy_speed.json"
     return json.loads(path.read_text()).get("rows", []) if path.exists() else []
 
 
