@@ -249,7 +249,7 @@ def test_sums_know_what_is_beside_the_law() -> None:
     ("options", "message"),
     [
         ({"noise": "shot"}, r"noise='shot' is measured on a first fit of the whole record.*clip\("),
-        ({"phases": "estimated"}, r"phases='estimated' reads a record many times, which one larger than memory"),
+        ({"phases": "estimated"}, r"phases='estimated' reads a record many times, which one read part by part"),
         ({"ridge": 0.1}, "ridge is for a record that is read as a whole: leave ridge out, or give more memory"),
         ({"optics": Optics(refine=3)}, "refine is for whole domains, and a record larger than the memory"),
         ({"memory": "100MB"}, "memory is 100 MB: expected more than 950 MB, which Python, its libraries"),

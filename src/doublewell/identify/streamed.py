@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
@@ -16,10 +18,10 @@ from doublewell.identify.batch import Request, weak_of, weak_result
 from doublewell.record import Record
 from doublewell.record.rescaled import Rescaled
 from doublewell.result import Result, check_units
-from doublewell.stream import check_resources, open_stream, parse_memory, shown_bytes
-from doublewell.survey import check_survey
+from doublewell.stream import Stream, check_resources, open_stream, parse_memory, shown_bytes
+from doublewell.survey import Survey, check_survey
 
-__all__ = ["Resources", "check_memory", "identify_streamed"]
+__all__ = ["Resources", "check_memory", "given_phases", "identify_streamed", "part_by_part"]
 
 _COPIES = 4  # of the record, as float64, that a reading as a whole holds at least
 
@@ -55,16 +57,13 @@ class Resources:
         return [name for name in names if getattr(self, name) is not None]
 
 
-def identify_streamed(
-    record: Record, tension: SurfaceTension | None, asked: Request, resources: Resources, report: Report | None = None
-) -> Result:
-    """Identify a record by its weak moments, read region by region; every value is read once but for the halos."""
+@contextmanager
+def part_by_part(
+    record: Record, tension: SurfaceTension | None, asked: Request, resources: Resources, report: Report | None
+) -> Iterator[tuple[Record, Stream, Survey]]:
+    """Give a record on the scale of its phases, what it is read with, and a look at it."""
     check_units(tension, len(record.mesh), record.length_unit, record.time_unit)
-    if isinstance(pair := asked.phases, str):
-        raise InputError(
-            "phases='estimated' reads a record many times, which a streamed one is not made for: estimate them on a "
-            "part, identify(record.clip(0, 50), phases='estimated').law.phases, and pass phases=(low, high)"
-        )
+    pair = given_phases(asked)
     scaled = record if pair == (-1.0, 1.0) else record.replace(Rescaled(record.values, *pair))
     with open_stream(
         scaled, memory=resources.memory, workers=resources.workers, scheduler=resources.scheduler,
@@ -72,9 +71,28 @@ def identify_streamed(
     ) as stream:  # fmt: skip
         seen = stream.survey(scaled, report=report)
         check_survey(seen)
+        yield scaled, stream, seen
+
+
+def given_phases(asked: Request) -> tuple[float, float]:
+    """Return the phases that were given; to estimate them a record would be read many times."""
+    if isinstance(asked.phases, str):
+        raise InputError(
+            "phases='estimated' reads a record many times, which one read part by part is not made for: estimate them "
+            "on a part, identify(record.clip(0, 50), phases='estimated').law.phases, and pass phases=(low, high)"
+        )
+    return asked.phases
+
+
+def identify_streamed(
+    record: Record, tension: SurfaceTension | None, asked: Request, resources: Resources, report: Report | None = None
+) -> Result:
+    """Identify a record by its weak moments, read region by region; every value is read once but for the halos."""
+    with part_by_part(record, tension, asked, resources, report) as (scaled, stream, seen):
         weak = weak_of(scaled, seen, asked, report, stream)
     assert weak.moments.streamed is not None
-    return weak_result(record, pair, tension, replace(seen, missing=weak.moments.streamed.missing), weak, asked)
+    seen = replace(seen, missing=weak.moments.streamed.missing)
+    return weak_result(record, given_phases(asked), tension, seen, weak, asked)
 
 
 def check_memory(record: Record, asked: Request, resources: Resources, count: int) -> None:

@@ -17,7 +17,7 @@ from doublewell.evidence.likelihood import Trajectory, View, beside_start, first
 from doublewell.hints import Report
 from doublewell.identify.batch import Request, disagreement, trajectory_result, weak_of
 from doublewell.identify.families import family_of, highest_degree
-from doublewell.identify.streamed import Resources
+from doublewell.identify.streamed import Resources, given_phases, part_by_part
 from doublewell.identify.tile_rounds import Rounds, Summary, TileFit, batch_width, choose_pilot, read_all
 from doublewell.identify.tile_task import TileReading, unpacked
 from doublewell.identify.tile_total import asked_adequacy, frame_noise, place_map, resolution_of
@@ -26,8 +26,7 @@ from doublewell.identify.trajectory_numbers import Leftover, diagnostics_of
 from doublewell.identify.trajectory_road import TrajectoryFit, at_degree, felt, in_units, touched, trimmed
 from doublewell.identify.weak_road import WeakFit
 from doublewell.record import Record
-from doublewell.record.rescaled import Rescaled
-from doublewell.result import Result, Tiling, check_units
+from doublewell.result import Result, Tiling
 from doublewell.stream import (
     Ledger,
     Stream,
@@ -35,12 +34,11 @@ from doublewell.stream import (
     fingerprint,
     interface_share,
     make_tiles,
-    open_stream,
     tile_shape,
     whole_bytes,
     window_copies,
 )
-from doublewell.survey import Survey, check_survey
+from doublewell.survey import Survey
 
 __all__ = ["identify_tiled", "needs_tiles"]
 
@@ -64,31 +62,19 @@ def identify_tiled(
     record: Record, tension: SurfaceTension | None, asked: Request, resources: Resources, report: Report | None = None
 ) -> Result:
     """Identify a record by the likelihood of its tiles; each value belongs to one of them."""
-    check_units(tension, len(record.mesh), record.length_unit, record.time_unit)
-    pair = _check(asked)
+    _check(asked)
     check_room(resources.budget)
-    scaled = record if pair == (-1.0, 1.0) else record.replace(Rescaled(record.values, *pair))
-    with open_stream(
-        scaled, memory=resources.memory, workers=resources.workers, scheduler=resources.scheduler,
-        checkpoint=resources.checkpoint,
-    ) as stream:  # fmt: skip
-        seen = stream.survey(scaled, report=report)
-        check_survey(seen)
+    with part_by_part(record, tension, asked, resources, report) as (scaled, stream, seen):
         weak = weak_of(scaled, seen, asked, report, replace(stream, checkpoint=None))
         summarise: Summary = average_degrees if asked.degree == "auto" else fit_degree
         fit, plan = _read(scaled, seen, weak, asked, stream, report, summarise)
     assert weak.moments.streamed is not None
     seen = replace(seen, missing=weak.moments.streamed.missing)
-    return _conclude(record, pair, tension, seen, weak, asked, fit, plan, summarise, stream.memory)
+    return _conclude(record, given_phases(asked), tension, seen, weak, asked, fit, plan, summarise, stream.memory)
 
 
-def _check(asked: Request) -> tuple[float, float]:
-    """Refuse what tiles do not know; return the phases."""
-    if isinstance(asked.phases, str):
-        raise InputError(
-            "phases='estimated' reads a record many times, which one larger than memory is not made for: estimate them "
-            "on a part, identify(record.clip(0, 50), phases='estimated').law.phases, and pass phases=(low, high)"
-        )
+def _check(asked: Request) -> None:
+    """Refuse what tiles do not know."""
     if asked.noise != "white":
         raise InputError(
             f"noise={asked.noise!r} is measured on a first fit of the whole record, which is larger than the memory: "
@@ -101,7 +87,6 @@ def _check(asked: Request) -> tuple[float, float]:
             "refine is for whole domains, and a record larger than the memory is read in windows: leave refine out, or "
             "give more memory"
         )
-    return asked.phases
 
 
 def _read(

@@ -1,18 +1,60 @@
-"""Neural: trained weights become fits."""
+"""Neural: what all networks do, from a record to fits."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
 
 from doublewell.dynamics import device_names, on_gpu
+from doublewell.peers.movie import Movie, movie_of
 from doublewell.peers.network import Layers, force_of
-from doublewell.peers.protocol import Cost, PeerFit
-from doublewell.peers.training import Trained
+from doublewell.peers.protocol import Cost, PeerFit, measured
+from doublewell.peers.training import Loss, Schedule, Trained, train
+from doublewell.record import Record
 
-__all__ = ["fits"]
+__all__ = ["Network", "Problem"]
 
 
-def fits(
+class Problem(NamedTuple):
+    """What is trained: a loss, weights stacked over the seeds, and the data."""
+
+    loss: Loss
+    start: Any
+    data: Any
+
+
+class Network(ABC):
+    """What the networks share: a record becomes a movie, the movie a problem, and trained weights become fits."""
+
+    name: str
+    resolution: float | None
+    schedule: Schedule
+    needs: ClassVar[tuple[str, ...]] = ("jax",)
+
+    @abstractmethod
+    def problem(self, movie: Movie, seeds: Sequence[int]) -> Problem:
+        """Return what is trained on a movie; refuse one that does not fit."""
+
+    def force_layers(self, weights: Any) -> Layers:
+        """Return those of the trained weights that are the force."""
+        layers: Layers = weights
+        return layers
+
+    def fit(self, record: Record, *, seed: int = 0) -> PeerFit:
+        """Estimate the force of a record with known q."""
+        return self.fit_many(record, seeds=(seed,))[0]
+
+    def fit_many(self, record: Record, *, seeds: Sequence[int]) -> tuple[PeerFit, ...]:
+        """Estimate with several initialisations, trained together; `seconds` of each are those of all."""
+        with measured() as cost:
+            movie = movie_of(record, resolution=self.resolution, method=self.name)
+            trained = train(*self.problem(movie, seeds), schedule=self.schedule, seeds=seeds)
+        layers = self.force_layers(trained.weights)
+        return _fits(self.name, layers, movie.size, trained=trained, seeds=seeds, cost=cost)
+
+
+def _fits(
     name: str, layers: Layers, size: float, *, trained: Trained, seeds: Sequence[int], cost: Cost
 ) -> tuple[PeerFit, ...]:
     """Return one fit for each seed; `layers` are those of the force, stacked over seeds."""

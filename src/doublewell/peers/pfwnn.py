@@ -29,12 +29,10 @@ import numpy as np
 from doublewell.dynamics import Grid, jax_transforms
 from doublewell.errors import InputError
 from doublewell.hints import Array
-from doublewell.peers.movie import Movie, movie_of
+from doublewell.peers.movie import Movie
 from doublewell.peers.network import curve, stacked
-from doublewell.peers.neural import fits
-from doublewell.peers.protocol import PeerFit, measured
-from doublewell.peers.training import Schedule, train
-from doublewell.record import Record
+from doublewell.peers.neural import Network, Problem
+from doublewell.peers.training import Schedule
 
 __all__ = ["Pfwnn", "bump"]
 
@@ -43,7 +41,7 @@ _SCHEDULE = Schedule(steps=5000, rate=0.02)
 
 
 @dataclass(frozen=True)
-class Pfwnn:
+class Pfwnn(Network):
     """Train a network force on weak residuals.
 
     `hidden` are the widths of the layers, `span` the frame intervals of a row, `radius` that of the test functions in
@@ -58,25 +56,15 @@ class Pfwnn:
     power: int = 4
     resolution: float | None = 10.0
     schedule: Schedule = _SCHEDULE
-    needs: tuple[str, ...] = ("jax",)
 
-    def fit(self, record: Record, *, seed: int = 0) -> PeerFit:
-        """Estimate the force of a record with known q."""
-        return self.fit_many(record, seeds=(seed,))[0]
-
-    def fit_many(self, record: Record, *, seeds: Sequence[int]) -> tuple[PeerFit, ...]:
-        """Estimate with several initialisations, trained together; `seconds` of each are those of all."""
-        with measured() as cost:
-            movie = movie_of(record, resolution=self.resolution, method=self.name)
-            if movie.frames <= self.span:
-                raise InputError(
-                    f"{self.name} takes rows over {self.span} frame intervals: the record has only {movie.frames} "
-                    "frames; pass a smaller span"
-                )
-            start = stacked(seeds, (1, *self.hidden, 1))
-            data = self.data(movie)
-            trained = train(_loss(movie.grid.cells), start, data, schedule=self.schedule, seeds=seeds)
-        return fits(self.name, trained.weights, movie.size, trained=trained, seeds=seeds, cost=cost)
+    def problem(self, movie: Movie, seeds: Sequence[int]) -> Problem:
+        """Return what is trained on a movie."""
+        if movie.frames <= self.span:
+            raise InputError(
+                f"{self.name} takes rows over {self.span} frame intervals: the record has only {movie.frames} "
+                "frames; pass a smaller span"
+            )
+        return Problem(_loss(movie.grid.cells), stacked(seeds, (1, *self.hidden, 1)), self.data(movie))
 
     def data(self, movie: Movie) -> Any:
         """Return the loss's data: frames, the test function's modes, means over windows, targets, weights, scales."""

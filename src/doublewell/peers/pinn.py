@@ -28,12 +28,10 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.peers.movie import Movie, movie_of
-from doublewell.peers.network import apply, curve, stacked
-from doublewell.peers.neural import fits
-from doublewell.peers.protocol import PeerFit, measured
-from doublewell.peers.training import Schedule, train
-from doublewell.record import Record
+from doublewell.peers.movie import Movie
+from doublewell.peers.network import Layers, apply, curve, stacked
+from doublewell.peers.neural import Network, Problem
+from doublewell.peers.training import Schedule
 
 __all__ = ["Pinn"]
 
@@ -43,7 +41,7 @@ _SCHEDULE = Schedule(steps=8000, rate=0.003)
 
 
 @dataclass(frozen=True)
-class Pinn:
+class Pinn(Network):
     """Train a network of the field and one of the force together.
 
     `field` and `hidden` are the widths of the layers of the two, `waves` the sines and cosines along each axis, `batch`
@@ -59,24 +57,20 @@ class Pinn:
     physics: float = 0.003
     resolution: float | None = 10.0
     schedule: Schedule = _SCHEDULE
-    needs: tuple[str, ...] = ("jax",)
 
-    def fit(self, record: Record, *, seed: int = 0) -> PeerFit:
-        """Estimate the force of a record with known q."""
-        return self.fit_many(record, seeds=(seed,))[0]
+    def problem(self, movie: Movie, seeds: Sequence[int]) -> Problem:
+        """Return what is trained on a movie."""
+        inputs = 2 * self.waves * len(movie.grid.cells) + 1
+        start = (
+            stacked(seeds, (inputs, *self.field, 1), gain=1.0),
+            stacked([seed + _OTHER for seed in seeds], (1, *self.hidden, 1)),
+        )
+        return Problem(_loss(len(movie.grid.cells), self.waves, self.batch, self.physics), start, _data(movie))
 
-    def fit_many(self, record: Record, *, seeds: Sequence[int]) -> tuple[PeerFit, ...]:
-        """Estimate with several initialisations, trained together; `seconds` of each are those of all."""
-        with measured() as cost:
-            movie = movie_of(record, resolution=self.resolution, method=self.name)
-            inputs = 2 * self.waves * len(movie.grid.cells) + 1
-            start = (
-                stacked(seeds, (inputs, *self.field, 1), gain=1.0),
-                stacked([seed + _OTHER for seed in seeds], (1, *self.hidden, 1)),
-            )
-            loss = _loss(len(movie.grid.cells), self.waves, self.batch, self.physics)
-            trained = train(loss, start, _data(movie), schedule=self.schedule, seeds=seeds)
-        return fits(self.name, trained.weights[1], movie.size, trained=trained, seeds=seeds, cost=cost)
+    def force_layers(self, weights: Any) -> Layers:
+        """Return the second of the two networks."""
+        layers: Layers = weights[1]
+        return layers
 
 
 def _data(movie: Movie) -> Any:

@@ -23,12 +23,10 @@ import numpy as np
 
 from doublewell.dynamics import Weights, etd_weights, jax_transforms, roll
 from doublewell.errors import InputError
-from doublewell.peers.movie import Movie, movie_of
+from doublewell.peers.movie import Movie
 from doublewell.peers.network import curve, stacked
-from doublewell.peers.neural import fits
-from doublewell.peers.protocol import PeerFit, measured
-from doublewell.peers.training import Schedule, train
-from doublewell.record import Record
+from doublewell.peers.neural import Network, Problem
+from doublewell.peers.training import Schedule
 
 __all__ = ["Spinn"]
 
@@ -36,7 +34,7 @@ _SCHEDULE = Schedule(steps=4000, rate=0.02)
 
 
 @dataclass(frozen=True)
-class Spinn:
+class Spinn(Network):
     """Train a network force by predicting frames from earlier ones.
 
     `hidden` are the widths of the layers, `ahead` the frames that are predicted from each start, `batch` the starts
@@ -51,25 +49,16 @@ class Spinn:
     substeps: int = 1
     resolution: float | None = 10.0
     schedule: Schedule = _SCHEDULE
-    needs: tuple[str, ...] = ("jax",)
 
-    def fit(self, record: Record, *, seed: int = 0) -> PeerFit:
-        """Estimate the force of a record with known q."""
-        return self.fit_many(record, seeds=(seed,))[0]
-
-    def fit_many(self, record: Record, *, seeds: Sequence[int]) -> tuple[PeerFit, ...]:
-        """Estimate with several initialisations, trained together; `seconds` of each are those of all."""
-        with measured() as cost:
-            movie = movie_of(record, resolution=self.resolution, method=self.name)
-            if movie.frames <= self.ahead:
-                raise InputError(
-                    f"{self.name} predicts {self.ahead} frames ahead: the record has only {movie.frames} frames; "
-                    "pass a smaller ahead"
-                )
-            start = stacked(seeds, (1, *self.hidden, 1))
-            loss = _loss(movie.grid.cells, movie.frames, self.ahead, self.batch, self.substeps)
-            trained = train(loss, start, self._data(movie), schedule=self.schedule, seeds=seeds)
-        return fits(self.name, trained.weights, movie.size, trained=trained, seeds=seeds, cost=cost)
+    def problem(self, movie: Movie, seeds: Sequence[int]) -> Problem:
+        """Return what is trained on a movie."""
+        if movie.frames <= self.ahead:
+            raise InputError(
+                f"{self.name} predicts {self.ahead} frames ahead: the record has only {movie.frames} frames; "
+                "pass a smaller ahead"
+            )
+        loss = _loss(movie.grid.cells, movie.frames, self.ahead, self.batch, self.substeps)
+        return Problem(loss, stacked(seeds, (1, *self.hidden, 1)), self._data(movie))
 
     def _data(self, movie: Movie) -> Any:
         """Return frames, their weights, the size of the force, the unit of the misfit and the stepper's weights."""
