@@ -7,6 +7,7 @@ thousands of rows, because its records differ by their noise alone; all are solv
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,14 +70,15 @@ def weigh_terms(
     terms = prior.terms(top.degree)
     found, best = [], np.full(len(targets), -np.inf)
     share = 0.0 if constraint == "none" else _NEGLIGIBLE  # nothing is saved where nothing is solved
-    for t in terms:
-        rows = triangle @ Bernstein(t.degree).elevation(top)
-        found.append(_posterior(rows, targets, unit, t, constraint, best, share))
-        best = np.maximum(best, found[-1][0])
-    logs = np.array([log for log, *_ in found])
+    for degree, group in groupby(terms, key=lambda term: term.degree):
+        rows = triangle @ Bernstein(degree).elevation(top)
+        found.append(_posteriors(rows, targets, unit, tuple(group), constraint, best, share))
+        best = np.maximum(best, np.max(found[-1][0], axis=0))
+    logs = np.concatenate([log for log, *_ in found])
     weights = np.exp(logs - np.max(logs, axis=0))
     weights /= np.sum(weights, axis=0)
-    return tuple(WeighedTerm(t, w, *rest) for t, w, (_, *rest) in zip(terms, weights, found, strict=True))
+    each = [one for _, *rest in found for one in zip(*rest, strict=True)]
+    return tuple(WeighedTerm(t, w, *rest) for t, w, rest in zip(terms, weights, each, strict=True))
 
 
 def mixture_mean(terms: tuple[WeighedTerm, ...], family: Bernstein) -> Array:
@@ -124,37 +126,45 @@ def _unit(triangle: Array, targets: Array) -> Array:
     return np.asarray(np.abs(np.linalg.solve(root, (targets @ basis).T)[0]))
 
 
-def _posterior(
-    matrix: Array, targets: Array, unit: Array, term: PriorTerm, constraint: Constraint, best: Array, share: float
+def _posteriors(
+    matrix: Array,
+    targets: Array,
+    unit: Array,
+    terms: tuple[PriorTerm, ...],
+    constraint: Constraint,
+    best: Array,
+    share: float,
 ) -> tuple[Array, Array, Array, Array]:
-    """Return the log weights, means, constrained means and covariances of one term.
+    """Return the log weights, means, constrained means and covariances of all terms of one degree, [term, row, ...].
 
     A term whose weight cannot reach a `share` of the `best` log weight so far gets the log weight -inf.
     """
-    turn = legendre_to_bernstein(term.degree)
-    spreads = unit[:, None] * term.spreads
+    turn = legendre_to_bernstein(terms[0].degree)
+    spreads = unit[:, None] * np.stack([term.spreads for term in terms])[:, None]
     basis, roots = np.linalg.qr(_with_prior(matrix @ turn, spreads))
-    right = np.einsum("nij,ni->nj", basis[:, : len(matrix)], targets)
+    right = np.einsum("tnij,ni->tnj", basis[:, :, : len(matrix)], targets)
     inverse = np.linalg.inv(roots)
-    series = np.einsum("nij,nj->ni", inverse, right)
-    cost = np.sum((series @ (matrix @ turn).T - targets) ** 2, axis=1) + np.sum((series[:, 1:] / spreads) ** 2, axis=1)
+    series = np.einsum("tnij,tnj->tni", inverse, right)
+    cost = np.sum((series @ (matrix @ turn).T - targets) ** 2, axis=2) + np.sum(
+        (series[..., 1:] / spreads) ** 2, axis=2
+    )
     free, spread_out = series @ turn.T, turn @ inverse
-    occam = np.sum(np.log(np.abs(np.diagonal(roots, axis1=1, axis2=2))), axis=1) + np.sum(np.log(spreads), axis=1)
-    logs = term.log_weight - 0.5 * cost - occam
+    occam = np.sum(np.log(np.abs(np.diagonal(roots, axis1=2, axis2=3))), axis=2) + np.sum(np.log(spreads), axis=2)
+    logs = np.array([term.log_weight for term in terms])[:, None] - 0.5 * cost - occam
     counts = np.exp(np.minimum(logs - best, 0.0)) >= share
     inside = hold(constraint, roots[counts] @ np.linalg.inv(turn), right[counts], free[counts])
-    held = np.repeat(unit[:, None], free.shape[1], axis=1)
+    held = np.broadcast_to(unit[:, None], free.shape).copy()
     held[counts] = inside.coefficients
     logs[counts] -= 0.5 * inside.rise
     logs[~counts] = -np.inf
-    return logs, free, held, spread_out @ np.swapaxes(spread_out, 1, 2)
+    return logs, free, held, spread_out @ np.swapaxes(spread_out, 2, 3)
 
 
 def _with_prior(matrix: Array, spreads: Array) -> Array:
-    """Stack the data's rows on those of the prior, a_k / spread = 0, for each row of targets."""
-    count, size = len(spreads), matrix.shape[1]
-    rows = np.zeros((count, len(matrix) + size, size))
-    rows[:, : len(matrix)] = matrix
+    """Stack the data's rows on those of the prior, a_k / spread = 0, for each term and row of targets."""
+    size = matrix.shape[1]
+    rows = np.zeros((*spreads.shape[:2], len(matrix) + size, size))
+    rows[:, :, : len(matrix)] = matrix
     k = np.arange(1, size)
-    rows[:, len(matrix) + k, k] = 1.0 / spreads
+    rows[:, :, len(matrix) + k, k] = 1.0 / spreads
     return rows

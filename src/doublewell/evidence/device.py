@@ -11,8 +11,7 @@ Householder steps (Yamamoto et al., 2015), and no row is ever moved.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial, reduce
 from operator import add
 from typing import Any, NamedTuple
@@ -22,13 +21,16 @@ from numpy.typing import NDArray
 
 from doublewell.dynamics import double_precision
 from doublewell.hints import Array
+from doublewell.threads import kept_threads
 
 __all__ = ["on_device", "read_centres"]
 
 Row = tuple[float, ...]
+Side = tuple[int, int]
 Taps = tuple[tuple[Row, Row], ...]  # for value and second derivative, along z, y and x
 _LINE = 32  # cells along x that stay together: 256 bytes, two cache lines
 _WIDEST = 64  # taps that are added as shifted copies; longer ones are a matrix product
+_EIGHT = 8
 _ROUNDS = 5
 _GOOD = 1e4  # condition number of a Gram matrix whose Cholesky factor is good to twelve digits
 _SAMPLED = 8  # frames that give the first guess of R
@@ -48,92 +50,124 @@ def on_device(fields: Array, precision: str = "double") -> Any:
         with double_precision():
             return jax.device_put(part.astype(kind, copy=False))
 
-    with double_precision(), ThreadPoolExecutor(_THREADS) as pool:
-        return jnp.concatenate(list(pool.map(put, parts)))
+    with double_precision():
+        return jnp.concatenate(list(kept_threads(_THREADS).map(put, parts)))
 
 
 def read_centres(
-    fields: Any, complete: NDArray[np.bool_] | None, time: tuple[Array, Array], space: Sequence[tuple[Array, Array]],
-    table: tuple[Array, Array, Array], cut: float,
+    fields: Any, box: Sequence[Side], complete: NDArray[np.bool_] | None, time: tuple[Array, Array],
+    space: Sequence[tuple[Array, Array]], table: tuple[Array, Array, Array], cut: float,
 ) -> tuple[Array, int]:  # fmt: skip
-    """Return R of the moments of all centres of fields[t, z, y, x], and their number.
+    """Return R of the moments of all centres of a box of fields[t, z, y, x], and their number.
 
-    fields are on the device, in the precision that the moments are to have. time has one row of taps per centre frame,
-    for value and first derivative; space has the taps for value and second derivative along z, y and x.
-    complete[t, z, y, x] says which centres have a complete support, None for all.
+    fields are on the device, in the precision that the moments are to have; the box has its (first, past the last)
+    along each axis. time has one row of taps per centre frame, for value and first derivative; space has the taps for
+    value and second derivative along z, y and x. complete[t, z, y, x] says which centres have a complete support, None
+    for all.
     """
     import jax.numpy as jnp
 
     kind = np.dtype(fields.dtype)
-    centres = (len(time[0]), *(n - len(second) + 1 for n, (_, second) in zip(fields.shape[1:], space, strict=True)))
+    sides = tuple(high - low for low, high in box)
+    centres = (len(time[0]), *(n - len(second) + 1 for n, (_, second) in zip(sides[1:], space, strict=True)))
     odd = tuple(n | 1 for n in centres)
-    weights = tuple(_matrix(taps, fields.shape[0], odd[0]).astype(kind) for taps in time)
     taps = tuple((tuple(value.tolist()), tuple(second.tolist())) for value, second in space)
+    mesh = tuple(n + len(second) - 1 for n, (_, second) in zip(odd[1:], taps, strict=True))
+    frames = _eights(sides[0])
+    weights = tuple(_matrix(rows, sides[0], frames).astype(kind) for rows in time)
     with double_precision():
-        filled = _filled(fields, [m - n for m, n in zip(odd[1:], centres[1:], strict=True)])
-        columns, means = _moments(taps)(filled, weights, *(one.astype(kind) for one in table))
-        keep = _kept(means, centres, cut, None if complete is None else jnp.asarray(complete))
-        return _triangle(columns, keep), int(jnp.sum(keep))
+        lines = _program(_lines, sides, (frames, *mesh))(fields, tuple(low for low, _ in box))
+        columns, mean = _columns(lines, weights, [one.astype(kind) for one in table], taps, odd)
+        whole = None if complete is None else jnp.asarray(complete)
+        keep, count = _program(_kept, taps, centres, odd, cut)(mean, whole)
+        return _triangle(columns, keep), int(count)
 
 
-def _filled(fields: Any, more: list[int]) -> Any:
-    """Add cells at the ends so that the number of centres along every axis is odd.
+@lru_cache(maxsize=256)
+def _program(stage: Callable[..., Any], *fixed: Any) -> Any:
+    """Return a stage compiled for fixed sizes and taps; as constants they are read no more than once.
 
-    Where the number of results is divisible by four, XLA lets a thread make four neighbours, and loads at odd places
-    are then scattered: the sums along x take 1.8 to 2.4 times as long (H200).
+    Stages are programs of their own, because the arrays between programs lie in the order of their axes. Inside one
+    program the compiler may choose other orders, and copies everything for the matrix product and back.
+    """
+    import jax
+
+    return jax.jit(partial(stage, *fixed))
+
+
+def _lines(sides: tuple[int, ...], ends: tuple[int, ...], fields: Any, starts: tuple[Any, ...]) -> Any:
+    """Cut a box out of fields[t, z, y, x] and return it as [t, 1, line, z, y, cell of the line].
+
+    Cells are added at the ends, so that the number of centres along every axis is odd. Where the number of results is
+    divisible by four, XLA lets a thread make four neighbours, and loads at odd places are then scattered: the sums
+    along x take 1.8 to 2.4 times as long (H200). The last line is filled up too.
     """
     import jax.numpy as jnp
+    from jax import lax
 
-    return fields if not any(more) else jnp.pad(fields, [(0, 0), *((0, n) for n in more)])
+    frames, depth, height, width = ends
+    count = -(-width // _LINE)
+    box = lax.dynamic_slice(fields, starts, sides)
+    padded = jnp.pad(box, [(0, m - n) for m, n in zip((*ends[:3], count * _LINE), sides, strict=True)])
+    return jnp.moveaxis(padded.reshape(frames, depth, height, count, _LINE), 3, 1)[:, None]
 
 
-def _matrix(taps: Array, frames: int, rows: int) -> Array:
-    """Return the taps of each centre frame as a row of a matrix that acts on all frames; further rows are zero."""
-    matrix = np.zeros((rows, frames))
+def _eights(count: int) -> int:
+    """Round up to a side that a matrix product is fast with; others take a quarter longer (H200)."""
+    return -(-count // _EIGHT) * _EIGHT
+
+
+def _matrix(taps: Array, frames: int, columns: int) -> Array:
+    """Return the taps of each centre frame as a row of a matrix that acts on all frames; the rest of it is zero."""
+    matrix = np.zeros((_eights(len(taps) | 1), columns))
     margin = (frames - len(taps) - taps.shape[1] + 1) // 2
     for k, row in enumerate(taps):
         matrix[k, margin + k : margin + k + len(row)] = row
     return matrix
 
 
-@lru_cache(maxsize=64)
-def _moments(taps: Taps) -> Any:
-    """Return the compiled sums for given taps along space; as constants they are read no more than once."""
-    import jax
+def _along_time(lines: Any, weights: tuple[Any, ...], table: Any, binomials: Any, slopes: Any) -> tuple[Any, Any, Any]:
+    """Return the features smoothed along time, D S u and S u of all centre frames."""
+    import jax.numpy as jnp
+    from jax import lax
 
-    return jax.jit(partial(_moments_of, taps=taps))
+    features = lax.optimization_barrier(jnp.concatenate(_features(lines, table, binomials, slopes), axis=1))
+    pairs = (weights[0], features), (weights[1], lines), (weights[0], lines)
+    smooth, rate, mean = (jnp.tensordot(taps, values, axes=1, precision="highest") for taps, values in pairs)
+    return smooth, rate, mean
 
 
-def _moments_of(
-    u: Any, weights: tuple[Any, Any], table: Any, binomials: Any, slopes: Any, *, taps: Taps
+def _columns(
+    lines: Any, weights: tuple[Any, ...], table: list[Array], taps: Taps, odd: tuple[int, ...]
 ) -> tuple[tuple[Any, ...], Any]:
-    """Return the columns of all centres, features[t, column, z, y, x], D S u, Lap S u, and their temporal means.
+    """Return the columns of all centres, features[t, column, z, y, x], D S u and Lap S u, and S u after time alone.
 
     Columns of different kinds stay arrays of their own: joining them would copy all of them.
     """
-    import jax.numpy as jnp
-    from jax import lax
-
-    lines = lax.optimization_barrier(_to_lines(u)[:, None])
-    features = lax.optimization_barrier(jnp.concatenate(_features(lines, table, binomials, slopes), axis=1))
-    smooth, mean = (_along_time(weights[0], values) for values in (features, lines))
-    state = _State(smooth, _along_time(weights[1], lines), mean, None)
-    halves = [len(second) // 2 for _, second in taps]
-    inside = [slice(half, n - half) for half, n in zip(halves, u.shape[1:], strict=True)]
-    means = _from_lines(mean)[:, 0, inside[0], inside[1], inside[2]]
-    for axis, pair in zip((3, 4), taps, strict=False):
-        if len(pair[1]) > 1:
-            state = _State(*lax.optimization_barrier(state)).after(pair, axis, mean.shape[axis])
-    whole = _State(*(None if part is None else _from_lines(part) for part in state))
-    smooth, rate, _, bent = _State(*lax.optimization_barrier(whole)).after(taps[-1], 4, u.shape[-1])
-    return (smooth, rate, bent), means
+    state = _State(*_program(_along_time)(lines, weights, *table))
+    mean = state.mean
+    axes = [k for k in (0, 1) if len(taps[k][1]) > 1]
+    for k in axes:
+        state = _State(*_program(_along_space, taps[k], 3 + k, odd[1 + k], odd[0], k == axes[-1])(state))
+    if not axes:
+        state = _State(*_program(_whole_rows)(state))
+    return _program(_along_rows, taps[2], odd[3], odd[0])(state), mean
 
 
-def _along_time(weights: Any, values: Any) -> Any:
-    import jax.numpy as jnp
-    from jax import lax
+def _along_space(pair: tuple[Row, Row], axis: int, count: int, frames: int, last: bool, state: _State) -> _State:
+    """Make the sums along one axis, of so many centres in so many frames; after the last of them lines become rows."""
+    found = _State(*(None if part is None else part[:frames] for part in state)).after(pair, axis, count)
+    return _whole_rows(found) if last else found
 
-    return lax.optimization_barrier(jnp.tensordot(weights, values, axes=1, precision="highest"))
+
+def _along_rows(pair: tuple[Row, Row], count: int, frames: int, state: _State) -> tuple[Any, Any, Any]:
+    """Make the last sums, those along x; S u has served then."""
+    smooth, rate, _, bent = _along_space(pair, 4, count, frames, False, state)
+    return smooth, rate, bent
+
+
+def _whole_rows(state: _State) -> _State:
+    return _State(*(None if part is None else _from_lines(part) for part in state))
 
 
 class _State(NamedTuple):
@@ -142,12 +176,12 @@ class _State(NamedTuple):
     smooth: Any
     rate: Any
     mean: Any
-    bent: Any
+    bent: Any = None
 
-    def after(self, taps: tuple[Row, Row], axis: int, cells: int) -> _State:
-        """Smooth all columns along a space axis, of which `cells` are used, and add the second derivative along it."""
+    def after(self, taps: tuple[Row, Row], axis: int, length: int) -> _State:
+        """Smooth all columns along a space axis at so many centres, and add the second derivative along it."""
         value, second = taps
-        length, margin = cells - len(second) + 1, (len(second) - len(value)) // 2
+        margin = (len(second) - len(value)) // 2
         smooth, rate, mean = (_correlate(part, value, axis, margin, length) for part in self[:3])
         bent = _correlate(self.mean, second, axis, 0, length)
         if self.bent is not None:
@@ -190,16 +224,6 @@ def _correlate(values: Any, taps: Row, axis: int, start: int, length: int) -> An
     return reduce(add, terms)
 
 
-def _to_lines(u: Any) -> Any:
-    """Return u[t, z, y, x] as [t, line, z, y, cell of the line], the last line filled up with zeros."""
-    import jax.numpy as jnp
-
-    frames, depth, height, width = u.shape
-    count = -(-width // _LINE)
-    padded = jnp.pad(u, ((0, 0), (0, 0), (0, 0), (0, count * _LINE - width)))
-    return jnp.moveaxis(padded.reshape(frames, depth, height, count, _LINE), 3, 1)
-
-
 def _from_lines(values: Any) -> Any:
     """Return [..., line, z, y, cell] as [..., z, y, x], with the cells that were filled in."""
     import jax.numpy as jnp
@@ -208,27 +232,29 @@ def _from_lines(values: Any) -> Any:
     return moved.reshape(*moved.shape[:-2], -1)
 
 
-def _kept(means: Any, centres: tuple[int, ...], cut: float, complete: Any) -> Any:
-    """Return which centres count: between the phases, with a complete support, and not such as were filled in."""
+def _kept(
+    taps: Taps, centres: tuple[int, ...], odd: tuple[int, ...], cut: float, mean: Any, complete: Any
+) -> tuple[Any, Any]:
+    """Return which centres count, and how many: between the phases, with a complete support, and not filled in."""
     import jax.numpy as jnp
 
-    keep = jnp.abs(means[tuple(slice(n) for n in centres)]) < cut
+    inside = [slice(len(second) // 2, len(second) // 2 + n) for (_, second), n in zip(taps, centres[1:], strict=True)]
+    keep = jnp.abs(_from_lines(mean)[: centres[0], 0, inside[0], inside[1], inside[2]]) < cut
     keep = keep if complete is None else keep & complete
-    return jnp.pad(keep, [(0, m - n) for m, n in zip(means.shape, centres, strict=True)])
+    return jnp.pad(keep, [(0, m - n) for m, n in zip(odd, centres, strict=True)]), jnp.sum(keep)
 
 
 def _triangle(columns: tuple[Any, ...], keep: Any) -> Array:
     """Return R of the kept rows, with a positive diagonal."""
     count = columns[0].shape[1] + 2
-    few = max(1, len(keep) // _SAMPLED)
-    found = _rounds(tuple(one[::few] for one in columns), keep[::few], np.eye(count))
+    found = _rounds(columns, keep, np.eye(count), max(1, len(keep) // _SAMPLED))
     return _rounds(columns, keep, found if found.all(where=np.eye(count, dtype=bool)) else np.eye(count))
 
 
-def _rounds(columns: tuple[Any, ...], keep: Any, found: Array) -> Array:
-    """Improve a guess of R until the rows divided by it are well conditioned."""
+def _rounds(columns: tuple[Any, ...], keep: Any, found: Array, each: int = 1) -> Array:
+    """Improve a guess of R, of each so-manieth frame, until the rows divided by it are well conditioned."""
     count = len(found)
-    gram, upper = _gram(), np.triu_indices(count)
+    gram, upper = _program(_gram, each), np.triu_indices(count)
     for _ in range(_ROUNDS):
         squares = np.zeros((count, count))
         squares[upper] = np.asarray(gram(columns, keep, found))
@@ -246,14 +272,7 @@ def _rounds(columns: tuple[Any, ...], keep: Any, found: Array) -> Array:
     return found
 
 
-@lru_cache(maxsize=1)
-def _gram() -> Any:
-    import jax
-
-    return jax.jit(_gram_of)
-
-
-def _gram_of(columns: tuple[Any, ...], keep: Any, triangle: Any) -> Any:
+def _gram(each: int, columns: tuple[Any, ...], keep: Any, triangle: Any) -> Any:
     """Return the upper half of the squares of the kept rows divided by the triangle, summed in double precision.
 
     All sums are one reduction, so that the columns are read once.
@@ -261,8 +280,8 @@ def _gram_of(columns: tuple[Any, ...], keep: Any, triangle: Any) -> Any:
     import jax.numpy as jnp
     from jax import lax
 
-    features, rate, bent = columns
-    weight = keep.astype(jnp.float64)
+    features, rate, bent = (one[::each] for one in columns)
+    weight = keep[::each].astype(jnp.float64)
     rows: list[Any] = []
     for j, column in enumerate([*(features[:, k] for k in range(features.shape[1])), rate[:, 0], bent[:, 0]]):
         rest = column.astype(jnp.float64) * weight
@@ -276,4 +295,4 @@ def _gram_of(columns: tuple[Any, ...], keep: Any, triangle: Any) -> Any:
         return [one + term for one, term in zip(sums, terms, strict=True)]
 
     lines = lax.reduce(products, starts, add_all, dimensions=(3,))
-    return jnp.stack([jnp.sum(one) for one in lines])
+    return jnp.sum(jnp.stack(lines), axis=(1, 2, 3))

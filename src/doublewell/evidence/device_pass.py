@@ -58,11 +58,10 @@ class DevicePass:
             own = slice(start - first, stop - first)
             complete = None if part.complete is None else part.complete[(own, *(slice(*side) for side in box))]
             reach = (self.time_halves[k][1], *(len(axis.second) // 2 for axis in self.space[k]))
-            sides = zip(((start, stop), *box), reach, strict=True)
+            sides = [(low - n, high + n) for (low, high), n in zip(((start, stop), *box), reach, strict=True)]
             found, count = read_centres(
-                copy[tuple(slice(low - half, high + half) for (low, high), half in sides)], complete,
-                (part.taps[0][own], part.taps[1][own]), [(axis.value, axis.second) for axis in self.space[k]],
-                self.family.kernel_table(), cut,
+                copy, sides, complete, (part.taps[0][own], part.taps[1][own]),
+                [(axis.value, axis.second) for axis in self.space[k]], self.family.kernel_table(), cut,
             )  # fmt: skip
             triangle, rows = compact(np.vstack([triangle, found])), rows + count
         return triangle, rows

@@ -10,8 +10,6 @@ weighted temporal mean is in a pure phase, or a mask says that a value of its su
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from itertools import zip_longest
 
 import numpy as np
@@ -28,6 +26,7 @@ from doublewell.evidence.weights import Derivative, Support, check_supports
 from doublewell.hints import Progress
 from doublewell.law import LinearFamily
 from doublewell.record import Cells, Record
+from doublewell.threads import kept_threads
 
 __all__ = ["support_key", "weak_evidence", "window_of"]
 
@@ -85,22 +84,12 @@ def weak_evidence(
         for name in names
     ]
     passes = processor.passes(readers)
-    with _running(whole(threads, "threads", least=1)) as run:
-        for window in _windows(record, readers, part, reel, processor):
-            parts = [merge([*parts, *_read_window(window, passes, folds, label, record.frames, run)])]
-            if progress is not None:
-                progress(window.stop, record.frames)
+    run: Run = map if whole(threads, "threads", least=1) == 1 else kept_threads(threads).map
+    for window in _windows(record, readers, part, reel, processor):
+        parts = [merge([*parts, *_read_window(window, passes, folds, label, record.frames, run)])]
+        if progress is not None:
+            progress(window.stop, record.frames)
     return merge(parts)
-
-
-@contextmanager
-def _running(threads: int) -> Iterator[Run]:
-    """Give `map`, or that of some threads."""
-    if threads == 1:
-        yield map
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            yield pool.map
 
 
 def window_of(

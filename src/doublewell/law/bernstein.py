@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from math import comb
 from typing import Any
 
@@ -119,12 +120,14 @@ class Bernstein(OfDegree, EvenFamily):
         return Bernstein(degree)
 
 
+@cache
 def elevation_matrix(low: int, top: int) -> Array:
-    """Return the matrix from Bernstein coefficients of degree `low` to those of degree `top`."""
+    """Return the matrix from Bernstein coefficients of degree `low` to those of degree `top`; read-only."""
     out = np.zeros((top + 1, low + 1))
     for j in range(low + 1):
         for k in range(top - low + 1):
             out[j + k, j] = comb(low, j) * comb(top - low, k) / comb(top, j + k)
+    out.flags.writeable = False
     return out
 
 

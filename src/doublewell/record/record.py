@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -128,18 +129,22 @@ class Record:
     @property
     def uniform(self) -> bool:
         """Whether all frames are the same interval apart, to a thousandth of it."""
-        return regular_step(self.times) is not None
+        return self._step is not None
+
+    @cached_property
+    def _step(self) -> float | None:
+        return regular_step(self.times)
 
     @property
     def dt(self) -> float:
         """Frame interval of a record with uniform times."""
-        if not self.uniform:
+        if self._step is None:
             raise InputError(
                 f"the frames are not evenly spaced (intervals {np.diff(self.times).min():g} to "
                 f"{np.diff(self.times).max():g}): expected one frame interval; resample the record, "
                 "or cut it where the interval changes"
             )
-        return float((self.times[-1] - self.times[0]) / (self.frames - 1))
+        return self._step
 
     def slab(self, start: int = 0, stop: int | None = None, cells: Cells | None = None) -> Array:
         """Read frames start..stop-1 as float64, checked to be finite; a read-only array.
