@@ -23,7 +23,7 @@ from doublewell.dynamics import double_precision
 from doublewell.hints import Array
 from doublewell.threads import kept_threads
 
-__all__ = ["on_device", "read_centres"]
+__all__ = ["Shown", "on_device", "read_centres"]
 
 Row = tuple[float, ...]
 Side = tuple[int, int]
@@ -54,33 +54,58 @@ def on_device(fields: Array, precision: str = "double") -> Any:
         return jnp.concatenate(list(kept_threads(_THREADS).map(put, parts)))
 
 
+class Shown:
+    """Fields on the device, and the features of the box that was asked for last: supports often share their box."""
+
+    def __init__(self, fields: Any, table: tuple[Array, Array, Array]) -> None:
+        self.fields, self.kind = fields, np.dtype(fields.dtype)
+        self._table = [one.astype(self.kind) for one in table]
+        self._asked: tuple[Any, ...] | None = None
+        self._found: tuple[Any, Any] | None = None
+
+    def box(self, box: Sequence[Side], ends: tuple[int, ...]) -> tuple[Any, Any]:
+        """Return u and its features in a box that is filled up to sides of `ends`, as [t, column, line, z, y, cell]."""
+        asked = (*box, ends)
+        if self._found is None or self._asked != asked:
+            self._found = None  # its memory is needed
+            sides = tuple(high - low for low, high in box)
+            lines = _program(_lines, sides, ends)(self.fields, tuple(low for low, _ in box))
+            self._asked, self._found = asked, (lines, _program(_features)(lines, *self._table))
+        return self._found
+
+
 def read_centres(
-    fields: Any, box: Sequence[Side], complete: NDArray[np.bool_] | None, time: tuple[Array, Array],
-    space: Sequence[tuple[Array, Array]], table: tuple[Array, Array, Array], cut: float,
+    shown: Shown, box: Sequence[Side], complete: NDArray[np.bool_] | None, time: tuple[Array, Array],
+    space: Sequence[tuple[Array, Array]], cut: float,
 ) -> tuple[Array, int]:  # fmt: skip
     """Return R of the moments of all centres of a box of fields[t, z, y, x], and their number.
 
-    fields are on the device, in the precision that the moments are to have; the box has its (first, past the last)
-    along each axis. time has one row of taps per centre frame, for value and first derivative; space has the taps for
-    value and second derivative along z, y and x. complete[t, z, y, x] says which centres have a complete support, None
-    for all.
+    The fields have the precision that the moments are to have; the box has its (first, past the last) along each axis.
+    time has one row of taps per centre frame, for value and first derivative; space has the taps for value and second
+    derivative along z, y and x. complete[t, z, y, x] says which centres have a complete support, None for all.
     """
     import jax.numpy as jnp
 
-    kind = np.dtype(fields.dtype)
     sides = tuple(high - low for low, high in box)
     centres = (len(time[0]), *(n - len(second) + 1 for n, (_, second) in zip(sides[1:], space, strict=True)))
     odd = tuple(n | 1 for n in centres)
     taps = tuple((tuple(value.tolist()), tuple(second.tolist())) for value, second in space)
     mesh = tuple(n + len(second) - 1 for n, (_, second) in zip(odd[1:], taps, strict=True))
     frames = _eights(sides[0])
-    weights = tuple(_matrix(rows, sides[0], frames).astype(kind) for rows in time)
+    weights = [_matrix(rows, sides[0], frames).astype(shown.kind) for rows in time]
     with double_precision():
-        lines = _program(_lines, sides, (frames, *mesh))(fields, tuple(low for low, _ in box))
-        columns, mean = _columns(lines, weights, [one.astype(kind) for one in table], taps, odd)
+        lines, features = shown.box(box, (frames, *mesh))
+        product = _program(_product)
+        state = _State(product(weights[0], features), product(weights[1], lines), product(weights[0], lines))
         whole = None if complete is None else jnp.asarray(complete)
-        keep, count = _program(_kept, taps, centres, odd, cut)(mean, whole)
-        return _triangle(columns, keep), int(count)
+        keep, count = _program(_kept, taps, centres, odd, cut)(state.mean, whole)
+        for k in (0, 1):
+            if len(taps[k][1]) > 1:
+                state = state.after(taps[k], 3 + k, (odd[0], odd[1 + k]), lines=k < 1 and len(taps[1][1]) > 1)
+        if all(len(second) == 1 for _, second in taps[:2]):
+            state = _State(*(None if part is None else _program(_from_lines)(part) for part in state))
+        state = state.after(taps[2], 4, (odd[0], odd[3]), last=True)
+        return _triangle((state.smooth, state.rate, state.bent), keep), int(count)
 
 
 @lru_cache(maxsize=256)
@@ -126,71 +151,56 @@ def _matrix(taps: Array, frames: int, columns: int) -> Array:
     return matrix
 
 
-def _along_time(lines: Any, weights: tuple[Any, ...], table: Any, binomials: Any, slopes: Any) -> tuple[Any, Any, Any]:
-    """Return the features smoothed along time, D S u and S u of all centre frames."""
+def _product(weights: Any, values: Any) -> Any:
+    """Make the sums along time."""
     import jax.numpy as jnp
-    from jax import lax
 
-    features = lax.optimization_barrier(jnp.concatenate(_features(lines, table, binomials, slopes), axis=1))
-    pairs = (weights[0], features), (weights[1], lines), (weights[0], lines)
-    smooth, rate, mean = (jnp.tensordot(taps, values, axes=1, precision="highest") for taps, values in pairs)
-    return smooth, rate, mean
-
-
-def _columns(
-    lines: Any, weights: tuple[Any, ...], table: list[Array], taps: Taps, odd: tuple[int, ...]
-) -> tuple[tuple[Any, ...], Any]:
-    """Return the columns of all centres, features[t, column, z, y, x], D S u and Lap S u, and S u after time alone.
-
-    Columns of different kinds stay arrays of their own: joining them would copy all of them.
-    """
-    state = _State(*_program(_along_time)(lines, weights, *table))
-    mean = state.mean
-    axes = [k for k in (0, 1) if len(taps[k][1]) > 1]
-    for k in axes:
-        state = _State(*_program(_along_space, taps[k], 3 + k, odd[1 + k], odd[0], k == axes[-1])(state))
-    if not axes:
-        state = _State(*_program(_whole_rows)(state))
-    return _program(_along_rows, taps[2], odd[3], odd[0])(state), mean
-
-
-def _along_space(pair: tuple[Row, Row], axis: int, count: int, frames: int, last: bool, state: _State) -> _State:
-    """Make the sums along one axis, of so many centres in so many frames; after the last of them lines become rows."""
-    found = _State(*(None if part is None else part[:frames] for part in state)).after(pair, axis, count)
-    return _whole_rows(found) if last else found
-
-
-def _along_rows(pair: tuple[Row, Row], count: int, frames: int, state: _State) -> tuple[Any, Any, Any]:
-    """Make the last sums, those along x; S u has served then."""
-    smooth, rate, _, bent = _along_space(pair, 4, count, frames, False, state)
-    return smooth, rate, bent
-
-
-def _whole_rows(state: _State) -> _State:
-    return _State(*(None if part is None else _from_lines(part) for part in state))
+    return jnp.tensordot(weights, values, axes=1, precision="highest")
 
 
 class _State(NamedTuple):
-    """Columns on their way through the space axes: features, D S u, S u, and the second derivatives of S u so far."""
+    """Columns on their way through the space axes: features[t, column, ...], D S u, S u, and its second derivatives.
+
+    Columns of different kinds stay arrays of their own: joining them would copy all of them. Each is a program too,
+    because the compiler makes the two sums of S u at once, which takes twice as long as one after the other (H200).
+    """
 
     smooth: Any
     rate: Any
     mean: Any
     bent: Any = None
 
-    def after(self, taps: tuple[Row, Row], axis: int, length: int) -> _State:
-        """Smooth all columns along a space axis at so many centres, and add the second derivative along it."""
+    def after(
+        self, taps: tuple[Row, Row], axis: int, sizes: tuple[int, int], *, lines: bool = True, last: bool = False
+    ) -> _State:
+        """Smooth all columns along a space axis, of so many frames and centres, and add the second derivative along it.
+
+        Lines become whole rows where they do not stay lines. After the last axis S u has served.
+        """
         value, second = taps
-        margin = (len(second) - len(value)) // 2
-        smooth, rate, mean = (_correlate(part, value, axis, margin, length) for part in self[:3])
-        bent = _correlate(self.mean, second, axis, 0, length)
-        if self.bent is not None:
-            bent = bent + _correlate(self.bent, value, axis, margin, length)
-        return _State(smooth, rate, mean, bent)
+        whole = not lines
+        smooth = _program(_smoothed, value, (len(second) - len(value)) // 2, axis, sizes, whole)
+        bent = _program(_bent, taps, axis, sizes, whole)(self.mean, self.bent)
+        return _State(smooth(self.smooth), smooth(self.rate), None if last else smooth(self.mean), bent)
 
 
-def _features(u: Any, table: Any, binomials: Any, slopes: Any) -> list[Any]:
-    """Return all features of u, as `kernels.evaluate` does."""
+def _smoothed(taps: Row, margin: int, axis: int, sizes: tuple[int, int], whole: bool, values: Any) -> Any:
+    frames, count = sizes
+    found = _correlate(values[:frames], taps, axis, margin, count)
+    return _from_lines(found) if whole else found
+
+
+def _bent(pair: tuple[Row, Row], axis: int, sizes: tuple[int, int], whole: bool, mean: Any, before: Any) -> Any:
+    """Return the second derivative of S u along this axis, and those along others smoothed along it."""
+    (value, second), (frames, count) = pair, sizes
+    found = _correlate(mean[:frames], second, axis, 0, count)
+    if before is not None:
+        found = found + _correlate(before[:frames], value, axis, (len(second) - len(value)) // 2, count)
+    return _from_lines(found) if whole else found
+
+
+def _features(u: Any, table: Any, binomials: Any, slopes: Any) -> Any:
+    """Return all features of u[t, 1, ...] as [t, column, ...], as `kernels.evaluate` does."""
     import jax.numpy as jnp
 
     low, high, z0, z1, z2, c0, c1, c2, c3 = table
@@ -203,10 +213,11 @@ def _features(u: Any, table: Any, binomials: Any, slopes: Any) -> list[Any]:
     for _ in range(count - 1):
         rising.append(rising[-1] * z)
         falling.append(falling[-1] * (1.0 - z))
-    return [
+    columns = [
         binomials[j] * rising[j] * falling[count - 1 - j] + slopes[0, j] * below + slopes[1, j] * above
         for j in range(count)
     ]
+    return jnp.concatenate(columns, axis=1)
 
 
 def _correlate(values: Any, taps: Row, axis: int, start: int, length: int) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from doublewell.dynamics import device_memory
-from doublewell.evidence.device import on_device, read_centres
+from doublewell.evidence.device import Shown, on_device, read_centres
 from doublewell.evidence.evidence import compact
 from doublewell.evidence.passes import Part, Run, Span, even_steps
 from doublewell.evidence.weights import AxisWeights
@@ -49,9 +49,10 @@ class DevicePass:
         self, copy: Any, origin: tuple[int, ...], parts: Sequence[Part], cut: float
     ) -> list[tuple[Array, int]]:
         """Do the same with fields that are on the device."""
-        return [self._read(k, copy, origin, part, cut) for k, part in enumerate(parts)]
+        shown = Shown(copy, self.family.kernel_table())
+        return [self._read(k, shown, origin, part, cut) for k, part in enumerate(parts)]
 
-    def _read(self, k: int, copy: Any, origin: tuple[int, ...], part: Part, cut: float) -> tuple[Array, int]:
+    def _read(self, k: int, shown: Shown, origin: tuple[int, ...], part: Part, cut: float) -> tuple[Array, int]:
         triangle, rows = np.zeros((self.family.size + 2,) * 2), 0
         first, last = part.frames
         for (start, stop), box in product(even_steps(first, last, _FRAMES), self._boxes(k, origin)):
@@ -60,8 +61,8 @@ class DevicePass:
             reach = (self.time_halves[k][1], *(len(axis.second) // 2 for axis in self.space[k]))
             sides = [(low - n, high + n) for (low, high), n in zip(((start, stop), *box), reach, strict=True)]
             found, count = read_centres(
-                copy, sides, complete, (part.taps[0][own], part.taps[1][own]),
-                [(axis.value, axis.second) for axis in self.space[k]], self.family.kernel_table(), cut,
+                shown, sides, complete, (part.taps[0][own], part.taps[1][own]),
+                [(axis.value, axis.second) for axis in self.space[k]], cut,
             )  # fmt: skip
             triangle, rows = compact(np.vstack([triangle, found])), rows + count
         return triangle, rows
