@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from doublewell.dynamics import double_precision
 from doublewell.hints import Array
-from doublewell.threads import kept_threads
+from doublewell.threads import map_threads
 
 __all__ = ["Shown", "on_device", "read_centres"]
 
@@ -51,7 +51,7 @@ def on_device(fields: Array, precision: str = "double") -> Any:
             return jax.device_put(part.astype(kind, copy=False))
 
     with double_precision():
-        return jnp.concatenate(list(kept_threads(_THREADS).map(put, parts)))
+        return jnp.concatenate(map_threads(_THREADS, put, parts))
 
 
 class Shown:

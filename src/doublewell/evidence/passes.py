@@ -22,7 +22,7 @@ __all__ = ["ACROSS", "Part", "Pass", "Run", "Span", "even_steps"]
 ACROSS = 8  # centres along z per kernel call
 Span = tuple[int, int]
 Flags = NDArray[np.bool_]
-Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]  # `map`, or one that uses threads
+Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]  # like `map`, perhaps on threads
 _ALL = np.empty((0, 0, 0, 0), dtype=bool)  # leaves out no centre
 
 

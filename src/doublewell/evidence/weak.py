@@ -10,6 +10,7 @@ weighted temporal mean is in a pure phase, or a mask says that a value of its su
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import zip_longest
 
 import numpy as np
@@ -26,7 +27,7 @@ from doublewell.evidence.weights import Derivative, Support, check_supports
 from doublewell.hints import Progress
 from doublewell.law import LinearFamily
 from doublewell.record import Cells, Record
-from doublewell.threads import kept_threads
+from doublewell.threads import map_threads
 
 __all__ = ["support_key", "weak_evidence", "window_of"]
 
@@ -84,7 +85,7 @@ def weak_evidence(
         for name in names
     ]
     passes = processor.passes(readers)
-    run: Run = map if whole(threads, "threads", least=1) == 1 else kept_threads(threads).map
+    run: Run = partial(map_threads, whole(threads, "threads", least=1))
     for window in _windows(record, readers, part, reel, processor):
         parts = [merge([*parts, *_read_window(window, passes, folds, label, record.frames, run)])]
         if progress is not None:

@@ -9,7 +9,7 @@ import numpy as np
 from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.record.mask import Cells
-from doublewell.threads import kept_threads
+from doublewell.threads import map_threads
 
 __all__ = ["check_finite"]
 
@@ -38,7 +38,7 @@ def _total(slab: Array) -> float:
     """Return the sum of all values: one pass without a temporary; a sum that overflows is not finite either."""
     if slab.nbytes < _LARGE:
         return _sum(slab)
-    return sum(kept_threads(min(_THREADS, cpu_count() or 1)).map(_sum, np.array_split(slab, 4 * _THREADS)))
+    return sum(map_threads(min(_THREADS, cpu_count() or 1), _sum, np.array_split(slab, 4 * _THREADS)))
 
 
 def _sum(part: Array) -> float:

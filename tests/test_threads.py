@@ -1,0 +1,63 @@
+"""Threads that are kept: order, errors, no more work after an error, forked processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+import time
+
+import pytest
+
+from doublewell.threads import map_threads
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+@pytest.mark.parametrize("length", [0, 1, 7])
+def test_results_come_in_the_order_of_the_items(count, length) -> None:
+    def slow_first(k: int) -> int:
+        time.sleep(0.002 * (length - k))
+        return k * k
+
+    assert map_threads(count, slow_first, range(length)) == [k * k for k in range(length)]
+
+
+def test_others_take_part() -> None:
+    together = threading.Barrier(3, timeout=30.0)
+    map_threads(3, lambda _: together.wait(), range(3))
+
+
+def test_one_thread_is_the_one_that_asks() -> None:
+    assert set(map_threads(1, lambda _: threading.get_ident(), range(4))) == {threading.get_ident()}
+
+
+@pytest.mark.parametrize("bad", [0, 3])
+def test_an_error_reaches_the_caller_and_ends_the_work(bad) -> None:
+    begun = []
+
+    def fail(k: int) -> None:
+        begun.append(k)
+        if k == bad:
+            raise ValueError(f"item {k}")
+        time.sleep(0.005)
+
+    with pytest.raises(ValueError, match=f"item {bad}"):
+        map_threads(2, fail, range(200))
+    seen = len(begun)
+    assert seen < 20
+    time.sleep(0.05)
+    assert len(begun) == seen  # nothing goes on behind the caller's back
+    assert map_threads(2, abs, [-1, -2]) == [1, 2]
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_process_starts_threads_of_its_own() -> None:
+    map_threads(2, abs, range(4))
+    context = multiprocessing.get_context("fork")
+    child = context.Process(target=map_threads, args=(2, abs, range(4)))
+    child.start()
+    child.join(30.0)
+    alive = child.is_alive()
+    child.kill()
+    assert not alive
+    assert child.exitcode == 0
