@@ -44,11 +44,15 @@ class Streamed:
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """How records are read: on which workers, with how much memory for each, and where partial evidence is kept."""
+    """How records are read: on which workers, with how much memory for each, and where partial evidence is kept.
+
+    ``workers`` are those of this machine, 1 where a scheduler has its own.
+    """
 
     pool: Pool
     memory: int
     checkpoint: Path | None = None
+    workers: int = 1
 
     def survey(self, record: Record, *, report: Report | None = None) -> Survey:
         """Look at a record as `survey` does, groups of frames at once on the workers.
@@ -85,7 +89,8 @@ class Stream:
     ) -> Streamed:
         """Read the weak moments of a record region by region, each value once but for the halos."""
         regions = make_plan(record, family, supports, self.memory, processor)
-        reading = Reading(record, family, tuple(supports), derivative, tuple(folds), processor)
+        threads = max(1, self.workers // len(regions))  # where there are more workers than regions
+        reading = Reading(record, family, tuple(supports), derivative, tuple(folds), processor, threads)
         options = (family, reading.supports, reading.derivative, reading.folds)
         prints = {} if self.checkpoint is None else fingerprint(record, seen, options, regions)
         ledger = Ledger(self.checkpoint, prints, partial(unpacked, family))
@@ -113,7 +118,7 @@ def open_stream(
     """Give a stream for one record; what it started ends with the block."""
     budget, count, path = check_resources(memory, workers, scheduler, checkpoint)
     with open_pool(record, count, scheduler) as pool:
-        yield Stream(pool, budget, path)
+        yield Stream(pool, budget, path, count)
 
 
 def check_resources(

@@ -43,6 +43,7 @@ class Reading:
     derivative: Derivative
     folds: tuple[Fold, ...]
     processor: Processor = CPU
+    threads: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +88,7 @@ def assemble(reading: Reading, region: Region) -> Piece:
     try:
         evidence = weak_evidence(
             record, reading.family, reading.supports, derivative=reading.derivative, folds=reading.folds,
-            region=region, reel=reel, processor=reading.processor,
+            region=region, reel=reel, threads=reading.threads, processor=reading.processor,
         )  # fmt: skip
     finally:
         reel.close()
