@@ -78,15 +78,16 @@ class PaperRoute:
 
 
 def methods_of(supports) -> dict[str, Peer]:
-    """The methods with the supports of the paper; PySINDy has a shorter one, which does better (pysindy_speed.py --tune).
+    """The methods with the paper's supports; PySINDy has a shorter one, which does better (pysindy_speed.py --tune).
 
-    STAC does better with it, too, and has a second line for that.
+    So does STAC, which has a second line for that.
     """
-    short = (supports[0][0], supports[0][1] / 2)
+    frames, length = supports[0]
+    short, middle = (frames, length / 2), (frames, 0.75 * length)
     settings = [Stac(supports=supports), Stac(supports=(short,), name="STAC, short"), PaperRoute(supports)]
     settings += [Analytic(supports=supports), SmoothedFD4(supports=supports)]
     settings += [
-        PySindy(rows=rows, solver=solver, support=short)
+        PySindy(rows=rows, solver=solver, support=middle)
         for rows in ("masked", "all")
         for solver in ("least squares", "NNLS")
     ]
@@ -200,7 +201,7 @@ def main() -> None:
     said.pop("device")  # of each line
     shown = []
     warm()
-    for sample in public_samples(asked.public) if asked.public else samples(asked, base):
+    for sample in public_samples(asked.public, asked.noise) if asked.public else samples(asked, base):
         sample.record  # noqa: B018  made before any process is forked
         for method, seed in product(methods, map(int, asked.seeds.split(","))):
             if (reason := missing(method)) is not None:
@@ -220,11 +221,11 @@ def samples(asked: argparse.Namespace, base: Spec) -> Iterator[Sample]:
         yield Sample(replace(base, law=law, geometry=geometry, noise=float(noise)))
 
 
-def public_samples(path: Path) -> Iterator[Sample]:
+def public_samples(path: Path, noises: str) -> Iterator[Sample]:
     """Yield the public record, clean and with noise, in the place of a movie of our own."""
     import neural
 
-    for spec, record in neural.public(path, PUBLIC_NOISES, neural.PUBLIC_SEED):
+    for spec, record in neural.public(path, [float(noise) for noise in noises.split(",")], neural.PUBLIC_SEED):
         sample = Sample(replace(spec, phases=20_001))
         vars(sample)["record"] = record
         yield sample
@@ -234,7 +235,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--methods", default="classical")
     parser.add_argument("--laws", default=",".join(LAWS))
-    parser.add_argument("--noise", default=",".join(map(str, NOISES)))
+    parser.add_argument("--noise", help=f"{NOISES}, or {PUBLIC_NOISES} for the public record")
     parser.add_argument("--geometries", default=",".join(GEOMETRIES_256))
     parser.add_argument("--seeds", default="0", help="of the method, such as 0,1,2 for three initialisations")
     parser.add_argument("--out", type=Path, help="results/peers.json, or results/public_peers.json")
@@ -242,6 +243,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--join", type=Path, nargs="+", help="put the lines of these files into --out, and no more")
     parser.add_argument("--tiny", action="store_true", help="small records")
     asked = parser.parse_args()
+    asked.noise = asked.noise or ",".join(map(str, PUBLIC_NOISES if asked.public else NOISES))
     asked.out = asked.out or RESULTS / ("public_peers.json" if asked.public else "peers.json")
     return asked
 

@@ -16,7 +16,8 @@ PAGE = ROOT / "docs/peers.md"
 LAWS = ("sixth", "exponential", "rational", "bernstein3")
 ORDER = (
     "trajectory", "STAC, short", "STAC", "STAC, the paper's route", "analytic weak", "WSINDy test functions",
-    "smoothed FD4", "direct FD4", "PySINDy LS masked", "PySINDy NNLS masked", "PySINDy LS", "PySINDy NNLS", "SPINN", "PFWNN", "PINN",
+    "smoothed FD4", "direct FD4", "PySINDy LS masked", "PySINDy NNLS masked", "PySINDy LS", "PySINDy NNLS", "SPINN",
+    "PFWNN", "PINN",
 )  # fmt: skip
 Row = dict
 
@@ -30,6 +31,7 @@ def tables() -> dict[str, str]:
         "errors 0.03": errors(rows, 0.03),
         "coverage": coverage(rows),
         "speed": speed(),
+        "public": public(kept("public_peers.json")),
     }
 
 
@@ -82,6 +84,21 @@ def speed() -> str:
     return markdown(list(names), [[str(row[name]) for name in names] for row in kept("pysindy_speed.json")])
 
 
+def public(rows: list[Row]) -> str:
+    """The public 1-D record, clean and with noise; a method that refuses has its reason in the file."""
+    lines = []
+    for name, group in by_method(rows):
+        found = {row["noise"]: row for row in group if row["status"] == "fitted"}
+        refused = {row["noise"] for row in group if row["status"] != "fitted"}
+        shown = [
+            percent(found[noise]["e_G"]) if noise in found else "refused" if noise in refused else "not run"
+            for noise in (0.0, 0.03)
+        ]
+        noisy = found.get(0.03)
+        lines.append([name, *shown, *([seconds(cost(noisy)), device([noisy])] if noisy else ["-", "-"])])
+    return markdown(["method", "clean", "noise 0.03", "seconds", "device"], lines)
+
+
 def by_method(rows: list[Row]) -> list[tuple[str, list[Row]]]:
     names = sorted({row["method"] for row in rows}, key=lambda name: (place(name), name))
     return [(name, [row for row in rows if row["method"] == name]) for name in names]
@@ -111,6 +128,8 @@ def cost(row: Row) -> float:
 
 
 def percent(value: float) -> str:
+    if value < 1e-3:
+        return f"{value:.0e}"
     return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 10 else f"{value:.0f}"
 
 

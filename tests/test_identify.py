@@ -106,9 +106,13 @@ def test_constraint_and_ridge_settings(noisy) -> None:
 def test_supports_are_chosen_said_and_checked(movie) -> None:
     default = identify(movie)
     width = default.diagnostics.survey.interface_width
-    assert default.settings.supports == ((5, pytest.approx(width / 2)), (8, pytest.approx(width)))
-    assert default.settings.supports_rule == "half and one interface width, chosen from the record"
-    assert "half and one interface width, chosen from the record" in " ".join(str(default).split())
+    cell = movie.dx[0]
+    lengths = max(width / 4, 4 * cell), max(width / 2, 6 * cell)
+    assert default.settings.supports == tuple((n, pytest.approx(x)) for n, x in zip((5, 8), lengths, strict=True))
+    assert default.settings.supports_rule.startswith(
+        "a quarter and half of the interface width, chosen from the record"
+    )
+    assert "a quarter and half of the interface width, chosen from the record" in " ".join(str(default).split())
     paper = identify(movie, supports="paper")
     assert paper.settings.supports == ((5, 1 / 16), (8, 1 / 8))
     given = identify(movie, supports=[(4, 0.1)])
@@ -176,7 +180,9 @@ def test_warnings_in_plain_words(movie) -> None:
     assert any("biases the force by about" in text for text in loud.diagnostics.warnings)
     half = identify(movie.replace(0.6 + 0.4 * np.asarray(movie.values)), degree=0)
     assert any("only 80 % of the phase range is visited" in text for text in half.diagnostics.warnings)
-    high = identify(add_noise(movie.clip(0, 17), 0.1, seed=3), degree=8, constraint="bernstein")
+    high = identify(
+        add_noise(movie.clip(0, 17), 0.1, seed=3), degree=8, constraint="bernstein", supports=[(5, 1 / 8), (6, 1 / 4)]
+    )
     text = " ".join(high.diagnostics.warnings)
     assert "at the lower bound" in text
     assert "supports disagree" in text

@@ -13,7 +13,7 @@ from doublewell.evidence.default import default_rule
 from doublewell.evidence.weights import half_cells
 from doublewell.record import Record
 
-PLAIN = "half and one interface width, chosen from the record"
+PLAIN = "a quarter and half of the interface width, chosen from the record"
 
 
 def blank(shape: tuple[int, ...], dx: float | tuple[float, ...]) -> Record:
@@ -22,8 +22,8 @@ def blank(shape: tuple[int, ...], dx: float | tuple[float, ...]) -> Record:
 
 def test_rule_follows_the_width() -> None:
     record = blank((61, 96, 96), 1 / 96)
-    assert default_supports(record, 0.12) == (Support(5, 0.06), Support(8, 0.12))
-    assert default_rule(record, 0.12) == PLAIN
+    assert default_supports(record, 0.24) == (Support(5, 0.06), Support(8, 0.12))
+    assert default_rule(record, 0.24) == PLAIN
     assert paper_supports(record) == (Support(5, 1 / 16), Support(8, 1 / 8))
 
 
@@ -34,14 +34,14 @@ def test_rule_follows_the_width() -> None:
             (61, 64, 64),
             1 / 64,
             0.1,
-            [(5, 0.0625), (8, 0.125)],
-            "(0.05 raised to 0.0625, the least that is resolved; 0.1 raised to 0.125, the least that is resolved)",
+            [(5, 0.0625), (8, 0.09375)],
+            "(0.025 raised to 0.0625, the least that is resolved; 0.05 raised to 0.09375, the least that is resolved)",
         ),
-        ((61, 64, 64), 1 / 64, 0.4, [(5, 0.2), (8, 0.25)], "(0.4 cut to 0.25, a quarter of the shortest side)"),
-        ((61, 96, 96), 1 / 96, 2.0, [(5, 0.25), (8, 0.25)], "(1 cut to 0.25, a quarter of the shortest side; 2 cut to"),
-        ((21, 64, 64), 1 / 64, 0.2, [(5, 0.1), (6, 0.2)], "(8 frames cut to 6)"),
-        ((13, 64, 64), 1 / 64, 0.2, [(2, 0.1), (2, 0.2)], "(5 frames cut to 2; 8 frames cut to 2)"),
-        ((61, 10, 10), 1.0, 9.0, [(5, 2.0), (8, 2.0)], "(4.5 cut to 2, the most that fits; 9 cut to 2, the most that"),
+        ((61, 64, 64), 1 / 64, 0.8, [(5, 0.2), (8, 0.25)], "(0.4 cut to 0.25, a quarter of the shortest side)"),
+        ((61, 96, 96), 1 / 96, 4.0, [(5, 0.25), (8, 0.25)], "(1 cut to 0.25, a quarter of the shortest side; 2 cut to"),
+        ((21, 64, 64), 1 / 64, 0.4, [(5, 0.1), (6, 0.2)], "(8 frames cut to 6)"),
+        ((13, 64, 64), 1 / 64, 0.4, [(2, 0.1), (2, 0.2)], "(5 frames cut to 2; 8 frames cut to 2)"),
+        ((61, 10, 10), 1.0, 18.0, [(5, 2.0), (8, 2.0)], "(4.5 cut to 2, the most that fits; 9 cut to 2, the most that"),
         ((13, 9, 9), 1.0, 9.0, [(2, 2.0)], "the most that fits"),
     ],
 )
@@ -51,6 +51,13 @@ def test_limits_are_kept_and_said(shape, dx, width, supports, said) -> None:
     assert [(support.frames, pytest.approx(support.length)) for support in chosen] == supports
     assert default_rule(record, width).startswith(PLAIN)
     assert said in default_rule(record, width)
+
+
+def test_analytic_derivatives_need_longer_ones() -> None:
+    record = blank((61, 96, 96), 1 / 96)
+    assert default_supports(record, 0.12, "analytic") == (Support(5, 6 / 96), Support(8, 0.12))
+    assert default_rule(record, 0.24, "analytic") == "half and one interface width, chosen from the record"
+    assert default_rule(record, None, "analytic").startswith("6 and 12 cells, no interface seen")
 
 
 def test_no_interface_is_said() -> None:

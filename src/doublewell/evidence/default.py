@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from doublewell.errors import InputError
-from doublewell.evidence.weights import MARGIN, Support, half_cells
+from doublewell.evidence.weights import MARGIN, Derivative, Support, half_cells
 from doublewell.record import Record
 
 __all__ = ["LEAST_FRAMES", "default_rule", "default_supports", "paper_supports"]
 
 _FRAMES = (5, 8)  # the paper's temporal half-widths
 _CENTRES = 5  # centre frames that the longest support should leave
-_SHARES = (0.5, 1.0)  # spatial half-widths in interface widths
-_CELLS = (4, 8)  # least spatial half-widths, so that the weights are resolved
 LEAST_FRAMES = 2 * (2 + MARGIN) + _CENTRES  # of a record that the default supports fit, for the start of a fit too
 _LEAST = 2  # cells of the shortest half-width that a weak moment can have
 
@@ -24,20 +22,37 @@ def paper_supports(record: Record) -> tuple[Support, ...]:
     return Support(5, side / 16), Support(8, side / 8)
 
 
-def default_supports(record: Record, interface_width: float | None) -> tuple[Support, ...]:
+def default_supports(
+    record: Record, interface_width: float | None, derivative: Derivative = "discrete"
+) -> tuple[Support, ...]:
     """Return two supports for a record whose interface is `interface_width` wide (between u = -0.9 and 0.9).
 
-    The rule: in space half a width and one width, but at least 4 and 8 cells, at most a quarter of the shortest side
+    The rule: in space a quarter and half of a width, but at least 4 and 6 cells, at most a quarter of the shortest side
     and never more than fits; in time 5 and 8 intervals, shortened so that at least 5 centre frames remain. Where
-    both come out the same there is one support. On the paper's benchmark the rule gives the paper's supports to
-    within 15 %.
+    both come out the same there is one support. The paper's supports are about twice as long in space; so are those for
+    "analytic" derivatives, which need at least 6 and 8 cells to be accurate.
     """
-    return _choose(record, interface_width).supports
+    return _choose(record, interface_width, derivative).supports
 
 
-def default_rule(record: Record, interface_width: float | None) -> str:
+def default_rule(record: Record, interface_width: float | None, derivative: Derivative = "discrete") -> str:
     """Say how the default supports came about, and where the record forced other half-widths than the rule's."""
-    return _choose(record, interface_width).rule
+    return _choose(record, interface_width, derivative).rule
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """Spatial half-widths in interface widths, the least of them in cells, and the rule in words."""
+
+    shares: tuple[float, float]
+    cells: tuple[int, int]
+    words: str
+
+
+_RULES: dict[Derivative, _Rule] = {
+    "discrete": _Rule((0.25, 0.5), (4, 6), "a quarter and half of the interface width"),  # benchmarks/support_rules.py
+    "analytic": _Rule((0.5, 1.0), (6, 8), "half and one interface width"),
+}
 
 
 @dataclass(frozen=True)
@@ -46,17 +61,20 @@ class _Choice:
     rule: str
 
 
-def _choose(record: Record, interface_width: float | None) -> _Choice:
+def _choose(record: Record, interface_width: float | None, derivative: Derivative) -> _Choice:
+    rule = _RULES[derivative]
     frames, told = _frames(record.frames)
     coarse, most = max(record.dx), _longest(record)
-    width = 2 * _CELLS[0] * coarse if interface_width is None else interface_width
+    unseen = rule.cells[0] / rule.shares[0]  # cells that stand for the width of an interface
+    width = unseen * coarse if interface_width is None else interface_width
     lengths = []
-    for share, cells in zip(_SHARES, _CELLS, strict=True):
+    for share, cells in zip(rule.shares, rule.cells, strict=True):
         length, note = _length(share * width, cells * coarse, min(record.extent) / 4, most)
         lengths.append(length)
         told += [note] if note else []
     supports = tuple(dict.fromkeys(Support(n, x) for n, x in zip(frames, lengths, strict=True)))
-    base = "4 and 8 cells, no interface seen" if interface_width is None else "half and one interface width"
+    short, long = (share * unseen for share in rule.shares)
+    base = f"{short:g} and {long:g} cells, no interface seen" if interface_width is None else rule.words
     return _Choice(supports, f"{base}, chosen from the record" + (f" ({'; '.join(told)})" if told else ""))
 
 

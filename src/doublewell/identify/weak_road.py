@@ -85,7 +85,7 @@ def weak_fit(
     """
     progress = None if report is None else partial(report, words)
     check_options(record, constraint=constraint, ridge=ridge, supports=supports)
-    chosen, rule = _supports(record, seen, supports)
+    chosen, rule = _supports(record, seen, supports, derivative)
     folds = _folds(record, chosen, ridge)
     if stream is not None:
         read = read_family(wells, degree)
@@ -167,9 +167,12 @@ def check_options(
         _folds(record, _given_supports(record, supports)[0], ridge)
 
 
-def _supports(record: Record, seen: Survey, supports: Supports) -> tuple[tuple[Support, ...], str]:
+def _supports(
+    record: Record, seen: Survey, supports: Supports, derivative: Derivative
+) -> tuple[tuple[Support, ...], str]:
     if supports is None:
-        return default_supports(record, seen.interface_width), default_rule(record, seen.interface_width)
+        asked = (record, seen.interface_width, derivative)
+        return default_supports(*asked), default_rule(*asked)
     return _given_supports(record, supports)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from doublewell.errors import InputError
-from doublewell.evidence import Support, check_supports, default_supports, paper_supports
+from doublewell.evidence import Derivative, Support, check_supports, default_supports, paper_supports
 from doublewell.record import Record, check_record
 from doublewell.survey import survey
 
@@ -42,10 +42,10 @@ def complete(record: Record, name: str) -> float:
     return q
 
 
-def chosen_supports(record: Record, supports: Supports) -> tuple[Support, ...]:
+def chosen_supports(record: Record, supports: Supports, derivative: Derivative = "discrete") -> tuple[Support, ...]:
     """Return the supports of a weak reading: given ones, the paper's, or by the rule that follows the interface."""
     if supports == "paper":
         return paper_supports(record)
     if supports is None:
-        return default_supports(record, survey(record).interface_width)
+        return default_supports(record, survey(record).interface_width, derivative)
     return check_supports(supports, record.frames, record.mesh, record.dx)

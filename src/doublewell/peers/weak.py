@@ -34,7 +34,7 @@ def weak_peer_fit(name: str, record: Record, supports: Supports, degree: int, de
     """Read the weak moments of one degree and solve for positive coefficients."""
     q = known_q(record, name)
     with measured() as cost:
-        chosen = chosen_supports(record, supports)
+        chosen = chosen_supports(record, supports, derivative)
         evidence = weak_evidence(record, Bernstein(degree), chosen, derivative=derivative)
         found = estimate(evidence, q, constraint="bernstein")
     notes = (f"supports {', '.join(map(str, chosen))}", f"{found.rows} rows")
