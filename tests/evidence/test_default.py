@@ -55,9 +55,9 @@ def test_limits_are_kept_and_said(shape, dx, width, supports, said) -> None:
 
 def test_analytic_derivatives_need_longer_ones() -> None:
     record = blank((61, 96, 96), 1 / 96)
-    assert default_supports(record, 0.12, "analytic") == (Support(5, 6 / 96), Support(8, 0.12))
-    assert default_rule(record, 0.24, "analytic") == "half and one interface width, chosen from the record"
-    assert default_rule(record, None, "analytic").startswith("6 and 12 cells, no interface seen")
+    assert default_supports(record, 0.12, long=True) == (Support(5, 6 / 96), Support(8, 0.12))
+    assert default_rule(record, 0.24, long=True) == "half and one interface width, chosen from the record"
+    assert default_rule(record, None, long=True).startswith("6 and 12 cells, no interface seen")
 
 
 def test_no_interface_is_said() -> None:

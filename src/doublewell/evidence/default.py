@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from doublewell.errors import InputError
-from doublewell.evidence.weights import MARGIN, Derivative, Support, half_cells
+from doublewell.evidence.weights import MARGIN, Support, half_cells
 from doublewell.record import Record
 
 __all__ = ["LEAST_FRAMES", "default_rule", "default_supports", "paper_supports"]
@@ -22,22 +22,20 @@ def paper_supports(record: Record) -> tuple[Support, ...]:
     return Support(5, side / 16), Support(8, side / 8)
 
 
-def default_supports(
-    record: Record, interface_width: float | None, derivative: Derivative = "discrete"
-) -> tuple[Support, ...]:
+def default_supports(record: Record, interface_width: float | None, *, long: bool = False) -> tuple[Support, ...]:
     """Return two supports for a record whose interface is `interface_width` wide (between u = -0.9 and 0.9).
 
     The rule: in space a quarter and half of a width, but at least 4 and 6 cells, at most a quarter of the shortest side
     and never more than fits; in time 5 and 8 intervals, shortened so that at least 5 centre frames remain. Where
-    both come out the same there is one support. The paper's supports are about twice as long in space; so are those for
-    "analytic" derivatives, which need at least 6 and 8 cells to be accurate.
+    both come out the same there is one support. The paper's supports are about twice as long in space. So are `long`
+    ones, for "analytic" derivatives, which need at least 6 and 8 cells to be accurate, and for a search of the phases.
     """
-    return _choose(record, interface_width, derivative).supports
+    return _choose(record, interface_width, long).supports
 
 
-def default_rule(record: Record, interface_width: float | None, derivative: Derivative = "discrete") -> str:
+def default_rule(record: Record, interface_width: float | None, *, long: bool = False) -> str:
     """Say how the default supports came about, and where the record forced other half-widths than the rule's."""
-    return _choose(record, interface_width, derivative).rule
+    return _choose(record, interface_width, long).rule
 
 
 @dataclass(frozen=True)
@@ -49,10 +47,8 @@ class _Rule:
     words: str
 
 
-_RULES: dict[Derivative, _Rule] = {
-    "discrete": _Rule((0.25, 0.5), (4, 6), "a quarter and half of the interface width"),  # benchmarks/support_rules.py
-    "analytic": _Rule((0.5, 1.0), (6, 8), "half and one interface width"),
-}
+_SHORT = _Rule((0.25, 0.5), (4, 6), "a quarter and half of the interface width")  # benchmarks/support_rules.py
+_LONG = _Rule((0.5, 1.0), (6, 8), "half and one interface width")
 
 
 @dataclass(frozen=True)
@@ -61,8 +57,8 @@ class _Choice:
     rule: str
 
 
-def _choose(record: Record, interface_width: float | None, derivative: Derivative) -> _Choice:
-    rule = _RULES[derivative]
+def _choose(record: Record, interface_width: float | None, long: bool) -> _Choice:
+    rule = _LONG if long else _SHORT
     frames, told = _frames(record.frames)
     coarse, most = max(record.dx), _longest(record)
     unseen = rule.cells[0] / rule.shares[0]  # cells that stand for the width of an interface
@@ -73,8 +69,8 @@ def _choose(record: Record, interface_width: float | None, derivative: Derivativ
         lengths.append(length)
         told += [note] if note else []
     supports = tuple(dict.fromkeys(Support(n, x) for n, x in zip(frames, lengths, strict=True)))
-    short, long = (share * unseen for share in rule.shares)
-    base = f"{short:g} and {long:g} cells, no interface seen" if interface_width is None else rule.words
+    one, other = (share * unseen for share in rule.shares)
+    base = f"{one:g} and {other:g} cells, no interface seen" if interface_width is None else rule.words
     return _Choice(supports, f"{base}, chosen from the record" + (f" ({'; '.join(told)})" if told else ""))
 
 

@@ -226,9 +226,11 @@ def _phases(record: Record, asked: Request, report: Report | None) -> tuple[floa
     if report is not None:
         report("estimating the phases", 0, 0)
     near = look(from_minus_one(record, plateaus(record)))
+    supports = default_supports(record, near.interface_width, long=True) if asked.supports is None else asked.supports
+    searched = replace(asked, constraint="none", ridge=None, supports=supports)
 
     def misfit(scaled: Record) -> float:
-        return weak_of(scaled, near, replace(asked, constraint="none", ridge=None), None).estimate.relative_residual
+        return weak_of(scaled, near, searched, None).estimate.relative_residual
 
     return find_phases(record, misfit)
 

@@ -171,8 +171,8 @@ def _supports(
     record: Record, seen: Survey, supports: Supports, derivative: Derivative
 ) -> tuple[tuple[Support, ...], str]:
     if supports is None:
-        asked = (record, seen.interface_width, derivative)
-        return default_supports(*asked), default_rule(*asked)
+        asked, long = (record, seen.interface_width), derivative == "analytic"
+        return default_supports(*asked, long=long), default_rule(*asked, long=long)
     return _given_supports(record, supports)
 
 

@@ -47,5 +47,5 @@ def chosen_supports(record: Record, supports: Supports, derivative: Derivative =
     if supports == "paper":
         return paper_supports(record)
     if supports is None:
-        return default_supports(record, survey(record).interface_width, derivative)
+        return default_supports(record, survey(record).interface_width, long=derivative == "analytic")
     return check_supports(supports, record.frames, record.mesh, record.dx)
