@@ -36,7 +36,7 @@ RULES = {
     "0.3, 8 frames": (((8, 0.3, 4.5),)),
 }
 FIRST, DEFAULT = list(RULES)[:2]
-MESHES = ((64, 61, 1), (96, 61, 1), (96, 31, 2), (160, 61, 1), (256, 41, 1))  # cells, frames, every so-manieth frame
+MESHES = ((64, 61, 1), (96, 61, 1), (96, 31, 2), (160, 61, 1), (256, 41, 1))  # cells, frames, one frame in so many
 LAWS = ("sixth", "exponential", "rational", "bernstein3")
 GEOMETRIES = ("circle", "nonconvex")
 NOISES = (0.003, 0.01, 0.03)

@@ -99,11 +99,11 @@ def read_centres(
         state = _State(product(weights[0], features), product(weights[1], lines), product(weights[0], lines))
         whole = None if complete is None else jnp.asarray(complete)
         keep, count = _program(_kept, taps, centres, odd, cut)(state.mean, whole)
-        for k in (0, 1):
-            if len(taps[k][1]) > 1:
-                state = state.after(taps[k], 3 + k, (odd[0], odd[1 + k]), lines=k < 1 and len(taps[1][1]) > 1)
-        if all(len(second) == 1 for _, second in taps[:2]):
-            state = _State(*(None if part is None else _program(_from_lines)(part) for part in state))
+        across = [k for k in (0, 1) if len(taps[k][1]) > 1]  # of z and y, those that the record has
+        for k in across:
+            state = state.after(taps[k], 3 + k, (odd[0], odd[1 + k]), whole=k == across[-1])
+        if not across:
+            state = _State(*(_program(_from_lines)(part) for part in state[:3]))
         state = state.after(taps[2], 4, (odd[0], odd[3]), last=True)
         return _triangle((state.smooth, state.rate, state.bent), keep), int(count)
 
@@ -171,14 +171,13 @@ class _State(NamedTuple):
     bent: Any = None
 
     def after(
-        self, taps: tuple[Row, Row], axis: int, sizes: tuple[int, int], *, lines: bool = True, last: bool = False
+        self, taps: tuple[Row, Row], axis: int, sizes: tuple[int, int], *, whole: bool = False, last: bool = False
     ) -> _State:
         """Smooth all columns along a space axis, of so many frames and centres, and add the second derivative along it.
 
-        Lines become whole rows where they do not stay lines. After the last axis S u has served.
+        With `whole` lines become whole rows. After the last axis S u has served.
         """
         value, second = taps
-        whole = not lines
         smooth = _program(_smoothed, value, (len(second) - len(value)) // 2, axis, sizes, whole)
         bent = _program(_bent, taps, axis, sizes, whole)(self.mean, self.bent)
         return _State(smooth(self.smooth), smooth(self.rate), None if last else smooth(self.mean), bent)
@@ -263,7 +262,7 @@ def _triangle(columns: tuple[Any, ...], keep: Any) -> Array:
 
 
 def _rounds(columns: tuple[Any, ...], keep: Any, found: Array, each: int = 1) -> Array:
-    """Improve a guess of R, of each so-manieth frame, until the rows divided by it are well conditioned."""
+    """Improve a guess of R, of every frame or of one in `each`, until the rows divided by it are well conditioned."""
     count = len(found)
     gram, upper = _program(_gram, each), np.triu_indices(count)
     for _ in range(_ROUNDS):

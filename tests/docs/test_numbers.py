@@ -1,0 +1,301 @@
+"""The pages keep their word: their numbers are those of the files that a command wrote."""
+
+from __future__ import annotations
+
+import json
+import re
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+
+
+def kept(name):
+    return json.loads((ROOT / "benchmarks/results" / name).read_text())
+
+
+def table(page, marker):
+    """The rows of the table below a comment that names its file."""
+    text = (DOCS / page).read_text().split(f"<!-- numbers: benchmarks/results/{marker} -->\n")[1]
+    lines = text.split("\n\n")[0].splitlines()[2:]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_the_numbers_of_unlike_wells_are_those_of_the_file():
+    rows = kept("wells.json")["rows"]
+    for law, tilt, seeds, symmetric, flagged, unequal, worst, doubted in table("asymmetric.md", "wells.json"):
+        group = [row for row in rows if (row["law"], f"{row['tilt']:g}") == (law, tilt)]
+        assert len(group) == int(seeds)
+        for name, mean in (("symmetric", symmetric), ("unequal", unequal)):
+            assert f"{np.mean([row[f'{name}_error'] for row in group]):.2f}" == mean
+        assert f"{max(row['unequal_error'] for row in group):.2f}" == worst
+        for name, count in (("symmetric", flagged), ("unequal", doubted)):
+            assert sum(row[f"{name}_verdict"] == "not adequate" for row in group) == int(count)
+    assert len(rows) == sum(int(row[2]) for row in table("asymmetric.md", "wells.json"))
+    wanted = [
+        [f"{row['noise']:g}", f"{row['phase']:.3f}", f"{row['given']:.2f}", f"{row['estimated']:.2f}"]
+        for row in kept("wells_phases.json")["rows"]
+    ]
+    assert table("asymmetric.md", "wells_phases.json") == wanted
+
+
+@pytest.mark.parametrize(
+    ("page", "name"),
+    [("missing.md", "wider_missing.json"), ("noise.md", "wider_noise.json"), ("optics.md", "wider_optics.json")],
+)
+def test_errors_and_coverage_are_those_of_the_file(page, name):
+    found = kept(name)
+    said = table(page, name)
+    assert [row[0] for row in said] == [key for key in found if key != "about"]
+    for key, mean, covered in said:
+        assert float(mean) == pytest.approx(found[key]["summary"]["mean e_G"], abs=0.005)
+        assert float(covered) == pytest.approx(100 * found[key]["summary"]["coverage"], abs=0.5)
+
+
+def test_errors_of_windows_are_those_of_the_file():
+    found = kept("wider_window.json")
+    for law, records, mean in table("windows.md", "wider_window.json"):
+        rows = [row["e_G"] for row in found["rows"] if law in (row["law"], "all")]
+        assert len(rows) == int(records)
+        assert float(mean) == pytest.approx(np.mean(rows), abs=0.005)
+    text, said = (DOCS / "windows.md").read_text().replace("\n", " "), found["summary"]
+    assert f"is {said['m5 rms / bound']:.2f} times the Cramer-Rao bound" in text
+    assert f"band at {100 * said['coverage']:.0f} % of the phase values" in text
+    adequate, look = said["verdicts"]["adequate"], said["verdicts"]["look"]
+    assert f'Of the {said["records"]} checks of the model {adequate} say "adequate", {look} "look", and none' in text
+    assert adequate + look == said["records"]
+
+
+def test_what_a_blur_takes_is_that_of_the_file():
+    found = kept("optics_information.json")
+    for law, *said in table("optics.md", "optics_information.json"):
+        ratios = found[law]["blurred over sharp"]
+        assert [float(value) for value in said] == pytest.approx(
+            [*ratios["unknown"][1:6], ratios["known"][3]], abs=0.006
+        )
+
+
+def test_wrong_boundaries_are_refused_as_the_page_says():
+    text = (DOCS / "windows.md").read_text().replace("\n", " ")
+    for boundary, words in (("periodic", "periodic domain"), ("neumann", "domain with walls")):
+        found = kept(f"wider_{boundary}.json")["summary"]
+        refused, count = found["verdicts"]["not adequate"], found["records"]
+        assert f"{words}: {refused} of {count}" in text
+
+
+def test_errors_of_q_are_those_of_the_file():
+    found = kept("wider_q.json")["summary"]
+    ((rms, cover, ratio),) = table("unknown_diffusion.md", "wider_q.json")
+    assert float(rms) == pytest.approx(found["rms error of q in percent"], abs=0.005)
+    assert cover == found["intervals of q that cover"]
+    assert float(ratio) == pytest.approx(found["e_G over that with known q"], abs=0.005)
+
+
+def test_errors_of_several_records_are_those_of_the_file():
+    found = kept("wider_together.json")
+    for law, sets, mean, agree in table("several.md", "wider_together.json"):
+        own = [row for row in found["rows"] if row["law"] == law]
+        pairs = [[int(n) for n in row["agreements"].split(" of ")] for row in own]
+        assert int(sets) == len(own)
+        assert float(mean) == pytest.approx(np.mean([row["e_G"] for row in own]), abs=0.005)
+        assert agree == f"{sum(a for a, _ in pairs)} of {sum(b for _, b in pairs)}"
+    text = (DOCS / "several.md").read_text().replace("\n", " ")
+    assert f"is {found['summary']['m5 rms / bound']:.2f} times the Cramer-Rao bound" in text
+
+
+def test_floors_are_those_of_the_file():
+    rows = kept("floors.json")["rows"]
+    said = table("degree.md", "floors.json")
+    assert [(law, int(degree)) for law, degree, *_ in said] == [(row["law"], row["m"]) for row in rows]
+    for (_, _, cone, exact), row in zip(said, rows, strict=True):
+        assert float(cone) == pytest.approx(row["160 nodes"], abs=0.006)
+        assert float(exact) == pytest.approx(row["every double well"], abs=0.006)
+
+
+def test_false_alarms_are_those_of_the_file():
+    ((movies, alarms),) = re.findall(
+        r"Of (\d+) simulated movies without a fault (\d+) were", (DOCS / "diagnostics.md").read_text()
+    )
+    assert kept("adequacy_null.json")["rows"][0]["got"].startswith(f"{alarms}/{movies} ")
+
+
+def test_the_mesh_error_is_that_of_the_file():
+    (said,) = re.findall(r"benchmark ([\d.]+) % at 128 cells", (DOCS / "limits.md").read_text())
+    (row,) = [row for row in kept("refinement.json")["rows"] if row["cells"] == 128]
+    assert float(said) == pytest.approx(row["48 substeps"], abs=6e-4)
+
+
+def test_errors_with_missing_values_are_those_of_the_file():
+    rows = kept("missing.json")["rows"]
+    said = table("missing.md", "missing.json")
+    assert [row[0] for row in said] == [row["record"] for row in rows]
+    for (_, missing, moments, clean, force, worst), row in zip(said, rows, strict=True):
+        assert int(moments) == row["rows"]
+        numbers = zip((missing, clean, force, worst), ("missing", "clean", "force", "worst"), strict=True)
+        assert all(float(number) == pytest.approx(100 * row[key], abs=0.0051) for number, key in numbers)
+    assert max(row["worst"] for row in rows) < 0.01
+
+
+def test_errors_of_the_gallery_are_those_of_the_files():
+    errors = kept("from_py_pde.json")["errors"]
+    for method, force, field in table("gallery.md", "from_py_pde.json"):
+        assert float(force) == pytest.approx(100 * errors[method]["force"], abs=6e-4)
+        assert float(field) == pytest.approx(100 * errors[method]["field"], abs=6e-5)
+    public = kept("public_record_example.json")
+    said = table("gallery.md", "public_record_example.json")
+    assert [float(row[1]) for row in said[1:]] == [public["noise"]] * 2
+    for row, name in zip(said, ("clean", "weak", "trajectory"), strict=True):
+        assert float(row[2]) == pytest.approx(100 * public["errors"][name], rel=0.01)
+
+
+def _weak_means(noise, law, key):
+    rows = kept("weak_corrected.json")["rows"]
+    return np.mean([e[key] for r in rows if r["noise"] == noise and law in (r["law"], "all") for e in r["errors"]])
+
+
+def test_the_table_of_noise_bias_is_the_files():
+    keys = [f"{method} m={m} e_G" for m in (2, 5) for method in ("weak", "weak-corrected")]
+    lines = table("noise_bias.md", "weak_corrected.json")
+    assert len(lines) == 15
+    for noise, law, *cells in lines:
+        assert cells == [f"{_weak_means(float(noise), law, key):.2f}" for key in keys]
+
+
+def test_the_table_of_unknown_q_is_the_files():
+    lines = table("unknown_diffusion.md", "weak_corrected.json")
+    assert len(lines) == 12
+    for noise, method, m, mean, _, _, known, free in lines:
+        keys = [f"{method} m={m} {name}" for name in ("e_G", "e_G, q unknown")]
+        assert [known, free] == [f"{_weak_means(float(noise), 'all', key):.2f}" for key in keys]
+        assert mean == f"{_weak_means(float(noise), 'all', f'{method} m={m} e_q'):+.2f}"
+
+
+def test_the_tables_on_other_methods_are_those_of_the_files():
+    page = (DOCS / "peers.md").read_text()
+    tool = runpy.run_path(str(ROOT / "benchmarks/peers_page.py"))
+    assert tool["renewed"](page) == page
+    assert re.findall(r"<!-- table: ([\w. ]+) -->", page) == list(tool["tables"]())
+    for name, text in tool["tables"]().items():
+        assert len(text.splitlines()) > 2, name
+        assert f"<!-- table: {name} -->\n\n{text}\n\n" in page
+
+
+def test_the_default_supports_are_those_that_did_well():
+    *rows, means = kept("support_rules.json")["rows"]
+    ratios = [row["1/4 and 1/2"] for row in rows]
+    text = " ".join((DOCS / "theory.md").read_text().split())
+    said = f"{means['1/4 and 1/2']:.2f} of that with the longer ones in the geometric mean, {min(ratios):.2f} at best"
+    assert said in text
+    assert f"{max(ratios):.2f} at worst" in text
+
+
+def test_the_public_record_orders_the_methods_as_the_page_says():
+    rows = kept("public_peers.json")["rows"]
+    noisy = {row["method"]: row["e_G"] for row in rows if row["noise"] == 0.03}
+    weak = [noisy[name] for name in ("STAC", "analytic weak", "WSINDy test functions")]
+    assert noisy["trajectory"] < min(weak)
+    assert max(weak) < noisy["PFWNN"] < noisy["PINN"] < noisy["SPINN"]
+    clean = {row["method"]: row["e_G"] for row in rows if row["noise"] == 0.0}
+    assert max(clean["STAC"], clean["PySINDy LS"]) < 1e-3 * min(clean[name] for name in ("SPINN", "PFWNN", "PINN"))
+
+
+def test_the_page_on_other_methods_keeps_its_word():
+    rows = [row for row in kept("peers.json")["rows"] if row["status"] == "fitted" and row["cells"] == 256]
+
+    def errors(method, noise, law="sixth"):
+        return [row["e_G"] for row in rows if (row["method"], row["noise"], row["law"]) == (method, noise, law)]
+
+    assert min(errors("STAC", 0.03)) >= 1.5
+    assert min(errors("direct FD4", 0.01)) > 30.0
+    assert len(errors("STAC", 0.01)) == 3
+    assert max(errors("STAC", 0.01)) <= 0.4
+    floor = next(row for row in kept("floors.json")["rows"] if (row["law"], row["m"]) == ("bernstein3", 2))
+    assert f"{floor['80 nodes']:.2f} %" in (DOCS / "peers.md").read_text()
+    assert max(errors("smoothed FD4", 0.01, "bernstein3")) < min(errors("STAC", 0.01, "bernstein3"))
+    lucky = [row for row in rows if (row["method"], row["geometry"]) == ("PySINDy LS masked", "circle")]
+    lucky = sorted((row["seed"], row["e_G"]) for row in lucky if (row["law"], row["noise"]) == ("sixth", 0.01))
+    first, second, third, last = (f"{error:.3f}" for _, error in lucky)
+    text = " ".join((DOCS / "peers.md").read_text().split())
+    assert f"four seeds have an e_G of {first}, {second}, {third} and {last}." in text
+    speed = {row["geometry"]: row for row in kept("pysindy_speed.json")["rows"]}
+    assert lucky[2][1] < speed["circle"]["e_G"] < np.mean([error for _, error in lucky])
+    for row in speed.values():
+        assert row["equal or better"]
+        assert row["times faster"] >= 50.0
+        assert row["times smaller"] >= 10.0
+    for row in rows:
+        assert row["date"]
+        assert row["device"]
+        assert row["seconds"] > 0.0
+
+
+def test_the_cost_of_the_kernel_is_that_of_the_file():
+    found = kept("bench.json")
+    lines = table("scale.md", "bench.json")
+    assert len(lines) == len(found["floor"])
+    for (record, degree, seconds, count, rate, share, ratio, threads), row in zip(lines, found["floor"], strict=True):
+        assert (record, int(degree)) == (row["record"], row["degree"])
+        said = [float(cell) for cell in (seconds, count, rate, ratio, threads)]
+        names = ("seconds", "Goperations", "GFLOP/s", "times the floor", "two threads over one")
+        assert said == [row[name] for name in names]
+        assert share == f"{100 * row['share of dgemm']:.0f} %"
+    assert all(row["times the floor"] <= 2.0 for row in found["floor"] if row["degree"] == 5)
+    text = (DOCS / "scale.md").read_text().replace("\n", " ")
+    assert f"({found['floor'][2]['copy GB/s']:.0f} GB/s read and written)" in text
+    assert found["machine"]["processor"] in text
+    assert found["machine"]["caches"] in text
+
+
+def test_no_width_of_a_support_asks_for_an_fft():
+    rows = kept("bench.json")["fft"]
+    assert all(row["transforms over direct"] > 1 for row in rows if row["mesh"] == "256 x 256")
+    assert all(row["transforms over direct"] > 1 for row in rows if row["half-width in cells"] <= 64)
+    assert min(row["transforms over direct"] for row in rows) > 0.8
+    assert min(row["route over direct"] for row in rows) > 2.8
+    assert "2.8 times as long everywhere" in " ".join((DOCS / "design.md").read_text().split())
+
+
+def test_the_numbers_of_the_gpu_are_those_of_the_file():
+    found = kept("gpu.json")
+    weak = found["weak"]
+    names = ["two CPU cores", "double, from host memory", "double, on the device"]
+    names += ["single, from host memory", "single, on the device"]
+    lines = table("scale.md", "gpu.json")
+    assert [line[1] for line in lines] == [f"{weak[f'{name} ms']:.0f}" for name in names]
+    ratios = [weak["two CPU cores ms"] / weak[f"{name} ms"] for name in names[1:]]
+    assert [line[2] for line in lines] == ["1", *(f"{ratio:.1f}" for ratio in ratios)]
+    text = " ".join((DOCS / "scale.md").read_text().split())
+    assert weak["rows"] == weak["rows on the CPU"]
+    assert f"R to {weak['GPU against CPU, largest change of R']:.1e} of every" in text
+    assert f"single precision to {weak['single against double, largest change of R']:.1e}." in text
+    assert f"move {weak['GB']:.0f} GB, which a plain copy would take {weak['memory floor ms']:.0f} ms for" in text
+    assert f"at {weak['on the device over the floor']:.1f} times that floor" in text
+    batches = found["trajectories"]
+    said = (
+        f"{batches['GPU, batches of 20, seconds a record']:.2f} s a record, {batches['ratio']:.0f} times as fast as two"
+    )
+    assert said in text
+    assert f"The device: {found['about']['device']}." in text
+
+
+def test_the_numbers_of_streaming_are_those_of_the_file():
+    rows = {row["what"]: row for row in kept("scale.json")["rows"]}
+    lines = table("scale.md", "scale.json")
+    assert [line[0] for line in lines] == list(rows)
+    for what, speed, share, ratio, peak in lines:
+        row = rows[what]
+        assert speed == f"{row['MB/s']:.0f}"
+        if row["peak MB"]:
+            assert (share, peak) == (f"{row['share of the slower']:.2f}", str(row["peak MB"]))
+        assert ratio == (f"{row['over 1 worker']:.2f}" if row["over 1 worker"] else "")
+    text = " ".join((DOCS / "scale.md").read_text().split())
+    core = rows["Dask, 1 worker"]["MB/s"]
+    assert f"| {core:.0f} MB/s a core | {1e15 / (3200 * core * 1e6) / 3600:.1f} h |" in text
+    gpu = kept("gpu.json")
+    rate = 8 * np.prod(gpu["about"]["record"]) / gpu["weak"]["double, from host memory ms"] / 1e6
+    assert f"at {rate:.0f} GB/s each" in text
+    assert f"the arithmetic in {1e15 / (400 * rate * 1e9) / 60:.0f} minutes" in text
