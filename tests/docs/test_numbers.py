@@ -299,3 +299,32 @@ def test_the_numbers_of_streaming_are_those_of_the_file():
     rate = 8 * np.prod(gpu["about"]["record"]) / gpu["weak"]["double, from host memory ms"] / 1e6
     assert f"at {rate:.0f} GB/s each" in text
     assert f"the arithmetic in {1e15 / (400 * rate * 1e9) / 60:.0f} minutes" in text
+
+
+def test_tiles_on_a_gpu_took_what_the_page_says():
+    whole, tiles = kept("tiles_gpu.json")["rows"]
+    text = " ".join((DOCS / "scale.md").read_text().split())
+    assert whole["record"] == tiles["record"]
+    first = [one["rows"][0]["seconds"] for one in (tiles, whole)]
+    assert f"{whole['record']} in four tiles took {first[0]:.0f} s there" in text
+    assert f"and whole {first[1]:.0f} s" in text
+
+
+def test_deepxde_did_what_the_page_says():
+    theirs, ours = kept("deepxde_pinn.json")["rows"]
+    text = " ".join((DOCS / "peers.md").read_text().split())
+    told = [(row["e_G raw"], row["e_G projected"], row["processor seconds"]) for row in (theirs, ours)]
+    (raw, projected, spent), (own_raw, own_projected, own_spent) = told
+    assert f"came to {raw:.0f} % raw and {projected:.0f} % projected in {spent:.0f} s of one core" in text
+    assert f"ours to {own_raw:.0f} % and {own_projected:.0f} % in {own_spent:.0f} s" in text
+
+
+def test_errors_of_cameras_are_those_of_the_file():
+    found = kept("camera.json")
+    wanted = [
+        [row["camera"], *(f"{100 * row[name]:.2f}" for name in ("force", "worst", "uncorrected"))]
+        for row in found["rows"]
+    ]
+    assert table("intensities.md", "camera.json") == wanted
+    text = " ".join((DOCS / "intensities.md").read_text().split())
+    assert f"with the same noise the error is {100 * found['phase values directly']:.2f} %." in text
