@@ -42,7 +42,7 @@ lint: $(VENV)/.ready
 
 # The kernels are compiled once, before the workers share the cache.
 test: lint
-	$(BIN)/python -m doublewell.evidence.warm
+	$(BIN)/python -m doublewell.weak.warm
 	$(BIN)/python -m pytest -n 2 --dist loadfile --durations 30
 
 # The same tests with the oldest libraries that pyproject.toml declares, in an environment of their own.
@@ -52,7 +52,7 @@ $(MINIMUM)/.ready: pyproject.toml constraints-minimum.txt
 	touch $@
 
 test-minimum: $(MINIMUM)/.ready
-	$(MINIMUM)/bin/python -m doublewell.evidence.warm
+	$(MINIMUM)/bin/python -m doublewell.weak.warm
 	$(MINIMUM)/bin/python -m pytest -n 2 --dist loadfile
 
 # Speed and memory: all tables, stored in benchmarks/results/bench.json; or the quick ones beside the stored ones.

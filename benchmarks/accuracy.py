@@ -15,8 +15,9 @@ from pathlib import Path
 import numpy as np
 from common import print_table, save_results
 
-from doublewell.estimate import approximation_floor, estimate
-from doublewell.evidence import lower, merge, system, weak_evidence
+from doublewell.inference import approximation_floor, estimate
+from doublewell.evidence import lower, merge, system
+from doublewell.weak import weak_evidence
 from doublewell.identify import identify as identify_any
 from doublewell.law import Bernstein, named_law
 from doublewell.record import Record

@@ -25,7 +25,7 @@ from trajectory_records import rough_start
 
 from doublewell.adequacy import Adequacy, check_adequacies
 from doublewell.adequacy.words import FALSE_ALARMS
-from doublewell.evidence.likelihood import read_trajectories
+from doublewell.likelihood import read_trajectories
 from doublewell.law import Bernstein, named_law
 from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate

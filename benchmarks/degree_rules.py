@@ -20,7 +20,7 @@ from scipy.interpolate import CubicSpline
 from scipy.special import ndtr
 from study_laws import OTHERS, study_law
 
-from doublewell.estimate import DEGREE_PRIOR, DegreePrior, WeighedTerm, mixture_mean, weigh_terms
+from doublewell.inference import DEGREE_PRIOR, DegreePrior, WeighedTerm, mixture_mean, weigh_terms
 from doublewell.law import Bernstein
 
 TOP = Bernstein(8)

@@ -17,7 +17,7 @@ from floor import best_of
 from reference import reference_triangles
 from scipy import fft
 
-from doublewell.evidence import axis_weights, weak_evidence
+from doublewell.weak import axis_weights, weak_evidence
 from doublewell.law import Bernstein
 
 FRAMES, DEGREE, TIME = 25, 2, 5

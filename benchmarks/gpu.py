@@ -33,8 +33,8 @@ from pathlib import Path
 import numpy as np
 from common import machine, print_table
 
-from doublewell.evidence import Processor, Region, Support, weak_evidence
-from doublewell.evidence.weights import axis_weights
+from doublewell.weak import Processor, Region, Support, weak_evidence
+from doublewell.weak.weights import axis_weights
 from doublewell.law import Bernstein, named_law
 from doublewell.record import Record
 
@@ -108,8 +108,8 @@ def floor(record: Record, seen: dict) -> dict:
 
 
 def weak(frames: int, cells: int) -> dict:
-    from doublewell.evidence.device import on_device
-    from doublewell.evidence.reader import PHASE_CUT, Reader, Window
+    from doublewell.weak.device import on_device
+    from doublewell.weak.reader import PHASE_CUT, Reader, Window
 
     record, family, seen = large_record(frames, cells), Bernstein(DEGREE), rates()
     found = {**seen, **floor(record, seen)}

@@ -16,11 +16,11 @@ from pathlib import Path
 import numpy as np
 from common import PAPER_SUPPORTS, print_table, save_results, synthetic_record
 
-from doublewell.evidence import weak_evidence
+from doublewell.weak import weak_evidence
 from doublewell.files import open_record, save
 from doublewell.law import Bernstein
 from doublewell.record import Record
-from doublewell.survey import survey
+from doublewell.observation import survey
 
 SHAPE = (101, 512, 512)
 SMALL = (25, 64, 64)

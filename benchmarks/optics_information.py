@@ -16,8 +16,8 @@ import numpy as np
 from wider import CELLS, LAWS, PHASES, about, movie, truth
 
 from doublewell.dynamics import double_precision
-from doublewell.evidence.likelihood import Optics, View, record_model, solver
-from doublewell.evidence.likelihood.compiled import compiled
+from doublewell.likelihood import Optics, View, record_model, solver
+from doublewell.likelihood.compiled import compiled
 from doublewell.law import Bernstein
 
 TOP = Bernstein(8)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from doublewell.errors import InputError
-from doublewell.evidence.likelihood import Optics
+from doublewell.likelihood import Optics
 from doublewell.identify import identify
 from doublewell.law import named_law
 from doublewell.record import Record

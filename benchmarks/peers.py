@@ -32,8 +32,9 @@ from common import RESULTS, print_table
 from reference import reference_triangles
 
 from doublewell.errors import InputError
-from doublewell.estimate import estimate
-from doublewell.evidence import Block, Evidence, Key, check_supports
+from doublewell.inference import estimate
+from doublewell.evidence import Block, Evidence, Key
+from doublewell.weak import check_supports
 from doublewell.law import Bernstein
 from doublewell.peers import METHODS, Peer, PeerFit, admissible, measured, missing, project
 from doublewell.peers.analytic import Analytic

@@ -16,7 +16,7 @@ from common import print_table, save_results
 from study_laws import study_law
 from trajectory_figures import EPSILON, FOUR, NODES, PHASES, TOP, WEIGHTS
 
-from doublewell.estimate import average_degrees
+from doublewell.inference import average_degrees
 from doublewell.evidence import Block, Evidence, Key
 from doublewell.law import Bernstein, Law
 from doublewell.plan import Analysis, Experiment, experiment_information, predict

@@ -22,7 +22,7 @@ from common import print_table
 from scipy import stats
 from trajectory_records import read_all
 
-from doublewell.estimate import DEGREE_PRIOR, average_degrees, legendre_to_bernstein
+from doublewell.inference import DEGREE_PRIOR, average_degrees, legendre_to_bernstein
 from doublewell.law import Bernstein, Law
 from doublewell.simulate import add_noise, initial_field, simulate
 

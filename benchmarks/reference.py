@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import fft
 
-from doublewell.evidence import PHASE_CUT, axis_weights
+from doublewell.weak import PHASE_CUT, axis_weights
 from doublewell.law import Bernstein
 from doublewell.record import Record
 

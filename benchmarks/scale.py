@@ -80,7 +80,7 @@ def inner_bytes(record) -> int:
 
 
 def kernel(path: Path) -> dict:
-    from doublewell.evidence import weak_evidence
+    from doublewell.weak import weak_evidence
     from doublewell.files import open_record
     from doublewell.law import Bernstein
 

@@ -17,14 +17,15 @@ from itertools import product
 import numpy as np
 from common import print_table, save_results
 
-from doublewell.estimate import estimate
-from doublewell.evidence import Support, default_supports, lower, weak_evidence
-from doublewell.evidence.weights import MARGIN
+from doublewell.inference import estimate
+from doublewell.evidence import lower
+from doublewell.weak import Support, default_supports, weak_evidence
+from doublewell.weak.weights import MARGIN
 from doublewell.law import Bernstein
 from doublewell.record import Record
 from doublewell.study.sample import Sample
 from doublewell.study.spec import Spec
-from doublewell.survey import survey
+from doublewell.observation import survey
 
 FRESH_SEED = 24_400
 RULES = {

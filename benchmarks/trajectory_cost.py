@@ -31,9 +31,9 @@ def measure(cells: int, frames: int, degree: str, what: str) -> dict:
     import numpy as np
 
     from doublewell.dynamics import double_precision
-    from doublewell.evidence.likelihood import read_trajectory
-    from doublewell.evidence.likelihood.compiled import compiled
-    from doublewell.evidence.likelihood import record_model
+    from doublewell.likelihood import read_trajectory
+    from doublewell.likelihood.compiled import compiled
+    from doublewell.likelihood import record_model
     from doublewell.identify import identify
     from doublewell.law import Bernstein, named_law
     from doublewell.simulate import add_noise, initial_field, simulate

@@ -16,12 +16,12 @@ import numpy as np
 from study_laws import study_law
 
 from doublewell.atomic import replace_file
-from doublewell.evidence.likelihood import read_trajectories
+from doublewell.likelihood import read_trajectories
 from doublewell.identify.trajectory_road import settled
 from doublewell.law import Bernstein
 from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate
-from doublewell.survey import survey
+from doublewell.observation import survey
 
 EPSILON = 0.03
 PRINCIPAL = ["sixth", "bernstein3", "exponential", "rational"]

@@ -15,14 +15,15 @@ import numpy as np
 from common import print_table, save_results
 from law_population import KINDS, draw_law
 
-from doublewell.estimate import estimate
-from doublewell.evidence import Evidence, noisy_moments, paper_supports, weak_evidence, without_noise
+from doublewell.inference import estimate
+from doublewell.evidence import Evidence
+from doublewell.weak import noisy_moments, paper_supports, weak_evidence, without_noise
 from doublewell.identify.moments import find_q
 from doublewell.identify.weak_road import weak_fit
 from doublewell.law import Bernstein, Law, named_law
 from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate
-from doublewell.survey import survey
+from doublewell.observation import survey
 
 CELLS, FRAMES, INTERVAL, EPSILON, SUBSTEPS = 96, 61, 5e-5, 0.03, 12
 LAWS = ("sixth", "bernstein3", "exponential", "rational")

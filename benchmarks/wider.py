@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from doublewell.evidence.likelihood import Optics
+from doublewell.likelihood import Optics
 from doublewell.identify import identify, identify_many
 from doublewell.law import Bernstein, named_law
 from doublewell.record import Record

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from doublewell.calibrate import calibrate
-from doublewell.estimate import Component, Posterior
 from doublewell.identify import identify
 from doublewell.identify.determined import determination_warnings, undetermined
+from doublewell.inference import Component, Posterior
 from doublewell.law import Bernstein, Law, named_law
+from doublewell.observation import survey
 from doublewell.result.text import band_size, intervals
 from doublewell.simulate import add_noise, initial_field, simulate
-from doublewell.survey import survey
 
 ROAD = sys.modules["doublewell.identify.trajectory_road"]
 EPSILON = 0.05

@@ -11,9 +11,9 @@ from doublewell.identify import identify as identify_any
 from doublewell.identify.warnings import scale_refusal, weak_warnings
 from doublewell.identify.weak_road import check_options, weak_fit
 from doublewell.law import named_law
+from doublewell.observation import survey, survey_notes
 from doublewell.record import Record
 from doublewell.simulate import add_noise, simulate
-from doublewell.survey import survey, survey_notes
 
 identify = partial(identify_any, method="weak")
 PHASES = np.linspace(-1.0, 1.0, 2001)

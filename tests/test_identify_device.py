@@ -11,7 +11,7 @@ from doublewell.identify import identify
 
 @pytest.fixture
 def gpu(monkeypatch):
-    monkeypatch.setattr("doublewell.evidence.processor.on_gpu", lambda: True)
+    monkeypatch.setattr("doublewell.weak.processor.on_gpu", lambda: True)
 
 
 @pytest.mark.usefixtures("gpu")
@@ -46,7 +46,7 @@ def test_single_precision_is_not_for_trajectories(noisy):
 
 
 def test_a_missing_gpu_and_wrong_words_are_refused(noisy, monkeypatch):
-    monkeypatch.setattr("doublewell.evidence.processor.on_gpu", lambda: False)
+    monkeypatch.setattr("doublewell.weak.processor.on_gpu", lambda: False)
     with pytest.raises(InputError, match="JAX sees only a CPU here"):
         identify(noisy, device="gpu")
     with pytest.raises(InputError, match="device is 'quantum'"):

@@ -53,7 +53,7 @@ class Refuse:
 
 sys.meta_path.insert(0, Refuse())
 import numpy as np
-from doublewell.evidence.likelihood import read_trajectory
+from doublewell.likelihood import read_trajectory
 from doublewell.law import named_law
 from doublewell.simulate import add_noise, initial_field, simulate
 

@@ -9,11 +9,11 @@ import pytest
 
 from doublewell.errors import InputError
 from doublewell.law import named_law
+from doublewell.observation import check_survey, coarse_note, pace_notes, survey, survey_notes
 from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate
-from doublewell.survey import check_survey, coarse_note, pace_notes, survey, survey_notes
 
-MODULE = sys.modules["doublewell.survey.looks"]  # the package has a function of that name
+MODULE = sys.modules["doublewell.observation.looks"]  # the package has a function of that name
 
 
 @pytest.mark.parametrize("sd", [0.003, 0.03, 0.1])

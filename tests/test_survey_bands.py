@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from doublewell.observation import looks as looks_module
+from doublewell.observation.bands import look_in_bands
+from doublewell.observation.looks import change_between, look_at, look_spans, mean_square
 from doublewell.record import Record
-from doublewell.survey import looks as looks_module
-from doublewell.survey.bands import look_in_bands
-from doublewell.survey.looks import change_between, look_at, look_spans, mean_square
 
 RNG = np.random.default_rng(0)
 

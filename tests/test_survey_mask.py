@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from doublewell.errors import InputError
+from doublewell.observation import survey, survey_notes
 from doublewell.record import Record
 from doublewell.simulate import add_noise
-from doublewell.survey import survey, survey_notes
 
 
 def holes(record: Record, mask) -> Record:

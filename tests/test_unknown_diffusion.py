@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 from doublewell.errors import InputError
-from doublewell.estimate import Component, Posterior
 from doublewell.evidence import Beside
 from doublewell.files import load_result, save
 from doublewell.identify import identify, repeat
 from doublewell.identify.warnings import weak_warnings
 from doublewell.identify.weak_road import weak_fit
+from doublewell.inference import Component, Posterior
 from doublewell.law import Bernstein, named_law
+from doublewell.observation import survey
 from doublewell.record import Record
 from doublewell.report import inspect_record
 from doublewell.result.bands import scalar_interval
 from doublewell.simulate import add_noise, initial_field, simulate
-from doublewell.survey import survey
 from doublewell.validate import validate
 
 PHASES = np.linspace(-1.0, 1.0, 401)

@@ -221,7 +221,7 @@ def test_one_side_of_the_phases_alone_is_said() -> None:
     from dataclasses import replace
 
     from doublewell.identify.warnings import record_warnings
-    from doublewell.survey import survey
+    from doublewell.observation import survey
 
     seen = survey(fine())
     assert record_warnings(fine(), seen, alike=False) == record_warnings(fine(), seen)

@@ -3,23 +3,24 @@
 from doublewell import bounds
 from doublewell.calibrate import SurfaceTension, calibrate
 from doublewell.errors import InputError
-from doublewell.estimate import estimate
-from doublewell.evidence import lower, merge, weak_evidence
-from doublewell.evidence.likelihood import Optics
+from doublewell.evidence import lower, merge
 from doublewell.export import export
 from doublewell.files import load_result, open_record, save
 from doublewell.identify import add_level_errors, identify, identify_many
+from doublewell.inference import estimate
 from doublewell.intensity import phase_from_intensity
 from doublewell.law import LAW_NAMES, Bernstein, Law, named_law
+from doublewell.likelihood import Optics
+from doublewell.observation import survey
 from doublewell.peers import compare
 from doublewell.plan import Experiment, plan
 from doublewell.record import Record
 from doublewell.report import write_page
 from doublewell.result import Result, physical
 from doublewell.simulate import add_noise, initial_field, simulate
-from doublewell.survey import survey
 from doublewell.validate import validate
 from doublewell.version import __version__
+from doublewell.weak import weak_evidence
 
 __all__ = [
     "LAW_NAMES",

@@ -11,10 +11,10 @@ import numpy as np
 from doublewell.checks import is_whole, shown
 from doublewell.errors import InputError
 from doublewell.hints import Array, Progress
+from doublewell.observation import survey
 from doublewell.record import Boundary, Record
 from doublewell.result import Result
 from doublewell.simulate import simulate
-from doublewell.survey import survey
 
 __all__ = ["Validation", "replay", "validate"]
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from doublewell.adequacy import Fit
-from doublewell.evidence.likelihood import read_trajectory
 from doublewell.law import named_law
+from doublewell.likelihood import read_trajectory
 from doublewell.simulate import add_noise, initial_field, simulate
 
 EPSILON, NOISE, DT = 0.1, 0.03, 5e-4

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.stats import binom
 
 from doublewell.adequacy import FALSE_ALARMS, check_adequacies
-from doublewell.evidence.likelihood import read_trajectories
 from doublewell.law import named_law
+from doublewell.likelihood import read_trajectories
 from doublewell.simulate import add_noise, initial_field, simulate
 
 RECORDS, FIRST, RARE = 200, 910_000, 1e-3

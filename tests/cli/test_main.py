@@ -11,7 +11,7 @@ import pytest
 
 from doublewell.cli import main, output
 from doublewell.errors import InputError
-from doublewell.evidence.likelihood import Step
+from doublewell.likelihood import Step
 
 
 def python(*words, **options):

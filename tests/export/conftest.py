@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from doublewell.calibrate import SurfaceTension, calibrate
-from doublewell.estimate import Component, DegreeFit, Posterior
 from doublewell.identify import identify
+from doublewell.inference import Component, DegreeFit, Posterior
 from doublewell.law import Bernstein, Law, named_law
 from doublewell.simulate import initial_field, simulate
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from doublewell.evidence import system
-from doublewell.evidence.likelihood import PLAIN, Trajectory, View, read_trajectory
 from doublewell.law import Bernstein, Law, LinearFamily
+from doublewell.likelihood import PLAIN, Trajectory, View, read_trajectory
 from doublewell.record import Record
 
 RARE = {2: 13.8, 4: 18.5}  # chi-square of so many degrees that is larger once in a thousand

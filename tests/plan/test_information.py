@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from doublewell.errors import InputError
-from doublewell.evidence.likelihood.information import record_information
 from doublewell.law import Bernstein, Law
+from doublewell.likelihood.information import record_information
 from doublewell.plan import experiment_information
 from doublewell.simulate import simulate
 

@@ -5,9 +5,9 @@ import pytest
 from scipy.stats import chi2
 
 from doublewell.errors import InputError
-from doublewell.estimate import approximation_floor, average_degrees
-from doublewell.evidence.likelihood import read_trajectories
+from doublewell.inference import approximation_floor, average_degrees
 from doublewell.law import Bernstein, Law
+from doublewell.likelihood import read_trajectories
 from doublewell.plan import Analysis, experiment_information, predict
 from doublewell.simulate import add_noise
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from readings import ONE, RARE, Reading, read_law
 
-from doublewell.evidence.likelihood import PLAIN, Optics, View, measure_resolution, noise_view
 from doublewell.identify import identify
 from doublewell.law import Law, named_law
+from doublewell.likelihood import PLAIN, Optics, View, measure_resolution, noise_view
 from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate
 

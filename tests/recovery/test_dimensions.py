@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from readings import ONE, RARE, Reading, q_of, read_law
 
-from doublewell.evidence.likelihood import Optics, View
 from doublewell.law import Law, LinearFamily, Wells, named_law
+from doublewell.likelihood import Optics, View
 from doublewell.record import Record
 from doublewell.simulate import add_noise, simulate
 

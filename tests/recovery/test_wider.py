@@ -10,9 +10,9 @@ import pytest
 
 from doublewell.errors import InputError
 from doublewell.evidence import system
-from doublewell.evidence.likelihood import Optics, read_trajectory
 from doublewell.identify import identify
 from doublewell.law import named_law
+from doublewell.likelihood import Optics, read_trajectory
 from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate
 

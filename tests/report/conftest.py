@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from doublewell.estimate import Component, Posterior
 from doublewell.identify import identify
+from doublewell.inference import Component, Posterior
 from doublewell.law import Bernstein, Law, named_law
 from doublewell.report import Truth
 from doublewell.report.style import render

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import doublewell.identify  # noqa: F401
+from doublewell.observation import survey
 from doublewell.record import Record
 from doublewell.report import inspect_record
-from doublewell.survey import survey
 
 
 def test_masks_intensities_and_order_parameters_are_told_apart(make_movie):

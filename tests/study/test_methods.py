@@ -7,14 +7,14 @@ import pytest
 from numpy.polynomial.hermite_e import hermegauss
 
 from doublewell.evidence import compact, lower, system
-from doublewell.evidence.hermite import hermite_matrix, monomial_matrix
-from doublewell.evidence.smoother import Smoother
 from doublewell.identify import identify
 from doublewell.law import Bernstein, Law
 from doublewell.study.methods import METHODS
 from doublewell.study.methods.selection import Choice, choose, held_out_residual
 from doublewell.study.sample import ODD_POWERS, Sample, evolve
 from doublewell.study.spec import Spec, tiny
+from doublewell.weak.hermite import hermite_matrix, monomial_matrix
+from doublewell.weak.smoother import Smoother
 
 
 @pytest.fixture(scope="module")

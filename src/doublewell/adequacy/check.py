@@ -16,7 +16,7 @@ from doublewell.adequacy.values import Adequacy, ScoreTest
 from doublewell.adequacy.words import SENTENCES, findings, left_words, plain_words, verdict
 from doublewell.dynamics import border_mask
 from doublewell.errors import InputError
-from doublewell.evidence.likelihood import Trajectory
+from doublewell.likelihood import Trajectory
 from doublewell.record import Record
 
 __all__ = ["check_adequacies", "check_adequacy", "holm", "holm_adjusted", "projector_of", "score_tests"]

@@ -14,11 +14,11 @@ import numpy as np
 
 from doublewell.dynamics import Grid, double_precision
 from doublewell.dynamics.transforms import numpy_transforms
-from doublewell.evidence.likelihood import Trajectory, Whitening, observed, record_model
-from doublewell.evidence.likelihood.record_model import Constants, RecordModel
-from doublewell.evidence.likelihood.setting import mode_grid
 from doublewell.hints import Array
 from doublewell.law import LinearFamily
+from doublewell.likelihood import Trajectory, Whitening, observed, record_model
+from doublewell.likelihood.record_model import Constants, RecordModel
+from doublewell.likelihood.setting import mode_grid
 from doublewell.record import Boundary, Record
 
 __all__ = ["AXES", "DIRECTIONS", "Array", "Fit", "other_boundary"]

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from doublewell.dynamics import double_precision
-from doublewell.evidence.likelihood.solver import Model, solve_normal, tangents
 from doublewell.hints import Array
+from doublewell.likelihood.solver import Model, solve_normal, tangents
 
 __all__ = ["Basis", "Projection", "Projector", "Score", "project", "score", "tangent_basis"]
 

@@ -12,11 +12,11 @@ from doublewell.files.codec import codec_of
 from doublewell.files.result_json import result_body
 from doublewell.intensity import Phase
 from doublewell.law import Law
+from doublewell.observation import Survey
 from doublewell.record import Record
 from doublewell.report import Inspection
 from doublewell.result import LevelErrors, Measured, Result, equation, physical
 from doublewell.result.text import intervals
-from doublewell.survey import Survey
 from doublewell.validate import Validation
 
 if TYPE_CHECKING:

@@ -146,7 +146,7 @@ def identify(
 
 
 def _optics(blur: str | None, pixel: bool, exposure: float, refine: int) -> Any:
-    from doublewell.evidence.likelihood import Optics
+    from doublewell.likelihood import Optics
 
     width: Any = 0.0 if blur is None else blur
     try:

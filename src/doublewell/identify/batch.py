@@ -9,10 +9,8 @@ from typing import Literal
 import numpy as np
 
 from doublewell.calibrate import Scale, SurfaceTension, calibrate
+from doublewell.compute import Stream
 from doublewell.errors import InputError
-from doublewell.estimate import Constraint, Posterior
-from doublewell.evidence import CPU, Derivative, Processor, default_supports
-from doublewell.evidence.likelihood import NOISES, Noise, Optics, View, check_view, check_window, complete
 from doublewell.hints import Report
 from doublewell.identify.determined import determination_warnings
 from doublewell.identify.families import WellsKind, check_wells
@@ -30,12 +28,14 @@ from doublewell.identify.trajectory_numbers import likelihood_warnings, trajecto
 from doublewell.identify.trajectory_road import TrajectoryFit, trajectory_fits
 from doublewell.identify.warnings import law_warnings, record_warnings, scale_refusal, weak_warnings
 from doublewell.identify.weak_road import Supports, WeakFit, check_options, check_plain, weak_diagnostics, weak_fit
+from doublewell.inference import Constraint, Posterior
 from doublewell.law import Bernstein, Law
+from doublewell.likelihood import NOISES, Noise, Optics, View, check_view, check_window, complete
+from doublewell.observation import Survey, check_survey, survey
 from doublewell.record import Record, checksum
 from doublewell.result import Agreement, Diagnostics, Result, Settings, check_units
-from doublewell.stream import Stream
-from doublewell.survey import Survey, check_survey, survey
 from doublewell.version import __version__
+from doublewell.weak import CPU, Derivative, Processor, default_supports
 
 __all__ = [
     "Degree",

@@ -8,11 +8,11 @@ import numpy as np
 
 from doublewell.calibrate import Scale
 from doublewell.errors import InputError
-from doublewell.estimate import Posterior, quantile_interval
 from doublewell.hints import Array
+from doublewell.inference import Posterior, quantile_interval
 from doublewell.law import EvenFamily, Law
+from doublewell.observation import COVERED, Survey
 from doublewell.result.bands import curve_band, scalar_interval
-from doublewell.survey import COVERED, Survey
 
 __all__ = ["determination_warnings", "undetermined"]
 

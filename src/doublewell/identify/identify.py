@@ -9,9 +9,6 @@ from typing import Any, Literal
 from doublewell.calibrate import SurfaceTension
 from doublewell.dynamics import computing_on
 from doublewell.errors import InputError
-from doublewell.estimate import Constraint
-from doublewell.evidence import Derivative
-from doublewell.evidence.likelihood import Noise, Optics
 from doublewell.hints import Report
 from doublewell.identify.batch import Degree, Method, Request, identify_batch, identify_together
 from doublewell.identify.families import WellsKind
@@ -19,8 +16,11 @@ from doublewell.identify.phases import Phases
 from doublewell.identify.streamed import Resources, check_memory, identify_streamed
 from doublewell.identify.tiled import identify_tiled, needs_tiles
 from doublewell.identify.weak_road import Supports
+from doublewell.inference import Constraint
+from doublewell.likelihood import Noise, Optics
 from doublewell.record import Record
 from doublewell.result import Result
+from doublewell.weak import Derivative
 
 __all__ = ["identify"]
 

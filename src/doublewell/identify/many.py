@@ -16,17 +16,17 @@ from doublewell.calibrate import SurfaceTension
 from doublewell.checks import whole
 from doublewell.dynamics import on_gpu
 from doublewell.errors import InputError, UnfinishedError
-from doublewell.estimate import Constraint
-from doublewell.evidence import Derivative
-from doublewell.evidence.likelihood import Noise, Optics
 from doublewell.hints import Report
 from doublewell.identify.batch import Degree, Method, Request, identify_batch, look
 from doublewell.identify.families import WellsKind
 from doublewell.identify.phases import Phases, check_choice
 from doublewell.identify.weak_road import Supports
+from doublewell.inference import Constraint
+from doublewell.likelihood import Noise, Optics
+from doublewell.observation import Survey
 from doublewell.record import Record
 from doublewell.result import Result
-from doublewell.survey import Survey
+from doublewell.weak import Derivative
 from doublewell.workers import worker_pool
 
 __all__ = ["identify_many"]

@@ -7,12 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from doublewell.estimate import Constraint, Diffusion, check_motion, estimate_q
-from doublewell.evidence import (
+from doublewell.compute import Stream, Streamed
+from doublewell.evidence import Block, Evidence
+from doublewell.hints import Progress, Report
+from doublewell.inference import Constraint, Diffusion, check_motion, estimate_q
+from doublewell.law import Bernstein, LinearFamily
+from doublewell.observation import Survey
+from doublewell.record import Record
+from doublewell.weak import (
     FLOOR,
-    Block,
     Derivative,
-    Evidence,
     Fold,
     Processor,
     RateNoise,
@@ -24,11 +28,6 @@ from doublewell.evidence import (
     weak_evidence,
     without_noise,
 )
-from doublewell.hints import Progress, Report
-from doublewell.law import Bernstein, LinearFamily
-from doublewell.record import Record
-from doublewell.stream import Stream, Streamed
-from doublewell.survey import Survey
 
 __all__ = ["Moments", "corrected_moments", "find_q", "plain_moments", "streamed_moments"]
 

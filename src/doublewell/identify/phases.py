@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublewell.errors import InputError
-from doublewell.estimate import Posterior
 from doublewell.hints import Array
+from doublewell.inference import Posterior
 from doublewell.law import LinearFamily, check_phases, place
 from doublewell.record import Record
 from doublewell.record.rescaled import Rescaled

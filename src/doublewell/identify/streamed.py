@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from doublewell.calibrate import SurfaceTension
+from doublewell.compute import Stream, check_resources, open_stream, parse_memory, shown_bytes
 from doublewell.errors import InputError
-from doublewell.evidence import CPU, Processor, choose_processor
 from doublewell.hints import Report
 from doublewell.identify.batch import Request, weak_of, weak_result
+from doublewell.observation import Survey, check_survey
 from doublewell.record import Record
 from doublewell.record.rescaled import Rescaled
 from doublewell.result import Result, check_units
-from doublewell.stream import Stream, check_resources, open_stream, parse_memory, shown_bytes
-from doublewell.survey import Survey, check_survey
+from doublewell.weak import CPU, Processor, choose_processor
 
 __all__ = ["Resources", "check_memory", "given_phases", "identify_streamed", "part_by_part"]
 

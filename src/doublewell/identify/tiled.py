@@ -9,11 +9,19 @@ from functools import partial
 import numpy as np
 
 from doublewell.calibrate import SurfaceTension
+from doublewell.compute import (
+    Ledger,
+    Stream,
+    check_room,
+    fingerprint,
+    interface_share,
+    make_tiles,
+    tile_shape,
+    whole_bytes,
+    window_copies,
+)
 from doublewell.errors import InputError
-from doublewell.estimate import Posterior, average_degrees, fit_degree
-from doublewell.estimate.least_squares import Array, column_scale
-from doublewell.evidence import Region, system
-from doublewell.evidence.likelihood import Trajectory, View, beside_start, first_substeps, growth
+from doublewell.evidence import system
 from doublewell.hints import Report
 from doublewell.identify.batch import Request, disagreement, trajectory_result, weak_of
 from doublewell.identify.families import family_of, highest_degree
@@ -25,20 +33,13 @@ from doublewell.identify.together import agreements
 from doublewell.identify.trajectory_numbers import Leftover, diagnostics_of
 from doublewell.identify.trajectory_road import TrajectoryFit, at_degree, felt, in_units, touched, trimmed
 from doublewell.identify.weak_road import WeakFit
+from doublewell.inference import Posterior, average_degrees, fit_degree
+from doublewell.inference.least_squares import Array, column_scale
+from doublewell.likelihood import Trajectory, View, beside_start, first_substeps, growth
+from doublewell.observation import Survey
 from doublewell.record import Record
 from doublewell.result import Result, Tiling
-from doublewell.stream import (
-    Ledger,
-    Stream,
-    check_room,
-    fingerprint,
-    interface_share,
-    make_tiles,
-    tile_shape,
-    whole_bytes,
-    window_copies,
-)
-from doublewell.survey import Survey
+from doublewell.weak import Region
 
 __all__ = ["identify_tiled", "needs_tiles"]
 

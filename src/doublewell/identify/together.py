@@ -9,12 +9,12 @@ import numpy as np
 
 from doublewell.adequacy.check import holm_adjusted
 from doublewell.errors import InputError
-from doublewell.estimate import DegreeAverage, average_degrees, fit_degree
-from doublewell.estimate.least_squares import column_scale
 from doublewell.evidence import Evidence, compact, merge, system
-from doublewell.evidence.likelihood import Trajectory, relinearise
 from doublewell.hints import Array, Report
 from doublewell.identify.trajectory_road import TrajectoryFit, at_degree, felt, trimmed
+from doublewell.inference import DegreeAverage, average_degrees, fit_degree
+from doublewell.inference.least_squares import column_scale
+from doublewell.likelihood import Trajectory, relinearise
 from doublewell.result import Agreement
 
 __all__ = ["agreements", "join"]

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublewell.dynamics import border_mask
-from doublewell.estimate import Posterior
-from doublewell.estimate.wells import are_wells
-from doublewell.evidence.likelihood import Trajectory
 from doublewell.hints import Array
 from doublewell.identify.trajectory_road import TrajectoryFit
+from doublewell.inference import Posterior
+from doublewell.inference.wells import are_wells
 from doublewell.law import Bernstein
+from doublewell.likelihood import Trajectory
+from doublewell.observation import Survey
 from doublewell.record import Record
 from doublewell.result import Diagnostics, Likelihood, Tiling
-from doublewell.survey import Survey
 
 __all__ = ["Leftover", "diagnostics_of", "likelihood_warnings", "trajectory_diagnostics"]
 

@@ -9,10 +9,13 @@ from typing import Literal
 import numpy as np
 
 from doublewell.adequacy import Adequacy, check_adequacies
-from doublewell.estimate import Constraint, DegreeAverage, Posterior, average_degrees, estimate, fit_degree
-from doublewell.estimate.least_squares import Array, column_scale
 from doublewell.evidence import Beside, system
-from doublewell.evidence.likelihood import (
+from doublewell.hints import Report
+from doublewell.identify.families import WellsKind, family_of, highest_degree
+from doublewell.inference import Constraint, DegreeAverage, Posterior, average_degrees, estimate, fit_degree
+from doublewell.inference.least_squares import Array, column_scale
+from doublewell.law import EvenFamily, Law, LinearFamily
+from doublewell.likelihood import (
     MOST_SUBSTEPS,
     PLAIN,
     Noise,
@@ -26,9 +29,6 @@ from doublewell.evidence.likelihood import (
     read_trajectories,
     relinearise,
 )
-from doublewell.hints import Report
-from doublewell.identify.families import WellsKind, family_of, highest_degree
-from doublewell.law import EvenFamily, Law, LinearFamily
 from doublewell.record import Record
 
 __all__ = [

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from doublewell.estimate import Estimate
 from doublewell.identify.weak_road import WeakFit
+from doublewell.inference import Estimate
 from doublewell.law import Law
+from doublewell.observation import Survey, coarse_note, pace_notes, survey_notes
 from doublewell.record import Record
 from doublewell.result.wording import phase_list
-from doublewell.survey import Survey, coarse_note, pace_notes, survey_notes
 
 __all__ = ["law_warnings", "record_warnings", "scale_refusal", "weak_warnings"]
 

@@ -10,30 +10,29 @@ from typing import Literal
 import numpy as np
 
 from doublewell.checks import not_negative, positive, shown
+from doublewell.compute import Stream
 from doublewell.errors import InputError
-from doublewell.estimate import Constraint, Diffusion, Estimate, check_constraint, estimate
-from doublewell.evidence import (
+from doublewell.evidence import Evidence, restrict
+from doublewell.hints import Report
+from doublewell.identify.families import WellsKind, family_of, read_family
+from doublewell.identify.moments import Moments, corrected_moments, find_q, plain_moments, streamed_moments
+from doublewell.inference import Constraint, Diffusion, Estimate, check_constraint, estimate
+from doublewell.law import Bernstein, LinearFamily
+from doublewell.observation import Survey
+from doublewell.record import Record
+from doublewell.result import Diagnostics
+from doublewell.weak import (
     CPU,
     Derivative,
-    Evidence,
     Fold,
     Processor,
     Support,
     check_supports,
     default_supports,
     paper_supports,
-    restrict,
     split_folds,
 )
-from doublewell.evidence.default import default_rule
-from doublewell.hints import Report
-from doublewell.identify.families import WellsKind, family_of, read_family
-from doublewell.identify.moments import Moments, corrected_moments, find_q, plain_moments, streamed_moments
-from doublewell.law import Bernstein, LinearFamily
-from doublewell.record import Record
-from doublewell.result import Diagnostics
-from doublewell.stream import Stream
-from doublewell.survey import Survey
+from doublewell.weak.default import default_rule
 
 __all__ = ["Supports", "WeakFit", "WeakMethod", "check_options", "check_plain", "weak_diagnostics", "weak_fit"]
 

@@ -10,15 +10,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from doublewell.errors import InputError
-from doublewell.estimate.least_squares import Solution
-from doublewell.estimate.ridge import solve
-from doublewell.evidence import PHASE_CUT, Evidence, Fold, compact, lower, split_folds, system, weak_evidence
-from doublewell.evidence.weights import MARGIN
+from doublewell.evidence import Evidence, compact, lower, system
 from doublewell.hints import Array
+from doublewell.inference.least_squares import Solution
+from doublewell.inference.ridge import solve
 from doublewell.law import Bernstein, Law
 from doublewell.peers.inputs import Supports, chosen_supports, complete
 from doublewell.peers.protocol import PeerFit, cores, measured
 from doublewell.record import Record
+from doublewell.weak import PHASE_CUT, Fold, split_folds, weak_evidence
+from doublewell.weak.weights import MARGIN
 
 __all__ = ["DIRECT", "WIDTHS", "DirectFD4", "PointwiseFit", "SmoothedFD4", "pointwise_fit", "smoothing_width"]
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Literal
 
 from doublewell.errors import InputError
-from doublewell.evidence import Derivative, Support, check_supports, default_supports, paper_supports
+from doublewell.observation import survey
 from doublewell.record import Record, check_record
-from doublewell.survey import survey
+from doublewell.weak import Derivative, Support, check_supports, default_supports, paper_supports
 
 __all__ = ["Supports", "chosen_supports", "complete", "known_q"]
 

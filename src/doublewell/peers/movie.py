@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from doublewell.dynamics import Grid
 from doublewell.errors import InputError
+from doublewell.observation import survey
 from doublewell.peers.inputs import complete
 from doublewell.record import Record
-from doublewell.survey import survey
 
 __all__ = ["Movie", "movie_of"]
 

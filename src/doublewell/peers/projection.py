@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from doublewell.errors import InputError
-from doublewell.estimate import Constraint
-from doublewell.estimate.ridge import solve
 from doublewell.hints import Array
+from doublewell.inference import Constraint
+from doublewell.inference.ridge import solve
 from doublewell.law import MAX_DEGREE, Bernstein, Law
 from doublewell.peers.protocol import Force, PeerFit
 

@@ -19,12 +19,12 @@ from typing import Any, Literal
 import numpy as np
 
 from doublewell.errors import InputError
-from doublewell.evidence import PHASE_CUT, Support, check_supports
 from doublewell.hints import Array
 from doublewell.law import Bernstein, Law
 from doublewell.peers.inputs import chosen_supports, complete
 from doublewell.peers.protocol import PeerFit, cores, measured, missing
 from doublewell.record import Record
+from doublewell.weak import PHASE_CUT, Support, check_supports
 
 __all__ = ["PySindy"]
 

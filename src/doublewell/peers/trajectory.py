@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from doublewell.dynamics import device_names
-from doublewell.estimate import Constraint
 from doublewell.identify import identify
+from doublewell.inference import Constraint
 from doublewell.peers.inputs import known_q
 from doublewell.peers.protocol import PeerFit, measured
 from doublewell.record import Record

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from doublewell.estimate import Estimate, estimate
-from doublewell.evidence import Derivative, Evidence, lower, weak_evidence
+from doublewell.evidence import Evidence, lower
+from doublewell.inference import Estimate, estimate
 from doublewell.law import Bernstein
 from doublewell.peers.inputs import Supports, chosen_supports, known_q
 from doublewell.peers.protocol import PeerFit, cores, measured
 from doublewell.record import Record
+from doublewell.weak import Derivative, weak_evidence
 
 __all__ = ["Stac", "positive_fit", "weak_peer_fit"]
 

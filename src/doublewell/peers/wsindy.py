@@ -13,15 +13,16 @@ from math import ceil, floor, log, pi
 import numpy as np
 
 from doublewell.errors import InputError
-from doublewell.estimate import estimate
-from doublewell.evidence import PHASE_CUT, Block, Evidence, Key, axis_weights, compact
-from doublewell.evidence.smoother import Smoother
-from doublewell.evidence.weights import MARGIN, AxisWeights
+from doublewell.evidence import Block, Evidence, Key, compact
 from doublewell.hints import Array
+from doublewell.inference import estimate
 from doublewell.law import Bernstein
 from doublewell.peers.inputs import complete
 from doublewell.peers.protocol import PeerFit, cores, measured
 from doublewell.record import Record
+from doublewell.weak import PHASE_CUT, axis_weights
+from doublewell.weak.smoother import Smoother
+from doublewell.weak.weights import MARGIN, AxisWeights
 
 __all__ = ["Bump", "Wsindy", "chosen_bump", "corner"]
 

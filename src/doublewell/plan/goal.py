@@ -9,10 +9,10 @@ from typing import Literal
 
 from doublewell.checks import positive, shown
 from doublewell.errors import InputError
-from doublewell.evidence.default import LEAST_FRAMES
-from doublewell.evidence.likelihood.information import Information
+from doublewell.likelihood.information import Information
 from doublewell.plan.experiment import Experiment, longer
 from doublewell.plan.prediction import Analysis, Prediction, experiment_information, predict
+from doublewell.weak.default import LEAST_FRAMES
 
 __all__ = ["Goal", "Quantity", "check_goal", "error_of", "reach"]
 

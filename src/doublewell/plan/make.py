@@ -9,15 +9,15 @@ import numpy as np
 
 from doublewell.checks import shown
 from doublewell.errors import InputError
-from doublewell.estimate import Constraint
-from doublewell.evidence import default_supports
-from doublewell.evidence.likelihood.information import Information
+from doublewell.inference import Constraint
+from doublewell.likelihood.information import Information
+from doublewell.observation import Survey, check_survey, survey, survey_notes
 from doublewell.plan.experiment import Experiment, faster, finer, longer, quieter, sparser
 from doublewell.plan.goal import Goal, Quantity, check_goal, reach
 from doublewell.plan.prediction import Analysis, Degree, Prediction, experiment_information, predict
 from doublewell.plan.text import render
 from doublewell.record import Record
-from doublewell.survey import Survey, check_survey, survey, survey_notes
+from doublewell.weak import default_supports
 
 __all__ = ["Option", "Plan", "plan"]
 

@@ -14,11 +14,11 @@ from typing import Literal
 import numpy as np
 
 from doublewell.checks import not_negative, whole
-from doublewell.estimate import DEGREE_PRIOR, Constraint, check_constraint, fit_rows, mixture_mean, weigh_terms
-from doublewell.estimate.least_squares import check_rank, column_scale
-from doublewell.evidence.likelihood.information import Information, record_information
 from doublewell.hints import Array
+from doublewell.inference import DEGREE_PRIOR, Constraint, check_constraint, fit_rows, mixture_mean, weigh_terms
+from doublewell.inference.least_squares import check_rank, column_scale
 from doublewell.law import MAX_DEGREE, Bernstein, Law
+from doublewell.likelihood.information import Information, record_information
 from doublewell.plan.experiment import Experiment
 
 __all__ = ["DRAWS", "Analysis", "Prediction", "experiment_information", "predict"]

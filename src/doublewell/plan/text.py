@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from doublewell.estimate import CONSTRAINTS
+from doublewell.inference import CONSTRAINTS
 from doublewell.result.wording import percent
 
 if TYPE_CHECKING:

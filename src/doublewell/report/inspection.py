@@ -9,12 +9,12 @@ from textwrap import wrap
 import numpy as np
 
 from doublewell.errors import InputError
-from doublewell.evidence import Support, default_supports
 from doublewell.hints import Progress
+from doublewell.observation import Survey, coarse_note, pace_notes, resolved, survey, survey_notes
 from doublewell.record import Record
 from doublewell.report.unit_words import q_unit
 from doublewell.result.text import percent
-from doublewell.survey import Survey, coarse_note, pace_notes, resolved, survey, survey_notes
+from doublewell.weak import Support, default_supports
 
 __all__ = ["Inspection", "inspect_record"]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from doublewell.calibrate import WHY_NO_SCALE, Scale
 from doublewell.errors import InputError
-from doublewell.estimate import Posterior, quantile_interval
+from doublewell.inference import Posterior, quantile_interval
 from doublewell.law import EvenFamily, Family, Placed, Wells
 from doublewell.law.family import Array
 

@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from doublewell.adequacy import Adequacy
 from doublewell.calibrate import WHY_NO_SCALE, Scale, SurfaceTension
 from doublewell.errors import InputError
-from doublewell.estimate import Posterior, RidgeChoice, SupportFit
-from doublewell.evidence.likelihood import Optics, Step
+from doublewell.inference import Posterior, RidgeChoice, SupportFit
 from doublewell.law import Law, Structure
 from doublewell.law.family import Array
+from doublewell.likelihood import Optics, Step
+from doublewell.observation import Survey
 from doublewell.result.bands import Quantity, Scalar, curve_band, scalar_interval
-from doublewell.survey import Survey
 
 __all__ = ["Diagnostics", "LevelErrors", "Likelihood", "Result", "Settings", "Source", "Tiling", "without_levels"]
 

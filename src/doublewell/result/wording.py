@@ -8,7 +8,7 @@ from textwrap import wrap
 import numpy as np
 
 from doublewell.errors import InputError
-from doublewell.estimate import CONSTRAINTS, DegreeFit, check_constraint
+from doublewell.inference import CONSTRAINTS, DegreeFit, check_constraint
 from doublewell.law import EvenFamily, Law
 from doublewell.result.bands import Scalar
 from doublewell.result.result import Diagnostics, Result

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from doublewell.estimate import Constraint
+from doublewell.inference import Constraint
 from doublewell.law import Law
 from doublewell.study.sample import Sample
 

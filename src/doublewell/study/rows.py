@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from doublewell.evidence import Block, Fold, Key, compact
-from doublewell.evidence.smoother import Smoother
+from doublewell.evidence import Block, Key, compact
 from doublewell.hints import Array
 from doublewell.record import Record
+from doublewell.weak import Fold
+from doublewell.weak.smoother import Smoother
 
 __all__ = ["unmasked_blocks"]
 

@@ -9,17 +9,18 @@ from time import perf_counter
 
 import numpy as np
 
-from doublewell.estimate import Constraint
-from doublewell.evidence import Block, Derivative, Evidence, Fold, split_folds, weak_evidence
+from doublewell.evidence import Block, Evidence
 from doublewell.hints import Array
 from doublewell.identify import identify_many
+from doublewell.inference import Constraint
 from doublewell.law import Bernstein, Law, named_law
+from doublewell.observation import Survey, survey
 from doublewell.record import Record
 from doublewell.result import Result
 from doublewell.simulate import add_noise, initial_field, simulate
 from doublewell.study.rows import unmasked_blocks
 from doublewell.study.spec import Spec
-from doublewell.survey import Survey, survey
+from doublewell.weak import Derivative, Fold, split_folds, weak_evidence
 
 __all__ = ["ODD_POWERS", "TOP_DEGREE", "Reading", "Sample", "clean_movie", "evolve", "read_together"]
 

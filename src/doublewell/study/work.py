@@ -10,7 +10,7 @@ from time import monotonic
 
 from doublewell.dynamics import on_gpu
 from doublewell.errors import InputError
-from doublewell.estimate import Constraint
+from doublewell.inference import Constraint
 from doublewell.study.case import Case
 from doublewell.study.line import Key, Line, fingerprint
 from doublewell.study.methods import METHODS

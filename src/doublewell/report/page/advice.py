@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from doublewell.law import EvenFamily
+from doublewell.observation import FEW_CELLS, survey_notes
 from doublewell.report.page.law_charts import band_of, unseen_ranges
 from doublewell.report.page.markup import plain, prose
 from doublewell.report.page.scale import scale_parts
@@ -14,7 +15,6 @@ from doublewell.report.page.verdicts import MOSTLY
 from doublewell.report.unit_words import after
 from doublewell.result import Result
 from doublewell.result.text import band_size, percent
-from doublewell.survey import FEW_CELLS, survey_notes
 
 __all__ = ["advice", "plan_command"]
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from doublewell.observation import survey_notes
 from doublewell.report.page.markup import prose
 from doublewell.report.page.scale import scale_parts
 from doublewell.result import Likelihood, Result
 from doublewell.result.text import band_size, percent
-from doublewell.survey import survey_notes
 
 __all__ = ["MOSTLY", "SYMBOLS", "Finding", "Verdict", "findings", "overall", "tension_part"]
 

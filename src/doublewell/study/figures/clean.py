@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from doublewell.estimate import approximation_floor
+from doublewell.inference import approximation_floor
 from doublewell.law import named_law
 from doublewell.report.style import COLOURS, new_figure, style
 from doublewell.study.figures.kinds import FigureKind

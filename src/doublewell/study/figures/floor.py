@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.estimate import approximation_floor
+from doublewell.inference import approximation_floor
 from doublewell.law import Bernstein, Law, named_law
 from doublewell.report.style import COLOURS, new_figure, style
 from doublewell.study.figures.kinds import PHASE_TICKS, FigureKind

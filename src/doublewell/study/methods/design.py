@@ -11,13 +11,14 @@ from time import perf_counter
 
 import numpy as np
 
-from doublewell.estimate import estimate
-from doublewell.evidence import PHASE_CUT, compact
-from doublewell.evidence.smoother import Smoother
+from doublewell.evidence import compact
 from doublewell.hints import Array
+from doublewell.inference import estimate
 from doublewell.law import Bernstein
 from doublewell.study.outcome import Method, Outcome
 from doublewell.study.sample import TOP_DEGREE, Sample
+from doublewell.weak import PHASE_CUT
+from doublewell.weak.smoother import Smoother
 
 __all__ = ["METHODS"]
 

@@ -11,15 +11,15 @@ from time import perf_counter
 
 import numpy as np
 
-from doublewell.estimate import estimate
 from doublewell.evidence import Block, Evidence, compact, lower
-from doublewell.evidence.hermite import hermite_matrix, monomial_matrix
 from doublewell.hints import Array
+from doublewell.inference import estimate
 from doublewell.law import Bernstein
 from doublewell.study.methods.selection import DEGREES, Choice, held_out_residual
 from doublewell.study.methods.weak import outcome_of
 from doublewell.study.outcome import Method, Outcome
 from doublewell.study.sample import ODD_POWERS, TOP_DEGREE, Sample
+from doublewell.weak.hermite import hermite_matrix, monomial_matrix
 
 __all__ = ["METHODS"]
 

@@ -14,8 +14,8 @@ from time import perf_counter
 
 import numpy as np
 
-from doublewell.estimate import Constraint, estimate
 from doublewell.evidence import Evidence, lower, system
+from doublewell.inference import Constraint, estimate
 from doublewell.study.methods.weak import outcome_of
 from doublewell.study.outcome import Method, Outcome
 from doublewell.study.sample import Sample

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from doublewell.estimate import DEGREE_PRIOR
+from doublewell.inference import DEGREE_PRIOR
 from doublewell.law import Bernstein, Law
 from doublewell.result import Result
 from doublewell.study.outcome import Method, Outcome

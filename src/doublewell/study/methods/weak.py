@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from doublewell.estimate import Constraint, Estimate, estimate
 from doublewell.evidence import Evidence, lower
+from doublewell.inference import Constraint, Estimate, estimate
 from doublewell.study.outcome import Method, Outcome
 from doublewell.study.sample import Sample
 

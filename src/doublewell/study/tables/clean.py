@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from doublewell.estimate import approximation_floor
+from doublewell.inference import approximation_floor
 from doublewell.law import named_law
 from doublewell.study.case import LAWS
 from doublewell.study.methods.normal import DEGREES

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.estimate import approximation_floor
+from doublewell.inference import approximation_floor
 from doublewell.law import named_law
 from doublewell.study.line import Line
 from doublewell.study.paper_numbers import paper_numbers

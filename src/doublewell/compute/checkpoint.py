@@ -1,0 +1,117 @@
+"""Checkpoint: the pieces that are there, in a file that is whole at every moment; only of one question to one record.
+
+The file is an .npz of plain arrays. What cannot be an array is one JSON text in it. Triangles are kept to the last bit.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Generic
+from zipfile import BadZipFile
+
+import numpy as np
+
+from doublewell.atomic import replace_file
+from doublewell.compute.reduce import P, Partial, add
+from doublewell.errors import InputError
+from doublewell.hints import Array
+
+__all__ = ["Ledger", "load_partial", "save_partial"]
+
+_FORMAT = "doublewell partial evidence"
+_VERSION = 1
+_WORDS = {"record": "the record", "options": "the options of the reading", "plan": "the memory or the plan of slabs"}
+
+
+class Ledger(Generic[P]):
+    """The pieces that are there, in memory and, where a path is given, in a file after each of them.
+
+    `unpack` makes a piece of what ``packed`` gave.
+    """
+
+    def __init__(
+        self,
+        path: Path | None,
+        fingerprint: Mapping[str, str],
+        unpack: Callable[[Mapping[str, Any], Mapping[str, Array]], P],
+    ) -> None:
+        self._path, self._fingerprint = path, fingerprint
+        self.pieces: Partial[P] = Partial() if path is None else load_partial(path, fingerprint, unpack)
+        self._save()  # a place that cannot be written is found before the work
+
+    def add(self, place: int, piece: P) -> None:
+        """Take in one more piece."""
+        self.pieces = add(self.pieces, place, piece)
+        self._save()
+
+    def left(self, places: range) -> list[int]:
+        """Return the places whose pieces are not there."""
+        return [place for place in places if not self.pieces.has(place)]
+
+    def _save(self) -> None:
+        if self._path is not None:
+            save_partial(self._path, self.pieces, self._fingerprint)
+
+
+def save_partial(path: Path, partial: Partial[P], fingerprint: Mapping[str, str]) -> None:
+    """Write the pieces; the file on the disk is the one before or this one, never a part of it."""
+    pieces = {} if partial.merged is None else {"merged": partial.merged}
+    pieces |= {str(place): piece for place, piece in sorted(partial.waiting.items())}
+    packed = {name: piece.packed() for name, piece in pieces.items()}
+    about = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "fingerprint": dict(fingerprint),
+        "done": partial.done,
+        "pieces": {name: words for name, (words, _) in packed.items()},
+    }
+    arrays: dict[str, Any] = {
+        f"{kind} {name}": array for name, (_, held) in packed.items() for kind, array in held.items()
+    }
+    with replace_file(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, about=np.array(json.dumps(about)), **arrays)
+
+
+def load_partial(
+    path: Path, fingerprint: Mapping[str, str], unpack: Callable[[Mapping[str, Any], Mapping[str, Array]], P]
+) -> Partial[P]:
+    """Read the pieces of the same question to the same record; none where there is no file yet."""
+    if not path.exists():
+        return Partial()
+    about, arrays = _read(path)
+    _check(path, about, fingerprint)
+    pieces = {name: unpack(words, _held(name, arrays)) for name, words in about["pieces"].items()}
+    merged = pieces.pop("merged", None)
+    return Partial(int(about["done"]), merged, {int(place): piece for place, piece in pieces.items()})
+
+
+def _held(name: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the arrays of one piece, by their own names."""
+    found = (key.rsplit(" ", 1) for key in arrays)
+    return {kind: arrays[f"{kind} {piece}"] for kind, piece in found if piece == name}
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
+    try:
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        about = json.loads(str(arrays.pop("about")))
+        if about["format"] != _FORMAT or about["version"] != _VERSION:
+            raise KeyError("format")
+    except (OSError, ValueError, KeyError, TypeError, BadZipFile, EOFError) as error:
+        raise InputError(
+            f"{path} is no checkpoint of this version ({type(error).__name__}: {error}): expected a file that an "
+            "earlier run of the same command wrote; give another name, or delete the file to begin anew"
+        ) from error
+    return about, arrays
+
+
+def _check(path: Path, about: Mapping[str, Any], fingerprint: Mapping[str, str]) -> None:
+    other = [_WORDS[name] for name, value in fingerprint.items() if about["fingerprint"].get(name) != value]
+    if other:
+        raise InputError(
+            f"{path} is the checkpoint of another run: {' and '.join(other)} changed; expected the same command on the "
+            "same data; give another name, or delete the file to begin anew"
+        )

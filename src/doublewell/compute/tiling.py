@@ -1,0 +1,192 @@
+"""Tiling: a record cut into tiles whose trajectories are read one by one, each within a budget of memory.
+
+A tile is a range of frames and of cells along every axis; every value is in one of them. Each is read as a window of
+its own, with a border of two cells and a first field that are estimated: what these take, the law does not get. So
+tiles are as large as the budget allows, and how it is shared between time and space follows from what both cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise, product
+from math import prod
+
+import numpy as np
+
+from doublewell.compute.memory import shown_bytes
+from doublewell.dynamics import stable_substeps
+from doublewell.errors import InputError
+from doublewell.observation.looks import GROUP, mean_picture
+from doublewell.record import Record
+from doublewell.weak import Region
+
+__all__ = [
+    "LIBRARIES",
+    "check_room",
+    "interface_share",
+    "make_tiles",
+    "most_common",
+    "tile_memory",
+    "tile_name",
+    "tile_record",
+    "tile_shape",
+    "whole_bytes",
+    "window_copies",
+]
+
+LIBRARIES = 950 * 10**6  # bytes that Python, its libraries and compiling take; 810 MB were measured, without a check
+_SMALLEST = 12  # cells of a window along an axis
+_FEWEST = 5  # frames of a slab
+_RING = 4  # cells along an axis that the border takes
+_START = 2.0  # q |G'| t that a first field takes of a slab's time: it says nothing of the law before
+_LONGEST = 12.0  # q |G'| t of a slab: fields that grow from a rough start cannot be followed longer
+_MORE = 1.35  # times as many parts along an axis, where they are all of one length then
+_LOOKS = 3  # times in a slab at which it is looked at
+_PURE = 0.9  # of the phase value: beyond it a smoothed field is a pure phase
+_AXES = "zyx"
+_DECLARED = 60  # times that a record with a declared boundary is held while it is read
+_STEPS = 3  # from frame to frame, where q is not known
+
+
+def window_copies(size: int, substeps: int) -> int:
+    """Return how many times a window is held, as float64, while it is read with `size` unknowns of the law.
+
+    Solver steps keep their fields for the adjoint, and every unknown has its tangent, twice.
+    """
+    return 12 * substeps + 3 * size + 10
+
+
+def whole_bytes(record: Record, size: int) -> int:
+    """Return what reading a whole record takes, libraries and all, with `size` unknowns of the law."""
+    copies = _DECLARED
+    if record.boundary in (None, "open"):
+        q, interval = record.q, float(np.max(np.diff(record.times)))
+        copies = window_copies(size, _STEPS if q is None else stable_substeps(record.dx, q, interval))
+    return tile_memory(copies, prod(record.shape))
+
+
+def tile_memory(copies: int, values: int) -> int:
+    """Return what reading a tile of so many values takes, libraries and all."""
+    return LIBRARIES + 8 * copies * values
+
+
+def check_room(memory: int) -> None:
+    """Refuse a budget that leaves nothing for a tile, before anything is read."""
+    if memory <= LIBRARIES:
+        raise InputError(
+            f"memory is {shown_bytes(memory)}: expected more than {shown_bytes(LIBRARIES)}, which Python, its "
+            "libraries and compiled programs take in the trajectory reading; give more memory, or use method='weak'"
+        )
+
+
+def make_tiles(record: Record, *, copies: int, rate: float, memory: int) -> tuple[Region, ...]:
+    """Cut a record into tiles, slab after slab; `copies` is what reading holds of one, `memory` a budget in bytes.
+
+    `rate` is q |G'|, how fast the law acts. Of all numbers of slabs the one is taken whose tiles, as large as they fit,
+    lose least to borders and first fields. Tiles of an axis have one length where that takes few more of them, else
+    two: every shape is compiled.
+    """
+    room = (memory - LIBRARIES) // (8 * copies)
+    plans = [plan for slabs in range(1, max(record.frames // _FEWEST, 1) + 1) if (plan := _plan(record, slabs, room))]
+    span = float(record.times[-1] - record.times[0])
+    short = [plan for plan in plans if rate * span / len(plan[0]) <= _LONGEST]
+    if not plans:
+        need = tile_memory(copies, min(_FEWEST, record.frames) * _SMALLEST ** len(record.mesh))
+        raise InputError(
+            f"memory is {shown_bytes(memory)}: expected at least {shown_bytes(need)} to read tiles of a record of "
+            f"{record.mesh} cells; give more memory"
+        )
+    frames, *cells = max(short or plans[-1:], key=lambda plan: _kept(plan, rate * span))
+    return tuple(Region(span_of, place) for span_of in frames for place in product(*cells))
+
+
+Parts = list[tuple[int, int]]
+
+
+def _plan(record: Record, slabs: int, room: int) -> list[Parts] | None:
+    """Return the parts of each axis, time first, for a number of slabs; None where no tile fits."""
+    frames, counts = _parts(record.frames, slabs), [1] * len(record.mesh)
+    while True:
+        cells = [_even(n, count) for n, count in zip(record.mesh, counts, strict=True)]
+        if prod(_longest(part) for part in (frames, *cells)) <= room:
+            return [frames, *cells]
+        pairs = list(zip(record.mesh, counts, strict=True))
+        sides = [n / count if n >= _SMALLEST * (count + 1) else 0.0 for n, count in pairs]
+        if not any(sides):
+            return None
+        counts[int(np.argmax(sides))] += 1
+
+
+def _even(size: int, count: int) -> Parts:
+    """Cut 0..size into `count` parts, or a few more that are all of one length."""
+    most = min(int(_MORE * count), size // _SMALLEST)
+    return _parts(size, next((n for n in range(count, most + 1) if size % n == 0), count))
+
+
+def _parts(size: int, count: int) -> Parts:
+    return list(pairwise(round(k * size / count) for k in range(count + 1)))
+
+
+def _longest(parts: Parts) -> int:
+    return max(stop - start for start, stop in parts)
+
+
+def _kept(plan: list[Parts], growth: float) -> float:
+    """Return the share of what a record says that its tiles keep, roughly; `growth` is q |G'| of its whole time."""
+    frames, *cells = plan
+    each = growth / len(frames)
+    return each / (each + _START) * prod(1.0 - _RING * len(parts) / parts[-1][1] for parts in cells)
+
+
+def tile_shape(region: Region) -> tuple[int, ...]:
+    """Return frames and cells of a tile."""
+    return tuple(stop - start for start, stop in (region.frames, *region.cells))
+
+
+def tile_name(number: int, region: Region) -> str:
+    """Return a tile in words, its last frame and cells included.
+
+    >>> tile_name(3, Region((0, 15), ((24, 48), (0, 24))))
+    'tile 3 (frames 0 to 14, y 24 to 47, x 0 to 23)'
+    """
+    axes = _AXES[-len(region.cells) :]
+    places = ", ".join(f"{axis} {low} to {high - 1}" for axis, (low, high) in zip(axes, region.cells, strict=True))
+    return f"tile {number} (frames {region.frames[0]} to {region.frames[1] - 1}, {places})"
+
+
+def tile_record(record: Record, region: Region) -> Record:
+    """Read one tile: a record of its own, a window of which nothing outside is known."""
+    start, stop = region.frames
+    mask = None if record.mask is None else record.seen(start, stop, region.cells)
+    return Record(
+        record.slab(start, stop, region.cells), dx=record.dx, times=record.times[start:stop], q=record.q,
+        boundary="open", length_unit=record.length_unit, time_unit=record.time_unit,
+        mask=None if mask is None or mask.all() else mask,
+    )  # fmt: skip
+
+
+def interface_share(record: Record, region: Region) -> float:
+    """Return the share of a tile's cells that lie between the phases, smoothed over five frames and three cells.
+
+    The first, the middle and the last frames are looked at, and the largest share of the three counts. What noise is
+    left is a fifteenth or so in two dimensions, so that it neither makes an interface nor hides one.
+    """
+    start, stop = region.frames
+    size = min(GROUP, stop - start)
+    starts = sorted({start + round(k * (stop - start - size) / (_LOOKS - 1)) for k in range(_LOOKS)})
+    return max(_between(record, (first, first + size), region) for first in starts)
+
+
+def _between(record: Record, span: tuple[int, int], region: Region) -> float:
+    from scipy.ndimage import uniform_filter
+
+    mean, _ = mean_picture(record, span, region.cells)
+    known = np.isfinite(mean)
+    weight = uniform_filter(known.astype(np.float64), 3, mode="nearest")
+    smooth = uniform_filter(np.where(known, mean, 0.0), 3, mode="nearest") / np.maximum(weight, 1e-12)
+    return float(np.mean(known & (np.abs(smooth) < _PURE)))
+
+
+def most_common(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """Return the shape that most tiles have, the first of several."""
+    return max(dict.fromkeys(shapes), key=shapes.count)

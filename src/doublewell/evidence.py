@@ -1,0 +1,194 @@
+"""Evidence: what records say about the coefficients, a few kilobytes whatever the size of the records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from doublewell.checks import positive
+from doublewell.errors import InputError
+from doublewell.hints import Array
+from doublewell.law import LinearFamily, embedding
+
+__all__ = ["Beside", "Block", "Evidence", "Key", "compact", "lower", "merge", "restrict", "stacked", "system"]
+
+Reading = Literal["weak", "trajectory"]
+
+
+class Key(NamedTuple):
+    """Where rows come from. Blocks with equal keys may be merged; others stay apart."""
+
+    record: str
+    support: str
+    fold: str
+
+
+@dataclass(frozen=True)
+class Block:
+    """The compacted rows of one key: R of [features | 1/q | target] with positive diagonal, and the row count."""
+
+    key: Key
+    triangle: Array
+    rows: int
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Blocks of compacted rows in the columns of one family.
+
+    Each row says sum_j g_j a_j + (1/q) a_t = d. Known q contracts the last two columns; unknown q is one more
+    unknown of the same rows. Weights between blocks are applied only when solving, so that merging stays exact.
+    ``reading`` says what a row is: a weak moment, or a direction of a trajectory's likelihood in units of its noise.
+    """
+
+    family: LinearFamily
+    blocks: tuple[Block, ...]
+    reading: Reading = "weak"
+
+    @property
+    def rows(self) -> int:
+        """Number of rows in all blocks."""
+        return sum(block.rows for block in self.blocks)
+
+    @property
+    def folds(self) -> tuple[str, ...]:
+        """The names of the folds, in the order of their first block."""
+        return tuple(dict.fromkeys(block.key.fold for block in self.blocks))
+
+    @property
+    def supports(self) -> tuple[str, ...]:
+        """The names of the supports, in the order of their first block."""
+        return tuple(dict.fromkeys(block.key.support for block in self.blocks))
+
+    def select(self, choose: Callable[[Key], bool]) -> Evidence:
+        """Return the evidence of the blocks whose key is chosen."""
+        return replace(self, blocks=tuple(block for block in self.blocks if choose(block.key)))
+
+
+def compact(rows: Array) -> Array:
+    """Return the R factor of a stack of rows, square, with positive diagonal."""
+    columns = rows.shape[1]
+    padded = np.vstack([rows, np.zeros((max(0, columns - rows.shape[0]), columns))])
+    triangle = np.linalg.qr(padded, mode="r")
+    return np.asarray(np.where(np.diag(triangle) < 0, -1.0, 1.0)[:, None] * triangle)
+
+
+def merge(parts: Iterable[Evidence]) -> Evidence:
+    """Stack evidence of the same family: equal keys are compacted together, in the order given.
+
+    Chunks of a record, several records and several machines are all this one operation, exact to round-off.
+    """
+    parts = tuple(parts) if isinstance(parts, Iterable) else (parts,)
+    if not parts:
+        raise InputError("nothing to merge: expected at least one piece of evidence")
+    for part in parts:
+        _check_evidence(part)
+    families = {part.family for part in parts}
+    if len(families) > 1:
+        names = " and ".join(sorted(f"{family.name} degree {family.degree}" for family in families))
+        raise InputError(f"cannot merge evidence of different families ({names}): assemble both at one degree")
+    if len({part.reading for part in parts}) > 1:
+        raise InputError("cannot merge weak moments with the likelihood of a trajectory: read all records one way")
+    groups: dict[Key, list[Block]] = {}
+    for part in parts:
+        for block in part.blocks:
+            groups.setdefault(block.key, []).append(block)
+    return replace(parts[0], blocks=tuple(_merge_blocks(key, group) for key, group in groups.items()))
+
+
+def _check_evidence(value: object) -> None:
+    if not isinstance(value, Evidence):
+        raise InputError(
+            f"evidence is a {type(value).__name__}: expected Evidence; make it with "
+            "weak_evidence(record, family, supports)"
+        )
+
+
+def _merge_blocks(key: Key, group: list[Block]) -> Block:
+    full = [block for block in group if block.rows] or group[:1]
+    if len(full) == 1:
+        return full[0]
+    triangle = compact(np.vstack([block.triangle for block in full]))
+    return Block(key, triangle, sum(block.rows for block in full))
+
+
+def lower(evidence: Evidence, degree: int) -> Evidence:
+    """Return the same evidence at a lower degree: A_m = A_M E with E the elevation matrix, no new assembly."""
+    _check_evidence(evidence)
+    family = evidence.family.at(degree)
+    if degree == evidence.family.degree:
+        return evidence
+    if degree > evidence.family.degree:
+        raise InputError(
+            f"evidence was assembled at degree {evidence.family.degree} and cannot serve degree {degree}: "
+            "assemble it at the higher degree"
+        )
+    return restrict(evidence, family)
+
+
+def restrict(evidence: Evidence, family: LinearFamily) -> Evidence:
+    """Return the same evidence for a family inside its own: the equally deep wells, the symmetric ones."""
+    p, top = family.size, evidence.family.size
+    change = np.zeros((top + 2, p + 2))
+    change[:top, :p] = embedding(family, evidence.family)
+    change[top:, p:] = np.eye(2)
+    blocks = tuple(replace(block, triangle=compact(block.triangle @ change)) for block in evidence.blocks)
+    return replace(evidence, family=family, blocks=blocks)
+
+
+def system(evidence: Evidence, q: float) -> tuple[Array, Array]:
+    """Return the small least-squares problem (A, d) for known q.
+
+    The folds of one support are one block. A block of n_b weak moments is scaled by (k n_b)^(-1/2), k the number of
+    blocks; blocks of trajectories are in units of their noise already. A block without rows is left out.
+    """
+    q = positive(q, "q", "the diffusion coefficient of the record")
+    rows = stacked(evidence)
+    p = evidence.family.size
+    return rows[:, :p], rows[:, p + 1] - rows[:, p] / q
+
+
+def stacked(evidence: Evidence) -> Array:
+    """Return the rows [features | 1/q | target] of all blocks, weighted as in `system`, with q left open."""
+    _check_evidence(evidence)
+    whole = [replace(block, key=block.key._replace(fold="")) for block in evidence.blocks if block.rows]
+    if not whole:
+        raise InputError(
+            "no centre is left: every temporal mean lies in a pure phase (|mean| >= 0.98) or the record is too "
+            "small; record frames that contain an interface"
+        )
+    blocks = merge(replace(evidence, blocks=(block,)) for block in whole).blocks
+    scales = [np.sqrt(len(blocks) * block.rows) if evidence.reading == "weak" else 1.0 for block in blocks]
+    return np.vstack([block.triangle / scale for block, scale in zip(blocks, scales, strict=True)])
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """What a record says of q or a blur, given the law: normal with mean best + slope (g - g_best) and a covariance.
+
+    ``root`` is the triangle of that covariance's inverse. Empty where nothing is estimated beside the law.
+    """
+
+    names: tuple[str, ...]
+    best: Array
+    slope: Array
+    root: Array
+    g_best: Array
+
+    def mean(self, coefficients: Array) -> Array:
+        """Return the most likely values for laws coefficients[..., k]."""
+        return np.asarray(self.best + (coefficients - self.g_best) @ self.slope.T)
+
+    def scaled(self, factors: Array) -> Beside:
+        """Return the same in other units: values times factors."""
+        return Beside(
+            self.names, self.best * factors, self.slope * factors[:, None], self.root / factors[None, :], self.g_best
+        )
+
+    def draw(self, coefficients: Array, rng: np.random.Generator) -> Array:
+        """Return one draw for each law."""
+        z = rng.standard_normal((*coefficients.shape[:-1], len(self.names)))
+        return np.asarray(self.mean(coefficients) + np.linalg.solve(self.root, z[..., None])[..., 0])

@@ -1,0 +1,194 @@
+"""Workers that die, and runs that die: the answer is that of an undisturbed run, to the last bit."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from functools import partial
+from multiprocessing import active_children
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from doublewell.compute.executors import Pool, Serial, check_travels, open_pool
+from doublewell.errors import InputError
+from doublewell.files import load_result, open_record, save
+from doublewell.identify import identify as identify_any
+from doublewell.record import Record
+from doublewell.result import compare
+from doublewell.workers import worker_pool
+
+identify = partial(identify_any, method="weak")
+
+
+def same_to_the_bit(one, other) -> bool:
+    found = compare(one, other, tolerance=0.0)
+    return found.same and found.equal == found.fields
+
+
+class Killer:
+    """A callback that kills a process, once, when the first slab is there."""
+
+    def __init__(self, processes) -> None:
+        self.processes, self.killed = processes, None
+
+    def __call__(self, words, done, total) -> None:
+        if self.killed is None and words.startswith("reading slabs") and 0 < done < total:
+            self.killed = self.processes()[0]
+            os.kill(self.killed, signal.SIGKILL)
+
+
+def test_a_spawned_worker_is_killed(stored, many_slabs) -> None:
+    calm = identify(stored, 1.0, memory="1GB")
+    killer = Killer(lambda: [child.pid for child in active_children()])
+    assert same_to_the_bit(calm, identify(stored, 1.0, memory="1GB", workers=2, progress=killer))
+    assert killer.killed is not None
+
+
+@pytest.fixture
+def client():
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+def test_a_dask_worker_is_killed(stored, many_slabs, client) -> None:
+    calm = identify(stored, 1.0, memory="1GB")
+    killer = Killer(lambda: list(client.run(os.getpid).values()))
+    assert same_to_the_bit(calm, identify(stored, 1.0, memory="1GB", scheduler=client, progress=killer))
+    assert killer.killed is not None
+    by_address = identify(stored, 1.0, memory="1GB", scheduler=client.scheduler.address)
+    assert same_to_the_bit(calm, by_address)
+
+
+def test_no_scheduler_there(stored, monkeypatch) -> None:
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("doublewell.compute.cluster._PATIENCE", "0.5s")
+    with pytest.raises(InputError, match=r"no Dask scheduler answers at 'tcp://127.0.0.1:1' .*start one with dask"):
+        identify(stored, scheduler="tcp://127.0.0.1:1")
+
+
+def die(*_) -> None:
+    os._exit(1)
+
+
+def test_workers_that_always_die() -> None:
+    pool = Pool(lambda: worker_pool(1), lambda: 1)
+    with pytest.raises(InputError, match="worker processes ended 3 times in a row .* smaller memory= or fewer workers"):
+        list(pool.completed(die, [(), ()]))
+
+
+def test_results_come_with_their_places() -> None:
+    pool = Pool(Serial, lambda: 1)
+    assert list(pool.completed(pow, [(2, 3), (3, 2)])) == [(0, 8), (1, 9)]
+    with pytest.raises(ZeroDivisionError):
+        list(pool.completed(divmod, [(1, 0)]))
+
+
+def test_values_in_memory_do_not_travel(movie) -> None:
+    check_travels(movie, "a cluster")
+    large = Record(np.broadcast_to(0.0, (2, 3000, 3000)), dx=1.0, dt=1.0)
+    with pytest.raises(InputError, match=r"holds an array of 144 MB in memory, which a cluster cannot read: .*save\("):
+        check_travels(large, "a cluster")
+    odd = Record(type("Odd", (), {"shape": (2, 8), "ndim": 2, "dtype": np.dtype("f8")})(), dx=1.0, dt=1.0)
+    with (
+        pytest.raises(InputError, match="the record cannot be sent to other processes"),
+        open_pool(odd, 2),
+    ):
+        pass
+
+
+SCRIPT = """
+import sys, time
+from doublewell.files import open_record, save
+from doublewell.identify import identify
+from doublewell.compute import plan
+
+def watch(words, done, total):
+    if words.startswith("reading slabs"):
+        print(done, flush=True)
+        if done == stop:
+            time.sleep(60)
+
+if __name__ == "__main__":
+    path, checkpoint, out, workers, stop = *sys.argv[1:4], int(sys.argv[4]), int(sys.argv[5])
+    plan._HALOS = plan._SLAB_BYTES = 1
+    result = identify(
+        open_record(path), 1.0, method="weak", memory="1GB", workers=workers, checkpoint=checkpoint, progress=watch
+    )
+    save(result, out)
+"""
+
+
+def start(tmp_path, movie_path, *, workers, stop):
+    script = tmp_path / "run.py"
+    script.write_text(SCRIPT)
+    words = [script, movie_path, tmp_path / "part.npz", tmp_path / "result.json", workers, stop]
+    return subprocess.Popen([sys.executable, *map(str, words)], stdout=subprocess.PIPE, text=True)
+
+
+def test_a_run_that_is_killed_goes_on(stored, movie_path, tmp_path, many_slabs) -> None:
+    calm = identify(stored, 1.0, memory="1GB")
+    with start(tmp_path, movie_path, workers=2, stop=3) as first:
+        assert [int(first.stdout.readline()) for _ in range(3)] == [1, 2, 3]
+        first.kill()
+    assert first.returncode == -signal.SIGKILL
+    assert not (tmp_path / "result.json").exists()
+    with start(tmp_path, movie_path, workers=2, stop=99) as second:
+        counts = [int(line) for line in second.stdout]
+    assert counts == [3, 4, 5, 6]  # three were there, three are read
+    assert same_to_the_bit(load_result(tmp_path / "result.json"), calm)
+
+
+def test_a_finished_checkpoint_is_read_again(stored, tmp_path, many_slabs) -> None:
+    path, said = tmp_path / "part.npz", []
+    one = identify(stored, 1.0, checkpoint=path)
+    other = identify(stored, 1.0, checkpoint=path, progress=lambda *words: said.append(words[0]))
+    assert same_to_the_bit(one, other)
+    assert set(said) == {"looking at the record"}
+    identify(stored, 1.0, checkpoint=path, constraint="none", degree=2)  # the evidence is the same
+
+
+def test_a_checkpoint_of_something_else(movie, stored, tmp_path, many_slabs) -> None:
+    path = tmp_path / "part.npz"
+    save(movie, tmp_path / "copy.zarr")
+    record = open_record(tmp_path / "copy.zarr")
+    identify(record, checkpoint=path)
+    refused = partial(pytest.raises, InputError)
+    with refused(match="part.npz is the checkpoint of another run: the record changed; .*another name, or delete"):
+        identify(stored, checkpoint=path)
+    with refused(match="another run: the options of the reading changed"):
+        identify(record, checkpoint=path, degree=3)
+    with refused(match="another run: the record changed"):
+        identify(record.replace(times=2.0 * record.times), checkpoint=path)
+    chunk = next(
+        file for file in (tmp_path / "copy.zarr" / "u").rglob("*") if file.is_file() and file.name != "zarr.json"
+    )
+    os.utime(chunk, (1, 1))
+    with refused(match="another run: the record changed"):
+        identify(record, checkpoint=path)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut short", b"no zip at all"])
+def test_what_is_no_checkpoint(stored, tmp_path, content) -> None:
+    path = tmp_path / "part.npz"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="part.npz is no checkpoint of this version .* delete the file to begin anew"):
+        identify(stored, checkpoint=path)
+    assert path.read_bytes() == content
+
+
+def test_a_checkpoint_with_pickles_is_not_loaded(stored, tmp_path) -> None:
+    path = tmp_path / "part.npz"
+    np.savez(path, about=np.array([{"format": 1}], dtype=object))
+    with pytest.raises(InputError, match="part.npz is no checkpoint of this version"):
+        identify(stored, checkpoint=path)
+
+
+def test_a_folder_that_is_not_there(stored, tmp_path) -> None:
+    with pytest.raises(InputError, match="the folder .* does not exist"):
+        identify(stored, checkpoint=Path(tmp_path, "none", "part.npz"))

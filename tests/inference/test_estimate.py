@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from doublewell.errors import InputError
+from doublewell.evidence import Block, Evidence, Key, compact, system
+from doublewell.inference import ALPHAS, estimate
+from doublewell.inference.ridge import choose_ridge, penalty, solve
+from doublewell.law import Bernstein
+from doublewell.weak import split_folds, weak_evidence
+
+
+def made(truth, *, folds=("training", "validation"), supports=("a", "b"), noise=0.0, rows=200, seed=0, q=0.5):
+    """Evidence of rows that obey the model exactly, plus noise in the target."""
+    rng = np.random.default_rng(seed)
+    p = len(truth)
+    blocks = []
+    for support in supports:
+        for fold in folds:
+            matrix = rng.standard_normal((rows, p + 2))
+            matrix[:, -1] = matrix[:, :p] @ truth + matrix[:, p] / q + noise * rng.standard_normal(rows)
+            blocks.append(Block(Key("r", support, fold), compact(matrix), rows))
+    return Evidence(Bernstein(p - 1), tuple(blocks))
+
+
+def test_exact_rows_give_the_truth() -> None:
+    truth = np.array([3.0, 1.0, 2.0])
+    fit = estimate(made(truth), 0.5)
+    assert np.allclose(fit.coefficients, truth, rtol=1e-12)
+    assert fit.relative_residual < 1e-13
+    assert fit.rows == 800
+    assert fit.support_spread < 1e-12
+    assert fit.bound == pytest.approx(1e-6 * np.linalg.norm(truth) / np.sqrt(3), rel=0.2)
+    assert estimate(made(truth), 0.5, constraint="bernstein").bound == pytest.approx(1e-10 * 3.0)
+
+
+def test_constraint_moves_only_what_it_must() -> None:
+    truth = np.array([3.0, -1.0, 2.0])
+    free, bounded = (estimate(made(truth), 0.5, constraint=c) for c in ("none", "bernstein"))
+    assert np.allclose(free.coefficients, truth)
+    assert free.bound == -np.inf
+    assert np.array_equal(bounded.unbounded, free.coefficients)
+    assert bounded.solution.active.tolist() == [False, True, False]
+    assert bounded.coefficients[1] == bounded.bound > 0
+    assert bounded.law.structure.ok
+    assert bounded.solution.kkt < 1e-12
+
+
+def test_ridge_number_is_a_multiple_of_the_mean_squared_column() -> None:
+    evidence = made(np.array([3.0, 1.0, 2.0]), noise=0.1)
+    matrix, target = system(evidence, 0.5)
+    fit = estimate(evidence, 0.5, ridge=0.3, constraint="none")
+    shift = 0.3 * np.sum(matrix**2) / 3
+    direct = np.linalg.solve(matrix.T @ matrix + shift * np.eye(3), matrix.T @ target)
+    assert fit.ridge is not None
+    assert fit.ridge.penalty == pytest.approx(shift)
+    assert np.allclose(fit.coefficients, direct, rtol=1e-10)
+
+
+def test_validated_ridge_is_the_best_of_the_grid_and_keeps_its_penalty() -> None:
+    evidence = made(np.array([3.0, 1.0, 2.0]), noise=2.0, rows=12, seed=3)
+    fit = estimate(evidence, 0.5, ridge="validated", constraint="bernstein")
+    choice = fit.ridge
+    assert choice is not None
+    assert tuple(alpha for alpha, _ in choice.path) == ALPHAS
+    residuals = [residual for _, residual in choice.path]
+    assert choice.alpha == ALPHAS[int(np.argmin(residuals))]
+    training, _ = system(evidence.select(lambda key: key.fold == "training"), 0.5)
+    assert choice.penalty == penalty(training, choice.alpha)
+    again, _ = solve(*system(evidence, 0.5), constraint="bernstein", ridge=choice.penalty)
+    assert np.array_equal(again.coefficients, fit.coefficients)
+
+
+def test_ties_go_to_the_smaller_alpha() -> None:
+    """With an all-zero target every alpha gives zero coefficients and the same residual."""
+    evidence = made(np.zeros(3), q=1e300)
+    blocks = [Block(b.key, compact(b.triangle * [1, 1, 1, 0, 0]), b.rows) for b in evidence.blocks]
+    flat = Evidence(evidence.family, tuple(blocks))
+    choice = choose_ridge(flat, flat, 1.0, constraint="none")
+    assert len({residual for _, residual in choice.path}) == 1
+    assert choice.alpha == 0.0
+
+
+def test_validation_rows_do_not_train(noisy) -> None:
+    folds = split_folds(noisy.frames, 3)
+    supports = [(3, 0.08)]
+    evidence = weak_evidence(noisy, Bernstein(2), supports, folds=folds)
+    fit = estimate(evidence, 1.0, ridge="validated")
+    training = weak_evidence(noisy.clip(folds[0].start, folds[0].stop), Bernstein(2), supports)
+    validation = weak_evidence(noisy.clip(folds[1].start, folds[1].stop), Bernstein(2), supports)
+    assert fit.ridge is not None
+    apart = choose_ridge(training, validation, 1.0, constraint="bernstein")
+    assert [r for _, r in apart.path] == pytest.approx([r for _, r in fit.ridge.path], rel=1e-9)
+
+
+def test_support_that_cannot_stand_alone_is_said() -> None:
+    evidence = made(np.array([1.0, 2.0]), folds=("all",), supports=("a", "b"))
+    poor = Block(evidence.blocks[1].key, compact(np.array([[1.0, 1.0, 0.0, 3.0]])), 1)
+    fit = estimate(Evidence(evidence.family, (evidence.blocks[0], poor)), 0.5)
+    assert fit.supports[0].status == "fitted"
+    assert fit.supports[1].coefficients is None
+    assert "does not determine 2 coefficients" in fit.supports[1].status
+
+
+def test_wrong_settings() -> None:
+    evidence = made(np.array([1.0, 2.0]), folds=("all",))
+    with pytest.raises(InputError, match="constraint is 'positive': expected 'admissible' .*'bernstein'"):
+        estimate(evidence, 1.0, constraint="positive")
+    with pytest.raises(InputError, match="ridge is 'auto': expected None"):
+        estimate(evidence, 1.0, ridge="auto")
+    for bad in (-1.0, float("nan"), True, [1], 1j):
+        with pytest.raises(InputError, match="expected None, 'validated', or alpha, a number of at least 0"):
+            estimate(evidence, 1.0, ridge=bad)
+    for q in (-1.0, 0.0, None, "a", float("nan")):
+        with pytest.raises(InputError, match="q is .*: expected the diffusion coefficient of the record, a positive"):
+            estimate(evidence, q)
+    with pytest.raises(InputError, match=r"evidence is a list: expected Evidence; make it with weak_evidence"):
+        estimate([1.0], 1.0)
+    with pytest.raises(InputError, match="needs evidence with the folds 'training' and 'validation'"):
+        estimate(evidence, 1.0, ridge="validated")

@@ -1,0 +1,123 @@
+import numpy as np
+import pytest
+
+from doublewell.errors import InputError
+from doublewell.evidence import Block, Evidence, Key, compact, lower
+from doublewell.inference import (
+    DEGREE_PRIOR,
+    DegreePrior,
+    average_degrees,
+    fit_degree,
+    fit_rows,
+    legendre_to_bernstein,
+    mixture_mean,
+    weigh_terms,
+)
+from doublewell.law import Bernstein, Law, named_law
+
+TOP = Bernstein(8)
+RNG = np.random.default_rng(5)
+# Unit columns with nearby directions, as the features of a record have them, and a strong noise.
+TRIANGLE = 0.02 * np.linalg.qr(
+    Bernstein(8).features(np.linspace(0, 1, 60)).T + 0.02 * RNG.standard_normal((60, 9)), mode="r"
+)
+
+
+def evidence(triangle, best, rows=6912):
+    """The evidence of one record, written as the reader writes it."""
+    stacked = np.zeros((10, 11))
+    stacked[:9, :9] = triangle
+    stacked[:9, -1] = triangle @ best
+    stacked[9, -1] = np.sqrt(rows)
+    return Evidence(TOP, (Block(Key("r", "trajectory", "all"), compact(stacked), rows),), reading="trajectory")
+
+
+@pytest.fixture(scope="module", params=["sixth", "bernstein3"])
+def rows(request):
+    """Most likely coefficients of records that differ by their noise."""
+    law = named_law(request.param).effective(0.1)
+    noise = np.random.default_rng(3).standard_normal((12, 9))
+    return law.family.elevation(TOP) @ law.coefficients + np.linalg.solve(TRIANGLE, noise.T).T
+
+
+@pytest.mark.parametrize("constraint", ["admissible", "bernstein", "none"])
+def test_many_rows_are_the_rows_one_by_one(rows, constraint):
+    terms = weigh_terms(TRIANGLE, rows @ TRIANGLE.T, DEGREE_PRIOR, constraint=constraint)
+    each = [average_degrees(evidence(TRIANGLE, g), 1.0, constraint=constraint).coefficients for g in rows]
+    np.testing.assert_allclose(mixture_mean(terms, TOP), each, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(sum(item.weights for item in terms), 1.0)
+
+
+@pytest.mark.parametrize("constraint", ["admissible", "bernstein", "none"])
+@pytest.mark.parametrize("degree", [0, 3, 8])
+def test_one_degree_is_that_of_the_evidence(rows, degree, constraint):
+    lift = Bernstein(degree).elevation(TOP)
+    each = [fit_degree(lower(evidence(TRIANGLE, g), degree), 1.0, constraint=constraint) for g in rows]
+    found = fit_rows(TRIANGLE @ lift, rows @ TRIANGLE.T, constraint=constraint).coefficients
+    np.testing.assert_allclose(found, [one.coefficients for one in each], atol=1e-6 * np.max(np.abs(found)))
+
+
+def test_the_constraint_was_needed_somewhere(rows):
+    targets = rows @ TRIANGLE.T
+    free, held = (fit_rows(TRIANGLE, targets, constraint=c) for c in ("none", "bernstein"))
+    assert np.min(free.coefficients) < 0.0
+    assert np.min(held.coefficients) > 0.0
+    assert all(Law(TOP, g).structure.ok for g in held.coefficients)
+    assert np.all(held.cost >= free.cost)
+    assert np.any(held.active)
+    assert not np.any(free.active)
+
+
+def test_the_weights_are_marginal_likelihoods(rows):
+    """Against the density of the data under each term: covariance I + X S X', a_0 integrated with a flat prior."""
+    prior = DegreePrior(ratios=(0.3, 0.8), sizes=(0.5, 2.0), odds=0.7)
+    targets = rows[:1] @ TRIANGLE.T
+    terms = weigh_terms(TRIANGLE, targets, prior, constraint="none")
+    low = TRIANGLE @ Bernstein(2).elevation(TOP) @ legendre_to_bernstein(2)
+    unit = abs(np.linalg.lstsq(low, targets[0], rcond=None)[0][0])
+    logs = []
+    for item in terms:
+        m = item.term.degree
+        design = TRIANGLE @ Bernstein(m).elevation(TOP) @ legendre_to_bernstein(m)
+        spreads = unit * item.term.size * item.term.ratio ** np.arange(1, m + 1)
+        spread = np.eye(9) + (design[:, 1:] * spreads**2) @ design[:, 1:].T
+        inverse = np.linalg.inv(spread)
+        first = design[:, 0]
+        gain = first @ inverse @ first
+        cost = targets[0] @ inverse @ targets[0] - (first @ inverse @ targets[0]) ** 2 / gain
+        choices = 4 if m else 1
+        log = -0.5 * (cost + np.log(gain) + np.linalg.slogdet(spread)[1]) + m * np.log(0.7) - np.log(choices)
+        logs.append(log)
+    weights = np.exp(np.array(logs) - max(logs))
+    np.testing.assert_allclose([item.weights[0] for item in terms], weights / weights.sum(), rtol=1e-6, atol=1e-12)
+
+
+def test_the_mean_and_covariance_of_a_term_are_those_of_bayes(rows):
+    targets = rows[:1] @ TRIANGLE.T
+    item = weigh_terms(TRIANGLE, targets, DegreePrior((0.5,), (1.0,), 1.0), constraint="none")[3]
+    turn = legendre_to_bernstein(3)
+    design = TRIANGLE @ Bernstein(3).elevation(TOP)
+    low = TRIANGLE @ Bernstein(2).elevation(TOP) @ legendre_to_bernstein(2)
+    unit = abs(np.linalg.lstsq(low, targets[0], rcond=None)[0][0])
+    back = np.linalg.inv(turn)
+    precision = design.T @ design + back.T @ np.diag([0, *(unit * 0.5 ** np.arange(1, 4)) ** -2.0]) @ back
+    np.testing.assert_allclose(item.covariances[0], np.linalg.inv(precision), rtol=1e-6)
+    np.testing.assert_allclose(item.free[0], np.linalg.solve(precision, design.T @ targets[0]), rtol=1e-6)
+
+
+def test_a_term_that_leans_on_negative_coefficients_loses_weight(rows):
+    targets = rows @ TRIANGLE.T
+    free = weigh_terms(TRIANGLE, targets, DEGREE_PRIOR, constraint="none")
+    held = weigh_terms(TRIANGLE, targets, DEGREE_PRIOR, constraint="bernstein")
+    outside = [np.any(item.free < 0, axis=1) for item in free]
+    before = sum(np.sum(item.weights[out]) for item, out in zip(free, outside, strict=True))
+    after = sum(np.sum(item.weights[out]) for item, out in zip(held, outside, strict=True))
+    assert 0.0 < after < before
+
+
+def test_a_matrix_that_does_not_determine_the_law_is_refused():
+    flat = np.repeat(TRIANGLE[:, :1], 9, axis=1)
+    with pytest.raises(InputError, match="does not determine 9 coefficients"):
+        weigh_terms(flat, np.ones((1, 9)), DEGREE_PRIOR, constraint="none")
+    with pytest.raises(InputError, match="does not determine 9 coefficients"):
+        fit_rows(flat, np.ones((1, 9)), constraint="none")

@@ -1,0 +1,143 @@
+"""Records that amplify their initial field: a spinodal start, merging drops, a vanishing drop. Data from CNAB2."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from doublewell.dynamics import Grid, double_precision
+from doublewell.evidence import system
+from doublewell.law import Bernstein, named_law
+from doublewell.likelihood import read_trajectories, read_trajectory, solver
+from doublewell.likelihood.segment_model import SegmentModel, segment_constants
+from doublewell.likelihood.trajectory import growth
+from doublewell.record import Record
+from doublewell.simulate import add_noise, simulate
+
+EPSILON, CELLS, FRAMES = 0.1, 24, 25
+TRUTH = named_law("sixth").effective(EPSILON)
+QUARTIC = np.full(2, 1.0 / EPSILON**2)
+
+
+def field(kind: str) -> np.ndarray:
+    x = (np.arange(CELLS) + 0.5) / CELLS
+    y, x = np.meshgrid(x, x, indexing="ij")
+
+    def drop(cx: float, cy: float, radius: float) -> np.ndarray:
+        return np.tanh((radius - np.hypot(x - cx, y - cy)) / (np.sqrt(2) * EPSILON))
+
+    if kind == "merging":
+        return np.maximum(drop(0.27, 0.5, 0.2), drop(0.73, 0.5, 0.2))
+    if kind == "vanishing":
+        return drop(0.5, 0.5, 0.25)
+    waves = np.random.default_rng(1).standard_normal((2, 3, 3))
+    rows = [
+        waves[0, i, j] * np.cos(2 * np.pi * (i * x + j * y)) + waves[1, i, j] * np.sin(2 * np.pi * (i * x - j * y))
+        for i in range(3)
+        for j in range(3)
+    ]
+    z = np.sum(rows[1:], axis=0)
+    return 0.01 * z / np.std(z)
+
+
+def movie(kind: str, dt: float) -> Record:
+    return simulate(named_law("sixth"), field(kind), dx=1 / CELLS, dt=dt, frames=FRAMES, epsilon=EPSILON)
+
+
+@pytest.mark.parametrize(
+    ("kind", "dt", "factor", "cut"),
+    [("spinodal", 4e-3, 0.5, True), ("merging", 1e-2, 2.0, False), ("vanishing", 5e-3, 2.0, False)],
+)
+def test_hard_records_converge_from_rough_starts(kind, dt, factor, cut) -> None:
+    """The estimate lies within 5 standard errors (false alarms below 1e-4) and leaves the noise that was put in."""
+    record = add_noise(movie(kind, dt), 0.03, seed=21)
+    found = read_trajectory(record, factor * QUARTIC)
+    assert found.converged, found.status
+    assert found.noise == pytest.approx(0.03, rel=0.05)
+    matrix, target = system(found.evidence, 1.0)
+    best = np.linalg.lstsq(matrix, target, rcond=None)[0]
+    assert np.linalg.norm(matrix @ (best - TRUTH.coefficients)) < 5.0
+    assert (found.segments > 1) == cut or not cut  # the spinodal start cannot do without
+
+
+def test_segments_say_so_and_end_in_one_trajectory() -> None:
+    record = add_noise(movie("spinodal", 4e-3), 0.03, seed=22)
+    seen = []
+    found = read_trajectory(record, 0.5 * QUARTIC, watch=seen.append)
+    stages = list(dict.fromkeys(step.stage for step in seen))
+    assert tuple(seen) == found.steps
+    assert stages == ["whole record", *(f"segments, links {w}" for w in ("0.3", "1", "3", "10"))]
+    assert seen[-1].stage == "whole record"
+    assert "CG iterations" in str(seen[-1])
+    assert np.linalg.norm(found.residual[0]) < 2 * 0.03 * CELLS  # the residual is that of one trajectory
+    easy = read_trajectory(record, np.array(TRUTH.coefficients), substeps=found.substeps)
+    gap = system(found.evidence, 1.0)[0] @ (found.coefficients - easy.coefficients)
+    assert np.linalg.norm(gap) < 0.3  # standard errors
+
+
+def test_a_batch_may_hold_hard_and_easy_records() -> None:
+    records = [add_noise(movie(kind, 4e-3), 0.03, seed=23 + k) for k, kind in enumerate(("spinodal", "vanishing"))]
+    hard, easy = read_trajectories(records, np.stack([0.5 * QUARTIC, TRUTH.coefficients]))
+    assert hard.segments > 1
+    assert easy.segments == 1
+    assert hard.converged
+    assert easy.converged
+    assert easy.steps[0].stage == "whole record"
+
+
+def test_a_record_that_is_no_trajectory_says_why() -> None:
+    """Half of the record comes from another start: no law and no initial field explain the whole."""
+    one, two = movie("spinodal", 4e-3), movie("vanishing", 4e-3)
+    mixed = one.replace(np.concatenate([one.slab(0, 12), two.slab(12, FRAMES)]))
+    found = read_trajectory(add_noise(mixed, 0.03, seed=25), 0.5 * QUARTIC)
+    assert found.noise > 0.06
+    if not found.converged:
+        assert "segments the record leaves a noise of" in found.status
+
+
+def test_segments_of_a_trajectory_have_no_gaps() -> None:
+    model = SegmentModel(Bernstein(1), "periodic", 9, 1, 3)
+    grid = Grid((8, 8), 1 / 8, "periodic")
+    constants = segment_constants(model, grid, dt=1e-3, q=1.0, link=2.0)
+    whole = SegmentModel(Bernstein(1), "periodic", 9, 1, 9)
+    u0 = np.random.default_rng(0).standard_normal((8, 8))
+    with double_precision():
+        run = np.asarray(whole.predict(u0[None], QUARTIC, segment_constants(whole, grid, dt=1e-3, q=1.0, link=1.0)))
+        cut = np.asarray(model.predict(model.firsts(run), QUARTIC, constants))
+        ragged = SegmentModel(Bernstein(1), "periodic", 9, 1, 4)
+        rest = np.asarray(ragged.predict(ragged.firsts(run), QUARTIC, constants))
+    assert model.count == 3
+    assert ragged.count == 3
+    assert np.allclose(cut[:9], run, atol=1e-13)
+    assert np.abs(cut[9:]).max() < 1e-13
+    assert np.allclose(rest[:9], run, atol=1e-13)
+    assert model.observations(run).shape == (11, 8, 8)
+    assert constants.root.ravel().tolist() == [1.0] * 9 + [2.0] * 2
+
+
+def test_the_preconditioner_of_segments_is_exact_for_diffusion() -> None:
+    """Without reaction and links J'J of one segment is diagonal in the modes; conjugate gradients stop at once."""
+    model = SegmentModel(Bernstein(0), "periodic", 4, 1, 4)
+    grid = Grid((8, 8), 1 / 8, "periodic")
+    constants = segment_constants(model, grid, dt=1e-3, q=1.0, link=0.0)
+    right = np.random.default_rng(0).standard_normal((1, 8, 8))
+    with double_precision():
+        _, push, pull = solver._linearise(model, 0.0 * right, np.zeros(1), np.zeros((4, 8, 8)), constants)
+        _, count, _ = solver.solve_normal(
+            lambda x: pull(push(x)), right, model.preconditioner(right, np.zeros(1), constants), tolerance=1e-8, most=50
+        )
+    assert int(count) <= 2
+
+
+def test_growth_is_the_logarithm_of_the_amplification() -> None:
+    record = movie("vanishing", 5e-3)
+    assert growth(record, QUARTIC) == pytest.approx(100.0 * 5e-3 * (FRAMES - 1))
+
+
+def test_a_start_that_is_wrong_by_its_own_size_converges_at_noise_030() -> None:
+    record = add_noise(movie("vanishing", 2e-3), 0.30, seed=26)
+    near = read_trajectory(record, TRUTH.coefficients)
+    far = read_trajectory(record, 2.0 * TRUTH.coefficients[::-1])
+    assert near.converged
+    assert far.converged
+    assert np.linalg.norm(system(near.evidence, 1.0)[0] @ (near.coefficients - far.coefficients)) < 0.3
