@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from doublewell.identify import identify
-from doublewell.intensity import phase_from_intensity
+from doublewell.record import phase_from_intensity
 from doublewell.record import Record
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -27,7 +27,7 @@ from damage import damaged
 from movie_writers import WRITERS, files_of
 
 from doublewell.errors import InputError
-from doublewell.files import open_record
+from doublewell.io import open_record
 
 SECONDS, MEMORY = 20.0, 16 * 2**30
 SHAPE = (5, 6, 7)

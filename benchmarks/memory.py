@@ -17,7 +17,7 @@ import numpy as np
 from common import PAPER_SUPPORTS, print_table, save_results, synthetic_record
 
 from doublewell.weak import weak_evidence
-from doublewell.files import open_record, save
+from doublewell.io import open_record, save
 from doublewell.law import Bernstein
 from doublewell.record import Record
 from doublewell.observation import survey

@@ -31,7 +31,7 @@ from scipy.interpolate import CubicSpline
 from scipy.optimize import nnls
 
 from doublewell.atomic import replace_file
-from doublewell.files import open_record
+from doublewell.io import open_record
 from doublewell.law import Bernstein, named_law
 from doublewell.peers.pfwnn import Pfwnn
 from doublewell.peers.pinn import Pinn

@@ -67,7 +67,7 @@ def record_of(values):
 
 
 def write(path: Path, gigabytes: float) -> None:
-    from doublewell.files import save
+    from doublewell.io import save
 
     frames = round(gigabytes * 1e9 / (8 * SIDE * SIDE))
     save(record_of(Tiled(frames) if frames else Tiled(40, TILE)), path)
@@ -81,7 +81,7 @@ def inner_bytes(record) -> int:
 
 def kernel(path: Path) -> dict:
     from doublewell.weak import weak_evidence
-    from doublewell.files import open_record
+    from doublewell.io import open_record
     from doublewell.law import Bernstein
 
     stored = open_record(path)
@@ -92,7 +92,7 @@ def kernel(path: Path) -> dict:
 
 
 def store(path: Path) -> dict:
-    from doublewell.files import open_record
+    from doublewell.io import open_record
 
     record = open_record(path)
 
@@ -105,7 +105,7 @@ def store(path: Path) -> dict:
 
 def stream(path: Path, kind: str, workers: int) -> dict:
     """Identify the record, processes started and kernels loaded before."""
-    from doublewell.files import open_record
+    from doublewell.io import open_record
     from doublewell.identify import identify
 
     record = open_record(path)

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 from common import print_table, save_results
 
-from doublewell.files import save
+from doublewell.io import save
 
 LAW, EPSILON, H = "sixth", 0.03, 1 / 96
 PHASES = np.linspace(-1.0, 1.0, 401)
@@ -65,7 +65,7 @@ def budget(record, cut: int) -> int:
 
 def measure(cut: int, path: str, noise: float, seeds: list[int], check: bool) -> dict:
     from doublewell.dynamics import device_names, on_gpu
-    from doublewell.files import open_record
+    from doublewell.io import open_record
     from doublewell.identify import identify
     from doublewell.law import named_law
     from doublewell.simulate import add_noise

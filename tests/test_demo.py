@@ -5,7 +5,7 @@ import pytest
 
 from doublewell.demo import run_demo
 from doublewell.errors import InputError
-from doublewell.files import load_result, open_record
+from doublewell.io import load_result, open_record
 from doublewell.law import named_law
 from doublewell.simulate import add_noise, initial_field, simulate
 

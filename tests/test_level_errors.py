@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from doublewell.errors import InputError
-from doublewell.files import load_result, save
 from doublewell.identify import add_level_errors, identify, repeat
-from doublewell.intensity import phase_from_intensity
+from doublewell.io import load_result, save
 from doublewell.law import named_law
+from doublewell.record import phase_from_intensity
 from doublewell.report.page.advice import advice
 from doublewell.report.page.verdicts import findings
 from doublewell.result import Source

@@ -16,11 +16,11 @@ from doublewell.cli import main
 from doublewell.compute.checkpoint import load_partial, save_partial
 from doublewell.compute.reduce import Partial
 from doublewell.errors import InputError
-from doublewell.files import load_result, open_record, save
 from doublewell.identify import identify as identify_any
 from doublewell.identify.repeat import repeat
 from doublewell.identify.tile_task import Tile, TileReading, Tiles, read_tiles, unpacked
 from doublewell.identify.tile_total import add_up
+from doublewell.io import load_result, open_record, save
 from doublewell.law import Bernstein, named_law
 from doublewell.likelihood import PLAIN, Optics, read_trajectory, relinearise
 from doublewell.record import Record
@@ -179,7 +179,7 @@ def test_a_strange_tile_is_named(movie, result) -> None:
 
 SCRIPT = """
 import sys, time
-from doublewell.files import open_record
+from doublewell.io import open_record
 from doublewell.identify import identify
 
 def watch(words, done, total):

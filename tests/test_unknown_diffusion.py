@@ -9,11 +9,11 @@ import pytest
 
 from doublewell.errors import InputError
 from doublewell.evidence import Beside
-from doublewell.files import load_result, save
 from doublewell.identify import identify, repeat
 from doublewell.identify.warnings import weak_warnings
 from doublewell.identify.weak_road import weak_fit
 from doublewell.inference import Component, Posterior
+from doublewell.io import load_result, save
 from doublewell.law import Bernstein, named_law
 from doublewell.observation import survey
 from doublewell.record import Record

@@ -5,16 +5,15 @@ from doublewell.calibrate import SurfaceTension, calibrate
 from doublewell.errors import InputError
 from doublewell.evidence import lower, merge
 from doublewell.export import export
-from doublewell.files import load_result, open_record, save
 from doublewell.identify import add_level_errors, identify, identify_many
 from doublewell.inference import estimate
-from doublewell.intensity import phase_from_intensity
+from doublewell.io import load_result, open_record, save
 from doublewell.law import LAW_NAMES, Bernstein, Law, named_law
 from doublewell.likelihood import Optics
 from doublewell.observation import survey
 from doublewell.peers import compare
 from doublewell.plan import Experiment, plan
-from doublewell.record import Record
+from doublewell.record import Record, phase_from_intensity
 from doublewell.report import write_page
 from doublewell.result import Result, physical
 from doublewell.simulate import add_noise, initial_field, simulate

@@ -10,9 +10,9 @@ from textwrap import wrap
 
 from doublewell.checks import seed as check_seed
 from doublewell.errors import InputError
-from doublewell.files import save
 from doublewell.hints import Report
 from doublewell.identify import identify
+from doublewell.io import save
 from doublewell.law import named_law
 from doublewell.record import Record
 from doublewell.report import Truth, draw_figures, write_page

@@ -12,7 +12,7 @@ from scipy.stats import chi2, norm
 from doublewell.adequacy import Adequacy, check_adequacies, check_adequacy
 from doublewell.dynamics import Cnab2, Grid
 from doublewell.errors import InputError
-from doublewell.files.codec import codec_of
+from doublewell.io.codec import codec_of
 from doublewell.law import named_law
 from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from doublewell.cli import main
-from doublewell.files import save
+from doublewell.io import save
 from doublewell.law import named_law
 from doublewell.simulate import add_noise, initial_field, simulate
 

@@ -52,7 +52,7 @@ def test_wrong_use_is_one_line(small_file, capsys, options, words):
 def test_a_movie_without_q_is_named(tmp_path, capsys):
     import numpy as np
 
-    from doublewell.files import save
+    from doublewell.io import save
     from doublewell.record import Record
 
     save(Record(np.zeros((15, 24, 24)), dx=0.1, dt=0.1), tmp_path / "movie.npz")

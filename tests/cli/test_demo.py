@@ -4,7 +4,7 @@ from io import StringIO
 
 import pytest
 
-from doublewell.files import load_result
+from doublewell.io import load_result
 from doublewell.law import named_law
 from doublewell.report import Truth
 

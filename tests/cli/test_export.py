@@ -3,7 +3,7 @@ import json
 import pytest
 
 from doublewell.export import FORMATS, export
-from doublewell.files import load_result
+from doublewell.io import load_result
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ import pytest
 from doublewell.calibrate import SurfaceTension
 from doublewell.cli import main
 from doublewell.errors import InputError
-from doublewell.files import load_result, open_record, save
 from doublewell.identify import identify as identify_any
+from doublewell.io import load_result, open_record, save
 from doublewell.law import named_law
 from doublewell.record import Record
 from doublewell.validate import validate

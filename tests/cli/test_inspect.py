@@ -3,7 +3,7 @@ import re
 import numpy as np
 import pytest
 
-from doublewell.files import open_record
+from doublewell.io import open_record
 from doublewell.law import named_law
 from doublewell.report import inspect_record
 from doublewell.simulate import add_noise, initial_field, simulate

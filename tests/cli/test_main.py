@@ -95,12 +95,12 @@ def raising(error):
     ],
 )
 def test_exit_codes(run, monkeypatch, error, code, said):
-    monkeypatch.setattr("doublewell.files.open_record", raising(error))
+    monkeypatch.setattr("doublewell.io.open_record", raising(error))
     assert run("inspect", "m.npz") == (code, "", f"doublewell: {said}\n")
 
 
 def test_an_error_of_the_program_is_not_hidden(monkeypatch):
-    monkeypatch.setattr("doublewell.files.open_record", raising(ZeroDivisionError("bug")))
+    monkeypatch.setattr("doublewell.io.open_record", raising(ZeroDivisionError("bug")))
     with pytest.raises(ZeroDivisionError):
         main(["inspect", "m.npz"])
 
@@ -136,7 +136,7 @@ def test_a_silent_stage_is_named_on_a_terminal(run, monkeypatch, patience, optio
     screen = watch(monkeypatch)
     monkeypatch.setattr(output, "_PATIENCE", patience)
     monkeypatch.setattr("doublewell.report.inspect_record", slow(0.5))
-    monkeypatch.setattr("doublewell.files.open_record", lambda *_, **__: None)
+    monkeypatch.setattr("doublewell.io.open_record", lambda *_, **__: None)
     assert run("inspect", "m.npz", *options)[0] == 2
     assert ("looking" in screen.getvalue()) is shown
 
@@ -144,7 +144,7 @@ def test_a_silent_stage_is_named_on_a_terminal(run, monkeypatch, patience, optio
 def test_no_progress_without_a_terminal(run, monkeypatch):
     monkeypatch.setattr(output, "_PATIENCE", 0.0)
     monkeypatch.setattr("doublewell.report.inspect_record", slow(0.2))
-    monkeypatch.setattr("doublewell.files.open_record", lambda *_, **__: None)
+    monkeypatch.setattr("doublewell.io.open_record", lambda *_, **__: None)
     assert run("inspect", "m.npz") == (2, "", "doublewell: m.npz: no movie\n")
 
 

@@ -3,8 +3,8 @@ import pytest
 
 from doublewell.cli.output import _PATIENT as PATIENT
 from doublewell.cli.plan import _law, parse_share
-from doublewell.files import save
 from doublewell.identify import identify
+from doublewell.io import save
 from doublewell.law import named_law
 from doublewell.plan import Analysis, Experiment, experiment_information, predict
 from doublewell.simulate import initial_field

@@ -3,8 +3,8 @@ import shutil
 
 import pytest
 
-from doublewell.files import load_result, open_record, save
 from doublewell.identify import identify
+from doublewell.io import load_result, open_record, save
 
 
 @pytest.fixture(scope="module")

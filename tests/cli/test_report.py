@@ -1,7 +1,7 @@
 import pytest
 
 from doublewell.cli import targets
-from doublewell.files import load_result
+from doublewell.io import load_result
 
 WEAK = ["--method", "weak"]
 

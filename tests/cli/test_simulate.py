@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from doublewell.files import open_record
+from doublewell.io import open_record
 from doublewell.law import named_law
 from doublewell.simulate import add_noise, initial_field, simulate
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from doublewell.files import save
+from doublewell.io import save
 
 WEAK = ("--method", "weak", "--degree", "2")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from doublewell.files import open_record
 from doublewell.identify import identify
+from doublewell.io import open_record
 
 
 @pytest.fixture

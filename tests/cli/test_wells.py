@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from doublewell.files import load_result
+from doublewell.io import load_result
 
 
 def test_wells_and_phases_reach_the_library(run, movie_file, tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from doublewell.compute import plan as plan_module
-from doublewell.files import open_record, save
+from doublewell.io import open_record, save
 from doublewell.law import named_law
 from doublewell.simulate import initial_field, simulate
 

@@ -15,8 +15,8 @@ import pytest
 
 from doublewell.compute.executors import Pool, Serial, check_travels, open_pool
 from doublewell.errors import InputError
-from doublewell.files import load_result, open_record, save
 from doublewell.identify import identify as identify_any
+from doublewell.io import load_result, open_record, save
 from doublewell.record import Record
 from doublewell.result import compare
 from doublewell.workers import worker_pool
@@ -104,7 +104,7 @@ def test_values_in_memory_do_not_travel(movie) -> None:
 
 SCRIPT = """
 import sys, time
-from doublewell.files import open_record, save
+from doublewell.io import open_record, save
 from doublewell.identify import identify
 from doublewell.compute import plan
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from doublewell.compute import make_plan, open_stream
 from doublewell.compute import plan as plan_module
 from doublewell.errors import InputError
-from doublewell.files import open_record, save
 from doublewell.identify import identify as identify_any
 from doublewell.identify.repeat import repeat
+from doublewell.io import open_record, save
 from doublewell.law import Bernstein
 from doublewell.observation import survey
 from doublewell.record import Record, checksum

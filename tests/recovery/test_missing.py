@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from doublewell.errors import InputError
-from doublewell.files import load_result, save
 from doublewell.identify import identify, repeat
+from doublewell.io import load_result, save
 from doublewell.law import named_law
 from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate

@@ -10,9 +10,9 @@ import pytest
 
 from doublewell.calibrate import SurfaceTension, calibrate
 from doublewell.errors import InputError
-from doublewell.files import load_result, save
 from doublewell.identify import identify
 from doublewell.inference import Component, DegreeFit, Posterior
+from doublewell.io import load_result, save
 from doublewell.law import Bernstein, named_law
 from doublewell.record import Record
 from doublewell.result import physical

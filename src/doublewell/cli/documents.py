@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from doublewell.adequacy import Adequacy
 from doublewell.cli.wording import shell_words
-from doublewell.files.codec import codec_of
-from doublewell.files.result_json import result_body
-from doublewell.intensity import Phase
+from doublewell.io.codec import codec_of
+from doublewell.io.result_file import result_body
 from doublewell.law import Law
 from doublewell.observation import Survey
-from doublewell.record import Record
+from doublewell.record import Phase, Record
 from doublewell.report import Inspection
 from doublewell.result import LevelErrors, Measured, Result, equation, physical
 from doublewell.result.text import intervals

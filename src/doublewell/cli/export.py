@@ -32,7 +32,7 @@ def export(
     """
     from doublewell.atomic import replace_file
     from doublewell.export import export as write
-    from doublewell.files import load_result
+    from doublewell.io import load_result
 
     text = write(load_result(result), format)
     if out is not None:

@@ -16,8 +16,7 @@ from doublewell.cli.wording import about
 from doublewell.errors import InputError
 
 if TYPE_CHECKING:
-    from doublewell.intensity import Phase
-    from doublewell.record import Record
+    from doublewell.record import Phase, Record
     from doublewell.result import Result
 
 __all__ = ["identify"]

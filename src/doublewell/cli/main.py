@@ -20,6 +20,7 @@ from doublewell.cli.repeat import repeat
 from doublewell.cli.simulate import simulate
 from doublewell.cli.wording import shell_words
 from doublewell.errors import InputError
+from doublewell.errors import shell_words as in_shell_words
 from doublewell.version import __version__
 
 __all__ = ["main"]
@@ -64,7 +65,8 @@ def _words(error: Exception) -> str:
 def _run(tokens: list[str]) -> int:
     """Run a command; one that has an answer of its own returns its exit code, the others nothing."""
     command, bound, _ = _app().parse_args(tokens, exit_on_error=False, print_error=False)
-    answer = command(*bound.args, **bound.kwargs)
+    with in_shell_words():
+        answer = command(*bound.args, **bound.kwargs)
     return answer if isinstance(answer, int) else _OK
 
 

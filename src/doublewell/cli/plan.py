@@ -149,7 +149,7 @@ def _experiment(
 
 def _law(name: str, epsilon: float | None) -> tuple[Law, float]:
     """Return the law read as F' with its epsilon; without a scale, that of a quartic interface of the same width."""
-    from doublewell.files import load_result
+    from doublewell.io import load_result
     from doublewell.law import named_law
 
     if Path(name).suffix.lower() != ".json":

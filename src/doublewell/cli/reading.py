@@ -13,8 +13,7 @@ from doublewell.errors import InputError
 from doublewell.units import check_dimension, factor, parse_quantity
 
 if TYPE_CHECKING:
-    from doublewell.intensity import Phase
-    from doublewell.record import Record
+    from doublewell.record import Phase, Record
     from doublewell.result import Source
 
 __all__ = ["Boundary", "Reading"]
@@ -94,7 +93,7 @@ class Reading:
 
     def open_grey(self, file: Path, levels_sd: str | None = None) -> tuple[Record, Phase | None]:
         """Open the record, and where its grey levels are found, or have an error, also how they became phases."""
-        from doublewell.intensity import phase_from_intensity
+        from doublewell.record import phase_from_intensity
 
         levels, sd = parse_levels(self.levels, "--levels"), parse_levels(levels_sd, "--levels-sd")
         if levels is None and sd is not None:
@@ -113,7 +112,7 @@ class Reading:
         return found.record, found
 
     def _open(self, file: Path, levels: tuple[float, float] | Literal["auto"] | None) -> Record:
-        from doublewell.files import open_record
+        from doublewell.io import open_record
 
         for name, unit, like in (("--length-unit", self.length_unit, "m"), ("--time-unit", self.time_unit, "s")):
             if unit is not None:

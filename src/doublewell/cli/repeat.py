@@ -47,8 +47,8 @@ def repeat(
         Write the new result to this .json file.
     """
     from doublewell.cli.targets import check_result
-    from doublewell.files import load_result, save
     from doublewell.identify import repeat as again
+    from doublewell.io import load_result, save
 
     check_result(out)
     before = load_result(result)
@@ -75,7 +75,7 @@ def _file(before: Result, result: Path) -> Path:
 
 def _open(before: Result, file: Path) -> Record:
     """Open the movie with the options of then; a result from Python has none, so its own metadata serve."""
-    from doublewell.files import open_record
+    from doublewell.io import open_record
 
     asked = before.settings
     if asked.source is not None:

@@ -78,7 +78,7 @@ def simulate(
 
     from doublewell.cli.documents import simulate_document, simulate_text
     from doublewell.cli.targets import check_record
-    from doublewell.files import save
+    from doublewell.io import save
     from doublewell.law import named_law
     from doublewell.simulate import add_noise, initial_field
     from doublewell.simulate import simulate as evolve

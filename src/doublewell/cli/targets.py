@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 
 from doublewell.errors import InputError
-from doublewell.files import save
-from doublewell.files.formats import format_to_write
 from doublewell.hints import Report
+from doublewell.io import save
+from doublewell.io.formats import format_to_write
 from doublewell.record import Record
 from doublewell.report import draw_figures, page_html
 from doublewell.report.page.film import predicted

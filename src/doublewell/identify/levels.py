@@ -11,9 +11,8 @@ from doublewell.errors import InputError
 from doublewell.hints import Array, Report
 from doublewell.identify.identify import identify
 from doublewell.identify.repeat import options_of, tension_of
-from doublewell.intensity import Phase
 from doublewell.law import LinearFamily
-from doublewell.record import checksum
+from doublewell.record import Phase, checksum
 from doublewell.result import LevelErrors, Result
 
 __all__ = ["add_level_errors"]

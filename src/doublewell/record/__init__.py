@@ -1,8 +1,20 @@
-"""Record: a movie of a phase field with its mesh and times."""
+"""Record: a movie of a phase field with its mesh and times, and the way to it from grey values."""
 
 from doublewell.record.digest import checksum, line_sum, lines_checksum
 from doublewell.record.mask import Cells, Seen
 from doublewell.record.metadata import Boundary
+from doublewell.record.phase import Phase, phase_from_intensity
 from doublewell.record.record import Record, check_record
 
-__all__ = ["Boundary", "Cells", "Record", "Seen", "check_record", "checksum", "line_sum", "lines_checksum"]
+__all__ = [
+    "Boundary",
+    "Cells",
+    "Phase",
+    "Record",
+    "Seen",
+    "check_record",
+    "checksum",
+    "line_sum",
+    "lines_checksum",
+    "phase_from_intensity",
+]

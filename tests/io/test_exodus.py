@@ -1,0 +1,103 @@
+"""Exodus: nodal variables of a regular mesh, in both kinds of netCDF and in the older layout."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from movie_writers import WRITERS, _exodus, _nodes
+from scipy.io import netcdf_file
+
+from doublewell.errors import InputError
+from doublewell.io import open_record
+from doublewell.io.grid_points import grid_nodes
+
+MOVIE = np.linspace(-1, 1, 5 * 4 * 6).reshape(5, 4, 6)
+
+
+def refused(match):
+    return pytest.raises(InputError, match=match)
+
+
+@pytest.fixture
+def exodus(tmp_path):
+    def write(arrays, sizes):
+        with netcdf_file(tmp_path / "movie.e", "w", version=2) as file:
+            for name, size in sizes.items():
+                file.createDimension(name, size)
+            for name, (dims, values) in arrays.items():
+                file.createVariable(name, values.dtype.char if values.dtype.kind != "S" else "c", dims)[:] = values
+        return tmp_path / "movie.e"
+
+    return write
+
+
+@pytest.mark.parametrize("writer", ["exodus3", "exodus4"])
+def test_variables_are_listed(writer, tmp_path) -> None:
+    path, _ = WRITERS[writer](tmp_path, MOVIE)
+    with refused("holds several nodal variables: found c, eta; pass var="):
+        open_record(path)
+    with refused("holds no nodal variable 'phi': found c, eta"):
+        open_record(path, var="phi")
+    assert np.all(open_record(path, var="c").slab() == 0.0)
+    assert open_record(path, var="eta", dt=2.0).dt == 2.0
+
+
+def test_the_older_layout(exodus) -> None:
+    sizes, arrays = _exodus(MOVIE)
+    points, values = _nodes(MOVIE)
+    old = {name: arrays[name] for name in ("time_whole", "name_nod_var")}
+    old["coord"] = (("num_dim", "num_nodes"), points.T[:2].copy())
+    old["vals_nod_var"] = (("time_step", "num_nod_var", "num_nodes"), np.stack([values, -values], axis=1))
+    path = exodus(old, sizes | {"num_dim": 2})
+    np.testing.assert_array_equal(open_record(path, var="eta").slab(1, 4), -MOVIE[1:4])
+
+
+def test_a_periodic_domain(tmp_path) -> None:
+    u = MOVIE.copy()
+    u[:, -1], u[:, :, -1] = u[:, 0], u[:, :, 0]
+    path, said = WRITERS["exodus4"](tmp_path, u)
+    np.testing.assert_array_equal(open_record(path, boundary="periodic", **said).slab(2, 5), u[2:, :-1, :-1])
+    assert open_record(path, boundary="neumann", **said).mesh == tuple(n - 1 for n in u.shape[1:])
+
+
+def test_files_that_cannot_be_used(exodus) -> None:
+    sizes, arrays = _exodus(MOVIE)
+    for lost, words in (
+        ("name_nod_var", r"has no nodal variables \(element variables: none\): expected the field on the nodes"),
+        ("vals_nod_var2", "movie.e is damaged: it has no values vals_nod_var2"),
+        ("time_whole", "has no frame interval: pass dt="),
+    ):
+        with refused(words):
+            open_record(exodus({name: item for name, item in arrays.items() if name != lost}, sizes), var="eta")
+    without = {name: item for name, item in arrays.items() if not name.startswith("coord")}
+    with refused("has no coordinates of nodes"):
+        open_record(exodus(without, sizes), var="eta")
+    moved = arrays["coordx"][1].copy()
+    moved[3] += 1e-3
+    with refused(r"movie.e: the mesh is not regular, the nodes are not evenly spaced along x: .*interpolate"):
+        open_record(exodus(arrays | {"coordx": (("num_nodes",), moved)}, sizes), var="eta")
+    with refused("holds 1 times of 'eta': expected a movie; let MOOSE write each step"):
+        first = {name: (d, v[:1] if d[0] == "time_step" else v) for name, (d, v) in arrays.items()}
+        open_record(exodus(first, sizes | {"time_step": 1}), var="eta")
+
+
+def test_nodes_in_any_order() -> None:
+    rng = np.random.default_rng(0)
+    z, y, x = np.meshgrid(0.5 * np.arange(3), 2.0 + 0.25 * np.arange(4), 0.1 * np.arange(5), indexing="ij")
+    points = np.stack([x.ravel(), y.ravel(), z.ravel()], axis=1)
+    order = rng.permutation(len(points))
+    shared = np.concatenate([points[order], points[:7] + 1e-9])  # nodes that two parts of a mesh share
+    grid = grid_nodes(shared)
+    assert (grid.mesh, grid.names) == ((3, 4, 5), ("z", "y", "x"))
+    assert grid.spacing == pytest.approx((0.5, 0.25, 0.1))
+    np.testing.assert_allclose(shared[grid.nodes], points, atol=1e-8)
+    for bad, words in (
+        (points[order[:-1]], "59 nodes do not fill 3 x 4 x 5"),
+        (np.concatenate([points[:-1], points[:1]]), "1 places of the mesh have no node"),
+        (points**2, "not evenly spaced along z"),
+        (np.zeros((4, 3)), "4 nodes do not fill a mesh"),
+    ):
+        with refused(words):
+            grid_nodes(bad)
+    with refused("no finite places"):
+        grid_nodes(points * np.nan)

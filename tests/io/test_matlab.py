@@ -1,0 +1,99 @@
+"""MATLAB files: MATLAB's order of axes in both versions, which is asked for where vectors do not tell it."""
+
+from __future__ import annotations
+
+import h5py
+import numpy as np
+import pytest
+from movie_writers import WRITERS
+from scipy.io import savemat
+
+from doublewell.errors import InputError
+from doublewell.io import open_record
+
+MOVIE = np.linspace(-1, 1, 5 * 4 * 6).reshape(5, 4, 6)
+LAST = np.moveaxis(MOVIE, 0, -1)
+
+
+def refused(match):
+    return pytest.raises(InputError, match=match)
+
+
+@pytest.fixture
+def mat(tmp_path):
+    def write(**content):
+        savemat(tmp_path / "movie.mat", content)
+        return tmp_path / "movie.mat"
+
+    return write
+
+
+def test_vectors_tell_the_order(mat) -> None:
+    record = open_record(mat(uu=MOVIE[:, 0].T, tt=0.5 * np.arange(5), x=0.25 * np.arange(6)))
+    assert (record.dx, record.dt) == ((0.25,), 0.5)
+    np.testing.assert_array_equal(record.slab(), MOVIE[:, 0])
+    record = open_record(mat(u=LAST, times=[0, 1, 2, 4, 5.0], dx=[0.2, 0.1], q=3.0, boundary="periodic"))
+    assert (record.dx, record.q, record.boundary, record.uniform) == ((0.2, 0.1), 3.0, "periodic", False)
+    np.testing.assert_array_equal(record.slab(1, 3), MOVIE[1:3])
+    record = open_record(mat(u=MOVIE.transpose(2, 1, 0), t=np.arange(5.0), x=np.arange(6.0), y=2 * np.arange(4.0)))
+    assert record.dx == (2.0, 1.0)  # ndgrid: x first
+    np.testing.assert_array_equal(record.slab(), MOVIE)
+
+
+def test_the_order_is_asked_for(mat) -> None:
+    with refused(r"has no order of its axes and no mesh spacing and no frame interval: pass axes=.*axes='yxt'; dx="):
+        open_record(mat(u=LAST))
+    path = mat(u=LAST, dt=1.0, dx=0.1)
+    with refused("has no order of its axes: pass axes="):
+        open_record(path)
+    np.testing.assert_array_equal(open_record(path, axes="yxt").slab(), MOVIE)
+    square = mat(u=np.zeros((5, 5, 5)), t=np.arange(5.0), dx=0.1)
+    with refused("has no order of its axes"):
+        open_record(square)
+
+
+def test_texts_and_numbers_of_version_seven(tmp_path) -> None:
+    path, said = WRITERS["mat73"](tmp_path, MOVIE)
+    with h5py.File(path, "r+") as file:
+        text = np.frombuffer("periodic".encode("utf-16-le"), "<u2").reshape(8, 1)
+        file.create_dataset("boundary", data=text).attrs["MATLAB_class"] = np.bytes_("char")
+        file.create_dataset("empty", data=np.zeros(2, "u8")).attrs.update(
+            MATLAB_class=np.bytes_("double"), MATLAB_empty=1
+        )
+        file.create_dataset("cells", data=np.zeros((3, 3))).attrs["MATLAB_class"] = np.bytes_("cell")
+        file.create_group("settings").attrs["MATLAB_class"] = np.bytes_("struct")
+    record = open_record(path, **said)
+    assert record.boundary == "periodic"
+    np.testing.assert_array_equal(record.slab(1, 4), MOVIE[1:4])
+
+
+def test_several_arrays_are_listed(mat) -> None:
+    path = mat(a=LAST, b=-LAST, t=np.arange(5.0), dx=0.1)
+    with refused(r"several arrays .*a \(4, 6, 5\), b \(4, 6, 5\): pass var="):
+        open_record(path)
+    np.testing.assert_array_equal(open_record(path, var="b").slab(), -MOVIE)
+
+
+def test_objects_are_never_made(mat) -> None:
+    cells = np.empty((5, 6), dtype=object)
+    cells[...] = "text"
+    path = mat(u=cells, settings={"a": 1.0, "b": MOVIE}, words=np.array(["one", "two"]))
+    with refused("movie.mat holds no field"):
+        open_record(path)
+    with refused("holds no array 'settings'"):
+        open_record(path, var="settings")
+
+
+def test_damaged_sizes_and_cut_files(mat, monkeypatch) -> None:
+    path = mat(u=LAST, t=np.arange(5.0), dx=0.1)
+    monkeypatch.setattr("scipy.io.whosmat", lambda path: [("u", (10**5, 10**6, 5), "double")])
+    with refused("movie.mat is damaged: array 'u' has shape"):
+        open_record(path)
+    monkeypatch.undo()
+    monkeypatch.setattr("doublewell.io.memory.os.sysconf", lambda name: 16)
+    with refused("can only be read whole, 0.0 GiB, and the machine has 0.0: save it in MATLAB with -v7.3"):
+        open_record(path)
+    monkeypatch.undo()
+    path.write_bytes(path.read_bytes()[:-90])
+    with refused("movie.mat is damaged or no MATLAB file"):
+        open_record(path)

@@ -1,0 +1,199 @@
+"""VTK: files of VTK 9.7 itself in data/, and by hand what it does not write."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from movie_writers import WRITERS
+
+from doublewell.errors import InputError
+from doublewell.io import open_record
+
+DATA = Path(__file__).parent / "data"
+MOVIE = np.linspace(-1, 1, 5 * 4 * 6).reshape(5, 4, 6)
+
+
+def refused(match):
+    return pytest.raises(InputError, match=match)
+
+
+def change(path, old, new, count=1):
+    text = path.read_bytes()
+    assert old in text
+    path.write_bytes(text.replace(old, new, count))
+
+
+@pytest.mark.parametrize(
+    "name", ["cell-appended-zlib-64-f8", "point-binary-none-32-f4", "vtu-appended64-lzma-32-f8", "vtu-ascii-none-32-f8"]
+)
+def test_files_of_vtk_itself(name) -> None:
+    record = open_record(DATA / f"vtk-{name}")  # a folder of three frames; a vector beside the field is left out
+    assert (record.dx, record.dt) == ((0.5, 0.25), 0.5)
+    expected = np.load(DATA / "vtk-u.npy").astype(name[-2:])
+    np.testing.assert_array_equal(record.slab(), expected)
+    np.testing.assert_array_equal(open_record(DATA / f"vtk-{name}", var="phi", dt=2.0).slab(1, 3), expected[1:3])
+
+
+def test_a_packer_that_the_standard_library_lacks() -> None:
+    with refused(r"f0.vti: the arrays are packed by vtkLZ4DataCompressor: write them again with zlib or plain"):
+        open_record(DATA / "vtk-cell-binary-lz4-32-f8", dt=1.0).slab()
+
+
+def test_one_frame_is_no_movie(tmp_path) -> None:
+    path, _ = WRITERS["vti_ascii"](tmp_path, MOVIE)
+    with refused(
+        r"out_0.vti is one frame: expected a movie; pass the folder of all frames, a pattern .*\*\.vti, or a \.pvd"
+    ):
+        open_record(path / "out_0.vti")
+
+
+def test_times(tmp_path) -> None:
+    path, _ = WRITERS["vti_ascii"](tmp_path, MOVIE)
+    (path / "out_3.vti").write_bytes(re.sub(b"<FieldData>.*</FieldData>", b"", (path / "out_3.vti").read_bytes()))
+    with refused("has no frame interval: pass dt="):
+        open_record(path)
+    assert open_record(path, dt=2.0).dt == 2.0
+
+
+def test_lists_of_files(tmp_path) -> None:
+    path, _ = WRITERS["vti_raw"](tmp_path, MOVIE)
+    text = path.read_text()
+    rows = re.findall("<DataSet.*?/>", text)
+    path.write_text(text.replace("".join(rows), "".join(rows[::-1])))
+    np.testing.assert_array_equal(open_record(path).slab(), MOVIE)  # in the order of time
+    np.testing.assert_array_equal(open_record(tmp_path).slab(), MOVIE)  # a folder with one list
+    path.write_text(text.replace(rows[1], rows[0]))
+    with refused("lists several files for one time: expected a file a frame; join the parts"):
+        open_record(path)
+    path.write_text(text.replace("".join(rows), ""))
+    with refused("lists no files: expected a .pvd file with a DataSet for each frame"):
+        open_record(path)
+    path.write_text(text)
+    (tmp_path / "run" / "out_2.vti").unlink()
+    with refused(r"out_2.vti does not exist: it is listed as a frame"):
+        open_record(path).slab()
+
+
+def test_fields_on_points_and_in_cells(tmp_path) -> None:
+    path, _ = WRITERS["vti_ascii"](tmp_path, MOVIE)
+    for file in path.iterdir():
+        ones = " ".join(["1"] * 35)
+        array = f'<DataArray type="Float32" Name="u" format="ascii">{ones}</DataArray>'
+        change(file, b"<PointData></PointData>", f"<PointData>{array}</PointData>".encode())
+    with refused(r"several arrays .*u \(cells\) \(5, 1, 4, 6\), u \(points\) \(5, 1, 5, 7\): pass var="):
+        open_record(path)
+    np.testing.assert_array_equal(open_record(path, var="u (cells)").slab(), MOVIE)
+    assert open_record(path, var="u (points)").shape == (5, 5, 7)
+
+
+def test_an_image_in_pieces(tmp_path) -> None:
+    path, _ = WRITERS["vti_ascii"](tmp_path, MOVIE)
+    for file, frame in zip(sorted(path.iterdir()), MOVIE, strict=True):
+        parts = []
+        for extent, part in (("0 2 0 4 0 0", frame[:, :2]), ("2 6 0 4 0 0", frame[:, 2:])):
+            numbers = " ".join(map(repr, part.ravel().tolist()))
+            array = f'<DataArray type="Float64" Name="u" format="ascii">{numbers}</DataArray>'
+            parts.append(f'<Piece Extent="{extent}"><CellData>{array}</CellData></Piece>')
+        file.write_bytes(re.sub(b"<Piece.*</Piece>", "".join(parts).encode(), file.read_bytes()))
+    np.testing.assert_array_equal(open_record(path).slab(), MOVIE)
+    change(path / "out_1.vti", b'Extent="2 6', b'Extent="3 7')
+    with refused(r"out_1.vti: a piece with extent \(3, 7, .* lies outside the whole extent"):
+        open_record(path).slab()
+    change(path / "out_1.vti", b'Extent="3 7', b'Extent="1 5')
+    with refused("out_1.vti: the pieces do not fill the whole extent"):
+        open_record(path).slab()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (b'Name="u"', b'Name="v"', "out_2.vti holds no array 'u', which the first frame has"),
+        (b'type="ImageData"', b'type="PolyData"', "out_2.vti: holds PolyData: expected ImageData or UnstructuredGrid"),
+        (b"<VTKFile", b"<!DOCTYPE a []><VTKFile", "out_2.vti defines XML entities, which VTK files never do"),
+        (b"VTKFile", b"KMLFile", "out_2.vti is XML with the root 'KMLFile': expected a VTKFile"),
+        (b'Spacing="', b'Spacing="1 ', "out_2.vti: Spacing is .*: expected 3 numbers"),
+        (b"0 6 0 4 0 0", b"0 99999 0 99999 0 0", "out_2.vti: WholeExtent is .*, more than the file can hold"),
+        (b"0 6 0 4 0 0", b"6 0 0 4 0 0", "out_2.vti: WholeExtent is .*: expected first and last point"),
+        (b"0 6 0 4 0 0", b"0 6 0 3 0 0", "out_2.vti: array 'u' has 19 numbers: expected 18"),
+        (b"</DataArray></CellData>", b" 1</DataArray></CellData>", "out_2.vti: array 'u' has 25 numbers: expected 24"),
+        (b'format="ascii">-', b'format="ascii">x', "out_2.vti is damaged or no VTK file"),
+    ],
+)
+def test_one_bad_frame(old, new, words, tmp_path) -> None:
+    path, _ = WRITERS["vti_ascii"](tmp_path, MOVIE)
+    change(path / "out_2.vti", old, new, 2 if b"6 0 " in old or b"KML" in new else 1)
+    record = open_record(path, dt=1.0)
+    record.slab(0, 2)
+    with refused(words):
+        record.slab()
+
+
+def test_a_mesh_that_changes_or_is_not_regular(tmp_path) -> None:
+    source = DATA / "vtk-vtu-ascii-none-32-f8"
+    shutil.copytree(source, tmp_path / "run")
+    text = (tmp_path / "run" / "f1.vtu").read_text()
+    moved = re.sub(r"(<Points>.*?>\s*)0 0 0", r"\g<1>0.01 0 0", text, count=1, flags=re.DOTALL)
+    assert moved != text
+    (tmp_path / "run" / "f1.vtu").write_text(moved)
+    with refused(
+        "f1.vtu: the mesh is not regular, the nodes are not evenly spaced along x: expected the nodes of a box"
+    ):
+        open_record(tmp_path / "run").slab()
+    (tmp_path / "run" / "f1.vtu").write_text(text.replace("1.25", "2.5").replace("0.75", "1.5"))
+    with refused("f1.vtu"):
+        open_record(tmp_path / "run").slab()
+
+
+def test_the_boundary_of_nodes(tmp_path) -> None:
+    u = MOVIE.copy()
+    u[:, -1], u[:, :, -1] = u[:, 0], u[:, :, 0]
+    path, said = WRITERS["vtu"](tmp_path, u)
+    record = open_record(path, boundary="periodic", **said)
+    np.testing.assert_array_equal(record.slab(), u[:, :-1, :-1])  # the border is one node seen twice
+    assert open_record(path, **said).mesh == (4, 6)
+    assert open_record(path, boundary="neumann", **said).mesh == (3, 5)
+    shutil.rmtree(path)
+    path, said = WRITERS["vtu"](tmp_path, MOVIE)
+    with refused("boundary is 'periodic', and the first and the last layer of nodes along y are not the same"):
+        open_record(path, boundary="periodic", **said)
+
+
+def cells(u):
+    """An ASCII mesh of quadrilaterals with values in its cells."""
+    ny, nx = u.shape
+    points = [(0.25 * i, 0.5 * j, 0.0) for j in range(ny + 1) for i in range(nx + 1)]
+    corners = [(j * (nx + 1) + i, j * (nx + 1) + i + 1, (j + 1) * (nx + 1) + i + 1, (j + 1) * (nx + 1) + i)
+               for j in range(ny) for i in range(nx)]  # fmt: skip
+
+    def array(name, kind, rows, count=1):
+        text = " ".join(str(number) for row in rows for number in np.atleast_1d(row).tolist())
+        return f'<DataArray type="{kind}" Name="{name}" NumberOfComponents="{count}" format="ascii">{text}</DataArray>'
+
+    return (
+        f'<VTKFile type="UnstructuredGrid"><UnstructuredGrid><Piece NumberOfPoints="{len(points)}" '
+        f'NumberOfCells="{len(corners)}"><Points>{array("Points", "Float64", points, 3)}</Points><Cells>'
+        f"{array('connectivity', 'Int32', corners)}{array('offsets', 'Int32', 4 * np.arange(1, len(corners) + 1))}"
+        f"</Cells><CellData>{array('u', 'Float64', u.ravel())}</CellData></Piece></UnstructuredGrid></VTKFile>"
+    )
+
+
+def test_values_in_the_cells_of_a_mesh(tmp_path) -> None:
+    for number, frame in enumerate(MOVIE):
+        (tmp_path / f"f{number}.vtu").write_text(cells(frame))
+    record = open_record(tmp_path, dt=1.0, boundary="neumann")
+    assert record.dx == (0.5, 0.25)
+    np.testing.assert_array_equal(record.slab(), MOVIE)
+    text = (tmp_path / "f1.vtu").read_text()
+    for old, new, words in (
+        ('format="ascii">0 1 8 7', 'format="ascii">0 99 8 7', "name points that it does not have"),
+        ("4 8 12", "8 4 12", "the cells of the mesh are damaged"),
+        ("<Points>", "<Dots>", "f1.vtu"),
+    ):
+        assert old in text
+        (tmp_path / "f1.vtu").write_text(text.replace(old, new, 1))
+        with refused(words):
+            open_record(tmp_path, dt=1.0).slab()
