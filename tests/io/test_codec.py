@@ -114,5 +114,5 @@ def test_values_of_another_class_are_not_saved():
 
 @pytest.mark.parametrize("hint", [dict[str, int], set, NDArray[np.int64], complex])
 def test_an_unknown_kind_of_field_says_where_to_add_it(hint):
-    with pytest.raises(TypeError, match=r"add one to doublewell\.files\.codec"):
+    with pytest.raises(TypeError, match=r"add one to doublewell\.io\.codec"):
         codec_of(hint)
