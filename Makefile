@@ -8,20 +8,24 @@ PAPER ?= out/paper
 
 .PHONY: demo docs paper test test-minimum lint bench bench-compare bench-accuracy clean
 
-$(VENV)/.ready: pyproject.toml constraints.txt
+$(VENV)/.ready: pyproject.toml paper/pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' -e ./paper
 	touch $@
 
 demo: $(VENV)/.ready
 	$(BIN)/doublewell demo --out $(OUT)
 
-# Every table and figure of the paper; a run that was stopped goes on with the same command.
+# Every table and figure of the paper; a run that was stopped resumes with the same command. TINY=1: small records, no pages.
 paper: $(VENV)/.ready
-	$(BIN)/doublewell paper --out $(PAPER)
+ifdef TINY
+	$(BIN)/python -m doublewell_paper --tiny --out $(PAPER)-tiny
+else
+	$(BIN)/python -m doublewell_paper --out $(PAPER)
 	mkdir -p docs/figures
 	cp $(PAPER)/paper.md docs/paper.md
 	cp $(PAPER)/figures/*.png docs/figures/
+endif
 
 # The site, in build/site: the tutorial is run anew, a broken reference or link is an error. Open build/site/index.html.
 $(VENV)/.docs-ready: $(VENV)/.ready
@@ -46,9 +50,9 @@ test: lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile --durations 30
 
 # The same tests with the oldest libraries that pyproject.toml declares, in an environment of their own.
-$(MINIMUM)/.ready: pyproject.toml constraints-minimum.txt
+$(MINIMUM)/.ready: pyproject.toml paper/pyproject.toml constraints-minimum.txt
 	$(PYTHON) -m venv $(MINIMUM)
-	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-minimum.txt -e '.[dev]'
+	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-minimum.txt -e '.[dev]' -e ./paper
 	touch $@
 
 test-minimum: $(MINIMUM)/.ready

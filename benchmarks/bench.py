@@ -42,7 +42,7 @@ def run_all() -> None:
     tables["memory"] = memory.table()
     print_table(memory.TITLE, tables["memory"])
     write_json(STORED, {"date": f"{datetime.now(UTC):%Y-%m-%d}", "machine": description(), **tables})
-    if rows := scaling.peers():
+    if rows := scaling.baselines():
         print_table("PySINDy on the same records (benchmarks/pysindy_speed.py)", rows)
 
 

@@ -18,12 +18,12 @@ import numpy as np
 from common import save_results
 from neural import PHASES, errors
 
-from doublewell.peers.movie import movie_of
-from doublewell.peers.network import curve, force_of, initial
-from doublewell.peers.pinn import Pinn
-from doublewell.peers.training import Schedule
-from doublewell.study.sample import Sample
-from doublewell.study.spec import Spec, tiny
+from doublewell_paper.networks.movie import movie_of
+from doublewell_paper.networks.network import curve, force_of, initial
+from doublewell_paper.networks.pinn import Pinn
+from doublewell_paper.networks.training import Schedule
+from doublewell_paper.sample import Sample
+from doublewell_paper.spec import Spec, tiny
 
 FIELD = (32, 32, 32)
 RATE = 0.003
@@ -53,10 +53,10 @@ def main() -> None:
 
 
 def by_ours(record, steps, places):
-    peer = Pinn(
+    network = Pinn(
         field=FIELD, waves=WAVES, batch=places, physics=PHYSICS, schedule=Schedule(steps, RATE), resolution=None
     )
-    return peer.fit(record).force
+    return network.fit(record).force
 
 
 def by_deepxde(record, steps, places):

@@ -3,13 +3,13 @@
 Run (JAX takes a GPU where it sees one; src has to be on the path where doublewell is not installed):
     PYTHONPATH=src python benchmarks/neural.py --out FOLDER --name NAME [--methods SPINN PFWNN PINN] [--laws sixth ...]
         [--noise 0.01 ...] [--geometries circle nonconvex inclusion] [--seeds 3] [--budget SECONDS] [--public AC.mat]
-    python benchmarks/neural.py --score FILE... [--into benchmarks/results/peers.json]
+    python benchmarks/neural.py --score FILE... [--into benchmarks/results/baselines.json]
 The records are those of the case "published" (256 x 256, 61 frames, CNAB2, measurement seed 24000). With --budget every
 method trains for that many seconds on each record, all initialisations together, compilation included; without it, for
 its own number of steps. FOLDER/NAME.json is rewritten after each record: device, date, seconds, settings, and the
 force at 2001 phase values for each seed. Tuning: neural_tuning.py.
 With --public the record is that of examples/public_record.py, with its seed of the noise; --noise 0 is the clean one.
---score puts lines of such files into the table of peers.py: means over the initialisations.
+--score puts lines of such files into the table of baselines.py: means over the initialisations.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from scipy.optimize import nnls
 from doublewell.atomic import replace_file
 from doublewell.io import open_record
 from doublewell.law import Bernstein, named_law
-from doublewell.peers.pfwnn import Pfwnn
-from doublewell.peers.pinn import Pinn
-from doublewell.peers.protocol import PeerFit
-from doublewell.peers.spinn import Spinn
+from doublewell_paper.networks.pfwnn import Pfwnn
+from doublewell_paper.networks.pinn import Pinn
+from doublewell.baselines.protocol import BaselineFit
+from doublewell_paper.networks.spinn import Spinn
 from doublewell.record import Record
 from doublewell.simulate import add_noise
-from doublewell.study.sample import Sample
-from doublewell.study.spec import Spec
+from doublewell_paper.sample import Sample
+from doublewell_paper.spec import Spec
 
 LAWS = ["sixth", "bernstein3", "exponential", "rational"]
 GEOMETRIES = ["circle", "nonconvex", "inclusion"]
@@ -70,8 +70,8 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     for spec, record in cases:
         for name in asked.methods:
-            peer = scheduled(methods[name], asked.budget, asked.steps)
-            rows.append(trained(peer, spec, record, range(asked.seeds)))
+            network = scheduled(methods[name], asked.budget, asked.steps)
+            rows.append(trained(network, spec, record, range(asked.seeds)))
             write(asked.out / f"{asked.name}.json", rows)
 
 
@@ -92,7 +92,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--workers", type=int, default=4, help="processes that make the movies")
     parser.add_argument("--public", type=Path, help="the public record, AC.mat, in place of the table's")
     parser.add_argument("--score", nargs="+", type=Path, help="files of earlier runs: score them, train nothing")
-    parser.add_argument("--into", type=Path, default=RESULTS / "peers.json")
+    parser.add_argument("--into", type=Path, default=RESULTS / "baselines.json")
     return parser.parse_args()
 
 
@@ -119,9 +119,9 @@ def public(path: Path, noises: Sequence[float], seed: int) -> Iterator[tuple[Spe
         yield spec, add_noise(clean, noise, seed=seed) if noise else clean
 
 
-def scheduled(peer: Network, seconds: float | None, steps: int | None) -> Network:
-    schedule = replace(peer.schedule, seconds=seconds, steps=steps or peer.schedule.steps)
-    return replace(peer, schedule=schedule)
+def scheduled(network: Network, seconds: float | None, steps: int | None) -> Network:
+    schedule = replace(network.schedule, seconds=seconds, steps=steps or network.schedule.steps)
+    return replace(network, schedule=schedule)
 
 
 def made(specs: Sequence[Spec], workers: int) -> Iterator[tuple[Spec, Record]]:
@@ -136,22 +136,23 @@ def observed(spec: Spec) -> np.ndarray:
     return np.asarray(Sample(spec).record.slab())
 
 
-def trained(peer: Network, spec: Spec, record: Record, seeds: Sequence[int]) -> dict[str, Any]:
+def trained(network: Network, spec: Spec, record: Record, seeds: Sequence[int]) -> dict[str, Any]:
     """Return everything about one method on one record; print its errors."""
     began = time.perf_counter()
-    fits = peer.fit_many(record, seeds=seeds)
+    fits = network.fit_many(record, seeds=seeds)
     forces = [fit.force(PHASES) for fit in fits]
     row = {
-        "method": peer.name, "law": spec.law, "geometry": spec.geometry, "noise": spec.noise, "measurement": spec.seed,
-        "cells": spec.cells, "frames": spec.frames, "epsilon": spec.epsilon, "seeds": list(seeds),
-        "device": fits[0].device,
+        "method": network.name, "law": spec.law, "geometry": spec.geometry, "noise": spec.noise,
+        "measurement": spec.seed, "cells": spec.cells, "frames": spec.frames, "epsilon": spec.epsilon,
+        "seeds": list(seeds), "device": fits[0].device,
         "date": f"{datetime.now(UTC):%Y-%m-%d}", "seconds_all_seeds": round(time.perf_counter() - began, 2),
-        "settings": asdict(peer), "notes": [fit.notes for fit in fits],
+        "settings": asdict(network), "notes": [fit.notes for fit in fits],
         "phases": [-1.0, 1.0, PHASES.size], "force": [[float(f"{g:.7g}") for g in force] for force in forces],
     }  # fmt: skip
     raw, near = (np.mean(each) for each in zip(*(errors(force, spec) for force in forces), strict=True))
     print(
-        f"{spec.record}: {peer.name} raw {raw:.3g} %, degree two {near:.3g} %, {row['seconds_all_seeds']} s", flush=True
+        f"{spec.record}: {network.name} raw {raw:.3g} %, degree two {near:.3g} %, {row['seconds_all_seeds']} s",
+        flush=True,
     )
     return row
 
@@ -171,20 +172,20 @@ def write(path: Path, rows: list[dict[str, Any]], indent: int | None = None) -> 
 
 
 def score(files: Sequence[Path], into: Path) -> None:
-    """Put the lines of files into the table of all peers, in the place of older ones of the same record."""
-    import peers
+    """Put the lines of files into the table of all baselines, in the place of older ones of the same record."""
+    import baselines
 
     rows = scored([row for path in files for row in json.loads(path.read_text())["rows"]])
-    peers.write(into, rows)
-    print_table("Networks, means over the initialisations", [{k: row[k] for k in peers.COLUMNS} for row in rows])
+    baselines.write(into, rows)
+    print_table("Networks, means over the initialisations", [{k: row[k] for k in baselines.COLUMNS} for row in rows])
 
 
 def scored(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return a line of peers.py for each row: means over the initialisations, admissible where all are.
+    """Return a line of baselines.py for each row: means over the initialisations, admissible where all are.
 
     The seconds are those of all initialisations together. What each gave is in the fields that end with _each.
     """
-    from peers import scores
+    from baselines import scores
 
     lines = []
     for row in rows:
@@ -208,10 +209,10 @@ def spec_of_row(row: dict[str, Any]) -> Spec:
     return Spec(row["law"], row["geometry"], seed=row["measurement"], phases=20_001, **seen)
 
 
-def stored(row: dict[str, Any], force: Sequence[float]) -> PeerFit:
+def stored(row: dict[str, Any], force: Sequence[float]) -> BaselineFit:
     """Return the force of a file as a callable, by a cubic spline through its values."""
     spline = CubicSpline(np.linspace(*row["phases"]), force)
-    return PeerFit(row["method"], spline, row["seconds_all_seeds"], None, row["device"])
+    return BaselineFit(row["method"], spline, row["seconds_all_seeds"], None, row["device"])
 
 
 def mean(values: Sequence[float | None]) -> float | None:

@@ -1,4 +1,4 @@
-"""Variants of the networks' settings on records that are not in the table; what came out is in the peers' docstrings.
+"""Variants of the networks' settings on records that are not in the table; what came out is in their docstrings.
 
 Run (JAX takes a GPU where it sees one):
     PYTHONPATH=src python benchmarks/neural_tuning.py train --out FOLDER --name NAME --methods SPINN [--limit SECONDS]
@@ -27,13 +27,13 @@ import numpy as np
 from common import RESULTS, print_table, save_results
 from neural import PHASES, PUBLIC, Network, errors, made, public, trained, write
 
-from doublewell.peers.movie import Movie, movie_of
-from doublewell.peers.pfwnn import Pfwnn
-from doublewell.peers.pinn import Pinn
-from doublewell.peers.spinn import Spinn
-from doublewell.peers.training import Schedule
+from doublewell_paper.networks.movie import Movie, movie_of
+from doublewell_paper.networks.pfwnn import Pfwnn
+from doublewell_paper.networks.pinn import Pinn
+from doublewell_paper.networks.spinn import Spinn
+from doublewell_paper.networks.training import Schedule
 from doublewell.record import Record
-from doublewell.study.spec import Spec
+from doublewell_paper.spec import Spec
 
 SEED = 24_100
 # Where the search began: changes are to these, so that a file can be read after the defaults have moved.
@@ -118,12 +118,12 @@ def search(asked: argparse.Namespace) -> None:
     cases = public(asked.public, [asked.noise], SEED) if known else records(asked)
     starts, changes = (PUBLIC, PUBLIC_VARIANTS) if known else (STARTS, VARIANTS)
     for spec, record in cases:
-        for peer, change in [(starts[one], change) for one in asked.methods for change in changes[one]]:
+        for network, change in [(starts[one], change) for one in asked.methods for change in changes[one]]:
             if time.perf_counter() > ends:
                 print("the time is over", flush=True)
                 return
-            print(f"{peer.name} {change}:", end=" ", flush=True)
-            row = trained(replace(peer, **change), spec, record, range(3))
+            print(f"{network.name} {change}:", end=" ", flush=True)
+            row = trained(replace(network, **change), spec, record, range(3))
             rows.append(summary(row, spec) | {"change": repr(change)})
             write(asked.out / f"{asked.name}.json", rows)
 
@@ -165,9 +165,9 @@ def radii(asked: argparse.Namespace) -> None:
     print_table("Radii", rows)
 
 
-def polynomial(peer: Pfwnn, movie: Movie) -> np.ndarray:
+def polynomial(network: Pfwnn, movie: Movie) -> np.ndarray:
     """Return the force at PHASES of the polynomial that minimises PFWNN's loss."""
-    values, test, means, targets, shares, _ = peer.data(movie)
+    values, test, means, targets, shares, _ = network.data(movie)
     root, columns = np.sqrt(shares).ravel(), []
     for power in np.eye(POWERS + 1):
         fields = np.polynomial.legendre.legval(values.astype(float), power)

@@ -21,12 +21,12 @@ import time
 
 import numpy as np
 from common import print_table, save_results
-from peers import RECORD_SEED, in_child, warm
+from baselines import RECORD_SEED, in_child, warm
 
-from doublewell.peers.pysindy import PySindy
-from doublewell.peers.weak import Stac
-from doublewell.study.sample import Sample
-from doublewell.study.spec import Spec
+from doublewell.baselines.pysindy import PySindy
+from doublewell.baselines.weak import Stac
+from doublewell_paper.sample import Sample
+from doublewell_paper.spec import Spec
 
 TRIED = ((5, 1 / 16), (5, 3 / 64), (5, 1 / 32))
 OURS, THEIRS = TRIED[2], TRIED[1]  # by --tune: the least mean e_G over the geometries

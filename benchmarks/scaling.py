@@ -3,7 +3,7 @@
 Run: python benchmarks/scaling.py
 One core unless threads are named; both supports of the paper (in sixteenths of the side); best of several, in turn.
 Other methods: the paper's route with scipy.fft (reference.py), measured here; the time that the paper states for a
-record of 256 x 256; and, where results/peers.json has one, the row of PySINDy on the same record.
+record of 256 x 256; and, where results/baselines.json has one, the row of PySINDy on the same record.
 """
 
 from __future__ import annotations
@@ -95,13 +95,17 @@ def _agreement(record, family) -> dict:
     return {"largest difference in R": f"{max(gaps):.0e}", "same rows": same}
 
 
-def peers() -> list[dict]:
+def baselines() -> list[dict]:
     """What benchmarks of other packages left, if they ran."""
     path = RESULTS / "pysindy_speed.json"
     return json.loads(path.read_text()).get("rows", []) if path.exists() else []
 
 
 if __name__ == "__main__":
-    for title, rows in (("Growth of the time", growth()), ("Other methods, one core", others()), ("Peers", peers())):
+    for title, rows in (
+        ("Growth of the time", growth()),
+        ("Other methods, one core", others()),
+        ("Baselines", baselines()),
+    ):
         if rows:
             print_table(title, rows)

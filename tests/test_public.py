@@ -23,7 +23,7 @@ NAMES = {
     "load_result", "lower", "merge", "named_law", "open_record", "phase_from_intensity", "physical", "plan", "save",
     "simulate", "survey", "validate", "weak_evidence", "write_page",
 }  # fmt: skip
-_PINNED = ("xarray", "dask", "units", "netcdf", "tiff", "peers")  # extras whose oldest versions are tested
+_PINNED = ("xarray", "dask", "units", "netcdf", "tiff", "baselines")  # extras whose oldest versions are tested
 HEAVY = ("jax", "numba", "scipy.optimize", "xarray", "dask", "zarr", "h5py", "tifffile", "matplotlib")
 MODULES = sorted(
     module.name

@@ -1,6 +1,7 @@
 """doublewell: recover free energies from phase-field movies, with their scale and the numbers that defend them."""
 
 from doublewell import bounds
+from doublewell.baselines import compare
 from doublewell.calibrate import SurfaceTension, calibrate
 from doublewell.errors import InputError
 from doublewell.evidence import lower, merge
@@ -11,7 +12,6 @@ from doublewell.io import load_result, open_record, save
 from doublewell.law import LAW_NAMES, Bernstein, Law, named_law
 from doublewell.likelihood import Optics
 from doublewell.observation import survey
-from doublewell.peers import compare
 from doublewell.plan import Experiment, plan
 from doublewell.record import Record, phase_from_intensity
 from doublewell.report import write_page

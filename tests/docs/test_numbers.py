@@ -175,8 +175,8 @@ def test_the_table_of_unknown_q_is_the_files():
 
 
 def test_the_tables_on_other_methods_are_those_of_the_files():
-    page = (DOCS / "peers.md").read_text()
-    tool = runpy.run_path(str(ROOT / "benchmarks/peers_page.py"))
+    page = (DOCS / "baselines.md").read_text()
+    tool = runpy.run_path(str(ROOT / "benchmarks/baselines_page.py"))
     assert tool["renewed"](page) == page
     assert re.findall(r"<!-- table: ([\w. ]+) -->", page) == list(tool["tables"]())
     for name, text in tool["tables"]().items():
@@ -194,7 +194,7 @@ def test_the_default_supports_are_those_that_did_well():
 
 
 def test_the_public_record_orders_the_methods_as_the_page_says():
-    rows = kept("public_peers.json")["rows"]
+    rows = kept("public_baselines.json")["rows"]
     noisy = {row["method"]: row["e_G"] for row in rows if row["noise"] == 0.03}
     weak = [noisy[name] for name in ("STAC", "analytic weak", "WSINDy test functions")]
     assert noisy["trajectory"] < min(weak)
@@ -204,7 +204,7 @@ def test_the_public_record_orders_the_methods_as_the_page_says():
 
 
 def test_the_page_on_other_methods_keeps_its_word():
-    rows = [row for row in kept("peers.json")["rows"] if row["status"] == "fitted" and row["cells"] == 256]
+    rows = [row for row in kept("baselines.json")["rows"] if row["status"] == "fitted" and row["cells"] == 256]
 
     def errors(method, noise, law="sixth"):
         return [row["e_G"] for row in rows if (row["method"], row["noise"], row["law"]) == (method, noise, law)]
@@ -214,12 +214,12 @@ def test_the_page_on_other_methods_keeps_its_word():
     assert len(errors("STAC", 0.01)) == 3
     assert max(errors("STAC", 0.01)) <= 0.4
     floor = next(row for row in kept("floors.json")["rows"] if (row["law"], row["m"]) == ("bernstein3", 2))
-    assert f"{floor['80 nodes']:.2f} %" in (DOCS / "peers.md").read_text()
+    assert f"{floor['80 nodes']:.2f} %" in (DOCS / "baselines.md").read_text()
     assert max(errors("smoothed FD4", 0.01, "bernstein3")) < min(errors("STAC", 0.01, "bernstein3"))
     lucky = [row for row in rows if (row["method"], row["geometry"]) == ("PySINDy LS masked", "circle")]
     lucky = sorted((row["seed"], row["e_G"]) for row in lucky if (row["law"], row["noise"]) == ("sixth", 0.01))
     first, second, third, last = (f"{error:.3f}" for _, error in lucky)
-    text = " ".join((DOCS / "peers.md").read_text().split())
+    text = " ".join((DOCS / "baselines.md").read_text().split())
     assert f"four seeds have an e_G of {first}, {second}, {third} and {last}." in text
     speed = {row["geometry"]: row for row in kept("pysindy_speed.json")["rows"]}
     assert lucky[2][1] < speed["circle"]["e_G"] < np.mean([error for _, error in lucky])
@@ -312,7 +312,7 @@ def test_tiles_on_a_gpu_took_what_the_page_says():
 
 def test_deepxde_did_what_the_page_says():
     theirs, ours = kept("deepxde_pinn.json")["rows"]
-    text = " ".join((DOCS / "peers.md").read_text().split())
+    text = " ".join((DOCS / "baselines.md").read_text().split())
     told = [(row["e_G raw"], row["e_G projected"], row["processor seconds"]) for row in (theirs, ours)]
     (raw, projected, spent), (own_raw, own_projected, own_spent) = told
     assert f"came to {raw:.0f} % raw and {projected:.0f} % projected in {spent:.0f} s of one core" in text

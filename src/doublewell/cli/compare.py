@@ -13,7 +13,7 @@ from doublewell.cli.wording import about
 from doublewell.errors import InputError
 
 if TYPE_CHECKING:
-    from doublewell.peers import Comparison
+    from doublewell.baselines import Comparison
 
 __all__ = ["compare"]
 
@@ -36,8 +36,8 @@ def compare(
     file
         The movie, as for identify, with its diffusion coefficient.
     methods
-        Names with commas between them, such as stac,smoothed-fd4,pysindy-ls-masked; all by default, networks (spinn,
-        pfwnn, pinn) only where there is a GPU. A method whose library is missing is listed with its reason.
+        Names with commas between them, such as stac,smoothed-fd4,pysindy-ls-masked; all by default, slow ones only
+        where there is a GPU. A method whose library is missing is listed with its reason.
     seed
         Of the methods that draw random numbers.
     out
@@ -45,9 +45,9 @@ def compare(
     figures
         Write compare.png, .pdf and .svg to this folder: every force over our band.
     """
+    from doublewell.baselines import compare as run
+    from doublewell.baselines.compare_text import comparison_document
     from doublewell.cli.targets import check_folder, check_result
-    from doublewell.peers import compare as run
-    from doublewell.peers.compare_text import comparison_document
 
     check_result(out)
     check_folder(figures, "--figures")
@@ -67,20 +67,20 @@ def compare(
 
 def _names(text: str | None) -> list[str] | None:
     """Return the methods of --methods, checked before the movie is read."""
-    from doublewell.peers import peer
+    from doublewell.baselines import baseline
 
     if text is None:
         return None
     names = [name for name in text.split(",") if name.strip()]
     if not names:
         raise InputError(f"--methods is {text!r}: expected names with commas between, such as stac,smoothed-fd4")
-    return [peer(name).name for name in names]
+    return [baseline(name).name for name in names]
 
 
 def _written(found: Comparison, out: Path | None, figures: Path | None) -> tuple[Path, ...]:
     """Write what was asked for, everything drawn first, and return the paths."""
-    from doublewell.peers.compare_figure import comparison_figure
-    from doublewell.peers.compare_text import comparison_document
+    from doublewell.baselines.compare_figure import comparison_figure
+    from doublewell.baselines.compare_text import comparison_document
     from doublewell.report.style import FORMATS, render, write_bytes
 
     contents: list[tuple[Path, bytes]] = []

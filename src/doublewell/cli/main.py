@@ -14,7 +14,6 @@ from doublewell.cli.doctor import doctor
 from doublewell.cli.export import export
 from doublewell.cli.identify import identify
 from doublewell.cli.inspect import inspect
-from doublewell.cli.paper import paper
 from doublewell.cli.plan import plan
 from doublewell.cli.repeat import repeat
 from doublewell.cli.simulate import simulate
@@ -76,7 +75,7 @@ def _app() -> App:
         help="Recover free energies from phase-field movies.",
         version=__version__,
     )
-    for command in (demo, inspect, identify, repeat, compare, export, plan, simulate, paper, doctor):
+    for command in (demo, inspect, identify, repeat, compare, export, plan, simulate, doctor):
         app.command(command)
     app.register_install_completion_command()
     return app

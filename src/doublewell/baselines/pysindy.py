@@ -1,0 +1,189 @@
+"""PySINDy: its weak library with known diffusion, our features, and the intervals of its bagging.
+
+PySINDy draws its test domains at random and keeps their weights, about a megabyte a row, so rows are made a few at a
+time here, which spares it its memory and changes no row. Its library has no fixed coefficients: the known diffusion
+goes to the other side, because a free one comes out too small where supports are short. Library functions with default
+arguments would vanish without a word (they count as functions of two fields), so the number of columns is checked.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
+from typing import Any, Literal
+
+import numpy as np
+
+from doublewell.baselines.inputs import chosen_supports, complete
+from doublewell.baselines.protocol import BaselineFit, cores, measured, missing
+from doublewell.errors import InputError
+from doublewell.hints import Array
+from doublewell.law import Bernstein, Law
+from doublewell.record import Record
+from doublewell.weak import PHASE_CUT, Support, check_supports
+
+__all__ = ["PySindy"]
+
+Rows = Literal["all", "masked"]
+Solver = Literal["least squares", "NNLS"]
+_POWER = 5  # of the test function, as ours
+_TRIES = 40  # batches for each batch that is wanted, before the record is given up as one of pure phases
+_LEVEL = (2.5, 97.5)  # percentiles of the band
+
+
+@dataclass(frozen=True)
+class PySindy:
+    """Weak rows of PySINDy, fitted by least squares or with nonnegative coefficients.
+
+    `rows` are all of its domains, or those whose centre lies between the pure phases. `support` is the half-width of a
+    domain as (frames, length), the shorter of our own by default, which did better than longer ones. `count` is the
+    number of rows that are kept, `batch` how many are made at a time, `models` the number of bagged fits behind the
+    band, 0 for no band.
+    """
+
+    rows: Rows = "masked"
+    solver: Solver = "least squares"
+    support: tuple[int, float] | None = None
+    count: int = 1000
+    batch: int = 250
+    models: int = 50
+    degree: int = 2
+    needs: tuple[str, ...] = field(default=("pysindy", "sklearn"), init=False)
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        return f"PySINDy {'NNLS' if self.solver == 'NNLS' else 'LS'}{' masked' if self.rows == 'masked' else ''}"
+
+    def fit(self, record: Record, *, seed: int = 0) -> BaselineFit:
+        """Estimate the force; the seed places the domains and draws the bags."""
+        if (reason := missing(self)) is not None:
+            raise InputError(reason)
+        q = complete(record, self.name)
+        support = self._support(record)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for name in self.needs:
+                import_module(name)  # which is no part of its time
+        with _own_noise(seed), measured() as cost:
+            matrix, target = _gathered(self, record, q, support)
+            coefficients, bags = _fitted(self, matrix, target)
+        family = Bernstein(self.degree)
+        law = Law(family, coefficients)
+        notes = (f"domain {support}", f"{len(target)} rows", f"{self.models} bags")
+        band = partial(_band, family, bags) if len(bags) else None
+        return BaselineFit(self.name, law.force, cost.seconds, cost.memory, cores(), notes, band, law)
+
+    def _support(self, record: Record) -> Support:
+        if self.support is None:
+            return chosen_supports(record, None)[0]
+        return check_supports([self.support], record.frames, record.mesh, record.dx)[0]
+
+
+def _gathered(baseline: PySindy, record: Record, q: float, support: Support) -> tuple[Array, Array]:
+    """Return the design and the target of as many rows as were asked for."""
+    u = np.moveaxis(record.slab(), 0, -1)
+    found: list[tuple[Array, Array]] = []
+    grid = _mesh(record)
+    for _ in range(_TRIES * -(-baseline.count // baseline.batch)):
+        found.append(_batch(baseline, u, grid, record, q, support))
+        if sum(len(target) for _, target in found) >= baseline.count:
+            break
+    matrix, target = np.vstack([a for a, _ in found]), np.concatenate([b for _, b in found])
+    if len(target) < baseline.count:
+        raise InputError(
+            f"{baseline.name} found {len(target)} domains between the pure phases where {baseline.count} were wanted: "
+            "expected a record that shows an interface; lower count, or use rows='all'"
+        )
+    return matrix[: baseline.count], target[: baseline.count]
+
+
+def _batch(baseline: PySindy, u: Array, grid: Array, record: Record, q: float, support: Support) -> tuple[Array, Array]:
+    """Return [features] and Lap u - u_t / q of new random domains, those of the mask."""
+    import pysindy
+
+    family = Bernstein(baseline.degree)
+    functions = [_feature(family, j) for j in range(family.size)]
+    library = pysindy.WeakPDELibrary(
+        function_library=pysindy.CustomLibrary(library_functions=functions),
+        derivative_order=2,
+        spatiotemporal_grid=grid,
+        include_interaction=False,
+        K=baseline.batch,
+        H_xt=[*(support.length for _ in record.mesh), support.frames * record.dt],
+        p=_POWER,
+    )
+    columns = np.asarray(library.fit_transform(u[..., None]))
+    _check_columns(columns, family.size, len(library.multiindices))
+    second = [family.size + j for j, orders in enumerate(library.multiindices) if max(orders) == 2]
+    rate = np.asarray(library.convert_u_dot_integral(u[..., None]))[:, 0]
+    keep = _between(u, library.inds_k) if baseline.rows == "masked" else np.ones(len(rate), dtype=bool)
+    target = np.sum(columns[:, second], axis=1) - rate / q
+    return columns[keep, : family.size], np.asarray(target[keep])
+
+
+def _check_columns(columns: Array, features: int, derivatives: int) -> None:
+    if columns.shape[1] != features + derivatives:
+        raise InputError(
+            f"PySINDy made {columns.shape[1]} columns: expected {features} features and {derivatives} derivatives; use "
+            "the version that the extra doublewell[baselines] names"
+        )
+
+
+def _feature(family: Bernstein, j: int) -> Callable[[Array], Array]:
+    """Return one feature as a function of one argument and no default, or PySINDy leaves it out."""
+    return lambda u: np.asarray(family.features(np.asarray(u))[j])
+
+
+def _between(u: Array, domains: list[Any]) -> Any:
+    """Say of each domain whether the mean in time of its central pixel lies between the pure phases."""
+    means = []
+    for *space, time in domains:
+        centre = tuple(int(axis[len(axis) // 2]) for axis in space)
+        means.append(float(np.mean(u[centre][np.asarray(time)])))
+    return np.abs(means) < PHASE_CUT
+
+
+def _mesh(record: Record) -> Array:
+    axes = [h * np.arange(n) for n, h in zip(record.mesh, record.dx, strict=True)]
+    return np.stack(np.meshgrid(*axes, record.times, indexing="ij"), axis=-1)
+
+
+def _fitted(baseline: PySindy, matrix: Array, target: Array) -> tuple[Array, Array]:
+    """Return the coefficients of all rows and of each bag, by PySINDy's own optimisers."""
+    import pysindy
+    from sklearn.linear_model import LinearRegression
+
+    scale = np.linalg.norm(matrix, axis=0)
+    plain = LinearRegression(fit_intercept=False, positive=baseline.solver == "NNLS")
+    whole = pysindy.WrappedOptimizer(plain)
+    whole.fit(matrix / scale, target)
+    found = np.ravel(whole.coef_) / scale
+    if not baseline.models:
+        return found, np.empty((0, len(scale)))
+    bagged = pysindy.EnsembleOptimizer(pysindy.WrappedOptimizer(plain), bagging=True, n_models=baseline.models)
+    bagged.fit(matrix / scale, target)
+    bags = np.asarray([np.ravel(one) for one in bagged.coef_list])
+    return found, bags / scale
+
+
+def _band(family: Bernstein, bags: Array, u: Array) -> tuple[Array, Array]:
+    low, high = np.percentile(bags @ family.features(np.asarray(u, dtype=np.float64)), _LEVEL, axis=0)
+    return low, high
+
+
+@contextmanager
+def _own_noise(seed: int) -> Iterator[None]:
+    """Set NumPy's global random numbers, the only ones PySINDy knows, and give them back; its warnings are its own."""
+    state = np.random.get_state()  # noqa: NPY002
+    np.random.seed(seed)  # noqa: NPY002
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        np.random.set_state(state)  # noqa: NPY002

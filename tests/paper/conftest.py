@@ -1,0 +1,17 @@
+import pytest
+
+from doublewell_paper import run_study
+from doublewell_paper.sample import Sample
+from doublewell_paper.spec import Spec, tiny
+
+
+@pytest.fixture(scope="session")
+def weak_study(tmp_path_factory):
+    """Every table and figure on small records, without trajectories: the folder and what was made."""
+    folder = tmp_path_factory.mktemp("study") / "paper"
+    return folder, run_study(folder, tiny=True, trajectory=False, workers=1)
+
+
+@pytest.fixture(scope="session")
+def sample():
+    return Sample(tiny(Spec("sixth", "nonconvex", noise=0.02, seed=3, horizon=(61, 100)), 32))
