@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
 import pkgutil
@@ -24,7 +25,7 @@ NAMES = {
     "simulate", "survey", "validate", "weak_evidence", "write_page",
 }  # fmt: skip
 _PINNED = ("xarray", "dask", "units", "netcdf", "tiff", "baselines")  # extras whose oldest versions are tested
-HEAVY = ("jax", "numba", "scipy.optimize", "xarray", "dask", "zarr", "h5py", "tifffile", "matplotlib")
+HEAVY = ("numpy", "jax", "numba", "scipy", "xarray", "dask", "zarr", "h5py", "tifffile", "matplotlib")
 MODULES = sorted(
     module.name
     for module in pkgutil.walk_packages(doublewell.__path__, "doublewell.")
@@ -35,6 +36,26 @@ MODULES = sorted(
 def test_public_names() -> None:
     assert set(doublewell.__all__) == NAMES
     assert all(getattr(doublewell, name) is not None for name in NAMES)
+    assert set(dir(doublewell)) == NAMES
+
+
+def test_names_for_type_checkers_are_the_public_ones() -> None:
+    tree = ast.parse(Path(doublewell.__file__).read_text(encoding="utf-8"))
+    block = next(part for part in tree.body if isinstance(part, ast.If))
+    typed = {(line.module, name.asname) for line in block.body for name in line.names}
+    lazy = {(f"doublewell.{module}", name) for name, module in doublewell._HOME.items()}
+    assert typed == lazy | {("doublewell", "bounds")}
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'identfy'"):
+        doublewell.identfy  # noqa: B018
+
+
+def test_a_function_is_not_replaced_by_the_module_of_its_name() -> None:
+    code = "import doublewell.identify.identify, doublewell.plan.text, doublewell as dw; print(dw.identify, dw.plan)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.count("<function") == 2
 
 
 def test_import_loads_nothing_heavy() -> None:

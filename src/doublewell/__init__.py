@@ -1,59 +1,97 @@
-"""doublewell: recover free energies from phase-field movies, with their scale and the numbers that defend them."""
+"""doublewell: recover free energies from phase-field movies, with their scale and the numbers that defend them.
 
-from doublewell import bounds
-from doublewell.baselines import compare
-from doublewell.calibrate import SurfaceTension, calibrate
-from doublewell.errors import InputError
-from doublewell.evidence import lower, merge
-from doublewell.export import export
-from doublewell.identify import add_level_errors, identify, identify_many
-from doublewell.inference import estimate
-from doublewell.io import load_result, open_record, save
-from doublewell.law import LAW_NAMES, Bernstein, Law, named_law
-from doublewell.likelihood import Optics
-from doublewell.observation import survey
-from doublewell.plan import Experiment, plan
-from doublewell.record import Record, phase_from_intensity
-from doublewell.report import write_page
-from doublewell.result import Result, physical
-from doublewell.simulate import add_noise, initial_field, simulate
-from doublewell.validate import validate
-from doublewell.version import __version__
-from doublewell.weak import weak_evidence
+The public names are loaded when they are first used (PEP 562), so that `import doublewell` and `doublewell --help` take
+no time: jax, numba, scipy and matplotlib come with the functions that need them.
+"""
 
-__all__ = [
-    "LAW_NAMES",
-    "Bernstein",
-    "Experiment",
-    "InputError",
-    "Law",
-    "Optics",
-    "Record",
-    "Result",
-    "SurfaceTension",
-    "__version__",
-    "add_level_errors",
-    "add_noise",
-    "bounds",
-    "calibrate",
-    "compare",
-    "estimate",
-    "export",
-    "identify",
-    "identify_many",
-    "initial_field",
-    "load_result",
-    "lower",
-    "merge",
-    "named_law",
-    "open_record",
-    "phase_from_intensity",
-    "physical",
-    "plan",
-    "save",
-    "simulate",
-    "survey",
-    "validate",
-    "weak_evidence",
-    "write_page",
-]
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from doublewell.version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from doublewell import bounds as bounds
+    from doublewell.baselines import compare as compare
+    from doublewell.calibrate import SurfaceTension as SurfaceTension
+    from doublewell.calibrate import calibrate as calibrate
+    from doublewell.errors import InputError as InputError
+    from doublewell.evidence import lower as lower
+    from doublewell.evidence import merge as merge
+    from doublewell.export import export as export
+    from doublewell.identify import add_level_errors as add_level_errors
+    from doublewell.identify import identify as identify
+    from doublewell.identify import identify_many as identify_many
+    from doublewell.inference import estimate as estimate
+    from doublewell.io import load_result as load_result
+    from doublewell.io import open_record as open_record
+    from doublewell.io import save as save
+    from doublewell.law import LAW_NAMES as LAW_NAMES
+    from doublewell.law import Bernstein as Bernstein
+    from doublewell.law import Law as Law
+    from doublewell.law import named_law as named_law
+    from doublewell.likelihood import Optics as Optics
+    from doublewell.observation import survey as survey
+    from doublewell.plan import Experiment as Experiment
+    from doublewell.plan import plan as plan
+    from doublewell.record import Record as Record
+    from doublewell.record import phase_from_intensity as phase_from_intensity
+    from doublewell.report import write_page as write_page
+    from doublewell.result import Result as Result
+    from doublewell.result import physical as physical
+    from doublewell.simulate import add_noise as add_noise
+    from doublewell.simulate import initial_field as initial_field
+    from doublewell.simulate import simulate as simulate
+    from doublewell.validate import validate as validate
+    from doublewell.weak import weak_evidence as weak_evidence
+
+_MODULES = {
+    "calibrate": ["SurfaceTension", "calibrate"],
+    "errors": ["InputError"],
+    "evidence": ["lower", "merge"],
+    "export": ["export"],
+    "io": ["load_result", "open_record", "save"],
+    "identify": ["add_level_errors", "identify", "identify_many"],
+    "inference": ["estimate"],
+    "law": ["LAW_NAMES", "Bernstein", "Law", "named_law"],
+    "likelihood": ["Optics"],
+    "observation": ["survey"],
+    "baselines": ["compare"],
+    "plan": ["Experiment", "plan"],
+    "record": ["Record", "phase_from_intensity"],
+    "report": ["write_page"],
+    "result": ["Result", "physical"],
+    "simulate": ["add_noise", "initial_field", "simulate"],
+    "validate": ["validate"],
+    "weak": ["weak_evidence"],
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = ["__version__", "bounds", *_HOME]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name on its first use."""
+    if name == "bounds":
+        return import_module("doublewell.bounds")
+    if name not in _HOME:
+        raise AttributeError(f"module 'doublewell' has no attribute {name!r}")
+    value = getattr(import_module(f"doublewell.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+class _Package(ModuleType):
+    """Keep `doublewell.identify` the function: the import system would replace it by the module of the same name."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _HOME and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
