@@ -36,13 +36,10 @@ from doublewell.inference import estimate
 from doublewell.evidence import Block, Evidence, Key
 from doublewell.weak import check_supports
 from doublewell.law import Bernstein
-from doublewell.baselines import METHODS, Baseline, BaselineFit, admissible, measured, missing, project
-from doublewell.baselines.analytic import Analytic
-from doublewell.baselines.fd4 import SmoothedFD4
-from doublewell.baselines.projection import EXACT_DEGREE, PAPER_DEGREE
-from doublewell.baselines.protocol import cores
-from doublewell.baselines.pysindy import PySindy
-from doublewell.baselines.weak import Stac
+from doublewell.baselines import (
+    EXACT_DEGREE, PAPER_DEGREE, Analytic, Baseline, BaselineFit, PySindy, SmoothedFD4, Stac,
+    admissible, cores, measured, methods, missing, project,
+)  # fmt: skip
 from doublewell_paper.about import about
 from doublewell_paper.case import LAWS
 from doublewell_paper.cases.published import GEOMETRIES_256
@@ -62,12 +59,11 @@ KEY = ("method", "law", "geometry", "noise", "cells", "record_seed", "seed")
 
 
 @dataclass(frozen=True)
-class PaperRoute:
+class PaperRoute(Baseline):
     """The paper's way to the same estimate: FFT convolutions frame by frame, explicit rows, one QR."""
 
     supports: tuple[tuple[int, float], ...]
     name: str = "STAC, the paper's route"
-    needs: tuple[str, ...] = ()
 
     def fit(self, record, *, seed=0) -> BaselineFit:  # noqa: ARG002
         with measured() as cost:
@@ -92,7 +88,7 @@ def methods_of(supports) -> dict[str, Baseline]:
         for rows in ("masked", "all")
         for solver in ("least squares", "NNLS")
     ]
-    return METHODS | {one.name: one for one in settings}
+    return methods() | {one.name: one for one in settings}
 
 
 def measure(sample: Sample, method: Baseline, seed: int) -> dict:
@@ -197,14 +193,14 @@ def main() -> None:
         return
     base = Spec("", "", cells=256, phases=20_001, seed=RECORD_SEED)
     base = replace(tiny(base, 32), supports=((2, 1 / 8), (3, 3 / 16))) if asked.tiny else base
-    methods = chosen(asked.methods, METHODS if asked.public else methods_of(base.supports))
+    chosen_methods = chosen(asked.methods, methods() if asked.public else methods_of(base.supports))
     said = in_child(about)
     said.pop("device")  # of each line
     shown = []
     warm()
     for sample in public_samples(asked.public, asked.noise) if asked.public else samples(asked, base):
         sample.record  # noqa: B018  made before any process is forked
-        for method, seed in product(methods, map(int, asked.seeds.split(","))):
+        for method, seed in product(chosen_methods, map(int, asked.seeds.split(","))):
             if (reason := missing(method)) is not None:
                 print(reason, flush=True)
                 continue

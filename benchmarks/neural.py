@@ -35,7 +35,7 @@ from doublewell.io import open_record
 from doublewell.law import Bernstein, named_law
 from doublewell_paper.networks.pfwnn import Pfwnn
 from doublewell_paper.networks.pinn import Pinn
-from doublewell.baselines.protocol import BaselineFit
+from doublewell.baselines import BaselineFit
 from doublewell_paper.networks.spinn import Spinn
 from doublewell.record import Record
 from doublewell.simulate import add_noise

@@ -23,8 +23,7 @@ import numpy as np
 from common import print_table, save_results
 from baselines import RECORD_SEED, in_child, warm
 
-from doublewell.baselines.pysindy import PySindy
-from doublewell.baselines.weak import Stac
+from doublewell.baselines import PySindy, Stac
 from doublewell_paper.sample import Sample
 from doublewell_paper.spec import Spec
 

@@ -1,17 +1,12 @@
 """Several methods on one record: distances, movies, reasons, the table, the numbers and the figure."""
 
 import json
-from importlib import import_module
 
 import numpy as np
 import pytest
 
-from doublewell.baselines import METHODS, BaselineFit, compare
-from doublewell.baselines import compare as compare_function
-from doublewell.baselines import protocol as rules
-from doublewell.baselines.compare_figure import comparison_figure
-from doublewell.baselines.compare_text import comparison_document
-from doublewell.baselines.forward import cannot_run, forward_rms
+from doublewell.baselines import Baseline, BaselineFit, DirectFD4, compare, comparison, missing
+from doublewell.baselines.comparison import cannot_run, forward_rms
 from doublewell.errors import InputError
 from doublewell.identify import identify
 from doublewell.law import Law
@@ -97,14 +92,14 @@ def test_a_window_has_rows_without_residuals(small, result):
     found = compare(window, result=result, methods=["stac"])
     assert [row.residual for row in found.rows] == [None, None]
     assert "no forward run" in str(found)
-    json.dumps(comparison_document(found), allow_nan=False)
+    json.dumps(found.document(), allow_nan=False)
 
 
 def test_the_table_and_the_numbers(found):
     text = str(found)
     for word in ("method", "STAC", "direct FD4", "Not run", "smoothed FD4: smoothed FD4 chooses", "residual"):
         assert word in text
-    document = comparison_document(found)
+    document = found.document()
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert [row["method"] for row in document["methods"]] == [row.fit.name for row in found.rows]
     assert document["methods"][1]["distance"] == found.rows[1].distance
@@ -113,7 +108,7 @@ def test_the_table_and_the_numbers(found):
 
 
 def test_the_figure_has_a_curve_for_every_method(found):
-    figure = comparison_figure(found)
+    figure = found.figure()
     top, below = figure.axes[:2]
     labels = top.get_legend_handles_labels()[1]
     assert [label.split("\n")[0] for label in labels] == ["our 95 % band", *(row.fit.name for row in found.rows)]
@@ -121,7 +116,7 @@ def test_the_figure_has_a_curve_for_every_method(found):
     assert render(figure, "png").startswith(b"\x89PNG")
 
 
-class Broken:
+class Broken(Baseline):
     name = "broken"
     needs = ("no_such_library",)
 
@@ -129,29 +124,26 @@ class Broken:
         raise AssertionError("it must not be called")
 
 
-class Plain:
+class Plain(Baseline):
     """A method with no law and no memory, as a network on a GPU has none."""
 
     name = "plain"
-    needs = ()
 
     def fit(self, record, *, seed=0):
         return BaselineFit(self.name, lambda u: -130.0 * u * (1 - u**2), float(seed + 1), None, "gpu")
 
 
-def test_methods_of_others_take_part(small, result, monkeypatch):
-    monkeypatch.setitem(METHODS, "broken", Broken())
-    monkeypatch.setitem(METHODS, "plain", Plain())
+def test_methods_of_others_take_part(small, result):
     steps = []
-    found = compare_function(
-        small, result=result, methods=["broken", "plain", "trajectory"], seed=2, progress=lambda *s: steps.append(s)
+    found = compare(
+        small, result=result, methods=[Broken(), Plain(), "trajectory"], seed=2, progress=lambda *s: steps.append(s)
     )
     assert found.left_out == (("broken", "broken needs no_such_library: pip install 'doublewell[baselines]'"),)
     assert found.rows[1].fit.seconds == 3.0
     assert found.rows[1].residual > 0.9
-    assert [name for name, _, _ in steps] == ["reading the trajectory", "broken", "plain"]
+    assert [name for name, _, _ in steps] == ["fitting the trajectory", "broken", "plain"]
     assert " - " in str(found)
-    assert rules.missing(Plain()) is None
+    assert missing(Plain()) is None
 
 
 def test_a_result_without_a_band_is_refused(small):
@@ -189,17 +181,15 @@ class Point:
 
 
 def test_slow_methods_of_other_packages_wait_for_a_gpu_or_for_their_name(small, result, monkeypatch):
-    room = import_module("doublewell.baselines.compare")  # the package has a function of that name
-    named = import_module("doublewell.baselines.methods")
-    monkeypatch.setattr(named, "METHODS", {"direct FD4": METHODS["direct FD4"]})
-    monkeypatch.setattr(named, "entry_points", lambda *, group: [Point()] * (group == "doublewell.baselines"))
-    monkeypatch.setattr(room, "on_gpu", lambda: False)
+    monkeypatch.setattr(comparison, "_ALL", (DirectFD4(),))
+    monkeypatch.setattr(comparison, "entry_points", lambda *, group: [Point()] * (group == "doublewell.baselines"))
+    monkeypatch.setattr(comparison, "on_gpu", lambda: False)
     found = compare(small, result=result)
     assert [name for name, _ in found.left_out] == ["slow"]
     assert all("name it in methods=" in reason for _, reason in found.left_out)
     tried = []
-    monkeypatch.setattr(room, "_tried", lambda one, *_: tried.append(one.name) or "not now")
+    monkeypatch.setattr(comparison, "_tried", lambda one, *_: tried.append(one.name) or "not now")
     compare(small, result=result, methods=["slow"])
-    monkeypatch.setattr(room, "on_gpu", lambda: True)
+    monkeypatch.setattr(comparison, "on_gpu", lambda: True)
     compare(small, result=result)
     assert tried == ["slow", "direct FD4", "slow"]

@@ -6,14 +6,21 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from doublewell.baselines import METHODS, admissible, baseline
-from doublewell.baselines import protocol as rules
-from doublewell.baselines.analytic import Analytic
-from doublewell.baselines.fd4 import DirectFD4, SmoothedFD4
-from doublewell.baselines.pysindy import PySindy
-from doublewell.baselines.trajectory import Trajectory
-from doublewell.baselines.weak import Stac
-from doublewell.baselines.wsindy import Wsindy, chosen_bump, corner
+from doublewell.baselines import (
+    Analytic,
+    DirectFD4,
+    PySindy,
+    SmoothedFD4,
+    Stac,
+    Trajectory,
+    Wsindy,
+    admissible,
+    baseline,
+    missing,
+)
+from doublewell.baselines import method as rules
+from doublewell.baselines.comparison import _ALL
+from doublewell.baselines.regression import chosen_bump, corner
 from doublewell.errors import InputError
 from doublewell.identify import identify
 from doublewell.record import Record
@@ -169,10 +176,10 @@ def bare(record, **changes):
     return Record(record.slab(), **given)
 
 
-@pytest.mark.parametrize("name", [name for name in METHODS if not name.startswith("PySINDy")])
-def test_an_unknown_q_is_refused(noisy, name):
+@pytest.mark.parametrize("method", [method for method in _ALL if not method.name.startswith("PySINDy")])
+def test_an_unknown_q_is_refused(noisy, method):
     with pytest.raises(InputError, match="needs the diffusion coefficient"):
-        METHODS[name].fit(bare(noisy, q=None))
+        method.fit(bare(noisy, q=None))
 
 
 @pytest.mark.parametrize("method", [DirectFD4(), SmoothedFD4(), Wsindy(), pytest.param(PySindy(), marks=needs_pysindy)])
@@ -217,8 +224,8 @@ def test_what_is_no_record_is_refused():
 
 def test_a_missing_library_is_named(noisy, monkeypatch):
     monkeypatch.setattr(rules, "find_spec", lambda name: None if name == "pysindy" else object())
-    assert rules.missing(PySindy()) == "PySINDy LS masked needs pysindy: pip install 'doublewell[baselines]'"
-    assert rules.missing(Stac()) is None
+    assert missing(PySindy()) == "PySINDy LS masked needs pysindy: pip install 'doublewell[baselines]'"
+    assert missing(Stac()) is None
     with pytest.raises(InputError, match=r"needs pysindy: pip install"):
         PySindy().fit(noisy)
 
@@ -235,7 +242,7 @@ def test_an_unknown_name_lists_the_others(name):
 
 
 def test_names_are_unique_and_settings_are_values():
-    names = [one.name for one in METHODS.values()]
+    names = [method.name for method in _ALL]
     assert len(names) == len(set(names)) == 10
     assert replace(Stac(), degree=3) == Stac(degree=3)
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from doublewell.baselines import BaselineFit, admissible, measured, project
-from doublewell.baselines.projection import EXACT_DEGREE, evaluated
+from doublewell.baselines.method import EXACT_DEGREE, evaluated
 from doublewell.errors import InputError
 from doublewell.law import Law, named_law
 

@@ -1,9 +1,9 @@
 """PySINDy: its weak library with known diffusion, our features, and the intervals of its bagging.
 
-PySINDy draws its test domains at random and keeps their weights, about a megabyte a row, so rows are made a few at a
-time here, which spares it its memory and changes no row. Its library has no fixed coefficients: the known diffusion
+PySINDy draws its test domains at random and keeps their weights, about a megabyte per row, so rows are made a few
+at a time here, which saves memory and changes no row. Its library has no fixed coefficients: the known diffusion
 goes to the other side, because a free one comes out too small where supports are short. Library functions with default
-arguments would vanish without a word (they count as functions of two fields), so the number of columns is checked.
+arguments would vanish silently (they count as functions of two fields), so the number of columns is checked.
 """
 
 from __future__ import annotations
@@ -11,22 +11,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from doublewell.baselines.inputs import chosen_supports, complete
-from doublewell.baselines.protocol import BaselineFit, cores, measured, missing
+from doublewell.baselines.method import Baseline, BaselineFit, chosen_supports, complete, cores, measured, missing
 from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.law import Bernstein, Law
 from doublewell.record import Record
 from doublewell.weak import PHASE_CUT, Support, check_supports
-
-__all__ = ["PySindy"]
 
 Rows = Literal["all", "masked"]
 Solver = Literal["least squares", "NNLS"]
@@ -36,7 +33,7 @@ _LEVEL = (2.5, 97.5)  # percentiles of the band
 
 
 @dataclass(frozen=True)
-class PySindy:
+class PySindy(Baseline):
     """Weak rows of PySINDy, fitted by least squares or with nonnegative coefficients.
 
     `rows` are all of its domains, or those whose centre lies between the pure phases. `support` is the half-width of a
@@ -52,7 +49,7 @@ class PySindy:
     batch: int = 250
     models: int = 50
     degree: int = 2
-    needs: tuple[str, ...] = field(default=("pysindy", "sklearn"), init=False)
+    needs: ClassVar[tuple[str, ...]] = ("pysindy", "sklearn")
 
     @property
     def name(self) -> str:
@@ -64,11 +61,14 @@ class PySindy:
         if (reason := missing(self)) is not None:
             raise InputError(reason)
         q = complete(record, self.name)
-        support = self._support(record)
+        if self.support is None:
+            support = chosen_supports(record, None)[0]
+        else:
+            support = check_supports([self.support], record.frames, record.mesh, record.dx)[0]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for name in self.needs:
-                import_module(name)  # which is no part of its time
+                import_module(name)  # not a part of its time
         with _own_noise(seed), measured() as cost:
             matrix, target = _gathered(self, record, q, support)
             coefficients, bags = _fitted(self, matrix, target)
@@ -78,42 +78,37 @@ class PySindy:
         band = partial(_band, family, bags) if len(bags) else None
         return BaselineFit(self.name, law.force, cost.seconds, cost.memory, cores(), notes, band, law)
 
-    def _support(self, record: Record) -> Support:
-        if self.support is None:
-            return chosen_supports(record, None)[0]
-        return check_supports([self.support], record.frames, record.mesh, record.dx)[0]
 
-
-def _gathered(baseline: PySindy, record: Record, q: float, support: Support) -> tuple[Array, Array]:
-    """Return the design and the target of as many rows as were asked for."""
+def _gathered(method: PySindy, record: Record, q: float, support: Support) -> tuple[Array, Array]:
+    """Return the design and the target of the wanted number of rows."""
     u = np.moveaxis(record.slab(), 0, -1)
-    found: list[tuple[Array, Array]] = []
+    batches: list[tuple[Array, Array]] = []
     grid = _mesh(record)
-    for _ in range(_TRIES * -(-baseline.count // baseline.batch)):
-        found.append(_batch(baseline, u, grid, record, q, support))
-        if sum(len(target) for _, target in found) >= baseline.count:
+    for _ in range(_TRIES * -(-method.count // method.batch)):
+        batches.append(_batch(method, u, grid, record, q, support))
+        if sum(len(target) for _, target in batches) >= method.count:
             break
-    matrix, target = np.vstack([a for a, _ in found]), np.concatenate([b for _, b in found])
-    if len(target) < baseline.count:
+    matrix, target = np.vstack([a for a, _ in batches]), np.concatenate([b for _, b in batches])
+    if len(target) < method.count:
         raise InputError(
-            f"{baseline.name} found {len(target)} domains between the pure phases where {baseline.count} were wanted: "
+            f"{method.name} found {len(target)} domains between the pure phases where {method.count} were wanted: "
             "expected a record that shows an interface; lower count, or use rows='all'"
         )
-    return matrix[: baseline.count], target[: baseline.count]
+    return matrix[: method.count], target[: method.count]
 
 
-def _batch(baseline: PySindy, u: Array, grid: Array, record: Record, q: float, support: Support) -> tuple[Array, Array]:
+def _batch(method: PySindy, u: Array, grid: Array, record: Record, q: float, support: Support) -> tuple[Array, Array]:
     """Return [features] and Lap u - u_t / q of new random domains, those of the mask."""
     import pysindy
 
-    family = Bernstein(baseline.degree)
+    family = Bernstein(method.degree)
     functions = [_feature(family, j) for j in range(family.size)]
     library = pysindy.WeakPDELibrary(
         function_library=pysindy.CustomLibrary(library_functions=functions),
         derivative_order=2,
         spatiotemporal_grid=grid,
         include_interaction=False,
-        K=baseline.batch,
+        K=method.batch,
         H_xt=[*(support.length for _ in record.mesh), support.frames * record.dt],
         p=_POWER,
     )
@@ -121,7 +116,7 @@ def _batch(baseline: PySindy, u: Array, grid: Array, record: Record, q: float, s
     _check_columns(columns, family.size, len(library.multiindices))
     second = [family.size + j for j, orders in enumerate(library.multiindices) if max(orders) == 2]
     rate = np.asarray(library.convert_u_dot_integral(u[..., None]))[:, 0]
-    keep = _between(u, library.inds_k) if baseline.rows == "masked" else np.ones(len(rate), dtype=bool)
+    keep = _between(u, library.inds_k) if method.rows == "masked" else np.ones(len(rate), dtype=bool)
     target = np.sum(columns[:, second], axis=1) - rate / q
     return columns[keep, : family.size], np.asarray(target[keep])
 
@@ -140,7 +135,7 @@ def _feature(family: Bernstein, j: int) -> Callable[[Array], Array]:
 
 
 def _between(u: Array, domains: list[Any]) -> Any:
-    """Say of each domain whether the mean in time of its central pixel lies between the pure phases."""
+    """Return for each domain whether the mean in time of its central pixel lies between the pure phases."""
     means = []
     for *space, time in domains:
         centre = tuple(int(axis[len(axis) // 2]) for axis in space)
@@ -153,22 +148,22 @@ def _mesh(record: Record) -> Array:
     return np.stack(np.meshgrid(*axes, record.times, indexing="ij"), axis=-1)
 
 
-def _fitted(baseline: PySindy, matrix: Array, target: Array) -> tuple[Array, Array]:
+def _fitted(method: PySindy, matrix: Array, target: Array) -> tuple[Array, Array]:
     """Return the coefficients of all rows and of each bag, by PySINDy's own optimisers."""
     import pysindy
     from sklearn.linear_model import LinearRegression
 
     scale = np.linalg.norm(matrix, axis=0)
-    plain = LinearRegression(fit_intercept=False, positive=baseline.solver == "NNLS")
+    plain = LinearRegression(fit_intercept=False, positive=method.solver == "NNLS")
     whole = pysindy.WrappedOptimizer(plain)
     whole.fit(matrix / scale, target)
-    found = np.ravel(whole.coef_) / scale
-    if not baseline.models:
-        return found, np.empty((0, len(scale)))
-    bagged = pysindy.EnsembleOptimizer(pysindy.WrappedOptimizer(plain), bagging=True, n_models=baseline.models)
+    coefficients = np.ravel(whole.coef_) / scale
+    if not method.models:
+        return coefficients, np.empty((0, len(scale)))
+    bagged = pysindy.EnsembleOptimizer(pysindy.WrappedOptimizer(plain), bagging=True, n_models=method.models)
     bagged.fit(matrix / scale, target)
     bags = np.asarray([np.ravel(one) for one in bagged.coef_list])
-    return found, bags / scale
+    return coefficients, bags / scale
 
 
 def _band(family: Bernstein, bags: Array, u: Array) -> tuple[Array, Array]:

@@ -46,7 +46,6 @@ def compare(
         Write compare.png, .pdf and .svg to this folder: every force over our band.
     """
     from doublewell.baselines import compare as run
-    from doublewell.baselines.compare_text import comparison_document
     from doublewell.cli.targets import check_folder, check_result
 
     check_result(out)
@@ -60,7 +59,7 @@ def compare(
             found = run(record, methods=names, seed=seed, progress=show)
             show("writing", 0, 0)
             files = _written(found, out, figures)
-    document = {"file": str(file), **comparison_document(found), "files": [str(path) for path in files]}
+    document = {"file": str(file), **found.document(), "files": [str(path) for path in files]}
     said = [f"wrote {path}" for path in files]
     output.answer("\n".join([str(found), *([""] if said else []), *said]), document)
 
@@ -79,14 +78,12 @@ def _names(text: str | None) -> list[str] | None:
 
 def _written(found: Comparison, out: Path | None, figures: Path | None) -> tuple[Path, ...]:
     """Write what was asked for, everything drawn first, and return the paths."""
-    from doublewell.baselines.compare_figure import comparison_figure
-    from doublewell.baselines.compare_text import comparison_document
     from doublewell.report.style import FORMATS, render, write_bytes
 
     contents: list[tuple[Path, bytes]] = []
     if out is not None:
-        contents.append((out, (json.dumps(comparison_document(found), indent=1, allow_nan=False) + "\n").encode()))
+        contents.append((out, (json.dumps(found.document(), indent=1, allow_nan=False) + "\n").encode()))
     if figures is not None:
-        figure = comparison_figure(found)
+        figure = found.figure()
         contents += [(figures / f"compare.{kind}", render(figure, kind)) for kind in FORMATS]
     return write_bytes(contents)

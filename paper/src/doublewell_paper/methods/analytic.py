@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from time import perf_counter
 
-from doublewell.baselines.weak import positive_fit
+from doublewell.evidence import lower
+from doublewell.inference import estimate
 from doublewell_paper.methods.selection import choose, told
 from doublewell_paper.methods.weak import outcome_of
 from doublewell_paper.outcome import Method, Outcome
@@ -19,7 +20,7 @@ __all__ = ["METHODS"]
 def _fixed(sample: Sample) -> Outcome:
     evidence, assembly = sample.analytic
     began = perf_counter()
-    fit = positive_fit(evidence, 1.0)
+    fit = estimate(lower(evidence, 2), 1.0, constraint="bernstein")
     return outcome_of(fit, assembly + perf_counter() - began)
 
 
@@ -29,7 +30,7 @@ def _selected(sample: Sample) -> Outcome:
     began = perf_counter()
     choice = choose(evidence, judged)
     part = evidence.select(lambda key: key.support in choice.supports)
-    fit = positive_fit(part, 1.0, choice.degree)
+    fit = estimate(lower(part, choice.degree), 1.0, constraint="bernstein")
     return outcome_of(fit, assembly + perf_counter() - began, told(choice, evidence))
 
 

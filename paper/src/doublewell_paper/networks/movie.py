@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from doublewell.baselines.inputs import complete
+from doublewell.baselines import complete
 from doublewell.dynamics import Grid
 from doublewell.errors import InputError
 from doublewell.observation import survey

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from doublewell.baselines.protocol import BaselineFit, Cost, measured
+from doublewell.baselines import Baseline, BaselineFit, measured
+from doublewell.baselines.method import Cost
 from doublewell.dynamics import device_names, on_gpu
 from doublewell.record import Record
 from doublewell_paper.networks.movie import Movie, movie_of
@@ -24,10 +25,9 @@ class Problem(NamedTuple):
     data: Any
 
 
-class Network(ABC):
+class Network(Baseline):
     """What the networks share: a record becomes a movie, the movie a problem, and trained weights become fits."""
 
-    name: str
     resolution: float | None
     schedule: Schedule
     needs: ClassVar[tuple[str, ...]] = ("jax",)

@@ -1,0 +1,350 @@
+"""Compare: the installed methods on one record, and how far they agree; no truth is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import entry_points
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from doublewell.baselines.method import (
+    Baseline,
+    BaselineFit,
+    Force,
+    admissible,
+    known_q,
+    measured,
+    missing,
+)
+from doublewell.baselines.pysindy import PySindy
+from doublewell.baselines.regression import Analytic, DirectFD4, SmoothedFD4, Stac, Wsindy
+from doublewell.checks import shown
+from doublewell.dynamics import Cnab2, Grid, device_names, on_gpu
+from doublewell.errors import InputError
+from doublewell.hints import Array, Report
+from doublewell.identify import identify
+from doublewell.inference import Constraint
+from doublewell.record import Record
+from doublewell.result import Result
+
+_MESH = 2001  # phase values of the distances
+_STEEPNESS_MESH = 401
+_STEP = 0.05  # largest q |G'| dt of one internal step
+_GROWTH = 10.0  # over the larger of 1 and max |u0|: beyond it the solution blows up
+_LONG = "takes many minutes on a CPU: name it in methods= to run it all the same"
+_HEAD = ("method", "seconds", "memory MB", "distance %", "deviations", "residual", "double well")
+
+
+@dataclass(frozen=True)
+class Trajectory(Baseline):
+    """The trajectory fit with the library's own choices: the average over degrees, every double well."""
+
+    constraint: Constraint = "admissible"
+    name: str = "trajectory"
+
+    def fit(self, record: Record, *, seed: int = 0) -> BaselineFit:  # noqa: ARG002  nothing here is random
+        """Estimate the force, with its 95 % band, from the likelihood of a record."""
+        known_q(record, self.name)
+        with measured() as cost:
+            result = identify(record, method="trajectory", constraint=self.constraint, check=False)
+        return _own_fit(result, cost.seconds, cost.memory)
+
+
+def _own_fit(result: Result, seconds: float, memory: int | None) -> BaselineFit:
+    """Return a result of ours as a fit: the mean law and, where it has one, the band of the force."""
+    likelihood = result.diagnostics.likelihood
+    notes = () if likelihood is None or likelihood.converged else (f"not converged: {likelihood.status}",)
+    band = None if result.posterior is None else partial(result.band, "force")
+    return BaselineFit("trajectory", result.force, seconds, memory, device_names()[0], notes, band, result.law)
+
+
+_ALL: tuple[Baseline, ...] = (
+    Trajectory(),
+    Stac(),
+    Analytic(),
+    Wsindy(),
+    SmoothedFD4(),
+    DirectFD4(),
+    PySindy("masked", "least squares"),
+    PySindy("masked", "NNLS"),
+    PySindy("all", "least squares"),
+    PySindy("all", "NNLS"),
+)
+
+
+def methods() -> dict[str, Baseline]:
+    """Return all methods by name: ours, and those of installed packages (entry points "doublewell.baselines")."""
+    others = (point.load()() for point in entry_points(group="doublewell.baselines"))
+    return {method.name: method for method in (*_ALL, *others)}
+
+
+def baseline(name: str) -> Baseline:
+    """Return a method by its name, or raise with the names there are; lower case and hyphens do.
+
+    >>> baseline("smoothed-fd4").name
+    'smoothed FD4'
+    """
+    known = {_plain(key): method for key, method in methods().items()}
+    if not isinstance(name, str) or _plain(name) not in known:
+        raise InputError(f"method is {shown(name)}: expected one of {', '.join(known)}")
+    return known[_plain(name)]
+
+
+def _plain(name: str) -> str:
+    return name.strip().lower().replace(" ", "-")
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One method on the record, with its distance to our law and the misfit of its movie.
+
+    ``distance`` is the relative L2 distance of the force to ours on [-1, 1], ``deviations`` the same at each phase
+    value in standard deviations of our band, root mean square. ``residual`` is the rms of record minus movie over the
+    noise, for the movie that the force makes from our fitted first frame: 1 is a perfect fit. None where it blows up or
+    where no movie could be made, with the reason in ``notes``.
+    """
+
+    fit: BaselineFit
+    distance: float
+    deviations: float
+    residual: float | None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """The result of `compare`: our own result, a row for every method that ran, and why others did not.
+
+    ``distances`` holds the relative distance of the force of each method, in the order of the rows, to that of each
+    other, in units of the first one's size.
+    """
+
+    result: Result
+    rows: tuple[Row, ...]
+    left_out: tuple[tuple[str, str], ...]
+    distances: Array
+    noise: float
+
+    def __str__(self) -> str:
+        """Return the table, the methods that did not run, and what the columns mean."""
+        lines = [_HEAD, *(_cells(row) for row in self.rows)]
+        widths = [max(len(line[k]) for line in lines) for k in range(len(_HEAD))]
+        first, reference = widths[0], self.rows[0].fit.name
+        text = ["Methods on the same record"]
+        for name, *numbers in lines:
+            cells = (cell.rjust(width) for cell, width in zip(numbers, widths[1:], strict=True))
+            text.append("  ".join(["  " + name.ljust(first), *cells]).rstrip())
+        text += [
+            "",
+            f"distance: of the force to that of {reference}, relative, over all phase values",
+            f"deviations: the same in standard deviations of the band of {reference}, root mean square",
+            f"residual: rms of record minus the movie that the force makes, over the noise {self.noise:.4g}; 1 is a "
+            "perfect fit",
+            "A small residual tests a force where the record has values; it cannot distinguish two forces whose movies "
+            "agree.",
+        ]
+        if notes := [f"  {row.fit.name}: {note}" for row in self.rows for note in row.notes]:
+            text += ["", "Notes", *notes]
+        if self.left_out:
+            text += ["", "Not run", *(f"  {name}: {reason}" for name, reason in self.left_out)]
+        return "\n".join(text)
+
+    def document(self) -> dict[str, Any]:
+        """Return the numbers as JSON takes them."""
+        return {
+            "reference": self.rows[0].fit.name,
+            "noise": self.noise,
+            "methods": [
+                {
+                    "method": row.fit.name,
+                    "seconds": row.fit.seconds,
+                    "memory": row.fit.memory,
+                    "device": row.fit.device,
+                    "distance": row.distance,
+                    "deviations": row.deviations,
+                    "residual": row.residual,
+                    "double_well": admissible(row.fit),
+                    "coefficients": None if row.fit.law is None else row.fit.law.coefficients.tolist(),
+                    "notes": [*row.fit.notes, *row.notes],
+                }
+                for row in self.rows
+            ],
+            "distances": self.distances.tolist(),
+            "not_run": [{"method": name, "reason": reason} for name, reason in self.left_out],
+        }
+
+    def figure(self) -> Any:
+        """Return a figure of every force over our band, and of the differences to ours."""
+        from doublewell.baselines.figure import comparison_figure
+
+        return comparison_figure(self)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    fit = row.fit
+    memory = "-" if fit.memory is None else f"{fit.memory / 1e6:.0f}"
+    residual = "-" if row.residual is None else f"{row.residual:.4f}"
+    well = "yes" if admissible(fit) else "no"
+    distance, deviations = f"{100 * row.distance:.2f}", f"{row.deviations:.1f}"
+    return fit.name, f"{fit.seconds:.2f}", memory, distance, deviations, residual, well
+
+
+def compare(
+    record: Record,
+    *,
+    methods: Sequence[str | Baseline] | None = None,
+    result: Result | None = None,
+    seed: int = 0,
+    progress: Report | None = None,
+) -> Comparison:
+    """Run other methods on a record and report how far they agree with the trajectory fit and with each other.
+
+    Parameters
+    ----------
+    record
+        The observed phase field with its q, wells at -1 and +1.
+    methods
+        Names such as "STAC", "smoothed FD4" or "PySINDy LS masked", or methods with settings of their own; all by
+        default, slow ones only where there is a GPU. A method whose library is missing is listed with the command that
+        installs it, one that refuses the record with its reason.
+    result
+        A trajectory result of this record, where there is one already; else it is made.
+    seed
+        Of the methods that draw random numbers.
+    progress
+        Called with (what is being done, methods done, methods).
+    """
+    chosen = _chosen(methods)
+    q = known_q(record, "compare")
+    show = progress or (lambda *_: None)
+    show("fitting the trajectory", 0, len(chosen) + 1)
+    result, ours = _reference(record, result)
+    fits, left_out = [ours], []
+    for k, method in enumerate(chosen, start=1):
+        show(method.name, k, len(chosen) + 1)
+        waits = methods is None and method.slow and not on_gpu()
+        fit = _LONG if waits else _tried(method, record, seed)
+        if isinstance(fit, str):
+            left_out.append((method.name, fit))
+        else:
+            fits.append(fit)
+    u = np.linspace(-1.0, 1.0, _MESH)
+    curves = np.stack([np.asarray(fit.force(u)) for fit in fits])
+    gaps = np.linalg.norm(curves[:, None] - curves[None], axis=2) / np.linalg.norm(curves, axis=1)[:, None]
+    noise, initial = _start(result, record)
+    rows = []
+    for fit, curve, distance in zip(fits, curves, gaps[0], strict=True):
+        residual, notes = _residual(fit, record, q, noise, initial)
+        rows.append(Row(fit, float(distance), _deviations(result, u, curve), residual, notes))
+    return Comparison(result, tuple(rows), tuple(left_out), gaps, noise)
+
+
+def _chosen(names: Sequence[str | Baseline] | None) -> list[Baseline]:
+    if names is None:
+        chosen = list(methods().values())
+    else:
+        given = [names] if isinstance(names, str) else list(names)
+        chosen = [name if isinstance(name, Baseline) else baseline(name) for name in given]
+        if not chosen:
+            raise InputError(f"methods is empty: expected some of {', '.join(methods())}, or None for all")
+    return [m for k, m in enumerate(chosen) if m.name != Trajectory.name and m not in chosen[:k]]
+
+
+def _reference(record: Record, result: Result | None) -> tuple[Result, BaselineFit]:
+    with measured() as cost:
+        result = identify(record, method="trajectory", check=False) if result is None else result
+    if result.posterior is None or result.diagnostics.likelihood is None:
+        raise InputError(
+            "the result has no band, and distances are measured in it: expected a result of method='trajectory'; leave "
+            "result out and it is made"
+        )
+    if tuple(result.settings.shape) != record.shape:
+        raise InputError(
+            f"the result belongs to a record of shape {tuple(result.settings.shape)}, and this one has {record.shape}: "
+            "expected the record that the result came from"
+        )
+    return result, _own_fit(result, cost.seconds, cost.memory)
+
+
+def _tried(method: Baseline, record: Record, seed: int) -> BaselineFit | str:
+    """Return the fit of a method, or why there is none."""
+    if (reason := missing(method)) is not None:
+        return reason
+    try:
+        return method.fit(record, seed=seed)
+    except InputError as error:
+        return str(error)
+
+
+def _deviations(result: Result, u: Array, curve: Array) -> float:
+    """Return the rms difference to our force in standard deviations, from the draws behind its band."""
+    assert result.posterior is not None
+    spread = np.std(result.posterior.draws @ result.posterior.family.features(u), axis=0)
+    inner = spread > 1e-9 * float(np.max(spread))  # where every law is zero there is nothing to compare
+    rest = curve - np.asarray(result.force(u))
+    return float(np.sqrt(np.mean((rest[inner] / spread[inner]) ** 2)))
+
+
+def _start(result: Result, record: Record) -> tuple[float, Array | None]:
+    """Return the noise and the fitted first frame, None where no movie can be made from it."""
+    fit = result.diagnostics.likelihood
+    assert fit is not None
+    usable = fit.initial is not None and fit.initial.shape == record.mesh
+    return fit.noise, fit.initial.astype(np.float64) if usable and fit.initial is not None else None
+
+
+def _residual(
+    fit: BaselineFit, record: Record, q: float, noise: float, initial: Array | None
+) -> tuple[float | None, tuple[str, ...]]:
+    reason = cannot_run(record)
+    if reason is not None or initial is None:
+        return None, (reason or "no forward run: the result holds no fitted first frame",)
+    rms = forward_rms(fit.force, record, initial, q)
+    return (None, ("its movie blows up",)) if rms is None else (rms / noise, ())
+
+
+def cannot_run(record: Record) -> str | None:
+    """Return why no force can be run forward from the first frame of a record, or None."""
+    if record.boundary in (None, "open"):
+        return "no forward run: the record declares no boundary"
+    if not record.uniform:
+        return "no forward run: the frames are not evenly spaced"
+    return None
+
+
+@dataclass(frozen=True)
+class _Driven:
+    """A force alone, which is all that a step needs."""
+
+    given: Force
+
+    def force(self, u: Any) -> Any:
+        return np.asarray(self.given(u), dtype=np.float64)
+
+
+def forward_rms(force: Force, record: Record, initial: Array, q: float) -> float | None:
+    """Run a force from an initial field by CNAB2; return the rms of record minus movie, None where it blows up."""
+    assert record.boundary is not None
+    u = np.linspace(-1.0, 1.0, _STEEPNESS_MESH)
+    steepness = float(np.max(np.abs(np.gradient(np.asarray(force(u), dtype=np.float64), u))))
+    substeps = max(1, ceil(q * steepness * record.dt / _STEP))
+    stepper = Cnab2(Grid(record.mesh, record.dx, record.boundary), record.dt, q, substeps)
+    limit = _GROWTH * max(1.0, float(np.max(np.abs(initial))))
+    squares, count = _misfit(record, 0, initial)
+    with np.errstate(all="ignore"):  # a blow-up is an answer
+        for frame, u in enumerate(stepper.run(_Driven(force), initial, intervals=record.frames - 1), start=1):
+            if not float(np.max(np.abs(u))) <= limit:
+                return None
+            more, values = _misfit(record, frame, u)
+            squares, count = squares + more, count + values
+    return float(np.sqrt(squares / count))
+
+
+def _misfit(record: Record, frame: int, u: Array) -> tuple[float, int]:
+    """Return the sum of squares over the values of a frame that were observed, and their number."""
+    observed = record.seen(frame, frame + 1)[0]
+    return float(np.sum((record.slab(frame, frame + 1)[0] - u) ** 2, where=observed)), int(np.count_nonzero(observed))
