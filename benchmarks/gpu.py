@@ -33,7 +33,8 @@ from pathlib import Path
 import numpy as np
 from common import machine, print_table
 
-from doublewell.weak import Processor, Region, Support, weak_evidence
+from doublewell.compute import Region
+from doublewell.weak import Processor, Support, weak_evidence
 from doublewell.weak.weights import axis_weights
 from doublewell.law import Bernstein, named_law
 from doublewell.record import Record
@@ -108,7 +109,7 @@ def floor(record: Record, seen: dict) -> dict:
 
 
 def weak(frames: int, cells: int) -> dict:
-    from doublewell.weak.device import on_device
+    from doublewell.weak.gpu import on_device
     from doublewell.weak.reader import PHASE_CUT, Reader, Window
 
     record, family, seen = large_record(frames, cells), Bernstein(DEGREE), rates()

@@ -142,7 +142,7 @@ class _resources:
             return {"scheduler": client}, lambda: client.run(os.getpid).values()
         if self.workers == 1:
             return {}, lambda: []
-        from doublewell.workers import worker_pool
+        from doublewell.compute import worker_pool
 
         pool = self.stack.enter_context(worker_pool(self.workers))
         return {"scheduler": pool}, lambda: list(pool._processes)

@@ -13,8 +13,8 @@ import pytest
 
 from doublewell.adequacy import Adequacy, ScoreTest
 from doublewell.cli import main
-from doublewell.compute.checkpoint import load_partial, save_partial
-from doublewell.compute.reduce import Partial
+from doublewell.compute import Region
+from doublewell.compute.checkpoint import Partial, load_partial, save_partial
 from doublewell.errors import InputError
 from doublewell.identify import identify as identify_any
 from doublewell.identify.repeat import repeat
@@ -26,7 +26,6 @@ from doublewell.likelihood import PLAIN, Optics, read_trajectory, relinearise
 from doublewell.record import Record
 from doublewell.result import compare
 from doublewell.simulate import add_noise, initial_field, simulate
-from doublewell.weak import Region
 
 BUDGET = 957_000_000  # tiles of 15 x 24 x 24 of the records here
 LAW, EPSILON = named_law("sixth"), 0.1
@@ -269,7 +268,7 @@ def test_several_records_are_not_read_in_tiles(movie) -> None:
 
 
 def test_slabs_in_time_are_tiles_too(monkeypatch) -> None:
-    monkeypatch.setattr(import_module("doublewell.compute.tiling"), "_START", 0.0)  # first fields take nothing
+    monkeypatch.setattr(import_module("doublewell.compute.partition"), "_START", 0.0)  # first fields take nothing
     start = initial_field("nonconvex", (48, 48), 1 / 48, epsilon=EPSILON)
     clean = simulate(LAW, start, dx=1 / 48, dt=5e-4, frames=30, epsilon=EPSILON)
     part = add_noise(clean, 0.01, seed=8).slab()[:, 20:44, 10:34]

@@ -12,8 +12,8 @@ from doublewell.evidence import compact, merge
 from doublewell.law import Bernstein
 from doublewell.record import Record
 from doublewell.weak import PHASE_CUT, axis_weights, split_folds, weak_evidence
+from doublewell.weak import assembly as weak_module
 from doublewell.weak import reader as reader_module
-from doublewell.weak import weak as weak_module
 from doublewell.weak.complete import complete_centres
 
 

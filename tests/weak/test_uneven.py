@@ -11,7 +11,7 @@ from doublewell.evidence import merge
 from doublewell.law import Bernstein
 from doublewell.record import Record
 from doublewell.weak import PHASE_CUT, axis_weights, weak_evidence
-from doublewell.weak.uneven import uneven_weights
+from doublewell.weak.weights import uneven_weights
 
 
 def jittered(half, spread, seed, rows=1):

@@ -8,16 +8,17 @@ import numpy as np
 import pytest
 from scipy.ndimage import correlate1d
 
+from doublewell.compute import Region
 from doublewell.errors import InputError
 from doublewell.evidence import compact, lower, merge
 from doublewell.law import Bernstein
 from doublewell.record import Record
 from doublewell.weak import PHASE_CUT, Fold, Support, axis_weights, split_folds, weak_evidence
+from doublewell.weak import assembly as weak_module
+from doublewell.weak import frame_buffer as reel_module
 from doublewell.weak import reader as reader_module
-from doublewell.weak import reel as reel_module
-from doublewell.weak import weak as weak_module
-from doublewell.weak.reader import Reader, Region
-from doublewell.weak.weak import support_key
+from doublewell.weak.assembly import support_key
+from doublewell.weak.reader import Reader
 
 
 def plain_rows(record: Record, family: Bernstein, support: tuple[int, float], derivative: str = "discrete"):

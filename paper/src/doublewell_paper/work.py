@@ -8,10 +8,10 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from time import monotonic
 
+from doublewell.compute import worker_pool
 from doublewell.dynamics import on_gpu
 from doublewell.errors import InputError
 from doublewell.inference import Constraint
-from doublewell.workers import worker_pool
 from doublewell_paper.case import Case
 from doublewell_paper.line import Key, Line, fingerprint
 from doublewell_paper.methods import METHODS

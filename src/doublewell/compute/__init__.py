@@ -1,12 +1,9 @@
-"""Stream: records larger than memory, part by part, on one core, many, or a cluster."""
+"""Compute: a record cut into parts, read on one core, many or a cluster, with a file of the parts that are done."""
 
-from doublewell.compute.checkpoint import Ledger
-from doublewell.compute.executors import Pool, open_pool
-from doublewell.compute.fingerprint import fingerprint
-from doublewell.compute.memory import DEFAULT, parse_memory, shown_bytes
-from doublewell.compute.plan import make_plan
-from doublewell.compute.stream import Clock, Stream, Streamed, check_resources, open_stream
-from doublewell.compute.tiling import (
+from doublewell.compute.checkpoint import Ledger, fingerprint
+from doublewell.compute.memory import check_resources, parse_memory, shown_bytes
+from doublewell.compute.partition import (
+    Region,
     check_room,
     interface_share,
     make_tiles,
@@ -18,23 +15,20 @@ from doublewell.compute.tiling import (
     whole_bytes,
     window_copies,
 )
+from doublewell.compute.run import Clock, Pool, open_pool, worker_pool
 
 __all__ = [
-    "DEFAULT",
     "Clock",
     "Ledger",
     "Pool",
-    "Stream",
-    "Streamed",
+    "Region",
     "check_resources",
     "check_room",
     "fingerprint",
     "interface_share",
-    "make_plan",
     "make_tiles",
     "most_common",
     "open_pool",
-    "open_stream",
     "parse_memory",
     "shown_bytes",
     "tile_memory",
@@ -43,4 +37,5 @@ __all__ = [
     "tile_shape",
     "whole_bytes",
     "window_copies",
+    "worker_pool",
 ]

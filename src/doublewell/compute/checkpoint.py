@@ -6,23 +6,68 @@ The file is an .npz of plain arrays. What cannot be an array is one JSON text in
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
-from typing import Any, Generic
+from typing import Any, Generic, Protocol, Self, TypeVar
 from zipfile import BadZipFile
 
 import numpy as np
 
 from doublewell.atomic import replace_file
-from doublewell.compute.reduce import P, Partial, add
 from doublewell.errors import InputError
 from doublewell.hints import Array
-
-__all__ = ["Ledger", "load_partial", "save_partial"]
+from doublewell.record import Record
+from doublewell.version import __version__
 
 _FORMAT = "doublewell partial evidence"
 _VERSION = 1
 _WORDS = {"record": "the record", "options": "the options of the reading", "plan": "the memory or the plan of slabs"}
+_FILES = 100_000  # of a store whose size and time of change are looked at; a larger one is sampled
+
+
+class Joinable(Protocol):
+    """What a task returns: a piece that can be joined with the next one, and packed for a file."""
+
+    def joined(self, other: Self) -> Self:
+        """Return this piece and the next one as one."""
+
+    def packed(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return what JSON can hold, and arrays by name."""
+
+
+P = TypeVar("P", bound=Joinable)
+
+
+@dataclass(frozen=True, eq=False)
+class Partial(Generic[P]):
+    """The pieces of the first `done` tasks as one, and those of later ones that are there already."""
+
+    done: int = 0
+    merged: P | None = None
+    waiting: Mapping[int, P] = field(default_factory=dict)
+
+    def has(self, place: int) -> bool:
+        """Whether the piece of a task is there."""
+        return place < self.done or place in self.waiting
+
+    @property
+    def count(self) -> int:
+        """How many pieces are there."""
+        return self.done + len(self.waiting)
+
+
+def add(partial: Partial[P], place: int, piece: P) -> Partial[P]:
+    """Return the pieces with one more; what is next in order is joined."""
+    waiting = {**partial.waiting, place: piece}
+    done, merged = partial.done, partial.merged
+    while done in waiting:
+        one = waiting.pop(done)
+        merged = one if merged is None else merged.joined(one)
+        done += 1
+    return Partial(done, merged, waiting)
 
 
 class Ledger(Generic[P]):
@@ -115,3 +160,54 @@ def _check(path: Path, about: Mapping[str, Any], fingerprint: Mapping[str, str])
             f"{path} is the checkpoint of another run: {' and '.join(other)} changed; expected the same command on the "
             "same data; give another name, or delete the file to begin anew"
         )
+
+
+def fingerprint(
+    record: Record, histogram: object, options: Sequence[object], regions: Sequence[object]
+) -> dict[str, str]:
+    """Return digests of the record, of the options that its evidence depends on, and of the plan; no value is read.
+
+    The record's holds its shape, mesh and times, the histogram of values that the survey made, and name, size and time
+    of change of its files. So a file that was written again is another record.
+    """
+    return {
+        "record": _digest(_record(record), histogram, *_stamps(record.values), *_stamps(record.mask)),
+        "options": _digest(__version__, *options),
+        "plan": _digest(*regions),
+    }
+
+
+def _record(record: Record) -> tuple[Any, ...]:
+    scale = getattr(record.values, "low", None), getattr(record.values, "high", None)
+    mask = None if record.mask is None else (record.mask.shape, _content(record.mask))
+    return record.shape, str(record.values.dtype), record.dx, _content(record.times), scale, mask
+
+
+def _content(values: Any) -> str:
+    return sha256(np.ascontiguousarray(values).data).hexdigest() if isinstance(values, np.ndarray) else ""
+
+
+def _digest(*values: object) -> str:
+    return sha256("\n".join(repr(value) for value in values).encode()).hexdigest()
+
+
+def _stamps(values: Any) -> Iterator[tuple[str, int, int]]:
+    """Go through the files behind an array: name, size and time of change."""
+    path = _path(values)
+    if path is None:
+        return
+    files = sorted(Path(folder, name) for folder, _, names in os.walk(path) for name in names) or [path]
+    yield str(path.absolute()), len(files), 0
+    for file in files[:: -(-len(files) // _FILES)]:
+        status = file.stat()
+        yield str(file.relative_to(path)), status.st_size, status.st_mtime_ns
+
+
+def _path(values: Any) -> Path | None:
+    """Return where the values of a record are stored, through what lies between; None where that is not known."""
+    for _ in range(8):
+        path = getattr(values, "path", None)
+        if isinstance(path, Path):
+            return path
+        values = getattr(values, "values", None) if hasattr(values, "values") else getattr(values, "source", None)
+    return None

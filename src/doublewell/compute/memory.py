@@ -1,16 +1,15 @@
-"""Memory: a budget in words or numbers, and sizes in words."""
+"""What a run may use: memory as words or numbers, workers, a checkpoint."""
 
 from __future__ import annotations
 
 import re
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
-from doublewell.checks import shown
+from doublewell.checks import shown, whole
 from doublewell.errors import InputError
 
-__all__ = ["DEFAULT", "parse_memory", "shown_bytes"]
-
-DEFAULT = 2 * 10**9  # bytes of one worker
 _TEXT = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE)
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
@@ -41,3 +40,16 @@ def shown_bytes(size: float) -> str:
     if size < 1e6:
         return f"{size:.0f} bytes"
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
+
+
+def check_resources(
+    memory: Any, workers: int | None, scheduler: Any, checkpoint: str | PathLike[str] | None
+) -> tuple[int | None, int, Path | None]:
+    """Return the budget in bytes, None without one, the number of workers and the path of the checkpoint."""
+    budget = None if memory is None else parse_memory(memory)
+    count = 1 if workers is None else whole(workers, "workers", least=1)
+    if scheduler is not None and workers is not None:
+        raise InputError("workers and scheduler are both given: a scheduler has its own workers; give one of them")
+    if checkpoint is not None and not isinstance(checkpoint, str | PathLike):
+        raise InputError(f"checkpoint is {shown(checkpoint)}: expected the name of a file")
+    return budget, count, None if checkpoint is None else Path(checkpoint).expanduser()

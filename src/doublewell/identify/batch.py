@@ -9,7 +9,6 @@ from typing import Literal
 import numpy as np
 
 from doublewell.calibrate import Scale, SurfaceTension, calibrate
-from doublewell.compute import Stream
 from doublewell.errors import InputError
 from doublewell.hints import Report
 from doublewell.identify.determined import determination_warnings
@@ -35,7 +34,7 @@ from doublewell.observation import Survey, check_survey, survey
 from doublewell.record import Record, checksum
 from doublewell.result import Agreement, Diagnostics, Result, Settings, check_units
 from doublewell.version import __version__
-from doublewell.weak import CPU, Derivative, Processor, default_supports
+from doublewell.weak import CPU, Derivative, Processor, Stream, default_supports
 
 __all__ = [
     "Degree",

@@ -14,6 +14,7 @@ import numpy as np
 
 from doublewell.calibrate import SurfaceTension
 from doublewell.checks import whole
+from doublewell.compute import worker_pool
 from doublewell.dynamics import on_gpu
 from doublewell.errors import InputError, UnfinishedError
 from doublewell.hints import Report
@@ -27,7 +28,6 @@ from doublewell.observation import Survey
 from doublewell.record import Record
 from doublewell.result import Result
 from doublewell.weak import Derivative
-from doublewell.workers import worker_pool
 
 __all__ = ["identify_many"]
 

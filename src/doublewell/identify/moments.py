@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from doublewell.compute import Stream, Streamed
 from doublewell.evidence import Block, Evidence
 from doublewell.hints import Progress, Report
 from doublewell.inference import Constraint, Diffusion, check_motion, estimate_q
@@ -20,6 +19,8 @@ from doublewell.weak import (
     Fold,
     Processor,
     RateNoise,
+    Stream,
+    Streamed,
     Support,
     noise_shares,
     noisy_moments,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from doublewell.calibrate import SurfaceTension
-from doublewell.compute import Stream, check_resources, open_stream, parse_memory, shown_bytes
+from doublewell.compute import check_resources, parse_memory, shown_bytes
 from doublewell.errors import InputError
 from doublewell.hints import Report
 from doublewell.identify.batch import Request, weak_of, weak_result
@@ -19,7 +19,7 @@ from doublewell.observation import Survey, check_survey
 from doublewell.record import Record
 from doublewell.record.rescaled import Rescaled
 from doublewell.result import Result, check_units
-from doublewell.weak import CPU, Processor, choose_processor
+from doublewell.weak import CPU, Processor, Stream, choose_processor, open_stream
 
 __all__ = ["Resources", "check_memory", "given_phases", "identify_streamed", "part_by_part"]
 
@@ -46,8 +46,8 @@ class Resources:
         return choose_processor(device, self.precision, int(np.prod(record.shape)))
 
     @property
-    def budget(self) -> int:
-        """The memory of one worker in bytes; what is no resource raises."""
+    def budget(self) -> int | None:
+        """The memory of one worker in bytes, None where none was given; what is not a resource raises."""
         return check_resources(self.memory, self.workers, self.scheduler, self.checkpoint)[0]
 
     @property

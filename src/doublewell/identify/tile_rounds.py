@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.compute import Clock, Ledger, Pool, most_common, tile_name, tile_shape
+from doublewell.compute import Clock, Ledger, Pool, Region, most_common, tile_name, tile_shape
 from doublewell.dynamics import on_gpu
 from doublewell.errors import InputError
 from doublewell.hints import Report
@@ -23,7 +23,6 @@ from doublewell.identify.tile_task import Tile, TileReading, Tiles, read_tiles
 from doublewell.identify.tile_total import Total, add_up
 from doublewell.inference import DegreeAverage
 from doublewell.inference.least_squares import Array
-from doublewell.weak import Region
 
 __all__ = ["Rounds", "TileFit", "batch_width", "choose_pilot", "read_all"]
 

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from doublewell.adequacy import Adequacy, ScoreTest, check_adequacies
-from doublewell.compute.tiling import tile_record
+from doublewell.compute import Region, tile_record
 from doublewell.dynamics import border_mask
 from doublewell.hints import Array
 from doublewell.law import LinearFamily
 from doublewell.likelihood import Resolution, Trajectory, View, follow_law, measure_resolution
 from doublewell.record import Record
-from doublewell.weak import Region
 
 __all__ = ["Tile", "TileReading", "Tiles", "read_tiles", "unpacked"]
 

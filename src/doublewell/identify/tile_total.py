@@ -10,12 +10,12 @@ import numpy as np
 from doublewell.adequacy import Adequacy, ScoreTest
 from doublewell.adequacy.check import holm
 from doublewell.adequacy.words import verdict
+from doublewell.compute import Region
 from doublewell.evidence import Beside, Block, Evidence, Key, compact
 from doublewell.identify.tile_task import Tile
 from doublewell.inference.least_squares import Array
 from doublewell.law import LinearFamily
 from doublewell.likelihood import Resolution
-from doublewell.weak import Region
 
 __all__ = ["Total", "add_up", "asked_adequacy", "frame_noise", "place_map", "resolution_of"]
 

@@ -11,7 +11,7 @@ import numpy as np
 from doublewell.calibrate import SurfaceTension
 from doublewell.compute import (
     Ledger,
-    Stream,
+    Region,
     check_room,
     fingerprint,
     interface_share,
@@ -39,7 +39,7 @@ from doublewell.likelihood import Trajectory, View, beside_start, first_substeps
 from doublewell.observation import Survey
 from doublewell.record import Record
 from doublewell.result import Result, Tiling
-from doublewell.weak import Region
+from doublewell.weak import Stream
 
 __all__ = ["identify_tiled", "needs_tiles"]
 
@@ -48,9 +48,9 @@ _FEW = 0.05  # of the tiles that may be left unfinished
 _CURE = "look at what is there (dust, a flow, another material), or leave that part out"
 
 
-def needs_tiles(record: Record, asked: Request, memory: int) -> bool:
-    """Say whether the trajectory reading of a record as a whole takes more than a budget."""
-    return whole_bytes(record, _size(asked)) > memory
+def needs_tiles(record: Record, asked: Request, memory: int | None) -> bool:
+    """Return whether the trajectory fit of a record as a whole takes more than a budget; without one it does not."""
+    return memory is not None and whole_bytes(record, _size(asked)) > memory
 
 
 def _size(asked: Request) -> int:
@@ -108,7 +108,7 @@ def _read(
     width = batch_width(plan, copies)
     reading = TileReading(record, family, substeps, view, asked.check, width)
     options = ("tiles", family, substeps, asked.optics, record.q, asked.check, width, theta.tolist())
-    prints = {} if stream.checkpoint is None else fingerprint(record, seen, options, plan)
+    prints = {} if stream.checkpoint is None else fingerprint(record, seen.histogram, options, plan)
     ledger = Ledger(stream.checkpoint, prints, unpacked)
     rounds = Rounds(stream.pool, ledger, reading, report)
     return read_all(rounds, plan, choose_pilot(plan, shares, width), theta, summarise), plan
@@ -128,7 +128,7 @@ def _look(record: Record, plan: Sequence[Region], stream: Stream, report: Report
 
 def _conclude(
     record: Record, pair: tuple[float, float], tension: SurfaceTension | None, seen: Survey, weak: WeakFit,
-    asked: Request, fit: TileFit, plan: tuple[Region, ...], summarise: Summary, memory: int,
+    asked: Request, fit: TileFit, plan: tuple[Region, ...], summarise: Summary, memory: int | None,
 ) -> Result:  # fmt: skip
     read = Tiling(
         shape=tuple(int(n) for n in np.max([tile_shape(region) for region in plan], axis=0)),

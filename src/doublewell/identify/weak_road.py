@@ -10,7 +10,6 @@ from typing import Literal
 import numpy as np
 
 from doublewell.checks import not_negative, positive, shown
-from doublewell.compute import Stream
 from doublewell.errors import InputError
 from doublewell.evidence import Evidence, restrict
 from doublewell.hints import Report
@@ -26,13 +25,14 @@ from doublewell.weak import (
     Derivative,
     Fold,
     Processor,
+    Stream,
     Support,
     check_supports,
+    default_rule,
     default_supports,
     paper_supports,
     split_folds,
 )
-from doublewell.weak.default import default_rule
 
 __all__ = ["Supports", "WeakFit", "WeakMethod", "check_options", "check_plain", "weak_diagnostics", "weak_fit"]
 

@@ -12,7 +12,7 @@ from doublewell.errors import InputError
 from doublewell.likelihood.information import Information
 from doublewell.plan.experiment import Experiment, longer
 from doublewell.plan.prediction import Analysis, Prediction, experiment_information, predict
-from doublewell.weak.default import LEAST_FRAMES
+from doublewell.weak import LEAST_FRAMES
 
 __all__ = ["Goal", "Quantity", "check_goal", "error_of", "reach"]
 

@@ -1,31 +1,44 @@
 """The weak form: space-time moments of a record."""
 
-from doublewell.weak.corrected import FLOOR, NoisyMoments, noise_shares, noisy_moments, without_noise
-from doublewell.weak.default import default_supports, paper_supports
+from doublewell.weak.assembly import support_key, weak_evidence, window_of
 from doublewell.weak.fold import Fold, split_folds
+from doublewell.weak.noise import FLOOR, NoisyMoments, RateNoise, noise_shares, noisy_moments, rate_noise, without_noise
 from doublewell.weak.processor import CPU, Processor, choose_processor
-from doublewell.weak.rate_noise import RateNoise, rate_noise
-from doublewell.weak.reader import PHASE_CUT, Region
-from doublewell.weak.weak import support_key, weak_evidence, window_of
-from doublewell.weak.weights import Derivative, Support, axis_weights, check_supports
+from doublewell.weak.reader import PHASE_CUT
+from doublewell.weak.stream import Stream, Streamed, make_plan, open_stream
+from doublewell.weak.weights import (
+    LEAST_FRAMES,
+    Derivative,
+    Support,
+    axis_weights,
+    check_supports,
+    default_rule,
+    default_supports,
+    paper_supports,
+)
 
 __all__ = [
     "CPU",
     "FLOOR",
+    "LEAST_FRAMES",
     "PHASE_CUT",
     "Derivative",
     "Fold",
     "NoisyMoments",
     "Processor",
     "RateNoise",
-    "Region",
+    "Stream",
+    "Streamed",
     "Support",
     "axis_weights",
     "check_supports",
     "choose_processor",
+    "default_rule",
     "default_supports",
+    "make_plan",
     "noise_shares",
     "noisy_moments",
+    "open_stream",
     "paper_supports",
     "rate_noise",
     "split_folds",

@@ -13,7 +13,7 @@ from doublewell.dynamics import device_memory
 from doublewell.evidence import compact
 from doublewell.hints import Array
 from doublewell.law import LinearFamily
-from doublewell.weak.device import Shown, on_device, read_centres
+from doublewell.weak.gpu import Shown, on_device, read_centres
 from doublewell.weak.passes import Part, Run, Span, even_steps
 from doublewell.weak.weights import AxisWeights
 

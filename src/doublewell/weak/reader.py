@@ -9,14 +9,14 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from doublewell.compute import Region
 from doublewell.hints import Array
 from doublewell.law import LinearFamily
-from doublewell.record import Cells, Record
+from doublewell.record import Record
 from doublewell.weak.complete import complete_centres
 from doublewell.weak.fold import STRADDLE, Fold
 from doublewell.weak.passes import ACROSS, Part, even_steps
-from doublewell.weak.uneven import uneven_weights
-from doublewell.weak.weights import AxisWeights, Derivative, Support, axis_weights
+from doublewell.weak.weights import AxisWeights, Derivative, Support, axis_weights, uneven_weights
 
 __all__ = ["PHASE_CUT", "Reader", "Region", "Window", "in_memory"]
 
@@ -29,23 +29,6 @@ _FEATURE = 4  # multiply-adds that a feature costs, about
 _BAND = 24  # rows of a ring beside those that the taps of a band along y reach
 _CELLS = 256  # most centres along x per kernel call
 _NARROW = 64  # least centres along x per kernel call, where there are that many
-
-
-@dataclass(frozen=True)
-class Region:
-    """A part of a record: frames and, along each space axis, cells, each as (first, past the last).
-
-    Regions that are a partition of all frames and cells have all centres, each once: a centre belongs to the region
-    that its own frame and cell lie in, however far its support reaches beyond.
-    """
-
-    frames: tuple[int, int]
-    cells: Cells
-
-    @classmethod
-    def whole(cls, record: Record) -> Region:
-        """Return the region that is all of a record."""
-        return cls((0, record.frames), tuple((0, n) for n in record.mesh))
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ import numpy as np
 
 from doublewell.law import Bernstein
 from doublewell.record import Record
-from doublewell.weak.weak import weak_evidence
+from doublewell.weak.assembly import weak_evidence
 
 __all__ = ["warm"]
 

@@ -1,4 +1,9 @@
-"""Test weights: the paper's test function sampled on the mesh, with discrete or analytic derivatives."""
+"""Test weights: the paper's test function sampled on the mesh, with its derivatives, and which supports a record has.
+
+At uneven frame times there is one row of taps for each centre frame c: the test function is (1 - xi^2)^5 over the time
+from frame c - n to frame c + n. Each of its samples has the quadrature weight of its frame, from cubics through four
+neighbouring frames, so that sums are integrals to fourth order in the interval. On even times this is `axis_weights`.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +13,25 @@ from math import ceil
 from typing import Any, Literal
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from doublewell.checks import is_whole, shown
 from doublewell.errors import InputError
 from doublewell.hints import Array
-
-__all__ = ["MARGIN", "POWER", "AxisWeights", "Derivative", "Support", "axis_weights", "check_supports", "half_cells"]
+from doublewell.record import Record
 
 Derivative = Literal["discrete", "analytic"]
 MARGIN = 2  # cells that a fourth-order difference reaches beyond the weights it acts on
 POWER = 5
 _FIRST = np.array([1.0, -8.0, 0.0, 8.0, -1.0]) / 12.0
 _SECOND = np.array([-1.0, 16.0, -30.0, 16.0, -1.0]) / 12.0
+_EXACT = 4  # highest power of time whose derivative is exact, as on even times
+_BEYOND = 2  # frames that a difference or a cubic needs beyond the frames with a tap
+_LEAST_WEIGHT = 0.2  # of the trapezium weight: a smaller weight of the cubics, next to a wide gap, is not used
+_FRAMES = (5, 8)  # the paper's temporal half-widths
+_CENTRES = 5  # centre frames that the longest support should leave
+LEAST_FRAMES = 2 * (2 + MARGIN) + _CENTRES  # of a record that the default supports fit, for the start of a fit too
+_LEAST_CELLS = 2  # cells of the shortest half-width that a weak moment can have
 
 
 @dataclass(frozen=True)
@@ -136,3 +148,182 @@ def _check_fit(support: Support, frames: int, mesh: tuple[int, ...], dx: tuple[f
                 f"record is too small for a spatial half-width of {support.length:.3g} ({half} cells): needs "
                 f"{2 * (half + MARGIN) + 1} cells, has {cells}; pass a shorter support length"
             )
+
+
+def uneven_weights(half: int, windows: Array, derivative: Derivative = "discrete") -> tuple[Array, Array]:
+    """Return the taps of value and first derivative, one row for each row of `windows`.
+
+    A window holds the times of the frames c - half - 2 to c + half + 2. "discrete": summation by parts with five-point
+    differences of the sampled test function, and then the smallest smooth change that makes derivatives of polynomials
+    up to the fourth degree exact, first @ t^k = k value @ t^(k-1), as they are on even times. "analytic": samples of
+    the derivative of the test function.
+
+    >>> value, first = uneven_weights(5, np.array([[0.0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10.5, 11, 12, 13, 14]]))
+    >>> value.shape, first.shape, bool(abs(first.sum()) < 1e-12)
+    ((1, 9), (1, 13), True)
+    """
+    middle, reach = _bump(windows, half)
+    wide = _extended(windows)
+    xi = (wide - middle) / reach
+    test = np.zeros_like(xi)
+    inner = slice(MARGIN + _BEYOND + 1, -MARGIN - _BEYOND - 1)
+    test[:, inner] = (1.0 - xi[:, inner] ** 2) ** POWER
+    weight = _quadrature(xi)
+    value = weight[:, inner] * test[:, inner]
+    mass = value.sum(axis=1, keepdims=True)
+    if derivative == "analytic":
+        slope = 2 * POWER * xi[:, inner] * (1.0 - xi[:, inner] ** 2) ** (POWER - 1)
+        return value / mass, weight[:, inner] * slope / (mass * reach)
+    outer = slice(_BEYOND + 1, -_BEYOND - 1)
+    rough = -weight[:, outer] * _slope(xi, test)[:, 1:-1]
+    first = rough + _correction(xi[:, outer], weight[:, outer], rough, value)
+    return value / mass, first / (mass * reach)
+
+
+def _bump(windows: Array, half: int) -> tuple[Array, Array]:
+    """Return middle and half-length of the time that a test function covers, as columns."""
+    start, end = windows[:, MARGIN, None], windows[:, MARGIN + 2 * half, None]
+    return 0.5 * (start + end), 0.5 * (end - start)
+
+
+def _extended(windows: Array) -> Array:
+    """Go on beyond both ends with the intervals mirrored: no time outside a support's own frames is asked for."""
+    before = 2.0 * windows[:, :1] - windows[:, _BEYOND:0:-1]
+    after = 2.0 * windows[:, -1:] - windows[:, -2 : -2 - _BEYOND : -1]
+    return np.concatenate([before, windows, after], axis=1)
+
+
+def _quadrature(xi: Array) -> Array:
+    """Return the weights of all points: the integral over each interval of the cubic through the four points around it.
+
+    Next to a gap these may be small or negative. There the trapezium rule takes their place for the whole row.
+    """
+    points = sliding_window_view(xi, 4, axis=1)
+    centre = 0.5 * (points[..., 1:2] + points[..., 2:3])
+    half = 0.5 * (points[..., 2:3] - points[..., 1:2])
+    powers = ((points - centre) / half)[..., None, :] ** np.arange(4)[:, None]
+    moments = np.broadcast_to(np.array([2.0, 0.0, 2.0 / 3.0, 0.0])[:, None], (*powers.shape[:-1], 1))
+    shares = half * np.linalg.solve(powers, moments)[..., 0]
+    weights, plain = np.zeros_like(xi), np.zeros_like(xi)
+    for k in range(4):
+        weights[:, k : k + shares.shape[1]] += shares[..., k]
+    plain[:, 1:-1] = 0.5 * (xi[:, 2:] - xi[:, :-2])
+    used = slice(_BEYOND + 1, -_BEYOND - 1)
+    poor = np.any(weights[:, used] < _LEAST_WEIGHT * plain[:, used], axis=1, keepdims=True)
+    return np.where(poor, plain, weights)
+
+
+def _slope(xi: Array, test: Array) -> Array:
+    """Return five-point differences of the test function at all points but two at each end."""
+    points = sliding_window_view(xi, 5, axis=1)
+    offsets = points - points[..., 2:3]
+    size = np.max(np.abs(offsets), axis=-1, keepdims=True)
+    powers = (offsets / size)[..., None, :] ** np.arange(5)[:, None]
+    unit = np.broadcast_to(np.eye(5)[:, 1:2], (*powers.shape[:-1], 1))
+    taps = np.linalg.solve(powers, unit)[..., 0] / size
+    return np.asarray(np.sum(taps * sliding_window_view(test, 5, axis=1), axis=-1))
+
+
+def _correction(xi: Array, weight: Array, rough: Array, value: Array) -> Array:
+    """Return the change of the taps, smooth and small, that makes derivatives exact up to the fourth power."""
+    places = xi / np.max(np.abs(xi), axis=1, keepdims=True)
+    bell = weight * (1.1 - places**2)
+    powers = places[:, None, :] ** np.arange(_EXACT + 1)[:, None]
+    size = np.max(np.abs(xi), axis=1)[:, None]
+    inner = powers[:, :-1, 2:-2]
+    wanted = np.zeros((len(xi), _EXACT + 1))
+    wanted[:, 1:] = np.arange(1, _EXACT + 1) * np.einsum("rkj,rj->rk", inner, value) / size
+    defect = wanted - np.einsum("rkj,rj->rk", powers, rough)
+    gram = np.einsum("rkj,rj,rlj->rkl", powers, bell, powers)
+    factors = np.linalg.solve(gram, defect[..., None])[..., 0]
+    return np.asarray(bell * np.einsum("rk,rkj->rj", factors, powers))
+
+
+def paper_supports(record: Record) -> tuple[Support, ...]:
+    """Return (5, 1/16) and (8, 1/8) of the shortest extent: the paper's supports on a unit domain."""
+    side = min(record.extent)
+    return Support(5, side / 16), Support(8, side / 8)
+
+
+def default_supports(record: Record, interface_width: float | None, *, long: bool = False) -> tuple[Support, ...]:
+    """Return two supports for a record whose interface is `interface_width` wide (between u = -0.9 and 0.9).
+
+    The rule: in space a quarter and half of a width, but at least 4 and 6 cells, at most a quarter of the shortest side
+    and never more than fits; in time 5 and 8 intervals, shortened so that at least 5 centre frames remain. Where
+    both come out the same there is one support. The paper's supports are about twice as long in space. So are `long`
+    ones, for "analytic" derivatives, which need at least 6 and 8 cells to be accurate, and for a search of the phases.
+    """
+    return _choose(record, interface_width, long).supports
+
+
+def default_rule(record: Record, interface_width: float | None, *, long: bool = False) -> str:
+    """Say how the default supports came about, and where the record forced other half-widths than the rule's."""
+    return _choose(record, interface_width, long).rule
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """Spatial half-widths in interface widths, the least of them in cells, and the rule in words."""
+
+    shares: tuple[float, float]
+    cells: tuple[int, int]
+    words: str
+
+
+_SHORT = _Rule((0.25, 0.5), (4, 6), "a quarter and half of the interface width")  # benchmarks/support_rules.py
+_LONG = _Rule((0.5, 1.0), (6, 8), "half and one interface width")
+
+
+@dataclass(frozen=True)
+class _Choice:
+    supports: tuple[Support, ...]
+    rule: str
+
+
+def _choose(record: Record, interface_width: float | None, long: bool) -> _Choice:
+    rule = _LONG if long else _SHORT
+    frames, told = _frames(record.frames)
+    coarse, most = max(record.dx), _longest(record)
+    unseen = rule.cells[0] / rule.shares[0]  # cells that stand for the width of an interface
+    width = unseen * coarse if interface_width is None else interface_width
+    lengths = []
+    for share, cells in zip(rule.shares, rule.cells, strict=True):
+        length, note = _limited(share * width, cells * coarse, min(record.extent) / 4, most)
+        lengths.append(length)
+        told += [note] if note else []
+    supports = tuple(dict.fromkeys(Support(n, x) for n, x in zip(frames, lengths, strict=True)))
+    one, other = (share * unseen for share in rule.shares)
+    base = f"{one:g} and {other:g} cells, no interface seen" if interface_width is None else rule.words
+    return _Choice(supports, f"{base}, chosen from the record" + (f" ({'; '.join(told)})" if told else ""))
+
+
+def _frames(frames: int) -> tuple[tuple[int, int], list[str]]:
+    """Return the two temporal half-widths, and what was shortened."""
+    longest = (frames - _CENTRES - 2 * MARGIN) // 2
+    if longest < 2:
+        raise InputError(f"record is too short: expected at least {LEAST_FRAMES} frames, has {frames}; record longer")
+    short, long = (min(n, longest) for n in _FRAMES)
+    cut = [f"{n} frames cut to {longest}" for n in _FRAMES if n > longest]
+    return (short, long), cut
+
+
+def _limited(wanted: float, least: float, quarter: float, most: float) -> tuple[float, str]:
+    """Return a spatial half-width within its limits, and what limited it."""
+    limits = [(max(wanted, least), f"raised to {least:.4g}, the least that is resolved" if least > wanted else "")]
+    limits.append((quarter, f"cut to {quarter:.4g}, a quarter of the shortest side"))
+    limits.append((most, f"cut to {most:.4g}, the most that fits"))
+    length, note = min(limits, key=lambda item: item[0])
+    return length, f"{wanted:.4g} {note}" if note else ""
+
+
+def _longest(record: Record) -> float:
+    """Return the longest spatial half-width that fits with its margins, at least two cells of the coarsest axis."""
+    fits = [((n - 1) // 2 - MARGIN) * h for n, h in zip(record.mesh, record.dx, strict=True)]
+    shortest = _LEAST_CELLS * max(record.dx)
+    if min(fits) < shortest * (1 - 1e-9):
+        needs = tuple(2 * (half_cells(shortest / h) + MARGIN) + 1 for h in record.dx)
+        raise InputError(
+            f"the mesh {record.mesh} is too small for a weak moment: expected at least {needs} cells, with which a "
+            "test function and its margins fit; record a larger field of view"
+        )
+    return min(fits)

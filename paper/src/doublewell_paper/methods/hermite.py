@@ -15,7 +15,7 @@ from doublewell.evidence import Block, Evidence, compact, lower
 from doublewell.hints import Array
 from doublewell.inference import estimate
 from doublewell.law import Bernstein
-from doublewell.weak.hermite import hermite_matrix, monomial_matrix
+from doublewell.weak.noise import hermite_matrix, monomial_matrix
 from doublewell_paper.methods.selection import DEGREES, Choice, held_out_residual
 from doublewell_paper.methods.weak import outcome_of
 from doublewell_paper.outcome import Method, Outcome

@@ -8,6 +8,7 @@ tiles are as large as the budget allows, and how it is shared between time and s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise, product
 from math import prod
 
@@ -17,22 +18,7 @@ from doublewell.compute.memory import shown_bytes
 from doublewell.dynamics import stable_substeps
 from doublewell.errors import InputError
 from doublewell.observation.looks import GROUP, mean_picture
-from doublewell.record import Record
-from doublewell.weak import Region
-
-__all__ = [
-    "LIBRARIES",
-    "check_room",
-    "interface_share",
-    "make_tiles",
-    "most_common",
-    "tile_memory",
-    "tile_name",
-    "tile_record",
-    "tile_shape",
-    "whole_bytes",
-    "window_copies",
-]
+from doublewell.record import Cells, Record
 
 LIBRARIES = 950 * 10**6  # bytes that Python, its libraries and compiling take; 810 MB were measured, without a check
 _SMALLEST = 12  # cells of a window along an axis
@@ -46,6 +32,23 @@ _PURE = 0.9  # of the phase value: beyond it a smoothed field is a pure phase
 _AXES = "zyx"
 _DECLARED = 60  # times that a record with a declared boundary is held while it is read
 _STEPS = 3  # from frame to frame, where q is not known
+
+
+@dataclass(frozen=True)
+class Region:
+    """A part of a record: frames and, along each space axis, cells, each as (first, past the last).
+
+    Regions that are a partition of all frames and cells have all centres, each once: a centre belongs to the region
+    that its own frame and cell lie in, however far its support reaches beyond.
+    """
+
+    frames: tuple[int, int]
+    cells: Cells
+
+    @classmethod
+    def whole(cls, record: Record) -> Region:
+        """Return the region that is all of a record."""
+        return cls((0, record.frames), tuple((0, n) for n in record.mesh))
 
 
 def window_copies(size: int, substeps: int) -> int:
@@ -70,22 +73,26 @@ def tile_memory(copies: int, values: int) -> int:
     return LIBRARIES + 8 * copies * values
 
 
-def check_room(memory: int) -> None:
+def check_room(memory: int | None) -> None:
     """Refuse a budget that leaves nothing for a tile, before anything is read."""
-    if memory <= LIBRARIES:
+    if memory is not None and memory <= LIBRARIES:
         raise InputError(
             f"memory is {shown_bytes(memory)}: expected more than {shown_bytes(LIBRARIES)}, which Python, its "
             "libraries and compiled programs take in the trajectory reading; give more memory, or use method='weak'"
         )
 
 
-def make_tiles(record: Record, *, copies: int, rate: float, memory: int) -> tuple[Region, ...]:
+def make_tiles(record: Record, *, copies: int, rate: float, memory: int | None) -> tuple[Region, ...]:
     """Cut a record into tiles, slab after slab; `copies` is what reading holds of one, `memory` a budget in bytes.
+
+    Without a budget there is one tile, the whole record.
 
     `rate` is q |G'|, how fast the law acts. Of all numbers of slabs the one is taken whose tiles, as large as they fit,
     lose least to borders and first fields. Tiles of an axis have one length where that takes few more of them, else
     two: every shape is compiled.
     """
+    if memory is None:
+        return (Region.whole(record),)
     room = (memory - LIBRARIES) // (8 * copies)
     plans = [plan for slabs in range(1, max(record.frames // _FEWEST, 1) + 1) if (plan := _plan(record, slabs, room))]
     span = float(record.times[-1] - record.times[0])

@@ -1,13 +1,27 @@
-"""Executors: one road for one core, threads, processes and a cluster, all of them concurrent.futures.Executor."""
+"""Run tasks on one core, threads, spawned processes or a Dask cluster: all of them a concurrent.futures.Executor."""
 
 from __future__ import annotations
 
 import io
+import os
 import pickle
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from functools import partial
+from multiprocessing import active_children, get_context, parent_process
+from signal import SIG_IGN, SIGINT, signal
+from threading import Thread
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -15,13 +29,21 @@ import numpy as np
 from doublewell.checks import shown
 from doublewell.compute.memory import shown_bytes
 from doublewell.errors import InputError
+from doublewell.hints import Report
 from doublewell.record import Record
-from doublewell.workers import worker_pool
-
-__all__ = ["Pool", "Serial", "check_travels", "open_pool"]
 
 _TRIES = 3  # times in a row that workers may die without finishing anything
 _LIGHT = 64 * 10**6  # bytes of one array that may travel to another process
+_PATIENCE = "30s"  # for the scheduler to answer
+_EXPECTED = 'expected the address of a Dask scheduler such as "tcp://10.0.0.1:8786", a dask.distributed.Client, or an '
+_ONE_THREAD = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "NUMBA_NUM_THREADS": "1",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+    "XLA_PYTHON_CLIENT_PREALLOCATE": "false",  # several processes share one GPU
+}
 
 
 class Serial(Executor):
@@ -143,8 +165,6 @@ def _pool(record: Record, workers: int, scheduler: Any) -> Pool:
         width = int(getattr(scheduler, "_max_workers", 1))
         return Pool(lambda: nullcontext(scheduler), lambda: 2 * width)
     if scheduler is not None:
-        from doublewell.compute.cluster import cluster_pool
-
         check_travels(record, "a cluster")
         return Pool(*cluster_pool(scheduler))
     if workers == 1:
@@ -183,3 +203,118 @@ class _Light(pickle.Pickler):
         if isinstance(value, np.ndarray) and value.nbytes > _LIGHT:
             raise _TooLarge(value.nbytes)
         return NotImplemented
+
+
+def cluster_pool(scheduler: Any) -> tuple[Callable[[], AbstractContextManager[Executor]], Callable[[], int]]:
+    """Return what makes an executor on a scheduler, and how many tasks to have under way there."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise InputError(
+            "a cluster needs Dask, which is not installed: run pip install 'doublewell[cluster]'"
+        ) from None
+    if not isinstance(scheduler, Client | str):
+        raise InputError(f"scheduler is {shown(scheduler)}: {_EXPECTED}Executor")
+    clients: list[Any] = []
+
+    @contextmanager
+    def make() -> Iterator[Executor]:
+        client = _connect(scheduler) if isinstance(scheduler, str) else scheduler
+        clients[:] = [client]
+        try:
+            yield client.get_executor(pure=False)
+        finally:
+            if isinstance(scheduler, str):
+                client.close()
+
+    return make, lambda: max(2, 2 * sum(clients[0].nthreads().values()))
+
+
+def _connect(address: str) -> Any:
+    from distributed import Client
+
+    try:
+        return Client(address, timeout=_PATIENCE, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"no Dask scheduler answers at {address!r} ({shown(error)}): {_EXPECTED}Executor; start one with "
+            "dask scheduler"
+        ) from error
+
+
+@contextmanager
+def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """Give a pool of spawned processes of one thread each; an error in the block ends them without waiting."""
+    others = set(active_children())
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_start)
+    with _one_thread(), pool:
+        try:
+            yield pool
+        except BaseException:  # nobody waits for what is under way
+            for child in set(active_children()) - others:
+                child.terminate()
+            raise
+
+
+def _start() -> None:
+    """Leave Ctrl-C to the main process, and end when that one ends, however it ends."""
+    signal(SIGINT, SIG_IGN)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Let processes that start in this block use one thread each; the environment comes back after."""
+    before = {name: os.environ.get(name) for name in _ONE_THREAD}
+    os.environ.update(_ONE_THREAD)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+class Clock:
+    """Says how fast values come and how much time is left; `size` bytes were cut into `total` parts."""
+
+    def __init__(self, size: float, before: int, total: int, report: Report | None, parts: str = "slabs") -> None:
+        self._part, self._parts = size / total / 1e6, parts
+        self._before, self._total, self._began = before, total, monotonic()
+        self._say = None if report is None else partial(self._report, report)
+        if self._say is not None and before < total:
+            self._say(f"reading {parts}, {before} were there" if before else "compiling and reading", before)
+
+    def done(self, count: int) -> None:
+        """Say that so many parts are there."""
+        if self._say is None:
+            return
+        spent = max(monotonic() - self._began, 1e-9)
+        rate = (count - self._before) / spent
+        left = _span((self._total - count) / rate)
+        self._say(f"reading {self._parts}, {rate * self._part:.3g} MB/s, {left} left", count)
+
+    def _report(self, report: Report, words: str, count: int) -> None:
+        report(words, count, self._total)
+
+
+def _span(seconds: float) -> str:
+    """Return a time in words.
+
+    >>> _span(75.2), _span(7300)
+    ('1 min 15 s', '2 h 1 min')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

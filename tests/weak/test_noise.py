@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import doublewell.weak.corrected as corrected
+import doublewell.weak.noise as corrected
 from doublewell.errors import InputError
 from doublewell.evidence import Block, Evidence
 from doublewell.inference import estimate

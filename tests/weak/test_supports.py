@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from doublewell.errors import InputError
 from doublewell.record import Record
-from doublewell.weak import Support, check_supports, default_supports, paper_supports
-from doublewell.weak.default import default_rule
+from doublewell.weak import Support, check_supports, default_rule, default_supports, paper_supports
 from doublewell.weak.weights import half_cells
 
 PLAIN = "a quarter and half of the interface width, chosen from the record"

@@ -1,19 +1,25 @@
-"""The corrected weak reader: moments whose features and squares are free of the bias that white noise gives them.
+"""What white noise does to weak moments, and moments that are free of its bias.
 
 A row of the weak reader is sum_j g_j S[B_j(u)] + (1/q) D S[u] = Lap S[u]. Noise of standard deviation s shifts the
 mean of S[B_j] by s^2/2 S[B_j''], and it adds to the squares of every column (errors in variables), which pulls
-coefficients towards zero. Here the features are corrected (hermite.py), the rows are chosen by frames outside their own
-support, and the covariance of what noise is left in a row, summed over the rows, is taken off the squares.
+coefficients towards zero. Here the features are corrected, the rows are chosen by frames outside their own support, and
+the covariance of what noise is left in a row, summed over the rows, is taken off the squares. The corrected squares are
+again a triangle R, so that everything behind the evidence stays as it is.
 
-The corrected squares are again a triangle R, so that everything behind the evidence stays as it is.
+For Gaussian noise of variance s^2 the mean of s^k He_k(v/s) over v = u + noise is u^k, so every polynomial f has a
+corrected one, H[f], with mean f(u). The corrected features of one pixel still vary together: an estimate of their
+covariance without bias is H[f] H[g] - H[f g]. Both are exact for polynomials on the whole line and a known variance.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
+from math import comb, factorial
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from doublewell.checks import not_negative
@@ -21,12 +27,9 @@ from doublewell.evidence import Block, Key, compact
 from doublewell.hints import Array, Progress
 from doublewell.law import Bernstein
 from doublewell.record import Record
-from doublewell.weak.hermite import corrected_features, exact_nodes, noise_covariance
+from doublewell.weak.assembly import support_key
 from doublewell.weak.smoother import Smoother, correlate
-from doublewell.weak.weak import support_key
-from doublewell.weak.weights import Derivative, Support
-
-__all__ = ["CUT", "FLOOR", "PULL", "NoisyMoments", "noise_shares", "noisy_moments", "without_noise"]
+from doublewell.weak.weights import MARGIN, Derivative, Support, axis_weights, uneven_weights
 
 CUT = 0.95  # centres whose neighbours in time reach this are bulk; as PULL, chosen on a population of random laws
 PULL = 0.2  # share of the squares that is no noise below which the law of low degree has its say
@@ -242,3 +245,135 @@ def _product(x: Array, y: Array) -> Array:
     """Return the product of two centred sets of taps, of the length of the shorter."""
     gap = (x.size - y.size) // 2
     return x[gap : x.size - gap] * y if gap > 0 else x * y[-gap : y.size + gap]
+
+
+def monomial_matrix(family: Bernstein) -> Array:
+    """Return the features as polynomials, in the odd powers u, u^3, ...: one column a feature."""
+    out = np.zeros((family.size + 1, family.size))
+    for j in range(family.size):
+        bracket = [float(c) for c in family.exact_bracket(np.eye(family.size)[j])]
+        for i, c in enumerate(bracket):  # -u (1 - u^2) z^i = -u^(2i + 1) + u^(2i + 3)
+            out[i, j] -= c
+            out[i + 1, j] += c
+    return out
+
+
+def hermite_matrix(size: int, variance: float) -> Array:
+    """Return the corrected powers in powers: column k is s^n He_n(u/s) for the k-th odd power n = 2 k + 1."""
+    return _as_floats(_hermite(size, Fraction(variance)))
+
+
+def corrected_features(family: Bernstein, u: Array, variance: float) -> Array:
+    """Evaluate the corrected features H[B_j] at u; shape (size, *u.shape). Without noise they are the B_j."""
+    # in u times Bernstein polynomials of u^2, one degree higher: powers of u would cancel at high degree
+    turn = _as_floats(_from_powers(family.size) @ _hermite(family.size + 1, Fraction(variance)) @ _powers(family))
+    order = family.size
+    z = (u * u).ravel()
+    fields = np.empty((order + 1, z.size))
+    fields[0] = u.ravel()
+    for i in range(order):  # powers of z from the left, of 1 - z from the right
+        np.multiply(fields[i], z, out=fields[i + 1])
+    rest = np.ones_like(z)
+    for i in range(order - 1, -1, -1):
+        rest *= 1.0 - z
+        fields[i] *= rest
+    scale = np.array([comb(order, i) for i in range(order + 1)], dtype=np.float64)
+    return np.asarray((turn * scale[:, None]).T @ fields).reshape(family.size, *u.shape)
+
+
+def noise_covariance(family: Bernstein, u: Array, variance: float) -> Array:
+    """Evaluate the estimated covariance of (H[B_0], ..., H[B_m], u) at each of the pixels u; shape (n, size + 1, ...).
+
+    H[f](u) is the mean of f(u + i s Z) over a normal Z, so quadrature does it without powers of u.
+    """
+    nodes, weights = np.polynomial.hermite_e.hermegauss(2 * family.size + 4)
+    points = u[:, None] + 1j * np.sqrt(variance) * nodes
+    values = _polynomials(family, points)
+    means = np.real(values @ (weights / weights.sum()))
+    products = np.einsum("ank,bnk,k->nab", values, values, weights / weights.sum())
+    return np.asarray(np.einsum("an,bn->nab", means, means) - np.real(products))
+
+
+def exact_nodes(u: Array, weights: Array, count: int) -> tuple[Array, Array]:
+    """Return Chebyshev points and weights with the sums of all polynomials below degree `count` over weighted pixels.
+
+    A sum over a million pixels becomes one over some thirty points, exactly.
+    """
+    reach = float(np.max(np.abs(u), initial=1.0))
+    points = np.cos(np.pi * (np.arange(count) + 0.5) / count)
+    x, moments = u.ravel() / reach, np.empty(count)
+    before, now, size = x, np.ones_like(x), weights.ravel()  # T_(-1) = x and T_0 = 1 start the recursion
+    for k in range(count):
+        moments[k] = size @ now
+        before, now = now, 2.0 * x * now - before
+    table = np.polynomial.chebyshev.chebvander(points, count - 1)
+    moments[1:] *= 2.0
+    return reach * points, table @ moments / count
+
+
+def _polynomials(family: Bernstein, u: Array) -> Array:
+    """Evaluate B_0, ..., B_m and u as polynomials, at complex points too; shape (size + 1, *u.shape)."""
+    z, v = u * u, (1.0 - u) * (1.0 + u)
+    inside = [-u * v * c * z**j * v ** (family.degree - j) for j, c in enumerate(family.binomials)]
+    return np.stack([*inside, u])
+
+
+def _hermite(size: int, variance: Fraction) -> Array:
+    out = np.full((size, size), Fraction(0), dtype=object)
+    for column in range(size):
+        k = 2 * column + 1
+        for i in range(column + 1):
+            out[column - i, column] = (-variance / 2) ** i * factorial(k) / (factorial(i) * factorial(k - 2 * i))
+    return out
+
+
+def _powers(family: Bernstein) -> Array:
+    """Return monomial_matrix in exact arithmetic; its entries are whole numbers."""
+    return np.asarray(np.vectorize(Fraction, otypes=[object])(monomial_matrix(family)))
+
+
+def _from_powers(order: int) -> Array:
+    """Return the odd powers in the columns u C(n, j) z^j (1 - z)^(n - j), j = 0..n, n = order."""
+    out = np.full((order + 1, order + 1), Fraction(0), dtype=object)
+    for k in range(order + 1):
+        for j in range(k, order + 1):
+            out[j, k] = Fraction(comb(j, k), comb(order, k))
+    return out
+
+
+def _as_floats(values: Array) -> Array:
+    return np.array(values, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class RateNoise:
+    """The variance of the noise in the rate D S[u] of one row, and how many neighbouring rows share one such noise."""
+
+    variance: float
+    overlap: float
+
+
+def rate_noise(record: Record, support: Support, noise: float, derivative: Derivative = "discrete") -> RateNoise:
+    """Return the noise in the rate of one support for pixels with white noise of a standard deviation.
+
+    Rows overlap: as far as their squares are concerned, `overlap` of them count as one. At uneven times the variance
+    is the mean over the centre frames, and the overlap that of frames at their mean interval.
+    """
+    interval = float(record.times[-1] - record.times[0]) / (record.frames - 1)
+    time = axis_weights(support.frames, interval, derivative)
+    space = [axis_weights(support.length / h, h, derivative) for h in record.dx]
+    taps = [time.first, *(w.value for w in space)]
+    centres = [n - 2 * w.half for n, w in zip(record.shape, [time, *space], strict=True)]
+    alike = [min(_alike(t), float(n)) for t, n in zip(taps, centres, strict=True)]
+    squares = [float(np.sum(t**2)) for t in taps]
+    if not record.uniform:
+        windows = sliding_window_view(record.times, 2 * (support.frames + MARGIN) + 1)
+        _, first = uneven_weights(support.frames, windows, derivative)
+        squares[0] = float(np.mean(np.sum(first**2, axis=1)))
+    return RateNoise(noise**2 * float(np.prod(squares)), float(np.prod(alike)))
+
+
+def _alike(taps: Array) -> float:
+    """Return the sum of the squared correlations of all shifts of the taps with themselves."""
+    shifts = np.correlate(taps, taps, mode="full")
+    return float(np.sum((shifts / shifts.max()) ** 2))

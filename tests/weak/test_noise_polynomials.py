@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.polynomial.hermite_e import hermegauss
 
 from doublewell.law import Bernstein
-from doublewell.weak.hermite import corrected_features, exact_nodes, noise_covariance
+from doublewell.weak.noise import corrected_features, exact_nodes, noise_covariance
 
 NODES, WEIGHTS = hermegauss(60)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()

@@ -23,10 +23,10 @@ from doublewell.law import LinearFamily
 from doublewell.record import Cells, Record
 from doublewell.threads import map_threads
 from doublewell.weak.fold import STRADDLE, Fold
+from doublewell.weak.frame_buffer import Direct, Reel, Rolling
 from doublewell.weak.passes import Run
 from doublewell.weak.processor import CPU, Kernel, Processor
 from doublewell.weak.reader import PHASE_CUT, Reader, Region, Window, in_memory
-from doublewell.weak.reel import Direct, Reel, Rolling
 from doublewell.weak.weights import Derivative, Support, check_supports
 
 __all__ = ["support_key", "weak_evidence", "window_of"]

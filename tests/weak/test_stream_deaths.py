@@ -13,13 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from doublewell.compute.executors import Pool, Serial, check_travels, open_pool
 from doublewell.errors import InputError
 from doublewell.identify import identify as identify_any
 from doublewell.io import load_result, open_record, save
-from doublewell.record import Record
 from doublewell.result import compare
-from doublewell.workers import worker_pool
 
 identify = partial(identify_any, method="weak")
 
@@ -67,46 +64,16 @@ def test_a_dask_worker_is_killed(stored, many_slabs, client) -> None:
 
 def test_no_scheduler_there(stored, monkeypatch) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr("doublewell.compute.cluster._PATIENCE", "0.5s")
+    monkeypatch.setattr("doublewell.compute.run._PATIENCE", "0.5s")
     with pytest.raises(InputError, match=r"no Dask scheduler answers at 'tcp://127.0.0.1:1' .*start one with dask"):
         identify(stored, scheduler="tcp://127.0.0.1:1")
-
-
-def die(*_) -> None:
-    os._exit(1)
-
-
-def test_workers_that_always_die() -> None:
-    pool = Pool(lambda: worker_pool(1), lambda: 1)
-    with pytest.raises(InputError, match="worker processes ended 3 times in a row .* smaller memory= or fewer workers"):
-        list(pool.completed(die, [(), ()]))
-
-
-def test_results_come_with_their_places() -> None:
-    pool = Pool(Serial, lambda: 1)
-    assert list(pool.completed(pow, [(2, 3), (3, 2)])) == [(0, 8), (1, 9)]
-    with pytest.raises(ZeroDivisionError):
-        list(pool.completed(divmod, [(1, 0)]))
-
-
-def test_values_in_memory_do_not_travel(movie) -> None:
-    check_travels(movie, "a cluster")
-    large = Record(np.broadcast_to(0.0, (2, 3000, 3000)), dx=1.0, dt=1.0)
-    with pytest.raises(InputError, match=r"holds an array of 144 MB in memory, which a cluster cannot read: .*save\("):
-        check_travels(large, "a cluster")
-    odd = Record(type("Odd", (), {"shape": (2, 8), "ndim": 2, "dtype": np.dtype("f8")})(), dx=1.0, dt=1.0)
-    with (
-        pytest.raises(InputError, match="the record cannot be sent to other processes"),
-        open_pool(odd, 2),
-    ):
-        pass
 
 
 SCRIPT = """
 import sys, time
 from doublewell.io import open_record, save
 from doublewell.identify import identify
-from doublewell.compute import plan
+from doublewell.weak import stream as plan
 
 def watch(words, done, total):
     if words.startswith("reading slabs"):
@@ -153,9 +120,9 @@ def test_a_finished_checkpoint_is_read_again(stored, tmp_path, many_slabs) -> No
     identify(stored, 1.0, checkpoint=path, constraint="none", degree=2)  # the evidence is the same
 
 
-def test_a_checkpoint_of_something_else(movie, stored, tmp_path, many_slabs) -> None:
+def test_a_checkpoint_of_something_else(long_movie, stored, tmp_path, many_slabs) -> None:
     path = tmp_path / "part.npz"
-    save(movie, tmp_path / "copy.zarr")
+    save(long_movie, tmp_path / "copy.zarr")
     record = open_record(tmp_path / "copy.zarr")
     identify(record, checkpoint=path)
     refused = partial(pytest.raises, InputError)

@@ -12,8 +12,7 @@ import zarr
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from doublewell.compute import make_plan, open_stream
-from doublewell.compute import plan as plan_module
+from doublewell.compute import Region
 from doublewell.errors import InputError
 from doublewell.identify import identify as identify_any
 from doublewell.identify.repeat import repeat
@@ -22,8 +21,9 @@ from doublewell.law import Bernstein
 from doublewell.observation import survey
 from doublewell.record import Record, checksum
 from doublewell.result import compare
-from doublewell.weak import Region, Support
-from doublewell.weak import weak as weak_module
+from doublewell.weak import Support, make_plan, open_stream
+from doublewell.weak import assembly as weak_module
+from doublewell.weak import stream as plan_module
 
 identify = partial(identify_any, method="weak")
 
@@ -46,11 +46,11 @@ def agree(plain, streamed, record) -> None:
     chunks=st.tuples(st.integers(1, 20), st.integers(5, 40), st.integers(7, 48)), halos=st.integers(1, 3),
     budget=st.sampled_from([403_000_000, 10**9]), dtype=st.sampled_from(["f4", "f8"]),
 )  # fmt: skip
-def test_any_chunks_and_any_plan(movie, tmp_path, chunks, halos, budget, dtype) -> None:
-    values = movie.slab().astype(dtype)
+def test_any_chunks_and_any_plan(long_movie, tmp_path, chunks, halos, budget, dtype) -> None:
+    values = long_movie.slab().astype(dtype)
     array = zarr.create_array(store=zarr.storage.MemoryStore(), shape=values.shape, chunks=chunks, dtype=dtype)
     array[:] = values
-    record = movie.replace(array)
+    record = long_movie.replace(array)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plan_module, "_HALOS", halos)
         patch.setattr(plan_module, "_SLAB_BYTES", 1)
@@ -69,8 +69,8 @@ def test_a_budget_that_cuts_frames(stored, many_slabs, monkeypatch) -> None:
     agree(identify(stored, 1.0, supports=supports), identify(stored, 1.0, supports=supports, memory=budget), stored)
 
 
-def test_a_streamed_survey_is_the_survey(stored, movie) -> None:
-    for record in (stored, movie.replace(mask=np.arange(64) > 4)):
+def test_a_streamed_survey_is_the_survey(stored, long_movie) -> None:
+    for record in (stored, long_movie.replace(mask=np.arange(64) > 4)):
         with open_stream(record) as stream:
             seen, plain = stream.survey(record), survey(record)
         assert replace(seen, change=0.0, pace=0.0) == replace(plain, change=0.0, pace=0.0)
@@ -90,31 +90,33 @@ def test_options(stored, many_slabs, options) -> None:
     agree(identify(stored, 1.0, **options), identify(stored, 1.0, memory="1GB", **options), stored)
 
 
-def test_an_unknown_q(movie, many_slabs) -> None:
-    free = Record(movie.values, dx=movie.dx, times=movie.times)
+def test_an_unknown_q(long_movie, many_slabs) -> None:
+    free = Record(long_movie.values, dx=long_movie.dx, times=long_movie.times)
     agree(identify(free), identify(free, memory="1GB"), free)
 
 
-def test_uneven_times(movie, many_slabs) -> None:
-    times = movie.times.copy()
+def test_uneven_times(long_movie, many_slabs) -> None:
+    times = long_movie.times.copy()
     times[40:] += 0.4 * (times[1] - times[0])
-    record = movie.replace(times=times)
+    record = long_movie.replace(times=times)
     agree(identify(record), identify(record, memory="1GB"), record)
 
 
-def test_other_phases(movie, tmp_path, many_slabs) -> None:
-    save(movie.replace(0.5 + 0.5 * movie.slab()), tmp_path / "half.zarr")
+def test_other_phases(long_movie, tmp_path, many_slabs) -> None:
+    save(long_movie.replace(0.5 + 0.5 * long_movie.slab()), tmp_path / "half.zarr")
     record = open_record(tmp_path / "half.zarr")
     agree(identify(record, phases=(0, 1)), identify(record, phases=(0, 1), memory="1GB"), record)
 
 
 @pytest.mark.parametrize("kind", ["values", "fixed", "frames", "stored"])
-def test_masks(movie, tmp_path, many_slabs, kind) -> None:
+def test_masks(long_movie, tmp_path, many_slabs, kind) -> None:
     rng = np.random.default_rng(4)
-    masks = {"values": rng.uniform(size=movie.shape) > 1e-4, "fixed": rng.uniform(size=movie.mesh) > 2e-3}
+    masks = {"values": rng.uniform(size=long_movie.shape) > 1e-4, "fixed": rng.uniform(size=long_movie.mesh) > 2e-3}
     masks |= {"frames": np.arange(64) != 30, "stored": masks["values"]}
-    values = np.where(np.broadcast_to(movie.replace(mask=masks[kind]).seen(), movie.shape), movie.slab(), np.nan)
-    record = movie.replace(values, mask=masks[kind])
+    values = np.where(
+        np.broadcast_to(long_movie.replace(mask=masks[kind]).seen(), long_movie.shape), long_movie.slab(), np.nan
+    )
+    record = long_movie.replace(values, mask=masks[kind])
     if kind == "stored":
         save(record, tmp_path / "mask.zarr")
         record = open_record(tmp_path / "mask.zarr")
@@ -123,11 +125,11 @@ def test_masks(movie, tmp_path, many_slabs, kind) -> None:
     assert plain.diagnostics.survey.missing > 0
 
 
-def test_a_value_that_is_not_finite_is_found_wherever_it_is(movie, many_slabs) -> None:
-    values = movie.slab().copy()
+def test_a_value_that_is_not_finite_is_found_wherever_it_is(long_movie, many_slabs) -> None:
+    values = long_movie.slab().copy()
     values[7, 3, 47] = np.nan  # in a frame that no look needs
     with pytest.raises(InputError, match=r"1 value in frames .* the first in frame 7 at cell \(3, 47\)"):
-        identify(movie.replace(values), memory="1GB")
+        identify(long_movie.replace(values), memory="1GB")
 
 
 def test_a_streamed_result_is_repeated(stored, many_slabs) -> None:
@@ -145,11 +147,11 @@ def test_progress_says_speed_and_time_left(stored, many_slabs) -> None:
     assert said[-1][0].endswith(" MB/s, 0 s left")
 
 
-def test_a_record_in_memory_is_read_by_threads_and_other_executors(movie, many_slabs) -> None:
-    one = identify(movie, 1.0, memory="1GB")
-    assert compare(one, identify(movie, 1.0, workers=2), tolerance=0.0).same
+def test_a_record_in_memory_is_read_by_threads_and_other_executors(long_movie, many_slabs) -> None:
+    one = identify(long_movie, 1.0, memory="1GB")
+    assert compare(one, identify(long_movie, 1.0, workers=2), tolerance=0.0).same
     with ThreadPoolExecutor(2) as threads:
-        assert compare(one, identify(movie, 1.0, scheduler=threads), tolerance=0.0).same
+        assert compare(one, identify(long_movie, 1.0, scheduler=threads), tolerance=0.0).same
 
 
 def test_readings_that_do_not_stream(stored) -> None:
@@ -161,7 +163,7 @@ def test_readings_that_do_not_stream(stored) -> None:
         identify(stored, memory="1GB", phases="estimated")
 
 
-def test_wrong_resources(stored, movie) -> None:
+def test_wrong_resources(stored, long_movie) -> None:
     for options, words in [
         ({"workers": 0}, "workers is 0: expected a whole number from 1"),
         ({"workers": 2, "scheduler": "tcp://a:1"}, "workers and scheduler are both given"),

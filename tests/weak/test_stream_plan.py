@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from doublewell.compute import make_plan
-from doublewell.compute.plan import LIBRARIES, look_rows, slab_bytes
 from doublewell.errors import InputError
 from doublewell.law import Bernstein
 from doublewell.record import Record
-from doublewell.weak import Support
+from doublewell.weak import Support, make_plan
+from doublewell.weak.stream import LIBRARIES, look_rows, slab_bytes
 
 FAMILY = Bernstein(2)
 
