@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from wider import CELLS, LAWS, PHASES, about, movie, truth
 
-from doublewell.dynamics import double_precision
+from doublewell.jax_runtime import double_precision
 from doublewell.likelihood import Optics, View, record_model, solver
 from doublewell.likelihood.compiled import compiled
 from doublewell.law import Bernstein

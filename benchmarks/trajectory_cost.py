@@ -30,7 +30,7 @@ def measure(cells: int, frames: int, degree: str, what: str) -> dict:
 
     import numpy as np
 
-    from doublewell.dynamics import double_precision
+    from doublewell.jax_runtime import double_precision
     from doublewell.likelihood import read_trajectory
     from doublewell.likelihood.compiled import compiled
     from doublewell.likelihood import record_model

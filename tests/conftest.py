@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from doublewell.dynamics import leave_room
+from doublewell.jax_runtime import leave_room
 from doublewell.law import named_law
 from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from doublewell.dynamics import computing_on, on_gpu
 from doublewell.errors import InputError
 from doublewell.identify import identify
+from doublewell.jax_runtime import computing_on, on_gpu
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from importlib.metadata import PackageNotFoundError, metadata, version
 from pathlib import Path
 from time import perf_counter
 
-from doublewell.dynamics import device_names
 from doublewell.hints import Report
+from doublewell.jax_runtime import device_names
 
 __all__ = ["Diagnosis", "Extra", "Timing", "examine"]
 
@@ -130,7 +130,7 @@ def _cache() -> Path | None:
     """Return the folder of compiled programs, None where they are not kept."""
     import jax
 
-    from doublewell.dynamics.cache import keep_compiled
+    from doublewell.jax_runtime import keep_compiled
 
     keep_compiled()
     place = jax.config.jax_compilation_cache_dir

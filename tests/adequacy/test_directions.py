@@ -11,8 +11,9 @@ import pytest
 from doublewell.adequacy import DIRECTIONS, Fit, projector_of, score_tests
 from doublewell.adequacy.directions import _slope
 from doublewell.adequacy.projection import project, score
-from doublewell.dynamics import Etdrk4, Grid, double_precision
-from doublewell.dynamics.transforms import numpy_transforms
+from doublewell.dynamics import Etdrk4, Grid
+from doublewell.dynamics.grid import numpy_transforms
+from doublewell.jax_runtime import double_precision
 from doublewell.law import Law
 from doublewell.record import Record
 
@@ -89,7 +90,7 @@ def test_blur_direction_is_the_change_of_a_smoothed_record(fit, boundary):
     other = Fit(record, fit.found)
     forward_map, backward_map = numpy_transforms(record.mesh, boundary)
     step, modes = 1e-8, [forward_map(frame) for frame in other.predicted]
-    smooth = [np.stack([backward_map(np.exp(a * other.grid.symbol) * m) for m in modes]) for a in (-step, step)]
+    smooth = [np.stack([backward_map(np.exp(a * other.grid.laplacian) * m) for m in modes]) for a in (-step, step)]
     (direction,) = DIRECTIONS["blur"](other)
     np.testing.assert_allclose(direction, (smooth[1] - smooth[0]) / (2 * step), atol=1e-5 * np.abs(direction).max())
 

@@ -6,8 +6,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from doublewell.dynamics import Cnab2, Etdrk4, Grid, double_precision, etd_weights, predict
+from doublewell.dynamics import Cnab2, Etdrk4, Grid, Symbols, etd_weights, predict, step_weights
 from doublewell.errors import InputError
+from doublewell.jax_runtime import double_precision
 from doublewell.law import LAW_NAMES, Bernstein, Law, named_law
 
 STEPPERS = [Cnab2, Etdrk4]
@@ -24,8 +25,8 @@ def phi(order, z):
 def test_weights_equal_the_phi_functions_at_every_size_of_z():
     z = -np.concatenate([[0.0], np.logspace(-12, 2, 200), np.linspace(0.5, 2.0, 50)])
     step, q = 0.5, 3.0
-    w = etd_weights(z / (step * q), step=step, q=q)
     scale = -step * q
+    w = etd_weights(z, scale)
     p1, p2, p3 = (phi(k, z) for k in (1, 2, 3))
     np.testing.assert_allclose(w.whole, np.exp(z), rtol=1e-12)
     np.testing.assert_allclose(w.half, np.exp(0.5 * z), rtol=1e-12)
@@ -50,7 +51,7 @@ def problem(boundary, cells=(8, 6)):
     grid = Grid(cells, [0.15] * len(cells), boundary)
     rng = np.random.default_rng(7)
     u0, g = 0.8 * rng.normal(size=cells), np.array([3.0, 5.0, 2.0])  # some values lie outside [-1, 1]
-    weights = etd_weights(grid.symbol, step=0.004, q=1.3)
+    weights = step_weights(Symbols(grid.laplacian, 1.0), 0.004 * 1.3)
     return grid, u0, g, weights, partial(predict, family=Bernstein(2), boundary=boundary, frames=4, substeps=2)
 
 
@@ -94,7 +95,7 @@ def test_q_can_be_differentiated_through_the_weights():
     grid, u0, g, _, fields = problem("periodic")
 
     def weights(q):
-        return etd_weights(grid.symbol, step=0.004, q=q)
+        return step_weights(Symbols(grid.laplacian, 1.0), 0.004 * q)
 
     with double_precision():
         at, rate = jax.jvp(weights, (1.3,), (1.0,))

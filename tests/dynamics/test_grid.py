@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from doublewell.dynamics import Grid, double_precision
-from doublewell.dynamics.transforms import jax_transforms, numpy_transforms
+from doublewell.dynamics import Grid
+from doublewell.dynamics.grid import jax_transforms, numpy_transforms
 from doublewell.errors import InputError
+from doublewell.jax_runtime import double_precision
 
 BOUNDARIES = ["periodic", "neumann"]
 
@@ -27,7 +28,7 @@ def test_symbol_is_the_eigenvalue_of_each_mode(cells, dx, boundary):
     forward, backward = numpy_transforms(cells, boundary)
     for numbers in np.ndindex(*(3,) * len(cells)):
         u, eigenvalue = mode(grid, numbers)
-        np.testing.assert_allclose(backward(grid.symbol * forward(u)), eigenvalue * u, atol=1e-11 * (1 - eigenvalue))
+        np.testing.assert_allclose(backward(grid.laplacian * forward(u)), eigenvalue * u, atol=1e-11 * (1 - eigenvalue))
 
 
 @pytest.mark.parametrize("boundary", BOUNDARIES)
@@ -40,7 +41,7 @@ def test_jax_transforms_equal_scipy_and_invert(cells, boundary):
     with double_precision():
         to_modes, to_field = jax_transforms(cells, boundary)
         modes, back = jax.jit(lambda u: (to_modes(u), to_field(to_modes(u))))(u)
-    assert modes.shape == Grid(cells, 1.0, boundary).symbol.shape
+    assert modes.shape == Grid(cells, 1.0, boundary).laplacian.shape
     np.testing.assert_allclose(np.asarray(modes), forward(u), atol=1e-14 * np.sqrt(u.size) * 5)
     np.testing.assert_allclose(np.asarray(back), u, atol=1e-14)
 
@@ -52,8 +53,8 @@ def test_the_laplacian_is_symmetric_and_never_positive(cells, boundary, seed):
     u, v = rng.normal(size=(2, *cells))
     forward, backward = numpy_transforms(tuple(cells), boundary)
     grid = Grid(cells, rng.uniform(0.5, 2.0, size=len(cells)), boundary)
-    of_u, of_v = (backward(grid.symbol * forward(w)) for w in (u, v))
-    scale = np.abs(grid.symbol).max() * np.linalg.norm(u) * np.linalg.norm(v)
+    of_u, of_v = (backward(grid.laplacian * forward(w)) for w in (u, v))
+    scale = np.abs(grid.laplacian).max() * np.linalg.norm(u) * np.linalg.norm(v)
     assert abs(np.vdot(of_u, v) - np.vdot(u, of_v)) < 1e-13 * scale
     assert np.vdot(u, of_u) < 0
     assert abs(of_u.sum()) < 1e-12 * scale  # constants are in its kernel
@@ -77,7 +78,7 @@ def test_grids_compare_and_hash_by_value():
     assert Grid((4, 4), 0.5) == Grid([4, 4], (0.5, 0.5), "periodic")
     assert hash(Grid((4, 4), 0.5)) == hash(Grid([4, 4], (0.5, 0.5)))
     with pytest.raises(ValueError, match="read-only"):
-        Grid((4,), 0.5).symbol[0] = 1.0
+        Grid((4,), 0.5).laplacian[0] = 1.0
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad, solve_ivp
 
-from doublewell.dynamics.precision import double_precision
 from doublewell.errors import InputError
+from doublewell.jax_runtime import double_precision
 from doublewell.law import LAW_NAMES, MAX_DEGREE, Bernstein, Law, named_law
 
 PHASES = np.linspace(-1.3, 1.3, 521)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from doublewell.dynamics import Grid, double_precision
+from doublewell.dynamics import Grid
 from doublewell.evidence import system
+from doublewell.jax_runtime import double_precision
 from doublewell.law import Bernstein, named_law
 from doublewell.likelihood import read_trajectories, read_trajectory, solver
 from doublewell.likelihood.segment_model import SegmentModel, segment_constants

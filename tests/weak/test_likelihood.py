@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from doublewell.dynamics import Grid, double_precision, refine_field
+from doublewell.dynamics import Grid, refine_field
 from doublewell.errors import InputError
 from doublewell.evidence import lower, system
+from doublewell.jax_runtime import double_precision
 from doublewell.law import Bernstein, Law, named_law
 from doublewell.likelihood import (
     measure_resolution,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from doublewell.dynamics import double_precision
 from doublewell.errors import InputError
+from doublewell.jax_runtime import double_precision
 from doublewell.law import Bernstein
 from doublewell.likelihood import Optics, View, check_view, record_model, solver
 from doublewell.likelihood.setting import check_window, least_substeps, observed

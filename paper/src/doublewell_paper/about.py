@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from doublewell.dynamics import device_names
+from doublewell.jax_runtime import device_names
 from doublewell.version import __version__
 
 __all__ = ["about"]

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from time import monotonic
 
 from doublewell.compute import worker_pool
-from doublewell.dynamics import on_gpu
 from doublewell.errors import InputError
 from doublewell.inference import Constraint
+from doublewell.jax_runtime import on_gpu
 from doublewell_paper.case import Case
 from doublewell_paper.line import Key, Line, fingerprint
 from doublewell_paper.methods import METHODS

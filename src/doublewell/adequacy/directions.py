@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.dynamics import Grid, double_precision
-from doublewell.dynamics.transforms import numpy_transforms
+from doublewell.dynamics import Grid
+from doublewell.dynamics.grid import numpy_transforms
 from doublewell.hints import Array
+from doublewell.jax_runtime import double_precision
 from doublewell.law import LinearFamily
 from doublewell.likelihood import Trajectory, Whitening, observed, record_model
 from doublewell.likelihood.record_model import Constants, RecordModel
@@ -146,7 +147,7 @@ def blur_direction(fit: Fit) -> list[Array]:
         twice = [_window_slope(_window_slope(fit.predicted, axis, fit.grid), axis, fit.grid) for axis in axes]
         return [np.asarray(sum(twice))]
     forward, backward = numpy_transforms(fit.record.mesh, fit.grid.boundary)
-    return [np.stack([backward(fit.grid.symbol * forward(frame)) for frame in fit.predicted])]
+    return [np.stack([backward(fit.grid.laplacian * forward(frame)) for frame in fit.predicted])]
 
 
 def offset_direction(fit: Fit) -> list[Array]:

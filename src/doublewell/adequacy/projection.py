@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from doublewell.dynamics import double_precision
 from doublewell.hints import Array
+from doublewell.jax_runtime import double_precision
 from doublewell.likelihood.solver import Model, solve_normal, tangents
 
 __all__ = ["Basis", "Projection", "Projector", "Score", "project", "score", "tangent_basis"]

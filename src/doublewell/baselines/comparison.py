@@ -23,11 +23,12 @@ from doublewell.baselines.method import (
 from doublewell.baselines.pysindy import PySindy
 from doublewell.baselines.regression import Analytic, DirectFD4, SmoothedFD4, Stac, Wsindy
 from doublewell.checks import shown
-from doublewell.dynamics import Cnab2, Grid, device_names, on_gpu
+from doublewell.dynamics import Cnab2, Grid
 from doublewell.errors import InputError
 from doublewell.hints import Array, Report
 from doublewell.identify import identify
 from doublewell.inference import Constraint
+from doublewell.jax_runtime import device_names, on_gpu
 from doublewell.record import Record
 from doublewell.result import Result
 

@@ -15,7 +15,7 @@ from math import prod
 import numpy as np
 
 from doublewell.compute.memory import shown_bytes
-from doublewell.dynamics import stable_substeps
+from doublewell.dynamics import ALLEN_CAHN, stable_substeps
 from doublewell.errors import InputError
 from doublewell.observation.looks import GROUP, mean_picture
 from doublewell.record import Cells, Record
@@ -64,7 +64,7 @@ def whole_bytes(record: Record, size: int) -> int:
     copies = _DECLARED
     if record.boundary in (None, "open"):
         q, interval = record.q, float(np.max(np.diff(record.times)))
-        copies = window_copies(size, _STEPS if q is None else stable_substeps(record.dx, q, interval))
+        copies = window_copies(size, _STEPS if q is None else stable_substeps(ALLEN_CAHN, record.dx, q, interval))
     return tile_memory(copies, prod(record.shape))
 
 

@@ -1,37 +1,81 @@
-"""Time steppers: grids, transforms, CNAB2 (NumPy) and ETDRK4 (JAX)."""
+"""Dynamics: equations as values, and what steps them: grids, CNAB2 (NumPy), ETDRK4 and open windows (JAX)."""
 
+from doublewell.checks import shown
+from doublewell.dynamics.allen_cahn import ALLEN_CAHN, AllenCahn
 from doublewell.dynamics.cnab2 import Cnab2
-from doublewell.dynamics.device import computing_on, device_memory, device_names, gpu_found, on_gpu
-from doublewell.dynamics.etdrk4 import Etdrk4, Weights, differentiable_force, etd_weights, predict, roll
-from doublewell.dynamics.grid import Grid
-from doublewell.dynamics.precision import double_precision
-from doublewell.dynamics.refine import refine_field, refinement
-from doublewell.dynamics.room import leave_room
-from doublewell.dynamics.step_table import StepTable, frame_shares, step_table
-from doublewell.dynamics.stepper import Stepper
-from doublewell.dynamics.transforms import jax_transforms
-from doublewell.dynamics.window import border_mask, border_times, predict_window, second_differences, stable_substeps
+from doublewell.dynamics.etdrk4 import (
+    Etdrk4,
+    StepTable,
+    Weights,
+    differentiable_force,
+    etd_weights,
+    predict,
+    roll,
+    step_table,
+    step_weights,
+)
+from doublewell.dynamics.grid import Grid, jax_transforms, numpy_transforms, refine_field, refinement
+from doublewell.dynamics.open_boundary import (
+    border_mask,
+    border_times,
+    predict_window,
+    second_differences,
+    stable_substeps,
+)
+from doublewell.dynamics.protocol import (
+    Dynamics,
+    JointParameter,
+    Stepper,
+    Symbols,
+    fastest_rate,
+    steps_per_frame,
+    symbols,
+)
+from doublewell.dynamics.weak_form import Column, WeakForm
+from doublewell.errors import InputError
+
+DYNAMICS: dict[str, Dynamics] = {ALLEN_CAHN.name: ALLEN_CAHN}
+
+
+def dynamics_of(name: str | Dynamics) -> Dynamics:
+    """Return the dynamics of a name; a Dynamics as it is.
+
+    >>> dynamics_of("allen-cahn").equation
+    'u_t = q (Laplacian u - G(u))'
+    """
+    if isinstance(name, str) and name in DYNAMICS:
+        return DYNAMICS[name]
+    if isinstance(name, Dynamics) and not isinstance(name, type):
+        return name
+    raise InputError(
+        f"dynamics is {shown(name)}: expected one of {', '.join(map(repr, DYNAMICS))}, or a value with the methods of "
+        "doublewell.dynamics.Dynamics"
+    )
+
 
 __all__ = [
+    "ALLEN_CAHN",
+    "DYNAMICS",
+    "AllenCahn",
     "Cnab2",
+    "Column",
+    "Dynamics",
     "Etdrk4",
     "Grid",
+    "JointParameter",
     "StepTable",
     "Stepper",
+    "Symbols",
+    "WeakForm",
     "Weights",
     "border_mask",
     "border_times",
-    "computing_on",
-    "device_memory",
-    "device_names",
     "differentiable_force",
-    "double_precision",
+    "dynamics_of",
     "etd_weights",
-    "frame_shares",
-    "gpu_found",
+    "fastest_rate",
     "jax_transforms",
-    "leave_room",
-    "on_gpu",
+    "numpy_transforms",
     "predict",
     "predict_window",
     "refine_field",
@@ -40,4 +84,7 @@ __all__ = [
     "second_differences",
     "stable_substeps",
     "step_table",
+    "step_weights",
+    "steps_per_frame",
+    "symbols",
 ]

@@ -1,4 +1,4 @@
-"""CNAB2 in NumPy: Crank-Nicolson for the Laplacian, Adams-Bashforth of order two for the reaction."""
+"""CNAB2 in NumPy: Crank-Nicolson for the linear part, Adams-Bashforth of order two for the force."""
 
 from __future__ import annotations
 
@@ -8,31 +8,30 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from doublewell.dynamics.grid import Grid
-from doublewell.dynamics.stepper import HasForce, check_steps
-from doublewell.dynamics.transforms import numpy_transforms
+from doublewell.dynamics.allen_cahn import ALLEN_CAHN
+from doublewell.dynamics.grid import Grid, numpy_transforms
+from doublewell.dynamics.protocol import Dynamics, HasForce, check_steps, symbols
 from doublewell.hints import Array
-
-__all__ = ["Cnab2"]
 
 
 @dataclass(frozen=True)
 class Cnab2:
     """Advance a field by the two-step scheme of second order.
 
-    With h = dt / substeps and L = q Laplacian,
+    With h = dt / substeps and the symbols L, D of the dynamics,
 
-        (1 - h/2 L) u' = (1 + h/2 L) u - h q (3/2 G(u) - 1/2 G(u_before)).
+        (1 - h/2 q L) u' = (1 + h/2 q L) u - h q D (3/2 G(u) - 1/2 G(u_before)).
 
     The first step has no field before it; it predicts with G(u0) alone and corrects with the mean of both ends, so
-    that its error is of third order and the whole of second. The reaction is explicit: h q G'(1) must stay below
-    about 1. Deterministic, float64, one core.
+    that its error is of third order and the whole of second. The force is explicit: h q D G'(1) must stay below about 1
+    on modes that L does not damp. Deterministic, float64, one core.
     """
 
     grid: Grid
     dt: float
     q: float
     substeps: int
+    dynamics: Dynamics = ALLEN_CAHN
     order: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
@@ -63,8 +62,9 @@ class Cnab2:
     def _factors(self) -> tuple[Array, Array]:
         """The factors of u and of 3 G(u) - G(u_before)."""
         h = self.dt / self.substeps
-        half = 0.5 * h * self.q * self.grid.symbol
-        return (1.0 + half) / (1.0 - half), -0.5 * h * self.q / (1.0 - half)
+        linear, coupling = symbols(self.dynamics, self.grid)
+        half = 0.5 * h * self.q * linear
+        return (1.0 + half) / (1.0 - half), -0.5 * h * self.q * coupling / (1.0 - half)
 
 
 def _step(modes: Any, now: Any, before: Any, keep: Array, gain: Array) -> Any:

@@ -1,4 +1,7 @@
-"""ETDRK4 in JAX: exponential time differencing of order four (Kassam and Trefethen 2005)."""
+"""ETDRK4 in JAX: exponential time differencing of order four (Kassam and Trefethen 2005), for any dynamics.
+
+A step of length h treats z = h q L exactly; its weights are functions of z alone, times -h q D for the reaction.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +12,26 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from doublewell.dynamics.grid import Grid
-from doublewell.dynamics.precision import double_precision
-from doublewell.dynamics.stepper import check_steps
-from doublewell.dynamics.transforms import jax_transforms
+from doublewell.dynamics.allen_cahn import ALLEN_CAHN
+from doublewell.dynamics.grid import Grid, jax_transforms
+from doublewell.dynamics.protocol import Dynamics, Symbols, check_steps, symbols
 from doublewell.hints import Array
+from doublewell.jax_runtime import double_precision
 from doublewell.law import Family, Law
 from doublewell.law.family import namespace
 from doublewell.record import Boundary
 
-__all__ = ["Etdrk4", "Weights", "differentiable_force", "etd_weights", "predict", "roll"]
-
 _CONTOUR = np.exp(1j * np.pi * (np.arange(16) + 0.5) / 16)  # upper half of the unit circle; the rest is conjugate
+_NEAR = 1e-10  # error of interpolated weights, relative to the largest of their kind
+_LEAST, _MOST = 6, 40  # nodes of a table
+_WIDER = 1.05  # the ends of a table's range lie inside, where the series can be differentiated
 
 
 class Weights(NamedTuple):
     """The six factors of one step for each mode; a pytree, so they are run-time arguments of compiled code.
 
-    With z = h q symbol and the reaction -q G: ``whole`` exp(z), ``half`` exp(z/2), ``stage`` the weight of a stage's
-    reaction over half a step, ``first``, ``middle``, ``last`` those of the final sum. The factor -q is included.
+    ``whole`` exp(z), ``half`` exp(z/2), ``stage`` the weight of a stage's force over half a step, ``first``,
+    ``middle``, ``last`` those of the final sum. The factor -h q D of the force is included.
     """
 
     whole: Any
@@ -38,18 +42,16 @@ class Weights(NamedTuple):
     last: Any
 
 
-def etd_weights(symbol: Any, *, step: float, q: Any) -> Weights:
-    """Return the weights for one step length and one q: means over a circle of radius 1 around each z.
+def etd_weights(z: Any, drive: Any) -> Weights:
+    """Return the weights of a step from z = h q L and drive = -h q D: means over a circle of radius 1 around each z.
 
-    The closed forms cancel near z = 0; on the circle they do not. q may be traced by JAX, to estimate it.
+    The closed forms cancel near z = 0; on the circle they do not. Both may be traced by JAX. z is real.
     """
-    z = step * q * symbol
     sums: list[Any] = [0.0, 0.0, 0.0, 0.0]
     for r in _CONTOUR:
         sums = [total + term for total, term in zip(sums, _contour_terms(z + r), strict=True)]
-    scaled = [-step * q * total / _CONTOUR.size for total in sums]
     exp = namespace(z).exp
-    return Weights(exp(z), exp(0.5 * z), *scaled)
+    return Weights(exp(z), exp(0.5 * z), *(drive * total / _CONTOUR.size for total in sums))
 
 
 def _contour_terms(s: Any) -> list[Any]:
@@ -59,6 +61,72 @@ def _contour_terms(s: Any) -> list[Any]:
     middle = 2.0 * (2.0 + s + e * (s - 2.0)) / cube
     last = (-4.0 - 3.0 * s - s * s + e * (4.0 - s)) / cube
     return [term.real for term in ((half - 1.0) / s, first, middle, last)]
+
+
+def step_weights(of: Symbols, tau: Any) -> Weights:
+    """Return the weights of a step with tau = h q."""
+    return etd_weights(tau * of.linear, -tau * of.coupling)
+
+
+class StepTable(NamedTuple):
+    """The weights as a smooth function of tau = h q: at Chebyshev nodes of log tau, the leading axis; a pytree.
+
+    For frames at uneven times, or a q that is estimated. Exact to round-off, and cheap to differentiate, where tracing
+    the contour sums would take half a minute of compilation. ``middle`` and ``half`` are the centre and the half-length
+    of the range of log tau.
+    """
+
+    middle: Any
+    half: Any
+    weights: Weights
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes."""
+        return int(self.weights.whole.shape[0])
+
+    def fractions(self, tau: Any) -> Any:
+        """Return the part of each node in the weights at tau; shape (*tau.shape, nodes). May be traced by JAX.
+
+        The Chebyshev series through the nodes: T_k(x) = cos(k arccos x), by their discrete orthogonality.
+        """
+        xp, count = namespace(tau), self.nodes
+        if count == 1:
+            return xp.ones((*tau.shape, 1))
+        k = np.arange(count)
+        at_nodes = np.where(k == 0, 1.0, 2.0)[:, None] / count * np.cos(k[:, None] * _angles(count))
+        angle = xp.arccos((xp.log(tau) - self.middle) / self.half)
+        return xp.cos(angle[..., None] * k) @ at_nodes
+
+    def weigh(self, fractions: Any) -> Weights:
+        """Return the weights of a step from its fractions of the nodes."""
+        xp = namespace(fractions)
+        return Weights(*(xp.tensordot(fractions, xp.asarray(part), axes=1) for part in self.weights))
+
+
+def step_table(of: Symbols, low: float, high: float) -> StepTable:
+    """Return a table for steps with tau = h q from `low` to `high`; one node where they are equal."""
+    if low == high:
+        return StepTable(np.log(low), 1.0, _stacked(of, np.array([low])))
+    middle, half = 0.5 * np.log(low * high), _WIDER * 0.5 * np.log(high / low)
+    probes = np.exp(middle + half * np.linspace(-0.97, 0.97, 7))
+    exact = [step_weights(of, float(tau)) for tau in probes]
+    for count in range(_LEAST, _MOST + 1, 2):
+        table = StepTable(middle, half, _stacked(of, np.exp(middle + half * np.cos(_angles(count)))))
+        close = [table.weigh(part) for part in table.fractions(probes)]
+        pairs = [pair for both in zip(close, exact, strict=True) for pair in zip(*both, strict=True)]
+        if max(float(np.max(np.abs(a - b)) / (np.max(np.abs(b)) or 1.0)) for a, b in pairs) < _NEAR:
+            break
+    return table
+
+
+def _angles(count: int) -> Array:
+    return (np.arange(count) + 0.5) * np.pi / count
+
+
+def _stacked(of: Symbols, taus: Array) -> Weights:
+    each = [step_weights(of, float(tau)) for tau in taus]
+    return Weights(*(np.stack(parts) for parts in zip(*each, strict=True)))
 
 
 def predict(
@@ -85,12 +153,12 @@ def predict(
 def roll(modes: Any, reaction: Any, weights: Any, emit: Any, given: Any, *, frames: int, substeps: int) -> Any:
     """Return emit(modes) after each frame interval; `weights` maps what is `given` for a frame to its step's weights.
 
-    `reaction` maps modes to the modes of the force. A pure JAX function.
+    `reaction` maps modes to the modes of the force G. A pure JAX function.
     """
     import jax
 
-    def frame(modes: Any, one: Any) -> tuple[Any, Any]:
-        step = weights(one)
+    def frame(modes: Any, known: Any) -> tuple[Any, Any]:
+        step = weights(known)
 
         def substep(now: Any, _: None) -> tuple[Any, None]:
             return _etd_step(now, reaction, step), None
@@ -141,13 +209,14 @@ def _etd_step(modes: Any, reaction: Any, w: Weights) -> Any:
 class Etdrk4:
     """Advance a field by steps h = dt / substeps of ETDRK4; NumPy in and out, float64.
 
-    The compiled code serves every law of a family, every dx, dt and q on meshes of one shape.
+    The compiled code serves every dynamics, every law of a family, every dx, dt and q on meshes of one shape.
     """
 
     grid: Grid
     dt: float
     q: float
     substeps: int
+    dynamics: Dynamics = ALLEN_CAHN
     order: ClassVar[int] = 4
 
     def __post_init__(self) -> None:
@@ -156,23 +225,19 @@ class Etdrk4:
     @property
     def weights(self) -> Weights:
         """The weights of one step, NumPy arrays."""
-        return etd_weights(self.grid.symbol, step=self.dt / self.substeps, q=self.q)
+        return step_weights(symbols(self.dynamics, self.grid), self.dt / self.substeps * self.q)
 
     def run(self, law: Law, u0: Array, *, intervals: int) -> Iterator[Array]:
         """Yield the fields after 1, 2, ..., intervals frame intervals; u0 is not among them."""
         static = {"family": law.family, "boundary": self.grid.boundary, "frames": 2, "substeps": int(self.substeps)}
+        import jax
+
         with double_precision():
-            u, coefficients, weights = _on_device((u0, law.coefficients, self.weights))
+            u, coefficients, weights = jax.device_put((u0, law.coefficients, self.weights))
         for _ in range(intervals):  # one compilation serves any number of frames; a call costs 0.3 ms
             with double_precision():  # not around the loop: the caller's code runs between the frames
                 u = _compiled()(u, coefficients, weights, **static)[1]
             yield np.array(u)
-
-
-def _on_device(arrays: Any) -> Any:
-    import jax
-
-    return jax.device_put(arrays)
 
 
 @lru_cache(maxsize=1)

@@ -30,10 +30,3 @@ class Column:
 
 
 WeakForm = tuple[Column, ...]
-
-# u_t = q (Lap u - G(u)):  sum_j g_j S[B_j] + (1/q) D S[u] = Lap S[u]
-ALLEN_CAHN: WeakForm = (
-    Column("force", "features"),
-    Column("rate", "field", time=1),
-    Column("target", "field", space=1),
-)

@@ -7,7 +7,6 @@ from os import PathLike
 from typing import Any, Literal
 
 from doublewell.calibrate import SurfaceTension
-from doublewell.dynamics import computing_on
 from doublewell.errors import InputError
 from doublewell.hints import Report
 from doublewell.identify.batch import Degree, Method, Request, identify_batch, identify_together
@@ -17,6 +16,7 @@ from doublewell.identify.streamed import Resources, check_memory, identify_strea
 from doublewell.identify.tiled import identify_tiled, needs_tiles
 from doublewell.identify.weak_road import Supports
 from doublewell.inference import Constraint
+from doublewell.jax_runtime import computing_on
 from doublewell.likelihood import Noise, Optics
 from doublewell.record import Record
 from doublewell.result import Result

@@ -15,7 +15,6 @@ import numpy as np
 from doublewell.calibrate import SurfaceTension
 from doublewell.checks import whole
 from doublewell.compute import worker_pool
-from doublewell.dynamics import on_gpu
 from doublewell.errors import InputError, UnfinishedError
 from doublewell.hints import Report
 from doublewell.identify.batch import Degree, Method, Request, identify_batch, look
@@ -23,6 +22,7 @@ from doublewell.identify.families import WellsKind
 from doublewell.identify.phases import Phases, check_choice
 from doublewell.identify.weak_road import Supports
 from doublewell.inference import Constraint
+from doublewell.jax_runtime import on_gpu
 from doublewell.likelihood import Noise, Optics
 from doublewell.observation import Survey
 from doublewell.record import Record

@@ -6,7 +6,7 @@ from functools import lru_cache, partial
 from types import SimpleNamespace
 from typing import Any
 
-from doublewell.dynamics import on_gpu
+from doublewell.jax_runtime import on_gpu
 from doublewell.likelihood import solver
 from doublewell.likelihood.steps import CG_MOST, CG_TOLERANCE
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.dynamics import double_precision
 from doublewell.hints import Array
+from doublewell.jax_runtime import double_precision
 from doublewell.law import LinearFamily
 from doublewell.likelihood.compiled import compiled
 from doublewell.likelihood.read import linearise

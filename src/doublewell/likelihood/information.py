@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from doublewell.checks import whole
-from doublewell.dynamics import double_precision
 from doublewell.hints import Array
+from doublewell.jax_runtime import double_precision
 from doublewell.law import LinearFamily
 from doublewell.likelihood.compiled import compiled
 from doublewell.likelihood.setting import record_model

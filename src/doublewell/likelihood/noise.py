@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from doublewell.dynamics import border_mask
-from doublewell.dynamics.transforms import numpy_transforms
+from doublewell.dynamics.grid import numpy_transforms
 from doublewell.hints import Array
 from doublewell.likelihood.trajectory import Trajectory
 from doublewell.likelihood.view import View, Whitening

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.dynamics import double_precision, leave_room
 from doublewell.hints import Array
+from doublewell.jax_runtime import double_precision, leave_room
 from doublewell.law import Bernstein, LinearFamily
 from doublewell.likelihood.compiled import compiled
 from doublewell.likelihood.segment_model import SegmentModel, segment_constants

@@ -12,14 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from doublewell.dynamics import (
-    border_mask,
-    differentiable_force,
-    frame_shares,
-    jax_transforms,
-    predict_window,
-    roll,
-)
+from doublewell.dynamics import ALLEN_CAHN, border_mask, differentiable_force, jax_transforms, predict_window, roll
 from doublewell.hints import Array
 from doublewell.law import Family
 from doublewell.likelihood.view import Free
@@ -158,9 +151,9 @@ class RecordModel:
 
         modes = forward(fine) if isinstance(constants.passband, tuple) else constants.passband * forward(fine)
         table = constants.table
-        shares = table.shares(taus / self.substeps)
+        shares = table.fractions(taus / self.substeps)
         later = roll(
-            modes, lambda m: forward(force(coefficients, backward(m))), lambda share: frame_shares(table, share), emit,
+            modes, lambda m: forward(force(coefficients, backward(m))), table.weigh, emit,
             shares, frames=self.frames, substeps=self.substeps,
         )  # fmt: skip
         first = u0 if seen is None else emit(modes)
@@ -170,7 +163,7 @@ class RecordModel:
         border = vector[prod(self.cells) :].reshape(self.frames - 1, -1)
         fields = predict_window(
             self.first_field(vector), border, coefficients, taus, constants.curve, constants.differences,
-            family=self.family, substeps=self.substeps,
+            dynamics=ALLEN_CAHN, family=self.family, substeps=self.substeps,
         )  # fmt: skip
         seen = self._seen(beside, constants)
         return fields if seen is None else self._filtered(fields, seen, self._modes)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from doublewell.dynamics import Grid, etd_weights, jax_transforms, predict
+from doublewell.dynamics import ALLEN_CAHN, Grid, jax_transforms, predict, step_weights, symbols
 from doublewell.hints import Array
 from doublewell.law import LinearFamily
 from doublewell.record import Boundary
@@ -86,11 +86,11 @@ class SegmentModel:
 
 def segment_constants(model: SegmentModel, grid: Grid, *, dt: float, q: float, link: float) -> Constants:
     """Return the constants of a record whose links count `link` times as much as an observation."""
-    decay = np.exp(2.0 * q * dt * grid.symbol)
+    decay = np.exp(2.0 * q * dt * grid.laplacian)
     seen = sum((decay**k for k in range(model.length)), np.zeros_like(decay))
     root = np.concatenate([np.ones(model.frames), np.full(model.count - 1, link)])
     return Constants(
-        etd_weights(grid.symbol, step=dt / model.substeps, q=q),
+        step_weights(symbols(ALLEN_CAHN, grid), dt / model.substeps * q),
         root.reshape(-1, *(1 for _ in grid.cells)),
         1.0 / (seen + link**2 * (1.0 + decay**model.length)),
     )

@@ -10,6 +10,7 @@ from math import prod
 import numpy as np
 
 from doublewell.dynamics import (
+    ALLEN_CAHN,
     Grid,
     border_mask,
     border_times,
@@ -17,6 +18,7 @@ from doublewell.dynamics import (
     second_differences,
     stable_substeps,
     step_table,
+    symbols,
 )
 from doublewell.errors import InputError
 from doublewell.hints import Array
@@ -75,7 +77,7 @@ def record_model(
     constants = Constants(
         taus=taus,
         root=1.0 if whitening.root is None else whitening.root,
-        symbol=grid.symbol,
+        symbol=grid.laplacian,
         gain=_gain(grid, passed, whitening.colour),
     )
     if record.boundary == "open":
@@ -90,7 +92,9 @@ def record_model(
         if record.uniform:
             taus = np.full(taus.shape, q * record.dt)
             low = high = float(taus[0]) / substeps
-        constants = constants._replace(taus=taus, table=step_table(fine.symbol, low / around, high * around))
+        constants = constants._replace(
+            taus=taus, table=step_table(symbols(ALLEN_CAHN, fine), low / around, high * around)
+        )
     if refine > 1:
         constants = constants._replace(finer=tuple(refinement(n, refine, grid.boundary) for n in grid.cells))
     if optics.transfers:
@@ -98,7 +102,7 @@ def record_model(
     if optics.transfers and record.boundary != "open":
         constants = constants._replace(passband=_passband(fine, grid, optics))
     if optics.blur == "estimated":
-        constants = constants._replace(squares=-fine.symbol * record.dx[-1] ** 2)
+        constants = constants._replace(squares=-fine.laplacian * record.dx[-1] ** 2)
     if optics.exposure:
         constants = constants._replace(average=(optics.exposure / record.dt) ** 2 / 24.0)
     if whitening.colour is not None:
@@ -118,7 +122,7 @@ def least_substeps(record: Record, view: View) -> int:
     if record.boundary != "open":
         return 1
     around = _AROUND if view.q_free else 1.0
-    return stable_substeps(record.dx, float(record.q or 0.0) * around, float(np.max(np.diff(record.times))))
+    return stable_substeps(ALLEN_CAHN, record.dx, float(record.q or 0.0) * around, float(np.max(np.diff(record.times))))
 
 
 def observed(record: Record, view: View = PLAIN) -> Observed:
@@ -258,9 +262,9 @@ def _border(record: Record) -> int:
 
 def _transfer(fine: Grid, grid: Grid, optics: Optics) -> Array:
     """Return what is left of each mode in the image; the mesh may be finer than that of the pixels."""
-    left = np.ones_like(fine.symbol)
+    left = np.ones_like(fine.laplacian)
     if isinstance(optics.blur, float | int) and optics.blur:
-        left = left * np.exp(0.5 * float(optics.blur) ** 2 * fine.symbol)
+        left = left * np.exp(0.5 * float(optics.blur) ** 2 * fine.laplacian)
     if optics.pixel:
         waves = fine.waves
         left = left * reduce(np.multiply, [np.sinc(k * h / (2.0 * np.pi)) for k, h in zip(waves, grid.dx, strict=True)])

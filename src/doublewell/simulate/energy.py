@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from doublewell.checks import positive
-from doublewell.dynamics.grid import Grid
-from doublewell.dynamics.transforms import Transform, numpy_transforms
+from doublewell.dynamics.grid import Grid, Transform, numpy_transforms
 from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.law import Law, check_law
@@ -38,6 +37,6 @@ def energy(record: Record, law: Law, epsilon: float = 1.0) -> Array:
 
 def _frame_energy(u: Array, law: Law, epsilon: float, grid: Grid, transforms: tuple[Transform, Transform]) -> float:
     forward, backward = transforms
-    laplacian = backward(grid.symbol * forward(u))  # sum |grad u|^2 = -sum u Laplacian u for either boundary
+    laplacian = backward(grid.laplacian * forward(u))  # sum |grad u|^2 = -sum u Laplacian u for either boundary
     gradient = -0.5 * epsilon * float(np.vdot(u, laplacian))
     return grid.cell_volume * (gradient + float(np.sum(law.primitive(u))) / epsilon)

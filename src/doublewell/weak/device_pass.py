@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.dynamics import device_memory
 from doublewell.evidence import compact
 from doublewell.hints import Array
+from doublewell.jax_runtime import device_memory
 from doublewell.law import LinearFamily
 from doublewell.weak.gpu import Shown, on_device, read_centres
 from doublewell.weak.passes import Part, Run, Span, even_steps

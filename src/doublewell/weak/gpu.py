@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from doublewell.dynamics import double_precision
 from doublewell.hints import Array
+from doublewell.jax_runtime import double_precision
 from doublewell.threads import map_threads
 
 __all__ = ["Shown", "on_device", "read_centres"]

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, get_args
 
-from doublewell.dynamics import gpu_found, on_gpu
 from doublewell.errors import InputError
 from doublewell.hints import Array
+from doublewell.jax_runtime import gpu_found, on_gpu
 from doublewell.weak.passes import Part, Pass, Run
 from doublewell.weak.reader import Reader
 

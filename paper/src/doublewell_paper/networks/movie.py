@@ -105,7 +105,7 @@ def _weights(values: Any, grid: Grid, width: float) -> Single:
     They are read from a smoothed field, so that they do not pick values by their noise.
     """
     axes = tuple(range(1, values.ndim))
-    damping = np.exp(0.5 * (_SMOOTHING * width) ** 2 * grid.symbol)
+    damping = np.exp(0.5 * (_SMOOTHING * width) ** 2 * grid.laplacian)
     smooth = np.fft.irfftn(np.fft.rfftn(values, axes=axes) * damping, s=grid.cells, axes=axes)
     raw = np.clip((1.0 - smooth**2) / (1.0 - _LEVEL**2), _REST, 1.0)
     return np.asarray(raw / raw.mean(), np.float32)

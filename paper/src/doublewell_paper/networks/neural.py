@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from doublewell.baselines import Baseline, BaselineFit, measured
 from doublewell.baselines.method import Cost
-from doublewell.dynamics import device_names, on_gpu
+from doublewell.jax_runtime import device_names, on_gpu
 from doublewell.record import Record
 from doublewell_paper.networks.movie import Movie, movie_of
 from doublewell_paper.networks.network import Layers, force_of

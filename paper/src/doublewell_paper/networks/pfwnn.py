@@ -111,7 +111,7 @@ def _targets(values: Array, test: Array, means: Array, movie: Movie, span: int) 
     axes = tuple(range(1, values.ndim))
     modes = np.fft.rfftn(values, axes=axes)
     change = (modes[span:] - modes[:-span]) / (movie.q * span * movie.dt)
-    spread = np.tensordot(means, modes, 1) * movie.grid.symbol
+    spread = np.tensordot(means, modes, 1) * movie.grid.laplacian
     return np.asarray(np.fft.irfftn(test * (spread - change), s=movie.grid.cells, axes=axes))
 
 

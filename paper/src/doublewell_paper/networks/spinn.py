@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.dynamics import Weights, etd_weights, jax_transforms, roll
+from doublewell.dynamics import ALLEN_CAHN, Weights, jax_transforms, roll, step_weights, symbols
 from doublewell.errors import InputError
 from doublewell_paper.networks.movie import Movie
 from doublewell_paper.networks.network import curve, stacked
@@ -62,7 +62,7 @@ class Spinn(Network):
 
     def _data(self, movie: Movie) -> Any:
         """Return frames, their weights, the size of the force, the unit of the misfit and the stepper's weights."""
-        stepper = etd_weights(movie.grid.symbol, step=movie.dt / self.substeps, q=movie.q)
+        stepper = step_weights(symbols(ALLEN_CAHN, movie.grid), movie.dt / self.substeps * movie.q)
         unit = 0.5 * np.mean(np.diff(movie.values, axis=0) ** 2)  # noise, and what moves in a frame
         scales = np.array([movie.size, unit], np.float32)
         return movie.values, movie.weights, scales, Weights(*(np.asarray(w, np.float32) for w in stepper))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.dynamics.cache import keep_compiled
+from doublewell.jax_runtime import keep_compiled
 
 __all__ = ["Schedule", "Trained", "train"]
 

@@ -1,4 +1,4 @@
-"""Compiled programs are kept between processes, where the user wants it."""
+"""Compiled programs are kept between processes, where the user wants it, and dropped where too many are held."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from doublewell.dynamics import cache
+from doublewell import jax_runtime
 
 CODE = """
 import sys
-from doublewell.dynamics import double_precision
+from doublewell.jax_runtime import double_precision
 with double_precision():
     import jax
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
@@ -38,7 +38,7 @@ def files(folder: Path) -> set[str]:
 def sound() -> bool:
     import jax
 
-    return bool(jax.__version_info__ >= cache._SOUND)
+    return bool(jax.__version_info__ >= jax_runtime._SOUND)
 
 
 def test_an_old_jax_keeps_nothing(monkeypatch, tmp_path) -> None:
@@ -47,7 +47,7 @@ def test_an_old_jax_keeps_nothing(monkeypatch, tmp_path) -> None:
     monkeypatch.setenv("DOUBLEWELL_CACHE", str(tmp_path / "here"))
     monkeypatch.setattr(jax, "__version_info__", (0, 6, 0))
     before = jax.config.jax_compilation_cache_dir
-    cache.keep_compiled.__wrapped__()
+    jax_runtime.keep_compiled.__wrapped__()
     assert jax.config.jax_compilation_cache_dir == before
     assert not (tmp_path / "here").exists()
 
@@ -80,5 +80,20 @@ def test_a_folder_that_cannot_be_made_is_no_error(tmp_path) -> None:
 
 
 def test_the_machine_has_a_name_that_stays() -> None:
-    assert cache._machine() == cache._machine()
-    assert len(cache._machine()) == 12
+    assert jax_runtime._machine() == jax_runtime._machine()
+    assert len(jax_runtime._machine()) == 12
+
+
+def test_programs_are_dropped_where_room_runs_out(monkeypatch, tmp_path):
+    dropped = []
+    monkeypatch.setattr("jax.clear_caches", lambda: dropped.append(1))
+    limit, used = tmp_path / "limit", tmp_path / "used"
+    monkeypatch.setattr(jax_runtime, "_LIMIT", limit)
+    monkeypatch.setattr(jax_runtime, "_USED", used)
+    assert not jax_runtime.leave_room()  # a system that does not say
+    limit.write_text("10\n")
+    used.write_text("piece\n" * 5)
+    assert not jax_runtime.leave_room()
+    used.write_text("piece\n" * 6)
+    assert jax_runtime.leave_room()
+    assert dropped == [1]

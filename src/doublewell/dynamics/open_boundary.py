@@ -1,26 +1,24 @@
-"""A window: a field of view cut out of something larger, driven by the values of its two-cell border.
+"""Open boundary: a field of view cut out of something larger, driven by the values of its two-cell border.
 
-Nothing is assumed about the outside. The border is given frame by frame, the interior follows u_t = q (Lap u - G(u))
+Nothing is assumed about the outside. The border is given frame by frame, the interior follows the dynamics' local rate
 with centred stencils (order 4 next to the border, 8 inside) and classical Runge-Kutta steps; between the frames the
 border is a cubic in time.
 """
 
 from __future__ import annotations
 
-from math import ceil
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from doublewell.dynamics.etdrk4 import differentiable_force
+from doublewell.dynamics.protocol import Dynamics, steps_per_frame
 from doublewell.hints import Array
 from doublewell.law import Family
 
-__all__ = ["BORDER", "border_mask", "border_times", "predict_window", "second_differences", "stable_substeps"]
-
 BORDER = 2  # cells
-_SHARES, _WEIGHTS = np.array([0.0, 0.5, 0.5, 1.0]), np.array([1.0, 2.0, 2.0, 1.0]) / 6.0  # of Runge-Kutta 4
+_TIMES, _WEIGHTS = np.array([0.0, 0.5, 0.5, 1.0]), np.array([1.0, 2.0, 2.0, 1.0]) / 6  # of Runge-Kutta 4
 _STABLE = 0.9 * 2.785  # of the real axis that Runge-Kutta 4 covers, with a margin
 _LARGEST = 6.51  # eigenvalue of the eighth-order second difference, in units of 1 / dx^2
 _ORDERS: dict[int, tuple[float, ...]] = {
@@ -31,9 +29,13 @@ _ORDERS: dict[int, tuple[float, ...]] = {
 }
 
 
-def stable_substeps(dx: tuple[float, ...], q: float, dt: float) -> int:
-    """Return the steps from frame to frame that the explicit scheme needs to be stable."""
-    return max(1, ceil(q * dt * _LARGEST * sum(1.0 / h**2 for h in dx) / _STABLE))
+def stable_substeps(dynamics: Dynamics, dx: tuple[float, ...], q: float, dt: float) -> int:
+    """Return the steps from frame to frame that the explicit scheme needs to be stable.
+
+    The fastest decay is L at the shortest waves, whose second differences are _LARGEST / dx^2.
+    """
+    shortest = [np.array(np.sqrt(_LARGEST) / h) for h in dx]
+    return steps_per_frame(-q * float(dynamics.linear(shortest)), dt, _STABLE)
 
 
 def border_mask(cells: tuple[int, ...], width: int = BORDER) -> NDArray[np.bool_]:
@@ -59,11 +61,11 @@ def border_times(times: Array, substeps: int) -> Array:
 
 
 def _lagrange(times: Array, chosen: Any, at: Array) -> Array:
-    found = np.zeros((at.size, times.size))
+    matrix = np.zeros((at.size, times.size))
     for j in chosen:
         others = [m for m in chosen if m != j]
-        found[:, j] = np.prod([(at - times[m]) / (times[j] - times[m]) for m in others], axis=0)
-    return found
+        matrix[:, j] = np.prod([(at - times[m]) / (times[j] - times[m]) for m in others], axis=0)
+    return matrix
 
 
 def second_differences(cells: int, dx: float, order: int = 8) -> Array:
@@ -79,7 +81,7 @@ def second_differences(cells: int, dx: float, order: int = 8) -> Array:
 
 def predict_window(
     u0: Any, border: Any, coefficients: Any, taus: Any, curve: Any, differences: tuple[Any, ...],
-    *, family: Family, substeps: int,
+    *, dynamics: Dynamics, family: Family, substeps: int,
 ) -> Any:  # fmt: skip
     """Return the trajectory u[t, (z, y,) x] of a window from its first field and its border at the later frames.
 
@@ -92,10 +94,10 @@ def predict_window(
 
     u0 = jnp.asarray(u0)
     inside = tuple(slice(BORDER, n - BORDER) for n in u0.shape)
-    place = jnp.asarray(np.flatnonzero(border_mask(u0.shape)))
+    edge = jnp.asarray(np.flatnonzero(border_mask(u0.shape)))
     force = differentiable_force(family)
     inner = [matrix[:, BORDER:-BORDER] for matrix in differences]
-    values = curve @ jnp.concatenate([u0.ravel()[place][None], border])
+    values = curve @ jnp.concatenate([u0.ravel()[edge][None], border])
     per_frame = values[:-1].reshape(len(border), 2 * substeps, -1)
     ends = values[2 * substeps :: 2 * substeps]
     windows = jnp.concatenate([per_frame, ends[:, None]], axis=1)  # the half steps of a frame, both ends included
@@ -103,8 +105,8 @@ def predict_window(
     def laplacian(w: Any) -> Any:
         return sum(_along(matrix, w, axis) for axis, matrix in enumerate(inner))
 
-    def from_border(edge: Any) -> Any:
-        field = jnp.zeros(u0.size).at[place].set(edge).reshape(u0.shape)
+    def from_border(values: Any) -> Any:
+        field = jnp.zeros(u0.size).at[edge].set(values).reshape(u0.shape)
         parts = []
         for axis, matrix in enumerate(differences):
             cut = tuple(slice(None) if a == axis else part for a, part in enumerate(inside))
@@ -117,23 +119,19 @@ def predict_window(
 
         def stage(state: tuple[Any, Any, Any], given: Any) -> tuple[Any, None]:
             start, slope, total = state
-            source, share, weight = given
-            now = start + share * h * slope
-            slope = laplacian(now) + source - force(coefficients, now)
+            source, time, weight = given
+            now = start + time * h * slope
+            slope = dynamics.local_rate(laplacian(now) + source, force(coefficients, now))
             return (start, slope, total + weight * h * slope), None
 
         def step(now: Any, k: Any) -> tuple[Any, None]:
             three = jax.lax.dynamic_slice_in_dim(sources, 2 * k, 3)
-            given = (
-                three[jnp.array([0, 1, 1, 2])],
-                jnp.array([0.0, 0.5, 0.5, 1.0]),
-                jnp.array([1.0, 2.0, 2.0, 1.0]) / 6,
-            )
+            given = (three[jnp.array([0, 1, 1, 2])], jnp.asarray(_TIMES), jnp.asarray(_WEIGHTS))
             (_, _, total), _ = jax.lax.scan(stage, (now, jnp.zeros_like(now), now), given)
             return total, None
 
         interior, _ = jax.lax.scan(step, interior, jnp.arange(substeps))
-        last = jnp.zeros(u0.size).at[place].set(edges[-1]).reshape(u0.shape).at[inside].set(interior)
+        last = jnp.zeros(u0.size).at[edge].set(edges[-1]).reshape(u0.shape).at[inside].set(interior)
         return interior, last
 
     _, later = jax.lax.scan(frame, u0[inside], (windows, taus))

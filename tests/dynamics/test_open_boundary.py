@@ -10,16 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from doublewell.dynamics import (
+    ALLEN_CAHN,
     Cnab2,
     Grid,
     border_mask,
     border_times,
-    double_precision,
     predict_window,
     second_differences,
     stable_substeps,
 )
-from doublewell.dynamics.window import BORDER
+from doublewell.dynamics.open_boundary import BORDER
+from doublewell.jax_runtime import double_precision
 from doublewell.law import Bernstein, Law
 
 FORCE = np.array([30.0, 45.0])
@@ -33,7 +34,8 @@ def window_of(fields, times, dx, *, substeps, order=8, coefficients=FORCE, q=1.0
         return np.asarray(
             predict_window(
                 fields[0], fields[1:][:, border_mask(mesh)], coefficients, q * np.diff(times),
-                border_times(times, substeps), differences, family=Bernstein(len(coefficients) - 1), substeps=substeps,
+                border_times(times, substeps), differences, dynamics=ALLEN_CAHN,
+                family=Bernstein(len(coefficients) - 1), substeps=substeps,
             )
         )  # fmt: skip
 
@@ -96,12 +98,12 @@ def test_border_mask_is_two_cells_wide() -> None:
 
 def test_stable_substeps_are_stable_and_near_the_limit() -> None:
     dx, dt, q = (0.1, 0.1), 0.02, 1.3
-    count = stable_substeps(dx, q, dt)
+    count = stable_substeps(ALLEN_CAHN, dx, q, dt)
     largest = np.linalg.eigvals(second_differences(40, 0.1)[:, BORDER:-BORDER]).real.min() * len(dx) * q
     assert abs(_runge_kutta(largest * dt / count)) <= 1.0
     assert abs(_runge_kutta(largest * dt / (count / 1.3))) > 1.0
-    assert stable_substeps((1.0,), 1.0, 1e-3) == 1
-    assert stable_substeps(dx, q, 10 * dt) == pytest.approx(10 * count, abs=10)
+    assert stable_substeps(ALLEN_CAHN, (1.0,), 1.0, 1e-3) == 1
+    assert stable_substeps(ALLEN_CAHN, dx, q, 10 * dt) == pytest.approx(10 * count, abs=10)
 
 
 def _runge_kutta(z: float) -> float:
@@ -136,7 +138,7 @@ def test_a_window_converges_with_the_frame_interval() -> None:
     for count in intervals:
         times = span * np.linspace(0.0, 1.0, count + 1)
         exact = decaying(48, dx, times, wave)
-        substeps = stable_substeps((dx,), 1.0, span / count)
+        substeps = stable_substeps(ALLEN_CAHN, (dx,), 1.0, span / count)
         errors.append(np.abs(window_of(exact, times, dx, substeps=substeps, coefficients=np.zeros(1)) - exact).max())
     assert fitted_order([1 / n for n in intervals], errors) == pytest.approx(4.0, abs=0.5), errors
 
@@ -153,7 +155,9 @@ def test_a_window_of_another_solvers_movie(axes) -> None:
     whole = np.stack([u, *Cnab2(grid, dt=dt, q=1.0, substeps=20).run(Law.bernstein(FORCE), u, intervals=12)])
     kept = np.array([0, 1, 2, 3, 4, 5, 6, 8, 9, 12])
     part = whole[kept][(slice(None), *(slice(2, 16 + k) for k in range(axes)))]
-    found = window_of(part, dt * kept, 1 / cells, substeps=4 * stable_substeps((1 / cells,) * axes, 1.0, 3 * dt))
+    found = window_of(
+        part, dt * kept, 1 / cells, substeps=4 * stable_substeps(ALLEN_CAHN, (1 / cells,) * axes, 1.0, 3 * dt)
+    )
     assert found.shape == part.shape
     assert np.array_equal(found[0], part[0])
     assert np.array_equal(found[:, border_mask(part.shape[1:])], part[:, border_mask(part.shape[1:])])

@@ -1,0 +1,158 @@
+"""Dynamics: an equation of motion as a value. Everything that steps, fits or checks a field takes one.
+
+    u_t = q (L u - D G(u))
+
+L and D are diagonal on the modes of a mesh, G is the effective force of a law and q the one number that sets the
+time scale. Only the files of this package write an equation; simulate, survey, weak, likelihood, adequacy, validate,
+plan and export ask a Dynamics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+from doublewell.checks import positive, whole
+from doublewell.dynamics.grid import Grid
+from doublewell.dynamics.weak_form import WeakForm
+from doublewell.hints import Array
+from doublewell.law import Law
+from doublewell.record import Record
+
+Gauge = Literal["nothing", "constant"]
+
+
+@dataclass(frozen=True)
+class JointParameter:
+    """A number that can be estimated jointly with the law.
+
+    Inside a fit it is measured in ``unit`` ("q": the record's q; "dx^2": the squared spacing of the last axis). It
+    starts at ``start`` and tables of steps cover it within ``bounds``, both in that unit.
+    """
+
+    name: str
+    start: float
+    unit: Literal["q", "dx^2"]
+    bounds: tuple[float, float]
+
+    def scale(self, record: Record) -> float:
+        """Return the unit of a record as a number."""
+        return float(record.q or 0.0) if self.unit == "q" else record.dx[-1] ** 2
+
+
+@runtime_checkable
+class Dynamics(Protocol):
+    """What a new equation has to write: a frozen dataclass, hashable, so that compiled code is kept for it.
+
+    Methods are pure functions of NumPy arrays, ``local_rate`` of NumPy or JAX arrays. Numbers in the symbols are
+    run-time arrays of compiled code: a new value compiles nothing.
+    """
+
+    def __hash__(self) -> int:
+        """Dynamics are values: compiled code is kept for each."""
+
+    @property
+    def name(self) -> str:
+        """Short name, as written to files and given to ``dynamics_of``."""
+
+    @property
+    def equation(self) -> str:
+        """The equation as text, with q and G."""
+
+    @property
+    def gauge(self) -> Gauge:
+        """What of the force the equation leaves open: "nothing", or "constant" where D vanishes at k = 0."""
+
+    @property
+    def order(self) -> int:
+        """The highest derivative in space: q has the unit length^order / time."""
+
+    @property
+    def mobility(self) -> str:
+        """The symbol of q / kappa, the kinetic coefficient that a surface tension makes known (kappa = sigma / C_H)."""
+
+    @property
+    def weak_form(self) -> WeakForm:
+        """The columns of its weak moments."""
+
+    @property
+    def joint(self) -> tuple[JointParameter, ...]:
+        """The parameters that can be estimated jointly with the law; the first is q."""
+
+    def linear(self, waves: Sequence[Array]) -> Array:
+        """Return L(k) <= 0 of each mode from the wave numbers along each axis, shaped for broadcasting."""
+
+    def coupling(self, waves: Sequence[Array]) -> Any:
+        """Return D(k) >= 0 of each mode, or one number where it is the same for all."""
+
+    @property
+    def border(self) -> int | None:
+        """Cells of an open window's border; None where the rate is not local, and open windows are refused."""
+
+    def local_rate(self, laplacian: Any, force: Any) -> Any:
+        """Return u_t / q at points from the Laplacian and the force there, for open windows."""
+
+
+class Symbols(NamedTuple):
+    """L and D on the modes of a mesh; a pytree of run-time arrays."""
+
+    linear: Any
+    coupling: Any
+
+
+def symbols(dynamics: Dynamics, grid: Grid) -> Symbols:
+    """Return the symbols of a dynamics on the modes of a mesh."""
+    waves = grid.waves
+    return Symbols(np.asarray(dynamics.linear(waves)), np.asarray(dynamics.coupling(waves), dtype=np.float64))
+
+
+def fastest_rate(dynamics: Dynamics, grid: Grid, slope: float) -> float:
+    """Return the largest L + D |G'| of all modes: how fast, in units of q, a force of this slope changes a field.
+
+    It bounds the growth of a disturbance where G' = -slope, and sets the step that resolves the force: modes whose L
+    outweighs the force are damped exactly.
+    """
+    linear, coupling = symbols(dynamics, grid)
+    return max(float(np.max(linear + coupling * slope)), 0.0)
+
+
+def steps_per_frame(rate: float, interval: float, largest: float) -> int:
+    """Return the steps in a frame interval such that rate times step is at most `largest`."""
+    return max(1, ceil(rate * interval / largest))
+
+
+class HasForce(Protocol):
+    """What the reaction of a step needs of a law: the force alone."""
+
+    def force(self, u: Any) -> Any:
+        """Evaluate G(u)."""
+
+
+class Stepper(Protocol):
+    """Advance a dynamics on a grid by frames of a fixed interval.
+
+    A stepper knows the grid, q, the interval and the number of steps in it; the law comes with each run, read as
+    the effective force G.
+    """
+
+    @property
+    def order(self) -> int:
+        """Order of the error in the step length."""
+
+    @property
+    def substeps(self) -> int:
+        """Steps from one frame to the next."""
+
+    def run(self, law: Law, u0: Array, *, intervals: int) -> Iterator[Array]:
+        """Yield the fields after 1, 2, ..., intervals frame intervals, a new array each; u0 is not among them."""
+
+
+def check_steps(*, dt: float, q: float, substeps: int) -> None:
+    """Raise where the interval, the diffusion coefficient or the number of steps cannot be used."""
+    positive(dt, "dt", "the frame interval")
+    positive(q, "q", "the diffusion coefficient")
+    whole(substeps, "substeps", least=1, meaning="the steps from frame to frame")

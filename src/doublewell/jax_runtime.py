@@ -1,0 +1,141 @@
+"""What JAX runs on: device, double precision, compiled programs kept on disk, and room for more of them."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+
+SWITCH = "DOUBLEWELL_CACHE"  # a folder, or "off"
+_SOUND = (0, 6, 2)  # of JAX: programs that 0.5.3 and 0.6.0 load from their cache end a loop before its first round
+_PLUGINS = ("jax_cuda12_plugin", "jax_cuda13_plugin", "jax_rocm7_plugin", "jax_rocm60_plugin")
+_CPU_MEMORY = 10**9
+_LIMIT, _USED = Path("/proc/sys/vm/max_map_count"), Path("/proc/self/maps")
+_FULL = 0.6  # fraction of the memory maps in use above which old programs are dropped
+
+
+def device_names() -> tuple[str, ...]:
+    """Return the platform and kind of every device, the default one first."""
+    import jax
+
+    return tuple(f"{device.platform}: {device.device_kind}" for device in jax.devices())
+
+
+def on_gpu() -> bool:
+    """Return whether JAX's default device is something other than the CPU."""
+    import jax
+
+    chosen = jax.config.jax_default_device
+    return str(jax.default_backend() if chosen is None else getattr(chosen, "platform", chosen)) != "cpu"
+
+
+def gpu_found() -> bool:
+    """Return whether JAX has a GPU, without importing it where no plugin for one is installed."""
+    return any(find_spec(name) is not None for name in _PLUGINS) and on_gpu()
+
+
+@contextmanager
+def computing_on(device: str | None) -> Iterator[None]:
+    """Let JAX compute on the CPU for the length of a block; without "cpu" on what it finds."""
+    if device != "cpu":
+        yield
+        return
+    import jax
+
+    with jax.default_device(jax.devices("cpu")[0]):
+        yield
+
+
+def device_memory() -> int:
+    """Return the bytes that arrays on the default device may take; a small number where the device does not tell."""
+    import jax
+
+    stats = jax.devices()[0].memory_stats() or {}
+    return int(stats.get("bytes_limit", _CPU_MEMORY))
+
+
+def double_precision() -> AbstractContextManager[None]:
+    """Return a context in which JAX computes in float64; no global flag is touched.
+
+    >>> with double_precision():
+    ...     import jax.numpy as jnp
+    ...     print(jnp.ones(1).dtype)
+    float64
+    """
+    import jax
+
+    keep_compiled()
+    if hasattr(jax, "enable_x64"):  # from jax 0.8
+        context: AbstractContextManager[None] = jax.enable_x64(True)
+    else:
+        from jax.experimental import enable_x64
+
+        context = enable_x64()
+    return context
+
+
+@cache
+def keep_compiled() -> None:
+    """Give JAX a folder for compiled programs, unless the user chose one, or none; once in a process.
+
+    JAX before 0.6.2 gets none: what it loads on a CPU gives other numbers than what it compiled.
+    """
+    import jax
+
+    if jax.__version_info__ < _SOUND:
+        return
+    wanted = os.environ.get(SWITCH, "")
+    if wanted.lower() in ("off", "0", "no") or jax.config.jax_compilation_cache_dir is not None:
+        return
+    folder = (Path(wanted).expanduser() if wanted else _user_cache() / "doublewell") / f"jax-{_machine()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:  # a home that cannot be written: compile each time, as JAX does by itself
+        return
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+
+
+def _user_cache() -> Path:
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", "~")).expanduser()
+    if sys.platform == "darwin":
+        return Path("~/Library/Caches").expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+
+
+def _machine() -> str:
+    """Name the kind of processor: programs compiled for one may not run on another that shares the home folder."""
+    text = f"{platform.machine()} {platform.processor()}"
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:  # not Linux
+        lines = []
+    kinds = sorted({line for line in lines if line.startswith(("model name", "flags", "Features"))})
+    return sha256(" ".join([text, *kinds]).encode()).hexdigest()[:12]
+
+
+def leave_room() -> bool:
+    """Drop all compiled programs where so many are held that more could crash the process; return whether it did.
+
+    Linux gives a process a limited number of memory maps, 65530 as a rule, and a program takes some dozens. After some
+    hundred records of different shapes the limit is reached, and JAX dies on the next one. Programs that are needed
+    again are loaded from the cache on disk.
+    """
+    try:
+        limit = int(_LIMIT.read_text())
+        with _USED.open("rb") as lines:
+            used = sum(1 for _ in lines)
+    except (OSError, ValueError):  # not Linux
+        return False
+    if used < _FULL * limit:
+        return False
+    import jax
+
+    jax.clear_caches()
+    return True
