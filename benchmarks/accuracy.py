@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from common import print_table, save_results
 
+from doublewell.options import DoubleWell, Weak
 from doublewell.inference import approximation_floor, estimate
 from doublewell.evidence import lower, merge, system
 from doublewell.weak import weak_evidence
@@ -23,7 +24,7 @@ from doublewell.law import Bernstein, named_law
 from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate
 
-identify = partial(identify_any, method="weak", constraint="bernstein")  # the paper's
+identify = partial(identify_any, method="weak", law=DoubleWell(constraint="bernstein"))  # the paper's
 PHASES = np.linspace(-1.0, 1.0, 2001)
 LAWS = ("sixth", "bernstein3", "exponential", "rational")
 EPSILON = 0.03
@@ -63,7 +64,12 @@ def refinement() -> None:
 
 def _clean_error(cells: int, substeps: int) -> float:
     return force_error(
-        identify(movie("sixth", "circle", cells, substeps=substeps), degree=2, supports="paper"), "sixth"
+        identify(
+            movie("sixth", "circle", cells, substeps=substeps),
+            law=DoubleWell(degree=2, constraint="bernstein"),
+            method=Weak(supports="paper"),
+        ),
+        "sixth",
     )
 
 
@@ -79,8 +85,8 @@ def principal(first_seed: int) -> None:
                 result = identify(
                     add_noise(clean, 0.03, seed=seed),
                     named_law(name).surface_tension(epsilon=1.0),
-                    degree=2,
-                    supports="paper",
+                    law=DoubleWell(degree=2, constraint="bernstein"),
+                    method=Weak(supports="paper"),
                 )
                 errors.append((force_error(result, name), 100 * abs(result.epsilon / EPSILON - 1)))
         everything += errors
@@ -134,9 +140,9 @@ def public_record(path: Path | None) -> None:
     record = Record(content["uu"].T, dx=float(x[1] - x[0]), times=t, q=1e-4, boundary="periodic")
     table = []
     for degree in (0, 2, 5, 8):
-        result = identify(record, degree=degree)
+        result = identify(record, law=DoubleWell(degree=degree, constraint="bernstein"))
         worst = 100 * float(np.abs(result.coefficients / 5e4 - 1).max())
-        noisy = identify(add_noise(record, 0.03, seed=1), degree=degree)
+        noisy = identify(add_noise(record, 0.03, seed=1), law=DoubleWell(degree=degree, constraint="bernstein"))
         error = 100 * float(
             np.linalg.norm(noisy.force(PHASES) + 5e4 * PHASES * (1 - PHASES**2))
             / np.linalg.norm(5e4 * PHASES * (1 - PHASES**2))

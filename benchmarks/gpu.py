@@ -171,8 +171,9 @@ def movies(first: int, count: int) -> list[Record]:
 def trajectories(count: int, workers: int | None) -> dict:
     """Return the seconds a record takes, programs compiled on other records of the same number."""
     from doublewell.identify import identify_many
+    from doublewell.options import Compute
 
-    options = {} if workers is None else {"workers": workers}
+    options = {"compute": Compute(workers=workers)}
     before, records = movies(880_000, count), movies(881_000, count)
     identify_many(before, check=False, **options)
     began = time.perf_counter()

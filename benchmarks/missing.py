@@ -77,7 +77,7 @@ def fit(record: Record) -> tuple[float, int]:
     """Return the relative error of the force and the number of centres."""
     u = np.linspace(-1.0, 1.0, 2001)
     true = LAW.effective(EPSILON).force(u)
-    result = identify(record, method="weak", degree=2)
+    result = identify(record, law=2, method="weak")
     return float(np.linalg.norm(result.force(u) - true) / np.linalg.norm(true)), result.diagnostics.rows
 
 

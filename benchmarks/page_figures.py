@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from doublewell.options import Observation
 from doublewell.errors import InputError
-from doublewell.likelihood import Optics
 from doublewell.identify import identify
 from doublewell.law import named_law
 from doublewell.record import Record
@@ -141,8 +141,8 @@ def optics() -> tuple[Any, Numbers]:
     pixels = smooth.reshape(FRAMES, CELLS, 3, CELLS, 3).mean(axis=(2, 4))
     record = add_noise(Record(pixels, dx=DX, dt=DT, q=1.0, boundary="periodic"), 0.01, seed=72)
     found = {
-        "blur given": (identify(record, optics=Optics(blur=DX, pixel=True), check=False), GOOD),
-        "blur estimated": (identify(record, optics=Optics(blur="estimated", pixel=True), check=False), OTHER),
+        "blur given": (identify(record, observation=Observation(blur=DX, pixel=True), check=False), GOOD),
+        "blur estimated": (identify(record, observation=Observation(blur="estimated", pixel=True), check=False), OTHER),
         "blur ignored": (identify(record, check=False), POOR),
     }
     figure = new_figure(9.6, 3.3)
@@ -173,7 +173,10 @@ def noise() -> tuple[Any, Numbers]:
         records = [make(clean, seed) for seed in DRAWS]
         _draw_noise(figure, left, name, clean.slab(), records[0].slab())
         kinds = {name: GOOD, "white": POOR}
-        found = {kind: [identify(record, noise=kind, check=False) for record in records] for kind in kinds}
+        found = {
+            kind: [identify(record, observation=Observation(noise=kind), check=False) for record in records]
+            for kind in kinds
+        }
         draw_errors(middle, {f'noise="{kind}"': (found[kind][0], colour) for kind, colour in kinds.items()}, bands=2)
         key(middle, fontsize=8, ncols=2)
         numbers[name] = draw_draws(right, {kind: (found[kind], colour) for kind, colour in kinds.items()})

@@ -107,14 +107,15 @@ def stream(path: Path, kind: str, workers: int) -> dict:
     """Identify the record, processes started and kernels loaded before."""
     from doublewell.io import open_record
     from doublewell.identify import identify
+    from doublewell.options import Compute, Weak
 
     record = open_record(path)
     small = open_record(path.with_name("small.zarr"))
-    options = {"method": "weak", "degree": DEGREE, "supports": SUPPORTS, "memory": MEMORY}
+    options = {"method": Weak(supports=SUPPORTS, memory=MEMORY), "law": DEGREE}
     with _resources(kind, workers, small) as (given, processes):
-        identify(small, **options, **given)
+        identify(small, **options, compute=Compute(**given))
         answer = {}
-        seconds = _timed(lambda: answer.update(result=identify(record, **options, **given)))
+        seconds = _timed(lambda: answer.update(result=identify(record, **options, compute=Compute(**given))))
         peaks = [_peak(process) for process in (os.getpid(), *processes())]
     words = f"{kind}, {workers} worker{'s' if workers > 1 else ''}"
     rows = answer["result"].diagnostics.rows

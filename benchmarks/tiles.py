@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 from common import print_table, save_results
 
+from doublewell.options import Trajectory
 from doublewell.io import save
 
 LAW, EPSILON, H = "sixth", 0.03, 1 / 96
@@ -77,7 +78,7 @@ def measure(cut: int, path: str, noise: float, seeds: list[int], check: bool) ->
     for seed in seeds:
         record = add_noise(clean, noise, seed=seed)  # in memory, on top of what the reading takes
         began = time.perf_counter()
-        result = identify(record, memory=memory, check=check)
+        result = identify(record, method=Trajectory(memory=memory), check=check)
         seconds = time.perf_counter() - began
         low, high = result.band("force", PHASES)
         features = result.posterior.family.features(PHASES)

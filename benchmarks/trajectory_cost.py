@@ -43,14 +43,14 @@ def measure(cells: int, frames: int, degree: str, what: str) -> dict:
     start = initial_field("nonconvex", (cells, cells), 1 / cells, epsilon=epsilon)
     clean = simulate(named_law("sixth"), start, dx=1 / cells, dt=dt, frames=frames, epsilon=epsilon)
     record = add_noise(clean, 0.03, seed=77)
-    weak = identify(record, method="weak", degree=2).coefficients
+    weak = identify(record, law=2, method="weak").coefficients
 
     def run() -> float:
         began = time.perf_counter()
         if what == "reader":
             read_trajectory(record, weak, family=Bernstein(int(degree)))
         else:
-            identify(record, degree=degree)
+            identify(record, law=degree)
         return time.perf_counter() - began
 
     first, again = run(), run()

@@ -14,6 +14,7 @@ import json
 import numpy as np
 from common import RESULTS, print_table, save_results
 
+from doublewell.options import DoubleWell
 from doublewell.identify import identify
 from doublewell.law import Law, named_law
 from doublewell.result import Result
@@ -39,7 +40,7 @@ def one_seed(law: Law, name: str, share: float, seed: int) -> dict:
     start = initial_field("nonconvex", (CELLS, CELLS), 1 / CELLS, epsilon=EPSILON)
     movie = simulate(law, start, dx=1 / CELLS, dt=DT, frames=FRAMES, epsilon=EPSILON)
     record, truth = add_noise(movie, NOISE, seed=seed), law.effective(EPSILON)
-    symmetric, unequal = (identify(record, wells=wells) for wells in ("symmetric", "unequal"))
+    symmetric, unequal = (identify(record, law=DoubleWell(wells=wells)) for wells in ("symmetric", "unequal"))
     low, high = unequal.band("force", np.linspace(-1.0, 1.0, 201))
     inside = truth.force(np.linspace(-1.0, 1.0, 201))
     return {

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from doublewell.options import DoubleWell
 from doublewell.identify import identify
 from doublewell.law import named_law
 from doublewell.simulate import add_noise, initial_field, simulate
@@ -28,7 +29,9 @@ def main() -> None:
     start = initial_field("nonconvex", (CELLS, CELLS), 1 / CELLS, epsilon=EPSILON)
     movie = simulate(law, start, dx=1 / CELLS, dt=DT, frames=FRAMES, epsilon=EPSILON)
     record, truth, u = add_noise(movie, NOISE, seed=SEED), law.effective(EPSILON), np.linspace(-1.0, 1.0, 401)
-    symmetric, unequal = (identify(record, wells=wells, check=False) for wells in ("symmetric", "unequal"))
+    symmetric, unequal = (
+        identify(record, law=DoubleWell(wells=wells), check=False) for wells in ("symmetric", "unequal")
+    )
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 3.4), layout="constrained")
     left.plot(u, truth.primitive(u), color=TRUTH, lw=5.0, label="truth")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from common import print_table, save_results
 
+from doublewell.options import DoubleWell, Observation
 from doublewell.identify import identify
 from doublewell.law import named_law
 from doublewell.simulate import add_noise, initial_field, simulate
@@ -32,7 +33,8 @@ def main() -> None:
         for seed in SEEDS:
             record = add_noise(movie, noise, seed=seed) if noise else movie
             fits = [
-                identify(record, method="weak", wells="unequal", phases=phases) for phases in ((-1, 1), "estimated")
+                identify(record, law=DoubleWell(wells="unequal"), method="weak", observation=Observation(phases=phases))
+                for phases in ((-1, 1), "estimated")
             ]
             errors = [100.0 * np.linalg.norm(fit.force(u) - true) / np.linalg.norm(true) for fit in fits]
             low, high = fits[1].settings.phases

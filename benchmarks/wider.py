@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from doublewell.likelihood import Optics
+from doublewell.options import Observation
 from doublewell.identify import identify, identify_many
 from doublewell.law import Bernstein, named_law
 from doublewell.record import Record
@@ -158,15 +158,15 @@ def optics(seeds: range) -> dict:
     """A blur of one cell and pixels that average, from a mesh three times finer: seen as such, and not."""
     pairs = [(law, seed) for law in LAWS for seed in seeds]
     sharp, blurred = zip(*(_imaged(law, seed) for law, seed in pairs), strict=True)
-    known = Optics(blur=1 / CELLS, pixel=True)
+    known = Observation(blur=1 / CELLS, pixel=True)
     found: dict = {}
     for name, records, options in (
         ("sharp", sharp, {"check": False}),
-        ("blurred, operator", blurred, {"optics": known, "check": False}),
+        ("blurred, operator", blurred, {"observation": known, "check": False}),
         (
             "blurred, operator with unknown width",
             blurred,
-            {"optics": Optics(blur="estimated", pixel=True), "check": False},
+            {"observation": Observation(blur="estimated", pixel=True), "check": False},
         ),
         ("blurred, no operator", blurred, {"check": True}),
     ):
@@ -225,7 +225,9 @@ def noise(seeds: range) -> dict:
         for shape in ("circle", "nonconvex"):
             for seed in seeds:
                 record = add_noise(movie("sixth", shape), 0.03, seed=seed, correlation=1.5)
-                rows.append(row("sixth", seed, identify(record, noise=name, check=False), shape=shape))
+                rows.append(
+                    row("sixth", seed, identify(record, observation=Observation(noise=name), check=False), shape=shape)
+                )
         found[name] = {"summary": summary(rows), "rows": rows}
     return found
 

@@ -12,6 +12,7 @@ from doublewell.identify.warnings import scale_refusal, weak_warnings
 from doublewell.identify.weak_road import check_options, weak_fit
 from doublewell.law import named_law
 from doublewell.observation import survey, survey_notes
+from doublewell.options import DoubleWell, Observation, Weak
 from doublewell.record import Record
 from doublewell.simulate import add_noise, simulate
 
@@ -38,9 +39,9 @@ def test_clean_movie_gives_the_law_and_the_scale(movie) -> None:
 
 @pytest.mark.parametrize("degree", range(9))
 def test_every_degree_runs_on_noise_and_keeps_its_wells(noisy, degree) -> None:
-    result = identify(noisy, SIGMA, degree=degree)
+    result = identify(noisy, SIGMA, law=degree)
     assert result.structure.ok
-    assert np.all(identify(noisy, degree=degree, constraint="bernstein").coefficients > 0)
+    assert np.all(identify(noisy, law=DoubleWell(degree=degree, constraint="bernstein")).coefficients > 0)
     assert result.epsilon == pytest.approx(0.05, rel=0.05)
 
 
@@ -73,7 +74,7 @@ def test_scale_class_leaves_everything_unchanged(movie) -> None:
 def test_units_of_length_and_time(noisy) -> None:
     """In other units g scales as 1/length^2 and nothing else changes."""
     scaled = Record(noisy.values, dx=noisy.dx[0] * 10.0, dt=noisy.dt * 7.0, q=100.0 / 7.0)
-    a, b = identify(noisy, degree=3), identify(scaled, degree=3)
+    a, b = identify(noisy, law=3), identify(scaled, law=3)
     assert np.allclose(a.coefficients, 100.0 * b.coefficients, rtol=1e-9)
     assert a.diagnostics.rows == b.diagnostics.rows
 
@@ -89,17 +90,17 @@ def test_swapped_axes(noisy) -> None:
 
 
 def test_constraint_and_ridge_settings(noisy) -> None:
-    free = identify(noisy, degree=8, constraint="none")
-    bounded = identify(noisy, degree=8)
+    free = identify(noisy, law=DoubleWell(degree=8, constraint="none"))
+    bounded = identify(noisy, law=8)
     assert np.array_equal(free.coefficients, bounded.diagnostics.unconstrained)
     assert free.diagnostics.bound is None
     supports = [(3, 0.08)]
-    validated = identify(noisy, degree=5, ridge="validated", supports=supports)
+    validated = identify(noisy, law=5, method=Weak(supports=supports, ridge="validated"))
     assert validated.diagnostics.ridge is not None
     assert len(validated.diagnostics.ridge.path) == 6
-    fixed = identify(noisy, degree=5, ridge=1.0, supports=supports)
+    fixed = identify(noisy, law=5, method=Weak(supports=supports, ridge=1.0))
     assert np.linalg.norm(fixed.coefficients) < np.linalg.norm(
-        identify(noisy, degree=5, supports=supports).coefficients
+        identify(noisy, law=5, method=Weak(supports=supports)).coefficients
     )
 
 
@@ -113,17 +114,17 @@ def test_supports_are_chosen_said_and_checked(movie) -> None:
         "a quarter and half of the interface width, chosen from the record"
     )
     assert "a quarter and half of the interface width, chosen from the record" in " ".join(str(default).split())
-    paper = identify(movie, supports="paper")
+    paper = identify(movie, method=Weak(supports="paper"))
     assert paper.settings.supports == ((5, 1 / 16), (8, 1 / 8))
-    given = identify(movie, supports=[(4, 0.1)])
+    given = identify(movie, method=Weak(supports=[(4, 0.1)]))
     assert given.settings.supports == ((4, 0.1),)
-    assert identify(movie, supports=(pair for pair in [(4, 0.1)])).settings.supports == ((4, 0.1),)
+    assert identify(movie, method=Weak(supports=(pair for pair in [(4, 0.1)]))).settings.supports == ((4, 0.1),)
     with pytest.raises(InputError, match="supports is 'wide': expected pairs"):
-        identify(movie, supports="wide")
+        identify(movie, method=Weak(supports="wide"))
     with pytest.raises(InputError, match="supports is 5: expected pairs"):
-        identify(movie, supports=5)
+        identify(movie, method=Weak(supports=5))
     with pytest.raises(InputError, match="too short for a temporal half-width of 20 intervals"):
-        identify(movie, supports=[(20, 0.1)])
+        identify(movie, method=Weak(supports=[(20, 0.1)]))
 
 
 def test_short_record_gets_short_supports(movie) -> None:
@@ -136,7 +137,9 @@ def test_extra_wells_calibrate_with_a_warning_and_negative_h_is_refused(movie) -
     noisy = add_noise(movie.clip(0, 21), 0.12, seed=1)
     seen = {"extra": 0, "refused": 0}
     for seed in range(12):
-        result = identify(add_noise(movie.clip(0, 21), 0.12, seed=seed), SIGMA, degree=8, constraint="none")
+        result = identify(
+            add_noise(movie.clip(0, 21), 0.12, seed=seed), SIGMA, law=DoubleWell(degree=8, constraint="none")
+        )
         if result.structure.ok:
             continue
         assert any(text.startswith("not a plain double well") for text in result.diagnostics.warnings)
@@ -151,11 +154,11 @@ def test_extra_wells_calibrate_with_a_warning_and_negative_h_is_refused(movie) -
             assert result.law.lowest >= 0
     assert seen["extra"] > 0
     assert seen["refused"] > 0
-    assert identify(noisy, SIGMA, degree=8).structure.ok
+    assert identify(noisy, SIGMA, law=8).structure.ok
 
 
 def test_report_says_everything(noisy) -> None:
-    text = str(identify(noisy, SurfaceTension(SIGMA, sd=0.01), degree=5, ridge=1e-8))
+    text = str(identify(noisy, SurfaceTension(SIGMA, sd=0.01), law=5, method=Weak(ridge=1e-8)))
     for part in (
         "G(u) = -u (1 - u^2) [",
         "epsilon = 0.0",
@@ -176,12 +179,14 @@ def test_report_says_everything(noisy) -> None:
 def test_warnings_in_plain_words(movie) -> None:
     coarse = Record(np.asarray(movie.values)[:, ::2, ::2], dx=1 / 32, dt=movie.dt, q=1.0)
     assert any("spans" in text and "9 or more are better" in text for text in identify(coarse).diagnostics.warnings)
-    loud = identify(add_noise(movie, 0.1, seed=2), degree=5)
+    loud = identify(add_noise(movie, 0.1, seed=2), law=5)
     assert any("biases the force by about" in text for text in loud.diagnostics.warnings)
-    half = identify(movie.replace(0.6 + 0.4 * np.asarray(movie.values)), degree=0)
+    half = identify(movie.replace(0.6 + 0.4 * np.asarray(movie.values)), law=0)
     assert any("only 80 % of the phase range is visited" in text for text in half.diagnostics.warnings)
     high = identify(
-        add_noise(movie.clip(0, 17), 0.1, seed=3), degree=8, constraint="bernstein", supports=[(5, 1 / 8), (6, 1 / 4)]
+        add_noise(movie.clip(0, 17), 0.1, seed=3),
+        law=DoubleWell(degree=8, constraint="bernstein"),
+        method=Weak(supports=[(5, 1 / 8), (6, 1 / 4)]),
     )
     text = " ".join(high.diagnostics.warnings)
     assert "at the lower bound" in text
@@ -207,7 +212,7 @@ def test_a_wrong_scale_is_named(movie, change, words) -> None:
 
 def test_badly_conditioned_design_is_said(movie) -> None:
     """Phase values in a narrow range cannot tell nine coefficients apart."""
-    narrow = identify(movie.replace(0.3 + 0.05 * movie.slab()), degree=4, supports=[(5, 0.1)])
+    narrow = identify(movie.replace(0.3 + 0.05 * movie.slab()), law=4, method=Weak(supports=[(5, 0.1)]))
     assert narrow.diagnostics.scaled_condition > 1e4
     assert any("the design is badly conditioned" in text for text in narrow.diagnostics.warnings)
 
@@ -215,7 +220,7 @@ def test_badly_conditioned_design_is_said(movie) -> None:
 def test_a_support_that_cannot_stand_alone_is_said(movie) -> None:
     """The wide support has one centre, which lies in a pure phase in every frame."""
     record = movie.replace(np.roll(movie.slab(), (32, 32), axis=(1, 2)))
-    result = identify(record, supports=[(5, 0.07), (5, 29 / 64)])
+    result = identify(record, method=Weak(supports=[(5, 0.07), (5, 29 / 64)]))
     lonely = result.diagnostics.supports[1]
     assert lonely.coefficients is None
     said = [text for text in result.diagnostics.warnings if "cannot stand alone" in text]
@@ -280,14 +285,14 @@ def test_an_interface_at_the_edge_leaves_no_moment() -> None:
     u = -np.tanh((x[None, :, None] - 0.11 - 0.02 * np.arange(31)[:, None, None] / 30) / 0.02) * np.ones((1, 1, 40))
     edge = Record(u, dx=1 / 64, dt=1e-4, q=1.0)
     with pytest.raises(InputError, match="no centre is left.*record frames that contain an interface"):
-        identify(edge, supports=[(5, 0.25)])
+        identify(edge, method=Weak(supports=[(5, 0.25)]))
 
 
 def test_a_handful_of_moments_is_refused(movie) -> None:
     """One centre frame of 10 x 10 centres."""
     few = "only .* moments are left for 9 coefficients: expected at least 180; record more frames or a larger field"
     with pytest.raises(InputError, match=few):
-        identify(movie, supports=[(13, 25 / 64)], degree=8)
+        identify(movie, law=8, method=Weak(supports=[(13, 25 / 64)]))
 
 
 class Unread:
@@ -327,17 +332,17 @@ def test_wrong_arguments(movie) -> None:
         identify(movie, method="strong")
     for degree in (-1, 9, 2.5, "2"):
         with pytest.raises(InputError, match="expected a whole number from 0 to 8"):
-            identify(movie, degree=degree)
+            identify(movie, law=degree)
     with pytest.raises(InputError, match="surface tension is 0"):
         identify(movie, 0)
     with pytest.raises(InputError, match="optics and noise belong to the trajectory reading"):
-        identify(movie, noise="correlated")
+        identify(movie, observation=Observation(noise="correlated"))
     with pytest.raises(InputError, match="noise is 'pink': expected one of 'white', 'correlated', 'shot', 'robust'"):
-        identify(movie, noise="pink")
+        identify(movie, observation=Observation(noise="pink"))
     with pytest.raises(InputError, match="constraint is 'convex'"):
-        identify(movie, constraint="convex")
+        identify(movie, law=DoubleWell(constraint="convex"))
     with pytest.raises(InputError, match="record is too short for a validated ridge"):
-        identify(movie, ridge="validated")
+        identify(movie, method=Weak(ridge="validated"))
 
 
 def test_rank_deficient_record() -> None:
@@ -345,11 +350,11 @@ def test_rank_deficient_record() -> None:
     wave = np.sin(2 * np.pi * np.arange(40) / 40)
     u = 0.5 + 1e-9 * wave[:, None] * wave * np.linspace(1, 2, 21)[:, None, None]
     with pytest.raises(InputError, match="does not determine 3 coefficients"):
-        identify(Record(u, dx=0.025, dt=1e-4, q=1.0), supports=[(3, 0.1)])
+        identify(Record(u, dx=0.025, dt=1e-4, q=1.0), method=Weak(supports=[(3, 0.1)]))
 
 
 def test_progress_and_determinism(noisy) -> None:
     seen = []
-    a = identify(noisy, degree=4, progress=lambda *said: seen.append(said))
+    a = identify(noisy, law=4, progress=lambda *said: seen.append(said))
     assert seen[-1] == ("compiling and reading", 31, 31)
-    assert np.array_equal(a.coefficients, identify(noisy, degree=4).coefficients)
+    assert np.array_equal(a.coefficients, identify(noisy, law=4).coefficients)

@@ -7,6 +7,7 @@ import pytest
 from doublewell.errors import InputError
 from doublewell.identify import identify
 from doublewell.jax_runtime import computing_on, on_gpu
+from doublewell.options import Compute, Trajectory, Weak
 
 
 @pytest.fixture
@@ -16,9 +17,9 @@ def gpu(monkeypatch):
 
 @pytest.mark.usefixtures("gpu")
 def test_the_weak_reading_on_a_gpu_gives_the_same_law(noisy):
-    plain = identify(noisy, method="weak", degree=2)
-    found = identify(noisy, method="weak", degree=2, device="gpu")
-    streamed = identify(noisy, method="weak", degree=2, device="gpu", memory="2GB")
+    plain = identify(noisy, law=2, method="weak")
+    found = identify(noisy, law=2, method="weak", compute=Compute(device="gpu"))
+    streamed = identify(noisy, law=2, method=Weak(memory="2GB"), compute=Compute(device="gpu"))
     assert found.coefficients == pytest.approx(plain.coefficients, rel=1e-9)
     assert streamed.coefficients == pytest.approx(plain.coefficients, rel=1e-9)
     assert found.diagnostics.rows == streamed.diagnostics.rows == plain.diagnostics.rows
@@ -26,14 +27,14 @@ def test_the_weak_reading_on_a_gpu_gives_the_same_law(noisy):
 
 @pytest.mark.usefixtures("gpu")
 def test_single_precision_changes_the_law_by_less_than_noise_does(noisy):
-    plain = identify(noisy, method="weak", degree=2)
-    found = identify(noisy, method="weak", degree=2, device="gpu", precision="single")
+    plain = identify(noisy, law=2, method="weak")
+    found = identify(noisy, law=2, method=Weak(precision="single"), compute=Compute(device="gpu"))
     assert found.coefficients == pytest.approx(plain.coefficients, rel=1e-4)
 
 
 def test_the_cpu_can_be_asked_for(noisy):
-    plain = identify(noisy, method="weak", degree=2)
-    found = identify(noisy, method="weak", degree=2, device="cpu")
+    plain = identify(noisy, law=2, method="weak")
+    found = identify(noisy, law=2, method="weak", compute=Compute(device="cpu"))
     assert found.coefficients.tolist() == plain.coefficients.tolist()
     with computing_on("cpu"):
         assert not on_gpu()
@@ -42,14 +43,14 @@ def test_the_cpu_can_be_asked_for(noisy):
 @pytest.mark.usefixtures("gpu")
 def test_single_precision_is_not_for_trajectories(noisy):
     with pytest.raises(InputError, match="precision='single' belongs to the weak reading"):
-        identify(noisy, device="gpu", precision="single")
+        identify(noisy, method=Trajectory(precision="single"), compute=Compute(device="gpu"))
 
 
 def test_a_missing_gpu_and_wrong_words_are_refused(noisy, monkeypatch):
     monkeypatch.setattr("doublewell.weak.processor.on_gpu", lambda: False)
     with pytest.raises(InputError, match="JAX sees only a CPU here"):
-        identify(noisy, device="gpu")
+        identify(noisy, compute=Compute(device="gpu"))
     with pytest.raises(InputError, match="device is 'quantum'"):
-        identify(noisy, device="quantum")
+        identify(noisy, compute=Compute(device="quantum"))
     with pytest.raises(InputError, match="precision is 'half'"):
-        identify(noisy, precision="half")
+        identify(noisy, method=Trajectory(precision="half"))

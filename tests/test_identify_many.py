@@ -12,6 +12,7 @@ import pytest
 from doublewell.errors import InputError, UnfinishedError
 from doublewell.identify import identify, identify_many, many
 from doublewell.law import named_law
+from doublewell.options import Compute
 from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate
 
@@ -31,13 +32,18 @@ def records() -> list[Record]:
 
 @pytest.fixture(scope="module")
 def alone(records) -> list:
-    return [identify(record, SIGMA, degree=2, check=False) for record in records]
+    return [identify(record, SIGMA, law=2, check=False) for record in records]
 
 
 def test_one_worker_gives_what_identify_gives(records, alone) -> None:
     seen = []
     found = identify_many(
-        records, SIGMA, degree=2, check=False, workers=1, progress=lambda words, done, total: seen.append((done, total))
+        records,
+        SIGMA,
+        law=2,
+        compute=Compute(workers=1),
+        check=False,
+        progress=lambda words, done, total: seen.append((done, total)),
     )
     assert seen == [(1, 3), (2, 3), (3, 3)]
     for one, other in zip(found, alone, strict=True):
@@ -47,7 +53,7 @@ def test_one_worker_gives_what_identify_gives(records, alone) -> None:
 
 
 def test_processes_give_the_same_in_the_same_order(records, alone) -> None:
-    found = identify_many(records[:2], [SIGMA, None], degree=2, check=False, workers=2)
+    found = identify_many(records[:2], [SIGMA, None], law=2, compute=Compute(workers=2), check=False)
     assert np.allclose(found[0].coefficients, alone[0].coefficients, rtol=1e-9)
     assert np.allclose(found[1].coefficients, alone[1].coefficients, rtol=1e-9)
     assert found[0].scale is not None
@@ -57,7 +63,7 @@ def test_processes_give_the_same_in_the_same_order(records, alone) -> None:
 def test_a_batch_as_on_a_gpu_gives_the_same(records, alone, monkeypatch) -> None:
     monkeypatch.setattr(many, "_on_gpu", lambda asked: True)
     mixed = [records[0], movie(15), *records[1:]]
-    found = identify_many(mixed, SIGMA, degree=2, check=False, batch=2)
+    found = identify_many(mixed, SIGMA, law=2, check=False, batch=2)
     for place, other in zip((0, 2, 3), alone, strict=True):
         gap = np.sqrt(np.diag(other.covariance))
         assert np.all(np.abs(found[place].coefficients - other.coefficients) < 0.02 * gap)
@@ -74,7 +80,7 @@ def test_jobs_hold_records_of_one_kind(records) -> None:
 
 def test_weak_readings_need_no_boundary(records) -> None:
     bare = [Record(record.slab(), dx=record.dx, dt=record.dt, q=1.0) for record in records[:2]]
-    found = identify_many(bare, workers=1, method="weak")
+    found = identify_many(bare, method="weak", compute=Compute(workers=1))
     assert [one.settings.method for one in found] == ["weak", "weak"]
 
 
@@ -88,12 +94,12 @@ def test_what_it_refuses(records) -> None:
     with pytest.raises(InputError, match="2 surface tensions for 3 records"):
         identify_many(records, np.array([SIGMA, SIGMA]))
     with pytest.raises(InputError, match="workers is -1: expected a whole number from 1"):
-        identify_many(records, workers=-1)
+        identify_many(records, compute=Compute(workers=-1))
     with pytest.raises(InputError, match="batch is 0: expected a whole number from 1"):
         identify_many(records, batch=0)
     flat = records[0].replace(np.ones(records[0].shape))
     with pytest.raises(InputError, match=r"record 1 \(counted from 0\): the field is constant"):
-        identify_many([records[0], flat], degree=2, check=False, workers=1)
+        identify_many([records[0], flat], law=2, compute=Compute(workers=1), check=False)
     with pytest.raises(InputError, match=r"record 0 \(counted from 0\): expected a Record, got ndarray"):
         identify_many([records[0].slab()])
 
@@ -150,7 +156,9 @@ def test_a_record_that_fails_does_not_lose_the_others(records, alone, monkeypatc
     with pytest.raises(
         UnfinishedError, match=rf"1 of 3 records failed: record {place} .counted from 0.: {said}"
     ) as caught:
-        identify_many(records, SIGMA, degree=2, check=False, workers=1, progress=lambda *at: seen.append(at[1:]))
+        identify_many(
+            records, SIGMA, law=2, compute=Compute(workers=1), check=False, progress=lambda *at: seen.append(at[1:])
+        )
     assert seen[-1] == (3, 3)
     assert list(caught.value.failures) == [place]
     assert caught.value.results[place] is None
@@ -173,7 +181,7 @@ def test_a_worker_that_dies_does_not_lose_the_others(records, monkeypatch) -> No
     with pytest.raises(
         UnfinishedError, match=r"1 of 3 .*record 1 .*a worker process ended.*The other 2 are in"
     ) as caught:
-        identify_many(records, method="weak", workers=2)
+        identify_many(records, method="weak", compute=Compute(workers=2))
     assert [one is None for one in caught.value.results] == [False, True, False]
 
 

@@ -36,7 +36,7 @@ def phase():
 
 @pytest.fixture(scope="module")
 def fitted(phase):
-    return identify(phase.record, surface_tension=0.98, degree=1, check=False)
+    return identify(phase.record, law=1, surface_tension=0.98, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def half_width(result):
 
 
 def test_bands_and_intervals_hold_both_parts_added_as_squares(fitted, phase, wider):
-    moved = [identify(record, surface_tension=0.98, degree=1, check=False) for record in phase.variants()]
+    moved = [identify(record, law=1, surface_tension=0.98, check=False) for record in phase.variants()]
     changes = [np.linalg.norm(one.force(U) - fitted.force(U)) / np.linalg.norm(fitted.force(U)) for one in moved]
     assert wider.levels.force == pytest.approx(np.hypot(*changes), rel=1e-9)
     assert half_width(wider) == pytest.approx(np.hypot(half_width(fitted), 1.96 * wider.levels.force), rel=0.05)
@@ -63,7 +63,7 @@ def test_bands_and_intervals_hold_both_parts_added_as_squares(fitted, phase, wid
 
 def test_levels_that_are_off_lie_in_the_band_that_holds_their_error():
     off = grey(levels=(LOW - 150.0, HIGH + 250.0), sd=(150.0, 250.0))  # one standard deviation each
-    result = identify(off.record, degree=1, check=False)
+    result = identify(off.record, law=1, check=False)
     truth = named_law("sixth").effective(0.12).force(U)
 
     def missed(one):
@@ -85,7 +85,7 @@ def test_it_is_said_saved_and_repeated(wider, phase, tmp_path):
 
 
 def test_the_weak_reading_says_it_without_bands(phase):
-    weak = add_level_errors(identify(phase.record, method="weak", degree=1), phase)
+    weak = add_level_errors(identify(phase.record, law=1, method="weak"), phase)
     assert weak.posterior is None
     assert weak.levels.epsilon is None
     assert 0.0 < weak.levels.force < 0.5

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from grouping import grouped
 
 from doublewell.calibrate import SurfaceTension
 from doublewell.errors import InputError
@@ -34,7 +35,7 @@ def small():
 
 @pytest.fixture(scope="module")
 def fitted(small):
-    return identify(small, TENSION, degree=1, check=False)
+    return identify(small, TENSION, law=1, check=False)
 
 
 def test_a_result_knows_its_data_and_its_tension(weak, noisy, fitted, small):
@@ -73,7 +74,7 @@ def test_the_same_again_with_units(noisy):
     ],
 )
 def test_every_option_is_stored(options, noisy):
-    result = identify(noisy, TENSION, method="weak", **options)
+    result = identify(noisy, TENSION, **grouped(method="weak", **options))
     assert repeat(result, noisy).comparison.same
 
 

@@ -10,6 +10,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from grouping import grouped
 
 from doublewell.adequacy import Adequacy, ScoreTest
 from doublewell.cli import main
@@ -22,7 +23,8 @@ from doublewell.identify.tile_task import Tile, TileReading, Tiles, read_tiles, 
 from doublewell.identify.tile_total import add_up
 from doublewell.io import load_result, open_record, save
 from doublewell.law import Bernstein, named_law
-from doublewell.likelihood import PLAIN, Optics, read_trajectory, relinearise
+from doublewell.likelihood import PLAIN, read_trajectory, relinearise
+from doublewell.options import Compute, Trajectory
 from doublewell.record import Record
 from doublewell.result import compare
 from doublewell.simulate import add_noise, initial_field, simulate
@@ -30,7 +32,7 @@ from doublewell.simulate import add_noise, initial_field, simulate
 BUDGET = 957_000_000  # tiles of 15 x 24 x 24 of the records here
 LAW, EPSILON = named_law("sixth"), 0.1
 PHASES = np.linspace(-1.0, 1.0, 401)
-identify = partial(identify_any, degree=1, check=False, memory=BUDGET)
+identify = partial(identify_any, law=1, method=Trajectory(memory=BUDGET), check=False)
 CELLS = [((y, y + 24), (x, x + 24)) for y in (0, 24) for x in (0, 24)]
 
 
@@ -77,7 +79,7 @@ def error(result):
 
 
 def test_tiles_are_several_windows_of_one_law(movie, result) -> None:
-    several = identify_any(windows(movie), degree=1, check=False)
+    several = identify_any(windows(movie), law=1, check=False)
     errors = np.sqrt(np.diag(several.covariance))
     assert np.max(np.abs(result.coefficients - several.coefficients) / errors) < 1e-3
     assert np.allclose(result.covariance, several.covariance, rtol=1e-3)
@@ -93,7 +95,7 @@ def test_tiles_are_several_windows_of_one_law(movie, result) -> None:
 
 
 def test_the_law_is_found_and_the_bands_say_how_well(movie, result) -> None:
-    whole = identify_any(movie, degree=1, check=False)
+    whole = identify_any(movie, law=1, check=False)
     assert error(result) < 3.0 * spread(result)
     # four borders of 31 % each and no periodic neighbours: the bands are wider, and not by more than a factor of two
     assert 1.2 < spread(result) / spread(whole) < 2.0
@@ -112,7 +114,7 @@ def test_the_law_is_found_and_the_bands_say_how_well(movie, result) -> None:
 def test_who_reads_makes_no_difference(movie, result) -> None:
     """Processes read a part in the test of a run that is killed."""
     assert same_to_the_bit(result, identify(movie))
-    assert same_to_the_bit(result, identify(movie, workers=2))  # threads
+    assert same_to_the_bit(result, identify(movie, compute=Compute(workers=2)))  # threads
 
 
 def test_it_is_saved_and_repeated(path, result, tmp_path) -> None:
@@ -158,7 +160,7 @@ def test_q_and_gaps(movie) -> None:
     mask = np.ones(movie.shape, dtype=bool)
     for (y, _), (x, _) in CELLS:
         mask[:, y + 10 : y + 13, x + 5 : x + 9] = False
-    found = identify(Record(movie.slab(), dx=movie.dx, times=movie.times, mask=mask), supports=[(3, 3 / 48)])
+    found = identify(Record(movie.slab(), dx=movie.dx, times=movie.times, mask=mask))
     low, high = found.interval("q", level=0.999)
     assert low < 1.0 < high
     assert high - low < 0.1
@@ -180,6 +182,7 @@ SCRIPT = """
 import sys, time
 from doublewell.io import open_record
 from doublewell.identify import identify
+from doublewell.options import Compute, Trajectory
 
 def watch(words, done, total):
     if words.startswith("reading tiles"):
@@ -188,8 +191,10 @@ def watch(words, done, total):
             time.sleep(60)
 
 if __name__ == "__main__":
-    options = {"degree": 1, "check": False, "memory": 957_000_000, "workers": 2}
-    identify(open_record(sys.argv[1]), checkpoint=sys.argv[2], progress=watch, **options)
+    identify(
+        open_record(sys.argv[1]), law=1, method=Trajectory(memory=957_000_000), check=False, progress=watch,
+        compute=Compute(workers=2, checkpoint=sys.argv[2]),
+    )
 """
 
 
@@ -202,16 +207,18 @@ def test_a_run_that_is_killed_goes_on(path, result, tmp_path) -> None:
         first.kill()
     assert first.returncode == -signal.SIGKILL
     said = []
-    found = identify(open_record(path), checkpoint=part, progress=lambda *words: said.append(words))
+    found = identify(open_record(path), compute=Compute(checkpoint=part), progress=lambda *words: said.append(words))
     assert same_to_the_bit(result, found)
     assert [done for words, done, _ in said if words.startswith("reading tiles")] == [2, 3, 4]  # two were there
     said.clear()
-    assert same_to_the_bit(result, identify(open_record(path), checkpoint=part, progress=lambda *w: said.append(w)))
+    assert same_to_the_bit(
+        result, identify(open_record(path), compute=Compute(checkpoint=part), progress=lambda *w: said.append(w))
+    )
     assert not [words for words, *_ in said if words.startswith("reading tiles")]
     with pytest.raises(InputError, match=r"part.npz is the checkpoint of another run: the options of the reading"):
-        identify(open_record(path), checkpoint=part, check=True)
+        identify(open_record(path), compute=Compute(checkpoint=part), check=True)
     with pytest.raises(InputError, match=r"the memory or the plan of slabs changed"):
-        identify(open_record(path), checkpoint=part, memory=BUDGET - 3_000_000)
+        identify(open_record(path), method=Trajectory(memory=BUDGET - 3_000_000), compute=Compute(checkpoint=part))
 
 
 def test_what_a_checkpoint_holds_comes_back(tmp_path) -> None:
@@ -247,24 +254,24 @@ def test_sums_know_what_is_beside_the_law() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"noise": "shot"}, r"noise='shot' is measured on a first fit of the whole record.*clip\("),
+        ({"noise": "shot"}, r"noise='shot' is measured on a first fit of the whole record"),
         ({"phases": "estimated"}, r"phases='estimated' reads a record many times, which one read part by part"),
-        ({"ridge": 0.1}, "ridge is for a record that is read as a whole: leave ridge out, or give more memory"),
-        ({"optics": Optics(refine=3)}, "refine is for whole domains, and a record larger than the memory"),
+        ({"ridge": 0.1}, "a ridge is for a record that is fitted as a whole: leave it out, or give more memory"),
+        ({"refine": 3}, "refine= is for whole domains, and a record larger than the memory"),
         ({"memory": "100MB"}, "memory is 100 MB: expected more than 950 MB, which Python, its libraries"),
         ({"workers": 2, "scheduler": "tcp://127.0.0.1:1"}, "workers and scheduler are both given"),
     ],
 )
 def test_refusals(movie, options, message) -> None:
     with pytest.raises(InputError, match=message):
-        identify(movie, **options)
+        identify(movie, **grouped(**{"degree": 1, "memory": BUDGET} | options))
 
 
 def test_several_records_are_not_read_in_tiles(movie) -> None:
     with pytest.raises(InputError, match="workers is for a record that is read part by part, which reading several"):
-        identify_any([movie, movie], workers=2)
+        identify_any([movie, movie], compute=Compute(workers=2))
     with pytest.raises(InputError, match="reading several records together holds the whole record in memory"):
-        identify_any([movie, movie], memory="1MB")
+        identify_any([movie, movie], method=Trajectory(memory="1MB"))
 
 
 def test_slabs_in_time_are_tiles_too(monkeypatch) -> None:

@@ -16,6 +16,7 @@ from doublewell.inference import Component, Posterior
 from doublewell.io import load_result, save
 from doublewell.law import Bernstein, named_law
 from doublewell.observation import survey
+from doublewell.options import DoubleWell
 from doublewell.record import Record
 from doublewell.report import inspect_record
 from doublewell.result.bands import scalar_interval
@@ -50,8 +51,8 @@ def test_q_is_recovered_and_the_law_is_as_good_as_with_q(movie, method, noise, m
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("constraint", ["bernstein", "none"])
 def test_the_law_is_that_of_the_estimated_q(noisy, method, constraint) -> None:
-    result = identify(unknown(noisy), method=method, degree=4, constraint=constraint)
-    told = identify(unknown(noisy, q=result.q), method=method, degree=4, constraint=constraint)
+    result = identify(unknown(noisy), law=DoubleWell(degree=4, constraint=constraint), method=method)
+    told = identify(unknown(noisy, q=result.q), law=DoubleWell(degree=4, constraint=constraint), method=method)
     np.testing.assert_array_equal(told.coefficients, result.coefficients)
 
 

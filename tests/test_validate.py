@@ -111,7 +111,7 @@ def fitted():
     start = initial_field("nonconvex", (24, 24), 1 / 24, epsilon=0.12)
     clean = simulate(named_law("sixth"), start, dx=1 / 24, dt=5e-4, frames=13, epsilon=0.12)
     noisy = add_noise(clean, 0.05, seed=5)
-    return clean, noisy, identify_any(noisy, degree=1, check=False)
+    return clean, noisy, identify_any(noisy, law=1, check=False)
 
 
 def test_the_fit_evolved_again_leaves_the_noise_found(fitted) -> None:

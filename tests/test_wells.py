@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from grouping import grouped
 
 import doublewell as dw
 from doublewell.errors import InputError
@@ -54,12 +55,12 @@ def error(result: Result, law: Law, epsilon: float = FINE) -> float:
 
 
 def weak(record: dw.Record, **options: object) -> Result:
-    return dw.identify(record, method="weak", degree=1, **options)
+    return dw.identify(record, **grouped(method="weak", degree=1, **options))
 
 
 @pytest.fixture(scope="module")
 def fitted() -> Result:
-    return dw.identify(movie(noise=0.02), wells="unequal", degree=1, check=False)
+    return dw.identify(movie(noise=0.02), law=dw.DoubleWell(degree=1, wells="unequal"), check=False)
 
 
 def test_weak_moments_find_a_tilted_law_that_symmetric_wells_cannot_have() -> None:
@@ -157,7 +158,7 @@ def test_a_result_comes_back_from_its_file_and_is_repeated(fitted: Result, tmp_p
 
 
 def test_the_symmetric_fit_of_a_tilted_law_is_flagged() -> None:
-    found = dw.identify(movie(noise=0.02), degree=1).adequacy
+    found = dw.identify(movie(noise=0.02), law=1).adequacy
     assert found.verdict == "not adequate"
     assert any("wells='unequal'" in line for line in found.words)
 
@@ -166,7 +167,11 @@ def test_an_average_over_degrees_with_equal_depth_at_other_phases() -> None:
     law = _unlike()
     record = moved(movie("unlike", noise=0.02), 0.0, 1.0)
     result = dw.identify(
-        record, law.placed((0, 1)).surface_tension(epsilon=1.0), wells="equal", phases=(0, 1), check=False
+        record,
+        law.placed((0, 1)).surface_tension(epsilon=1.0),
+        law=dw.DoubleWell(wells="equal"),
+        observation=dw.Observation(phases=(0, 1)),
+        check=False,
     )
     truth = law.effective(EPSILON).placed((0, 1))
     u = 0.5 * (1.0 + U)
@@ -209,9 +214,12 @@ def test_a_figure_and_a_page_are_made(fitted: Result, tmp_path) -> None:
 
 def test_many_records_share_the_choice() -> None:
     results = dw.identify_many(
-        [moved(fine(), 0.0, 1.0)] * 2, method="weak", degree=1, wells="unequal", phases=(0, 1),
-        workers=1,
-    )  # fmt: skip
+        [moved(fine(), 0.0, 1.0)] * 2,
+        law=dw.DoubleWell(degree=1, wells="unequal"),
+        method="weak",
+        observation=dw.Observation(phases=(0, 1)),
+        compute=dw.Compute(workers=1),
+    )
     assert {result.law.phases for result in results} == {(0.0, 1.0)}
     assert isinstance(results[0].law.family, Placed)
     assert isinstance(results[0].law.family.family, Wells)

@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from grouping import grouped
 
 import doublewell as dw
 from doublewell.errors import InputError
@@ -30,7 +31,7 @@ def zero_to_one(record: dw.Record) -> dw.Record:
 
 
 def fit(record: dw.Record | list[dw.Record], **options: object) -> Result:
-    return dw.identify(record, wells="unequal", degree=1, check=False, **options)
+    return dw.identify(record, **grouped(wells="unequal", degree=1, check=False, **options))
 
 
 def error(result: Result) -> float:

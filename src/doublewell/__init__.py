@@ -31,8 +31,12 @@ if TYPE_CHECKING:
     from doublewell.law import Bernstein as Bernstein
     from doublewell.law import Law as Law
     from doublewell.law import named_law as named_law
-    from doublewell.likelihood import Optics as Optics
     from doublewell.observation import survey as survey
+    from doublewell.options import Compute as Compute
+    from doublewell.options import DoubleWell as DoubleWell
+    from doublewell.options import Observation as Observation
+    from doublewell.options import Trajectory as Trajectory
+    from doublewell.options import Weak as Weak
     from doublewell.plan import Experiment as Experiment
     from doublewell.plan import plan as plan
     from doublewell.record import Record as Record
@@ -55,9 +59,9 @@ _MODULES = {
     "identify": ["add_level_errors", "identify", "identify_many"],
     "inference": ["estimate"],
     "law": ["LAW_NAMES", "Bernstein", "Law", "named_law"],
-    "likelihood": ["Optics"],
     "observation": ["survey"],
     "baselines": ["compare"],
+    "options": ["Compute", "DoubleWell", "Observation", "Trajectory", "Weak"],
     "plan": ["Experiment", "plan"],
     "record": ["Record", "phase_from_intensity"],
     "report": ["write_page"],

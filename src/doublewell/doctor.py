@@ -148,8 +148,8 @@ def _timings(say: Report) -> tuple[Timing, ...]:
     movie = add_noise(clean, 0.02, seed=1)
     found = []
     for reading, work in (
-        ("weak reading", lambda: identify(movie, method="weak", degree=1)),
-        ("trajectory reading", lambda: identify(movie, degree=1, check=False)),
+        ("weak reading", lambda: identify(movie, law=1, method="weak")),
+        ("trajectory reading", lambda: identify(movie, law=1, check=False)),
     ):
         say(f"timing the {reading}", 0, 0)
         found.append(Timing(reading, _seconds(work), _seconds(work)))

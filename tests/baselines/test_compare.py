@@ -147,7 +147,7 @@ def test_methods_of_others_take_part(small, result):
 
 
 def test_a_result_without_a_band_is_refused(small):
-    weak = identify(small, method="weak", degree=1)
+    weak = identify(small, law=1, method="weak")
     with pytest.raises(InputError, match="has no band, and distances are measured in it"):
         compare(small, result=weak)
 

@@ -65,9 +65,9 @@ def test_a_method_comes_near_the_truth(noisy, truth, method, most):
 
 
 def test_stac_is_the_librarys_weak_reading(noisy):
-    told = identify(noisy, method="weak", degree=2, constraint="bernstein", supports=list(SUPPORTS))
+    told = identify(noisy, law=DoubleWell(degree=2, constraint="bernstein"), method=Weak(supports=list(SUPPORTS)))
     np.testing.assert_allclose(Stac(supports=SUPPORTS).fit(noisy).law.coefficients, told.coefficients, rtol=1e-9)
-    told = identify(noisy, method="weak", degree=2, constraint="bernstein")
+    told = identify(noisy, law=DoubleWell(degree=2, constraint="bernstein"), method="weak")
     np.testing.assert_allclose(Stac().fit(noisy).law.coefficients, told.coefficients, rtol=1e-9)
 
 

@@ -15,6 +15,7 @@ from doublewell.errors import InputError
 from doublewell.identify import identify as identify_any
 from doublewell.io import load_result, open_record, save
 from doublewell.law import named_law
+from doublewell.options import DoubleWell, Weak
 from doublewell.record import Record
 from doublewell.validate import validate
 
@@ -51,11 +52,8 @@ def test_options_reach_the_library(run_json, movie_file):
     result = identify(
         open_record(movie_file),
         SurfaceTension(0.04, normalisation="eE"),
-        degree=3,
-        constraint="none",
-        ridge=1e-3,
-        supports=[(4, 0.1), (6, 0.2)],
-        derivative="analytic",
+        law=DoubleWell(degree=3, constraint="none"),
+        method=Weak(supports=[(4, 0.1), (6, 0.2)], derivative="analytic", ridge=1e-3),
     )
     assert found["coefficients"] == result.coefficients.tolist()
     assert found["epsilon"] == result.epsilon
@@ -63,15 +61,15 @@ def test_options_reach_the_library(run_json, movie_file):
 
 
 @pytest.mark.parametrize(
-    ("words", "options"),
+    ("words", "method"),
     [
-        (["--supports", "paper"], {"supports": "paper"}),
-        (["--ridge", "validated", "--supports", "3:0.1"], {"ridge": "validated", "supports": [(3, 0.1)]}),
+        (["--supports", "paper"], Weak(supports="paper")),
+        (["--ridge", "validated", "--supports", "3:0.1"], Weak(ridge="validated", supports=[(3, 0.1)])),
     ],
 )
-def test_words_for_ridge_and_supports(run_json, movie_file, words, options):
+def test_words_for_ridge_and_supports(run_json, movie_file, words, method):
     found = run_json("identify", movie_file, *WEAK, *words)
-    assert found["coefficients"] == identify(open_record(movie_file), **options).coefficients.tolist()
+    assert found["coefficients"] == identify(open_record(movie_file), method=method).coefficients.tolist()
     assert found["epsilon"] is None
     assert found["barrier"] is None
 

@@ -5,6 +5,7 @@ import pytest
 
 from doublewell.calibrate import SurfaceTension
 from doublewell.identify import identify
+from doublewell.options import Weak
 from doublewell.record import Record
 
 
@@ -22,7 +23,7 @@ def movie():
 @pytest.fixture(scope="session")
 def result(movie):
     return identify(
-        movie, method="weak", surface_tension=SurfaceTension(0.94, sd=0.01, normalisation="eE"), ridge="validated"
+        movie, method=Weak(ridge="validated"), surface_tension=SurfaceTension(0.94, sd=0.01, normalisation="eE")
     )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from grouping import grouped
 
 from doublewell.calibrate import calibrate
 from doublewell.errors import InputError
@@ -54,7 +55,7 @@ def test_round_trip_is_exact(result, tmp_path):
     ],
 )
 def test_other_ways_of_asking(options, movie, tmp_path):
-    result = identify(movie, **options)
+    result = identify(movie, **grouped(**options))
     assert equal(round_trip(result, tmp_path / "result.json"), result)
 
 

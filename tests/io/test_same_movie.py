@@ -11,6 +11,7 @@ from movie_writers import DT, DX, WRITERS
 from doublewell.identify import identify
 from doublewell.io import open_record, save
 from doublewell.law import named_law
+from doublewell.options import Weak
 from doublewell.record import Record
 from doublewell.simulate import initial_field, simulate
 
@@ -25,7 +26,7 @@ def movie() -> Record:
 
 
 def coefficients(record):
-    return identify(record, method="weak", supports=[(3, 0.1)]).coefficients
+    return identify(record, method=Weak(supports=[(3, 0.1)])).coefficients
 
 
 @pytest.fixture(scope="module")

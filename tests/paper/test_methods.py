@@ -27,7 +27,9 @@ def clean(sample):
 def test_weak_branches_are_the_librarys(sample, degree, name, constraint):
     found = METHODS[f"{name} m={degree}"].fit(sample)
     told = identify(
-        sample.record, method="weak", degree=degree, constraint=constraint, supports=list(sample.spec.supports)
+        sample.record,
+        law=DoubleWell(degree=degree, constraint=constraint),
+        method=Weak(supports=list(sample.spec.supports)),
     )
     np.testing.assert_allclose(found.law.coefficients, told.coefficients, rtol=1e-8, atol=1e-6)
     assert found.rows == told.diagnostics.rows

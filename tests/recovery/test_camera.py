@@ -84,6 +84,6 @@ def test_shot_noise_is_weighed_by_its_variance(bright) -> None:
 
 
 def test_shot_noise_taken_for_white_is_said(bright) -> None:
-    found = identify(bright[0], degree=1).diagnostics.likelihood.adequacy
+    found = identify(bright[0], law=1).diagnostics.likelihood.adequacy
     assert found.verdict == "look"
     assert any("the noise is not normal" in words for words in found.words)

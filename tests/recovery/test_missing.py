@@ -29,7 +29,7 @@ def error(result) -> float:
 
 
 def weak(record: Record):
-    return identify(record, method="weak", degree=2)
+    return identify(record, law=2, method="weak")
 
 
 def test_holes_dead_rows_and_a_lost_frame(fine) -> None:

@@ -8,6 +8,7 @@ import pytest
 from doublewell.errors import InputError
 from doublewell.identify import identify
 from doublewell.law import named_law
+from doublewell.options import Weak
 from doublewell.record import Record
 from doublewell.simulate import add_noise
 
@@ -23,7 +24,7 @@ def mean_errors(movie: Record, noise: float, degree: int) -> tuple[float, float]
     found = []
     for seed in range(60, 63):
         record = add_noise(movie, noise, seed=seed)
-        found.append([error(identify(record, method=name, degree=degree)) for name in ("weak", "weak-corrected")])
+        found.append([error(identify(record, law=degree, method=name)) for name in ("weak", "weak-corrected")])
     plain, corrected = np.mean(found, axis=0)
     return float(plain), float(corrected)
 
@@ -51,7 +52,7 @@ def test_high_degrees_stay_near_the_law(movie) -> None:
 
 
 def test_it_is_said_and_has_no_bands(noisy) -> None:
-    result = identify(noisy, method="weak-corrected", degree=8)
+    result = identify(noisy, law=8, method="weak-corrected")
     assert result.settings.method == "weak-corrected"
     assert "by the weak-corrected reading" in str(result)
     assert any(
@@ -78,13 +79,13 @@ def test_values_far_beyond_the_phases_are_named(noisy) -> None:
 
 def test_options_that_do_not_fit_are_refused(noisy) -> None:
     with pytest.raises(InputError, match="ridge='validated' belongs to the plain weak reading"):
-        identify(noisy, method="weak-corrected", ridge="validated")
+        identify(noisy, method=Weak(corrected=True, ridge="validated"))
     with pytest.raises(InputError, match="degree='auto' needs the trajectory reading"):
-        identify(noisy, method="weak-corrected", degree="auto")
+        identify(noisy, law="auto", method="weak-corrected")
 
 
 def test_ridge_and_analytic_weights_work(noisy) -> None:
-    plain = identify(noisy, method="weak-corrected", degree=5)
-    calm = identify(noisy, method="weak-corrected", degree=5, ridge=1.0)
+    plain = identify(noisy, law=5, method="weak-corrected")
+    calm = identify(noisy, law=5, method=Weak(corrected=True, ridge=1.0))
     assert np.linalg.norm(calm.coefficients) < np.linalg.norm(plain.coefficients)
-    assert error(identify(noisy, method="weak-corrected", derivative="analytic")) < 0.05
+    assert error(identify(noisy, method=Weak(corrected=True, derivative="analytic"))) < 0.05

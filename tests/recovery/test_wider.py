@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from grouping import grouped
 
 from doublewell.errors import InputError
 from doublewell.evidence import system
 from doublewell.identify import identify
 from doublewell.law import named_law
-from doublewell.likelihood import Optics, read_trajectory
+from doublewell.likelihood import read_trajectory
 from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate
 
@@ -28,7 +29,7 @@ def movie(cells=(CELLS, CELLS), geometry="nonconvex", law="sixth", frames=FRAMES
 
 
 def read(record, **options):
-    return identify(record, degree=1, check=False, constraint="none", **options)
+    return identify(record, **grouped(degree=1, constraint="none", check=False, **options))
 
 
 def chi2(result) -> float:
@@ -140,11 +141,11 @@ def blurred(record: Record, cells: float) -> Record:
 
 def test_a_blur_that_is_known_or_estimated(clean) -> None:
     record = add_noise(blurred(clean, 0.6), NOISE, seed=4)
-    known = read(record, optics=Optics(blur=0.6 * DX))
+    known = read(record, blur=0.6 * DX)
     assert known.diagnostics.likelihood.converged
     assert chi2(known) < RARE
     assert chi2(read(record)) > 10 * RARE  # a blurred interface looks like another law
-    found = read(record, optics=Optics(blur="estimated"))
+    found = read(record, blur="estimated")
     beside = found.posterior.beside
     variance, deviation = float(beside.best[0]), 1.0 / float(np.abs(beside.root[0, 0]))
     assert beside.names == ("blur",)
@@ -248,13 +249,16 @@ def test_what_the_reading_refuses(noisy) -> None:
     gaps = noisy.replace(noisy.slab(), mask=mask)
     metres = Record(noisy.values, dx=DX, dt=DT, q=1.0, boundary="periodic", length_unit="m", time_unit="s")
     for record, options, words in (
-        (noisy, {"optics": 0.1}, r"optics is a float: expected Optics\(blur=, pixel=, exposure=, refine=\)"),
-        (noisy, {"noise": "pink"}, "noise is 'pink': expected one of 'white', 'correlated', 'shot', 'robust'"),
-        (noisy, {"noise": "shot", "method": "weak"}, "optics and noise belong to the trajectory reading"),
-        (noisy, {"optics": Optics(pixel=True), "method": "weak"}, "optics and noise belong to the trajectory"),
+        (noisy, {"noise": "pink"}, "noise= is 'pink': expected 'white', 'correlated', 'shot' or 'robust'"),
+        (
+            noisy,
+            {"noise": "shot", "method": "weak"},
+            "exposure, refine and noise belong to the trajectory fit",
+        ),
+        (noisy, {"pixel": True, "method": "weak"}, "refine and noise belong to the trajectory fit"),
         (gaps, {"noise": "correlated"}, "correlated noise and missing values do not go together"),
         ([noisy, metres], {}, "the records have different units: expected one unit of length and one of time"),
-        ([noisy, noisy], {"method": "weak"}, "several records are read together by their likelihood"),
+        ([noisy, noisy], {"method": "weak"}, "several records are fitted together by their likelihood"),
         ([], {}, "no records: expected a Record, or several of one material"),
     ):
         with pytest.raises(InputError, match=words):
@@ -264,4 +268,4 @@ def test_what_the_reading_refuses(noisy) -> None:
         read(small)
     open_ended = Record(noisy.values, dx=DX, dt=DT, q=1.0)
     with pytest.raises(InputError, match="refine is for whole domains"):
-        read(open_ended, optics=Optics(refine=2))
+        read(open_ended, refine=2)

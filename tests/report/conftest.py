@@ -46,7 +46,7 @@ def result(record, truth):
 
 @pytest.fixture(scope="session")
 def bare(record):
-    return identify(record, degree=1, method="weak")
+    return identify(record, law=1, method="weak")
 
 
 @pytest.fixture(scope="session")

@@ -43,7 +43,7 @@ def with_units(movie, **given):
 @pytest.fixture(scope="module")
 def make(movie):
     """A result of the exact law, as if identified from a movie with these units."""
-    weak = identify(with_units(movie), method="weak", degree=0)
+    weak = identify(with_units(movie), law=0, method="weak")
 
     def build(tension, axes=2, **settings):
         asked = replace(weak.settings, q=Q, dx=(0.1,) * axes, shape=(21,) + (32,) * axes, **settings)

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 import zarr
+from grouping import grouped
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +20,7 @@ from doublewell.identify.repeat import repeat
 from doublewell.io import open_record, save
 from doublewell.law import Bernstein
 from doublewell.observation import survey
+from doublewell.options import Compute, Observation, Weak
 from doublewell.record import Record, checksum
 from doublewell.result import compare
 from doublewell.weak import Support, make_plan, open_stream
@@ -55,7 +57,7 @@ def test_any_chunks_and_any_plan(long_movie, tmp_path, chunks, halos, budget, dt
         patch.setattr(plan_module, "_HALOS", halos)
         patch.setattr(plan_module, "_SLAB_BYTES", 1)
         patch.setattr(plan_module, "READ_BYTES", 1000)
-        agree(identify(record, 1.0), identify(record, 1.0, memory=budget), record)
+        agree(identify(record, 1.0), identify(record, 1.0, method=Weak(memory=budget)), record)
 
 
 def test_a_budget_that_cuts_frames(stored, many_slabs, monkeypatch) -> None:
@@ -66,7 +68,11 @@ def test_a_budget_that_cuts_frames(stored, many_slabs, monkeypatch) -> None:
     most = plan_module.slab_bytes(stored, Bernstein(2), supports, whole)
     budget = plan_module.LIBRARIES + round(0.7 * most)
     assert len({region.cells for region in make_plan(stored, Bernstein(2), supports, budget)}) > 1
-    agree(identify(stored, 1.0, supports=supports), identify(stored, 1.0, supports=supports, memory=budget), stored)
+    agree(
+        identify(stored, 1.0, method=Weak(supports=supports)),
+        identify(stored, 1.0, method=Weak(supports=supports, memory=budget)),
+        stored,
+    )
 
 
 def test_a_streamed_survey_is_the_survey(stored, long_movie) -> None:
@@ -87,7 +93,8 @@ OPTIONS = [
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_options(stored, many_slabs, options) -> None:
-    agree(identify(stored, 1.0, **options), identify(stored, 1.0, memory="1GB", **options), stored)
+    plain, parted = (grouped(method="weak", **options, memory=memory) for memory in (None, "1GB"))
+    agree(identify(stored, 1.0, **plain), identify(stored, 1.0, **parted), stored)
 
 
 def test_an_unknown_q(long_movie, many_slabs) -> None:
@@ -105,7 +112,11 @@ def test_uneven_times(long_movie, many_slabs) -> None:
 def test_other_phases(long_movie, tmp_path, many_slabs) -> None:
     save(long_movie.replace(0.5 + 0.5 * long_movie.slab()), tmp_path / "half.zarr")
     record = open_record(tmp_path / "half.zarr")
-    agree(identify(record, phases=(0, 1)), identify(record, phases=(0, 1), memory="1GB"), record)
+    agree(
+        identify(record, observation=Observation(phases=(0, 1))),
+        identify(record, method=Weak(memory="1GB"), observation=Observation(phases=(0, 1))),
+        record,
+    )
 
 
 @pytest.mark.parametrize("kind", ["values", "fixed", "frames", "stored"])
@@ -120,8 +131,8 @@ def test_masks(long_movie, tmp_path, many_slabs, kind) -> None:
     if kind == "stored":
         save(record, tmp_path / "mask.zarr")
         record = open_record(tmp_path / "mask.zarr")
-    plain = identify(record, supports=[(2, 0.05), (3, 0.08)])
-    agree(plain, identify(record, supports=[(2, 0.05), (3, 0.08)], memory="1GB"), record)
+    plain = identify(record, method=Weak(supports=[(2, 0.05), (3, 0.08)]))
+    agree(plain, identify(record, method=Weak(supports=[(2, 0.05), (3, 0.08)], memory="1GB")), record)
     assert plain.diagnostics.survey.missing > 0
 
 
@@ -133,14 +144,14 @@ def test_a_value_that_is_not_finite_is_found_wherever_it_is(long_movie, many_sla
 
 
 def test_a_streamed_result_is_repeated(stored, many_slabs) -> None:
-    done = repeat(identify(stored, 1.0, memory="1GB"), stored)
+    done = repeat(identify(stored, 1.0, method=Weak(memory="1GB")), stored)
     assert done.data == "the same"
     assert done.comparison.same
 
 
 def test_progress_says_speed_and_time_left(stored, many_slabs) -> None:
     said = []
-    identify(stored, memory="1GB", progress=lambda *words: said.append(words))
+    identify(stored, method=Weak(memory="1GB"), progress=lambda *words: said.append(words))
     assert said[0] == ("looking at the record", 1, 12)
     assert said[-1][1:] == (6, 6)
     assert said[-1][0].startswith("reading slabs, ")
@@ -156,11 +167,11 @@ def test_a_record_in_memory_is_read_by_threads_and_other_executors(long_movie, m
 
 def test_readings_that_do_not_stream(stored) -> None:
     with pytest.raises(InputError, match="'weak-corrected' holds the whole record in memory, at least 4 MB, and"):
-        identify_any(stored, method="weak-corrected", memory="1MB")
+        identify_any(stored, method=Weak(corrected=True, memory="1MB"))
     with pytest.raises(InputError, match="checkpoint is for a record that is read part by part.*='trajectory' or"):
-        identify_any(stored, method="weak-corrected", checkpoint="part.npz")
+        identify_any(stored, method="weak-corrected", compute=Compute(checkpoint="part.npz"))
     with pytest.raises(InputError, match="phases='estimated' reads a record many times"):
-        identify(stored, memory="1GB", phases="estimated")
+        identify(stored, method=Weak(memory="1GB"), observation=Observation(phases="estimated"))
 
 
 def test_wrong_resources(stored, long_movie) -> None:
@@ -172,4 +183,4 @@ def test_wrong_resources(stored, long_movie) -> None:
         ({"memory": "100MB"}, "memory is 100 MB: expected at least 350 MB"),
     ]:
         with pytest.raises(InputError, match=words):
-            identify(stored, **options)
+            identify(stored, **grouped(method="weak", **options))

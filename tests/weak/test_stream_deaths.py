@@ -39,9 +39,11 @@ class Killer:
 
 
 def test_a_spawned_worker_is_killed(stored, many_slabs) -> None:
-    calm = identify(stored, 1.0, memory="1GB")
+    calm = identify(stored, 1.0, method=Weak(memory="1GB"))
     killer = Killer(lambda: [child.pid for child in active_children()])
-    assert same_to_the_bit(calm, identify(stored, 1.0, memory="1GB", workers=2, progress=killer))
+    assert same_to_the_bit(
+        calm, identify(stored, 1.0, method=Weak(memory="1GB"), compute=Compute(workers=2), progress=killer)
+    )
     assert killer.killed is not None
 
 
@@ -54,11 +56,13 @@ def client():
 
 
 def test_a_dask_worker_is_killed(stored, many_slabs, client) -> None:
-    calm = identify(stored, 1.0, memory="1GB")
+    calm = identify(stored, 1.0, method=Weak(memory="1GB"))
     killer = Killer(lambda: list(client.run(os.getpid).values()))
-    assert same_to_the_bit(calm, identify(stored, 1.0, memory="1GB", scheduler=client, progress=killer))
+    assert same_to_the_bit(
+        calm, identify(stored, 1.0, method=Weak(memory="1GB"), compute=Compute(scheduler=client), progress=killer)
+    )
     assert killer.killed is not None
-    by_address = identify(stored, 1.0, memory="1GB", scheduler=client.scheduler.address)
+    by_address = identify(stored, 1.0, method=Weak(memory="1GB"), compute=Compute(scheduler=client.scheduler.address))
     assert same_to_the_bit(calm, by_address)
 
 
@@ -66,7 +70,7 @@ def test_no_scheduler_there(stored, monkeypatch) -> None:
     pytest.importorskip("distributed")
     monkeypatch.setattr("doublewell.compute.run._PATIENCE", "0.5s")
     with pytest.raises(InputError, match=r"no Dask scheduler answers at 'tcp://127.0.0.1:1' .*start one with dask"):
-        identify(stored, scheduler="tcp://127.0.0.1:1")
+        identify(stored, compute=Compute(scheduler="tcp://127.0.0.1:1"))
 
 
 SCRIPT = """
@@ -99,7 +103,7 @@ def start(tmp_path, movie_path, *, workers, stop):
 
 
 def test_a_run_that_is_killed_goes_on(stored, movie_path, tmp_path, many_slabs) -> None:
-    calm = identify(stored, 1.0, memory="1GB")
+    calm = identify(stored, 1.0, method=Weak(memory="1GB"))
     with start(tmp_path, movie_path, workers=2, stop=3) as first:
         assert [int(first.stdout.readline()) for _ in range(3)] == [1, 2, 3]
         first.kill()
@@ -113,31 +117,33 @@ def test_a_run_that_is_killed_goes_on(stored, movie_path, tmp_path, many_slabs) 
 
 def test_a_finished_checkpoint_is_read_again(stored, tmp_path, many_slabs) -> None:
     path, said = tmp_path / "part.npz", []
-    one = identify(stored, 1.0, checkpoint=path)
-    other = identify(stored, 1.0, checkpoint=path, progress=lambda *words: said.append(words[0]))
+    one = identify(stored, 1.0, compute=Compute(checkpoint=path))
+    other = identify(stored, 1.0, compute=Compute(checkpoint=path), progress=lambda *words: said.append(words[0]))
     assert same_to_the_bit(one, other)
     assert set(said) == {"looking at the record"}
-    identify(stored, 1.0, checkpoint=path, constraint="none", degree=2)  # the evidence is the same
+    identify(
+        stored, 1.0, law=DoubleWell(degree=2, constraint="none"), compute=Compute(checkpoint=path)
+    )  # the evidence is the same
 
 
 def test_a_checkpoint_of_something_else(long_movie, stored, tmp_path, many_slabs) -> None:
     path = tmp_path / "part.npz"
     save(long_movie, tmp_path / "copy.zarr")
     record = open_record(tmp_path / "copy.zarr")
-    identify(record, checkpoint=path)
+    identify(record, compute=Compute(checkpoint=path))
     refused = partial(pytest.raises, InputError)
     with refused(match="part.npz is the checkpoint of another run: the record changed; .*another name, or delete"):
-        identify(stored, checkpoint=path)
+        identify(stored, compute=Compute(checkpoint=path))
     with refused(match="another run: the options of the reading changed"):
-        identify(record, checkpoint=path, degree=3)
+        identify(record, law=3, compute=Compute(checkpoint=path))
     with refused(match="another run: the record changed"):
-        identify(record.replace(times=2.0 * record.times), checkpoint=path)
+        identify(record.replace(times=2.0 * record.times), compute=Compute(checkpoint=path))
     chunk = next(
         file for file in (tmp_path / "copy.zarr" / "u").rglob("*") if file.is_file() and file.name != "zarr.json"
     )
     os.utime(chunk, (1, 1))
     with refused(match="another run: the record changed"):
-        identify(record, checkpoint=path)
+        identify(record, compute=Compute(checkpoint=path))
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut short", b"no zip at all"])
@@ -145,7 +151,7 @@ def test_what_is_no_checkpoint(stored, tmp_path, content) -> None:
     path = tmp_path / "part.npz"
     path.write_bytes(content)
     with pytest.raises(InputError, match="part.npz is no checkpoint of this version .* delete the file to begin anew"):
-        identify(stored, checkpoint=path)
+        identify(stored, compute=Compute(checkpoint=path))
     assert path.read_bytes() == content
 
 
@@ -153,9 +159,9 @@ def test_a_checkpoint_with_pickles_is_not_loaded(stored, tmp_path) -> None:
     path = tmp_path / "part.npz"
     np.savez(path, about=np.array([{"format": 1}], dtype=object))
     with pytest.raises(InputError, match="part.npz is no checkpoint of this version"):
-        identify(stored, checkpoint=path)
+        identify(stored, compute=Compute(checkpoint=path))
 
 
 def test_a_folder_that_is_not_there(stored, tmp_path) -> None:
     with pytest.raises(InputError, match="the folder .* does not exist"):
-        identify(stored, checkpoint=Path(tmp_path, "none", "part.npz"))
+        identify(stored, compute=Compute(checkpoint=Path(tmp_path, "none", "part.npz")))

@@ -15,6 +15,7 @@ from doublewell.identify import identify_many
 from doublewell.inference import Constraint
 from doublewell.law import Bernstein, Law, named_law
 from doublewell.observation import Survey, survey
+from doublewell.options import Compute, DoubleWell
 from doublewell.record import Record
 from doublewell.result import Result
 from doublewell.simulate import add_noise, initial_field, simulate
@@ -127,7 +128,12 @@ def read_together(samples: Sequence[Sample], constraint: Constraint) -> None:
     records, tensions = [one.record for one in samples], [one.tension for one in samples]
     began = perf_counter()
     found = identify_many(
-        records, tensions, method="trajectory", degree="auto", constraint=constraint, check=False, workers=1
+        records,
+        tensions,
+        law=DoubleWell(degree="auto", constraint=constraint),
+        method="trajectory",
+        compute=Compute(workers=1),
+        check=False,
     )
     seconds = (perf_counter() - began) / len(samples)
     for one, result in zip(samples, found, strict=True):

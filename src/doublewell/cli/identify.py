@@ -114,25 +114,32 @@ def identify(
     from doublewell.cli.targets import Targets, check_folder, check_result, write_answers
     from doublewell.identify import add_level_errors
     from doublewell.identify import identify as run
+    from doublewell.options import DoubleWell, Observation, Trajectory, Weak
     from doublewell.validate import validate
 
     tension = _tension(surface_tension, tension_sd, normalisation)
-    options: dict[str, Any] = {"ridge": parse_ridge(ridge), "supports": parse_supports(supports)}
-    options |= {"degree": parse_degree(degree), "constraint": constraint, "derivative": derivative, "check": check}
-    options |= {"noise": noise, "optics": _optics(blur, pixel, exposure, refine)}
-    options |= {"wells": wells, "phases": parse_phases(phases)}
+    weak = method in ("weak", "weak-corrected")
+    own: dict[str, Any] = {"ridge": parse_ridge(ridge), "memory": resources.memory}
+    if weak:
+        own |= {"supports": parse_supports(supports), "derivative": derivative, "corrected": method == "weak-corrected"}
+        own |= {"precision": resources.precision or "double"}
+    elif supports is not None or resources.precision is not None or derivative != "discrete":
+        raise InputError("--supports, --derivative and --precision belong to --method weak")
+    options: dict[str, Any] = {"method": Weak(**own) if weak else Trajectory(**own), "check": check}
+    options |= {"law": DoubleWell(parse_degree(degree), constraint, wells)}
+    options |= {"observation": Observation(parse_phases(phases), noise, _blur(blur), pixel, exposure, refine)}
+    options |= {"compute": resources.compute()}
     check_result(out)
     check_folder(figures, "--figures")
     check_folder(report, "--report")
     with about(file):
         record, grey = reading.open_grey(file, levels_sd)
-    options["method"] = _method(record, file, method, validate_from)
-    _check_pairs(options)
+    _check_validation(record, file, validate_from)
     with output.bar() as bar:
         with about(file):
             bar.stage("reading and compiling, which takes a minute the first time")
-            show = bar.show if options["method"] != "trajectory" else output.fitting(bar)
-            result = run(record, tension, progress=show, **options, **resources.options())
+            show = bar.show if weak else output.fitting(bar)
+            result = run(record, tension, progress=show, **options)
             result = replace(result, settings=replace(result.settings, source=reading.source(file)))
             if grey is not None:
                 result = add_level_errors(result, grey, progress=show) if levels_sd else _noted(result, grey)
@@ -144,15 +151,11 @@ def identify(
     output.answer(identify_text(result, validation, files), identify_document(file, result, validation, files))
 
 
-def _optics(blur: str | None, pixel: bool, exposure: float, refine: int) -> Any:
-    from doublewell.likelihood import Optics
-
-    width: Any = 0.0 if blur is None else blur
+def _blur(text: str | None) -> Any:
     try:
-        width = width if width == "estimated" else float(width)
-        return Optics(width, pixel, exposure, refine)
+        return text if text == "estimated" else float(text or 0.0)
     except ValueError as error:
-        raise InputError(f"--blur is {blur!r}: expected a length of at least 0, or estimated") from error
+        raise InputError(f"--blur is {text!r}: expected a length of at least 0, or estimated") from error
 
 
 def _noted(result: Result, grey: Phase) -> Result:
@@ -179,28 +182,11 @@ def _tension(text: str | None, sd: float | None, normalisation: Literal["E", "eE
     return SurfaceTension(tension.value, tension.sd if sd is None else sd, normalisation or "E", tension.unit)
 
 
-def _method(record: Record, file: Path, method: Method | None, validate_from: int | None) -> Method:
-    """Ask for what is missing by the name of its option; return the reading, as the library would choose it."""
+def _check_validation(record: Record, file: Path, validate_from: int | None) -> None:
+    """Ask for what is missing by the name of its option."""
     if record.boundary in (None, "open") and validate_from is not None:
         raise InputError(f"{file} has no boundary, which --validate-from needs: pass --boundary periodic or neumann")
     if validate_from is not None and not 0 <= validate_from < record.frames - 1:
         raise InputError(
             f"--validate-from is {validate_from}: expected a frame from 0 to {record.frames - 2} of {file}"
         )
-    return method or "trajectory"
-
-
-def _check_pairs(options: dict[str, Any]) -> None:
-    """Refuse options that contradict each other before the movie is read."""
-    method, degree, ridge = options["method"], options["degree"], options["ridge"]
-    if method != "trajectory" and degree == "auto":
-        raise InputError(
-            "--degree auto needs the trajectory reading, because weak moments have no noise model: declare --boundary, "
-            "or give a degree from 0 to 8"
-        )
-    if method == "weak-corrected" and ridge == "validated":
-        raise InputError("--ridge validated belongs to the plain weak reading: give a number, or pass --method weak")
-    if method == "trajectory" and ridge == "validated":
-        raise InputError("--ridge validated belongs to the weak reading: give a number, or pass --method weak")
-    if method == "trajectory" and ridge is not None and degree in (None, "auto"):
-        raise InputError("--ridge is a choice for one degree: pass --degree too, or leave --ridge out")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -41,7 +41,8 @@ class Streaming:
     device: Literal["cpu", "gpu"] | None = None
     precision: Literal["double", "single"] | None = None
 
-    def options(self) -> dict[str, Any]:
-        """Return what was given, as the library calls it."""
-        given = {part.name: getattr(self, part.name) for part in fields(self)}
-        return {name: value for name, value in given.items() if value is not None}
+    def compute(self) -> Any:
+        """Return what the library may use."""
+        from doublewell.options import Compute
+
+        return Compute(self.workers, self.scheduler, self.checkpoint, self.device)

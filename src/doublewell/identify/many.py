@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import parent_process
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -17,26 +17,22 @@ from doublewell.checks import whole
 from doublewell.compute import worker_pool
 from doublewell.errors import InputError, UnfinishedError
 from doublewell.hints import Report
-from doublewell.identify.batch import Degree, Method, Request, identify_batch, look
-from doublewell.identify.families import WellsKind
-from doublewell.identify.phases import Phases, check_choice
-from doublewell.identify.weak_road import Supports
-from doublewell.inference import Constraint
+from doublewell.identify.batch import identify_batch, look
 from doublewell.jax_runtime import on_gpu
-from doublewell.likelihood import Noise, Optics
 from doublewell.observation import Survey
+from doublewell.options import Compute
+from doublewell.problem import Problem, ask
 from doublewell.record import Record
-from doublewell.result import Result
-from doublewell.weak import Derivative
+from doublewell.result import Result, check_units
 
 __all__ = ["identify_many"]
 
 _BATCH = 20  # records of 61 x 96 x 96 take about 2 GB of a GPU's memory
 _SHOWN = 3  # entries that a message names with their reason
-GUARD = 'put the call of identify_many under if __name__ == "__main__": in the script, or pass workers=1'
+GUARD = 'put the call of identify_many under if __name__ == "__main__": in the script, or use one worker'
 
 Tension = float | str | tuple[float, float] | SurfaceTension | None
-Job = tuple[list[int], Request]
+Job = tuple[list[int], Problem]
 Outcome = Result | str  # or what went wrong
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -54,30 +50,24 @@ def identify_many(
     records: Sequence[Record],
     surface_tension: Tension | Sequence[Tension] = None,
     *,
-    degree: Degree = None,
-    method: Method = None,
-    constraint: Constraint = "admissible",
-    wells: WellsKind = "symmetric",
-    phases: Phases | None = (-1.0, 1.0),
-    ridge: float | Literal["validated"] | None = None,
-    supports: Supports = None,
-    derivative: Derivative = "discrete",
+    law: Any = None,
+    method: Any = None,
+    observation: Any = None,
+    compute: Any = None,
     check: bool = True,
-    optics: Optics | None = None,
-    noise: Noise = "white",
-    workers: int | None = None,
     batch: int = _BATCH,
     progress: Report | None = None,
 ) -> list[Result]:
     """Identify each record by itself, in the order given; the options are those of ``identify``.
 
     Where JAX sees a GPU, records of one shape, mesh, interval, q and boundary are fitted together, `batch` at a time.
-    Otherwise `workers` processes (all cores by default) take one record after the other; a script that calls this needs
-    the usual ``if __name__ == "__main__":``. Results do not depend on the number of workers. `surface_tension` is one
-    for all, or one for each record. `progress` is called with (what is done, records done, records).
+    Otherwise the workers of `compute` (processes, all cores by default) take one record after the other; a script that
+    calls this needs the usual ``if __name__ == "__main__":``. Results do not depend on the number of workers.
+    `surface_tension` is one for all, or one for each record. `progress` is called with (what is done, records done,
+    records).
 
-    All records are looked at before the first fit, and every one that cannot be used is named. Where a fit fails later,
-    the others go on; then UnfinishedError (an InputError) is raised, with the finished ``results`` and the
+    All records are surveyed before the first fit, and every one that cannot be used is named. Where a fit fails later,
+    the others continue; then UnfinishedError (an InputError) is raised, with the finished ``results`` and the
     ``failures`` by place.
     """
     if isinstance(records, Record):
@@ -86,16 +76,19 @@ def identify_many(
     if not records:
         raise InputError("no records: expected at least one Record")
     tensions = _tensions(surface_tension, len(records))
-    workers = min(whole(workers or os.cpu_count() or 1, "workers", least=1), len(records))
+    chosen = Compute.of(compute)
+    for name in ("scheduler", "checkpoint"):
+        if getattr(chosen, name) is not None:
+            raise InputError(f"{name} is for the parts of one record: use identify, or leave {name} out")
+    workers = min(chosen.workers or os.cpu_count() or 1, len(records))
     batch = whole(batch, "batch", least=1)
     asked = _each(
         records, "record",
-        lambda record: Request.of(
-            record, method=method, degree=degree, constraint=constraint, ridge=ridge, supports=supports,
-            derivative=derivative, check=check, wells=wells, phases=phases, optics=optics, noise=noise,
-        ),
+        lambda record: ask([record], law=law, method=method, observation=observation, check=check),
     )  # fmt: skip
-    seen = _each(records, "record", lambda record: look(record, check_choice(phases)))
+    for record, tension in zip(records, tensions, strict=True):
+        check_units(tension, len(record.mesh), record.length_unit, record.time_unit)
+    seen = _each(records, "record", lambda record: look(record, asked[0].observation.phases))
     work = [Work(*parts) for parts in zip(records, tensions, seen, strict=True)]
     jobs = _jobs(records, asked, batch if _on_gpu(asked) else 1)
     if len(jobs) == 1 or workers == 1 or _on_gpu(asked):
@@ -145,17 +138,17 @@ def _named(failures: Mapping[int, str], noun: str = "record") -> str:
     return "; ".join([first, *shown, *([f"and {more} more"] if more > 0 else [])])
 
 
-def _on_gpu(asked: Sequence[Request]) -> bool:
-    if all(one.method != "trajectory" for one in asked):
+def _on_gpu(asked: Sequence[Problem]) -> bool:
+    if not any(one.method.bands for one in asked):
         return False
     return on_gpu()
 
 
-def _jobs(records: list[Record], asked: list[Request], batch: int) -> list[Job]:
+def _jobs(records: list[Record], asked: list[Problem], batch: int) -> list[Job]:
     """Group records that can be fitted together, in their order."""
     groups: dict[object, list[int]] = {}
     for k, (record, one) in enumerate(zip(records, asked, strict=True)):
-        key = (one, record.shape, record.dx, tuple(record.times - record.times[0]), record.boundary)
+        key = (one, record.q, record.shape, record.dx, tuple(record.times - record.times[0]), record.boundary)
         groups.setdefault(key, []).append(k)
     return [
         (places[k : k + batch], asked[places[0]]) for places in groups.values() for k in range(0, len(places), batch)
@@ -186,7 +179,7 @@ def _in_processes(work: list[Work], jobs: list[Job], workers: int, progress: Rep
     return outcomes
 
 
-def _run(work: list[Work], asked: Request) -> list[Outcome]:
+def _run(work: list[Work], asked: Problem) -> list[Outcome]:
     """Identify records together; where that fails, one by one, so that a bad one does not take the others along."""
     try:
         records, tensions, seen = (list(part) for part in zip(*work, strict=True))

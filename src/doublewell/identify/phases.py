@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +15,13 @@ from numpy.typing import NDArray
 from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.inference import Posterior
-from doublewell.law import LinearFamily, check_phases, place
+from doublewell.law import LinearFamily, place
 from doublewell.record import Record
 from doublewell.record.rescaled import Rescaled
 from doublewell.result import Diagnostics
 
-__all__ = ["Phases", "check_choice", "find_phases", "from_minus_one", "place_numbers", "place_posterior", "plateaus"]
+__all__ = ["find_phases", "from_minus_one", "place_numbers", "place_posterior", "plateaus"]
 
-Phases = tuple[float, float] | Literal["estimated"]
 _LOOKS = 12  # frames that the plateaus are sought in
 _VALUES = 200_000  # values of them that are sorted
 _OUTER = 0.25  # of the range of values, at either end: where a phase is sought
@@ -31,15 +29,6 @@ _STEP = 0.02  # of the distance of the phases: the first simplex of the search
 _CLOSE = 2e-4  # of the distance of the phases: to which they are found
 _MOST = 80  # readings of the search
 _FAR = 0.2  # of the distance of the plateaus: where a phase found there is no phase
-
-
-def check_choice(phases: object) -> Phases:
-    """Return what was asked of the phases: a pair, or that they be estimated."""
-    if phases is None or (isinstance(phases, str) and phases == "estimated"):
-        return "estimated"
-    if isinstance(phases, str):
-        raise InputError(f"phases is {phases!r}: expected a pair such as (-1, 1) or (0, 1), or 'estimated'")
-    return check_phases(phases)
 
 
 def from_minus_one(record: Record, phases: tuple[float, float]) -> Record:

@@ -11,6 +11,8 @@ from doublewell.calibrate import SurfaceTension
 from doublewell.errors import InputError
 from doublewell.hints import Report
 from doublewell.identify.identify import identify
+from doublewell.likelihood import Optics
+from doublewell.options import DoubleWell, Observation, Trajectory, Weak
 from doublewell.record import Record, checksum
 from doublewell.result import Comparison, Result, Settings, compare, without_levels
 
@@ -98,17 +100,17 @@ def tension_of(result: Result) -> SurfaceTension | None:
 def options_of(result: Result) -> dict[str, Any]:
     """Return the options of identify that gave a result."""
     asked = result.settings
+    optics = asked.optics or Optics()
+    ridge, supports = asked.ridge, list(asked.supports)
+    weak: dict[str, Any] = {"supports": supports, "derivative": asked.derivative, "ridge": ridge}
+    method: Any = Trajectory(ridge=None if isinstance(ridge, str) else ridge, memory=asked.memory)
+    if asked.method != "trajectory":
+        method = Weak(corrected=asked.method == "weak-corrected", **weak)
+    law: dict[str, Any] = {"degree": asked.degree, "constraint": asked.constraint, "wells": asked.wells}
+    noise: Any = asked.noise
     return {
-        "method": asked.method,
-        "degree": asked.degree,
-        "constraint": asked.constraint,
-        "ridge": asked.ridge,
-        "supports": list(asked.supports),
-        "derivative": asked.derivative,
+        "method": method,
+        "law": DoubleWell(**law),
         "check": result.adequacy is not None,
-        "wells": asked.wells,
-        "phases": asked.phases,
-        "optics": asked.optics,
-        "noise": asked.noise,
-        "memory": asked.memory,
+        "observation": Observation(asked.phases, noise, optics.blur, optics.pixel, optics.exposure, optics.refine),
     }

@@ -16,16 +16,16 @@ from doublewell.compute import (
     fingerprint,
     interface_share,
     make_tiles,
+    parse_memory,
     tile_shape,
     whole_bytes,
     window_copies,
 )
-from doublewell.errors import InputError
+from doublewell.errors import InputError, option
 from doublewell.evidence import system
 from doublewell.hints import Report
-from doublewell.identify.batch import Request, disagreement, trajectory_result, weak_of
-from doublewell.identify.families import family_of, highest_degree
-from doublewell.identify.streamed import Resources, given_phases, part_by_part
+from doublewell.identify.batch import disagreement, trajectory_result, weak_of
+from doublewell.identify.streamed import given_phases, part_by_part
 from doublewell.identify.tile_rounds import Rounds, Summary, TileFit, batch_width, choose_pilot, read_all
 from doublewell.identify.tile_task import TileReading, unpacked
 from doublewell.identify.tile_total import asked_adequacy, frame_noise, place_map, resolution_of
@@ -37,6 +37,8 @@ from doublewell.inference import Posterior, average_degrees, fit_degree
 from doublewell.inference.least_squares import Array, column_scale
 from doublewell.likelihood import Trajectory, View, beside_start, first_substeps, growth
 from doublewell.observation import Survey
+from doublewell.options import Compute
+from doublewell.problem import Problem
 from doublewell.record import Record
 from doublewell.result import Result, Tiling
 from doublewell.weak import Stream
@@ -48,57 +50,50 @@ _FEW = 0.05  # of the tiles that may be left unfinished
 _CURE = "look at what is there (dust, a flow, another material), or leave that part out"
 
 
-def needs_tiles(record: Record, asked: Request, memory: int | None) -> bool:
-    """Return whether the trajectory fit of a record as a whole takes more than a budget; without one it does not."""
-    return memory is not None and whole_bytes(record, _size(asked)) > memory
+def needs_tiles(record: Record, asked: Problem) -> bool:
+    """Whether the trajectory fit of a record as a whole takes more than the budget; without one it is fitted whole."""
+    if asked.method.memory is None:
+        return False
+    unknowns = asked.family.size + len(asked.view(record).free)
+    return whole_bytes(record, unknowns) > parse_memory(asked.method.memory)
 
 
-def _size(asked: Request) -> int:
-    """Return the number of unknowns beside the fields."""
-    degree = highest_degree(asked.wells) if asked.degree == "auto" else asked.degree
-    return family_of(asked.wells, degree).size + (asked.q is None) + (asked.optics.blur == "estimated")
-
-
-def identify_tiled(
-    record: Record, tension: SurfaceTension | None, asked: Request, resources: Resources, report: Report | None = None
-) -> Result:
+def identify_tiled(record: Record, asked: Problem, compute: Compute, report: Report | None = None) -> Result:
     """Identify a record by the likelihood of its tiles; each value belongs to one of them."""
     _check(asked)
-    check_room(resources.budget)
-    with part_by_part(record, tension, asked, resources, report) as (scaled, stream, seen):
+    check_room(parse_memory(asked.method.memory))
+    with part_by_part(record, asked, compute, report) as (scaled, stream, seen):
         weak = weak_of(scaled, seen, asked, report, replace(stream, checkpoint=None))
-        summarise: Summary = average_degrees if asked.degree == "auto" else fit_degree
+        summarise: Summary = average_degrees if asked.averaged else fit_degree
         fit, plan = _read(scaled, seen, weak, asked, stream, report, summarise)
     assert weak.moments.streamed is not None
     seen = replace(seen, missing=weak.moments.streamed.missing)
-    return _conclude(record, given_phases(asked), tension, seen, weak, asked, fit, plan, summarise, stream.memory)
+    return _conclude(record, given_phases(asked), asked.tension, seen, weak, asked, fit, plan, summarise, stream.memory)
 
 
-def _check(asked: Request) -> None:
+def _check(asked: Problem) -> None:
     """Refuse what tiles do not know."""
-    if asked.noise != "white":
+    if asked.observation.noise != "white":
         raise InputError(
-            f"noise={asked.noise!r} is measured on a first fit of the whole record, which is larger than the memory: "
-            "expected noise='white'; read a part, record.clip(start, stop), or give more memory"
+            f"{option('noise', asked.observation.noise)} is measured on a first fit of the whole record, which is "
+            f"larger than the memory: expected {option('noise', 'white')}; fit a part, or give more memory"
         )
-    if asked.ridge is not None:
-        raise InputError("ridge is for a record that is read as a whole: leave ridge out, or give more memory")
-    if asked.optics.refine > 1:
+    if asked.method.ridge is not None:
+        raise InputError("a ridge is for a record that is fitted as a whole: leave it out, or give more memory")
+    if asked.observation.refine > 1:
         raise InputError(
-            "refine is for whole domains, and a record larger than the memory is read in windows: leave refine out, or "
-            "give more memory"
+            f"{option('refine')} is for whole domains, and a record larger than the memory is fitted in windows: leave "
+            "it out, or give more memory"
         )
 
 
 def _read(
-    scaled: Record, seen: Survey, weak: WeakFit, asked: Request, stream: Stream, report: Report | None,
+    scaled: Record, seen: Survey, weak: WeakFit, asked: Problem, stream: Stream, report: Report | None,
     summarise: Summary,
 ) -> tuple[TileFit, tuple[Region, ...]]:  # fmt: skip
     """Plan tiles, look at each, and read those that hold an interface."""
     record, start = scaled.replace(q=weak.q, boundary="open"), weak.estimate.coefficients
-    view = View(optics=asked.optics, q_free=asked.q is None)
-    family = family_of(asked.wells, highest_degree(asked.wells) if asked.degree == "auto" else asked.degree)
-    fitted = family.at(2 if asked.degree == "auto" else asked.degree)
+    view, family, fitted = asked.view(scaled), asked.family, asked.fitted
     theta = np.concatenate([beside_start(view), fitted.elevation(family) @ start])
     substeps = first_substeps(record, start, view)
     copies = window_copies(theta.size, substeps)
@@ -128,7 +123,7 @@ def _look(record: Record, plan: Sequence[Region], stream: Stream, report: Report
 
 def _conclude(
     record: Record, pair: tuple[float, float], tension: SurfaceTension | None, seen: Survey, weak: WeakFit,
-    asked: Request, fit: TileFit, plan: tuple[Region, ...], summarise: Summary, memory: int | None,
+    asked: Problem, fit: TileFit, plan: tuple[Region, ...], summarise: Summary, memory: int | None,
 ) -> Result:  # fmt: skip
     read = Tiling(
         shape=tuple(int(n) for n in np.max([tile_shape(region) for region in plan], axis=0)),
@@ -138,7 +133,7 @@ def _conclude(
         checked=sum(tile.adequacy is not None for tile in fit.tiles),
     )
     left = Leftover(place_map(fit.tiles, fit.regions, plan), frame_noise(fit.tiles, fit.regions, record.frames))
-    joint = _joint(record.replace(q=weak.q), fit, asked, summarise)
+    joint = _joint(record.replace(q=weak.q), asked.view(record), fit, asked, summarise)
     result = trajectory_result(
         record, pair, tension, seen, weak, joint, asked, partial(diagnostics_of, left=left, tiles=read)
     )
@@ -149,15 +144,14 @@ def _conclude(
     return replace(result, diagnostics=numbers, agreements=agreed, settings=replace(result.settings, memory=memory))
 
 
-def _joint(record: Record, fit: TileFit, asked: Request, summarise: Summary) -> TrajectoryFit:
+def _joint(record: Record, view: View, fit: TileFit, asked: Problem, summarise: Summary) -> TrajectoryFit:
     """Return the fit of all tiles in the form of a single record's; it has no fields of its own."""
     total, family = fit.total, fit.total.evidence.family
-    average = summarise(total.evidence, 1.0, constraint=asked.constraint)
+    average = summarise(total.evidence, 1.0, constraint=asked.law.constraint)
     matrix, _ = system(total.evidence, 1.0)
     resolution, law = resolution_of(fit.tiles, total), trimmed(average, family)
     active, contacts = touched(average)
     nothing: Array = np.zeros((0,) * len(record.shape))
-    view = View(optics=asked.optics, q_free=asked.q is None)
     unfinished = [tile.status for tile in fit.tiles if not tile.converged]
     converged = len(unfinished) <= _FEW * len(fit.tiles)
     found = Trajectory(
@@ -172,7 +166,7 @@ def _joint(record: Record, fit: TileFit, asked: Request, summarise: Summary) -> 
     return TrajectoryFit(
         law=law,
         initial=nothing,
-        posterior=Posterior(family, average.path, average.components, drift, asked.constraint, beside),
+        posterior=Posterior(family, average.path, average.components, drift, asked.law.constraint, beside),
         found=found,
         resolution=resolution,
         rounds=fit.rounds,

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
 from doublewell.adequacy import Adequacy, check_adequacies
 from doublewell.evidence import Beside, system
 from doublewell.hints import Report
-from doublewell.identify.families import WellsKind, family_of, highest_degree
 from doublewell.inference import Constraint, DegreeAverage, Posterior, average_degrees, estimate, fit_degree
 from doublewell.inference.least_squares import Array, column_scale
 from doublewell.law import EvenFamily, Law, LinearFamily
@@ -29,6 +27,7 @@ from doublewell.likelihood import (
     read_trajectories,
     relinearise,
 )
+from doublewell.problem import Problem
 from doublewell.record import Record
 
 __all__ = [
@@ -74,39 +73,29 @@ class TrajectoryFit:
 
 
 def trajectory_fits(
-    records: Sequence[Record],
-    starts: Array,
-    *,
-    degree: int | Literal["auto"],
-    constraint: Constraint,
-    ridge: float | None,
-    check: bool,
-    wells: WellsKind = "symmetric",
-    report: Report | None = None,
-    view: View = PLAIN,
-    noise: Noise = "white",
+    records: Sequence[Record], starts: Array, asked: Problem, *, report: Report | None = None, view: View = PLAIN
 ) -> list[TrajectoryFit]:
     """Fit records of one batch by maximum likelihood from weak estimates (of degree 2, or of the given degree).
 
-    With degree "auto" the evidence has degree 8 (5 for unlike wells), and the law is the average over all degrees.
+    With degree "auto" the evidence has degree 8 (5 for asymmetric wells), and the law is the average over all degrees.
     Records are linearised again where that average lies more than one standard error from the point of linearisation.
-    With `check` the residuals are asked for what the model lacks. Noise that is not white is measured on what a first
-    fit leaves, for one record at a time.
+    With a check the residuals are tested for model misspecification. Noise that is not white is measured on the
+    residual of a first fit, for one record at a time.
     """
     say = report or _silent
-    family = family_of(wells, highest_degree(wells) if degree == "auto" else degree)
-    fitted = family.at(2 if degree == "auto" else degree)
-    summarise = average_degrees if degree == "auto" else fit_degree
+    family, fitted, noise = asked.family, asked.fitted, asked.observation.noise
+    summarise = average_degrees if asked.averaged else fit_degree
     found, resolutions = _resolved(records, starts, family, fitted, say, view)
     if noise != "white":
         records, found, resolutions = _weighed(records, starts, (found, resolutions), family, fitted, say, view, noise)
     found, rounds = settled(records, found, summarise, say)
     adequacy: list[Adequacy] | list[None] = [None] * len(records)
-    if check:
+    if asked.check:
         say("checking the model", 0, 0)
         adequacy = check_adequacies(records, found)
+    ridge = None if isinstance(asked.method.ridge, str) else asked.method.ridge
     return [
-        _conclude(*one, summarise=summarise, constraint=constraint, ridge=ridge)
+        _conclude(*one, summarise=summarise, constraint=asked.law.constraint, ridge=ridge)
         for one in zip(records, found, resolutions, rounds, adequacy, strict=True)
     ]
 

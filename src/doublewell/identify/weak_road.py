@@ -5,40 +5,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import Any
 
 import numpy as np
 
-from doublewell.checks import not_negative, positive, shown
+from doublewell.checks import positive
 from doublewell.errors import InputError
 from doublewell.evidence import Evidence, restrict
 from doublewell.hints import Report
-from doublewell.identify.families import WellsKind, family_of, read_family
 from doublewell.identify.moments import Moments, corrected_moments, find_q, plain_moments, streamed_moments
-from doublewell.inference import Constraint, Diffusion, Estimate, check_constraint, estimate
+from doublewell.inference import Diffusion, Estimate, estimate
 from doublewell.law import Bernstein, LinearFamily
 from doublewell.observation import Survey
+from doublewell.options import Weak
+from doublewell.problem import Problem, given_supports
 from doublewell.record import Record
 from doublewell.result import Diagnostics
 from doublewell.weak import (
     CPU,
-    Derivative,
-    Fold,
     Processor,
     Stream,
     Support,
-    check_supports,
     default_rule,
     default_supports,
-    paper_supports,
     split_folds,
 )
 
-__all__ = ["Supports", "WeakFit", "WeakMethod", "check_options", "check_plain", "weak_diagnostics", "weak_fit"]
+__all__ = ["WeakFit", "weak_diagnostics", "weak_fit"]
 
 _ROWS = 20  # moments per coefficient; neighbours share most of their support, so fewer say next to nothing
-WeakMethod = Literal["weak", "weak-corrected"]
-Supports = Sequence[Support | tuple[int, float]] | Literal["paper"] | None
 
 
 @dataclass(frozen=True)
@@ -64,15 +59,8 @@ class WeakFit:
 def weak_fit(
     record: Record,
     seen: Survey,
-    q: float | None,
+    asked: Problem,
     *,
-    degree: int,
-    constraint: Constraint,
-    wells: WellsKind = "symmetric",
-    ridge: float | Literal["validated"] | None,
-    supports: Supports,
-    derivative: Derivative,
-    method: WeakMethod = "weak",
     stream: Stream | None = None,
     processor: Processor = CPU,
     report: Report | None = None,
@@ -83,31 +71,24 @@ def weak_fit(
     `stream` reads them region by region. `report` is called with `words`, or with the stream's own.
     """
     progress = None if report is None else partial(report, words)
-    check_options(record, constraint=constraint, ridge=ridge, supports=supports)
-    chosen, rule = _supports(record, seen, supports, derivative)
-    folds = _folds(record, chosen, ridge)
+    method, constraint = asked.method.start, asked.law.constraint
+    chosen, rule = _supports(record, seen, method)
+    folds = split_folds(record.frames, max(s.frames for s in chosen)) if method.ridge == "validated" else ()
+    options: dict[str, Any] = {"derivative": method.derivative, "processor": processor, "folds": folds}
     if stream is not None:
-        read = read_family(wells, degree)
-        moments = streamed_moments(
-            stream, record, read, chosen, seen, derivative=derivative, folds=folds, processor=processor, report=report
-        )
-        moments = _restricted(moments, family_of(wells, degree))
-    elif method == "weak":
-        read = read_family(wells, degree)
-        moments = plain_moments(
-            record, read, chosen, seen.noise, derivative=derivative, folds=folds, processor=processor, progress=progress
-        )
-        moments = _restricted(moments, family_of(wells, degree))
+        moments = streamed_moments(stream, record, asked.moments, chosen, seen, report=report, **options)
+    elif not method.corrected:
+        moments = plain_moments(record, asked.moments, chosen, seen.noise, progress=progress, **options)
     else:
-        check_plain(record, wells)
         moments = corrected_moments(
-            record, Bernstein(degree), chosen, seen.noise, derivative=derivative, progress=progress
+            record, Bernstein(asked.fitted.degree), chosen, seen.noise, derivative=method.derivative, progress=progress
         )
+    moments = _restricted(moments, asked.fitted)
     _check_complete(record, moments.evidence, chosen)
     _check_rows(moments.evidence)
-    found = find_q(moments, constraint) if q is None else None
-    used = found.q if found is not None else positive(q, "q", "the diffusion coefficient")
-    fit = estimate(moments.evidence, used, constraint=constraint, ridge=ridge)
+    found = find_q(moments, constraint) if record.q is None else None
+    used = found.q if found is not None else positive(record.q, "q", "the diffusion coefficient")
+    fit = estimate(moments.evidence, used, constraint=constraint, ridge=method.ridge)
     return WeakFit(fit, chosen, rule, used, moments, found)
 
 
@@ -117,20 +98,6 @@ def _restricted(moments: Moments, family: LinearFamily) -> Moments:
         return moments
     evidence = restrict(moments.evidence, family)
     return replace(moments, evidence=evidence, seen=evidence)
-
-
-def check_plain(record: Record, wells: WellsKind) -> None:
-    """Refuse what the corrected moments do not know of."""
-    if wells != "symmetric":
-        raise InputError(
-            f"method='weak-corrected' knows symmetric wells only, and wells is {wells!r}: use method='weak' or "
-            "'trajectory'"
-        )
-    if record.mask is not None or not record.uniform:
-        raise InputError(
-            "method='weak-corrected' needs complete frames at even times: expected no mask and one frame interval; use "
-            "method='weak' or 'trajectory'"
-        )
 
 
 def weak_diagnostics(fit: Estimate, seen: Survey, warnings: Sequence[str]) -> Diagnostics:
@@ -153,43 +120,12 @@ def weak_diagnostics(fit: Estimate, seen: Survey, warnings: Sequence[str]) -> Di
     )
 
 
-def check_options(
-    record: Record, *, constraint: object, ridge: object, supports: Supports, derivative: object = "discrete"
-) -> None:
-    """Refuse wrong options of the weak reading; no value of the record is read."""
-    check_constraint(constraint)
-    if not isinstance(derivative, str) or derivative not in ("discrete", "analytic"):
-        raise InputError(f"derivative is {shown(derivative)}: expected 'discrete' or 'analytic'")
-    if ridge is not None and not (isinstance(ridge, str) and ridge == "validated"):
-        not_negative(ridge, "ridge", "None, 'validated', or alpha")
-    if isinstance(supports, Sequence):  # a generator can be read only once, and a rule needs the survey
-        _folds(record, _given_supports(record, supports)[0], ridge)
-
-
-def _supports(
-    record: Record, seen: Survey, supports: Supports, derivative: Derivative
-) -> tuple[tuple[Support, ...], str]:
-    if supports is None:
-        asked, long = (record, seen.interface_width), derivative == "analytic"
-        return default_supports(*asked, long=long), default_rule(*asked, long=long)
-    return _given_supports(record, supports)
-
-
-def _given_supports(
-    record: Record, supports: Sequence[Support | tuple[int, float]] | str
-) -> tuple[tuple[Support, ...], str]:
-    rule = "as given"
-    if isinstance(supports, str):
-        if supports != "paper":
-            raise InputError(f"supports is {supports!r}: expected pairs (frames, length), 'paper' or None")
-        supports, rule = paper_supports(record), "the paper's, 1/16 and 1/8 of the shortest side"
-    return check_supports(supports, record.frames, record.mesh, record.dx), rule
-
-
-def _folds(record: Record, supports: tuple[Support, ...], ridge: object) -> tuple[Fold, ...]:
-    if not isinstance(ridge, str):
-        return ()
-    return split_folds(record.frames, max(support.frames for support in supports))
+def _supports(record: Record, seen: Survey, method: Weak) -> tuple[tuple[Support, ...], str]:
+    given = given_supports(method, record)
+    if given is not None:
+        return given, "the paper's, 1/16 and 1/8 of the shortest side" if method.supports == "paper" else "as given"
+    asked, long = (record, seen.interface_width), method.derivative == "analytic"
+    return default_supports(*asked, long=long), default_rule(*asked, long=long)
 
 
 def _check_complete(record: Record, evidence: Evidence, supports: tuple[Support, ...]) -> None:

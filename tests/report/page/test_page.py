@@ -12,6 +12,7 @@ from PIL import Image
 
 from doublewell.errors import InputError
 from doublewell.identify import identify
+from doublewell.options import Weak
 from doublewell.record import Record, checksum
 from doublewell.report import page_html, write_page
 from doublewell.report.page.film import _FRAMES, _SIDE, Film, make_film, predicted
@@ -161,7 +162,7 @@ def test_a_result_without_its_initial_field_says_so(banded, small, words_of):
 
 def test_a_movie_on_a_line_is_one_picture(make_movie, words_of):
     line = make_movie((96,), frames=21)
-    html = page_html(identify(line, method="weak", degree=1), line)
+    html = page_html(identify(line, law=1, method="weak"), line)
     words = words_of(html)
     assert "each picture is the whole movie, time upwards" in words
     assert 'type="range"' not in html
@@ -170,7 +171,7 @@ def test_a_movie_on_a_line_is_one_picture(make_movie, words_of):
 
 def test_three_axes_show_the_middle_slice(make_movie, words_of):
     block = make_movie((20, 18, 16), frames=9)
-    html = page_html(identify(block, method="weak", degree=0, supports=[(2, 0.25)]), block)
+    html = page_html(identify(block, law=0, method=Weak(supports=[(2, 0.25)])), block)
     words = words_of(html)
     assert "Three space axes: the middle slice is shown, z = 0.625" in words
     assert "Three axes: the middle slice." in words

@@ -1,0 +1,458 @@
+"""Options are values: what is assumed of the law, the method, the observation, and what may be used to compute.
+
+Each is a frozen dataclass whose fields carry their help and how they are read from a word, so that the command line,
+result files and `repeat` need no code of their own for any of them. Short forms are accepted wherever a value is:
+
+    None            the defaults
+    "weak"          the name of a method
+    "weak-corrected"    Weak(corrected=True)
+    2               DoubleWell(degree=2)
+    "degree=2, wells=equal"    fields by name; after a method's name in brackets, "weak(supports=paper)"
+    {"degree": 2}   fields by name
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from os import PathLike
+from typing import Any, ClassVar, Literal, Self, get_args
+
+import numpy as np
+
+from doublewell.checks import is_whole, not_negative, real, shown, whole
+from doublewell.errors import InputError, option
+
+Read = Callable[[str], Any]
+Constraint = Literal["admissible", "bernstein", "none"]
+WellsKind = Literal["symmetric", "equal", "unequal"]
+Derivative = Literal["discrete", "analytic"]
+Noise = Literal["white", "correlated", "shot", "robust"]
+MAX_DEGREE = 8
+
+
+def _field(default: Any, about: str, read: Read = str) -> Any:
+    """Declare an option: its default, its help, and how it is read from a word."""
+    return field(default=default, metadata={"help": about, "read": read})
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{text!r} is not a number") from None
+
+
+def _integer(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise InputError(f"{text!r} is not an integer") from None
+
+
+def _flag(text: str) -> bool:
+    if text.lower() not in ("true", "false", "yes", "no"):
+        raise InputError(f"{text!r}: expected true or false")
+    return text.lower() in ("true", "yes")
+
+
+def _or(read: Read, *words: str) -> Read:
+    """Read one of some words as it is, anything else by `read`."""
+    return lambda text: text if text in words else read(text)
+
+
+def _pair(text: str) -> tuple[float, ...]:
+    return tuple(_number(part) for part in text.split(","))
+
+
+def _supports(text: str) -> list[tuple[int, float]]:
+    """Read pairs frames:length with commas between them.
+
+    >>> _supports("5:0.06,8:0.12")
+    [(5, 0.06), (8, 0.12)]
+    """
+    try:
+        pairs = [part.split(":") for part in text.split(",")]
+        return [(int(frames), float(length)) for frames, length in pairs]
+    except ValueError:
+        raise InputError(f"{text!r}: expected frames:length pairs, such as 5:0.06,8:0.12, or paper") from None
+
+
+class Options:
+    """What all option values share: short forms, and words for what is wrong."""
+
+    noun: ClassVar[str] = ""
+
+    @classmethod
+    def of(cls, value: Any) -> Self:
+        """Return a value from itself or a short form.
+
+        >>> DoubleWell.of("degree=2, wells=equal")
+        DoubleWell(degree=2, constraint='admissible', wells='equal')
+        """
+        if value is None:
+            return cls()
+        if isinstance(value, cls):
+            return value
+        if isinstance(value, str):
+            return cls(**cls._fields_of(value))
+        if isinstance(value, Mapping):
+            return cls._made(value)
+        raise InputError(f"{cls.noun} is {shown(value)}: expected {cls.__name__}(...) or a short form of it")
+
+    @classmethod
+    def _made(cls, given: Mapping[str, Any]) -> Self:
+        names = [item.name for item in fields(cls)]  # type: ignore[arg-type]  # every subclass is a dataclass
+        for name in given:
+            if name not in names:
+                raise InputError(f"{cls.__name__} has no option {name!r}: expected {', '.join(names)}")
+        return cls(**given)
+
+    @classmethod
+    def _fields_of(cls, text: str) -> dict[str, Any]:
+        """Read "name=value, name=value"; commas inside a value are followed by no space."""
+        readers = {item.name: item.metadata["read"] for item in fields(cls)}  # type: ignore[arg-type]
+        found = {}
+        for part in re.split(r",\s+|;", text.strip()):
+            name, sign, word = (piece.strip() for piece in part.partition("="))
+            if not sign or name not in readers:
+                raise InputError(
+                    f"{cls.noun} is {shown(text)}: expected {cls.__name__}(...), or text such as "
+                    f"'{next(iter(readers))}=...'; its options are {', '.join(readers)}"
+                )
+            found[name] = readers[name](word)
+        return found
+
+    def _check_word(self, name: str, words: tuple[str, ...]) -> None:
+        value = getattr(self, name)
+        if not isinstance(value, str) or value not in words:
+            raise InputError(f"{option(name)} is {shown(value)}: expected {_either(words)}")
+
+
+def _either(words: tuple[str, ...]) -> str:
+    quoted = [repr(word) for word in words]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
+
+
+@dataclass(frozen=True)
+class DoubleWell(Options):
+    """The laws that are looked for: polynomials with two wells at the phases.
+
+    Parameters
+    ----------
+    degree
+        Degree of the bracket polynomial in u^2, 0 to 8, or "auto": the average over all degrees, weighted by the
+        likelihood. None: "auto" for a trajectory fit, 2 for a weak-form fit.
+    constraint
+        "admissible": all laws of the degree with two stable pure phases and one central maximum, so the wells are right
+        by construction. "bernstein": positive coefficients, the paper's part of these. "none": plain least squares.
+    wells
+        "symmetric": G(u) = -u (1 - u^2) p(u^2). "equal": asymmetric wells of equal depth. "unequal": their depths may
+        differ too; then a planar interface travels, and no planar tension exists. With both of them any constraint but
+        "none" is "admissible".
+
+    >>> DoubleWell(degree=2).wells
+    'symmetric'
+    """
+
+    noun = "law"
+
+    degree: int | Literal["auto"] | None = _field(
+        None, "degree of the law in u^2, 0 to 8, or auto: the average over all degrees", _or(_integer, "auto")
+    )
+    constraint: Constraint = _field(
+        "admissible",
+        "admissible: every double well of the degree; bernstein: positive coefficients, the paper's part of them; "
+        "none: plain least squares",
+    )
+    wells: WellsKind = _field(
+        "symmetric", "symmetric; equal: equally deep but not identical; unequal: their depths may differ too"
+    )
+
+    def __post_init__(self) -> None:
+        self._check_word("constraint", get_args(Constraint))
+        self._check_word("wells", get_args(WellsKind))
+        if self.degree is None or (isinstance(self.degree, str) and self.degree == "auto"):
+            return
+        if not is_whole(self.degree):
+            raise InputError(f"{option('degree')} is {shown(self.degree)}: expected 'auto' or an integer from 0 to 8")
+        object.__setattr__(self, "degree", whole(self.degree, option("degree"), least=0, most=MAX_DEGREE))
+        if self.wells != "symmetric" and self.constraint == "bernstein":
+            object.__setattr__(self, "constraint", "admissible")  # asymmetric wells have one class only
+
+    @classmethod
+    def of(cls, value: Any) -> Self:
+        """Return a value from itself or a short form; a number is a degree."""
+        return cls(degree=value) if is_whole(value) or value == "auto" else super().of(value)
+
+
+@dataclass(frozen=True)
+class Trajectory(Options):
+    """The trajectory fit: the likelihood of the whole record, with error bands.
+
+    Parameters
+    ----------
+    ridge
+        None, or for one degree a multiple alpha of the mean squared column norm.
+    memory
+        The most that one worker may take, such as "2GB". A record over the budget is fitted in disjoint tiles, each a
+        window with a border of its own: what the borders take makes the bands wider. None: the record is fitted whole.
+    """
+
+    noun = "method"
+    name: ClassVar = "trajectory"
+    bands: ClassVar = True
+    corrected: ClassVar = False
+    precision: ClassVar = "double"
+
+    ridge: float | None = _field(None, "a ridge, for one degree: a multiple of the mean squared column norm", _number)
+    memory: str | int | None = _field(None, "the most that one worker may take, such as 2GB; larger records are tiled")
+
+    def __post_init__(self) -> None:
+        if isinstance(self.ridge, str):
+            raise InputError(f"{option('ridge', self.ridge)} belongs to the weak-form fit: give a number, or none")
+        _check_ridge(self.ridge)
+        _check_memory(self.memory)
+
+    @property
+    def start(self) -> Weak:
+        """The weak-form fit that the trajectory fit starts from."""
+        return Weak()
+
+
+@dataclass(frozen=True)
+class Weak(Options):
+    """The weak-form fit: the paper's space-time moments, fast and without bands.
+
+    Parameters
+    ----------
+    supports
+        Pairs (frames, length) of half-widths of the test functions, "paper", or None for a rule that follows the
+        interface width.
+    derivative
+        "discrete" (exact summation by parts) or "analytic" derivative weights.
+    ridge
+        None, a multiple alpha of the mean squared column norm, or "validated": alpha from the paper's grid, chosen on
+        the last 40 % of the frames.
+    corrected
+        Whether the bias of white noise is removed.
+    memory
+        The most that one worker may take, such as "2GB"; the answer does not depend on it.
+    precision
+        "double", or on a GPU "single": faster, with six digits instead of twelve.
+    """
+
+    noun = "method"
+    name: ClassVar = "weak"
+    bands: ClassVar = False
+
+    supports: Any = _field(
+        None, "half-widths of the test functions as frames:length pairs such as 5:0.06,8:0.12, or paper",
+        _or(_supports, "paper"),
+    )  # fmt: skip
+    derivative: Derivative = _field("discrete", "derivative weights of the test functions: discrete or analytic")
+    ridge: float | Literal["validated"] | None = _field(
+        None, "a multiple of the mean squared column norm, or validated: chosen on the last frames",
+        _or(_number, "validated"),
+    )  # fmt: skip
+    corrected: bool = _field(False, "remove the bias of white noise", _flag)
+    memory: str | int | None = _field(None, "the most that one worker may take, such as 2GB")
+    precision: str = _field("double", "of the sums on a GPU: double, or single (six digits)")
+
+    def __post_init__(self) -> None:
+        self._check_word("derivative", get_args(Derivative))
+        self._check_word("precision", ("double", "single"))
+        if isinstance(self.supports, str):
+            self._check_word("supports", ("paper",))
+        elif self.supports is not None:
+            object.__setattr__(self, "supports", _pairs(self.supports))
+        if not isinstance(self.corrected, bool):
+            raise InputError(f"{option('corrected')} is {shown(self.corrected)}: expected True or False")
+        if isinstance(self.ridge, str):
+            self._check_word("ridge", ("validated",))
+            if self.corrected:
+                raise InputError(
+                    f"{option('ridge', 'validated')} belongs to the plain weak-form fit, because a residual on "
+                    "held-out frames holds the noise that was removed: give a number"
+                )
+        else:
+            _check_ridge(self.ridge)
+        _check_memory(self.memory)
+
+    @property
+    def start(self) -> Weak:
+        """The fit itself."""
+        return self
+
+
+def _pairs(supports: Any) -> tuple[tuple[Any, Any], ...]:
+    try:
+        pairs = tuple(
+            (item.frames, item.length) if hasattr(item, "frames") else (item[0], item[1]) for item in supports
+        )
+    except (TypeError, IndexError, KeyError):
+        raise InputError(
+            f"{option('supports')} is {shown(supports)}: expected pairs (frames, length), 'paper' or None"
+        ) from None
+    return tuple((int(n) if is_whole(n) else n, length) for n, length in pairs)
+
+
+def _check_ridge(ridge: Any) -> None:
+    if ridge is not None:
+        not_negative(ridge, option("ridge"), "None, 'validated' (weak-form fit), or alpha")
+
+
+def _check_memory(memory: Any) -> None:
+    from doublewell.compute.memory import parse_memory
+
+    if memory is not None:
+        parse_memory(memory)
+
+
+Method = Trajectory | Weak
+METHODS: dict[str, type[Trajectory] | type[Weak]] = {"trajectory": Trajectory, "weak": Weak}
+
+
+def method_of(value: Any) -> Method:
+    """Return a method from itself, its name, or "name(field=value, ...)"; without a value the trajectory fit.
+
+    >>> method_of("weak(supports=paper)").supports
+    'paper'
+    """
+    if isinstance(value, Trajectory | Weak):
+        return value
+    if value is None:
+        return Trajectory()
+    if isinstance(value, str):
+        name, bracket, rest = value.strip().partition("(")
+        if name.strip() == "weak-corrected" and not bracket:
+            return Weak(corrected=True)
+        if name.strip() in METHODS and (not bracket or rest.endswith(")")):
+            return METHODS[name.strip()].of(rest[:-1] if rest[:-1].strip() else None)
+    raise InputError(
+        f"{option('method')} is {shown(value)}: expected 'trajectory', 'weak', 'weak-corrected', Trajectory(...) or "
+        "Weak(...)"
+    )
+
+
+Phases = tuple[float, float] | Literal["estimated"]
+
+
+@dataclass(frozen=True)
+class Observation(Options):
+    """How the field was observed: its phase values, noise and optics.
+
+    Parameters
+    ----------
+    phases
+        The phase values of the two wells, or "estimated": those with the smallest weak-form residual.
+    noise
+        "white"; "correlated": its spectrum and its memory are measured on a first fit; "shot": its variance is linear
+        in the phase value; "robust": outliers are found and left out.
+    blur
+        Standard deviation of a Gaussian point-spread function, in the unit of dx; "estimated" when it is not known.
+    pixel
+        Whether a pixel is the mean over its area; without it, the value at its centre.
+    exposure
+        Time over which a frame is averaged, in the unit of the times, centred at the time of the frame.
+    refine
+        How many times finer the model's mesh is than the record's: for records coarser than their interface. With a
+        no-flux boundary it must be odd.
+    missing
+        "refuse": a value that is not finite is an error; "mask": it is a missing value.
+
+    >>> Observation(blur=0.01, pixel=True).noise
+    'white'
+    """
+
+    noun = "observation"
+
+    phases: Phases = _field(
+        (-1.0, 1.0), "the phase values of the two wells as low,high such as 0,1; or estimated", _or(_pair, "estimated")
+    )
+    noise: Noise = _field(
+        "white",
+        "white; correlated: its spectrum is measured on a first fit; shot: its variance is linear in the phase value; "
+        "robust: outliers are left out",
+    )
+    blur: float | Literal["estimated"] = _field(
+        0.0,
+        "standard deviation of the point-spread function in the unit of dx, or estimated",
+        _or(_number, "estimated"),
+    )
+    pixel: bool = _field(False, "a pixel is the mean over its area, not the value at its centre", _flag)
+    exposure: float = _field(0.0, "time over which a frame is averaged, in the unit of the times", _number)
+    refine: int = _field(1, "how many times finer the model's mesh is than the movie's", _integer)
+    missing: str = _field("refuse", "values that are not finite: refuse them, or mask them as missing")
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "phases", _check_phases(self.phases))
+        self._check_word("noise", get_args(Noise))
+        self._check_word("missing", ("refuse", "mask"))
+        if not (isinstance(self.blur, str) and self.blur == "estimated"):
+            blur = _length(self.blur, "blur", "a length of at least 0, or 'estimated'")
+            object.__setattr__(self, "blur", blur)
+        object.__setattr__(self, "exposure", _length(self.exposure, "exposure", "a time of at least 0"))
+        if not isinstance(self.pixel, bool):
+            raise InputError(f"{option('pixel')} is {shown(self.pixel)}: expected True or False")
+        object.__setattr__(self, "refine", whole(self.refine, option("refine"), least=1, most=8))
+
+
+def _length(value: Any, name: str, expected: str) -> float:
+    good = isinstance(value, int | float | np.number) and not isinstance(value, bool) and 0.0 <= value < np.inf
+    if not good:
+        raise InputError(f"{option(name)} is {shown(value)}: expected {expected}")
+    return float(value)
+
+
+def _check_phases(phases: Any) -> Phases:
+    if phases is None or (isinstance(phases, str) and phases == "estimated"):
+        return "estimated"
+    try:
+        low, high = phases
+        if isinstance(phases, str):
+            raise TypeError
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{option('phases')} is {shown(phases)}: expected a pair such as (-1, 1) or (0, 1), or 'estimated'"
+        ) from None
+    low, high = real(low, "the low phase", "a phase value"), real(high, "the high phase", "a phase value")
+    if not low < high:
+        raise InputError(f"the phases are {low:g} and {high:g}: expected the lower one first")
+    return low, high
+
+
+@dataclass(frozen=True, eq=False)
+class Compute(Options):
+    """What a fit may use; none of it changes an answer.
+
+    Parameters
+    ----------
+    workers
+        How many processes (threads, where the values are in memory) read the parts of a record. A script with workers
+        needs ``if __name__ == "__main__":``.
+    scheduler
+        The address of a Dask scheduler, a Dask Client or an Executor, in place of workers.
+    checkpoint
+        A file that keeps what was computed so far; the same call resumes from there.
+    device
+        "gpu", "cpu", or None for what is found.
+    """
+
+    noun = "compute"
+
+    workers: int | None = _field(None, "how many processes read the parts of a movie", _integer)
+    scheduler: Any = _field(None, "the address of a Dask scheduler, in place of workers")
+    checkpoint: str | PathLike[str] | None = _field(None, "a file that keeps what was computed; the same call resumes")
+    device: str | None = _field(None, "gpu, cpu, or what is found")
+
+    def __post_init__(self) -> None:
+        if self.workers is not None:
+            object.__setattr__(self, "workers", whole(self.workers, option("workers"), least=1))
+        if self.scheduler is not None and self.workers is not None:
+            raise InputError("workers and scheduler are both given: a scheduler has its own workers; give one of them")
+        if self.checkpoint is not None and not isinstance(self.checkpoint, str | PathLike):
+            raise InputError(f"{option('checkpoint')} is {shown(self.checkpoint)}: expected the name of a file")
+        if self.device is not None:
+            self._check_word("device", ("cpu", "gpu"))

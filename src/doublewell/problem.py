@@ -1,0 +1,178 @@
+"""Problem: what is asked, in one value. Every option is checked here once, and only this module knows the defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from doublewell.calibrate import SurfaceTension
+from doublewell.errors import InputError, option
+from doublewell.law import Bernstein, EqualWells, LinearFamily, Wells
+from doublewell.likelihood import Optics, View, check_view, check_window
+from doublewell.options import Compute, DoubleWell, Method, Observation, Weak, method_of
+from doublewell.record import Record
+from doublewell.result import check_units
+from doublewell.weak import Support, check_supports, default_supports, paper_supports, split_folds
+
+_HIGHEST = 5  # degree of asymmetric wells: twelve coefficients, and the named laws need no more
+_FAMILIES: dict[str, type[Bernstein] | type[EqualWells] | type[Wells]] = {
+    "symmetric": Bernstein,
+    "equal": EqualWells,
+    "unequal": Wells,
+}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is asked of one record, or of several of one material: hashable, picklable, without their values."""
+
+    law: DoubleWell
+    method: Method
+    observation: Observation
+    tension: SurfaceTension | None = None
+    check: bool = True
+
+    @cached_property
+    def degree(self) -> int | Literal["auto"]:
+        """The degree, with the default of the method filled in."""
+        if self.law.degree is not None:
+            return self.law.degree
+        return "auto" if self.method.bands else 2
+
+    @property
+    def family(self) -> LinearFamily:
+        """The family that evidence is assembled in: of an average over degrees, the highest one."""
+        kind = _FAMILIES[self.law.wells]
+        if self.degree != "auto":
+            return kind(self.degree)
+        return Bernstein(8) if self.law.wells == "symmetric" else kind(_HIGHEST)
+
+    @property
+    def fitted(self) -> LinearFamily:
+        """The family of the first fit, from which evidence is then linearised."""
+        return self.family.at(2 if self.degree == "auto" else self.degree)
+
+    @property
+    def moments(self) -> LinearFamily:
+        """The family that weak moments are assembled with; equal depths are a restriction of them."""
+        return Bernstein(self.fitted.degree) if self.law.wells == "symmetric" else Wells(self.fitted.degree)
+
+    @property
+    def optics(self) -> Optics:
+        """What lies between the field and its image."""
+        seen = self.observation
+        return Optics(seen.blur, seen.pixel, seen.exposure, seen.refine)
+
+    def view(self, record: Record) -> View:
+        """Return optics and what is estimated jointly with the law of a record."""
+        return View(optics=self.optics, q_free=record.q is None)
+
+    @property
+    def averaged(self) -> bool:
+        """Whether the law is an average over degrees."""
+        return self.degree == "auto"
+
+
+def ask(
+    records: Sequence[Record], tension: Any = None, *, law: Any = None, method: Any = None, observation: Any = None,
+    check: bool = True,
+) -> Problem:  # fmt: skip
+    """Return the problem that options pose, checked against the records; none of their values is read."""
+    problem = Problem(
+        DoubleWell.of(law),
+        method_of(method),
+        Observation.of(observation),
+        None if tension is None else SurfaceTension.of(tension),
+        bool(check),
+    )
+    _check_options(problem)
+    for record in records:
+        _check_record(problem, record)
+    if len(records) > 1:
+        _check_together(problem, records)
+    return problem
+
+
+def _check_options(problem: Problem) -> None:
+    """Refuse options that contradict each other."""
+    law, method, observation = problem.law, problem.method, problem.observation
+    if problem.averaged and not method.bands:
+        raise InputError(
+            f"{option('degree', 'auto')} needs the trajectory fit, because weak moments have no noise model: use "
+            f"{option('method', 'trajectory')}, or give a degree from 0 to 8"
+        )
+    if method.ridge is not None and problem.averaged:
+        raise InputError(f"a ridge is a choice for one degree: give {option('degree')} a number, or leave it out")
+    if not method.bands and (problem.optics != Optics() or observation.noise != "white"):
+        raise InputError(
+            "blur, pixel, exposure, refine and noise belong to the trajectory fit: weak moments know none of them; "
+            f"use {option('method', 'trajectory')}, or leave them out"
+        )
+    if method.corrected and law.wells != "symmetric":
+        raise InputError(
+            f"the corrected weak-form fit knows symmetric wells only, and {option('wells')} is {law.wells!r}: use "
+            f"{option('method', 'weak')} or {option('method', 'trajectory')}"
+        )
+
+
+def _check_record(problem: Problem, record: Any) -> None:
+    if not isinstance(record, Record):
+        raise InputError(f"expected a Record, got {type(record).__name__}: wrap the field as Record(u, dx=, dt=)")
+    check_units(problem.tension, len(record.mesh), record.length_unit, record.time_unit)
+    noise, method = problem.observation.noise, problem.method
+    if noise == "correlated" and record.mask is not None:
+        raise InputError(
+            "correlated noise and missing values do not go together: expected complete frames; cut the record to a "
+            f"part without gaps, or use {option('noise', 'white')}"
+        )
+    if method.bands:
+        check_view(record, View(optics=problem.optics))
+        if record.boundary in (None, "open"):
+            check_window(record)
+    elif method.corrected and (record.mask is not None or not record.uniform):
+        raise InputError(
+            "the corrected weak-form fit needs complete frames at even times: expected no mask and one frame interval; "
+            f"use {option('method', 'weak')} or {option('method', 'trajectory')}"
+        )
+    given = given_supports(method.start, record)
+    if given is None:
+        default_supports(record, None)
+    elif method.start.ridge == "validated":
+        split_folds(record.frames, max(support.frames for support in given))
+
+
+def given_supports(method: Weak, record: Record) -> tuple[Support, ...] | None:
+    """Return the supports that were given, checked against the record; None where a rule chooses them."""
+    if method.supports is None:
+        return None
+    pairs = paper_supports(record) if method.supports == "paper" else method.supports
+    return check_supports(pairs, record.frames, record.mesh, record.dx)
+
+
+def _check_together(problem: Problem, records: Sequence[Record]) -> None:
+    if len({(record.length_unit, record.time_unit) for record in records}) > 1:
+        raise InputError("the records have different units: expected one unit of length and one of time for all")
+    if not problem.method.bands:
+        raise InputError(
+            "several records are fitted together by their likelihood: leave the method out, or fit them one by one"
+        )
+    if problem.observation.phases == "estimated":
+        raise InputError(
+            f"{option('phases', 'estimated')} is for one record: several have one law and one pair of phases; estimate "
+            f"them on one record, and give {option('phases')} for all"
+        )
+
+
+def compute_of(compute: Any, records: Sequence[Record]) -> Compute:
+    """Return what may be used to compute; what several records or a whole fit cannot use is refused."""
+    chosen = Compute.of(compute)
+    if len(records) > 1:
+        for name in ("workers", "scheduler", "checkpoint"):
+            if getattr(chosen, name) is not None:
+                raise InputError(
+                    f"{option(name)} is for the parts of one record, and several are given: leave it out, or use "
+                    "identify_many(records) for many records with a law each"
+                )
+    return chosen
