@@ -23,6 +23,7 @@ from doublewell.baselines.comparison import _ALL
 from doublewell.baselines.regression import chosen_bump, corner
 from doublewell.errors import InputError
 from doublewell.identify import identify
+from doublewell.options import DoubleWell, Weak
 from doublewell.record import Record
 from doublewell.simulate import simulate
 

@@ -9,6 +9,7 @@ from numpy.polynomial.hermite_e import hermegauss
 from doublewell.evidence import compact, lower, system
 from doublewell.identify import identify
 from doublewell.law import Bernstein, Law
+from doublewell.options import DoubleWell, Weak
 from doublewell.weak.noise import hermite_matrix, monomial_matrix
 from doublewell.weak.smoother import Smoother
 from doublewell_paper.methods import METHODS

@@ -99,14 +99,14 @@ def test_options(stored, many_slabs, options) -> None:
 
 def test_an_unknown_q(long_movie, many_slabs) -> None:
     free = Record(long_movie.values, dx=long_movie.dx, times=long_movie.times)
-    agree(identify(free), identify(free, memory="1GB"), free)
+    agree(identify(free), identify(free, method=Weak(memory="1GB")), free)
 
 
 def test_uneven_times(long_movie, many_slabs) -> None:
     times = long_movie.times.copy()
     times[40:] += 0.4 * (times[1] - times[0])
     record = long_movie.replace(times=times)
-    agree(identify(record), identify(record, memory="1GB"), record)
+    agree(identify(record), identify(record, method=Weak(memory="1GB")), record)
 
 
 def test_other_phases(long_movie, tmp_path, many_slabs) -> None:
@@ -140,7 +140,7 @@ def test_a_value_that_is_not_finite_is_found_wherever_it_is(long_movie, many_sla
     values = long_movie.slab().copy()
     values[7, 3, 47] = np.nan  # in a frame that no look needs
     with pytest.raises(InputError, match=r"1 value in frames .* the first in frame 7 at cell \(3, 47\)"):
-        identify(long_movie.replace(values), memory="1GB")
+        identify(long_movie.replace(values), method=Weak(memory="1GB"))
 
 
 def test_a_streamed_result_is_repeated(stored, many_slabs) -> None:
@@ -159,10 +159,10 @@ def test_progress_says_speed_and_time_left(stored, many_slabs) -> None:
 
 
 def test_a_record_in_memory_is_read_by_threads_and_other_executors(long_movie, many_slabs) -> None:
-    one = identify(long_movie, 1.0, memory="1GB")
-    assert compare(one, identify(long_movie, 1.0, workers=2), tolerance=0.0).same
+    one = identify(long_movie, 1.0, method=Weak(memory="1GB"))
+    assert compare(one, identify(long_movie, 1.0, compute=Compute(workers=2)), tolerance=0.0).same
     with ThreadPoolExecutor(2) as threads:
-        assert compare(one, identify(long_movie, 1.0, scheduler=threads), tolerance=0.0).same
+        assert compare(one, identify(long_movie, 1.0, compute=Compute(scheduler=threads)), tolerance=0.0).same
 
 
 def test_readings_that_do_not_stream(stored) -> None:

@@ -16,6 +16,7 @@ import pytest
 from doublewell.errors import InputError
 from doublewell.identify import identify as identify_any
 from doublewell.io import load_result, open_record, save
+from doublewell.options import Compute, DoubleWell, Weak
 from doublewell.result import compare
 
 identify = partial(identify_any, method="weak")

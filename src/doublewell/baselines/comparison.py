@@ -29,6 +29,7 @@ from doublewell.hints import Array, Report
 from doublewell.identify import identify
 from doublewell.inference import Constraint
 from doublewell.jax_runtime import device_names, on_gpu
+from doublewell.options import DoubleWell
 from doublewell.record import Record
 from doublewell.result import Result
 
@@ -51,7 +52,7 @@ class Trajectory(Baseline):
         """Estimate the force, with its 95 % band, from the likelihood of a record."""
         known_q(record, self.name)
         with measured() as cost:
-            result = identify(record, method="trajectory", constraint=self.constraint, check=False)
+            result = identify(record, law=DoubleWell(constraint=self.constraint), method="trajectory", check=False)
         return _own_fit(result, cost.seconds, cost.memory)
 
 
