@@ -15,11 +15,13 @@ import numpy as np
 from common import print_table, save_results
 from law_population import KINDS, draw_law
 
+from doublewell.options import DoubleWell, Weak
 from doublewell.inference import estimate
 from doublewell.evidence import Evidence
 from doublewell.weak import noisy_moments, paper_supports, weak_evidence, without_noise
 from doublewell.identify.moments import find_q
 from doublewell.identify.weak_road import weak_fit
+from doublewell.problem import ask
 from doublewell.law import Bernstein, Law, named_law
 from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate
@@ -49,10 +51,8 @@ def one_record(record: Record, law: Law) -> dict[str, float]:
     seen, out = survey(record), {}
     for method in METHODS:
         for degree in DEGREES:
-            known = weak_fit(
-                record, seen, 1.0, degree=degree, constraint="bernstein", ridge=None, supports="paper",
-                derivative="discrete", method=method,
-            )  # fmt: skip
+            asked = Weak(supports="paper", corrected=method == "weak-corrected")
+            known = weak_fit(record, seen, ask([record], law=DoubleWell(degree, "bernstein"), method=asked))
             q = find_q(known.moments, "bernstein").q
             free = estimate(known.moments.evidence, q)
             out[f"{method} m={degree} e_G"] = force_error(known.estimate.law, law)

@@ -4,15 +4,17 @@ from functools import partial
 
 import numpy as np
 import pytest
+from grouping import grouped
 
 from doublewell.calibrate import WHY_NO_SCALE, SurfaceTension
 from doublewell.errors import InputError
 from doublewell.identify import identify as identify_any
 from doublewell.identify.warnings import scale_refusal, weak_warnings
-from doublewell.identify.weak_road import check_options, weak_fit
+from doublewell.identify.weak_road import weak_fit
 from doublewell.law import named_law
 from doublewell.observation import survey, survey_notes
 from doublewell.options import DoubleWell, Observation, Weak
+from doublewell.problem import ask
 from doublewell.record import Record
 from doublewell.simulate import add_noise, simulate
 
@@ -234,7 +236,7 @@ def test_no_scale_when_every_coefficient_is_at_the_bound() -> None:
     record = Record(u, dx=x[1] - x[0], dt=1e-3, q=1.0)
     seen = survey(record)
     fit, exact = (
-        weak_fit(record, seen, 1.0, degree=2, constraint=c, ridge=None, supports=[(4, 0.2)], derivative="discrete")
+        weak_fit(record, seen, ask([record], law=DoubleWell(2, c), method=Weak(supports=[(4, 0.2)])))
         for c in ("bernstein", "admissible")
     )
     assert fit.estimate.solution.active.all()
@@ -242,9 +244,7 @@ def test_no_scale_when_every_coefficient_is_at_the_bound() -> None:
     for one in (fit.estimate, exact.estimate):
         assert scale_refusal(one).startswith("calibration refused: the law is flat at its lower bound")
     assert any(text.startswith("the bracket touches zero at |u| = 0, 1: ") for text in weak_warnings(exact, seen))
-    free = weak_fit(
-        record, seen, 1.0, degree=2, constraint="none", ridge=None, supports=[(4, 0.2)], derivative="discrete"
-    ).estimate
+    free = weak_fit(record, seen, ask([record], law=DoubleWell(2, "none"), method=Weak(supports=[(4, 0.2)]))).estimate
     assert scale_refusal(free) is None
 
 
@@ -309,7 +309,7 @@ class Unread:
     [
         ({"constraint": "convex"}, "constraint is 'convex'"),
         ({"constraint": ["none"]}, "constraint is .'none'.: expected"),
-        ({"ridge": "best"}, "ridge is 'best': expected None, 'validated', or alpha, a number of at least 0"),
+        ({"ridge": "best"}, "ridge is 'best': expected 'validated'"),
         ({"ridge": -1.0}, "ridge is -1: expected"),
         ({"ridge": [1.0]}, "ridge is .1.0.: expected"),
         ({"ridge": True}, "ridge is True: expected"),
@@ -322,13 +322,15 @@ class Unread:
 def test_options_are_checked_without_reading(options, message) -> None:
     unread = Record(Unread(), dx=1 / 64, dt=1e-4, q=1.0)
     with pytest.raises(InputError, match=message):
-        check_options(unread, **({"constraint": "none", "ridge": None, "supports": None} | options))
+        identify_any(unread, **grouped(method="weak", **options))
 
 
 def test_wrong_arguments(movie) -> None:
     with pytest.raises(InputError, match="expected a Record, got ndarray"):
         identify(np.zeros((3, 4, 5)))
-    with pytest.raises(InputError, match="method is 'strong': expected 'trajectory', 'weak', 'weak-corrected' or None"):
+    with pytest.raises(
+        InputError, match="method is 'strong': expected 'trajectory', 'weak', 'weak-corrected', Trajectory"
+    ):
         identify(movie, method="strong")
     for degree in (-1, 9, 2.5, "2"):
         with pytest.raises(InputError, match="expected a whole number from 0 to 8"):

@@ -71,9 +71,8 @@ def test_a_batch_as_on_a_gpu_gives_the_same(records, alone, monkeypatch) -> None
 
 
 def test_jobs_hold_records_of_one_kind(records) -> None:
-    options = {"method": None, "constraint": "admissible", "ridge": None, "supports": None, "derivative": "discrete"}
     mixed = [records[0], movie(15), records[1], records[2]]
-    asked = [many.Request.of(record, degree=2, check=False, **options) for record in mixed]
+    asked = [many.ask([record], law=2, check=False) for record in mixed]
     assert [places for places, _ in many._jobs(mixed, asked, 2)] == [[0, 2], [3], [1]]
     assert [places for places, _ in many._jobs(mixed, asked, 1)] == [[0], [2], [3], [1]]
 

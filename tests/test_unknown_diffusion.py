@@ -17,6 +17,7 @@ from doublewell.io import load_result, save
 from doublewell.law import Bernstein, named_law
 from doublewell.observation import survey
 from doublewell.options import DoubleWell
+from doublewell.problem import ask
 from doublewell.record import Record
 from doublewell.report import inspect_record
 from doublewell.result.bands import scalar_interval
@@ -103,9 +104,8 @@ def test_a_movie_that_runs_backwards_is_refused(movie) -> None:
 
 
 def test_little_motion_is_said(noisy) -> None:
-    fit = weak_fit(
-        noisy, survey(noisy), None, degree=2, constraint="none", ridge=None, supports=None, derivative="discrete"
-    )
+    free = unknown(noisy)
+    fit = weak_fit(free, survey(free), ask([free], law=DoubleWell(2, "none"), method="weak"))
     assert fit.diffusion is not None
     assert fit.diffusion.share > 0.9
     slow = replace(fit, diffusion=replace(fit.diffusion, share=0.25))

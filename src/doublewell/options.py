@@ -79,6 +79,11 @@ def _supports(text: str) -> list[tuple[int, float]]:
         raise InputError(f"{text!r}: expected frames:length pairs, such as 5:0.06,8:0.12, or paper") from None
 
 
+def _subject(name: str) -> str:
+    """Name an option as the subject of a sentence."""
+    return option(name).rstrip("=")
+
+
 class Options:
     """What all option values share: short forms, and words for what is wrong."""
 
@@ -127,7 +132,7 @@ class Options:
     def _check_word(self, name: str, words: tuple[str, ...]) -> None:
         value = getattr(self, name)
         if not isinstance(value, str) or value not in words:
-            raise InputError(f"{option(name)} is {shown(value)}: expected {_either(words)}")
+            raise InputError(f"{_subject(name)} is {shown(value)}: expected {_either(words)}")
 
 
 def _either(words: tuple[str, ...]) -> str:
@@ -176,8 +181,8 @@ class DoubleWell(Options):
         if self.degree is None or (isinstance(self.degree, str) and self.degree == "auto"):
             return
         if not is_whole(self.degree):
-            raise InputError(f"{option('degree')} is {shown(self.degree)}: expected 'auto' or an integer from 0 to 8")
-        object.__setattr__(self, "degree", whole(self.degree, option("degree"), least=0, most=MAX_DEGREE))
+            raise InputError(f"{_subject('degree')} is {shown(self.degree)}: expected 'auto' or an integer from 0 to 8")
+        object.__setattr__(self, "degree", whole(self.degree, _subject("degree"), least=0, most=MAX_DEGREE))
         if self.wells != "symmetric" and self.constraint == "bernstein":
             object.__setattr__(self, "constraint", "admissible")  # asymmetric wells have one class only
 
@@ -268,7 +273,7 @@ class Weak(Options):
         elif self.supports is not None:
             object.__setattr__(self, "supports", _pairs(self.supports))
         if not isinstance(self.corrected, bool):
-            raise InputError(f"{option('corrected')} is {shown(self.corrected)}: expected True or False")
+            raise InputError(f"{_subject('corrected')} is {shown(self.corrected)}: expected True or False")
         if isinstance(self.ridge, str):
             self._check_word("ridge", ("validated",))
             if self.corrected:
@@ -293,14 +298,14 @@ def _pairs(supports: Any) -> tuple[tuple[Any, Any], ...]:
         )
     except (TypeError, IndexError, KeyError):
         raise InputError(
-            f"{option('supports')} is {shown(supports)}: expected pairs (frames, length), 'paper' or None"
+            f"{_subject('supports')} is {shown(supports)}: expected pairs (frames, length), 'paper' or None"
         ) from None
     return tuple((int(n) if is_whole(n) else n, length) for n, length in pairs)
 
 
 def _check_ridge(ridge: Any) -> None:
     if ridge is not None:
-        not_negative(ridge, option("ridge"), "None, 'validated' (weak-form fit), or alpha")
+        not_negative(ridge, _subject("ridge"), "None, 'validated' (weak-form fit), or alpha")
 
 
 def _check_memory(memory: Any) -> None:
@@ -331,7 +336,7 @@ def method_of(value: Any) -> Method:
         if name.strip() in METHODS and (not bracket or rest.endswith(")")):
             return METHODS[name.strip()].of(rest[:-1] if rest[:-1].strip() else None)
     raise InputError(
-        f"{option('method')} is {shown(value)}: expected 'trajectory', 'weak', 'weak-corrected', Trajectory(...) or "
+        f"{_subject('method')} is {shown(value)}: expected 'trajectory', 'weak', 'weak-corrected', Trajectory(...) or "
         "Weak(...)"
     )
 
@@ -395,14 +400,14 @@ class Observation(Options):
             object.__setattr__(self, "blur", blur)
         object.__setattr__(self, "exposure", _length(self.exposure, "exposure", "a time of at least 0"))
         if not isinstance(self.pixel, bool):
-            raise InputError(f"{option('pixel')} is {shown(self.pixel)}: expected True or False")
-        object.__setattr__(self, "refine", whole(self.refine, option("refine"), least=1, most=8))
+            raise InputError(f"{_subject('pixel')} is {shown(self.pixel)}: expected True or False")
+        object.__setattr__(self, "refine", whole(self.refine, _subject("refine"), least=1, most=8))
 
 
 def _length(value: Any, name: str, expected: str) -> float:
     good = isinstance(value, int | float | np.number) and not isinstance(value, bool) and 0.0 <= value < np.inf
     if not good:
-        raise InputError(f"{option(name)} is {shown(value)}: expected {expected}")
+        raise InputError(f"{_subject(name)} is {shown(value)}: expected {expected}")
     return float(value)
 
 
@@ -415,7 +420,7 @@ def _check_phases(phases: Any) -> Phases:
             raise TypeError
     except (TypeError, ValueError):
         raise InputError(
-            f"{option('phases')} is {shown(phases)}: expected a pair such as (-1, 1) or (0, 1), or 'estimated'"
+            f"{_subject('phases')} is {shown(phases)}: expected a pair such as (-1, 1) or (0, 1), or 'estimated'"
         ) from None
     low, high = real(low, "the low phase", "a phase value"), real(high, "the high phase", "a phase value")
     if not low < high:
@@ -449,10 +454,10 @@ class Compute(Options):
 
     def __post_init__(self) -> None:
         if self.workers is not None:
-            object.__setattr__(self, "workers", whole(self.workers, option("workers"), least=1))
+            object.__setattr__(self, "workers", whole(self.workers, _subject("workers"), least=1))
         if self.scheduler is not None and self.workers is not None:
             raise InputError("workers and scheduler are both given: a scheduler has its own workers; give one of them")
         if self.checkpoint is not None and not isinstance(self.checkpoint, str | PathLike):
-            raise InputError(f"{option('checkpoint')} is {shown(self.checkpoint)}: expected the name of a file")
+            raise InputError(f"{_subject('checkpoint')} is {shown(self.checkpoint)}: expected the name of a file")
         if self.device is not None:
             self._check_word("device", ("cpu", "gpu"))

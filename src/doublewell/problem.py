@@ -112,7 +112,7 @@ def _check_options(problem: Problem) -> None:
         )
     if method.corrected and law.wells != "symmetric":
         raise InputError(
-            f"the corrected weak-form fit knows symmetric wells only, and {option('wells')} is {law.wells!r}: use "
+            f"the corrected weak-form fit knows symmetric wells only, and these are {law.wells}: use "
             f"{option('method', 'weak')} or {option('method', 'trajectory')}"
         )
 

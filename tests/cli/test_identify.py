@@ -15,7 +15,7 @@ from doublewell.errors import InputError
 from doublewell.identify import identify as identify_any
 from doublewell.io import load_result, open_record, save
 from doublewell.law import named_law
-from doublewell.options import DoubleWell, Weak
+from doublewell.options import DoubleWell, Trajectory, Weak
 from doublewell.record import Record
 from doublewell.validate import validate
 
@@ -130,9 +130,9 @@ def test_quiet_json_is_still_json(run, movie_file):
         (["--degree", "2.5"], "--degree is '2.5': expected auto, or a whole number from 0 to 8"),
         (["--degree", "9"], "--degree is '9': expected auto, or a whole number from 0 to 8"),
         (["--method", "strong"], "--method"),
-        (["--method", "weak", "--degree", "auto"], "--degree auto needs the trajectory reading"),
-        (["--ridge", "validated"], "--ridge validated belongs to the weak reading"),
-        (["--ridge", "1"], "--ridge is a choice for one degree: pass --degree too"),
+        (["--method", "weak", "--degree", "auto"], "--degree auto needs the trajectory fit"),
+        (["--ridge", "validated"], "--ridge validated belongs to the weak-form fit"),
+        (["--ridge", "1"], "a ridge is a choice for one degree: give --degree a number"),
         (["--derivative", "left"], "--derivative"),
         (["--degree"], "--degree"),
         (["--surface-tension", "-1"], "surface tension is -1"),
@@ -145,8 +145,8 @@ def test_quiet_json_is_still_json(run, movie_file):
         (["--constraint", "maybe"], "--constraint"),
         (["--ridge", "some"], "--ridge is 'some': expected a number of at least 0, or validated"),
         (["--ridge", "-1"], "--ridge is '-1': expected a number of at least 0, or validated"),
-        (["--supports", "5"], "--supports is '5': expected frames:length pairs"),
-        (["--supports", "5:x"], "--supports is '5:x'"),
+        (["--supports", "5", *WEAK], "--supports is '5': expected frames:length pairs"),
+        (["--supports", "5:x", *WEAK], "--supports is '5:x'"),
         (["--supports", "50:0.1", *WEAK], "movie.npz: record is too short for a temporal half-width of 50 intervals"),
         (["--dx", "wide"], "--dx is 'wide': expected a number, or one per axis"),
         (["--dx", "1,2,3"], "dx has 3 entries: expected 1, or 2"),
@@ -323,9 +323,9 @@ def test_degree_and_method_reach_the_library(run, movie_file, monkeypatch):
 
     monkeypatch.setattr(import_module("doublewell.identify"), "identify", stop)
     assert run("identify", movie_file)[0] == 2
-    assert (asked["method"], asked["degree"], asked["check"]) == ("trajectory", None, True)
+    assert (asked["method"], asked["law"], asked["check"]) == (Trajectory(), DoubleWell(), True)
     assert run("identify", movie_file, "--degree", "3", "--ridge", "0.1")[0] == 2
-    assert (asked["method"], asked["degree"], asked["ridge"]) == ("trajectory", 3, 0.1)
+    assert (asked["method"], asked["law"]) == (Trajectory(ridge=0.1), DoubleWell(degree=3))
 
 
 def test_the_report_says_options_and_not_arguments(run, movie_file, monkeypatch):
