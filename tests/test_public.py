@@ -17,7 +17,8 @@ import pytest
 import doublewell
 
 NAMES = {
-    "LAW_NAMES", "Bernstein", "Compute", "DoubleWell", "Trajectory", "Weak", "Experiment", "InputError", "Law", "Observation", "Record", "Result", "SurfaceTension",
+    "Compute", "DoubleWell", "Trajectory", "Weak",
+    "LAW_NAMES", "Bernstein", "Experiment", "InputError", "Law", "Observation", "Record", "Result", "SurfaceTension",
     "__version__",
     "add_level_errors", "add_noise", "bounds", "calibrate", "compare", "estimate", "export", "identify",
     "identify_many", "initial_field",

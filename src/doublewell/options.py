@@ -189,7 +189,8 @@ class DoubleWell(Options):
     @classmethod
     def of(cls, value: Any) -> Self:
         """Return a value from itself or a short form; a number is a degree."""
-        return cls(degree=value) if is_whole(value) or value == "auto" else super().of(value)
+        number = isinstance(value, int | float | np.number) or (isinstance(value, str) and value == "auto")
+        return cls(degree=value) if number else super().of(value)
 
 
 @dataclass(frozen=True)
@@ -268,9 +269,7 @@ class Weak(Options):
     def __post_init__(self) -> None:
         self._check_word("derivative", get_args(Derivative))
         self._check_word("precision", ("double", "single"))
-        if isinstance(self.supports, str):
-            self._check_word("supports", ("paper",))
-        elif self.supports is not None:
+        if self.supports is not None and not (isinstance(self.supports, str) and self.supports == "paper"):
             object.__setattr__(self, "supports", _pairs(self.supports))
         if not isinstance(self.corrected, bool):
             raise InputError(f"{_subject('corrected')} is {shown(self.corrected)}: expected True or False")
@@ -293,6 +292,8 @@ class Weak(Options):
 
 def _pairs(supports: Any) -> tuple[tuple[Any, Any], ...]:
     try:
+        if isinstance(supports, str):
+            raise TypeError
         pairs = tuple(
             (item.frames, item.length) if hasattr(item, "frames") else (item[0], item[1]) for item in supports
         )
