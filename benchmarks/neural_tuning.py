@@ -27,13 +27,13 @@ import numpy as np
 from common import RESULTS, print_table, save_results
 from neural import PHASES, PUBLIC, Network, errors, made, public, trained, write
 
-from doublewell_paper.networks.movie import Movie, movie_of
+from doublewell_paper.networks.network import Movie, movie_of
 from doublewell_paper.networks.pfwnn import Pfwnn
 from doublewell_paper.networks.pinn import Pinn
 from doublewell_paper.networks.spinn import Spinn
-from doublewell_paper.networks.training import Schedule
+from doublewell_paper.networks.network import Schedule
 from doublewell.record import Record
-from doublewell_paper.spec import Spec
+from doublewell_paper.records import Spec
 
 SEED = 24_100
 # Where the search began: changes are to these, so that a file can be read after the defaults have moved.

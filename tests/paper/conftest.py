@@ -1,8 +1,7 @@
 import pytest
 
-from doublewell_paper import run_study
-from doublewell_paper.sample import Sample
-from doublewell_paper.spec import Spec, tiny
+from doublewell_paper.records import Sample, Spec, tiny
+from doublewell_paper.run import run_study
 
 
 @pytest.fixture(scope="session")

@@ -2,11 +2,11 @@ import platform
 import subprocess
 from pathlib import Path
 
-from doublewell_paper import about as room
+from doublewell_paper import run
 
 
 def test_no_name_of_the_host_or_its_folders(tmp_path):
-    facts = room.about()
+    facts = run.about()
     said = " ".join(facts.values())
     assert platform.node() not in said.split()
     assert str(Path.cwd()) not in said
@@ -22,17 +22,17 @@ def test_a_commit_and_what_was_changed_since(tmp_path):
     (tmp_path / "file").write_text("one")
     git("add", "file")
     git("commit", "-m", "one")
-    head = room.commit(tmp_path)
+    head = run.commit(tmp_path)
     assert len(head) == 12
     (tmp_path / "file").write_text("two")
-    assert room.commit(tmp_path) == f"{head}, with changes"
+    assert run.commit(tmp_path) == f"{head}, with changes"
 
 
 def test_without_a_checkout_or_without_git_it_is_said(tmp_path, monkeypatch):
-    assert room.commit(tmp_path) == "not from a checkout"
+    assert run.commit(tmp_path) == "not from a checkout"
 
     def missing(*_, **__):
         raise FileNotFoundError("git")
 
     monkeypatch.setattr(subprocess, "run", missing)
-    assert room.commit(tmp_path) == "not from a checkout"
+    assert run.commit(tmp_path) == "not from a checkout"

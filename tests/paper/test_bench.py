@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from doublewell.baselines import BaselineFit
-from doublewell_paper.sample import Sample
-from doublewell_paper.spec import Spec, tiny
+from doublewell_paper.records import Sample, Spec, tiny
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 

@@ -5,12 +5,19 @@ import pytest
 
 from doublewell.errors import InputError
 from doublewell.law import Law, named_law
-from doublewell_paper.calibration import bound_check, errors_with_factor, lognormal_errors, supplied_tension
-from doublewell_paper.case import LAWS
-from doublewell_paper.equilibrium import FINE, UNDER_RESOLVED, equilibrium_tension
-from doublewell_paper.line import Line
-from doublewell_paper.paper_numbers import paper_numbers
-from doublewell_paper.spec import Spec
+from doublewell_paper.calibration import (
+    FINE,
+    UNDER_RESOLVED,
+    bound_check,
+    equilibrium_tension,
+    errors_with_factor,
+    lognormal_errors,
+    supplied_tension,
+)
+from doublewell_paper.cases import LAWS
+from doublewell_paper.records import Spec
+from doublewell_paper.results import Line
+from doublewell_paper.table import paper_numbers
 
 
 def line(law: Law, name: str = "sixth") -> Line:

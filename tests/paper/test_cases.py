@@ -2,11 +2,10 @@ import pytest
 
 from doublewell.law import LAW_NAMES
 from doublewell.simulate import GEOMETRIES
-from doublewell_paper.case import shrink
-from doublewell_paper.cases import CASES
+from doublewell_paper.cases import CASES, shrink
 from doublewell_paper.figures import FIGURES
 from doublewell_paper.methods import METHODS
-from doublewell_paper.paper_numbers import paper_numbers
+from doublewell_paper.table import paper_numbers
 from doublewell_paper.tables import TABLES
 
 
@@ -32,7 +31,7 @@ def test_the_papers_numbers_of_records():
     assert [len(case.specs) for case in replicated] == [40] * 4
     stress = [case for name, case in CASES.items() if name.startswith("stress")]
     assert sum(len(case.specs) for case in stress) == paper_numbers()["stress_noise_0.03"]["records"] == 120
-    assert [case.title for case in stress] == paper_numbers()["stress_noise_0.03"]["conditions"]
+    assert [case.name.removeprefix("stress ") for case in stress] == paper_numbers()["stress_noise_0.03"]["conditions"]
     assert len(CASES["outside cone"].specs) == 42
 
 

@@ -12,10 +12,9 @@ from doublewell.law import Bernstein, Law
 from doublewell.options import DoubleWell, Weak
 from doublewell.weak.noise import hermite_matrix, monomial_matrix
 from doublewell.weak.smoother import Smoother
-from doublewell_paper.methods import METHODS
-from doublewell_paper.methods.selection import Choice, choose, held_out_residual
-from doublewell_paper.sample import ODD_POWERS, Sample, evolve
-from doublewell_paper.spec import Spec, tiny
+from doublewell_paper.methods import METHODS, Choice, Outcome, choose, held_out_residual
+from doublewell_paper.records import ODD_POWERS, Sample, Spec, evolve, tiny
+from doublewell_paper.scores import SCORES, scores_of
 
 
 @pytest.fixture(scope="module")
@@ -103,9 +102,8 @@ def test_without_noise_the_correction_changes_nothing():
 
 
 def test_the_correction_lowers_the_bias_of_epsilon(sample):
-    from doublewell_paper.scores import SCORES
 
-    errors = [abs(SCORES["e_eps"](sample, METHODS[f"{name} m=2"].fit(sample))) for name in ("unmasked", "Hermite")]
+    errors = [abs(SCORES["e_eps"](sample, METHODS[f"{name} m=2"].fit(sample).law)) for name in ("unmasked", "Hermite")]
     assert errors[1] < errors[0]
 
 
@@ -117,13 +115,12 @@ def test_a_clean_record_has_no_noise_ratio(clean, sample):
 
 
 def test_direct_differences_recover_a_clean_law_and_smoothing_a_noisy_one(clean, sample):
-    from doublewell_paper.scores import SCORES
 
     direct, smoothed = (METHODS[f"{name} FD4 m=2"] for name in ("direct", "smoothed"))
-    assert SCORES["e_G"](clean, direct.fit(clean)) < 1.0
+    assert SCORES["e_G"](clean, direct.fit(clean).law) < 1.0
     found = smoothed.fit(sample)
     assert found.extra["width"] > 0.0
-    assert SCORES["e_G"](sample, found) < SCORES["e_G"](sample, direct.fit(sample))
+    assert SCORES["e_G"](sample, found.law) < SCORES["e_G"](sample, direct.fit(sample).law)
 
 
 def test_observation_takes_every_second_frame_and_pixel():
@@ -136,21 +133,17 @@ def test_observation_takes_every_second_frame_and_pixel():
 
 
 def test_the_true_law_has_no_errors(sample):
-    from doublewell_paper.outcome import Outcome
-    from doublewell_paper.scores import SCORES
 
-    found = {name: score(sample, Outcome(sample.truth)) for name, score in SCORES.items()}
+    found = scores_of(sample, Outcome(sample.truth))
     assert found.pop("in_cone") == 1.0
     assert set(found) == {"e_G", "e_G_seen", "e_F", "e_eps", "e_u", "violation"}
     assert list(found.values()) == pytest.approx([0.0] * 6, abs=1e-10)
-    assert set({name: score(sample, Outcome(None)) for name, score in SCORES.items()}.values()) == {None}
+    assert set(scores_of(sample, Outcome(None)).values()) == {None}
 
 
 def test_scores_of_a_law_ten_percent_too_strong(sample):
-    from doublewell_paper.outcome import Outcome
-    from doublewell_paper.scores import SCORES
 
-    strong = Outcome(Law(sample.truth.family, 1.1 * sample.truth.coefficients))
+    strong = Law(sample.truth.family, 1.1 * sample.truth.coefficients)
     assert SCORES["e_G"](sample, strong) == pytest.approx(10.0)
     assert SCORES["e_G_seen"](sample, strong) == pytest.approx(10.0)
     assert SCORES["e_eps"](sample, strong) == pytest.approx(100 * (1.1**-0.5 - 1))
@@ -159,10 +152,8 @@ def test_scores_of_a_law_ten_percent_too_strong(sample):
 
 
 def test_a_law_below_its_wells_has_no_scale(sample):
-    from doublewell_paper.outcome import Outcome
-    from doublewell_paper.scores import SCORES
 
-    wrong = Outcome(Law.bernstein([-30.0, 10.0, 10.0]))
+    wrong = Law.bernstein([-30.0, 10.0, 10.0])
     assert SCORES["e_eps"](sample, wrong) is SCORES["e_F"](sample, wrong) is None
     assert SCORES["violation"](sample, wrong) == 1.0
     assert SCORES["in_cone"](sample, wrong) == 0.0

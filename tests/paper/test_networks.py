@@ -13,12 +13,10 @@ from doublewell.errors import InputError
 from doublewell.law import named_law
 from doublewell.record import Record
 from doublewell.simulate import add_noise, simulate
-from doublewell_paper.networks.movie import movie_of
-from doublewell_paper.networks.network import curve, initial, stacked
+from doublewell_paper.networks.network import Schedule, curve, initial, movie_of, stacked, train
 from doublewell_paper.networks.pfwnn import Pfwnn, bump
 from doublewell_paper.networks.pinn import Pinn
 from doublewell_paper.networks.spinn import Spinn
-from doublewell_paper.networks.training import Schedule, train
 
 EPSILON = 0.08
 CELLS = 24

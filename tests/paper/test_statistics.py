@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from doublewell.errors import InputError
-from doublewell_paper.statistics import contrast
+from doublewell_paper.results import contrast
 
 SAMPLES = {
     "ten": np.random.default_rng(1).normal(-1.0, 2.0, 10),
@@ -66,5 +66,5 @@ def test_intervals_move_and_stretch_with_the_values(values, shift, factor):
 
 @pytest.mark.parametrize("values", [[1.0], [], [1.0, float("nan")], [[1.0, 2.0]]])
 def test_too_little_is_refused(values):
-    with pytest.raises(InputError, match="expected at least two finite values, one a cluster"):
+    with pytest.raises(InputError, match="expected at least two finite values, one per cluster"):
         contrast(np.array(values))

@@ -5,10 +5,9 @@ from dataclasses import replace
 import pytest
 
 from doublewell.errors import InputError
-from doublewell_paper.line import Line, fingerprint, line_of
 from doublewell_paper.methods import METHODS
-from doublewell_paper.spec import Spec
-from doublewell_paper.store import Store
+from doublewell_paper.records import Spec
+from doublewell_paper.results import Line, Store, fingerprint, line_of
 
 SPEC = Spec("sixth", "circle", noise=0.03, seed=7, horizon=(61, 100))
 LINE = Line(
@@ -69,13 +68,13 @@ def test_a_file_of_something_else_is_refused(store):
         store.append([LINE])
     for text in ('{"case": "x"}', "[1, 2]", "not JSON"):
         store.path.write_text(LINE.text() + f"\n{text}\n")
-        with pytest.raises(InputError, match="line 2 is no result of this study.*move the file away"):
+        with pytest.raises(InputError, match="line 2 is not a result of this study.*move the file away"):
             store.lines()
 
 
 def test_two_runs_do_not_write_into_one_file(store):
     code = (
-        "import sys; from pathlib import Path; from doublewell_paper.store import Store\n"
+        "import sys; from pathlib import Path; from doublewell_paper.results import Store\n"
         "with Store(Path(sys.argv[1])).writing(): print('in')"
     )
     with store.writing():

@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 
 from doublewell.errors import InputError
-from doublewell_paper import names, run_study, work
+from doublewell_paper import run
 from doublewell_paper.__main__ import main
 from doublewell_paper.figures import FIGURES
-from doublewell_paper.store import Store
+from doublewell_paper.results import Store
+from doublewell_paper.run import names, run_study
 from doublewell_paper.table import markdown
 from doublewell_paper.tables import TABLES
 
@@ -135,25 +136,25 @@ def test_a_worker_that_ends_is_said(monkeypatch, weak_study):
             future.set_exception(BrokenProcessPool("gone"))
             return future
 
-    monkeypatch.setattr(work, "worker_pool", Broken)
+    monkeypatch.setattr(run, "worker_pool", Broken)
     from doublewell_paper.cases import CASES
 
-    tasks = work.open_tasks([CASES["degrees"], CASES["outside cone"]], [], slow=False)
+    tasks = run.open_tasks([CASES["degrees"], CASES["outside cone"]], [], slow=False)
     with pytest.raises(InputError, match="a worker process ended.*what is finished is kept"):
-        list(work._each(tasks, 2))
+        list(run.each(tasks, 2))
 
 
 def test_a_method_that_refuses_is_kept_in_the_counts(monkeypatch):
     from dataclasses import replace
 
     from doublewell_paper.methods import METHODS
-    from doublewell_paper.spec import Spec, tiny
+    from doublewell_paper.records import Spec, tiny
 
     def refuse(_sample):
         raise InputError("no interface")
 
     monkeypatch.setitem(METHODS, "STAC m=2", replace(METHODS["STAC m=2"], fit=refuse))
-    (line,) = work.evaluate(work.Task("case", tiny(Spec("sixth", "circle"), 32), ("STAC m=2",)))
+    (line,) = run.evaluate(run.Task("case", tiny(Spec("sixth", "circle"), 32), ("STAC m=2",)))
     assert line.status == "refused: no interface"
     assert line.coefficients is None
     assert set(line.scores.values()) == {None}
@@ -176,30 +177,30 @@ def test_a_batch_gives_the_lines_of_its_records():
     """The way of a GPU, on whatever device there is; a record that is refused does not spoil the others."""
     from dataclasses import replace
 
-    from doublewell_paper.spec import Spec, tiny
+    from doublewell_paper.records import Spec, tiny
 
     specs = [tiny(Spec("sixth", "circle", noise=0.03, seed=seed), 32) for seed in (1, 2)]
-    tasks = [work.Task("case", spec, ("trajectory auto", "trajectory free")) for spec in specs]
-    together = work.evaluate_together(tasks)
+    tasks = [run.Task("case", spec, ("trajectory auto", "trajectory free")) for spec in specs]
+    together = run.evaluate_together(tasks)
     for task, lines in zip(tasks, together, strict=True):
-        alone = work.evaluate(task)
+        alone = run.evaluate(task)
         assert [line.method for line in lines] == ["trajectory auto", "trajectory free"]
         for one, other in zip(lines, alone, strict=True):
             np.testing.assert_allclose(one.coefficients, other.coefficients, rtol=1e-6)
-    short = work.Task("case", replace(specs[0], frames=4), ("trajectory auto",))
-    (refused,) = work.evaluate_together([short])[0]
+    short = run.Task("case", replace(specs[0], frames=4), ("trajectory auto",))
+    (refused,) = run.evaluate_together([short])[0]
     assert refused.status.startswith("refused: ")
 
 
 def test_a_gpu_takes_the_trajectories_in_groups(monkeypatch):
     from doublewell_paper.cases import CASES
 
-    tasks = work.open_tasks([CASES["principal 0.03"], CASES["outside cone"]], [], slow=True)
-    monkeypatch.setattr(work, "on_gpu", lambda: True)
-    monkeypatch.setattr(work, "evaluate", lambda _: [])
+    tasks = run.open_tasks([CASES["principal 0.03"], CASES["outside cone"]], [], slow=True)
+    monkeypatch.setattr(run, "on_gpu", lambda: True)
+    monkeypatch.setattr(run, "evaluate", lambda _: [])
     sizes = []
-    monkeypatch.setattr(work, "evaluate_together", lambda group: sizes.append(len(group)) or [[] for _ in group])
-    assert {task for task, _ in work._each(tasks, 1)} == set(tasks)
+    monkeypatch.setattr(run, "evaluate_together", lambda group: sizes.append(len(group)) or [[] for _ in group])
+    assert {task for task, _ in run.each(tasks, 1)} == set(tasks)
     assert sum(sizes) == sum(task.slow for task in tasks)
     assert max(sizes) == 20
 

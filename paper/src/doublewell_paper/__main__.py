@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from doublewell import InputError
-from doublewell_paper.study import Study, run_study
+from doublewell_paper.core import InputError
+from doublewell_paper.run import Study, run_study
 from doublewell_paper.table import Table
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from doublewell_paper.figures.kinds import FigureKind
+from doublewell_paper.figures import FigureKind
 from doublewell_paper.results import Results
-from doublewell_paper.table import MARK, Table, markdown
-
-__all__ = ["page"]
+from doublewell_paper.table import MARK, Entry, Table, markdown
 
 _HEAD = f"""# The paper's study, made again
 
@@ -56,34 +54,24 @@ def page(
     parts += [_summary(tables), "## Tables\n", *(markdown(table) for table in tables)]
     if figures:
         parts += ["## Figures\n", *(f"![{f.caption}](figures/{f.name}.png)\n\n{f.caption}\n" for f in figures)]
-    parts += [_CHOICES, _origin(results, about)]
+    parts += [_CHOICES, "\n".join(["## Where the numbers come from\n", *_origin(results, about)]) + "\n"]
     return "\n".join(parts)
 
 
 def _summary(tables: Sequence[Table]) -> str:
-    compared = [entry for table in tables for row in table.rows for entry in row.entries if _compared(entry)]
+    entries = [entry for table in tables for row in table.rows for entry in row.entries]
+    compared = [entry for entry in entries if _compared(entry)]
     outside = sum(entry.marked for entry in compared)
-    return (
-        f"{len(compared)} numbers have an expected range; {len(compared) - outside} lie inside, {outside} are marked.\n"
-    )
+    inside = len(compared) - outside
+    return f"{len(compared)} numbers have an expected range; {inside} lie inside, {outside} are marked.\n"
 
 
-def _compared(entry: object) -> bool:
-    from doublewell_paper.table import Entry
-
-    return (
-        isinstance(entry, Entry)
-        and entry.ours is not None
-        and entry.paper is not None
-        and (entry.factor is not None or entry.limit is not None)
-    )
+def _compared(entry: Entry) -> bool:
+    expected = entry.factor is not None or entry.limit is not None
+    return expected and entry.ours is not None and entry.paper is not None
 
 
-def _origin(results: Results, about: dict[str, str]) -> str:
-    return "\n".join(["## Where the numbers come from\n", *_facts(results, about)]) + "\n"
-
-
-def _facts(results: Results, about: dict[str, str]) -> Iterator[str]:
+def _origin(results: Results, about: dict[str, str]) -> Iterator[str]:
     records = {(line.case, line.record) for line in results.lines}
     yield f"- {len(results.lines)} lines of {len(records)} records in `results.jsonl`"
     yield "- lines are kept from run to run, and CPUs and a GPU may have read them; what follows is of the last run"

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from math import isfinite
+from typing import Any
 
-__all__ = ["MARK", "Entry", "Row", "Table", "latex", "markdown"]
+from doublewell_paper.results import Results
 
 MARK = "(!)"
-NONE = "-"
-UNEXPLAINED = "outside the expected range, and we do not know why."
+QUARTER = 1.25  # what the main text settles
+HALF = 2.0  # what moves with settings that the main text leaves open
+_NONE = "-"
+_UNEXPLAINED = "outside the expected range, and we do not know why."
 
 
 @dataclass(frozen=True)
@@ -88,8 +94,29 @@ class Table:
         for row in self.rows:
             for column, entry in zip(self.columns, row.entries, strict=True):
                 if entry.marked:
-                    groups.setdefault(entry.why or row.why or UNEXPLAINED, []).append(f"{row.label}, {column}")
+                    groups.setdefault(entry.why or row.why or _UNEXPLAINED, []).append(f"{row.label}, {column}")
         return (*self.remarks, *(f"{MARK} {'; '.join(places)}: {why}" for why, places in groups.items()))
+
+
+@dataclass(frozen=True)
+class TableKind:
+    """How one table is made: from the results of the named cases."""
+
+    name: str
+    cases: tuple[str, ...]
+    make: Callable[[Results], Table]
+
+
+@cache
+def paper_numbers() -> dict[str, Any]:
+    """Return the paper's own numbers by table, as they are printed; errors in percent unless named otherwise.
+
+    >>> paper_numbers()["principal_noise_0.03"]["STAC m=2"][0]
+    5.65
+    """
+    text = files("doublewell_paper").joinpath("paper_numbers.json").read_text(encoding="utf-8")
+    numbers: dict[str, Any] = json.loads(text)
+    return numbers
 
 
 def number(value: float | None) -> str:
@@ -99,7 +126,7 @@ def number(value: float | None) -> str:
     ('5.65', '1.23e-04', '80', '-', '12345')
     """
     if value is None or not isfinite(value):
-        return NONE
+        return _NONE
     if value == round(value) and abs(value) < 1e6:
         return f"{value:.0f}"
     if 1e-3 <= abs(value) < 1e3:

@@ -26,15 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.dynamics import Grid, jax_transforms
-from doublewell.errors import InputError
-from doublewell.hints import Array
-from doublewell_paper.networks.movie import Movie
-from doublewell_paper.networks.network import curve, stacked
-from doublewell_paper.networks.neural import Network, Problem
-from doublewell_paper.networks.training import Schedule
-
-__all__ = ["Pfwnn", "bump"]
+from doublewell_paper.core import Array, Grid, InputError, jax_transforms
+from doublewell_paper.networks.network import Movie, Network, Problem, Schedule, curve, stacked
 
 _LEAST = 2.5  # cells that a radius has at least, on a coarse mesh
 _SCHEDULE = Schedule(steps=5000, rate=0.02)
@@ -117,7 +110,7 @@ def _targets(values: Array, test: Array, means: Array, movie: Movie, span: int) 
 
 @lru_cache(maxsize=8)
 def _loss(cells: tuple[int, ...]) -> Any:
-    """Return the weighted mean square of all rows, over that of their targets; one object a mesh."""
+    """Return the weighted mean square of all rows, over that of their targets; one object per mesh."""
     import jax
     import jax.numpy as jnp
 

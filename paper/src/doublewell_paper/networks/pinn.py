@@ -15,7 +15,7 @@ other networks. DeepXDE 1.15 does train the same problem on its JAX backend, onc
 network are handed over as unknown numbers. On a record of 32 x 32 cells, with small networks and 1500 steps for both,
 it came to 28 % raw and 12 % projected in 32 s of one core, this one to 20 % and 13 % in 43 s
 (benchmarks/results/deepxde_pinn.json). It takes all places at each step and one fixed set of them, because the measured
-values are compiled in; on a large record that is a share of the data, or too much for one step.
+values are compiled in; on a large record that is a fraction of the data, or too much for one step.
 """
 
 from __future__ import annotations
@@ -28,12 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from doublewell_paper.networks.movie import Movie
-from doublewell_paper.networks.network import Layers, apply, curve, stacked
-from doublewell_paper.networks.neural import Network, Problem
-from doublewell_paper.networks.training import Schedule
-
-__all__ = ["Pinn"]
+from doublewell_paper.networks.network import Layers, Movie, Network, Problem, Schedule, apply, curve, stacked
 
 _OTHER = 1_000_003  # moves the seed of the force's network away from that of the field's
 
@@ -83,7 +78,7 @@ def _data(movie: Movie) -> Any:
 
 @lru_cache(maxsize=8)
 def _loss(axes: int, waves: int, batch: int, physics: float) -> Any:
-    """Return the misfit and the residual at places drawn by their weights; one object a setting."""
+    """Return the misfit and the residual at places drawn by their weights; one object per setting."""
     import jax
     import jax.numpy as jnp
 

@@ -21,14 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.dynamics import ALLEN_CAHN, Weights, jax_transforms, roll, step_weights, symbols
-from doublewell.errors import InputError
-from doublewell_paper.networks.movie import Movie
-from doublewell_paper.networks.network import curve, stacked
-from doublewell_paper.networks.neural import Network, Problem
-from doublewell_paper.networks.training import Schedule
-
-__all__ = ["Spinn"]
+from doublewell_paper.core import ALLEN_CAHN, InputError, Weights, jax_transforms, roll, step_weights, symbols
+from doublewell_paper.networks.network import Movie, Network, Problem, Schedule, curve, stacked
 
 _SCHEDULE = Schedule(steps=4000, rate=0.02)
 
@@ -38,7 +32,7 @@ class Spinn(Network):
     """Train a network force by predicting frames from earlier ones.
 
     `hidden` are the widths of the layers, `ahead` the frames that are predicted from each start, `batch` the starts
-    of one step, `substeps` the ETDRK4 steps a frame, `resolution` the cells across an interface that the frames are
+    of one step, `substeps` the ETDRK4 steps per frame, `resolution` the cells across an interface that the frames are
     low-passed to (None: as they are).
     """
 
@@ -70,7 +64,7 @@ class Spinn(Network):
 
 @lru_cache(maxsize=8)
 def _loss(cells: tuple[int, ...], frames: int, ahead: int, batch: int, substeps: int) -> Any:
-    """Return the mean square misfit over a batch of starts and all frames ahead of them; one object a setting."""
+    """Return the mean square misfit over a batch of starts and all frames ahead of them; one object per setting."""
     import jax
     import jax.numpy as jnp
 

@@ -1,0 +1,38 @@
+"""Everything that the paper takes from doublewell, so that a name that changes there changes in one file here."""
+
+from doublewell import (
+    Bernstein,
+    InputError,
+    Law,
+    Record,
+    Result,
+    add_noise,
+    bounds,
+    calibrate,
+    estimate,
+    identify_many,
+    initial_field,
+    lower,
+    named_law,
+    simulate,
+    survey,
+    weak_evidence,
+)
+from doublewell.baselines import Baseline, BaselineFit, complete, measured
+from doublewell.baselines.regression import WIDTHS, pointwise_fit, smoothing_width
+from doublewell.checks import whole
+from doublewell.compute import worker_pool
+from doublewell.dynamics import ALLEN_CAHN, Grid, Weights, jax_transforms, roll, step_weights, symbols
+from doublewell.evidence import Block, Evidence, Key, compact, system
+from doublewell.hints import Array
+from doublewell.inference import DEGREE_PRIOR, Constraint, Estimate, approximation_floor
+from doublewell.jax_runtime import device_names, keep_compiled, on_gpu
+from doublewell.law import even_family
+from doublewell.law.family import namespace
+from doublewell.observation import Survey
+from doublewell.options import Compute, DoubleWell
+from doublewell.report.style import COLOURS, FIELD_MAP, FORMATS, new_figure, render, style, write_bytes
+from doublewell.version import __version__
+from doublewell.weak import PHASE_CUT, Derivative, Fold, split_folds
+from doublewell.weak.noise import hermite_matrix, monomial_matrix
+from doublewell.weak.smoother import Smoother
