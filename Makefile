@@ -6,7 +6,15 @@ MINIMUM := build/minimum
 OUT ?= demo
 PAPER ?= out/paper
 
-.PHONY: demo docs paper test test-minimum lint bench bench-compare bench-accuracy clean
+# Compiled programs are kept here between runs, JAX's and numba's; make clean clears them.
+export DOUBLEWELL_CACHE := $(CURDIR)/build/cache/jax
+export NUMBA_CACHE_DIR := $(CURDIR)/build/cache/numba
+
+# Tests that take long, by path: recovery, sweeps, pages, examples, the paper, golden results, benchmarks, a browser.
+SLOW := tests/slow tests/recovery tests/docs tests/examples tests/paper
+PYTEST := -m pytest -n 2 --dist loadfile
+
+.PHONY: demo docs paper test test-slow test-all test-minimum lint bench bench-compare bench-accuracy clean
 
 $(VENV)/.ready: pyproject.toml paper/pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -44,10 +52,17 @@ lint: $(VENV)/.ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-# The kernels are compiled once, before the workers share the cache.
+# What a change can break, in minutes. The kernels are compiled once, before the workers share the cache.
 test: lint
 	$(BIN)/python -m doublewell.weak.warm
-	$(BIN)/python -m pytest -n 2 --dist loadfile --durations 30
+	$(BIN)/python $(PYTEST) --durations 20 $(SLOW:%=--ignore=%)
+
+# The rest.
+test-slow: $(VENV)/.ready
+	$(BIN)/python -m doublewell.weak.warm
+	$(BIN)/python $(PYTEST) --durations 20 $(SLOW)
+
+test-all: test test-slow
 
 # The same tests with the oldest libraries that pyproject.toml declares, in an environment of their own.
 $(MINIMUM)/.ready: pyproject.toml paper/pyproject.toml constraints-minimum.txt
@@ -57,7 +72,7 @@ $(MINIMUM)/.ready: pyproject.toml paper/pyproject.toml constraints-minimum.txt
 
 test-minimum: $(MINIMUM)/.ready
 	$(MINIMUM)/bin/python -m doublewell.weak.warm
-	$(MINIMUM)/bin/python -m pytest -n 2 --dist loadfile
+	$(MINIMUM)/bin/python $(PYTEST)
 
 # Speed and memory: all tables, stored in benchmarks/results/bench.json; or the quick ones beside the stored ones.
 bench: $(VENV)/.ready
@@ -72,4 +87,4 @@ bench-accuracy: $(VENV)/.ready
 	$(BIN)/python benchmarks/trajectory_figures.py
 
 clean:
-	rm -rf $(VENV) $(MINIMUM) $(OUT) .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(MINIMUM) build/cache $(OUT) .mypy_cache .ruff_cache .pytest_cache

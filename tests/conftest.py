@@ -37,6 +37,14 @@ def noisy(movie: Record) -> Record:
     return add_noise(movie, 0.02, seed=7)
 
 
+@pytest.fixture(scope="session")
+def small() -> Record:
+    """The movie for trajectory fits, of a shape that tests share to compile little: 25 noisy frames of 32 x 32."""
+    start = initial_field("circle", (32, 32), 1 / 32, epsilon=0.08)
+    movie = simulate(named_law("quartic"), start, dx=1 / 32, dt=4e-4, frames=25, epsilon=0.08)
+    return add_noise(movie, 0.02, seed=1)
+
+
 def rough(shape: tuple[int, ...], seed: int = 0, size: float = 0.7, **metadata: float) -> Record:
     """A record without any dynamics, for tests of pure algebra."""
     u = size * np.random.default_rng(seed).standard_normal(shape)
