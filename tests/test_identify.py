@@ -333,11 +333,11 @@ def test_wrong_arguments(movie) -> None:
     ):
         identify(movie, method="strong")
     for degree in (-1, 9, 2.5, "2"):
-        with pytest.raises(InputError, match="from 0 to 8"):
+        with pytest.raises(InputError, match="0 to 8|expected DoubleWell"):
             identify(movie, law=degree)
     with pytest.raises(InputError, match="surface tension is 0"):
         identify(movie, 0)
-    with pytest.raises(InputError, match="optics and noise belong to the trajectory reading"):
+    with pytest.raises(InputError, match="noise belong to the trajectory fit"):
         identify(movie, observation=Observation(noise="correlated"))
     with pytest.raises(InputError, match="noise is 'pink': expected one of 'white', 'correlated', 'shot', 'robust'"):
         identify(movie, observation=Observation(noise="pink"))

@@ -13,9 +13,8 @@ from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.law import LinearFamily, embedding
 
-__all__ = ["Beside", "Block", "Evidence", "Key", "compact", "lower", "merge", "restrict", "stacked", "system"]
-
-Reading = Literal["weak", "trajectory"]
+Kind = Literal["weak", "trajectory"]
+MOMENTS = ("force", "rate", "target")  # the columns of weak moments
 
 
 class Key(NamedTuple):
@@ -28,7 +27,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Block:
-    """The compacted rows of one key: R of [features | 1/q | target] with positive diagonal, and the row count."""
+    """The compacted rows of one key: R of the columns with positive diagonal, and the row count."""
 
     key: Key
     triangle: Array
@@ -37,16 +36,35 @@ class Block:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Blocks of compacted rows in the columns of one family.
+    """Blocks of compacted rows with named columns.
 
-    Each row says sum_j g_j a_j + (1/q) a_t = d. Known q contracts the last two columns; unknown q is one more
-    unknown of the same rows. Weights between blocks are applied only when solving, so that merging stays exact.
-    ``reading`` says what a row is: a weak moment, or a direction of a trajectory's likelihood in units of its noise.
+    ``columns`` are the names in order: "force" stands for one column for each coefficient of the family, the last is
+    the "target". Each row says that the columns times their coefficients add up to the target. Weak moments have
+    "rate" after the force, with the coefficient 1/q; a likelihood has what is estimated jointly with the law ("q",
+    "blur") before the force, so that the last rows speak of the law alone. Known quantities contract their column by
+    name. Weights between blocks are applied only when solving, so that merging stays exact. ``kind`` says what a row
+    is: a weak moment, or a direction of a trajectory's likelihood in units of its noise.
     """
 
     family: LinearFamily
     blocks: tuple[Block, ...]
-    reading: Reading = "weak"
+    kind: Kind = "weak"
+    columns: tuple[str, ...] = MOMENTS
+
+    @property
+    def joint(self) -> tuple[str, ...]:
+        """The names of what is estimated jointly with the law."""
+        return self.columns[: self.columns.index("force")]
+
+    def places(self, name: str) -> slice:
+        """Return which columns of a triangle have a name."""
+        start = 0
+        for column in self.columns:
+            stop = start + (self.family.size if column == "force" else 1)
+            if column == name:
+                return slice(start, stop)
+            start = stop
+        raise KeyError(name)
 
     @property
     def rows(self) -> int:
@@ -90,8 +108,8 @@ def merge(parts: Iterable[Evidence]) -> Evidence:
     if len(families) > 1:
         names = " and ".join(sorted(f"{family.name} degree {family.degree}" for family in families))
         raise InputError(f"cannot merge evidence of different families ({names}): assemble both at one degree")
-    if len({part.reading for part in parts}) > 1:
-        raise InputError("cannot merge weak moments with the likelihood of a trajectory: read all records one way")
+    if len({(part.kind, part.columns) for part in parts}) > 1:
+        raise InputError("cannot merge evidence with different columns: read all records by one method")
     groups: dict[Key, list[Block]] = {}
     for part in parts:
         for block in part.blocks:
@@ -130,29 +148,22 @@ def lower(evidence: Evidence, degree: int) -> Evidence:
 
 
 def restrict(evidence: Evidence, family: LinearFamily) -> Evidence:
-    """Return the same evidence for a family inside its own: the equally deep wells, the symmetric ones."""
-    p, top = family.size, evidence.family.size
-    change = np.zeros((top + 2, p + 2))
-    change[:top, :p] = embedding(family, evidence.family)
-    change[top:, p:] = np.eye(2)
+    """Return the same evidence for a family inside its own: a lower degree, equally deep wells, symmetric wells."""
+    whole = replace(evidence, family=family)
+    change = np.zeros((evidence.places("target").stop, whole.places("target").stop))
+    for name in evidence.columns:
+        lift = embedding(family, evidence.family) if name == "force" else np.eye(1)
+        change[evidence.places(name), whole.places(name)] = lift
     blocks = tuple(replace(block, triangle=compact(block.triangle @ change)) for block in evidence.blocks)
-    return replace(evidence, family=family, blocks=blocks)
+    return replace(whole, blocks=blocks)
 
 
-def system(evidence: Evidence, q: float) -> tuple[Array, Array]:
-    """Return the small least-squares problem (A, d) for known q.
+def stacked(evidence: Evidence) -> Array:
+    """Return the rows of all blocks with all columns, weighted for solving.
 
     The folds of one support are one block. A block of n_b weak moments is scaled by (k n_b)^(-1/2), k the number of
     blocks; blocks of trajectories are in units of their noise already. A block without rows is left out.
     """
-    q = positive(q, "q", "the diffusion coefficient of the record")
-    rows = stacked(evidence)
-    p = evidence.family.size
-    return rows[:, :p], rows[:, p + 1] - rows[:, p] / q
-
-
-def stacked(evidence: Evidence) -> Array:
-    """Return the rows [features | 1/q | target] of all blocks, weighted as in `system`, with q left open."""
     _check_evidence(evidence)
     whole = [replace(block, key=block.key._replace(fold="")) for block in evidence.blocks if block.rows]
     if not whole:
@@ -161,8 +172,37 @@ def stacked(evidence: Evidence) -> Array:
             "small; record frames that contain an interface"
         )
     blocks = merge(replace(evidence, blocks=(block,)) for block in whole).blocks
-    scales = [np.sqrt(len(blocks) * block.rows) if evidence.reading == "weak" else 1.0 for block in blocks]
+    scales = [np.sqrt(len(blocks) * block.rows) if evidence.kind == "weak" else 1.0 for block in blocks]
     return np.vstack([block.triangle / scale for block, scale in zip(blocks, scales, strict=True)])
+
+
+def system(evidence: Evidence, q: float = 1.0) -> tuple[Array, Array]:
+    """Return the small problem (A, d) of the coefficients: joint parameters are eliminated, q is known."""
+    rows, force = stacked(evidence), evidence.places("force")
+    target = rows[:, -1]
+    if "rate" in evidence.columns:
+        target = target - rows[:, evidence.places("rate")][:, 0] / positive(q, "q", "the diffusion coefficient of the record")
+    if not evidence.joint:
+        return rows[:, force], target
+    rest = compact(np.hstack([rows[:, : force.stop], target[:, None]]))[force.start :]
+    return rest[:, force], rest[:, -1]
+
+
+def joint_given_law(evidence: Evidence) -> Beside:
+    """Return what evidence says of the joint parameters once the law is given, and the most likely law."""
+    rows, force, n = compact(stacked(evidence)), evidence.places("force"), len(evidence.joint)
+    root, cross = rows[:n, :n], rows[:n, force]
+    law = np.asarray(np.linalg.lstsq(rows[n:, force], rows[n:, -1], rcond=None)[0], dtype=np.float64)
+    slope = -np.asarray(np.linalg.solve(root, cross), dtype=np.float64)
+    best = np.asarray(np.linalg.solve(root, rows[:n, -1] - cross @ law), dtype=np.float64)
+    return Beside(evidence.joint, best, slope, root, law)
+
+
+def eliminate_joint(evidence: Evidence) -> Evidence:
+    """Return the evidence of the law alone: what each block estimates jointly with it is its own, and eliminated."""
+    n = len(evidence.joint)
+    blocks = tuple(replace(block, triangle=block.triangle[n:, n:]) for block in evidence.blocks)
+    return replace(evidence, blocks=blocks, columns=evidence.columns[n:])
 
 
 @dataclass(frozen=True, eq=False)

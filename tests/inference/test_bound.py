@@ -18,7 +18,7 @@ def test_the_bound_does_not_follow_coefficients_that_the_record_leaves_open() ->
     matrix = 10.0 * family.features(u).T
     target = matrix @ np.full(9, 100.0) + np.random.default_rng(3).standard_normal(400)
     root = np.linalg.qr(np.column_stack([matrix, np.zeros(400), target]), mode="r")
-    evidence = Evidence(family, (Block(Key("r", "trajectory", "all"), root, 400),), reading="trajectory")
+    evidence = Evidence(family, (Block(Key("r", "trajectory", "all"), root, 400),), kind="trajectory")
     path = average_degrees(evidence, 1.0, constraint="bernstein").path
     assert np.max(np.abs(path[-1].free)) > 1e11
     chi2 = [fit.chi2 for fit in path]

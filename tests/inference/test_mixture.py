@@ -29,7 +29,7 @@ def evidence(triangle, best, rows=6912):
     stacked[:9, :9] = triangle
     stacked[:9, -1] = triangle @ best
     stacked[9, -1] = np.sqrt(rows)
-    return Evidence(TOP, (Block(Key("r", "trajectory", "all"), compact(stacked), rows),), reading="trajectory")
+    return Evidence(TOP, (Block(Key("r", "trajectory", "all"), compact(stacked), rows),), kind="trajectory")
 
 
 @pytest.fixture(scope="module", params=["sixth", "bernstein3"])

@@ -98,7 +98,7 @@ def fit_degree(evidence: Evidence, q: float, *, constraint: Constraint) -> Degre
 
 
 def _check(evidence: Evidence) -> None:
-    if evidence.reading != "trajectory":
+    if evidence.kind != "trajectory":
         raise InputError(
             "weak moments have no noise model, so degrees cannot be weighed by them: use method='trajectory', or give "
             "a degree"

@@ -127,7 +127,7 @@ def _evidence(family: LinearFamily, triangle: Array, best: Array, cost: float, r
     stacked[:size, :size] = triangle
     stacked[:size, -1] = triangle @ best
     stacked[size, -1] = np.sqrt(cost)
-    return Evidence(family, (Block(Key(label, "trajectory", "all"), compact(stacked), rows),), reading="trajectory")
+    return Evidence(family, (Block(Key(label, "trajectory", "all"), compact(stacked), rows),), kind="trajectory")
 
 
 def check_alike(records: list[Record]) -> Record:
