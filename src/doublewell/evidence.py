@@ -181,7 +181,8 @@ def system(evidence: Evidence, q: float = 1.0) -> tuple[Array, Array]:
     rows, force = stacked(evidence), evidence.places("force")
     target = rows[:, -1]
     if "rate" in evidence.columns:
-        target = target - rows[:, evidence.places("rate")][:, 0] / positive(q, "q", "the diffusion coefficient of the record")
+        rate = rows[:, evidence.places("rate")][:, 0]
+        target = target - rate / positive(q, "q", "the diffusion coefficient of the record")
     if not evidence.joint:
         return rows[:, force], target
     rest = compact(np.hstack([rows[:, : force.stop], target[:, None]]))[force.start :]
