@@ -51,7 +51,7 @@ def test_the_page_holds_everything(weak_study):
     for name, kind in FIGURES.items():
         assert f"![{kind.caption}](figures/{name}.png)" in page
     facts = json.loads((folder / "about.json").read_text())
-    assert "records read in" in facts.pop("run")
+    assert "records done in" in facts.pop("run")
     assert set(facts) == {"date", "doublewell", "commit", "machine", "device", "libraries"}
     assert all(f"- {key}: {value}" in page for key, value in facts.items())
     assert "This is the tiny version" in page

@@ -231,7 +231,7 @@ def tension_noise(results: Results) -> Table:
         why = "without tension noise this is the selected estimator's own error; its selection is ours (see below)."
         rows.append(Row(f"cv {100 * variation:g} %", tuple(entries), why))
     columns = ("selected STAC, rms e_eps", "rms e_F", "trajectory auto, rms e_eps", "rms e_F")
-    remark = "Percent, noise 0.01, 200 draws a record of lognormal factors with mean one."
+    remark = "Percent, noise 0.01, 200 draws per record of lognormal factors with mean one."
     return Table("tension_noise", "Uncertain tension", columns, tuple(rows), (remark,))
 
 

@@ -21,11 +21,11 @@ _ORDERED = (
     *(f"replication {kind} {noise}" for kind in ("full", "short") for noise in ("0.01", "0.03")),
 )
 _CONSTRAINED = ("STAC m=2", "STAC m=5", "ridge STAC m=2", "ridge STAC m=5", "selected STAC")
-_OURS = "the trajectory reading beats every weak branch at noise 0.03"
+_OURS = "the trajectory fit beats every weak branch at noise 0.03"
 _ANALYTIC = "direct FD4 wins on clean 256 x 256 against analytic weak weights"
 _DISCRETE = "direct FD4 wins on clean 256 x 256 against discrete weak weights"
 _WHY_DISCRETE = (
-    "the paper says that direct FD4 is more accurate there and describes the control in its supplement. Against "
+    "the paper states that direct FD4 is more accurate there and describes the control in its supplement. Against "
     "weak moments with analytic derivative weights it is. Against the discrete weights of the principal study it "
     "cannot be: our clean error agrees with the paper's own refinement (0.0163 % at 128, fourth order), and "
     "direct differences of the unsmoothed field have a larger error of the same order."
@@ -53,12 +53,12 @@ def orderings(results: Results) -> Table:
     ]
     rows = []
     for label, answer in answers:
-        verdict, numbers = Entry(), ""
+        holds_entry, numbers = Entry(), ""
         if answer is not None:
             holds, numbers = answer
             text = "yes" if holds else "no"  # beside the paper's yes; the trajectory fit is not in it
-            verdict = Entry(text=text) if label == _OURS else Entry(float(holds), 1.0, None, 0.5, text, "yes")
-        rows.append(Row(label, (verdict, Entry(text=numbers)), _WHY_DISCRETE if label == _DISCRETE else ""))
+            holds_entry = Entry(text=text) if label == _OURS else Entry(float(holds), 1.0, None, 0.5, text, "yes")
+        rows.append(Row(label, (holds_entry, Entry(text=numbers)), _WHY_DISCRETE if label == _DISCRETE else ""))
     return Table("orderings", "Orderings", ("holds", "numbers"), tuple(rows))
 
 
@@ -120,14 +120,14 @@ def hermite(results: Results) -> Table:
     )
     change = "" if fixed[0] is None or fixed[1] is None else f"{fixed[1] - fixed[0]:+.2f}"
     contrast = results.contrast(_PRINCIPAL, "Hermite selected", "unmasked selected")
-    told = "{:+.2f} ({:+.2f}, {:+.2f})".format(*paper["Hermite, selected degree, change in pp"])
+    interval = "{:+.2f} ({:+.2f}, {:+.2f})".format(*paper["Hermite, selected degree, change in pp"])
     moved = "" if contrast is None else "{:+.2f} ({:+.2f}, {:+.2f})".format(contrast.mean, *contrast.percentile)
     known = paper["Hermite-corrected, unmasked, m=2"]
     fixed_entries = [Entry(ours, theirs, HALF) for ours, theirs in zip(fixed, known, strict=True)]
     selected_entries = [Entry(ours, None, HALF) for ours in selected]
     rows = (
         Row("degree two", (*fixed_entries, Entry(text=change)), _SELECTION),
-        Row("selected degree", (*selected_entries, Entry(text=moved, paper_text=told)), _SELECTION),
+        Row("selected degree", (*selected_entries, Entry(text=moved, paper_text=interval)), _SELECTION),
     )
     columns = ("unmasked", "Hermite-corrected", "change (pp)")
     remark = "Mean e_G in percent at noise 0.03, positive coefficients, both supports, noise variance measured."
@@ -290,7 +290,7 @@ def refinement(results: Results) -> Table:
     for cells in sorted({line.spec.cells for line in lines}):
         errors = {x.spec.substeps: x.scores["e_G"] for x in lines if x.spec.cells == cells}
         entries = [Entry(errors.get(n), known.get(str(cells)) if n == steps[-1] else None, QUARTER) for n in steps]
-        why = "the number of substeps of the paper's figure is not said."
+        why = "the number of substeps of the paper's figure is not stated."
         rows.append(Row(f"{cells} x {cells}", tuple(entries), why))
     columns = tuple(f"{n} substeps" for n in steps)
     return Table("refinement", "Clean e_G of the sixth law in percent, m = 2, circle", columns, tuple(rows))

@@ -245,7 +245,7 @@ def _averaged(sample: Sample, *, constraint: Constraint) -> Outcome:
 def _fixed(sample: Sample, *, degree: int) -> Outcome:
     result, seconds = sample.trajectory("bernstein")
     if result.posterior is None:
-        return Outcome(None, "the reading has no table of degrees", seconds=seconds)
+        return Outcome(None, "the fit has no table of degrees", seconds=seconds)
     fit = result.posterior.path[degree]
     return _trajectory(result, Law(Bernstein(degree), fit.coefficients), len(fit.active), seconds)
 

@@ -18,12 +18,12 @@ its table. No setting was changed to bring an error closer to the paper's. Some 
 numbers of the paper, and those numbers have no expected range here: the outlines of the initial fields (row counts,
 condition numbers), the meshes of the equilibrium (tension errors), and the formula of the noise-perturbation ratio
 (its range). The two stress laws were inferred from the paper's reference error, and the amplitude of the second
-outside-cone table from its errors, so they are no predictions either. A dash means not run, or not defined.
+outside-cone table from its errors, so they are not predictions either. A dash means not run, or not defined.
 """
 _CHOICES = """## What was chosen where the main text leaves it open
 
-- Principal records: 61 frames of 96 x 96 are read, frames 61 to 100 serve e_u. Circle of radius 0.2; nonconvex outline
-  0.27 (1 + 0.4 cos 6 theta). Ten noise seeds are shared by all laws and geometries; fresh seeds are others.
+- Principal records: 61 frames of 96 x 96 are observed, frames 61 to 100 serve e_u. Circle of radius 0.2; nonconvex
+  outline 0.27 (1 + 0.4 cos 6 theta). Ten noise seeds are shared by all laws and geometries; fresh seeds are others.
 - Validated choices (ridge, degree, support, width) are fitted on the first 60 % of the frames and judged on the rest;
   moments that straddle the cut belong to neither. Short and sparse records are cut in the middle.
 - Selected degree and support: degrees one to five, first, second or both supports, each fitted with positive
@@ -38,9 +38,9 @@ _CHOICES = """## What was chosen where the main text leaves it open
 - Larger noise: five of the ten seeds. 48 x 48: every second pixel. Correlated noise: a Gaussian filter of 1.5 cells.
   Stress laws: sixth and exponential on the circle; these two have the paper's reference error.
 - Tension from an equilibrium: meshes of 0.01 and 0.6 epsilon, which give the paper's tension errors.
-- Trajectory rows: one reading a record with positive coefficients, averaged over degrees ("auto"); fixed degrees come
-  from the same reading's table of degrees.
-- e_u: both laws run by ETDRK4, two steps a frame, from the clean frame 61 to frame 100.
+- Trajectory rows: one fit per record with positive coefficients, averaged over degrees ("auto"); fixed degrees come
+  from the same fit's table of degrees.
+- e_u: both laws run by ETDRK4, two steps per frame, from the clean frame 61 to frame 100.
 """
 
 
@@ -74,7 +74,7 @@ def _compared(entry: Entry) -> bool:
 def _origin(results: Results, about: dict[str, str]) -> Iterator[str]:
     records = {(line.case, line.record) for line in results.lines}
     yield f"- {len(results.lines)} lines of {len(records)} records in `results.jsonl`"
-    yield "- lines are kept from run to run, and CPUs and a GPU may have read them; what follows is of the last run"
+    yield "- lines are kept from run to run, and CPUs and a GPU may have made them; what follows is of the last run"
     refused = sum(line.coefficients is None for line in results.lines)
     rough = sum(line.status.startswith("not converged") for line in results.lines)
     yield f"- {refused} fits were refused and {rough} did not converge; they stay in the counts"

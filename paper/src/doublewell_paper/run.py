@@ -88,7 +88,7 @@ def run_study(
     tasks = open_tasks(cases, store.lines(), slow=trajectory)
     began = monotonic()
     _do(tasks, store, workers=count, report=report)
-    run = f"{len(tasks)} records read in {monotonic() - began:.0f} s with {count} workers; the others were kept"
+    run = f"{len(tasks)} records done in {monotonic() - began:.0f} s with {count} workers; the others were kept"
     return _write(folder, tables, figures, _results(cases, store), run, tiny=tiny)
 
 

@@ -25,7 +25,7 @@ class Entry:
 
     ``factor`` 1.25 expects a ratio from 1/1.25 to 1.25; None expects nothing. ``limit`` is instead the largest
     difference that is expected, for numbers that may be zero or change sign. ``text`` stands for ours where it is not
-    a plain number, and ``why`` says what may be behind a number outside its range.
+    a plain number, and ``why`` is what may be behind a number outside its range.
     """
 
     ours: float | None = None
@@ -55,12 +55,12 @@ class Entry:
 
     def words(self) -> str:
         """Return ours, and in brackets the paper's and their ratio."""
-        said = self.text or number(self.ours)
+        ours = self.text or number(self.ours)
         if self.paper is None and not self.paper_text:
-            return said
-        beside = self.paper_text or number(self.paper)
+            return ours
+        theirs = self.paper_text or number(self.paper)
         ratio = "" if self.text or self.limit is not None or self.ratio is None else f"; {self.ratio:.2f}"
-        return f"{said} [{beside}{ratio}]{' ' + MARK if self.marked else ''}"
+        return f"{ours} [{theirs}{ratio}]{' ' + MARK if self.marked else ''}"
 
 
 @dataclass(frozen=True)

@@ -107,10 +107,10 @@ def by_law(results: Results) -> Table:
         for k, degree in enumerate((2, 5)):
             floor = 100 * approximation_floor(named_law(law), degree, constraint="bernstein").error
             entries.append(Entry(0.0 if floor < 0.005 else floor, known[k], limit=0.006))
-        for method, told, factor in zip(methods, known[2:], (QUARTER, HALF, None, None, None), strict=True):
+        for method, theirs, factor in zip(methods, known[2:], (QUARTER, HALF, None, None, None), strict=True):
             lines = [line for line in results.of(CASE, method) if line.spec.law == law]
             why = _DEGREE_FIVE if method.endswith("m=5") else ""
-            entries.append(Entry(mean(lines, "e_G"), told, factor, why=why))
+            entries.append(Entry(mean(lines, "e_G"), theirs, factor, why=why))
         rows.append(Row(law, tuple(entries)))
     columns = ("floor m=2", "floor m=5", *methods)
     return Table("by_law", "Force error by law at noise 0.03", columns, tuple(rows))
@@ -135,7 +135,7 @@ def design(results: Results) -> Table:
         for name, (ours, known) in values.items()
     ]
     remark = (
-        "Rows and condition numbers are what the initial fields were chosen from, so they are no predictions. Neither "
+        "Rows and condition numbers are what the initial fields were chosen from, so they are not predictions. Neither "
         "is the noise-perturbation ratio: the paper does not print its formula. We tried five (over the smallest "
         "singular value of the clean or the noisy design, with raw or unit columns, and the relative change times the "
         "condition number) and kept the one that lies in the paper's range; the clean one, which the paper's bound "
@@ -234,8 +234,8 @@ def outside_cone(results: Results) -> Table:
     columns = (*_CONE_COLUMNS, "floor", *_CONE_MORE)
     remark = (
         "Mean and standard deviation in percent over two geometries and ten seeds. Constrained means positive "
-        "coefficients, admissible every plain double well, whose floor is zero here. The trajectory columns average "
-        "over degrees."
+        "coefficients, admissible every double well with a single barrier, whose floor is zero here. The "
+        "trajectory columns average over degrees."
     )
     return Table("outside_cone", "A law outside the positive cone", columns, tuple(rows), (remark,))
 

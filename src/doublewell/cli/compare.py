@@ -29,7 +29,7 @@ def compare(
     reading: Reading = Reading(),  # noqa: B008  frozen
     output: Output = Output(),  # noqa: B008  frozen
 ) -> None:
-    """Run other methods on a movie and say how far they agree with ours; no truth is needed.
+    """Run other methods on a movie and report how far they agree with ours; no truth is needed.
 
     Parameters
     ----------

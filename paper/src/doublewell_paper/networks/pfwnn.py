@@ -66,9 +66,9 @@ class Pfwnn(Network):
         test = bump(movie.grid, radius, self.power)
         means = _trapezoid(movie.frames, self.span)
         targets = _targets(values, test, means, movie, self.span)
-        shares = movie.weights[self.span // 2 :][: len(targets)]
-        scales = (movie.size, np.mean(shares * targets**2))
-        return tuple(np.asarray(one, np.float32) for one in (movie.values, test, means, targets, shares, scales))
+        weights = movie.weights[self.span // 2 :][: len(targets)]
+        scales = (movie.size, np.mean(weights * targets**2))
+        return tuple(np.asarray(array, np.float32) for array in (movie.values, test, means, targets, weights, scales))
 
 
 def bump(grid: Grid, radius: float, power: int) -> Array:
@@ -117,9 +117,9 @@ def _loss(cells: tuple[int, ...]) -> Any:
     forward, backward = jax_transforms(cells, "periodic")
 
     def loss(layers: Any, _key: Any, data: Any) -> Any:
-        values, test, means, targets, shares, (size, unit) = data
+        values, test, means, targets, weights, (size, unit) = data
         tested = jax.vmap(lambda u: backward(test * forward(curve(layers, u))))(values)
         rows = size * jnp.tensordot(means, tested, 1, precision="highest") - targets
-        return jnp.mean(shares * rows**2) / unit
+        return jnp.mean(weights * rows**2) / unit
 
     return loss

@@ -102,8 +102,8 @@ def _loss(axes: int, waves: int, batch: int, physics: float) -> Any:
         drawn = jnp.searchsorted(odds, jax.random.uniform(key, (batch,)))
         index = jnp.stack(jnp.unravel_index(jnp.minimum(drawn, odds.size - 1), values.shape), -1)
         counts = jnp.array([values.shape[0] - 1, *values.shape[1:]])
-        found, rest = jax.vmap(residual, in_axes=(None, 0, None, None))(both, index / counts, lengths, scales)
-        return jnp.mean((found - values.ravel()[drawn]) ** 2) + physics * jnp.mean(rest**2)
+        fields, rest = jax.vmap(residual, in_axes=(None, 0, None, None))(both, index / counts, lengths, scales)
+        return jnp.mean((fields - values.ravel()[drawn]) ** 2) + physics * jnp.mean(rest**2)
 
     return loss
 

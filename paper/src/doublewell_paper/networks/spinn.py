@@ -70,23 +70,18 @@ def _loss(cells: tuple[int, ...], frames: int, ahead: int, batch: int, substeps:
 
     forward, backward = jax_transforms(cells, "periodic")
 
-    def misfit(layers: Any, size: Any, stepper: Any, seen: Any, shares: Any) -> Any:
-        found = roll(
-            forward(seen[0]), lambda modes: forward(size * curve(layers, backward(modes))), lambda _: stepper,
+    def misfit(layers: Any, size: Any, stepper: Any, observed: Any, weights: Any) -> Any:
+        predicted = roll(
+            forward(observed[0]), lambda modes: forward(size * curve(layers, backward(modes))), lambda _: stepper,
             backward, None, frames=ahead + 1, substeps=substeps,
         )  # fmt: skip
-        return jnp.mean(shares[1:] * (found - seen[1:]) ** 2)
+        return jnp.mean(weights[1:] * (predicted - observed[1:]) ** 2)
 
     def loss(layers: Any, key: Any, data: Any) -> Any:
-        values, shares, (size, unit), stepper = data
+        values, weights, (size, unit), stepper = data
         starts = jax.random.randint(key, (batch,), 0, frames - ahead)
-        parts = [_windows(of, starts, ahead + 1) for of in (values, shares)]
+        cut = jax.vmap(jax.lax.dynamic_slice_in_dim, in_axes=(None, 0, None))
+        parts = [cut(array, starts, ahead + 1) for array in (values, weights)]
         return jnp.mean(jax.vmap(misfit, in_axes=(None, None, None, 0, 0))(layers, size, stepper, *parts)) / unit
 
     return loss
-
-
-def _windows(values: Any, starts: Any, frames: int) -> Any:
-    import jax
-
-    return jax.vmap(lambda k: jax.lax.dynamic_slice_in_dim(values, k, frames))(starts)
