@@ -62,7 +62,7 @@ def score(scene: Scene, noise: float, prior: DegreePrior, draws: int, seed: int)
     triangle = scene.triangle / noise
     best = np.linalg.lstsq(FEATURES.T, scene.force, rcond=None)[0]
     targets = triangle @ best + np.random.default_rng(seed).standard_normal((draws, 9))
-    terms = weigh_terms(triangle, targets, prior, constraint="none")
+    terms = weigh_terms(triangle, targets, TOP, prior, constraint="none")
     gap = mixture_mean(terms, TOP) @ FEATURES - scene.force
     error = 100 * np.linalg.norm(gap, axis=1) / np.linalg.norm(scene.force)
     truth = CubicSpline(PHASES, scene.force)(BAND)

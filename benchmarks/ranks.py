@@ -22,8 +22,8 @@ from common import print_table
 from scipy import stats
 from trajectory_records import read_all
 
-from doublewell.inference import DEGREE_PRIOR, average_degrees, legendre_to_bernstein
-from doublewell.law import Bernstein, Law
+from doublewell.inference import DEGREE_PRIOR, average_degrees
+from doublewell.law import Bernstein, Law, legendre_to_bernstein
 from doublewell.simulate import add_noise, initial_field, simulate
 
 CELLS, FRAMES, EPSILON, NOISE, DT = 48, 31, 0.06, 0.03, 4e-4
@@ -41,11 +41,13 @@ def is_well(coefficients: np.ndarray) -> np.ndarray:
 
 def draw_law(rng: np.random.Generator) -> np.ndarray:
     """Draw coefficients at degree 8 from the prior, given that they make a double well."""
-    terms = DEGREE_PRIOR.terms(8)
+    terms = DEGREE_PRIOR.terms(TOP)
     chances = np.exp([term.log_weight for term in terms])
     while True:
         term = terms[int(rng.choice(len(terms), p=chances / chances.sum()))]
-        a = SCALE * np.concatenate([[1.0], term.spreads * rng.standard_normal(term.degree)])
+        a = SCALE * np.concatenate(
+            [[1.0], term.size * term.ratio ** np.arange(1, term.degree + 1) * rng.standard_normal(term.degree)]
+        )
         g = Bernstein(term.degree).elevation(TOP) @ (legendre_to_bernstein(term.degree) @ a)
         if is_well(g[None])[0]:
             return g

@@ -156,7 +156,7 @@ def main() -> None:
         device = str(np.load(path)["device"])
         for constraint in asked.constraint:
             table = table_of(path, constraint)
-            print_table(f"{path.stem}, read on {device}; {CONSTRAINTS[constraint].words}; errors in percent", table)
+            print_table(f"{path.stem}, read on {device}; {CONSTRAINTS[constraint]}; errors in percent", table)
             save_results(f"trajectory_{path.stem}" + ("" if constraint == "admissible" else f"_{constraint}"), table)
         chi = inside(path)
         print_table("Distance to the truth in units of the noise, laws of degree 5 or less", chi)

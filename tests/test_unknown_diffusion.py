@@ -12,7 +12,7 @@ from doublewell.evidence import Beside
 from doublewell.identify import identify, repeat
 from doublewell.identify.warnings import weak_warnings
 from doublewell.identify.weak_road import weak_fit
-from doublewell.inference import Component, Posterior
+from doublewell.inference import Component, Posterior, scalar_interval
 from doublewell.io import load_result, save
 from doublewell.law import Bernstein, named_law
 from doublewell.observation import survey
@@ -20,7 +20,6 @@ from doublewell.options import DoubleWell
 from doublewell.problem import ask
 from doublewell.record import Record
 from doublewell.report import inspect_record
-from doublewell.result.bands import scalar_interval
 from doublewell.simulate import add_noise, initial_field, simulate
 from doublewell.validate import validate
 

@@ -11,7 +11,7 @@ from grouping import grouped
 import doublewell as dw
 from doublewell.errors import InputError
 from doublewell.identify.phases import plateaus
-from doublewell.law import EqualWells, Law, Placed, Wells
+from doublewell.law import Bernstein, EqualWells, Law, Wells
 from doublewell.result import Result
 
 EPSILON = 0.1
@@ -107,7 +107,7 @@ def test_other_phase_values_change_nothing_but_the_values() -> None:
     assert there.settings.phases == (0.0, 1.0)
     symmetric = weak(moved(fine("sixth"), 0.0, 1.0), phases=(0, 1))
     assert symmetric.law.maximum == 0.5
-    assert isinstance(symmetric.law.family, Placed)
+    assert symmetric.law.family == Bernstein(symmetric.degree, (0.0, 1.0))
 
 
 @pytest.mark.parametrize(("low", "high"), [(-1.0, 1.0), (0.1, 0.8)])
@@ -221,8 +221,7 @@ def test_many_records_share_the_choice() -> None:
         compute=dw.Compute(workers=1),
     )
     assert {result.law.phases for result in results} == {(0.0, 1.0)}
-    assert isinstance(results[0].law.family, Placed)
-    assert isinstance(results[0].law.family.family, Wells)
+    assert results[0].law.family == Wells(1, (0.0, 1.0))
 
 
 def test_one_side_of_the_phases_alone_is_said() -> None:

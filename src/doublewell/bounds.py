@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 
 from doublewell.checks import not_negative, positive, real
 from doublewell.errors import InputError
-from doublewell.law import Bernstein, Law, even_family
-from doublewell.law.quadrature import TENSION_NODES, gauss_legendre
+from doublewell.law import Bernstein, Law, even_family, gauss_legendre
+from doublewell.law.law import TENSION_NODES
 from doublewell.law.structure import bracket_roots
 
 __all__ = [

@@ -11,7 +11,7 @@ import numpy as np
 from doublewell.checks import positive
 from doublewell.errors import InputError
 from doublewell.hints import Array
-from doublewell.law import LinearFamily, embedding
+from doublewell.law import Family
 
 Kind = Literal["weak", "trajectory"]
 MOMENTS = ("force", "rate", "target")  # the columns of weak moments
@@ -46,7 +46,7 @@ class Evidence:
     is: a weak moment, or a direction of a trajectory's likelihood in units of its noise.
     """
 
-    family: LinearFamily
+    family: Family
     blocks: tuple[Block, ...]
     kind: Kind = "weak"
     columns: tuple[str, ...] = MOMENTS
@@ -147,12 +147,12 @@ def lower(evidence: Evidence, degree: int) -> Evidence:
     return restrict(evidence, family)
 
 
-def restrict(evidence: Evidence, family: LinearFamily) -> Evidence:
+def restrict(evidence: Evidence, family: Family) -> Evidence:
     """Return the same evidence for a family inside its own: a lower degree, equally deep wells, symmetric wells."""
     whole = replace(evidence, family=family)
     change = np.zeros((evidence.places("target").stop, whole.places("target").stop))
     for name in evidence.columns:
-        lift = embedding(family, evidence.family) if name == "force" else np.eye(1)
+        lift = family.elevation(evidence.family) if name == "force" else np.eye(1)
         change[evidence.places(name), whole.places(name)] = lift
     blocks = tuple(replace(block, triangle=compact(block.triangle @ change)) for block in evidence.blocks)
     return replace(whole, blocks=blocks)

@@ -9,19 +9,12 @@ from typing import Any, Literal
 
 from doublewell.calibrate import SurfaceTension
 from doublewell.errors import InputError, option
-from doublewell.law import Bernstein, EqualWells, LinearFamily, Wells
+from doublewell.law import Family, family_of
 from doublewell.likelihood import Optics, View, check_view, check_window
 from doublewell.options import Compute, DoubleWell, Method, Observation, Weak, method_of
 from doublewell.record import Record
 from doublewell.result import check_units
 from doublewell.weak import Support, check_supports, default_supports, paper_supports, split_folds
-
-_HIGHEST = 5  # degree of asymmetric wells: twelve coefficients, and the named laws need no more
-_FAMILIES: dict[str, type[Bernstein] | type[EqualWells] | type[Wells]] = {
-    "symmetric": Bernstein,
-    "equal": EqualWells,
-    "unequal": Wells,
-}
 
 
 @dataclass(frozen=True)
@@ -42,22 +35,19 @@ class Problem:
         return "auto" if self.method.bands else 2
 
     @property
-    def family(self) -> LinearFamily:
+    def family(self) -> Family:
         """The family that evidence is assembled in: of an average over degrees, the highest one."""
-        kind = _FAMILIES[self.law.wells]
-        if self.degree != "auto":
-            return kind(self.degree)
-        return Bernstein(8) if self.law.wells == "symmetric" else kind(_HIGHEST)
+        return family_of(self.law.wells, self.degree)
 
     @property
-    def fitted(self) -> LinearFamily:
+    def fitted(self) -> Family:
         """The family of the first fit, from which evidence is then linearised."""
         return self.family.at(2 if self.degree == "auto" else self.degree)
 
     @property
-    def moments(self) -> LinearFamily:
+    def moments(self) -> Family:
         """The family that weak moments are assembled with; equal depths are a restriction of them."""
-        return Bernstein(self.fitted.degree) if self.law.wells == "symmetric" else Wells(self.fitted.degree)
+        return self.fitted.read_with
 
     @property
     def optics(self) -> Optics:

@@ -6,7 +6,7 @@ import pytest
 from doublewell.errors import InputError
 from doublewell.evidence import Block, Evidence, Key, compact, system
 from doublewell.inference import ALPHAS, estimate
-from doublewell.inference.ridge import choose_ridge, penalty, solve
+from doublewell.inference.least_squares import choose_ridge, penalty, solve
 from doublewell.law import Bernstein
 from doublewell.weak import split_folds, weak_evidence
 
@@ -68,7 +68,7 @@ def test_validated_ridge_is_the_best_of_the_grid_and_keeps_its_penalty() -> None
     assert choice.alpha == ALPHAS[int(np.argmin(residuals))]
     training, _ = system(evidence.select(lambda key: key.fold == "training"), 0.5)
     assert choice.penalty == penalty(training, choice.alpha)
-    again, _ = solve(*system(evidence, 0.5), constraint="bernstein", ridge=choice.penalty)
+    again, _ = solve(*system(evidence, 0.5), Bernstein(2), constraint="bernstein", ridge=choice.penalty)
     assert np.array_equal(again.coefficients, fit.coefficients)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from doublewell.errors import InputError
-from doublewell.law import MAX_DEGREE, Bernstein, Family, Law, LinearFamily
+from doublewell.law import MAX_DEGREE, Bernstein, Family, Law
 
 PHASES = np.linspace(-1.0, 1.0, 401)
 OUTSIDE = np.array([-3.0, -1.5, -1.01, 1.01, 1.5, 3.0])
@@ -214,7 +214,3 @@ def test_equal_degrees_are_equal_families():
     assert Bernstein(3) == Bernstein(np.int64(3))
     assert type(Bernstein(np.int64(3)).degree) is int
     assert Bernstein(3) != Bernstein(4)
-
-
-def test_a_record_can_be_read_with_it() -> None:
-    assert isinstance(Bernstein(2), LinearFamily)

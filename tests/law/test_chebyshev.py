@@ -8,7 +8,7 @@ import pytest
 from numpy.polynomial import chebyshev as cheb
 
 from doublewell.errors import InputError
-from doublewell.law import Family, Law, LinearFamily
+from doublewell.law import Family, Law
 from doublewell.law.chebyshev import Chebyshev
 
 U = np.linspace(-1.0, 1.0, 2001)
@@ -211,5 +211,12 @@ def test_the_force_of_a_potential(potential, force) -> None:
 
 
 def test_a_proxy_is_a_family_that_no_record_is_read_with() -> None:
-    assert isinstance(Chebyshev(3), Family)
-    assert not isinstance(Chebyshev(3), LinearFamily)
+    family, g = Chebyshev(3), np.array([1.0, 0.2, -0.1, 0.05])
+    assert isinstance(family, Family)
+    np.testing.assert_allclose(g @ family.features(U), family.force(g, U), atol=1e-15)
+    np.testing.assert_allclose(
+        Chebyshev(5).force(family.elevation(Chebyshev(5)) @ g, U), family.force(g, U), atol=1e-15
+    )
+    for call in (family.kernel_table, family.series, lambda: family.hold("none", g[None], g[None], g[None])):
+        with pytest.raises(InputError, match="'chebyshev'"):
+            call()

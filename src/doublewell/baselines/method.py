@@ -18,7 +18,7 @@ import numpy as np
 from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.inference import Constraint
-from doublewell.inference.ridge import solve
+from doublewell.inference.least_squares import solve
 from doublewell.law import MAX_DEGREE, Bernstein, Law
 from doublewell.observation import survey
 from doublewell.record import Record, check_record
@@ -172,7 +172,9 @@ def project(force: Force, degree: int = PAPER_DEGREE, *, constraint: Constraint 
     points, weights = np.polynomial.legendre.leggauss(_NODES)
     root = np.sqrt(weights)
     family = Bernstein(degree)
-    solution, _ = solve((root * family.features(points)).T, root * evaluated(force, points), constraint=constraint)
+    solution, _ = solve(
+        (root * family.features(points)).T, root * evaluated(force, points), family, constraint=constraint
+    )
     return Law(family, solution.coefficients)
 
 

@@ -27,8 +27,7 @@ from doublewell.errors import InputError
 from doublewell.evidence import Block, Evidence, Key, compact, lower, system
 from doublewell.hints import Array
 from doublewell.inference import estimate
-from doublewell.inference.least_squares import Solution
-from doublewell.inference.ridge import solve
+from doublewell.inference.least_squares import Solution, solve
 from doublewell.law import Bernstein, Law
 from doublewell.record import Record
 from doublewell.weak import PHASE_CUT, Derivative, Fold, axis_weights, split_folds, weak_evidence
@@ -245,7 +244,7 @@ def smoothing_width(record: Record, q: float, moments: Evidence, frames: int) ->
 
     def residual(width: float) -> float:
         triangle, _ = _pixel_rows(record, q, width, frames)
-        solution, _ = solve(triangle[:, :-1], triangle[:, -1], constraint="bernstein")
+        solution, _ = solve(triangle[:, :-1], triangle[:, -1], _FAMILY, constraint="bernstein")
         return float(np.linalg.norm(matrix @ solution.coefficients - target))
 
     return min(WIDTHS, key=residual)
@@ -269,7 +268,7 @@ def pointwise_fit(record: Record, q: float, width: float) -> PointwiseFit:
     """Solve for positive coefficients from every pixel between the pure phases; a width of 0 does not smooth."""
     triangle, rows = _pixel_rows(record, q, width, record.frames)
     matrix, target = triangle[:, :-1] / np.sqrt(rows), triangle[:, -1] / np.sqrt(rows)
-    solution, _ = solve(matrix, target, constraint="bernstein")
+    solution, _ = solve(matrix, target, _FAMILY, constraint="bernstein")
     return PointwiseFit(solution, float(np.linalg.cond(matrix / np.linalg.norm(matrix, axis=0))), rows)
 
 

@@ -14,7 +14,7 @@ from doublewell.law import Law
 from doublewell.observation import Survey
 from doublewell.record import Phase, Record
 from doublewell.report import Inspection
-from doublewell.result import LevelErrors, Measured, Result, equation, physical
+from doublewell.result import LevelErrors, Measured, Result, physical
 from doublewell.result.text import intervals
 from doublewell.validate import Validation
 
@@ -109,7 +109,7 @@ def _main_numbers(result: Result) -> dict[str, Any]:
     scale = result.scale
     return {
         "method": result.settings.method,
-        "equation": equation(result.law),
+        "equation": result.law.equation(),
         "degree": result.degree,
         "q": result.q,
         "q_estimated": result.q_estimated,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from doublewell.export.content import Content
-from doublewell.result.text import equation, intervals
+from doublewell.result.text import intervals
 
 __all__ = ["json_text"]
 
@@ -24,7 +24,7 @@ def json_text(content: Content) -> str:
         "format": _FORMAT,
         "version": _VERSION,
         "notes": list(content.notes),
-        "equation": equation(result.law),
+        "equation": result.law.equation(),
         "powers_of_w": list(content.powers),
         "family": {"name": result.law.family.name, "degree": result.degree, "g": result.coefficients.tolist()},
         "q": content.q,

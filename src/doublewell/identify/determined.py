@@ -9,10 +9,9 @@ import numpy as np
 from doublewell.calibrate import Scale
 from doublewell.errors import InputError
 from doublewell.hints import Array
-from doublewell.inference import Posterior, quantile_interval
-from doublewell.law import EvenFamily, Law
+from doublewell.inference import Posterior, curve_band, quantile_interval, scalar_interval
+from doublewell.law import Law
 from doublewell.observation import COVERED, Survey
-from doublewell.result.bands import curve_band, scalar_interval
 
 __all__ = ["determination_warnings", "undetermined"]
 
@@ -41,7 +40,7 @@ def undetermined(law: Law, posterior: Posterior) -> tuple[float, float] | None:
 
 def _places(law: Law) -> Array:
     """Return phase values at which the band is looked at; an odd force needs half of them."""
-    return np.linspace(0.0 if isinstance(law.family, EvenFamily) else law.phases[0], law.phases[1], _POINTS)
+    return np.linspace(0.0 if law.family.even else law.phases[0], law.phases[1], _POINTS)
 
 
 def _wide(law: Law, low: Array, high: Array) -> Array:
@@ -58,7 +57,7 @@ def _extrapolated(seen: Survey) -> Iterator[str]:
 
 def _wide_words(law: Law, wide: tuple[float, float] | None) -> Iterator[str]:
     if wide is not None:
-        name = "|u|" if isinstance(law.family, EvenFamily) else "u"
+        name = "|u|" if law.family.even else "u"
         yield (
             f"the law is not determined for {name} from {wide[0]:.2g} to {wide[1]:.2g}: its 95 % band there is wider "
             "than the largest force; record until the field takes these values, or with less noise"

@@ -11,7 +11,6 @@ from doublewell.errors import InputError
 from doublewell.hints import Array, Report
 from doublewell.identify.identify import identify
 from doublewell.identify.repeat import options_of, tension_of
-from doublewell.law import LinearFamily
 from doublewell.record import Phase, checksum
 from doublewell.result import LevelErrors, Result
 
@@ -85,7 +84,6 @@ def _with_errors(result: Result, phase: Phase, sd: tuple[float, float], moved: l
 def _lifted(result: Result, like: Result) -> Array:
     """Return the coefficients in the family of the posterior, or of the law where there is none."""
     family = like.law.family if like.posterior is None else like.posterior.family
-    assert isinstance(family, LinearFamily)  # one that a record is read with
     return np.asarray(family.at(result.degree).elevation(family) @ result.coefficients)
 
 

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.inference import Posterior
-from doublewell.law import LinearFamily, place
 from doublewell.record import Record
 from doublewell.record.rescaled import Rescaled
 from doublewell.result import Diagnostics
@@ -41,9 +40,7 @@ def from_minus_one(record: Record, phases: tuple[float, float]) -> Record:
 
 def place_posterior(posterior: Posterior, phases: tuple[float, float]) -> Posterior:
     """Return the same mixture for the phases of the record."""
-    family = place(posterior.family, phases)
-    assert isinstance(family, LinearFamily)
-    return replace(posterior, family=family)
+    return replace(posterior, family=posterior.family.placed(phases))
 
 
 def place_numbers(numbers: Diagnostics, phases: tuple[float, float]) -> Diagnostics:

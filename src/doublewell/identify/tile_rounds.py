@@ -17,11 +17,10 @@ import numpy as np
 
 from doublewell.compute import Clock, Ledger, Pool, Region, most_common, tile_name, tile_shape
 from doublewell.errors import InputError
-from doublewell.hints import Report
+from doublewell.hints import Array, Report
 from doublewell.identify.tile_task import Tile, TileReading, Tiles, read_tiles
 from doublewell.identify.tile_total import Total, add_up
 from doublewell.inference import DegreeAverage
-from doublewell.inference.least_squares import Array
 from doublewell.jax_runtime import on_gpu
 
 __all__ = ["Rounds", "TileFit", "batch_width", "choose_pilot", "read_all"]

@@ -12,8 +12,8 @@ from doublewell.adequacy.check import holm
 from doublewell.adequacy.words import verdict
 from doublewell.compute import Region
 from doublewell.evidence import Beside, Block, Evidence, Key, compact
+from doublewell.hints import Array
 from doublewell.identify.tile_task import Tile
-from doublewell.inference.least_squares import Array
 from doublewell.law import LinearFamily
 from doublewell.likelihood import Resolution
 

@@ -23,7 +23,7 @@ from doublewell.compute import (
 )
 from doublewell.errors import InputError, option
 from doublewell.evidence import system
-from doublewell.hints import Report
+from doublewell.hints import Array, Report
 from doublewell.identify.batch import disagreement, trajectory_result, weak_of
 from doublewell.identify.streamed import given_phases, part_by_part
 from doublewell.identify.tile_rounds import Rounds, Summary, TileFit, batch_width, choose_pilot, read_all
@@ -34,7 +34,7 @@ from doublewell.identify.trajectory_numbers import Leftover, diagnostics_of
 from doublewell.identify.trajectory_road import TrajectoryFit, at_degree, felt, in_units, touched, trimmed
 from doublewell.identify.weak_road import WeakFit
 from doublewell.inference import Posterior, average_degrees, fit_degree
-from doublewell.inference.least_squares import Array, column_scale
+from doublewell.inference.least_squares import column_scale
 from doublewell.likelihood import Trajectory, View, beside_start, first_substeps, growth
 from doublewell.observation import Survey
 from doublewell.options import Compute

@@ -12,8 +12,6 @@ from doublewell.dynamics import border_mask
 from doublewell.hints import Array
 from doublewell.identify.trajectory_road import TrajectoryFit
 from doublewell.inference import Posterior
-from doublewell.inference.wells import are_wells
-from doublewell.law import Bernstein
 from doublewell.likelihood import Trajectory
 from doublewell.observation import Survey
 from doublewell.record import Record
@@ -119,11 +117,7 @@ def residual_map(found: Trajectory, record: Record) -> Array:
 
 def structure_probability(posterior: Posterior) -> float:
     """Return the share of unconstrained draws whose bracket dips to zero: how likely an extra stationary point is."""
-    if not isinstance(posterior.family, Bernstein):
-        return float(np.mean(~are_wells(posterior.family, posterior.free_draws)))
-    z = np.linspace(0.0, 1.0, 401)
-    brackets = posterior.free_draws @ posterior.family.bracket(np.eye(posterior.family.size), z[:, None]).T
-    return float(np.mean(np.min(brackets, axis=1) <= 0.0))
+    return float(np.mean(~posterior.family.single_barrier(posterior.free_draws)))
 
 
 def likelihood_warnings(fit: TrajectoryFit) -> list[str]:

@@ -9,10 +9,10 @@ import numpy as np
 
 from doublewell.adequacy import Adequacy, check_adequacies
 from doublewell.evidence import Beside, system
-from doublewell.hints import Report
+from doublewell.hints import Array, Report
 from doublewell.inference import Constraint, DegreeAverage, Posterior, average_degrees, estimate, fit_degree
-from doublewell.inference.least_squares import Array, column_scale
-from doublewell.law import EvenFamily, Law, LinearFamily
+from doublewell.inference.least_squares import column_scale
+from doublewell.law import Family, Law
 from doublewell.likelihood import (
     MOST_SUBSTEPS,
     PLAIN,
@@ -101,7 +101,7 @@ def trajectory_fits(
 
 
 def _resolved(
-    records: Sequence[Record], starts: Array, family: LinearFamily, fitted: LinearFamily, say: Report, view: View
+    records: Sequence[Record], starts: Array, family: Family, fitted: Family, say: Report, view: View
 ) -> tuple[list[Trajectory], list[Resolution]]:
     """Double the substeps until half the step moves no estimate by more than a tenth of a standard error."""
     found = read_trajectories(records, starts, family=family, fitted=fitted, watch=_watch(say), view=view)
@@ -120,8 +120,8 @@ def _weighed(
     records: Sequence[Record],
     starts: Array,
     first: tuple[list[Trajectory], list[Resolution]],
-    family: LinearFamily,
-    fitted: LinearFamily,
+    family: Family,
+    fitted: Family,
     say: Report,
     view: View,
     noise: Noise,
@@ -228,7 +228,7 @@ def _initial(found: Trajectory, law: Law) -> Array:
     return moved.initial
 
 
-def felt(average: DegreeAverage, family: LinearFamily, matrix: Array, shifts: Array) -> Array:
+def felt(average: DegreeAverage, family: Family, matrix: Array, shifts: Array) -> Array:
     """Return the shifts, one a row, with those that the data cannot feel replaced by how far they move the average.
 
     Where the record says nothing, a shift of a millionth of a standard error is as large as the error itself, and a
@@ -257,19 +257,19 @@ def touched(average: DegreeAverage) -> tuple[tuple[int, ...], tuple[float, ...]]
     return ((), ()) if others else (first.active, first.contacts)
 
 
-def trimmed(average: DegreeAverage, top: LinearFamily) -> Law:
+def trimmed(average: DegreeAverage, top: Family) -> Law:
     """Return the average law at the highest degree whose weight counts."""
     kept = [item for item in average.components if item.weight >= _NEGLIGIBLE]
     family = top.at(max(item.degree for item in kept))
     total = sum(item.weight for item in kept)
     lifted = [item.weight / total * (family.at(item.degree).elevation(family) @ item.coefficients) for item in kept]
     law = Law(family, np.asarray(np.sum(lifted, axis=0)))
-    if isinstance(family, EvenFamily) or law.structure.ok:
+    if family.convex or law.structure.ok:
         return law
     return Law(top, average.coefficients)  # laws with different maxima may add up to one with two
 
 
-def at_degree(coefficients: Array, family: LinearFamily, degree: int) -> Array:
+def at_degree(coefficients: Array, family: Family, degree: int) -> Array:
     """Write coefficients at a lower degree, in the least-squares sense; the rest is negligible by choice of degree."""
     lift = family.at(degree).elevation(family)
     return np.asarray(np.linalg.lstsq(lift, coefficients, rcond=None)[0])

@@ -1,14 +1,24 @@
-"""Estimate: from evidence to coefficients."""
+"""Inference: from evidence to coefficients, their posterior and the bands that follow."""
 
-from doublewell.inference.constraint import CONSTRAINTS, Constraint, check_constraint
-from doublewell.inference.degree_prior import DEGREE_PRIOR, DegreePrior, legendre_to_bernstein
-from doublewell.inference.degrees import Component, DegreeAverage, DegreeFit, average_degrees, fit_degree
+from doublewell.inference.degrees import (
+    DEGREE_PRIOR,
+    Component,
+    DegreeAverage,
+    DegreeFit,
+    DegreePrior,
+    FittedRows,
+    WeighedTerm,
+    average_degrees,
+    fit_degree,
+    fit_rows,
+    mixture_mean,
+    weigh_terms,
+)
 from doublewell.inference.diffusion import Diffusion, check_motion, estimate_q
-from doublewell.inference.estimate import Estimate, SupportFit, estimate
-from doublewell.inference.floor import Floor, approximation_floor
-from doublewell.inference.mixture import FittedRows, WeighedTerm, fit_rows, mixture_mean, weigh_terms
-from doublewell.inference.posterior import Posterior, quantile_interval
-from doublewell.inference.ridge import ALPHAS, RidgeChoice
+from doublewell.inference.estimate import Estimate, Floor, SupportFit, approximation_floor, estimate
+from doublewell.inference.least_squares import ALPHAS, RidgeChoice
+from doublewell.inference.posterior import Posterior, Quantity, Scalar, curve_band, quantile_interval, scalar_interval
+from doublewell.law import CONSTRAINTS, Constraint, check_constraint
 
 __all__ = [
     "ALPHAS",
@@ -24,19 +34,22 @@ __all__ = [
     "FittedRows",
     "Floor",
     "Posterior",
+    "Quantity",
     "RidgeChoice",
+    "Scalar",
     "SupportFit",
     "WeighedTerm",
     "approximation_floor",
     "average_degrees",
     "check_constraint",
     "check_motion",
+    "curve_band",
     "estimate",
     "estimate_q",
     "fit_degree",
     "fit_rows",
-    "legendre_to_bernstein",
     "mixture_mean",
     "quantile_interval",
+    "scalar_interval",
     "weigh_terms",
 ]

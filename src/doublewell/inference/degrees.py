@@ -1,34 +1,79 @@
 """Degrees: every degree from one evidence, and the average over them that needs no choice.
 
-A component of the average is a term of the degree prior, weighed by its marginal likelihood: the data choose how far
-the series of the bracket goes, how large its terms are and how fast they decay.
+A law is written as a series (``Family.series``): for symmetric wells the bracket in Legendre polynomials of z on
+[0, 1], p = sum_k a_k P_k(2z - 1). A term of the prior is a degree m, a ratio rho and a size s: a_0 is free,
+a_k ~ N(0, (s a_0 rho^k)^2) for the others up to order m, and higher ones vanish. Each term of the prior is weighed by
+its marginal likelihood: the data choose how far the series goes, how large its terms are and how fast they decay.
+
+The likelihood is |R g - d|^2 in units of the noise, with d a row of `targets`. One record is one row. A plan draws
+thousands of rows, because its records differ by their noise alone; all are solved at once.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import groupby, product
+from math import log
 
 import numpy as np
+from numpy.typing import NDArray
 
 from doublewell.errors import InputError
 from doublewell.evidence import Evidence, system
 from doublewell.hints import Array
-from doublewell.inference.bracket import contacts
-from doublewell.inference.constraint import Constraint
-from doublewell.inference.degree_prior import DEGREE_PRIOR, DegreePrior
-from doublewell.inference.mixture import WeighedTerm, fit_rows, free_mean, mixture_mean, weigh_terms
-from doublewell.law import Bernstein
+from doublewell.inference.least_squares import check_rank, column_scale
+from doublewell.law import Constraint, Family
 
-__all__ = ["Component", "DegreeAverage", "DegreeFit", "average_degrees", "fit_degree"]
+NEGLIGIBLE = 1e-11  # weight over the largest one below which a term is not held in the class
+_LOW = 2  # the degree whose fit gives the prior its unit
+
+
+@dataclass(frozen=True)
+class PriorTerm:
+    """One normal distribution of the prior, and the log of its weight."""
+
+    degree: int
+    ratio: float
+    size: float
+    log_weight: float
+
+
+@dataclass(frozen=True)
+class DegreePrior:
+    """Every degree with every pair of a ratio and a size; a further degree is less likely by ``odds``."""
+
+    ratios: tuple[float, ...]
+    sizes: tuple[float, ...]
+    odds: float
+
+    def terms(self, family: Family) -> tuple[PriorTerm, ...]:
+        """Return the terms up to the degree of a family. At degree 0 nothing decays; an even part still has a size.
+
+        >>> from doublewell.law import Bernstein
+        >>> [(term.degree, term.ratio) for term in DegreePrior((0.3, 0.6), (1.0,), 0.9).terms(Bernstein(1))]
+        [(0, 0.3), (1, 0.3), (1, 0.6)]
+        """
+        pairs = list(product(self.ratios, self.sizes))
+        first = pairs[: 1 if family.symmetric else len(self.sizes)]
+        return tuple(
+            PriorTerm(degree, ratio, size, degree * log(self.odds) - log(len(kept)))
+            for degree in range(family.degree + 1)
+            for kept in (pairs if degree else first,)
+            for ratio, size in kept
+        )
+
+
+# Chosen by benchmarks/degree_rules.py on random laws that are not among those reported.
+DEGREE_PRIOR = DegreePrior(ratios=(0.3, 0.6, 1.2), sizes=(0.3, 1.0, 3.0), odds=0.9)
 
 
 @dataclass(frozen=True, eq=False)
 class DegreeFit:
     """The most likely law of one degree, no prior.
 
-    ``chi2`` is the cost in units of the noise above the highest degree's unconstrained fit, ``weight`` the degree's
-    share of the average, ``free`` the unconstrained coefficients with their ``covariance``, ``coefficients`` the
-    constrained ones, ``active`` those at their bound and ``contacts`` the |u| where the bracket touches its bound.
+    ``chi2`` is the cost in units of the noise above that of the best degree, ``weight`` the degree's fraction of the
+    average, ``free`` the unconstrained coefficients with their ``covariance``, ``coefficients`` the constrained ones,
+    ``active`` those at their bound and ``contacts`` the |u| where the bracket touches its bound.
     """
 
     degree: int
@@ -43,7 +88,7 @@ class DegreeFit:
 
 @dataclass(frozen=True, eq=False)
 class Component:
-    """One normal distribution of the mixture: mean and covariance in the Bernstein coefficients of its degree.
+    """One normal distribution of the mixture: mean and covariance in the coefficients of its degree.
 
     ``ratio`` and ``size`` are the prior's decay and scale, None for a flat prior. ``coefficients`` is the most likely
     point with the constraint.
@@ -68,31 +113,73 @@ class DegreeAverage:
     coefficients: Array
 
 
+@dataclass(frozen=True, eq=False)
+class WeighedTerm:
+    """A term of the prior after the data, in the coefficients of its degree; first axis: the rows of targets.
+
+    ``weights`` sum to 1 over the terms. ``free`` is the mean of the normal distribution, ``covariances`` its spread,
+    ``coefficients`` the most likely point with the constraint. Where a term is negligible, its weight is 0 and its
+    coefficients are those of the quartic law.
+    """
+
+    term: PriorTerm
+    weights: Array
+    free: Array
+    coefficients: Array
+    covariances: Array
+
+
+@dataclass(frozen=True, eq=False)
+class FittedRows:
+    """Fits of one degree without a prior; first axis: the rows of targets. All share one ``covariance``.
+
+    ``cost`` is the squared residual of ``coefficients``, which obey the constraint; ``active`` marks those at their
+    bound, and ``bounds`` are the lower bounds of brackets that were moved, -inf where none was.
+    """
+
+    free: Array
+    coefficients: Array
+    covariance: Array
+    cost: Array
+    active: NDArray[np.bool_]
+    bounds: Array
+
+
 def average_degrees(
     evidence: Evidence, q: float, *, constraint: Constraint, prior: DegreePrior = DEGREE_PRIOR
 ) -> DegreeAverage:
     """Average over all degrees up to the evidence's own."""
     _check(evidence)
-    matrix, target = system(evidence, q)
-    family = evidence.family
-    if not isinstance(family, Bernstein):
-        from doublewell.inference.wells_degrees import average_wells  # it needs DegreeAverage
-
-        return average_wells(matrix, target, family, constrained=constraint != "none", prior=prior)
-    table = [_most_likely(matrix @ Bernstein(m).elevation(family), target, constraint) for m in range(family.size)]
-    terms = weigh_terms(matrix, target[None], prior, constraint=constraint)
-    means = free_mean(terms, family)[0], mixture_mean(terms, family)[0]
-    return DegreeAverage(_with_shares(table, terms), tuple(_component(item) for item in terms), *means)
+    (matrix, target), family = system(evidence, q), evidence.family
+    lower = [family.at(m) for m in range(family.degree + 1)]
+    table = [_most_likely(matrix @ part.elevation(family), target, part, constraint) for part in lower]
+    terms = weigh_terms(matrix, target[None], family, prior, constraint=constraint)
+    weights = [sum(float(t.weights[0]) for t in terms if t.term.degree == fit.degree) for fit in table]
+    floor = min(fit.chi2 for fit in table)
+    path = tuple(replace(fit, chi2=fit.chi2 - floor, weight=w) for fit, w in zip(table, weights, strict=True))
+    components = tuple(
+        Component(
+            t.term.degree,
+            t.term.ratio,
+            t.term.size,
+            float(t.weights[0]),
+            t.free[0],
+            t.coefficients[0],
+            t.covariances[0],
+        )
+        for t in terms
+    )
+    mean = mixture_mean(terms, family)
+    if not family.convex:  # laws with different maxima may add up to one with two
+        root = np.asarray(np.linalg.qr(matrix, mode="r"))
+        mean = family.hold(constraint, root[None], mean @ root.T, mean).coefficients
+    return DegreeAverage(path, components, free_mean(terms, family)[0], mean[0])
 
 
 def fit_degree(evidence: Evidence, q: float, *, constraint: Constraint) -> DegreeAverage:
     """Return the fit at the evidence's own degree in the same form: one component, no prior."""
     _check(evidence)
-    if not isinstance(evidence.family, Bernstein):
-        from doublewell.inference.wells_degrees import fit_wells
-
-        return fit_wells(*system(evidence, q), evidence.family, constrained=constraint != "none")
-    fit = _most_likely(*system(evidence, q), constraint)
+    fit = _most_likely(*system(evidence, q), evidence.family, constraint)
     component = Component(fit.degree, None, None, 1.0, fit.free, fit.coefficients, fit.covariance)
     return DegreeAverage((replace(fit, chi2=0.0, weight=1.0),), (component,), fit.free, fit.coefficients)
 
@@ -105,22 +192,150 @@ def _check(evidence: Evidence) -> None:
         )
 
 
-def _most_likely(matrix: Array, target: Array, constraint: Constraint) -> DegreeFit:
-    fit = fit_rows(matrix, target[None], constraint=constraint)
-    g, degree = fit.coefficients[0], matrix.shape[1] - 1
-    active = tuple(int(j) for j in np.flatnonzero(fit.active[0]))
-    touching = contacts(g, float(fit.bounds[0]))
-    return DegreeFit(degree, float(fit.cost[0]), 0.0, g, fit.free[0], fit.covariance, active, touching)
+def _most_likely(matrix: Array, target: Array, family: Family, constraint: Constraint) -> DegreeFit:
+    fit = fit_rows(matrix, target[None], family, constraint=constraint)
+    g, active = fit.coefficients[0], tuple(int(j) for j in np.flatnonzero(fit.active[0]))
+    contacts = family.contacts(g, float(fit.bounds[0]))
+    return DegreeFit(family.degree, float(fit.cost[0]), 0.0, g, fit.free[0], fit.covariance, active, contacts)
 
 
-def _with_shares(table: list[DegreeFit], terms: tuple[WeighedTerm, ...]) -> tuple[DegreeFit, ...]:
-    """Count chi2 from the best degree, and give each degree the weight of its terms."""
-    floor = min(fit.chi2 for fit in table)
-    shares = [sum(float(t.weights[0]) for t in terms if t.term.degree == fit.degree) for fit in table]
-    return tuple(replace(fit, chi2=fit.chi2 - floor, weight=w) for fit, w in zip(table, shares, strict=True))
+def fit_rows(matrix: Array, targets: Array, family: Family, *, constraint: Constraint) -> FittedRows:
+    """Return the most likely coefficients without a prior, for each row of targets."""
+    basis, root = _factors(matrix)
+    right = targets @ basis
+    inverse = np.linalg.inv(root)
+    free = right @ inverse.T
+    cost = np.sum((free @ matrix.T - targets) ** 2, axis=1)
+    held = family.hold(constraint, np.broadcast_to(root, (len(free), *root.shape)), right, free)
+    bounds = np.where(held.moved, held.bounds, -np.inf)
+    return FittedRows(free, held.coefficients, inverse @ inverse.T, cost + held.rise, held.active, bounds)
 
 
-def _component(item: WeighedTerm) -> Component:
-    weight = float(item.weights[0])
-    means = item.free[0], item.coefficients[0], item.covariances[0]
-    return Component(item.term.degree, item.term.ratio, item.term.size, weight, *means)
+def weigh_terms(
+    matrix: Array,
+    targets: Array,
+    family: Family,
+    prior: DegreePrior = DEGREE_PRIOR,
+    *,
+    constraint: Constraint,
+    negligible: float = NEGLIGIBLE,
+) -> tuple[WeighedTerm, ...]:
+    """Return the terms weighed by their marginal likelihood times their prior weight.
+
+    The cost of a term is that of its best law in the class of the constraint, so that a term that leans on other laws
+    loses its weight. Its weight without the constraint bounds that from above, so the terms are held in the class in
+    the order of that bound, and not at all once it is negligible beside the best one.
+    """
+    basis, triangle = _factors(matrix)
+    targets = targets @ basis  # the same likelihood but for a constant
+    unit = _unit(triangle, targets, family)
+    terms = prior.terms(family)
+    parts = []
+    for degree, group in groupby(terms, key=lambda term: term.degree):
+        part = family.at(degree)
+        parts.append(_Posteriors.of(part, triangle @ part.elevation(family), targets, unit, tuple(group)))
+    logs = np.concatenate([part.logs for part in parts])
+    if constraint != "none":
+        logs = _held_logs(parts, logs, constraint, negligible)
+    weights = np.exp(logs - np.max(logs, axis=0))
+    weights /= np.sum(weights, axis=0)
+    held = [part.free if constraint == "none" else part.held for part in parts]
+    each = [one for p, g in zip(parts, held, strict=True) for one in zip(p.free, g, p.covariances, strict=True)]
+    return tuple(WeighedTerm(t, w, *rest) for t, w, rest in zip(terms, weights, each, strict=True))
+
+
+def mixture_mean(terms: tuple[WeighedTerm, ...], family: Family) -> Array:
+    """Return the mean of the mixture in the coefficients of `family`, one row for each row of targets.
+
+    Where the class is convex, the mean of double wells is one.
+    """
+    return _mean(terms, [item.coefficients for item in terms], family)
+
+
+def free_mean(terms: tuple[WeighedTerm, ...], family: Family) -> Array:
+    """Return the mean of the mixture before its terms were held in the class, with the weights that they have there."""
+    return _mean(terms, [item.free for item in terms], family)
+
+
+def _mean(terms: tuple[WeighedTerm, ...], each: list[Array], family: Family) -> Array:
+    total = np.zeros((terms[0].weights.size, family.size))
+    for item, means in zip(terms, each, strict=True):
+        total += item.weights[:, None] * (means @ family.at(item.term.degree).elevation(family).T)
+    return total
+
+
+def _factors(matrix: Array) -> tuple[Array, Array]:
+    check_rank(column_scale(matrix)[2])
+    basis, triangle = np.linalg.qr(matrix)
+    return basis, triangle
+
+
+def _unit(triangle: Array, targets: Array, family: Family) -> Array:
+    """Return |a_0| in a well-determined fit, for each row: the unit of the prior."""
+    low = family.at(min(_LOW, family.degree))
+    basis, root = np.linalg.qr(triangle @ low.elevation(family) @ low.series()[0])
+    return np.asarray(np.abs(np.linalg.solve(root, (targets @ basis).T)[0]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Posteriors:
+    """All terms of one degree after the data: [term, row, ...]. |roots g - right| is a term's own problem."""
+
+    family: Family
+    logs: Array
+    roots: Array
+    right: Array
+    free: Array
+    held: Array
+    covariances: Array
+
+    @classmethod
+    def of(
+        cls, family: Family, matrix: Array, targets: Array, unit: Array, terms: tuple[PriorTerm, ...]
+    ) -> _Posteriors:
+        turn, orders = family.series()
+        spreads = unit[:, None] * np.stack([t.size * t.ratio ** orders[1:] for t in terms])[:, None]
+        basis, roots = np.linalg.qr(_with_prior(matrix @ turn, spreads))
+        right = np.einsum("tnij,ni->tnj", basis[:, :, : len(matrix)], targets)
+        inverse = np.linalg.inv(roots)
+        series = np.einsum("tnij,tnj->tni", inverse, right)
+        cost = np.sum((series @ (matrix @ turn).T - targets) ** 2, axis=2)
+        cost += np.sum((series[..., 1:] / spreads) ** 2, axis=2)
+        occam = np.sum(np.log(np.abs(np.diagonal(roots, axis1=2, axis2=3))), axis=2) + np.sum(np.log(spreads), axis=2)
+        logs = np.array([term.log_weight for term in terms])[:, None] - 0.5 * cost - occam
+        free, spread_out = series @ turn.T, turn @ inverse
+        covariances = spread_out @ np.swapaxes(spread_out, 2, 3)
+        quartic = np.broadcast_to(unit[:, None] * turn[:, 0], free.shape).copy()
+        return cls(family, logs, roots @ np.linalg.inv(turn), right, free, quartic, covariances)
+
+
+def _with_prior(matrix: Array, spreads: Array) -> Array:
+    """Stack the data's rows on those of the prior, a_k / spread = 0, for each term and row of targets."""
+    size = matrix.shape[1]
+    rows = np.zeros((*spreads.shape[:2], len(matrix) + size, size))
+    rows[:, :, : len(matrix)] = matrix
+    k = np.arange(1, size)
+    rows[:, :, len(matrix) + k, k] = 1.0 / spreads
+    return rows
+
+
+def _held_logs(parts: list[_Posteriors], logs: Array, constraint: Constraint, negligible: float) -> Array:
+    """Hold the terms in the class, those of the largest weights first; return the log weights, -inf for the others."""
+    rank = np.argsort(np.argsort(-logs, axis=0, kind="stable"), axis=0)
+    held, best, done, count = np.full_like(logs, -np.inf), np.full(logs.shape[1], -np.inf), 0, 1
+    while done < len(logs):
+        chosen = (rank >= done) & (rank < done + count) & (np.exp(np.minimum(logs - best, 0.0)) >= negligible)
+        if not chosen.any():
+            break
+        first = 0
+        for part in parts:
+            here = slice(first, first + len(part.logs))
+            first, counts = here.stop, chosen[here]
+            if not counts.any():
+                continue
+            inside = part.family.hold(constraint, part.roots[counts], part.right[counts], part.free[counts])
+            part.held[counts] = inside.coefficients
+            held[here][counts] = logs[here][counts] - 0.5 * inside.rise
+        best = np.maximum(best, np.max(held, axis=0))
+        done, count = done + count, 2 * count
+    return held

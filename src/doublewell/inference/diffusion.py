@@ -1,6 +1,6 @@
 """Unknown diffusion: q from the same weak rows as the law, and whether the record determines it.
 
-A row says sum_j g_j S[B_j] + (1/q) D S[u] = Lap S[u]. With 1/q unknown it is one more coefficient, of a column that is
+A row is sum_j g_j S[B_j] + (1/q) D S[u] = Lap S[u]. With 1/q unknown it is one more coefficient, of a column that is
 noise in part, and noise in a column pulls its coefficient towards zero: q would come out too large. With the rate as
 the target it would come out too small, by the noise of the Laplacian, which shares noise with the features. So the
 Laplacian is the target, where noise biases nothing, and the noise of the rate, which is known from its weights and has
@@ -17,14 +17,12 @@ import numpy as np
 from doublewell.errors import InputError
 from doublewell.evidence import Evidence, compact, stacked
 from doublewell.hints import Array
-from doublewell.inference.constraint import Constraint
-from doublewell.inference.ridge import solve
+from doublewell.inference.least_squares import solve
+from doublewell.law import Constraint
 from doublewell.weak import RateNoise
 
-__all__ = ["Diffusion", "check_motion", "estimate_q"]
-
-_CLEAR = 0.1  # least share of the rate's square that must not be noise
-_SIGNIFICANT = 4.0  # least size of that share in standard errors of the noise
+_CLEAR = 0.1  # least fraction of the rate's square that must not be noise
+_SIGNIFICANT = 4.0  # least size of that fraction in standard errors of the noise
 _SLOW = 1e-3  # least size of the rate, in units of the Laplacian, that is not a matter of the mesh
 
 
@@ -37,7 +35,7 @@ class Diffusion:
 
 
 def check_motion(evidence: Evidence, noise: Mapping[str, RateNoise]) -> float:
-    """Return the share of the rate's square, beside the features, that is no noise; a still picture raises."""
+    """Return the fraction of the rate's square, beyond the features, that is not noise; a still picture raises."""
     rows = stacked(evidence)
     p = evidence.family.size
     left = compact(rows)[p, p] ** 2
@@ -59,7 +57,7 @@ def estimate_q(evidence: Evidence, noise: Mapping[str, RateNoise], *, constraint
     triangle = _without_rate_noise(evidence, noise)
     p = evidence.family.size
     first = compact(triangle[:, [p, *range(p), p + 1]])  # with the rate first, the other rows know nothing of q
-    law, _ = solve(first[1:, 1 : p + 1], first[1:, p + 1], constraint=constraint, family=evidence.family)
+    law, _ = solve(first[1:, 1 : p + 1], first[1:, p + 1], evidence.family, constraint=constraint)
     inverse = float((first[0, p + 1] - first[0, 1 : p + 1] @ law.coefficients) / first[0, 0])
     size = np.linalg.norm(triangle[:, p + 1])
     if not abs(inverse) * np.linalg.norm(triangle[:, p]) > _SLOW * size:

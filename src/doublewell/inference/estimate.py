@@ -1,4 +1,4 @@
-"""Estimate: from evidence to coefficients, with everything that says how far to trust them."""
+"""Estimate: from evidence to the coefficients of one degree, with the numbers that tell how far to trust them."""
 
 from __future__ import annotations
 
@@ -11,19 +11,23 @@ from doublewell.checks import not_negative
 from doublewell.errors import InputError
 from doublewell.evidence import Evidence, system
 from doublewell.hints import Array
-from doublewell.inference.constraint import Constraint, check_constraint
-from doublewell.inference.least_squares import Solution, column_scale, solve_free
-from doublewell.inference.ridge import RidgeChoice, choose_ridge, penalty, solve
-from doublewell.law import Law, LinearFamily
-
-__all__ = ["Constraint", "Estimate", "SupportFit", "estimate"]
+from doublewell.inference.least_squares import (
+    RidgeChoice,
+    Solution,
+    choose_ridge,
+    column_scale,
+    penalty,
+    solve,
+    solve_free,
+)
+from doublewell.law import Bernstein, Constraint, Family, Law, check_constraint
 
 _RIDGES = "None, 'validated', or alpha, a number of at least 0"
 
 
 @dataclass(frozen=True)
 class SupportFit:
-    """What one support alone would have said; ``coefficients`` is None where it cannot stand alone."""
+    """The fit of one support alone; ``coefficients`` is None where it cannot stand alone."""
 
     support: str
     rows: int
@@ -40,7 +44,7 @@ class Estimate:
     the bracket ("admissible"), -inf when there is none.
     """
 
-    family: LinearFamily
+    family: Family
     solution: Solution
     unbounded: Array
     bound: float
@@ -96,10 +100,8 @@ def estimate(
     _, _, values = column_scale(matrix)
     unbounded = solve_free(matrix, target)
     choice = _ridge(evidence, matrix, q, ridge, constraint)
-    solution, bound = solve(
-        matrix, target, constraint=constraint, ridge=choice.penalty if choice else 0.0, unbounded=unbounded,
-        family=evidence.family,
-    )  # fmt: skip
+    size = choice.penalty if choice else 0.0
+    solution, bound = solve(matrix, target, evidence.family, constraint=constraint, ridge=size, unbounded=unbounded)
     return Estimate(
         family=evidence.family,
         solution=solution,
@@ -111,7 +113,7 @@ def estimate(
         scaled_condition=float(values[0] / values[-1]),
         target_size=float(np.linalg.norm(target)),
         rows=evidence.rows,
-        supports=_each_support(evidence, q, constraint, choice.penalty if choice else 0.0),
+        supports=tuple(_one_support(evidence, name, q, constraint, size) for name in evidence.supports),
     )
 
 
@@ -132,15 +134,44 @@ def _ridge(
     return RidgeChoice(alpha, penalty(matrix, alpha), ())
 
 
-def _each_support(evidence: Evidence, q: float, constraint: Constraint, ridge: float) -> tuple[SupportFit, ...]:
-    """Fit every support alone, for the sensitivity to the choice of supports."""
-    return tuple(_one_support(evidence, name, q, constraint, ridge) for name in evidence.supports)
-
-
 def _one_support(evidence: Evidence, name: str, q: float, constraint: Constraint, ridge: float) -> SupportFit:
+    """Fit one support alone, for the sensitivity to the choice of supports."""
     part = evidence.select(lambda key: key.support == name)
     try:
-        solution, _ = solve(*system(part, q), constraint=constraint, ridge=ridge, family=evidence.family)
-    except InputError as error:  # an expected outcome for a short or poor support, said in the result
+        solution, _ = solve(*system(part, q), evidence.family, constraint=constraint, ridge=ridge)
+    except InputError as error:  # an expected outcome for a short or poor support, reported in the result
         return SupportFit(name, part.rows, None, str(error))
     return SupportFit(name, part.rows, solution.coefficients, "fitted")
+
+
+@dataclass(frozen=True, eq=False)
+class Floor:
+    """The best approximation of a force in a class of laws, and its relative L2 error on [-1, 1]."""
+
+    coefficients: Array
+    error: float
+
+
+def approximation_floor(law: Law, degree: int, *, constraint: Constraint = "admissible", nodes: int = 80) -> Floor:
+    """Return the projection of a law's force in L2(-1, 1) onto the laws of a degree that obey the constraint.
+
+    The integrals are Gauss-Legendre sums. For "bernstein" it is the paper's floor, with nonnegative coefficients.
+    No data enter, so the truth must be known: the floor explains a study, it cannot choose a degree.
+
+    >>> from doublewell.law import named_law
+    >>> round(100 * approximation_floor(named_law("outside_cone"), 2, constraint="bernstein").error, 2)
+    37.68
+    >>> approximation_floor(named_law("outside_cone"), 2).error < 1e-12
+    True
+    """
+    from scipy.optimize import nnls
+
+    points, weights = np.polynomial.legendre.leggauss(nodes)
+    root, family = np.sqrt(weights), Bernstein(degree)
+    matrix, target = (root * family.features(points)).T, root * law.force(points)
+    if check_constraint(constraint) == "bernstein":
+        coefficients, misfit = nnls(matrix, target)
+    else:
+        best, _ = solve(matrix, target, family, constraint=constraint)
+        coefficients, misfit = best.coefficients, best.residual
+    return Floor(coefficients, float(misfit / np.linalg.norm(target)))

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
+from doublewell.calibrate import WHY_NO_SCALE, Scale
 from doublewell.errors import InputError
 from doublewell.evidence import Beside
 from doublewell.hints import Array
-from doublewell.inference.constraint import Constraint, hold
 from doublewell.inference.degrees import Component, DegreeFit
-from doublewell.inference.wells import into_wells
-from doublewell.law import Bernstein, Law, LinearFamily, Placed
+from doublewell.law import Constraint, Family, gauss_legendre
 
-__all__ = ["DRAWS", "Posterior", "quantile_interval"]
-
+Quantity = Literal["force", "primitive", "potential", "bulk_energy"]
+Scalar = Literal["epsilon", "barrier", "width", "tension_integral", "kappa", "bulk_barrier", "maximum", "tilt", "q"]
 DRAWS = 4000  # fixed seed; a band's edge then moves by about 2 % of its half-width from seed to seed
 _SEED = 20_260_101
+_NODES = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +33,7 @@ class Posterior:
     given the law.
     """
 
-    family: LinearFamily
+    family: Family
     path: tuple[DegreeFit, ...]
     components: tuple[Component, ...]
     drift: Array
@@ -72,7 +73,7 @@ class Posterior:
         return np.asarray(drawn[:, self.beside.names.index(name)])
 
     def _all_draws(self, constraint: Constraint) -> Array:
-        """Split the draws over the components by their weights, without chance."""
+        """Split the draws over the components by their weights, not at random."""
         edges = np.round(np.cumsum([item.weight for item in self.components]) * DRAWS).astype(int)
         counts = np.diff(edges, prepend=0)
         shares = zip(self.components, counts, strict=True)
@@ -82,18 +83,10 @@ class Posterior:
         rng = np.random.default_rng(seed)
         root = np.linalg.cholesky(item.covariance)
         g = item.free + rng.standard_normal((count, item.free.size)) @ root.T
-        g = self._held(item, constraint, np.linalg.inv(root), g)
+        metric, own = np.linalg.inv(root), self.family.at(item.degree)
+        roots = np.broadcast_to(metric, (count, *metric.shape))
+        g = own.hold(constraint, roots, g @ metric.T, g, near=item.coefficients).coefficients
         return g @ self._lift(item).T + rng.standard_normal((count, len(self.drift))) @ self.drift
-
-    def _held(self, item: Component, constraint: Constraint, metric: Array, g: Array) -> Array:
-        """Move draws of one component to the nearest laws that obey the constraint."""
-        own = self.family.at(item.degree)
-        own = own.linear if isinstance(own, Placed) else own
-        if isinstance(own, Bernstein):
-            return hold(constraint, np.broadcast_to(metric, (len(g), *metric.shape)), g @ metric.T, g).coefficients
-        if constraint == "none":
-            return g
-        return into_wells(metric, g @ metric.T, own, g, Law(own, item.coefficients).maximum)
 
     def _lift(self, item: Component) -> Array:
         return self.family.at(item.degree).elevation(self.family)
@@ -105,3 +98,107 @@ def quantile_interval(values: Array, level: float) -> tuple[Array, Array]:
         raise InputError(f"level is {level!r}: expected a number between 0 and 1, such as 0.95")
     low, high = np.quantile(values, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0)
     return low, high
+
+
+def curve_band(posterior: Posterior, quantity: str, u: Array, level: float, scale: Scale | None) -> tuple[Array, Array]:
+    """Return the pointwise band of a curve at u."""
+    draws = posterior.draws
+    if quantity == "force":
+        values = draws @ posterior.family.features(u.ravel())
+    elif quantity == "primitive":
+        values = draws @ posterior.family.primitives(u.ravel())
+    elif quantity == "potential":
+        epsilon, kept = _epsilon_draws(posterior, scale)
+        values = epsilon[:, None] ** 2 * (draws[kept] @ posterior.family.primitives(u.ravel()))
+    elif quantity == "bulk_energy":
+        kappa, kept = _kappa_draws(posterior, scale)
+        values = kappa[:, None] * (draws[kept] @ posterior.family.primitives(u.ravel()))
+    else:
+        raise InputError(f"band of {quantity!r}: expected 'force', 'primitive', 'potential' or 'bulk_energy'")
+    low, high = quantile_interval(values, level)
+    return low.reshape(u.shape), high.reshape(u.shape)
+
+
+def scalar_interval(posterior: Posterior, quantity: str, level: float, scale: Scale | None) -> tuple[float, float]:
+    """Return the interval of a number that follows from the law."""
+    if quantity in ("epsilon", "barrier"):
+        epsilon, kept = _epsilon_draws(posterior, scale)
+        values = epsilon if quantity == "epsilon" else epsilon**2 * posterior.family.barriers(posterior.draws[kept])
+    elif quantity in ("kappa", "bulk_barrier"):
+        kappa, kept = _kappa_draws(posterior, scale)
+        values = kappa if quantity == "kappa" else kappa * posterior.family.barriers(posterior.draws[kept])
+    elif quantity == "q":
+        values = _diffusions(posterior)
+    elif quantity == "tension_integral":
+        values = _tension_integrals(posterior)[0]
+    elif quantity == "width":
+        values = _widths(posterior)
+    elif quantity == "maximum":
+        values = posterior.family.maxima(posterior.draws)
+    elif quantity == "tilt":
+        values = posterior.draws @ posterior.family.primitives(np.array(posterior.family.phases[1:]))[:, 0]
+    else:
+        raise InputError(
+            f"interval of {quantity!r}: expected 'epsilon', 'barrier', 'width', 'tension_integral', 'kappa', "
+            "'bulk_barrier', 'maximum', 'tilt' or 'q'"
+        )
+    low, high = quantile_interval(values, level)
+    return float(low), float(high)
+
+
+def _diffusions(posterior: Posterior) -> Array:
+    draws = posterior.beside_draws("q")
+    if draws is None:
+        raise InputError("the posterior of this result does not hold q, so q has no interval: identify again")
+    return draws
+
+
+def _tension_integrals(posterior: Posterior) -> tuple[Array, Array]:
+    """Return C_H of every draw whose H is positive inside, and which draws these are."""
+    _check_depths(posterior)
+    nodes, weights = gauss_legendre(_NODES)
+    middle, half = posterior.family.middle, posterior.family.half
+    heights = posterior.draws @ posterior.family.primitives(middle + half * nodes)
+    kept = np.min(heights, axis=1) > 0.0
+    if np.mean(kept) < 0.5:
+        raise InputError(
+            "more than half of the laws that the data allow have no planar interface: no interval can be given; "
+            "use constraint='admissible' or more data"
+        )
+    return half * (np.sqrt(2.0 * heights[kept]) @ weights), kept
+
+
+def _check_depths(posterior: Posterior) -> None:
+    if not posterior.family.equal_depths:
+        raise InputError(
+            "the depths of the wells may differ in this fit, so no planar interface is at rest: it has no width, no "
+            "planar tension and no interval of them; where the depths are known to be equal, use wells='equal'"
+        )
+
+
+def _kappa_draws(posterior: Posterior, scale: Scale | None) -> tuple[Array, Array]:
+    """Return sigma / C_H of every draw that has an interface, and which draws these are."""
+    if scale is None:
+        raise InputError(WHY_NO_SCALE)
+    integrals, kept = _tension_integrals(posterior)
+    tension = scale.tension
+    noise = np.random.default_rng(_SEED + 1).standard_normal(integrals.size)
+    sigma = np.maximum(tension.value + (tension.sd or 0.0) * noise, 1e-12 * tension.value)
+    return sigma / integrals, kept
+
+
+def _epsilon_draws(posterior: Posterior, scale: Scale | None) -> tuple[Array, Array]:
+    kappa, kept = _kappa_draws(posterior, scale)
+    assert scale is not None
+    return kappa if scale.tension.normalisation == "E" else np.sqrt(kappa), kept
+
+
+def _widths(posterior: Posterior) -> Array:
+    _check_depths(posterior)
+    nodes, weights = gauss_legendre(_NODES)
+    middle, half = posterior.family.middle, posterior.family.half
+    reach = np.arctanh(0.9)
+    s = np.tanh(reach * nodes)
+    heights = posterior.draws @ posterior.family.primitives(middle + half * s)
+    kept = np.min(heights, axis=1) > 0.0
+    return np.asarray(reach * (half * (1.0 - s**2) / np.sqrt(2.0 * heights[kept])) @ weights)

@@ -17,18 +17,10 @@ from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type
 import numpy as np
 
 from doublewell.errors import InputError
-from doublewell.law import Bernstein, EqualWells, Family, LinearFamily, Placed, Wells
-from doublewell.law.chebyshev import Chebyshev
+from doublewell.law import FAMILIES, Family
 
 __all__ = ["Codec", "codec_of"]
 
-_FAMILIES: dict[str, type] = {
-    "bernstein": Bernstein,
-    "chebyshev": Chebyshev,
-    "wells": Wells,
-    "equal_wells": EqualWells,
-    "placed": Placed,
-}
 _SPECIAL = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 
 
@@ -215,17 +207,17 @@ def _dataclass(kind: type[Any], extra: frozenset[str] = frozenset()) -> Codec:
 def _encode_family(value: Any, where: str) -> dict[str, Any]:
     """A family is its name and its own fields."""
     name = getattr(value, "name", None)
-    if name not in _FAMILIES:
-        _refuse(where, f"one of the families {', '.join(_FAMILIES)}", name)
-    own: dict[str, Any] = _dataclass(_FAMILIES[name]).encode(value, where)
+    if name not in FAMILIES:
+        _refuse(where, f"one of the families {', '.join(FAMILIES)}", name)
+    own: dict[str, Any] = _dataclass(FAMILIES[name]).encode(value, where)
     return {"name": name} | own
 
 
 def _decode_family(data: Any, where: str) -> Any:
     name = data.get("name") if isinstance(data, dict) else None
-    if not isinstance(name, str) or name not in _FAMILIES:
-        _refuse(where, f"one of the families {', '.join(_FAMILIES)}", name)
-    return _dataclass(_FAMILIES[name], frozenset({"name"})).decode(data, where)
+    if not isinstance(name, str) or name not in FAMILIES:
+        _refuse(where, f"one of the families {', '.join(FAMILIES)}", name)
+    return _dataclass(FAMILIES[name], frozenset({"name"})).decode(data, where)
 
 
 _KNOWN: dict[Any, Codec] = {
@@ -235,7 +227,6 @@ _KNOWN: dict[Any, Codec] = {
     int: Codec(_encode_int, _exactly(int, "a whole number").decode),
     float: Codec(_encode_float, _decode_float),
     Family: Codec(_encode_family, _decode_family),
-    LinearFamily: Codec(_encode_family, _decode_family),
 }
 _BUILT: dict[Any, Callable[[tuple[Any, ...]], Codec]] = {
     Union: _union,

@@ -1,30 +1,40 @@
 """Laws: families of forces, one law, and the named laws."""
 
-from doublewell.law.bernstein import MAX_DEGREE, Bernstein
-from doublewell.law.family import EvenFamily, Family, LinearFamily, even_family
-from doublewell.law.law import Law, check_law
-from doublewell.law.placed import Placed, check_phases, embedding, place
-from doublewell.law.reference import LAW_NAMES, named_law
+from doublewell.law.asymmetric import EqualWells, Wells, WellsKind, family_of
+from doublewell.law.bernstein import Bernstein, legendre_to_bernstein
+from doublewell.law.chebyshev import Chebyshev
+from doublewell.law.constraint import CONSTRAINTS, Constraint, Held, check_constraint
+from doublewell.law.family import MAX_DEGREE, EvenFamily, Family, check_phases, even_family
+from doublewell.law.law import LAW_NAMES, Law, check_law, gauss_legendre, named_law
 from doublewell.law.structure import StationaryPoint, Structure
-from doublewell.law.wells import EqualWells, Wells
+
+LinearFamily = Family
+FAMILIES: dict[str, type[Family]] = {kind.name: kind for kind in (Bernstein, Chebyshev, Wells, EqualWells)}
 
 __all__ = [
+    "CONSTRAINTS",
+    "FAMILIES",
     "LAW_NAMES",
     "MAX_DEGREE",
     "Bernstein",
+    "Chebyshev",
+    "Constraint",
     "EqualWells",
     "EvenFamily",
     "Family",
+    "Held",
     "Law",
     "LinearFamily",
-    "Placed",
     "StationaryPoint",
     "Structure",
     "Wells",
+    "WellsKind",
+    "check_constraint",
     "check_law",
     "check_phases",
-    "embedding",
     "even_family",
+    "family_of",
+    "gauss_legendre",
+    "legendre_to_bernstein",
     "named_law",
-    "place",
 ]

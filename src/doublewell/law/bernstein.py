@@ -1,28 +1,27 @@
-"""Bernstein: the paper's family, Bernstein polynomials of degree m in u^2 times -u (1 - u^2)."""
+"""Bernstein: symmetric wells with a bracket in Bernstein polynomials of u^2, the paper's family."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from math import comb
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from doublewell.errors import InputError
 from doublewell.hints import Array
-from doublewell.law.family import MAX_DEGREE, EvenFamily, OfDegree, namespace
+from doublewell.law.constraint import Constraint, Held, contacts, hold_brackets
+from doublewell.law.family import EvenFamily, Family, namespace
+from doublewell.law.squares import dual_violation
+from doublewell.law.structure import powers_of
 
-__all__ = ["MAX_DEGREE", "Bernstein", "bernstein_sum", "elevation_matrix"]
 
-
-@dataclass(frozen=True)
-class Bernstein(OfDegree, EvenFamily):
+class Bernstein(EvenFamily):
     """The features B_j(u) = -u (1 - u^2) C(m, j) (u^2)^j (1 - u^2)^(m - j), j = 0..m, of degree m.
 
-    All coefficients positive means two stable pure phases and one central maximum. Outside [-1, 1], with x
-    the nearest pure phase, B_m goes on as 2 (u - x) and the others vanish.
+    All coefficients positive means two stable pure phases and one central maximum. Beyond the nearest pure phase x,
+    B_m continues as 2 (u - x) and the others vanish.
 
     >>> Bernstein(2).size
     3
@@ -30,10 +29,8 @@ class Bernstein(OfDegree, EvenFamily):
     -0.375
     """
 
-    @property
-    def name(self) -> str:
-        """Short name, as written to files."""
-        return "bernstein"
+    name = "bernstein"
+    cone = True
 
     @property
     def size(self) -> int:
@@ -43,45 +40,7 @@ class Bernstein(OfDegree, EvenFamily):
     @property
     def binomials(self) -> Array:
         """The binomial coefficients C(m, j)."""
-        return np.array([comb(self.degree, j) for j in range(self.size)], dtype=np.float64)
-
-    def features(self, u: Any) -> Any:
-        """Evaluate all B_j at u; shape (m + 1, *u.shape)."""
-        xp = namespace(u)
-        x = xp.clip(u, -1.0, 1.0)
-        z, v = x * x, (1.0 - x) * (1.0 + x)
-        inside = [-x * v * c * z**j * v ** (self.degree - j) for j, c in enumerate(self.binomials)]
-        inside[-1] = inside[-1] + 2.0 * (u - x)
-        return xp.stack(inside)
-
-    def kernel_table(self) -> tuple[Array, Array, Array]:
-        """Return the family as numbers for the fused kernel: table, binomials, outer slopes.
-
-        table = [low, high, z0, z1, z2, c0, c1, c2, c3]: features are (c0 + c1 x + c2 x^2 + c3 x^3) times Bernstein
-        polynomials of z0 + z1 x + z2 x^2, x = u clipped to [low, high]; slopes[0] and slopes[1] continue each
-        feature linearly below and above.
-        """
-        table = np.array([-1.0, 1.0, 0.0, 0.0, 1.0, 0.0, -1.0, 0.0, 1.0])
-        slopes = np.zeros((2, self.size))
-        slopes[:, -1] = 2.0
-        return table, self.binomials, slopes
-
-    def primitives(self, u: Any) -> Any:
-        """Evaluate all P_j(u), the integrals of B_j from -1 to u, in closed form; shape (m + 1, *u.shape).
-
-        P_j = (m+1-j) / (2 (m+1) (m+2)) sum_{i<=j} C(m+2, i) z^i (1-z)^(m+2-i): a sum of positive terms.
-        """
-        xp = namespace(u)
-        m = self.degree
-        x = xp.clip(u, -1.0, 1.0)
-        z, v = x * x, (1.0 - x) * (1.0 + x)
-        total = 0.0 * x
-        inside = []
-        for j in range(self.size):
-            total = total + comb(m + 2, j) * z**j * v ** (m + 2 - j)
-            inside.append((m + 1 - j) / (2 * (m + 1) * (m + 2)) * total)
-        inside[-1] = inside[-1] + (u - x) ** 2
-        return xp.stack(inside)
+        return binomials(self.degree)
 
     def bracket(self, coefficients: Any, z: Any) -> Any:
         """Evaluate p(z) = sum_j g_j C(m, j) z^j (1 - z)^(m - j) for z in [0, 1]."""
@@ -97,27 +56,74 @@ class Bernstein(OfDegree, EvenFamily):
 
     def exact_bracket(self, coefficients: Array) -> list[Fraction]:
         """Return the monomial coefficients of p, constant first, in exact arithmetic."""
+        return powers_of(coefficients)
+
+    def hold(
+        self,
+        constraint: Constraint,
+        roots: Array,
+        right: Array,
+        free: Array,
+        near: Array | None = None,  # noqa: ARG002
+    ) -> Held:
+        """Return the nearest brackets that are positive on [0, 1], or the nearest positive coefficients."""
+        return hold_brackets(constraint, roots, right, free)
+
+    def contacts(self, coefficients: Array, bound: float) -> tuple[float, ...]:
+        """Return the values of |u| where the bracket touches its lower bound, increasing."""
+        return contacts(coefficients, bound)
+
+    def dual_violation(self, gradient: Array) -> float:
+        """Return by how much a gradient lies outside the dual cone of positive brackets."""
+        return dual_violation(gradient)
+
+    def series(self) -> tuple[Array, NDArray[np.intp]]:
+        """Return the Legendre series of the bracket, p = sum_k a_k P_k(2z - 1)."""
+        return legendre_to_bernstein(self.degree), np.arange(self.size)
+
+    def _features(self, s: Any) -> Any:
+        xp = namespace(s)
+        x = xp.clip(s, -1.0, 1.0)
+        z, v = x * x, (1.0 - x) * (1.0 + x)
+        inside = [-x * v * c * z**j * v ** (self.degree - j) for j, c in enumerate(self.binomials)]
+        inside[-1] = inside[-1] + 2.0 * (s - x)
+        return xp.stack(inside)
+
+    def _primitives(self, s: Any) -> Any:
+        """P_j = (m+1-j) / (2 (m+1) (m+2)) sum_{i<=j} C(m+2, i) z^i (1-z)^(m+2-i): a sum of positive terms."""
+        xp = namespace(s)
         m = self.degree
-        out = [Fraction(0)] * self.size
-        for j, g in enumerate(coefficients):
-            for i in range(m - j + 1):
-                out[j + i] += Fraction(float(g)) * comb(m, j) * comb(m - j, i) * (-1) ** i
-        return out
+        x = xp.clip(s, -1.0, 1.0)
+        z, v = x * x, (1.0 - x) * (1.0 + x)
+        total = 0.0 * x
+        inside = []
+        for j in range(self.size):
+            total = total + comb(m + 2, j) * z**j * v ** (m + 2 - j)
+            inside.append((m + 1 - j) / (2 * (m + 1) * (m + 2)) * total)
+        inside[-1] = inside[-1] + (s - x) ** 2
+        return xp.stack(inside)
 
-    def elevation(self, higher: Bernstein) -> Array:
-        """Return E with g_higher = E g: the same law written at a higher degree.
+    def _kernel_table(self) -> tuple[Array, Array, Array]:
+        slopes = np.zeros((2, self.size))
+        slopes[:, -1] = 2.0
+        return np.array([-1.0, 1.0, 0.0, 0.0, 1.0, 0.0, -1.0, 0.0, 1.0]), self.binomials, slopes
 
-        >>> Bernstein(0).elevation(Bernstein(2)).ravel().tolist()
-        [1.0, 1.0, 1.0]
-        """
-        m, top = self.degree, higher.degree
-        if top < m:
-            raise InputError(f"cannot elevate degree {m} to degree {top}: expected a degree of at least {m}")
-        return elevation_matrix(m, top)
+    def _embed(self, smaller: Family) -> Array | None:
+        return elevation_matrix(smaller.degree, self.degree) if isinstance(smaller, Bernstein) else None
 
-    def at(self, degree: int) -> Bernstein:
-        """Return the family of another degree."""
-        return Bernstein(degree)
+
+def binomials(degree: int) -> Array:
+    """Return the binomial coefficients of a degree as floats."""
+    return np.array([comb(degree, j) for j in range(degree + 1)], dtype=np.float64)
+
+
+def bernstein_sum(weights: list[Any], z: Any) -> Any:
+    """Evaluate sum_j w_j z^j (1 - z)^(m - j) by one pass over j."""
+    total, power = weights[0] + 0.0 * z, 1.0
+    for weight in weights[1:]:
+        power = power * z
+        total = total * (1.0 - z) + weight * power
+    return total
 
 
 @cache
@@ -131,10 +137,19 @@ def elevation_matrix(low: int, top: int) -> Array:
     return out
 
 
-def bernstein_sum(weights: list[Any], z: Any) -> Any:
-    """Evaluate sum_j w_j z^j (1 - z)^(m - j) by one pass over j."""
-    total, power = weights[0] + 0.0 * z, 1.0
-    for weight in weights[1:]:
-        power = power * z
-        total = total * (1.0 - z) + weight * power
-    return total
+@cache
+def legendre_to_bernstein(degree: int) -> Array:
+    """Return the matrix from Legendre to Bernstein coefficients of one degree on [0, 1]; read-only.
+
+    P_k(2z - 1) has the Bernstein coefficients (-1)^(k + j) C(k, j) at its own degree.
+
+    >>> legendre_to_bernstein(1).tolist()
+    [[1.0, -1.0], [1.0, 1.0]]
+    """
+    columns = [
+        elevation_matrix(k, degree) @ np.array([(-1.0) ** (k + j) * comb(k, j) for j in range(k + 1)])
+        for k in range(degree + 1)
+    ]
+    matrix = np.stack(columns, axis=1)
+    matrix.flags.writeable = False
+    return matrix

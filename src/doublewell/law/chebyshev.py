@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -11,12 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.polynomial import chebyshev as cheb
 
-from doublewell.checks import shown, whole
+from doublewell.checks import shown
 from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.law.family import EvenFamily
-
-__all__ = ["Chebyshev", "proxy_of_force", "proxy_of_potential"]
 
 _MAX_DEGREE = 128
 _TOLERANCE = 1e-13  # of the largest value of what was given, F' or F
@@ -24,19 +21,11 @@ _ROUND_OFF = 5e-16  # relative size of a last Chebyshev coefficient that counts 
 _CHECK = np.linspace(-1.0, 1.0, 201)
 
 
-@dataclass(frozen=True)
 class Chebyshev(EvenFamily):
     """The features -u (1 - u^2) T_k(2 u^2 - 1), k = 0..n: any smooth symmetric law to round-off."""
 
-    degree: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "degree", whole(self.degree, "degree", least=0))
-
-    @property
-    def name(self) -> str:
-        """Short name, as written to files."""
-        return "chebyshev"
+    name = "chebyshev"
+    most = None
 
     @property
     def size(self) -> int:

@@ -1,120 +1,270 @@
-"""Family: what an effective force is a linear combination of."""
+"""Family: the span of features that an effective force is a linear combination of.
+
+With s in [-1, 1] the position between the phases, u = (low + high)/2 + w s and w = (high - low)/2, every force is
+G(u) = -w (1 - s^2) r(s). Coefficients belong to s: they do not change when the phases are given other values.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from doublewell.checks import whole
+from doublewell.checks import real, whole
 from doublewell.errors import InputError
 from doublewell.hints import Array
-from doublewell.law.structure import Structure, classify
-
-__all__ = ["MAX_DEGREE", "Array", "EvenFamily", "Family", "LinearFamily", "OfDegree", "even_family", "namespace"]
+from doublewell.law.constraint import Constraint, Held
+from doublewell.law.structure import Structure, classify, classify_wells
 
 MAX_DEGREE = 8
+UNIT = (-1.0, 1.0)
+_GRID = 401  # points between the phases at which draws are compared
 
 
-@runtime_checkable
-class Family(Protocol):
-    """The span of features: G(u) = sum_j g_j B_j(u), zero at the two pure phases.
+@dataclass(frozen=True)
+class Family(ABC):
+    """G(u) = sum_j g_j B_j(u), zero at the two pure phases and linear beyond them.
 
-    With s in [-1, 1] the place between the phases, u = (low + high)/2 + w s and w = (high - low)/2, every force is
-    G = -w (1 - s^2) r(s). Coefficients do not change when the phases are given other values.
-
-    Methods are pure functions of the coefficients and of NumPy or JAX arrays, and return the same kind; under JAX
-    both may be traced.
+    Methods are pure functions of the coefficients and of NumPy or JAX arrays, and return the same kind; under JAX both
+    may be traced. Families are values: compiled code is kept for each. A subclass works in s (methods with a leading
+    underscore); this class moves it to the phases. ``degree`` is that of the bracket: in u^2 for symmetric wells, half
+    of that in u for others.
     """
 
-    def __hash__(self) -> int:
-        """Families are values: compiled code is kept for each."""
+    degree: int
+    phases: tuple[float, float] = UNIT
+
+    name: ClassVar[str]  # as written to files
+    symmetric: ClassVar[bool] = False  # every force is odd in s
+    equal_depths: ClassVar[bool] = True  # H vanishes at both phases for every law
+    convex: ClassVar[bool] = False  # an average of double wells is a double well
+    cone: ClassVar[bool] = False  # positive coefficients are double wells, a class of its own ("bernstein")
+    most: ClassVar[int | None] = MAX_DEGREE
+    average_degree: ClassVar[int] = MAX_DEGREE  # at which a trajectory is linearised for the average over degrees
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "degree", whole(self.degree, "degree", least=0, most=self.most))
+        if self.phases is not UNIT:
+            object.__setattr__(self, "phases", check_phases(self.phases))
 
     @property
-    def name(self) -> str:
-        """Short name, as written to files."""
-
-    @property
-    def degree(self) -> int:
-        """Degree of the bracket polynomial: in u^2 for symmetric wells, half of that in u for others."""
-
-    @property
+    @abstractmethod
     def size(self) -> int:
         """Number of coefficients."""
 
     @property
-    def phases(self) -> tuple[float, float]:
-        """The phase values of the two wells, low and high."""
+    def half(self) -> float:
+        """Half the distance of the phases, w."""
+        return 0.5 * (self.phases[1] - self.phases[0])
+
+    @property
+    def middle(self) -> float:
+        """The phase value half way between the phases."""
+        return 0.5 * (self.phases[0] + self.phases[1])
+
+    @property
+    def even(self) -> bool:
+        """Whether H is even in u, with its wells at -1 and +1."""
+        return self.symmetric and self.phases == UNIT
+
+    @property
+    def read_with(self) -> Family:
+        """The family that weak moments are read with; where it is a larger one the evidence is restricted after it."""
+        return self
+
+    def at(self, degree: int) -> Self:
+        """Return the same family at another degree."""
+        return replace(self, degree=degree)
+
+    def placed(self, phases: tuple[float, float]) -> Self:
+        """Return the same family with its wells at other phase values."""
+        return replace(self, phases=check_phases(phases))
+
+    def elevation(self, larger: Family) -> Array:
+        """Return E with g_larger = E g: the same law at a higher degree, or in a family that contains this one.
+
+        Symmetric laws lie in EqualWells and in Wells of the same degree, EqualWells in Wells, each degree in higher
+        ones.
+        """
+        if self.phases != larger.phases:
+            raise InputError(f"the phases differ ({self.phases} and {larger.phases}): expected families of one pair")
+        if larger.degree < self.degree:
+            raise InputError(
+                f"cannot elevate degree {self.degree} to degree {larger.degree}: expected a degree of at least "
+                f"{self.degree}"
+            )
+        matrix = larger._embed(self)
+        if matrix is None:
+            raise InputError(f"the family {self.name!r} does not lie in {larger.name!r}: expected a larger one")
+        return matrix
+
+    def __str__(self) -> str:
+        phases = "" if self.phases == UNIT else f" with phases at {self.phases[0]:g} and {self.phases[1]:g}"
+        return f"{self.name} of degree {self.degree}{phases}"
+
+    # Curves
 
     def force(self, coefficients: Any, u: Any) -> Any:
         """Evaluate G(u)."""
+        return self.half * self._force(coefficients, self._s(u))
 
     def primitive(self, coefficients: Any, u: Any) -> Any:
         """Evaluate H(u), the integral of G from the low phase to u."""
+        return self.half**2 * self._primitive(coefficients, self._s(u))
 
+    def features(self, u: Any) -> Any:
+        """Evaluate all B_j at u; shape (size, *u.shape)."""
+        return self.half * self._features(self._s(u))
+
+    def primitives(self, u: Any) -> Any:
+        """Evaluate all P_j, the integrals of B_j from the low phase to u; shape (size, *u.shape)."""
+        return self.half**2 * self._primitives(self._s(u))
+
+    def kernel_table(self) -> tuple[Array, Array, Array]:
+        """Return the family as numbers for the fused kernel: table, binomials, outer slopes.
+
+        table = [low, high, z0, z1, z2, c0, c1, c2, c3]: features are (c0 + c1 x + c2 x^2 + c3 x^3) times Bernstein
+        polynomials of z0 + z1 x + z2 x^2, x = u clipped to [low, high]; slopes[0] and slopes[1] continue each
+        feature linearly below and above.
+        """
+        if self.phases != UNIT:
+            raise InputError("a record is read with its phases at -1 and +1: use identify(record, phases=(low, high))")
+        return self._kernel_table()
+
+    @abstractmethod
     def height(self, coefficients: Any, s: Any) -> Any:
         """Evaluate h(s) = H / (w^2 (1 - s^2)^2), finite and smooth up to the wells; wells of unequal depth raise."""
 
     def tilt(self, coefficients: Any) -> float:
         """Return H(high) - H(low), by how much the high phase lies above the low one."""
+        return self.half**2 * self._tilt(coefficients)
 
+    @abstractmethod
     def well_curvatures(self, coefficients: Any) -> tuple[float, float]:
         """Return H'' at the low and at the high phase."""
 
     def curvature(self, coefficients: Any, maximum: float) -> float:
         """Return H'' at the maximum between the phases."""
+        return self._curvature(coefficients, float(self._s(maximum)))
 
     def structure(self, coefficients: Array) -> Structure:
         """Return the stationary points, decided exactly."""
+        return classify_wells(self.exact_factor(coefficients), *self.phases)
 
+    @abstractmethod
     def exact_factor(self, coefficients: Array) -> list[Fraction]:
         """Return the monomial coefficients of r in t = (1 + s)/2, constant first, in exact arithmetic."""
 
+    def maximum(self, coefficients: Array) -> float:
+        """Return the phase value of the highest maximum between the wells, NaN where there is none."""
+        tops = [point.u for point in self.structure(coefficients).stationary if point.kind == "maximum"]
+        return max(tops, key=lambda u: float(self.primitive(coefficients, np.float64(u))), default=float("nan"))
 
-@runtime_checkable
-class LinearFamily(Family, Protocol):
-    """A family that a record can be read with: its features one by one, and its degrees inside each other."""
+    def terms(self, coefficients: Array) -> tuple[str, list[tuple[float, int]]]:
+        """Return how the force is written: the factor and the terms (coefficient, power) of G = -w factor [sum], in s.
 
-    def features(self, u: Any) -> Any:
-        """Evaluate all B_j at u; shape (size, *u.shape)."""
+        >>> from doublewell.law import Wells
+        >>> Wells(0).terms(np.array([-1.25, 0.75]))
+        ('(1 - s^2)', [(-0.25, 0), (1.0, 1)])
+        """
+        powers, zero = list[Fraction](), Fraction(0)
+        for c in reversed(self.exact_factor(coefficients)):  # t = (1 + s)/2, by Horner's scheme
+            powers = [(a + b) / 2 for a, b in zip([*powers, zero], [zero, *powers], strict=True)]
+            powers[0] += c
+        return "(1 - s^2)", [(float(c), k) for k, c in enumerate(powers)]
 
-    def primitives(self, u: Any) -> Any:
-        """Evaluate all P_j, the integrals of B_j from -1 to u; shape (size, *u.shape)."""
+    # The class of double wells, and draws
 
-    def kernel_table(self) -> tuple[Array, Array, Array]:
-        """Return the features as numbers for the fused kernel: table, binomials, outer slopes."""
+    def hold(self, constraint: Constraint, roots: Array, right: Array, free: Array, near: Array | None = None) -> Held:  # noqa: ARG002
+        """Return the laws of a class nearest to free solutions of |root g - right|, one per row, in the metric of root.
 
-    def elevation(self, higher: Self) -> Array:
-        """Return E with g_higher = E g: the same law written in the same family at a higher degree."""
+        Shapes (n, size, size), (n, size), (n, size). A solution inside the class is returned unchanged. With `near`,
+        the coefficients of a law close to all of them, an approximate answer that is much faster may be given.
+        """
+        raise InputError(f"the family {self.name!r} cannot be fitted: expected Bernstein, EqualWells or Wells")
 
-    def at(self, degree: int) -> Self:
-        """Return the same family at another degree."""
+    def contacts(self, coefficients: Array, bound: float) -> tuple[float, ...]:  # noqa: ARG002
+        """Return the values of |u| where a law touches the lower bound of its class, increasing."""
+        return ()
+
+    def dual_violation(self, gradient: Array) -> float:  # noqa: ARG002
+        """Return by how much the gradient of a cost lies outside the dual cone of the class; 0 if that is unknown."""
+        return 0.0
+
+    def single_barrier(self, coefficients: Array) -> NDArray[np.bool_]:
+        """Return which laws, one per row, have one maximum between two stable phases, judged on a grid."""
+        s = np.cos(np.linspace(np.pi, 0.0, _GRID))[1:-1]
+        signs = np.sign(-(coefficients @ self._features(s)))
+        rises = np.count_nonzero(np.diff(signs, axis=1), axis=1) == 1
+        curvatures = np.array([self.well_curvatures(g) for g in coefficients]).reshape(len(coefficients), 2)
+        return np.asarray(rises & np.all(curvatures > 0.0, axis=1))
+
+    def barriers(self, coefficients: Array) -> Array:
+        """Return the height of the maximum of laws, one per row, over the low phase."""
+        return np.asarray(np.max(coefficients @ self.primitives(self._grid()), axis=1))
+
+    def maxima(self, coefficients: Array) -> Array:
+        """Return the phase value where the force of each law falls through zero, where H is highest."""
+        grid = self._grid()
+        top = np.argmax((coefficients @ self.primitives(grid))[:, 1:-1], axis=1) + 1
+        force = coefficients @ self.features(grid)
+        rows = np.arange(len(top))
+        left = np.where(force[rows, top] > 0.0, top, top - 1)  # the zero comes after the point with a positive force
+        here, there = force[rows, left], force[rows, left + 1]
+        fraction = np.clip(here / np.where(here > there, here - there, 1.0), 0.0, 1.0)
+        return np.asarray(grid[left] + fraction * (grid[1] - grid[0]))
+
+    def series(self) -> tuple[Array, NDArray[np.intp]]:
+        """Return the matrix from the series of the prior to the coefficients, and the order k of each of its terms.
+
+        The first term, of order 0, is the quartic law; the prior of the others is in its units and decays with k.
+        """
+        raise InputError(f"the family {self.name!r} has no prior: expected Bernstein, EqualWells or Wells")
+
+    # In s, for subclasses
+
+    @abstractmethod
+    def _force(self, coefficients: Any, s: Any) -> Any: ...
+
+    @abstractmethod
+    def _primitive(self, coefficients: Any, s: Any) -> Any: ...
+
+    def _features(self, s: Any) -> Any:
+        return namespace(s).stack([self._force(row, s) for row in np.eye(self.size)])
+
+    def _primitives(self, s: Any) -> Any:
+        return namespace(s).stack([self._primitive(row, s) for row in np.eye(self.size)])
+
+    def _kernel_table(self) -> tuple[Array, Array, Array]:
+        raise InputError(
+            f"weak moments are not read with {self.name!r}: use family.read_with, then restrict the evidence"
+        )
+
+    def _tilt(self, coefficients: Any) -> float:  # noqa: ARG002 - of every law with equal depths
+        return 0.0
+
+    @abstractmethod
+    def _curvature(self, coefficients: Any, s: float) -> float: ...
+
+    def _embed(self, smaller: Family) -> Array | None:
+        """Return the matrix from a family of at most the same degree to this one, None where it does not lie inside."""
+        return None if type(smaller) is not type(self) else np.eye(self.size, smaller.size)
+
+    def _s(self, u: Any) -> Any:
+        return u if self.phases == UNIT else (u - self.middle) / self.half
+
+    def _grid(self) -> Array:
+        return self.middle + self.half * np.linspace(-1.0, 1.0, _GRID)
 
 
-@dataclass(frozen=True)
-class OfDegree:
-    """What families of polynomials share: a degree from 0 to MAX_DEGREE, and their pure phases at -1 and +1."""
+class EvenFamily(Family):
+    """Families with symmetric wells, r(s) = s p(s^2): G = -w s (1 - s^2) p(z) and H = w^2 (1 - s^2)^2 h(z), z = s^2."""
 
-    degree: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "degree", whole(self.degree, "degree", least=0, most=MAX_DEGREE))
-
-    @property
-    def phases(self) -> tuple[float, float]:
-        """The pure phases, -1 and +1."""
-        return (-1.0, 1.0)
-
-
-class EvenFamily(ABC):
-    """What all families with p a function of z = u^2 share: the force and primitive from p and h.
-
-    Outside [-1, 1] the force goes on linearly with its slope at the well, so that the primitive is twice
-    continuously differentiable.
-    """
+    symmetric = convex = True
 
     @abstractmethod
     def bracket(self, coefficients: Any, z: Any) -> Any:
@@ -122,37 +272,24 @@ class EvenFamily(ABC):
 
     @abstractmethod
     def reduced(self, coefficients: Any, z: Any) -> Any:
-        """Evaluate h(z) = H(u) / (1 - u^2)^2."""
+        """Evaluate h(z)."""
 
     @abstractmethod
     def exact_bracket(self, coefficients: Array) -> list[Fraction]:
         """Return the monomial coefficients of p, constant first, in exact arithmetic."""
 
-    @property
-    def phases(self) -> tuple[float, float]:
-        """The pure phases, -1 and +1."""
-        return (-1.0, 1.0)
-
     def height(self, coefficients: Any, s: Any) -> Any:
         """Evaluate h at s."""
         return self.reduced(coefficients, s * s)
 
-    def tilt(self, coefficients: Any) -> float:  # noqa: ARG002 - of every symmetric law
-        """Return zero: the wells are equally deep."""
-        return 0.0
-
     def well_curvatures(self, coefficients: Any) -> tuple[float, float]:
-        """Return H''(-1) = H''(1) = 2 p(1)."""
+        """Return 2 p(1) for both phases."""
         value = float(2.0 * self.bracket(coefficients, 1.0))
         return value, value
 
-    def curvature(self, coefficients: Any, maximum: float) -> float:  # noqa: ARG002 - always at 0
-        """Return H''(0) = -p(0)."""
-        return -float(self.bracket(coefficients, 0.0))
-
     def structure(self, coefficients: Array) -> Structure:
         """Return the stationary points, decided exactly."""
-        return classify(self.exact_bracket(coefficients))
+        return classify(self.exact_bracket(coefficients)) if self.even else super().structure(coefficients)
 
     def exact_factor(self, coefficients: Array) -> list[Fraction]:
         """Return r(s) = s p(s^2) in powers of t = (1 + s)/2, by Horner's scheme with s = 2t - 1."""
@@ -162,27 +299,70 @@ class EvenFamily(ABC):
             out[0] += c
         return _times_s(out)
 
-    def force(self, coefficients: Any, u: Any) -> Any:
-        """Evaluate G(u) = -u (1 - u^2) p(u^2); 1 - u^2 is formed without cancellation."""
-        x = namespace(u).clip(u, -1.0, 1.0)
-        inside = -x * ((1.0 - x) * (1.0 + x)) * self.bracket(coefficients, x * x)
-        return inside + 2.0 * self.bracket(coefficients, 1.0) * (u - x)
+    def maximum(self, coefficients: Array) -> float:
+        """Return 0 for wells at -1 and +1."""
+        return 0.0 if self.even else super().maximum(coefficients)
 
-    def primitive(self, coefficients: Any, u: Any) -> Any:
-        """Evaluate H(u) = (1 - u^2)^2 h(u^2), zero at the pure phases."""
-        x = namespace(u).clip(u, -1.0, 1.0)
+    def terms(self, coefficients: Array) -> tuple[str, list[tuple[float, int]]]:
+        """Return the bracket in even powers for wells at -1 and +1, all of r otherwise."""
+        if not self.even:
+            return super().terms(coefficients)
+        return "s (1 - s^2)", [(float(c), 2 * k) for k, c in enumerate(self.exact_bracket(coefficients))]
+
+    def barriers(self, coefficients: Array) -> Array:
+        """Return the heights half way between the phases."""
+        return np.asarray(coefficients @ self.primitives(np.array([self.middle]))[:, 0])
+
+    def maxima(self, coefficients: Array) -> Array:
+        """Return the middle of the phases for every law."""
+        return np.full(len(coefficients), self.middle)
+
+    def single_barrier(self, coefficients: Array) -> NDArray[np.bool_]:
+        """Return which brackets, one per row, are positive on a grid of z."""
+        z = np.linspace(0.0, 1.0, _GRID)
+        brackets = coefficients @ self.bracket(np.eye(self.size), z[:, None]).T
+        return np.asarray(np.min(brackets, axis=1) > 0.0)
+
+    def _force(self, coefficients: Any, s: Any) -> Any:
+        x = namespace(s).clip(s, -1.0, 1.0)
+        inside = -x * ((1.0 - x) * (1.0 + x)) * self.bracket(coefficients, x * x)  # 1 - s^2 without cancellation
+        return inside + 2.0 * self.bracket(coefficients, 1.0) * (s - x)
+
+    def _primitive(self, coefficients: Any, s: Any) -> Any:
+        x = namespace(s).clip(s, -1.0, 1.0)
         inside = ((1.0 - x) * (1.0 + x)) ** 2 * self.reduced(coefficients, x * x)
-        return inside + self.bracket(coefficients, 1.0) * (u - x) ** 2
+        return inside + self.bracket(coefficients, 1.0) * (s - x) ** 2
+
+    def _curvature(self, coefficients: Any, s: float) -> float:  # noqa: ARG002 - always at 0
+        return -float(self.bracket(coefficients, 0.0))
 
 
 def even_family(family: Family, purpose: str) -> EvenFamily:
     """Return a symmetric family with its phases at -1 and +1; others are refused."""
-    if not isinstance(family, EvenFamily):
+    if not (isinstance(family, EvenFamily) and family.even):
         raise InputError(
-            f"{purpose} needs a symmetric law with its wells at -1 and +1: got a law of the family {family.name!r}; "
-            "fit with wells='symmetric' and the phases at -1 and +1"
+            f"{purpose} needs a symmetric law with its wells at -1 and +1: got {family.name!r} with wells at "
+            f"{family.phases[0]:g} and {family.phases[1]:g}; fit with wells='symmetric' and the phases at -1 "
+            "and +1"
         )
     return family
+
+
+def check_phases(phases: Any) -> tuple[float, float]:
+    """Return the phase values of the two wells as floats, the lower first."""
+    try:
+        low, high = phases
+    except (TypeError, ValueError):
+        raise InputError(f"phases is {phases!r}: expected a pair such as (-1, 1) or (0, 1)") from None
+    low, high = real(low, "the low phase", "a phase value"), real(high, "the high phase", "a phase value")
+    if not low < high:
+        raise InputError(f"the phases are {low:g} and {high:g}: expected the lower one first")
+    return low, high
+
+
+def namespace(u: Any) -> Any:
+    """Return the array library of u: NumPy, or JAX where u is a JAX array."""
+    return u.__array_namespace__() if hasattr(u, "__array_namespace__") else np
 
 
 def _times_s(polynomial: list[Fraction]) -> list[Fraction]:
@@ -191,8 +371,3 @@ def _times_s(polynomial: list[Fraction]) -> list[Fraction]:
     for i, c in enumerate(polynomial):
         out[i + 1] += 2 * c
     return out
-
-
-def namespace(u: Any) -> Any:
-    """Return the array library of u: NumPy, or JAX where u is a JAX array."""
-    return u.__array_namespace__() if hasattr(u, "__array_namespace__") else np

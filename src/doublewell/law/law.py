@@ -1,11 +1,11 @@
-"""Law: one effective force G = F'/epsilon^2 and everything that follows from it by algebra."""
+"""Law: one effective force G = F'/epsilon^2 and everything that follows from it by algebra; the paper's named laws."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
-from math import isfinite, nan
+from functools import cache, cached_property
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -14,23 +14,20 @@ from numpy.typing import ArrayLike
 from doublewell.checks import numbers, positive, real, shown
 from doublewell.errors import InputError
 from doublewell.hints import Array
-from doublewell.law.bernstein import MAX_DEGREE, Bernstein
+from doublewell.law.asymmetric import Wells
+from doublewell.law.bernstein import Bernstein
 from doublewell.law.chebyshev import proxy_of_force, proxy_of_potential
-from doublewell.law.family import EvenFamily, Family
-from doublewell.law.placed import check_phases, embedding, place
-from doublewell.law.quadrature import TENSION_NODES, gauss_legendre
+from doublewell.law.family import MAX_DEGREE, UNIT, Family
 from doublewell.law.structure import Structure
-from doublewell.law.wells import Wells
 
-__all__ = ["Law", "check_law"]
-
+TENSION_NODES = 64  # the paper's quadrature for C_H
 _WIDTH_NODES = 200
 _WIDTH_LEVEL = 0.9  # of the way from the middle to a pure phase
 
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """A law with two wells: symmetric, G(u) = -u (1 - u^2) p(u^2) with wells at u = -1 and +1, or of unlike wells.
+    """A law with two wells: symmetric, G(u) = -u (1 - u^2) p(u^2) with wells at u = -1 and +1, or asymmetric.
 
     A law is an effective force. Read as F' it has epsilon = 1; ``law.effective(epsilon)`` divides it by
     epsilon^2.
@@ -91,7 +88,7 @@ class Law:
         return cls(*proxy_of_potential(potential), name=name)
 
     def force(self, u: Any) -> Any:
-        """Evaluate G(u); NumPy or JAX. Beyond the pure phases it goes on linearly with its slope there."""
+        """Evaluate G(u); NumPy or JAX. Beyond the pure phases it continues linearly with its slope there."""
         return self.family.force(self.coefficients, _as_array(u))
 
     def primitive(self, u: Any) -> Any:
@@ -120,10 +117,7 @@ class Law:
     @cached_property
     def maximum(self) -> float:
         """The phase value of the maximum between the wells: 0 for symmetric wells, NaN where there is none."""
-        if isinstance(self.family, EvenFamily):
-            return 0.0
-        tops = [point.u for point in self.structure.stationary if point.kind == "maximum"]
-        return max(tops, key=lambda u: float(self.primitive(u)), default=nan)
+        return self.family.maximum(self.coefficients)
 
     @cached_property
     def centre_curvature(self) -> float:
@@ -171,19 +165,14 @@ class Law:
                 "interface joins them and no surface tension exists; use constraint='admissible', or more data"
             )
         nodes, weights = gauss_legendre(TENSION_NODES)
-        middle, half = self._frame()
+        middle, half = self.family.middle, self.family.half
         return float(half * (weights @ np.sqrt(2.0 * np.maximum(self.primitive(middle + half * nodes), 0.0))))
-
-    def _frame(self) -> tuple[float, float]:
-        """Return the middle of the phases and half their distance."""
-        low, high = self.phases
-        return 0.5 * (low + high), 0.5 * (high - low)
 
     def _check_depths(self) -> None:
         if self.tilt != 0.0:
-            share = 100.0 * abs(self.tilt) / max(self.barriers)
+            fraction = 100.0 * abs(self.tilt) / max(self.barriers)
             raise InputError(
-                f"the wells are not equally deep (they differ by {share:.2g} % of the higher barrier): a planar "
+                f"the wells are not equally deep (they differ by {fraction:.2g} % of the higher barrier): a planar "
                 "interface travels and none is at rest, so no planar tension and no interface width exist; G and H are "
                 "given. Where the depths are known to be equal, use wells='equal'"
             )
@@ -203,7 +192,7 @@ class Law:
         levels are at 90 % of the way from the middle.
         """
         self._check_depths()
-        middle, half = self._frame()
+        middle, half = self.family.middle, self.family.half
         low, high = (
             middle + sign * _WIDTH_LEVEL * half if level is None else real(level, "a width level", "a phase value")
             for sign, level in ((-1.0, low), (1.0, high))
@@ -223,27 +212,27 @@ class Law:
 
     def placed(self, phases: tuple[float, float]) -> Law:
         """Return the same law with its wells at other phase values: G(u) becomes w G(s), u = middle + w s."""
-        return Law(place(self.family, check_phases(phases)), self.coefficients, name=self.name)
+        return Law(self.family.placed(phases), self.coefficients, name=self.name)
 
-    def tilted(self, share: float) -> Law:
+    def tilted(self, fraction: float) -> Law:
         """Return the law with a constant taken from r, so that the high phase lies above the low one.
 
-        Then H(high) - H(low) is `share` of the barrier over the higher phase; a negative share lifts the low phase.
+        Then H(high) - H(low) is `fraction` of the barrier over the higher phase; a negative one lifts the low phase.
 
         >>> law = Law.bernstein([0.75, 1.5]).tilted(0.2)
         >>> round(law.tilt / law.barrier, 10), law.structure.ok
         (0.2, True)
         """
-        share = real(share, "share", "a share of the barrier")
+        fraction = real(fraction, "fraction", "a fraction of the barrier")
         family = Wells(self.family.degree)
-        g = embedding(place(self.family, (-1.0, 1.0)), family) @ self.coefficients
+        g = self.family.placed(UNIT).elevation(family) @ self.coefficients
         low, high = 0.0, float(min(-g[0], g[-1]))
-        for _ in range(100):  # the share of the barrier grows with the constant, to infinity where the barrier ends
+        for _ in range(100):  # the fraction of the barrier grows with the constant, to infinity where the barrier ends
             constant = 0.5 * (low + high)
-            law = Law(family, g - np.sign(share) * constant)
-            grown = not law.structure.ok or abs(law.tilt) > abs(share) * law.barrier
+            law = Law(family, g - np.sign(fraction) * constant)
+            grown = not law.structure.ok or abs(law.tilt) > abs(fraction) * law.barrier
             low, high = (low, constant) if grown else (constant, high)
-        return Law(family, g - np.sign(share) * low, name=self.name).placed(self.phases)
+        return Law(family, g - np.sign(fraction) * low, name=self.name).placed(self.phases)
 
     def scaled(self, factor: float) -> Law:
         """Return the law times a factor."""
@@ -264,6 +253,35 @@ class Law:
             )
         return self.scaled(factor)
 
+    def equation(self, digits: int = 5) -> str:
+        """Return the force as an equation in u; round-off of its terms is left out.
+
+        >>> Law.bernstein([0.75, 1.5]).equation()
+        'G(u) = -u (1 - u^2) [0.75 + 0.75 u^2]'
+        >>> Law.wells([-1.2, 0.8]).equation(), Law.wells([-1.2, 0.8], phases=(0, 1)).equation(3)[:33]
+        ('G(u) = -(1 - u^2) [-0.2 + 1 u]', 'G(u) = -0.5 (1 - s^2) [-0.2 + 1 s')
+        """
+        factor, terms = self.family.terms(self.coefficients)
+        largest = max(abs(c) for c, _ in terms)
+        kept = [(c, k) for c, k in terms if abs(c) > 1e-12 * largest] or terms[:1]
+        parts = [("" if k == 0 else " s" if k == 1 else f" s^{k}") for _, k in kept]
+        text = f"{kept[0][0]:.{digits}g}{parts[0]}"
+        for (c, _), power in zip(kept[1:], parts[1:], strict=True):
+            text += f" {'-' if c < 0 else '+'} {abs(c):.{digits}g}{power}"
+        if self.phases == UNIT:
+            return f"G(u) = -{factor} [{text}]".replace("s", "u")
+        half, middle = f"{self.family.half:.{digits}g}", f"{self.family.middle:.{digits}g}"
+        return f"G(u) = -{half} {factor} [{text}], s = (u - {middle}) / {half}"
+
+    def projected(self, family: Family) -> Array:
+        """Return the coefficients of a family closest to this law in L2; exact where the law lies in it."""
+        try:
+            return np.asarray(self.family.elevation(family) @ self.coefficients)
+        except InputError:
+            nodes, weights = gauss_legendre(TENSION_NODES)
+            u, root = family.middle + family.half * nodes, np.sqrt(weights)
+            return np.asarray(np.linalg.lstsq((root * family.features(u)).T, root * self.force(u), rcond=None)[0])
+
     def __repr__(self) -> str:
         name = f"{self.name!r}, " if self.name else ""
         return f"Law({name}{self.family.name} degree {self.family.degree}: {self.structure})"
@@ -283,3 +301,72 @@ def check_law(value: Any) -> Law:
 
 def _as_array(u: Any) -> Any:
     return u if hasattr(u, "__array_namespace__") else np.asarray(u, dtype=np.float64)
+
+
+@cache
+def gauss_legendre(count: int) -> tuple[Array, Array]:
+    """Return nodes and weights on [-1, 1], read-only; kept, because finding them costs more than a law does."""
+    nodes, weights = np.polynomial.legendre.leggauss(count)
+    nodes.flags.writeable = weights.flags.writeable = False
+    return nodes, weights
+
+
+def _quartic() -> Law:
+    """F = (1 - u^2)^2 / 4."""
+    return Law.bernstein([1.0], name="quartic")
+
+
+def _sixth() -> Law:
+    """F = (1 - u^2)^2 (1 + u^2/2) / 4, whose bracket is 3 (1 + z) / 4."""
+    return Law.bernstein([0.75, 1.5], name="sixth")
+
+
+def _bernstein3() -> Law:
+    """F with the degree-three coefficients (0.8, 3.0, 0.3, 1.8)."""
+    return Law.bernstein([0.8, 3.0, 0.3, 1.8], name="bernstein3")
+
+
+def _exponential() -> Law:
+    """F = (1 - u^2)^2 exp(u^2) / 4, outside every polynomial space."""
+    return Law.from_force(lambda u: -u * (1 - u**2) * np.exp(u**2) * (1 + u**2) / 2, name="exponential")
+
+
+def _rational() -> Law:
+    """F = (1 - u^2)^2 / (4 (1 + 0.7 u^2)), outside every polynomial space."""
+    return Law.from_force(lambda u: -u * (1 - u**2) * (2.7 + 0.7 * u**2) / (2 * (1 + 0.7 * u**2) ** 2), name="rational")
+
+
+def _outside_cone() -> Law:
+    """The admissible law with bracket c ((z - 1/2)^2 + 0.01), outside the positive cone (paper, Eq. 10).
+
+    c gives it the interface width of the sixth law between the phase values -0.9 and 0.9.
+    """
+    shape = Law.bernstein([0.26, -0.24, 0.26], name="outside_cone")
+    return shape.scaled((shape.interface_width() / _sixth().interface_width()) ** 2)
+
+
+_LAWS: dict[str, Callable[[], Law]] = {
+    "quartic": _quartic,
+    "sixth": _sixth,
+    "bernstein3": _bernstein3,
+    "exponential": _exponential,
+    "rational": _rational,
+    "outside_cone": _outside_cone,
+}
+LAW_NAMES = tuple(_LAWS)
+
+
+def named_law(name: str) -> Law:
+    """Return one of the laws quartic, sixth, bernstein3, exponential, rational, outside_cone.
+
+    >>> named_law("sixth").coefficients.tolist()
+    [0.75, 1.5]
+    """
+    if not isinstance(name, str) or name not in _LAWS:
+        raise InputError(f"no law is named {shown(name)}: expected one of {', '.join(_LAWS)}")
+    return _made(name)
+
+
+@cache
+def _made(name: str) -> Law:
+    return _LAWS[name]()

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from math import gcd, lcm, sqrt
+from math import comb, gcd, lcm, sqrt
 from typing import Literal
 
-__all__ = ["StationaryPoint", "Structure", "bracket_roots", "classify", "classify_wells"]
+from doublewell.hints import Array
 
 Kind = Literal["maximum", "minimum", "inflection"]
 _WIDTH = Fraction(1, 2**55)  # of an isolating interval, relative to the root: below float precision
@@ -30,7 +30,7 @@ class StationaryPoint:
 class Structure:
     """What kind of double well a law is.
 
-    ``ok`` means two stable pure phases and one central maximum, nothing else; ``problems`` says what is wrong
+    ``ok`` means two stable pure phases and one central maximum, nothing else; ``problems`` states what is wrong
     otherwise. ``stationary`` lists the interior stationary points in increasing u.
     """
 
@@ -45,6 +45,20 @@ class Structure:
         return "two stable pure phases and one " + (
             "central maximum" if u == 0.0 else f"maximum between, at u = {u:.4g}"
         )
+
+
+def powers_of(bernstein: Array) -> list[Fraction]:
+    """Return a polynomial on [0, 1], given by its Bernstein coefficients, in powers, constant first and exactly.
+
+    >>> [int(c) for c in powers_of([1.0, 3.0])]
+    [1, 2]
+    """
+    n = len(bernstein) - 1
+    out = [Fraction(0)] * (n + 1)
+    for j, g in enumerate(bernstein):
+        for i in range(n - j + 1):
+            out[j + i] += Fraction(float(g)) * comb(n, j) * comb(n - j, i) * (-1) ** i
+    return out
 
 
 def classify(polynomial: list[Fraction]) -> Structure:
@@ -189,7 +203,7 @@ def _changes(chain: list[list[int]], z: Fraction) -> int:
 
 
 def _isolate(chain: list[list[int]], low: Fraction, high: Fraction) -> list[tuple[Fraction, Fraction]]:
-    """Split [low, high], whose ends are no roots, until each part holds one distinct root."""
+    """Split [low, high], whose ends are not roots, until each part holds one distinct root."""
     count = _changes(chain, low) - _changes(chain, high)
     if count <= 1:
         return [(low, high)] * count

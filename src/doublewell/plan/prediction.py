@@ -15,7 +15,7 @@ import numpy as np
 
 from doublewell.checks import not_negative, whole
 from doublewell.hints import Array
-from doublewell.inference import DEGREE_PRIOR, Constraint, check_constraint, fit_rows, mixture_mean, weigh_terms
+from doublewell.inference import Constraint, check_constraint, fit_rows, mixture_mean, weigh_terms
 from doublewell.inference.least_squares import check_rank, column_scale
 from doublewell.law import MAX_DEGREE, Bernstein, Law
 from doublewell.likelihood.information import Information, record_information
@@ -71,7 +71,7 @@ class Prediction:
 
 def experiment_information(experiment: Experiment, *, seen: int | None = None) -> Information:
     """Return what the planned movie, or its first `seen` frames, says about the coefficients of degree 8."""
-    return record_information(experiment.movie, _TOP, _projected(experiment.force), seen=seen)
+    return record_information(experiment.movie, _TOP, experiment.force.projected(_TOP), seen=seen)
 
 
 def predict(experiment: Experiment, information: Information, analysis: Analysis) -> Prediction:
@@ -105,9 +105,10 @@ def _read(triangle: Array, most_likely: Array, analysis: Analysis) -> Array:
     """Return the coefficients of degree 8 that the estimator makes of each draw."""
     targets = most_likely @ triangle.T
     if analysis.degree == "auto":
-        return mixture_mean(weigh_terms(triangle, targets, DEGREE_PRIOR, constraint=analysis.constraint), _TOP)
-    lift = Bernstein(analysis.degree).elevation(_TOP)
-    return fit_rows(triangle @ lift, targets, constraint=analysis.constraint).coefficients @ lift.T
+        return mixture_mean(weigh_terms(triangle, targets, _TOP, constraint=analysis.constraint), _TOP)
+    family = Bernstein(analysis.degree)
+    lift = family.elevation(_TOP)
+    return fit_rows(triangle @ lift, targets, family, constraint=analysis.constraint).coefficients @ lift.T
 
 
 def _scaled_errors(law: Law, found: Array, tension: Array) -> tuple[float | None, float | None, float]:
@@ -131,14 +132,6 @@ def _bound(triangle: Array, degree: int) -> float:
     lift = Bernstein(degree).elevation(_TOP)
     root = np.linalg.inv(np.linalg.qr(triangle @ lift, mode="r"))
     return float(np.linalg.norm(root.T @ (lift.T @ _TOP.features(_PHASES))))
-
-
-def _projected(law: Law) -> Array:
-    """Return the coefficients of degree 8 closest to a law in L2; exact for a polynomial of that degree."""
-    if isinstance(law.family, Bernstein):
-        return np.asarray(law.family.elevation(_TOP) @ law.coefficients)
-    root = np.sqrt(_WEIGHTS)
-    return np.asarray(np.linalg.lstsq((root * _TOP.features(_NODES)).T, root * law.force(_NODES), rcond=None)[0])
 
 
 @cache

@@ -58,7 +58,7 @@ def advice(plan: Plan) -> str:
 def _wrapped_head(plan: Plan) -> str:
     asked = plan.analysis
     degree = "averaged over degrees" if asked.degree == "auto" else f"degree {asked.degree}"
-    kind = CONSTRAINTS[asked.constraint].words
+    kind = CONSTRAINTS[asked.constraint]
     return "\n".join(wrap(f"Plan: {plan.experiment}; read as {degree}, {kind}", _WIDTH, subsequent_indent="  "))
 
 

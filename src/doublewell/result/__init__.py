@@ -13,7 +13,6 @@ from doublewell.result.result import (
     Tiling,
     without_levels,
 )
-from doublewell.result.text import equation
 
 __all__ = [
     "Agreement",
@@ -30,7 +29,6 @@ __all__ = [
     "Tiling",
     "check_units",
     "compare",
-    "equation",
     "physical",
     "without_levels",
 ]

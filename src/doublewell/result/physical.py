@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from doublewell.calibrate import Normalisation, Scale, SurfaceTension
 from doublewell.errors import InputError
 from doublewell.hints import Array
-from doublewell.result.bands import Scalar
+from doublewell.inference import Scalar
 from doublewell.result.result import Result
 from doublewell.units import Parts, check_dimension, energy_power, factor, unit_text
 

@@ -11,12 +11,19 @@ from numpy.typing import ArrayLike, NDArray
 from doublewell.adequacy import Adequacy
 from doublewell.calibrate import WHY_NO_SCALE, Scale, SurfaceTension
 from doublewell.errors import InputError
-from doublewell.inference import Posterior, RidgeChoice, SupportFit
+from doublewell.hints import Array
+from doublewell.inference import (
+    Posterior,
+    Quantity,
+    RidgeChoice,
+    Scalar,
+    SupportFit,
+    curve_band,
+    scalar_interval,
+)
 from doublewell.law import Law, Structure
-from doublewell.law.family import Array
 from doublewell.likelihood import Optics, Step
 from doublewell.observation import Survey
-from doublewell.result.bands import Quantity, Scalar, curve_band, scalar_interval
 
 __all__ = ["Diagnostics", "LevelErrors", "Likelihood", "Result", "Settings", "Source", "Tiling", "without_levels"]
 

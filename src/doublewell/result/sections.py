@@ -9,13 +9,11 @@ import numpy as np
 from doublewell.calibrate import WHY_NO_SCALE
 from doublewell.errors import InputError
 from doublewell.hints import Array
-from doublewell.law import EvenFamily
 from doublewell.result.physical import physical
 from doublewell.result.result import Result, Settings
 from doublewell.result.wording import (
     band_size,
     bound_heading,
-    equation,
     held_at,
     interval_words,
     intervals,
@@ -38,7 +36,7 @@ __all__ = [
 
 def force_lines(result: Result) -> Iterator[str]:
     """Write the force, its coefficients and how well it is known."""
-    yield from wrapped(equation(result.law), indent="  ")
+    yield from wrapped(result.law.equation(), indent="  ")
     if result.posterior is None or len(result.posterior.path) == 1:
         yield from _coefficient_lines(result)
     else:
@@ -142,7 +140,7 @@ def well_lines(result: Result) -> Iterator[str]:
 def _heights(result: Result) -> Iterator[str]:
     """Write the barrier and the curvatures; of wells that differ, both of each."""
     law = result.law
-    if isinstance(law.family, EvenFamily):
+    if law.family.even:
         curvatures = f"H''(0) = {law.centre_curvature:.6g}, H''(-1) = H''(1) = {law.well_curvature:.6g}"
         yield f"H(0) = {law.barrier:.6g}, {curvatures}"
         return

@@ -15,9 +15,9 @@ from doublewell.result.sections import (
     unit_lines,
     well_lines,
 )
-from doublewell.result.wording import band_size, count, equation, heaviest, intervals, percent
+from doublewell.result.wording import band_size, count, heaviest, intervals, percent
 
-__all__ = ["band_size", "equation", "intervals", "percent", "render", "summary"]
+__all__ = ["band_size", "intervals", "percent", "render", "summary"]
 
 
 def render(result: Result) -> str:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from textwrap import wrap
 
 import numpy as np
 
 from doublewell.errors import InputError
-from doublewell.inference import CONSTRAINTS, DegreeFit, check_constraint
-from doublewell.law import EvenFamily, Law
-from doublewell.result.bands import Scalar
+from doublewell.inference import CONSTRAINTS, DegreeFit, Scalar, check_constraint
 from doublewell.result.result import Diagnostics, Result
 
 __all__ = [
@@ -19,7 +16,6 @@ __all__ = [
     "bound_heading",
     "class_words",
     "count",
-    "equation",
     "heaviest",
     "held_at",
     "interval_words",
@@ -33,48 +29,6 @@ __all__ = [
 WIDTH = 98
 _SCALED: tuple[Scalar, ...] = ("epsilon", "barrier")
 _FREE: tuple[Scalar, ...] = ("width", "tension_integral")
-
-
-def equation(law: Law, *, digits: int = 5) -> str:
-    """Return the force as an equation in u, the bracket in powers of u^2.
-
-    >>> equation(Law.bernstein([0.75, 1.5]))
-    'G(u) = -u (1 - u^2) [0.75 + 0.75 u^2]'
-    """
-    if not isinstance(law.family, EvenFamily):
-        return _wells_equation(law, digits)
-    powers = [float(c) for c in law.family.exact_bracket(law.coefficients)]
-    return f"G(u) = -u (1 - u^2) [{_terms([(c, 2 * k) for k, c in enumerate(powers)], 'u', digits)}]"
-
-
-def _wells_equation(law: Law, digits: int) -> str:
-    """Return the force as an equation in s, the place between the phases.
-
-    >>> equation(Law.wells([-1.2, 0.8]))
-    'G(u) = -(1 - u^2) [-0.2 + 1 u]'
-    """
-    low, high = law.phases
-    in_s: list[Fraction] = []
-    for c in reversed(law.family.exact_factor(law.coefficients)):  # t = (1 + s)/2, by Horner's scheme
-        in_s = [(a + b) / 2 for a, b in zip([*in_s, Fraction(0)], [Fraction(0), *in_s], strict=True)] or [Fraction(0)]
-        in_s[0] += c
-    powers = [(float(c), k) for k, c in enumerate(in_s)]
-    if (low, high) == (-1.0, 1.0):
-        return f"G(u) = -(1 - u^2) [{_terms(powers, 'u', digits)}]"
-    half, middle = 0.5 * (high - low), 0.5 * (low + high)
-    inside = _terms(powers, "s", digits)
-    return f"G(u) = -{half:.{digits}g} (1 - s^2) [{inside}], s = (u - {middle:.{digits}g}) / {half:.{digits}g}"
-
-
-def _terms(powers: list[tuple[float, int]], name: str, digits: int) -> str:
-    """Write a polynomial, its round-off left out."""
-    largest = max(abs(c) for c, _ in powers)
-    kept = [(c, k) for c, k in powers if abs(c) > 1e-12 * largest] or powers[:1]
-    shown = [("" if k == 0 else f" {name}" if k == 1 else f" {name}^{k}") for _, k in kept]
-    text = f"{kept[0][0]:.{digits}g}{shown[0]}"
-    for (c, _), power in zip(kept[1:], shown[1:], strict=True):
-        text += f" {'-' if c < 0 else '+'} {abs(c):.{digits}g}{power}"
-    return text
 
 
 def percent(share: float) -> str:
@@ -142,7 +96,7 @@ def class_words(result: Result) -> str:
     """Return the class of laws that the estimate was held in, as it was asked."""
     if result.settings.wells != "symmetric" and result.settings.constraint != "none":
         return "two stable phases and one maximum between, exactly"
-    return CONSTRAINTS[check_constraint(result.settings.constraint)].words
+    return CONSTRAINTS[check_constraint(result.settings.constraint)]
 
 
 def bound_heading(result: Result) -> str:

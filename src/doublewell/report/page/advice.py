@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from doublewell.law import EvenFamily
 from doublewell.observation import FEW_CELLS, survey_notes
 from doublewell.report.page.law_charts import band_of, unseen_ranges
 from doublewell.report.page.markup import plain, prose
@@ -120,7 +119,7 @@ def _law(result: Result) -> Iterator[str]:
         f"to about ±{percent(half)}. Twice the frames in the same time give about ±{percent(twice)}."
     )
     if (place := _widest(result)) is not None:
-        sign = "±" if isinstance(result.law.family, EvenFamily) else ""
+        sign = "±" if result.law.family.even else ""
         yield (
             f"The force is least sure near u = {sign}{place:.2f}: frames with more values there (more interface, or "
             "one that moves more) help most."
@@ -129,7 +128,7 @@ def _law(result: Result) -> Iterator[str]:
 
 def _widest(result: Result) -> float | None:
     """Return the phase value (of an odd force from 0 to 1) where the band of the force is widest."""
-    even = isinstance(result.law.family, EvenFamily)
+    even = result.law.family.even
     u = np.linspace(0.0 if even else result.law.phases[0], result.law.phases[1], 101)
     found = band_of(result, "force", u)
     return None if isinstance(found, str) else float(u[int(np.argmax(found[1] - found[0]))])

@@ -10,7 +10,7 @@ import numpy as np
 
 from doublewell.errors import InputError
 from doublewell.hints import Array
-from doublewell.law import EvenFamily
+from doublewell.inference import Quantity
 from doublewell.report.page.chart import (
     WIDTH,
     Plot,
@@ -27,7 +27,6 @@ from doublewell.report.page.chart import (
 from doublewell.report.page.markup import Html, join, plain
 from doublewell.report.unit_words import per_area, potential_unit, unit_signs
 from doublewell.result import Result
-from doublewell.result.bands import Quantity
 
 __all__ = ["band_of", "coverage_chart", "force_chart", "potential_chart", "unseen_ranges", "weights_chart"]
 
@@ -131,7 +130,7 @@ def _ticks(result: Result) -> tuple[float, ...]:
 
 def _law_text(result: Result, panel: _Panel, found: tuple[Array, Array] | str) -> str:
     """Say the curve in numbers, for readers who do not see it."""
-    even = isinstance(result.law.family, EvenFamily)
+    even = result.law.family.even
     at = [(u, float(panel.values(u))) for u in ((0.0, 0.25, 0.5, 0.75, 1.0) if even else _ticks(result))]
     told = ", ".join(f"{plain(value)} at {u:g}" for u, value in at)
     kind = "odd" if panel.quantity == "force" else "even"

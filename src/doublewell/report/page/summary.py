@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import hypot
 
 from doublewell.calibrate import WHY_NO_SCALE, SurfaceTension
-from doublewell.law import EvenFamily, Law
+from doublewell.law import Law
 from doublewell.report.page.markup import Html, join, math, measured, number, plain, prose, table, tag, tens
 from doublewell.report.page.scale import scale_parts
 from doublewell.report.page.verdicts import SYMBOLS, Finding, Verdict, overall
 from doublewell.report.unit_words import after, per_area, potential_unit, q_unit, scale_unit, unit_signs
-from doublewell.result import Measured, Result, equation, physical
+from doublewell.result import Measured, Result, physical
 from doublewell.result.sections import unit_lines
 from doublewell.result.text import band_size, intervals, percent
 from doublewell.result.wording import heaviest
@@ -158,7 +158,7 @@ def equation_block(result: Result) -> Html:
             after(q_unit(result.settings)),
             class_="equation",
         ),
-        tag("p", math(equation(result.law)), class_="equation"),
+        tag("p", math(result.law.equation()), class_="equation"),
     ]
     if result.scale is not None:
         lines.append(
@@ -175,7 +175,7 @@ def equation_block(result: Result) -> Html:
         )
     if result.posterior is not None and len(result.posterior.path) > 1:
         best = heaviest(result)
-        alone = math(equation(Law.bernstein(best.coefficients)))
+        alone = math(Law(result.law.family.at(best.degree), best.coefficients).equation())
         lines += [
             tag("p", f"This is the average over degrees. Degree {best.degree} has the largest weight "
                 f"({percent(best.weight)}); alone it reads"),
@@ -190,7 +190,7 @@ def _width_name(law: Law) -> str:
 
 
 def _curvatures(law: Law, area: str) -> list[tuple[str, str, str]]:
-    if isinstance(law.family, EvenFamily):
+    if law.family.even:
         return [
             ("curvature at the wells, H″(±1)", join([number(law.well_curvature, 5), area]), ""),
             ("curvature at the barrier, H″(0)", join([number(law.centre_curvature, 5), area]), ""),

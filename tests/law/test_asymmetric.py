@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from doublewell.errors import InputError
-from doublewell.law import Bernstein, EqualWells, Law, Placed, Wells, embedding, named_law
+from doublewell.law import Bernstein, EqualWells, Law, Wells, named_law
 
 U = np.linspace(-1.0, 1.0, 41)
 BEYOND = np.linspace(-1.6, 1.6, 65)
@@ -18,8 +18,8 @@ FAMILIES = [
     Wells(3),
     EqualWells(0),
     EqualWells(2),
-    Placed(Wells(2), -0.3, 2.0),
-    Placed(Bernstein(2), 0.0, 1.0),
+    Wells(2, (-0.3, 2.0)),
+    Bernstein(2, (0.0, 1.0)),
 ]
 
 
@@ -58,7 +58,7 @@ def test_symmetric_laws_lie_in_both_families(m: int, data: st.DataObject) -> Non
     wanted = Bernstein(m).force(g, BEYOND)
     size = max(1.0, float(np.max(np.abs(g))))
     for family in (Wells(m), Wells(m + 1), EqualWells(m), EqualWells(m + 1)):
-        inside = embedding(Bernstein(m), family) @ g
+        inside = Bernstein(m).elevation(family) @ g
         np.testing.assert_allclose(family.force(inside, BEYOND), wanted, atol=1e-12 * size * 4.0**m)
 
 
@@ -72,9 +72,9 @@ def test_elevation_keeps_the_law_and_smaller_families_are_no_target() -> None:
     with pytest.raises(InputError, match="cannot elevate degree 2 to degree 1"):
         Wells(2).elevation(Wells(1))
     with pytest.raises(InputError, match="does not lie in 'equal_wells'"):
-        embedding(Wells(1), EqualWells(2))
+        Wells(1).elevation(EqualWells(2))
     with pytest.raises(InputError, match="the phases differ"):
-        embedding(Wells(1), Placed(Wells(1), 0.0, 1.0))
+        Wells(1).elevation(Wells(1, (0.0, 1.0)))
 
 
 @pytest.mark.parametrize("name", ["quartic", "sixth", "bernstein3"])
@@ -82,7 +82,7 @@ def test_elevation_keeps_the_law_and_smaller_families_are_no_target() -> None:
 def test_a_symmetric_law_written_with_wells_has_the_same_numbers(name: str, kind: type) -> None:
     law = named_law(name)
     family = kind(law.family.degree)
-    other = Law(family, embedding(law.family, family) @ law.coefficients)
+    other = Law(family, law.family.elevation(family) @ law.coefficients)
     assert other.structure.ok
     assert abs(other.maximum) < 1e-14
     assert other.tilt == 0.0
@@ -160,10 +160,10 @@ def test_what_cannot_be_is_refused() -> None:
         named_law("quartic").placed((1.0, 0.0))
     with pytest.raises(InputError, match="expected a pair such as"):
         named_law("quartic").placed(3.0)
-    with pytest.raises(InputError, match=r"read with Wells\(degree\)"):
+    with pytest.raises(InputError, match="use family.read_with"):
         EqualWells(1).kernel_table()
     with pytest.raises(InputError, match=r"identify\(record, phases="):
-        Placed(Wells(1), 0.0, 1.0).kernel_table()
+        Wells(1, (0.0, 1.0)).kernel_table()
 
 
 def test_jax_and_numpy_agree() -> None:

@@ -6,23 +6,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from doublewell.errors import InputError
-from doublewell.evidence import Block, Evidence, Key, compact, lower
+from doublewell.evidence import Block, Evidence, Key, compact, lower, system
 from doublewell.inference import (
-    admissible,
+    Posterior,
     approximation_floor,
     average_degrees,
     estimate,
     fit_degree,
-    mixture,
+    mixture_mean,
     quantile_interval,
+    weigh_terms,
 )
-from doublewell.inference.admissible import into_class, solve_admissible
-from doublewell.inference.bracket import contacts, lowest, positive_rows
-from doublewell.inference.cone import into_cone
-from doublewell.inference.least_squares import solve_free
-from doublewell.inference.posterior import Posterior
-from doublewell.inference.sum_of_squares import solve_squares
-from doublewell.law import Bernstein, Law, named_law
+from doublewell.inference.least_squares import solve, solve_free
+from doublewell.law import Bernstein, Law, constraint, named_law
+from doublewell.law.constraint import contacts, into_class, into_cone, lowest, positive_rows
+from doublewell.law.squares import nearest_bracket
 
 POINTS, WEIGHTS = np.polynomial.legendre.leggauss(60)
 ROOT = np.sqrt(WEIGHTS)
@@ -38,6 +36,20 @@ def problems(degree, law, size, *, count=60, seed=0, high=1.0):
     root = np.linalg.qr(design(degree, high), mode="r")
     right = root @ law + size * np.random.default_rng(seed).standard_normal((count, degree + 1))
     return np.broadcast_to(root, (count, *root.shape)), right, np.linalg.solve(root, right.T).T
+
+
+def solve_admissible(matrix, target, free=None, ridge=0.0):
+    return solve(matrix, target, Bernstein(matrix.shape[1] - 1), constraint="admissible", ridge=ridge, unbounded=free)
+
+
+def solve_squares(matrix, target, ridge=0.0):
+    """The same by sums of squares."""
+    size = matrix.shape[1]
+    basis, root = np.linalg.qr(np.vstack([matrix, np.sqrt(ridge) * np.eye(size)]))
+    free = solve_free(matrix, target, ridge).coefficients
+    if Law(Bernstein(size - 1), free).structure.ok:
+        return free
+    return nearest_bracket(root, basis.T @ np.concatenate([target, np.zeros(size)]))[0]
 
 
 def evidence(law, noise, seed=0):
@@ -59,9 +71,8 @@ def test_the_nearest_law_is_that_of_sums_of_squares(degree, values, scale):
     found, bound = solve_admissible(matrix, target, solve_free(matrix, target))
     assert Law(Bernstein(degree), found.coefficients).structure.ok
     assert found.kkt < 1e-7
-    assert found.residual <= solve_squares(matrix, target).residual + 3.0 * bound * np.linalg.norm(
-        np.sum(matrix, axis=1)
-    )
+    other = np.linalg.norm(matrix @ solve_squares(matrix, target) - target)
+    assert found.residual <= other + 3.0 * bound * np.linalg.norm(np.sum(matrix, axis=1))
 
 
 @pytest.mark.parametrize("degree", [1, 2, 5, 8])
@@ -73,7 +84,7 @@ def test_every_row_of_a_batch_is_a_double_well_and_those_that_were_are_unchanged
     assert 0 < np.sum(inside) < len(inside)
     assert np.array_equal(held.coefficients[inside], free[inside])
     assert np.all(held.rise[inside] == 0.0)
-    assert np.array_equal(np.isfinite(held.bounds), ~inside)
+    assert np.array_equal(held.moved, ~inside)
     assert all(Law(Bernstein(degree), g).structure.ok for g in held.coefficients)
     assert np.all(held.rise <= into_cone(roots, right, free).rise + 1e-6)
 
@@ -160,15 +171,15 @@ def _band(posterior, u):
     return quantile_interval(posterior.draws @ TOP.features(u), 0.95)
 
 
-def test_terms_that_cannot_count_have_no_weight_and_change_nothing(monkeypatch):
+def test_negligible_terms_have_no_weight_and_change_nothing():
     low = named_law("bernstein3")
     seen = evidence(low.family.elevation(TOP) @ low.coefficients, 0.01)
     short = average_degrees(seen, 1.0, constraint="admissible")
     assert sum(item.weight == 0.0 for item in short.components) > 5
     assert all(Law(Bernstein(item.degree), item.coefficients).structure.ok for item in short.components)
-    monkeypatch.setattr(mixture, "_NEGLIGIBLE", 0.0)
-    full = average_degrees(seen, 1.0, constraint="admissible")
-    np.testing.assert_allclose(short.coefficients, full.coefficients, rtol=1e-7)
+    matrix, target = system(seen, 1.0)
+    full = weigh_terms(matrix, target[None], TOP, constraint="admissible", negligible=0.0)
+    np.testing.assert_allclose(short.coefficients, mixture_mean(full, TOP)[0], rtol=1e-7)
 
 
 def test_one_degree_says_where_it_touches():
@@ -183,14 +194,13 @@ def test_one_degree_says_where_it_touches():
 def test_a_double_well_is_returned_bit_for_bit(ridge):
     matrix, target = design(4), ROOT * named_law("outside_cone").force(0.5 * (POINTS + 1.0))
     free = solve_free(matrix, target, ridge)
-    assert solve_admissible(matrix, target, free, ridge)[0] is free
+    assert np.array_equal(solve_admissible(matrix, target, ridge=ridge)[0].coefficients, free.coefficients)
 
 
 def test_a_ridge_is_kept_where_the_law_must_be_moved():
     matrix, target = design(3), design(3) @ np.array([3.0, -8.0, 4.0, 1.0])
-    found, _ = solve_admissible(matrix, target, solve_free(matrix, target, 0.3), 0.3)
-    other = solve_squares(matrix, target, 0.3)
-    np.testing.assert_allclose(found.coefficients, other.coefficients, atol=1e-4)
+    found, _ = solve_admissible(matrix, target, ridge=0.3)
+    np.testing.assert_allclose(found.coefficients, solve_squares(matrix, target, 0.3), atol=1e-4)
     assert found.kkt < 1e-7
 
 
@@ -217,14 +227,13 @@ def test_data_that_ask_for_nothing_or_the_opposite():
 def test_what_the_contacts_do_not_find_is_found_by_other_means(monkeypatch):
     roots, right, free = problems(3, np.array([1.0, -2.0, -2.0, 1.0]), 0.01, count=3)
     wanted = into_class(roots, right, free).rise
-    monkeypatch.setattr(admissible, "_ROUNDS", 0)
-    np.testing.assert_allclose(into_class(roots, right, free).rise, wanted, rtol=1e-3)
+    np.testing.assert_allclose(into_class(roots, right, free, rounds=0).rise, wanted, rtol=1e-3)
 
     def fails(*_):
         raise InputError("no")
 
-    monkeypatch.setattr(admissible, "solve_squares", fails)
-    np.testing.assert_allclose(into_class(roots, right, free).rise, into_cone(roots, right, free).rise)
+    monkeypatch.setattr(constraint, "nearest_bracket", fails)
+    np.testing.assert_allclose(into_class(roots, right, free, rounds=0).rise, into_cone(roots, right, free).rise)
 
 
 def test_a_small_problem_that_does_not_end_is_given_up(monkeypatch):
@@ -234,6 +243,6 @@ def test_a_small_problem_that_does_not_end_is_given_up(monkeypatch):
     roots, right, _ = problems(3, np.array([1.0, -2.0, -2.0, 1.0]), 0.01, count=1)
     places = np.array([0.4])
     monkeypatch.setattr("scipy.optimize.nnls", fails)
-    push, kept = admissible._push(np.linalg.inv(roots[0]), right[0], places)
+    push, kept = constraint._push(np.linalg.inv(roots[0]), right[0], places)
     assert np.all(push == 0.0)
     assert kept is places

@@ -9,11 +9,10 @@ from doublewell.inference import (
     average_degrees,
     fit_degree,
     fit_rows,
-    legendre_to_bernstein,
     mixture_mean,
     weigh_terms,
 )
-from doublewell.law import Bernstein, Law, named_law
+from doublewell.law import Bernstein, Law, legendre_to_bernstein, named_law
 
 TOP = Bernstein(8)
 RNG = np.random.default_rng(5)
@@ -42,7 +41,7 @@ def rows(request):
 
 @pytest.mark.parametrize("constraint", ["admissible", "bernstein", "none"])
 def test_many_rows_are_the_rows_one_by_one(rows, constraint):
-    terms = weigh_terms(TRIANGLE, rows @ TRIANGLE.T, DEGREE_PRIOR, constraint=constraint)
+    terms = weigh_terms(TRIANGLE, rows @ TRIANGLE.T, TOP, DEGREE_PRIOR, constraint=constraint)
     each = [average_degrees(evidence(TRIANGLE, g), 1.0, constraint=constraint).coefficients for g in rows]
     np.testing.assert_allclose(mixture_mean(terms, TOP), each, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(sum(item.weights for item in terms), 1.0)
@@ -53,13 +52,13 @@ def test_many_rows_are_the_rows_one_by_one(rows, constraint):
 def test_one_degree_is_that_of_the_evidence(rows, degree, constraint):
     lift = Bernstein(degree).elevation(TOP)
     each = [fit_degree(lower(evidence(TRIANGLE, g), degree), 1.0, constraint=constraint) for g in rows]
-    found = fit_rows(TRIANGLE @ lift, rows @ TRIANGLE.T, constraint=constraint).coefficients
+    found = fit_rows(TRIANGLE @ lift, rows @ TRIANGLE.T, Bernstein(degree), constraint=constraint).coefficients
     np.testing.assert_allclose(found, [one.coefficients for one in each], atol=1e-6 * np.max(np.abs(found)))
 
 
 def test_the_constraint_was_needed_somewhere(rows):
     targets = rows @ TRIANGLE.T
-    free, held = (fit_rows(TRIANGLE, targets, constraint=c) for c in ("none", "bernstein"))
+    free, held = (fit_rows(TRIANGLE, targets, TOP, constraint=c) for c in ("none", "bernstein"))
     assert np.min(free.coefficients) < 0.0
     assert np.min(held.coefficients) > 0.0
     assert all(Law(TOP, g).structure.ok for g in held.coefficients)
@@ -72,7 +71,7 @@ def test_the_weights_are_marginal_likelihoods(rows):
     """Against the density of the data under each term: covariance I + X S X', a_0 integrated with a flat prior."""
     prior = DegreePrior(ratios=(0.3, 0.8), sizes=(0.5, 2.0), odds=0.7)
     targets = rows[:1] @ TRIANGLE.T
-    terms = weigh_terms(TRIANGLE, targets, prior, constraint="none")
+    terms = weigh_terms(TRIANGLE, targets, TOP, prior, constraint="none")
     low = TRIANGLE @ Bernstein(2).elevation(TOP) @ legendre_to_bernstein(2)
     unit = abs(np.linalg.lstsq(low, targets[0], rcond=None)[0][0])
     logs = []
@@ -94,7 +93,7 @@ def test_the_weights_are_marginal_likelihoods(rows):
 
 def test_the_mean_and_covariance_of_a_term_are_those_of_bayes(rows):
     targets = rows[:1] @ TRIANGLE.T
-    item = weigh_terms(TRIANGLE, targets, DegreePrior((0.5,), (1.0,), 1.0), constraint="none")[3]
+    item = weigh_terms(TRIANGLE, targets, TOP, DegreePrior((0.5,), (1.0,), 1.0), constraint="none")[3]
     turn = legendre_to_bernstein(3)
     design = TRIANGLE @ Bernstein(3).elevation(TOP)
     low = TRIANGLE @ Bernstein(2).elevation(TOP) @ legendre_to_bernstein(2)
@@ -107,8 +106,8 @@ def test_the_mean_and_covariance_of_a_term_are_those_of_bayes(rows):
 
 def test_a_term_that_leans_on_negative_coefficients_loses_weight(rows):
     targets = rows @ TRIANGLE.T
-    free = weigh_terms(TRIANGLE, targets, DEGREE_PRIOR, constraint="none")
-    held = weigh_terms(TRIANGLE, targets, DEGREE_PRIOR, constraint="bernstein")
+    free = weigh_terms(TRIANGLE, targets, TOP, DEGREE_PRIOR, constraint="none")
+    held = weigh_terms(TRIANGLE, targets, TOP, DEGREE_PRIOR, constraint="bernstein")
     outside = [np.any(item.free < 0, axis=1) for item in free]
     before = sum(np.sum(item.weights[out]) for item, out in zip(free, outside, strict=True))
     after = sum(np.sum(item.weights[out]) for item, out in zip(held, outside, strict=True))
@@ -118,6 +117,6 @@ def test_a_term_that_leans_on_negative_coefficients_loses_weight(rows):
 def test_a_matrix_that_does_not_determine_the_law_is_refused():
     flat = np.repeat(TRIANGLE[:, :1], 9, axis=1)
     with pytest.raises(InputError, match="does not determine 9 coefficients"):
-        weigh_terms(flat, np.ones((1, 9)), DEGREE_PRIOR, constraint="none")
+        weigh_terms(flat, np.ones((1, 9)), TOP, DEGREE_PRIOR, constraint="none")
     with pytest.raises(InputError, match="does not determine 9 coefficients"):
-        fit_rows(flat, np.ones((1, 9)), constraint="none")
+        fit_rows(flat, np.ones((1, 9)), TOP, constraint="none")

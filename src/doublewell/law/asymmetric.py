@@ -1,0 +1,346 @@
+"""Asymmetric wells: forces whose two wells may differ, and those whose wells differ but are equally deep.
+
+Both are written on s in [-1, 1], t = (1 + s)/2, with n = 2m + 1. The symmetric law of degree m lies in both.
+
+Their series is r(s) = s P(s^2) + Q(s^2), P = sum_k a_k P_k(2z - 1), Q = sum_k b_k P_k(2z - 1) in Legendre polynomials
+of z = s^2. Without Q it is that of symmetric laws. For equally deep wells b_0 is what makes the depths equal.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cache
+from math import comb
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doublewell.errors import InputError
+from doublewell.hints import Array
+from doublewell.law.bernstein import Bernstein, bernstein_sum, binomials, elevation_matrix, legendre_to_bernstein
+from doublewell.law.constraint import Constraint, Held
+from doublewell.law.family import Family, namespace
+from doublewell.law.squares import law_with_maximum, nearest_single_barrier
+from doublewell.law.structure import powers_of
+
+WellsKind = Literal["symmetric", "equal", "unequal"]
+_ROUND_OFF = 1e-13  # of the terms that the difference of the depths is summed from
+_GRID = np.cos(np.linspace(np.pi, 0.0, 401))[1:-1]  # at which the maximum of a draw is sought
+_EDGE = 0.98  # the maximum lies between -0.98 and 0.98
+
+
+class _TwoWells(Family):
+    """What both families share: the exact class r = (s - c) p(s), p > 0 on [-1, 1], and an even part of the series."""
+
+    average_degree = 5  # twelve coefficients, and the named laws need no more
+
+    def products(self, c: float) -> tuple[Array, Array | None]:
+        """Return the map from p to the coefficients of r = (s - c) p, and the depth of each p if it must be 0."""
+        raise NotImplementedError
+
+    def hold(self, constraint: Constraint, roots: Array, right: Array, free: Array, near: Array | None = None) -> Held:
+        """Return laws with one maximum between two stable phases; any constraint but "none" is this class.
+
+        The nearest ones are certified by the exact root test. With `near` each law keeps its own maximum, the one
+        closest to that of `near`: one small problem per law and no search.
+        """
+        held = free.copy()
+        if constraint == "none":
+            return Held.unchanged(free)
+        if near is None:
+            moved = np.array([not self.structure(g).ok for g in free], dtype=bool)
+            for i in np.flatnonzero(moved):
+                held[i] = nearest_single_barrier(self, roots[i], right[i])
+        else:
+            moved, centre = ~self.single_barrier(free), float(self._s(self.maximum(near)))
+            for i in np.flatnonzero(moved):
+                g, _ = law_with_maximum(self, roots[i], right[i], self._own_maximum(free[i], centre))
+                held[i] = free[i] if g is None else g
+        rise = np.sum(np.einsum("nij,nj->ni", roots, held - free) ** 2, axis=1)
+        return Held.unchanged(free)._replace(coefficients=held, rise=rise, moved=moved)
+
+    def _own_maximum(self, g: Array, centre: float) -> float:
+        r = -(g @ self._features(_GRID))
+        rising = np.flatnonzero((r[:-1] < 0.0) & (r[1:] >= 0.0))
+        tops = _GRID[rising] if rising.size else np.array([centre])
+        return float(np.clip(tops[np.argmin(np.abs(tops - centre))], -_EDGE, _EDGE))
+
+
+class Wells(_TwoWells):
+    """The features B_k = -(1 - s^2) C(n, k) t^k (1 - t)^(n - k), k = 0..n, n = 2m + 1: the wells may differ.
+
+    G = -(1 - s^2) r(s) with r a polynomial of degree n; the maximum between the phases is where r changes its sign.
+    Outside [-1, 1] the first and the last feature continue linearly and the others vanish.
+
+    >>> Wells(1).size
+    4
+    >>> float(Wells(0).features(np.array(0.5)).T @ [-1.0, 1.0])  # r = s: the quartic law
+    -0.375
+    """
+
+    name = "wells"
+    equal_depths = False
+
+    @property
+    def size(self) -> int:
+        """Number of coefficients, 2 m + 2."""
+        return 2 * self.degree + 2
+
+    def factor(self, coefficients: Any, s: Any) -> Any:
+        """Evaluate r(s) for s in [-1, 1]."""
+        weights = [g * c for g, c in zip(coefficients, binomials(self.size - 1), strict=True)]
+        return bernstein_sum(weights, 0.5 * (1.0 + s))
+
+    def height(self, coefficients: Any, s: Any) -> Any:
+        """Evaluate h(s) = H / (1 - s^2)^2; it exists where the wells are equally deep."""
+        if self.tilt(coefficients) != 0.0:
+            raise InputError("the wells are not equally deep, so H does not vanish at both")
+        return EqualWells(self.degree).height(wells_to_equal(self.degree) @ coefficients, s)
+
+    def well_curvatures(self, coefficients: Any) -> tuple[float, float]:
+        """Return H''(-1) = -2 r(-1) and H''(1) = 2 r(1)."""
+        return -2.0 * float(coefficients[0]), 2.0 * float(coefficients[-1])
+
+    def exact_factor(self, coefficients: Array) -> list[Fraction]:
+        """Return r in powers of t, in exact arithmetic."""
+        return powers_of(coefficients)
+
+    def products(self, c: float) -> tuple[Array, Array | None]:
+        """Return the map from p to the coefficients of r = (s - c) p."""
+        rise, fall = _factors(self.degree)
+        return rise * (1.0 - c) - fall * (1.0 + c), None
+
+    def series(self) -> tuple[Array, NDArray[np.intp]]:
+        """Return the series a_0..a_m, b_0..b_m."""
+        odd, even = _series_parts(self.degree)
+        return np.hstack([odd, even]), np.tile(np.arange(self.degree + 1), 2)
+
+    def _force(self, coefficients: Any, s: Any) -> Any:
+        xp = namespace(s)
+        x = xp.clip(s, -1.0, 1.0)
+        slope = xp.where(s < 0.0, -2.0 * coefficients[0], 2.0 * coefficients[-1])
+        return slope * (s - x) - (1.0 - x) * (1.0 + x) * self.factor(coefficients, x)
+
+    def _features(self, s: Any) -> Any:
+        xp = namespace(s)
+        x, n = xp.clip(s, -1.0, 1.0), self.size - 1
+        t, v, w = 0.5 * (1.0 + x), 0.5 * (1.0 - x), -(1.0 - x) * (1.0 + x)
+        inside = [w * c * t**k * v ** (n - k) for k, c in enumerate(binomials(n))]
+        inside[0] = inside[0] - 2.0 * xp.minimum(s - x, 0.0)
+        inside[-1] = inside[-1] + 2.0 * xp.maximum(s - x, 0.0)
+        return xp.stack(inside)
+
+    def _primitives(self, s: Any) -> Any:
+        """P_k = -w_k sum_{i >= k + 2} C(n + 3, i) t^i (1 - t)^(n + 3 - i), in closed form."""
+        xp = namespace(s)
+        x, top = xp.clip(s, -1.0, 1.0), self.size + 2
+        t, v = 0.5 * (1.0 + x), 0.5 * (1.0 - x)
+        total, inside = t**top, []
+        for k in range(self.size - 1, -1, -1):
+            total = total + comb(top, k + 2) * t ** (k + 2) * v ** (top - k - 2)
+            inside.append(-depth_weights(self.degree)[k] * total)
+        inside.reverse()
+        inside[0] = inside[0] - xp.minimum(s - x, 0.0) ** 2
+        inside[-1] = inside[-1] + xp.maximum(s - x, 0.0) ** 2
+        return xp.stack(inside)
+
+    def _primitive(self, coefficients: Any, s: Any) -> Any:
+        xp = namespace(s)
+        return xp.tensordot(xp.asarray(coefficients), self._primitives(s), axes=1)
+
+    def _kernel_table(self) -> tuple[Array, Array, Array]:
+        slopes = np.zeros((2, self.size))
+        slopes[0, 0], slopes[1, -1] = -2.0, 2.0
+        return np.array([-1.0, 1.0, 0.5, 0.5, 0.0, -1.0, 0.0, 1.0, 0.0]), binomials(self.size - 1), slopes
+
+    def _tilt(self, coefficients: Any) -> float:
+        """Sum the depths; what is round-off of the terms is zero."""
+        terms = depth_weights(self.degree) * np.asarray(coefficients)
+        total = float(np.sum(terms))
+        return 0.0 if abs(total) <= _ROUND_OFF * float(np.sum(np.abs(terms))) else -total
+
+    def _curvature(self, coefficients: Any, s: float) -> float:
+        """H'' = -(1 - c^2) r'(c)."""
+        n = self.size - 1
+        steps = 0.5 * n * np.diff(coefficients)
+        weights = [float(d) * comb(n - 1, k) for k, d in enumerate(steps)]
+        return float(-(1.0 - s) * (1.0 + s) * bernstein_sum(weights, 0.5 * (1.0 + s)))
+
+    def _embed(self, smaller: Family) -> Array | None:
+        if isinstance(smaller, Bernstein):
+            return _bernstein_to_wells(self.degree) @ elevation_matrix(smaller.degree, self.degree)
+        if isinstance(smaller, EqualWells):
+            return elevation_matrix(smaller.size, self.size - 1) @ equal_to_wells(smaller.degree)
+        return elevation_matrix(smaller.size - 1, self.size - 1) if isinstance(smaller, Wells) else None
+
+
+class EqualWells(_TwoWells):
+    """Laws with H = (1 - s^2)^2 h(s): two wells of equal depth, by construction.
+
+    The coefficients are those of 4 h in Bernstein polynomials of degree 2m in t, so that H'' at a well is twice one.
+
+    >>> float(EqualWells(0).force(np.array([1.0]), np.array(0.5)))  # h = 1/4: the quartic law
+    -0.375
+    """
+
+    name = "equal_wells"
+
+    @property
+    def size(self) -> int:
+        """Number of coefficients, 2 m + 1."""
+        return 2 * self.degree + 1
+
+    @property
+    def read_with(self) -> Wells:
+        """The family without the condition on the depths."""
+        return Wells(self.degree, self.phases)
+
+    def height(self, coefficients: Any, s: Any) -> Any:
+        """Evaluate h(s)."""
+        weights = [0.25 * g * comb(self.size - 1, j) for j, g in enumerate(coefficients)]
+        return bernstein_sum(weights, 0.5 * (1.0 + s))
+
+    def well_curvatures(self, coefficients: Any) -> tuple[float, float]:
+        """Return H''(-1) = 8 h(-1) and H''(1) = 8 h(1)."""
+        return 2.0 * float(coefficients[0]), 2.0 * float(coefficients[-1])
+
+    def exact_factor(self, coefficients: Array) -> list[Fraction]:
+        """Return r = 4 s h - (1 - s^2) h'(s) in powers of t, in exact arithmetic."""
+        h = powers_of(coefficients)
+        out = [Fraction(0)] * (len(h) + 1)
+        for i, c in enumerate(h):  # s = 2t - 1, (1 - s^2) d/ds = 2 (t - t^2) d/dt
+            out[i] -= Fraction(2 + i, 2) * c
+            out[i + 1] += Fraction(4 + i, 2) * c
+        return out
+
+    def products(self, c: float) -> tuple[Array, Array | None]:
+        """Return the map from p to the coefficients of r = (s - c) p, and the depth of each p, which must be 0."""
+        wells, _ = self.read_with.products(c)
+        return wells_to_equal(self.degree) @ wells, depth_weights(self.degree) @ wells
+
+    def series(self) -> tuple[Array, NDArray[np.intp]]:
+        """Return the series a_0..a_m, b_1..b_m."""
+        odd, even = _series_parts(self.degree)
+        depths = depth_weights(self.degree) @ even
+        even = even[:, 1:] - np.outer(even[:, 0], depths[1:] / depths[0])
+        orders = np.arange(self.degree + 1)
+        return np.asarray(wells_to_equal(self.degree) @ np.hstack([odd, even])), np.concatenate([orders, orders[1:]])
+
+    def _force(self, coefficients: Any, s: Any) -> Any:
+        return Wells(self.degree)._force(equal_to_wells(self.degree) @ coefficients, s)
+
+    def _features(self, s: Any) -> Any:
+        xp = namespace(s)
+        return xp.tensordot(xp.asarray(equal_to_wells(self.degree).T), Wells(self.degree)._features(s), axes=1)
+
+    def _primitive(self, coefficients: Any, s: Any) -> Any:
+        """H = (1 - s^2)^2 h(s), zero at both phases; H''/2 at a well is 4 h."""
+        xp = namespace(s)
+        x = xp.clip(s, -1.0, 1.0)
+        bend = xp.where(s < 0.0, coefficients[0], coefficients[-1])
+        return ((1.0 - x) * (1.0 + x)) ** 2 * self.height(coefficients, x) + bend * (s - x) ** 2
+
+    def _curvature(self, coefficients: Any, s: float) -> float:
+        return Wells(self.degree)._curvature(equal_to_wells(self.degree) @ coefficients, s)
+
+    def _embed(self, smaller: Family) -> Array | None:
+        if isinstance(smaller, Bernstein):
+            lifted = _bernstein_to_wells(self.degree) @ elevation_matrix(smaller.degree, self.degree)
+            return np.asarray(wells_to_equal(self.degree) @ lifted)
+        return elevation_matrix(smaller.size - 1, self.size - 1) if isinstance(smaller, EqualWells) else None
+
+
+_KINDS: dict[WellsKind, type[Bernstein | EqualWells | Wells]] = {
+    "symmetric": Bernstein,
+    "equal": EqualWells,
+    "unequal": Wells,
+}
+
+
+def family_of(wells: WellsKind, degree: int | Literal["auto"]) -> Family:
+    """Return the family of a degree, of the highest in the average over degrees for "auto".
+
+    Laws of one degree lie inside each other, symmetric in equal in unequal.
+    """
+    kind = _KINDS[wells]
+    return kind(kind.average_degree if degree == "auto" else degree)
+
+
+@cache
+def depth_weights(degree: int) -> Array:
+    """Return w_k, minus the integrals of the features B_k over [-1, 1]."""
+    n = 2 * degree + 1
+    return _frozen(np.array([8.0 * comb(n, k) / ((n + 3) * comb(n + 2, k + 1)) for k in range(n + 1)]))
+
+
+@cache
+def equal_to_wells(degree: int) -> Array:
+    """Return the matrix from the coefficients of EqualWells to those of Wells.
+
+    H = -sum_i C(n + 3, i) c_i t^i (1 - t)^(n + 3 - i) with w_k g_k = c_(k+2) - c_(k+1), and c_(j+2) a multiple of h_j.
+    """
+    n = 2 * degree + 1
+    out = np.zeros((n + 1, n))
+    for j, scale in enumerate(_height_scales(degree)):
+        out[j, j] += scale / depth_weights(degree)[j]
+        out[j + 1, j] -= scale / depth_weights(degree)[j + 1]
+    return _frozen(out)
+
+
+@cache
+def wells_to_equal(degree: int) -> Array:
+    """Return the matrix from coefficients of Wells with equal depths to those of EqualWells, summed from both ends."""
+    n, weights = 2 * degree + 1, depth_weights(degree)
+    out = np.zeros((n, n + 1))
+    for j in range(n):
+        if j <= degree:
+            out[j, : j + 1] = weights[: j + 1]
+        else:
+            out[j, j + 1 :] = -weights[j + 1 :]
+    return _frozen(out / _height_scales(degree)[:, None])
+
+
+def _height_scales(degree: int) -> Array:
+    n = 2 * degree + 1
+    return np.array([-4.0 * comb(n - 1, j) / comb(n + 3, j + 2) for j in range(n)])
+
+
+@cache
+def _bernstein_to_wells(m: int) -> Array:
+    """Write s p(s^2) in Bernstein polynomials of t: s = t - (1 - t), 1 - s^2 = 4 t (1 - t)."""
+    out = np.zeros((2 * m + 2, m + 1))
+    for j in range(m + 1):
+        for i in range(2 * j + 2):
+            k = i + m - j
+            out[k, j] = (-1.0) ** (i + 1) * comb(2 * j + 1, i) * comb(m, j) * 4.0 ** (m - j) / comb(2 * m + 1, k)
+    return _frozen(out)
+
+
+@cache
+def _series_parts(m: int) -> tuple[Array, Array]:
+    """Return the odd part s P(s^2) and the even part Q(s^2) of r in the coefficients of Wells."""
+    even = np.zeros((2 * m + 1, m + 1))  # q(s^2), given in Bernstein polynomials of z, in those of t
+    for j in range(m + 1):
+        for i in range(2 * j + 1):
+            k = i + m - j
+            even[k, j] = (-1.0) ** i * comb(2 * j, i) * comb(m, j) * 4.0 ** (m - j) / comb(2 * m, k)
+    even = elevation_matrix(2 * m, 2 * m + 1) @ even
+    turn = legendre_to_bernstein(m)
+    return _frozen(_bernstein_to_wells(m) @ turn), _frozen(even @ turn)
+
+
+@cache
+def _factors(m: int) -> tuple[Array, Array]:
+    """Return p -> t p and p -> (1 - t) p in Bernstein coefficients, degree 2m to 2m + 1; s - c is a sum of both."""
+    n = 2 * m + 1
+    k = np.arange(n)
+    rise, fall = np.zeros((n + 1, n)), np.zeros((n + 1, n))
+    rise[k + 1, k] = (k + 1) / n
+    fall[k, k] = (n - k) / n
+    return _frozen(rise), _frozen(fall)
+
+
+def _frozen(array: Array) -> Array:
+    array.flags.writeable = False
+    return array
