@@ -57,7 +57,7 @@ from doublewell.law import Law, named_law
         ),
         (
             lambda: coefficient_change(named_law("quartic"), named_law("sixth")),
-            "the laws have different families, Bernstein(degree=0) and Bernstein(degree=1): expected one; "
+            "the laws have different families, bernstein of degree 0 and bernstein of degree 1: expected one; "
             "elevate the lower degree first",
         ),
         (
