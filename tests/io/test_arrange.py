@@ -48,7 +48,7 @@ def test_letters_that_name_no_axes(axes, npy) -> None:
 
 
 def test_as_many_letters_as_axes(npy) -> None:
-    with refused(r"axes is 'tx', 2 letters, and the field has shape \(5, 4, 6\): expected one letter an axis"):
+    with refused(r"axes is 'tx', 2 letters, and the field has shape \(5, 4, 6\): expected one letter per axis"):
         open_record(npy(MOVIE), axes="tx", dx=0.1, dt=1.0)
 
 
@@ -56,8 +56,8 @@ def test_everything_that_is_missing_is_asked_for_at_once(npy) -> None:
     path = npy((100 * np.ones((6, 6, 9))).astype("uint8"))
     with refused(
         r"movie.npy has no order of its axes and no mesh spacing and no frame interval and no phase values "
-        r"\(the field holds whole numbers, uint8\): pass axes=, one letter an axis, such as axes='yxt'; dx=, .*; dt=, "
-        r".*or times=.*; levels='auto', or levels=\(low, high\), .*\(on the command line --axes, --dx, --dt, --levels\)"
+        r"\(the field holds integers, uint8\): pass axes=, one letter per axis, such as axes='yxt'; dx=, .*; dt=, "
+        r".*or times=.*; levels='auto', or levels= with the intensities of the pure phases"
     ):
         open_record(path)
     record = open_record(path, axes="yxt", dx=0.1, dt=1.0, levels=(0, 200))
@@ -78,7 +78,7 @@ def test_squares_with_another_last_axis_look_like_time_last(npy, tmp_path) -> No
 
 
 def test_as_many_times_as_places_on_the_last_axis(npy) -> None:
-    with refused(r"has 6 times, and the axes of the field have 5, 4, 6 places: .*pass axes='yxt' .*--axes"):
+    with refused(r"has 6 times, and the axes of the field have 5, 4, 6 cells: .*pass axes='yxt'"):
         open_record(npy(MOVIE), dx=0.1, times=range(6))
     with refused(r"times has shape \(7,\)"):
         open_record(npy(MOVIE), dx=0.1, times=range(7))
@@ -95,5 +95,5 @@ def test_levels(npy) -> None:
             open_record(npy(counts), dx=1, dt=1, levels=levels)
     with refused("the field is complex"):
         open_record(npy(MOVIE + 1j), dx=1, dt=1, levels=(0, 1))
-    with refused("the field holds whole numbers"):  # a mask
+    with refused("the field holds integers"):  # a mask
         open_record(npy(MOVIE > 0), dx=1, dt=1, levels=(0, 1))

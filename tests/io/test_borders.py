@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from doublewell.errors import InputError
-from doublewell.io.borders import Middles, inside_borders
+from doublewell.io.nodes import inside_borders
 from doublewell.law import named_law
 from doublewell.record import Record
 from doublewell.simulate import initial_field, simulate
@@ -37,7 +37,9 @@ def test_the_error_falls_as_the_mesh_resolves_an_interface():
     for cells in (16, 32, 64):
         step = np.arange(cells + 1) / cells
         nodes = np.tanh((step - 0.5) / 0.1)[None].astype(np.float32)
-        errors.append(np.max(np.abs(Middles(PATH, nodes)[:] - np.tanh(((step + 0.5 / cells)[:-1] - 0.5) / 0.1))))
+        errors.append(
+            np.max(np.abs(inside_borders(PATH, nodes, "neumann")[:] - np.tanh(((step + 0.5 / cells)[:-1] - 0.5) / 0.1)))
+        )
     assert errors[1] < 0.1 * errors[0]
     assert errors[2] < 2e-4  # what is left is the slope of tanh at the border
 
@@ -59,7 +61,7 @@ def test_what_was_simulated_on_nodes_evolves_as_cells():
 def test_nodes_that_are_not_finite_are_named():
     nodes = np.zeros((3, 5, 5))
     nodes[1, 2, 3] = np.nan
-    view = Middles(PATH, nodes)
+    view = inside_borders(PATH, nodes, "neumann")
     assert np.all(view[0:1] == 0.0)
-    with pytest.raises(InputError, match=r"run\.e has values on its nodes that are not finite: .*leave boundary out"):
+    with pytest.raises(InputError, match=r"run\.e has values on its nodes that are not finite: .*leave out boundary="):
         view[1:2]

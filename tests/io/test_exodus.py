@@ -9,7 +9,7 @@ from scipy.io import netcdf_file
 
 from doublewell.errors import InputError
 from doublewell.io import open_record
-from doublewell.io.grid_points import grid_nodes
+from doublewell.io.nodes import grid_nodes
 
 MOVIE = np.linspace(-1, 1, 5 * 4 * 6).reshape(5, 4, 6)
 
@@ -34,9 +34,9 @@ def exodus(tmp_path):
 @pytest.mark.parametrize("writer", ["exodus3", "exodus4"])
 def test_variables_are_listed(writer, tmp_path) -> None:
     path, _ = WRITERS[writer](tmp_path, MOVIE)
-    with refused("holds several nodal variables: found c, eta; pass var="):
+    with refused("holds several nodal variables: pass var= with one of c, eta"):
         open_record(path)
-    with refused("holds no nodal variable 'phi': found c, eta"):
+    with refused("has no nodal variable 'phi': pass var= with one of c, eta"):
         open_record(path, var="phi")
     assert np.all(open_record(path, var="c").slab() == 0.0)
     assert open_record(path, var="eta", dt=2.0).dt == 2.0
@@ -93,11 +93,11 @@ def test_nodes_in_any_order() -> None:
     np.testing.assert_allclose(shared[grid.nodes], points, atol=1e-8)
     for bad, words in (
         (points[order[:-1]], "59 nodes do not fill 3 x 4 x 5"),
-        (np.concatenate([points[:-1], points[:1]]), "1 places of the mesh have no node"),
+        (np.concatenate([points[:-1], points[:1]]), "1 points of the mesh have no node"),
         (points**2, "not evenly spaced along z"),
         (np.zeros((4, 3)), "4 nodes do not fill a mesh"),
     ):
         with refused(words):
             grid_nodes(bad)
-    with refused("no finite places"):
+    with refused("nodes are not finite"):
         grid_nodes(points * np.nan)

@@ -10,7 +10,7 @@ from movie_writers import WRITERS
 
 from doublewell.errors import InputError
 from doublewell.io import formats, open_record, save
-from doublewell.io.missing import library
+from doublewell.io.format import library
 from doublewell.record import Record
 
 MOVIE = np.linspace(-1, 1, 5 * 4 * 6).reshape(5, 4, 6)
@@ -23,13 +23,13 @@ def refused(match):
 @pytest.mark.parametrize(
     ("writer", "suffix", "words"),
     [
-        ("hdf5", ".tif", "holds HDF5 by its first bytes, and is no TIFF file: give it the suffix .h5"),
-        ("plain_tiff", ".npz", "holds TIFF by its first bytes, and is no npz file: give it the suffix .tif"),
-        ("npz", ".h5", "holds zip by its first bytes, and is no HDF5 file: give it the suffix .npz"),
-        ("netcdf3", ".mat", "holds netCDF 3 by its first bytes, and is no MATLAB file: give it the suffix .nc"),
-        ("mat5", ".nc", "holds MATLAB 5 by its first bytes, and is no netCDF file: give it the suffix .mat"),
-        ("mat73", ".npy", "holds HDF5 by its first bytes, and is no npy file"),
-        ("npy", ".vti", "holds npy by its first bytes, and is no VTK series: give it the suffix .npy"),
+        ("hdf5", ".tif", "holds HDF5 by its first bytes, not TIFF: give it the suffix .h5"),
+        ("plain_tiff", ".npz", "holds TIFF by its first bytes, not npz: give it the suffix .tif"),
+        ("npz", ".h5", "holds zip by its first bytes, not HDF5: give it the suffix .npz"),
+        ("netcdf3", ".mat", "holds netCDF 3 by its first bytes, not MATLAB: give it the suffix .nc"),
+        ("mat5", ".nc", "holds MATLAB 5 by its first bytes, not netCDF: give it the suffix .mat"),
+        ("mat73", ".npy", "holds HDF5 by its first bytes, not npy"),
+        ("npy", ".vti", "holds npy by its first bytes, not VTK: give it the suffix .npy"),
     ],
 )
 def test_a_wrong_suffix(writer, suffix, words, tmp_path) -> None:
@@ -44,7 +44,7 @@ def test_a_wrong_suffix(writer, suffix, words, tmp_path) -> None:
     ("content", "words"),
     [
         (b"", "empty|cut short|damaged|cannot be read"),
-        (b"no such thing at all, but text", "damaged|no "),
+        (b"no such thing at all, but text", "damaged|not? "),
         (b"\x89PNG\r\n", "holds PNG by its first bytes"),
     ],
     ids=["empty", "text", "png"],
@@ -67,7 +67,7 @@ def test_folders_and_patterns(tmp_path) -> None:
     assert open_record(path / "frame?.tif", **said).frames == 5
     with refused(r"holds no files .tif, .*: check the folder or the pattern"):
         open_record(path / "picture*.tif", **said)
-    with refused(r"is a pattern for several files: expected one that ends in .tif, .*\.vti.*with a file a frame"):
+    with refused(r"is a pattern for several files: expected one that ends in .tif, .*\.vti.*with one file per frame"):
         open_record(tmp_path / "*.npz")
     (path / "mask1.tif").write_bytes((path / "frame5.tif").read_bytes())
     with refused(r"holds files of several series, frame\*\.tif, mask\*\.tif: pass a pattern for one of them, such as"):
@@ -91,12 +91,12 @@ def test_frames_of_different_shapes(tmp_path) -> None:
 
 PACKAGE = """
 import numpy as np
-from doublewell.io.format import Axis, Format, Found
+from doublewell.io.format import Axis, Format, StoredField
 
 def read(path, var, wanted):
     assert var in (None, "u")
     axes = (Axis("x", step=0.5, unit="nm"), Axis("t", step=3.0))
-    return Found(np.loadtxt(path), {"q": 2.0} if "q" in wanted else {}, axes)
+    return StoredField(np.loadtxt(path), {"q": 2.0} if "q" in wanted else {}, axes)
 
 ROWS = Format("rows of numbers", (".rows",), read)
 NOT_A_FORMAT = "text"

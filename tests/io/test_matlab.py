@@ -80,7 +80,7 @@ def test_objects_are_never_made(mat) -> None:
     path = mat(u=cells, settings={"a": 1.0, "b": MOVIE}, words=np.array(["one", "two"]))
     with refused("movie.mat holds no field"):
         open_record(path)
-    with refused("holds no array 'settings'"):
+    with refused("has no array 'settings'"):
         open_record(path, var="settings")
 
 
@@ -90,10 +90,10 @@ def test_damaged_sizes_and_cut_files(mat, monkeypatch) -> None:
     with refused("movie.mat is damaged: array 'u' has shape"):
         open_record(path)
     monkeypatch.undo()
-    monkeypatch.setattr("doublewell.io.memory.os.sysconf", lambda name: 16)
+    monkeypatch.setattr("doublewell.io.format.os.sysconf", lambda name: 16)
     with refused("can only be read whole, 0.0 GiB, and the machine has 0.0: save it in MATLAB with -v7.3"):
         open_record(path)
     monkeypatch.undo()
     path.write_bytes(path.read_bytes()[:-90])
-    with refused("movie.mat is damaged or no MATLAB file"):
+    with refused("movie.mat is damaged or not in the MATLAB format"):
         open_record(path)

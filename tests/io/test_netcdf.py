@@ -91,7 +91,7 @@ def test_kinds_that_are_not_read(tmp_path) -> None:
     with refused("is netCDF of the kind CDF-5: convert it with nccopy -k nc4 movie.nc new.nc"):
         open_record(path)
     path.write_bytes(WRITERS["netcdf3"](tmp_path, MOVIE)[0].read_bytes()[:-500])
-    with refused("movie.nc is damaged or no netCDF file"):
+    with refused("movie.nc is damaged or not in the netCDF format"):
         open_record(path).slab()
 
 

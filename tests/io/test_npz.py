@@ -118,7 +118,7 @@ def test_pickled_objects_are_never_loaded(tmp_path, capsys):
     with refused("the array holds pickled"):
         open_record(tmp_path / "movie.npy", dx=1, dt=1)
     (tmp_path / "bare.npz").write_bytes(pickle.dumps(Trap()))
-    with refused("bare.npz is damaged or no npz file"):
+    with refused("bare.npz is damaged or not in the npz format"):
         open_record(tmp_path / "bare.npz", dx=1, dt=1)
     assert capsys.readouterr().out == ""
 
@@ -129,13 +129,13 @@ def test_empty_text_and_truncated_files(small, tmp_path):
     with refused(r"movie\.npz is empty \(0 bytes\).*copy the file again"):
         open_record(path)
     path.write_text("t,x,u\n0,0,1\n")
-    with refused(r"movie\.npz is damaged or no npz file \(BadZipFile: File is not a zip file\)"):
+    with refused(r"movie\.npz is damaged or not in the npz format \(BadZipFile: File is not a zip file\)"):
         open_record(path)
     save(small, path)
     whole = path.read_bytes()
     for size in [1, 2, 21, len(whole) // 3, len(whole) // 2, len(whole) - 200, len(whole) - 22, len(whole) - 1]:
         path.write_bytes(whole[:size])
-        with refused("movie.npz is damaged or no npz file"):
+        with refused("movie.npz is damaged or not in the npz format"):
             open_record(path)
 
 
@@ -191,11 +191,11 @@ def test_damaged_npy(tmp_path):
     whole = (tmp_path / "movie.npy").read_bytes()
     for size in [3, 8, 60, 128, 500]:
         (tmp_path / "movie.npy").write_bytes(whole[:size])
-        with refused("movie.npy is damaged or no npy file"):
+        with refused("movie.npy is damaged or not in the npy format"):
             open_record(tmp_path / "movie.npy", dx=1, dt=1)
     (tmp_path / "movie.npy").write_bytes(b"")
     with refused("movie.npy is empty"):
         open_record(tmp_path / "movie.npy", dx=1, dt=1)
     (tmp_path / "folder.npy").mkdir()
-    with refused("folder.npy is a folder: expected an npy file"):
+    with refused("folder.npy is a folder: expected a file in the npy format"):
         open_record(tmp_path / "folder.npy", dx=1, dt=1)

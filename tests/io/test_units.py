@@ -7,7 +7,7 @@ import pytest
 
 from doublewell.errors import InputError
 from doublewell.io import open_record, save
-from doublewell.io.unit_names import common_length, to_seconds, unit_name
+from doublewell.io.axes import common_length, unit_name
 from doublewell.record import Record
 
 
@@ -34,7 +34,6 @@ def test_lengths_of_different_units() -> None:
             common_length([1.0, 2.0], units)
     with pytest.raises(InputError, match="not a finite number: pass dx="):
         common_length([1.0, float("nan")], ["um", "nm"])
-    assert (to_seconds("min"), to_seconds("um")) == (60.0, None)
 
 
 @pytest.mark.parametrize("suffix", ["npz", "zarr", "nc"])

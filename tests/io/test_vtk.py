@@ -67,7 +67,7 @@ def test_lists_of_files(tmp_path) -> None:
     np.testing.assert_array_equal(open_record(path).slab(), MOVIE)  # in the order of time
     np.testing.assert_array_equal(open_record(tmp_path).slab(), MOVIE)  # a folder with one list
     path.write_text(text.replace(rows[1], rows[0]))
-    with refused("lists several files for one time: expected a file a frame; join the parts"):
+    with refused("lists several files for one time: expected one file per frame; join the parts"):
         open_record(path)
     path.write_text(text.replace("".join(rows), ""))
     with refused("lists no files: expected a .pvd file with a DataSet for each frame"):
@@ -111,7 +111,7 @@ def test_an_image_in_pieces(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        (b'Name="u"', b'Name="v"', "out_2.vti holds no array 'u', which the first frame has"),
+        (b'Name="u"', b'Name="v"', "out_2.vti has no array 'u', which the first frame has"),
         (b'type="ImageData"', b'type="PolyData"', "out_2.vti: holds PolyData: expected ImageData or UnstructuredGrid"),
         (b"<VTKFile", b"<!DOCTYPE a []><VTKFile", "out_2.vti defines XML entities, which VTK files never do"),
         (b"VTKFile", b"KMLFile", "out_2.vti is XML with the root 'KMLFile': expected a VTKFile"),
@@ -120,7 +120,7 @@ def test_an_image_in_pieces(tmp_path) -> None:
         (b"0 6 0 4 0 0", b"6 0 0 4 0 0", "out_2.vti: WholeExtent is .*: expected first and last point"),
         (b"0 6 0 4 0 0", b"0 6 0 3 0 0", "out_2.vti: array 'u' has 19 numbers: expected 18"),
         (b"</DataArray></CellData>", b" 1</DataArray></CellData>", "out_2.vti: array 'u' has 25 numbers: expected 24"),
-        (b'format="ascii">-', b'format="ascii">x', "out_2.vti is damaged or no VTK file"),
+        (b'format="ascii">-', b'format="ascii">x', "out_2.vti is damaged or not in the VTK format"),
     ],
 )
 def test_one_bad_frame(old, new, words, tmp_path) -> None:

@@ -82,7 +82,7 @@ def test_a_value_that_is_missing_but_not_masked_raises():
     u[3, 1, 4] = np.nan
     assert message(record(u, mask=mask).slab) == (
         "1 value in frames 0 to 4 is not finite, the first in frame 3 at cell (1, 4): expected finite phase values; "
-        "pass mask=np.isfinite(u) where values are missing"
+        "pass mask='finite' where values are missing"
     )
     np.testing.assert_array_equal(record(u, mask=np.isfinite(u)).slab(), np.nan_to_num(u))
 
@@ -155,7 +155,7 @@ EXPECTED = "expected (4, 6) (fixed in time), (5,) (dropped frames) or (5, 4, 6) 
         ([[True], [True, False]], f"mask is a ragged list: {EXPECTED}"),
         (
             np.ones((4, 6), np.uint8),
-            "mask has type uint8: expected truth values, True where a value was observed; pass mask.astype(bool), or "
+            "mask has type uint8: expected booleans, True where a value was observed; pass mask.astype(bool), or "
             "~mask where True marks what is missing",
         ),
         (

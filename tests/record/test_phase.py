@@ -91,7 +91,7 @@ def test_given_levels_are_used(field, known, shoot):
     bare = phase_from_intensity(picture, levels=(20000, 3000), **known)  # bright is the phase -1
     assert np.allclose(bare.record.slab(), -phase_from_intensity(picture, levels=(3000, 20000), **known).record.slab())
     assert bare.gain_sd is None
-    with pytest.raises(InputError, match=r"given without an error: pass levels_sd=\(low, high\)"):
+    with pytest.raises(InputError, match=r"given without an error: pass levels_sd="):
         bare.variants()
 
 
@@ -117,7 +117,7 @@ def test_a_window_that_drifts_is_cut_to_what_all_frames_show(field, known, shoot
     phase = phase_from_intensity(window, drift=True, **(known | {"boundary": None}))
     assert phase.record.mesh == (80 - 3 - 4, 80 - 2 - 2 - 2)
     assert np.max(np.abs(phase.drift - WAY)) < 0.05
-    low, high = phase.view.crop[0].start, phase.view.crop[1].start
+    low, high = phase.correction.crop[0].start, phase.correction.crop[1].start
     n, m = phase.record.mesh
     true = field[:, 8 + low : 8 + low + n, 8 + high : 8 + high + m]
     assert np.sqrt(np.mean((phase.record.slab() - true) ** 2)) < 0.015

@@ -186,6 +186,16 @@ def test_replace_keeps_the_mesh():
     assert movie.replace(MOVIE[:2], times=[3.0, 4.0]).times.tolist() == [3.0, 4.0]
 
 
+def test_replace_forgets_what_is_none() -> None:
+    movie = record(MOVIE, q=2.0, boundary="neumann", mask=np.arange(5) != 2, length_unit="um", time_unit="s")
+    for name in ("q", "boundary", "mask", "length_unit", "time_unit"):
+        other = movie.replace(**{name: None})
+        assert getattr(other, name) is None
+        assert all(getattr(other, rest) is not None for rest in ("q", "boundary", "mask", "time_unit") if rest != name)
+    assert movie.replace(dx=3.0).dx == (3.0, 3.0)
+    assert np.array_equal(movie.replace(mask=None).slab(), MOVIE)
+
+
 @pytest.mark.parametrize(("start", "stop"), [(-1, 2), (2, 2), (3, 2), (0, 6), (5, 6)])
 @pytest.mark.parametrize("verb", ["slab", "clip"])
 def test_frames_outside_the_record(verb, start, stop):
@@ -206,7 +216,7 @@ def test_a_value_that_is_not_finite_is_named_by_frame_and_cell(bad):
     assert movie.slab(0, 3).shape == (3, 4, 6)
     assert message(lambda: movie.slab(2, 5)) == (
         "2 values in frames 2 to 4 are not finite, the first in frame 3 at cell (1, 4): expected finite phase values; "
-        "pass mask=np.isfinite(u) where values are missing"
+        "pass mask='finite' where values are missing"
     )
 
 
@@ -304,8 +314,8 @@ def test_a_drift_of_the_interval_is_seen():
 
 
 def test_frames_are_whole_numbers():
-    assert message(lambda: record().slab(0.5, 3)) == "frames 0.5 to 3: expected whole numbers"
-    assert message(lambda: record().clip(0, "a")) == "frames 0 to 'a': expected whole numbers"
+    assert message(lambda: record().slab(0.5, 3)) == "frames 0.5 to 3: expected integers"
+    assert message(lambda: record().clip(0, "a")) == "frames 0 to 'a': expected integers"
 
 
 def test_only_a_record_is_a_record():
@@ -351,7 +361,7 @@ def test_a_dataset_is_not_a_field():
 
 
 def test_large_slabs_are_checked_by_threads(monkeypatch):
-    monkeypatch.setattr("doublewell.record.finite._LARGE", 0)
+    monkeypatch.setattr("doublewell.record.record._LARGE", 0)
     u = np.zeros((5, 6, 7))
     assert record(u).slab().shape == u.shape
     u[3, 1, 4] = np.nan

@@ -10,7 +10,7 @@ from doublewell.errors import InputError
 from doublewell.record import Record
 
 WHOLE = (
-    "the field holds whole numbers ({}): expected phase values as floats with the pure phases at -1 and +1; "
+    "the field holds integers ({}): expected phase values as floats with the pure phases at -1 and +1; "
     "convert intensities first, for example u = 2*(i.astype(float) - low)/(high - low) - 1"
 )
 COMPLEX = "the field is complex ({}): expected real phase values; pass its real part u.real"

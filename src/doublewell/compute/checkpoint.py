@@ -178,9 +178,9 @@ def fingerprint(
 
 
 def _record(record: Record) -> tuple[Any, ...]:
-    scale = getattr(record.values, "low", None), getattr(record.values, "high", None)
+    functions = getattr(record.values, "functions", ())
     mask = None if record.mask is None else (record.mask.shape, _content(record.mask))
-    return record.shape, str(record.values.dtype), record.dx, _content(record.times), scale, mask
+    return record.shape, str(record.values.dtype), record.dx, _content(record.times), functions, mask
 
 
 def _content(values: Any) -> str:
@@ -193,21 +193,9 @@ def _digest(*values: object) -> str:
 
 def _stamps(values: Any) -> Iterator[tuple[str, int, int]]:
     """Go through the files behind an array: name, size and time of change."""
-    path = _path(values)
-    if path is None:
-        return
-    files = sorted(Path(folder, name) for folder, _, names in os.walk(path) for name in names) or [path]
-    yield str(path.absolute()), len(files), 0
-    for file in files[:: -(-len(files) // _FILES)]:
-        status = file.stat()
-        yield str(file.relative_to(path)), status.st_size, status.st_mtime_ns
-
-
-def _path(values: Any) -> Path | None:
-    """Return where the values of a record are stored, through what lies between; None where that is not known."""
-    for _ in range(8):
-        path = getattr(values, "path", None)
-        if isinstance(path, Path):
-            return path
-        values = getattr(values, "values", None) if hasattr(values, "values") else getattr(values, "source", None)
-    return None
+    for path in getattr(values, "files", ()):
+        files = sorted(Path(folder, name) for folder, _, names in os.walk(path) for name in names) or [path]
+        yield str(path.absolute()), len(files), 0
+        for file in files[:: -(-len(files) // _FILES)]:
+            status = file.stat()
+            yield str(file.relative_to(path)), status.st_size, status.st_mtime_ns

@@ -16,7 +16,7 @@ from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.inference import Posterior
 from doublewell.record import Record
-from doublewell.record.rescaled import Rescaled
+from doublewell.record.lazy import PhaseScale, lazy
 from doublewell.result import Diagnostics
 
 __all__ = ["find_phases", "from_minus_one", "place_numbers", "place_posterior", "plateaus"]
@@ -34,8 +34,8 @@ def from_minus_one(record: Record, phases: tuple[float, float]) -> Record:
     """Return the record with its phases at -1 and +1; one that has them there is returned as it is."""
     if phases == (-1.0, 1.0):
         return record
-    view = Rescaled(record.values, *phases)
-    return record.replace(view[:] if isinstance(record.values, np.ndarray) else view)
+    scale, values = PhaseScale(*phases), record.values
+    return record.replace(scale(values) if isinstance(values, np.ndarray) else lazy(values).map(scale))
 
 
 def place_posterior(posterior: Posterior, phases: tuple[float, float]) -> Posterior:

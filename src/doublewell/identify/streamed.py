@@ -13,7 +13,7 @@ from doublewell.observation import Survey, check_survey
 from doublewell.options import Compute
 from doublewell.problem import Problem
 from doublewell.record import Record
-from doublewell.record.rescaled import Rescaled
+from doublewell.record.lazy import PhaseScale, lazy
 from doublewell.result import Result
 from doublewell.weak import CPU, Processor, Stream, open_stream
 
@@ -26,7 +26,7 @@ def part_by_part(
 ) -> Iterator[tuple[Record, Stream, Survey]]:
     """Give a record on the scale of its phases, what it is read with, and a look at it."""
     pair = given_phases(asked)
-    scaled = record if pair == (-1.0, 1.0) else record.replace(Rescaled(record.values, *pair))
+    scaled = record if pair == (-1.0, 1.0) else record.replace(lazy(record.values).map(PhaseScale(*pair)))
     with open_stream(
         scaled, memory=asked.method.memory, workers=compute.workers, scheduler=compute.scheduler,
         checkpoint=compute.checkpoint,

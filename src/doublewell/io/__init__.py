@@ -1,6 +1,6 @@
 """Files: records and results on disk."""
 
-from doublewell.io.open_record import open_record
+from doublewell.io.open import open_record
 from doublewell.io.result_file import load_result
 from doublewell.io.save import save
 

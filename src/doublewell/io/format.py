@@ -1,41 +1,25 @@
-"""Format: what a file format supplies, and what all formats share: names, choice of the array, words of refusal."""
+"""Format: what a file format supplies, and what all formats share: choice of the array, reading, refusing, writing."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from doublewell.checks import shown
-from doublewell.errors import InputError
-from doublewell.record import Record
-
-__all__ = [
-    "FIELD",
-    "MARKS",
-    "METADATA",
-    "SEEN",
-    "Axis",
-    "Format",
-    "Found",
-    "about",
-    "as_path",
-    "check_version",
-    "choose_array",
-    "choose_named",
-    "chunk_shape",
-    "is_own",
-    "metadata_of",
-    "reading",
-    "slab_frames",
-    "stored_dtype",
-]
+from doublewell.errors import InputError, option
+from doublewell.hints import Array
+from doublewell.record import LazyArray, Record
+from doublewell.record.lazy import Block, Values, lazy
 
 FIELD = "u"
 SEEN = "seen"  # the array of what was observed, beside u
@@ -45,13 +29,14 @@ _RECORD = "doublewell record"
 _VERSION = 1
 _SLAB = 32 * 2**20  # bytes held at once while a record is written
 _CHUNK = 2 * 2**20  # bytes, at most
+_WHOLE = 0.8  # fraction of the machine's memory that an array may take that can only be read whole
 
 
 @dataclass(frozen=True)
 class Axis:
-    """What a file says of one axis of its field; "" and None where it says nothing.
+    """What a file states of one axis of its field; "" and None where it states nothing.
 
-    `step` is the mesh spacing or the frame interval, `points` the places or the times, `unit` the name of their unit.
+    `step` is the mesh spacing or the frame interval, `points` the positions or the times, `unit` their unit.
     """
 
     name: str = ""
@@ -61,14 +46,14 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a file holds: the field, perhaps not yet read, and what it says of it.
+class StoredField:
+    """What a file holds: the field, perhaps not yet read, and what it states of it.
 
     ``values`` has shape and dtype, and gives a block for a slice or a tuple of slices. ``metadata`` are those of the
     wanted metadata that the file has, in the words of Record. ``axes`` are the axes of the values where the file knows
-    them; they are put in order and their steps used where the metadata have none. ``chosen`` is the place on axes that
-    are left out, such as a channel. ``any_order`` is for formats without a custom for the place of time: the order is
-    asked for where the axes do not tell. ``bordered`` is for nodes that lie on both borders of the domain.
+    them; they are put in order and their steps used where the metadata have none. ``chosen`` is the position on axes
+    that are left out, such as a channel. ``any_order`` is for formats without a convention for the time axis: the
+    order is asked for where the axes do not tell. ``bordered`` is for nodes that lie on both borders of the domain.
     """
 
     values: Any
@@ -81,19 +66,19 @@ class Found:
 
 @dataclass(frozen=True)
 class Format:
-    """One way of storing a record; a new format is a new module with one of these, entered in formats.py.
+    """One way of storing a record; a new format is a new module with one of these, entered in formats/__init__.py.
 
     ``read(path, var, wanted)`` finds the array `var` (None: the only one that can be a movie) and the metadata
     named in `wanted`. ``write(record, path)`` replaces the target at once or not at all; None where a format is only
-    read. ``contents`` are the kinds of content (see content.py) that its files can have; none: any. ``series`` is for
-    formats with a file a frame, whose path may be a folder or a pattern such as ``run/*.vti``.
+    read. ``contents`` are the kinds of content (see sniff.py) that its files can have; none: any. ``series`` is for
+    formats with one file per frame, whose path may be a folder or a pattern such as ``run/*.vti``.
 
     Another package adds a format by an entry point of the group ``doublewell.formats`` that leads to one of these.
     """
 
     name: str
     suffixes: tuple[str, ...]
-    read: Callable[[Path, str | None, frozenset[str]], Found]
+    read: Callable[[Path, str | None, frozenset[str]], StoredField]
     write: Callable[[Record, Path], None] | None = None
     contents: tuple[str, ...] = ()
     series: bool = False
@@ -135,62 +120,171 @@ def reading(path: Path, kind: str) -> Iterator[None]:
             "movie as .zarr, .nc or .npy, which are read in parts"
         ) from error
     except Exception as error:
-        if isinstance(error, OSError) and error.strerror:  # what the system says; a library's own has no such text
+        if isinstance(error, OSError) and error.strerror:  # what the system reports; a library's own has no such text
             raise InputError(f"{path} cannot be read: {error.strerror}; check the name and the rights") from error
         raise InputError(
-            f"{path} is damaged or no {kind} ({type(error).__name__}: {error}): copy the file again, or save it anew"
+            f"{path} is damaged or not in the {kind} format ({type(error).__name__}: {error}): copy the file again, or "
+            "save it again"
+        ) from error
+
+
+def check_file(path: Path, kind: str) -> None:
+    """Refuse a folder and an empty file."""
+    with reading(path, kind):
+        if path.is_dir():
+            raise InputError(f"{path} is a folder: expected a file in the {kind} format")
+        if path.stat().st_size == 0:
+            raise InputError(f"{path} is empty (0 bytes): expected a file in the {kind} format; copy the file again")
+
+
+def check_memory(path: Path, size: int, cure: str) -> None:
+    """Refuse an array of `size` bytes that can only be read whole on a machine with less memory."""
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):  # a system that does not report it
+        return
+    if size > _WHOLE * memory:
+        raise InputError(
+            f"{path} can only be read whole, {size / 2**30:.1f} GiB, and the machine has {memory / 2**30:.1f}: {cure}"
+        )
+
+
+def library(name: str, extra: str, purpose: str) -> Any:
+    """Import a library that belongs to an extra of this package."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise InputError(
+            f"{purpose} needs the library {name}, which is not installed ({error}): run "
+            f"pip install 'doublewell[{extra}]'"
         ) from error
 
 
 def choose_array(path: Path, shapes: Mapping[str, tuple[int, ...]], var: str | None) -> str:
     """Return the name of the field: `var`, or u, or the only array with 2 to 4 axes."""
+
+    def listed(names: Mapping[str, tuple[int, ...]]) -> str:
+        return ", ".join(f"{name} {tuple(shape)}" for name, shape in sorted(names.items())) or "no arrays"
+
     shapes = {name: shape for name, shape in shapes.items() if name not in METADATA or len(shape) > 1}
+    fields = {name: shape for name, shape in shapes.items() if 2 <= len(shape) <= 4}
     if var is not None:
         if var not in shapes:
-            raise InputError(f"{path} holds no array {var!r}: found {_list(shapes) or 'none'}; correct var=")
+            raise InputError(f"{path} has no array {var!r}: expected one of its arrays, {listed(shapes)}")
         return var
-    fields = {name: shape for name, shape in shapes.items() if 2 <= len(shape) <= 4}
-    if FIELD in fields:
-        return FIELD
     if not fields:
         raise InputError(
-            f"{path} holds no field: expected an array u[t, x], u[t, y, x] or u[t, z, y, x], "
-            f"found {_list(shapes) or 'no arrays'}; save the movie with its time axis first"
+            f"{path} holds no field: expected an array u[t, x], u[t, y, x] or u[t, z, y, x], found {listed(shapes)}; "
+            "save the movie with its time axis first"
         )
-    if len(fields) > 1:
+    if FIELD not in fields and len(fields) > 1:
         raise InputError(
-            f"{path} holds several arrays that could be the field, {_list(fields)}: pass var= "
-            "(on the command line --var) with one of these names"
+            f"{path} holds several arrays that could be the field, {listed(fields)}: pass {option('var')} with one of "
+            "these names"
         )
-    return next(iter(fields))
+    return FIELD if FIELD in fields else next(iter(fields))
 
 
 def choose_named(path: Path, kind: str, names: Sequence[str], var: str | None) -> int:
-    """Return the place of `var` among things of one kind that a file names, such as channels; one needs no name."""
+    """Return the position of `var` among things of one kind that a file names, such as channels; one needs no name."""
     if var is None and len(names) == 1:
         return 0
     if var is None or var not in names:
-        wrong = f"several {kind}s" if var is None else f"no {kind} {shown(var)}"
-        raise InputError(
-            f"{path} holds {wrong}: found {', '.join(names)}; pass var= (on the command line --var) with one of these"
-        )
+        wrong = f"holds several {kind}s" if var is None else f"has no {kind} {shown(var)}"
+        raise InputError(f"{path} {wrong}: pass {option('var')} with one of {', '.join(names)}")
     return list(names).index(var)
+
+
+def choose_channel(
+    path: Path, axis: int, shape: Sequence[int], names: Sequence[str], var: str | None
+) -> dict[int, int]:
+    """Return the position of the channel `var` on its axis (-1: there is none), where there are several."""
+    if axis < 0 or shape[axis] == 1:
+        refuse_name(path, var)
+        return {}
+    known = names if len(set(names)) == shape[axis] else [str(channel) for channel in range(shape[axis])]
+    return {axis: choose_named(path, "channel", known, var)}
+
+
+def refuse_name(path: Path, var: str | None) -> None:
+    """Refuse a name for the only array of a file."""
+    if var is not None:
+        raise InputError(f"{path} holds one array without a name: leave out {option('var', var)}")
+
+
+def mapped_array(
+    path: Path, offset: int, shape: tuple[int, ...], dtype: Any, order: Literal["C", "F"] = "C"
+) -> LazyArray:
+    """Return numbers that lie in a file as they are, from byte `offset` on; the file is open only while it is read."""
+    dtype = np.dtype(dtype)
+    end, size = offset + int(np.prod(shape, dtype=object)) * dtype.itemsize, path.stat().st_size
+    if end > size:
+        raise InputError(f"{path} is cut short: its field ends at byte {end}, the file at {size}; copy the file again")
+    return LazyArray(partial(_read_mapped, path, offset, shape, dtype, order), shape, dtype, files=(path,))
+
+
+def _read_mapped(
+    path: Path, offset: int, shape: tuple[int, ...], dtype: Any, order: Literal["C", "F"], block: Block
+) -> Values:
+    with reading(path, "expected"):
+        return np.array(np.memmap(path, dtype, "r", offset, shape, order)[block])
+
+
+def touched_chunks(block: Sequence[slice], sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Go through the grid positions of the chunks of a block; itertools.product would hold the rows of huge shapes."""
+    if not sizes:
+        yield ()
+        return
+    for i in range(block[0].start // sizes[0], -(-block[0].stop // sizes[0])):
+        for rest in touched_chunks(block[1:], sizes[1:]):
+            yield (i, *rest)
+
+
+@dataclass(frozen=True)
+class Unpacking:
+    """Numbers stored as value = scale * number + offset; fill values become NaN, which a slab refuses."""
+
+    scale: float
+    offset: float
+    fills: tuple[float, ...]
+
+    def __call__(self, stored: Values) -> Array:
+        """Convert stored numbers."""
+        block = stored.astype(np.float64)
+        if (self.scale, self.offset) != (1.0, 0.0):
+            block = block * self.scale + self.offset
+        if self.fills:
+            block[np.isin(stored, np.array(self.fills).astype(stored.dtype))] = np.nan
+        return block
+
+
+def unpacked(values: Any, attributes: Mapping[str, Any]) -> Any:
+    """Return the array as its attributes (netCDF's and xarray's) mean it, the array itself where they state nothing.
+
+    A fill value alone does not make integers into others: they are still intensities.
+    """
+
+    def number(name: str) -> float | None:
+        try:
+            value = np.asarray(attributes.get(name))
+            return float(value.item()) if value.dtype.kind in "iuf" else None
+        except (TypeError, ValueError, OverflowError):
+            return None
+
+    scale, offset = number("scale_factor"), number("add_offset")
+    fills = tuple(fill for name in ("_FillValue", "missing_value") if (fill := number(name)) is not None)
+    fills, kind = tuple(fill for fill in fills if np.isfinite(fill)), np.dtype(values.dtype).kind
+    if kind not in "iuf" or (scale is None and offset is None and (kind != "f" or not fills)):
+        return values
+    return lazy(values).map(Unpacking(1.0 if scale is None else scale, 0.0 if offset is None else offset, fills))
 
 
 def metadata_of(record: Record) -> dict[str, Any]:
     """Return what is written beside the field; q and the boundary are absent when they are not known."""
-    found = {
-        "format": _RECORD,
-        "version": _VERSION,
-        "dx": record.dx,
-        "times": record.times,
-        "q": record.q,
-        "boundary": record.boundary,
-        "length_unit": record.length_unit,
-        "time_unit": record.time_unit,
-        "mask_array": None if record.mask is None else SEEN,
-    }
-    return {name: value for name, value in found.items() if value is not None}
+    names = ("dx", "times", "q", "boundary", "length_unit", "time_unit")
+    known = {"format": _RECORD, "version": _VERSION} | {name: getattr(record, name) for name in names}
+    known["mask_array"] = None if record.mask is None else SEEN
+    return {name: value for name, value in known.items() if value is not None}
 
 
 def is_own(metadata: Mapping[str, Any]) -> bool:
@@ -200,9 +294,7 @@ def is_own(metadata: Mapping[str, Any]) -> bool:
 
 def check_version(path: Path, metadata: Mapping[str, Any]) -> None:
     """Refuse a record that a later version of this package wrote; files of others pass."""
-    if not is_own(metadata):
-        return
-    version = metadata.get("version")
+    version = metadata.get("version") if is_own(metadata) else _VERSION
     if not isinstance(version, int | float) or version < 1:
         raise InputError(f"{path} is damaged: its format version is {version!r}; copy the file again")
     if version > _VERSION:
@@ -236,5 +328,15 @@ def chunk_shape(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
     return tuple(chunks)
 
 
-def _list(shapes: Mapping[str, tuple[int, ...]]) -> str:
-    return ", ".join(f"{name} {tuple(shape)}" for name, shape in sorted(shapes.items()))
+def slabs_with_gaps(record: Record, size: int) -> Iterator[tuple[int, Array]]:
+    """Read a record as it is written: NaN where a value is missing, so that no other program takes it for one."""
+    for start, slab in record.slabs(size):
+        seen = record.seen(start, start + len(slab))
+        yield start, slab if record.mask is None else np.where(seen, slab, np.nan)
+
+
+def mask_blocks(record: Record, size: int) -> Iterator[tuple[int, NDArray[np.bool_]]]:
+    """Read the mask of a record as it is written: parts of `size` frames, or one where it is fixed in time."""
+    frames = record.mask.shape[0]
+    for start in range(0, frames, size):
+        yield start, np.ascontiguousarray(record.mask[start : min(start + size, frames)], dtype=bool)

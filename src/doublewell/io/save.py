@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from os import PathLike
-from pathlib import Path
 
 from doublewell.errors import InputError
 from doublewell.io.format import as_path
@@ -11,8 +10,6 @@ from doublewell.io.formats import FORMATS, format_to_write, suffixes
 from doublewell.io.result_file import RESULT_SUFFIX, write_result
 from doublewell.record import Record
 from doublewell.result import Result
-
-__all__ = ["save"]
 
 
 def save(value: Record | Result, path: str | PathLike[str]) -> None:
@@ -31,22 +28,14 @@ def save(value: Record | Result, path: str | PathLike[str]) -> None:
     """
     place = as_path(path)
     if isinstance(value, Record):
-        _save_record(value, place)
+        form = format_to_write(place)
+        if form is None or form.write is None:
+            written = suffixes(tuple(item for item in FORMATS if item.write is not None))
+            raise InputError(f"{place}: expected a name that ends in {written} for a Record (a Result goes to .json)")
+        form.write(value, place)
     elif isinstance(value, Result):
-        _save_result(value, place)
+        if place.suffix.lower() != RESULT_SUFFIX:
+            raise InputError(f"{place}: expected a name that ends in {RESULT_SUFFIX} for a Result")
+        write_result(value, place)
     else:
         raise InputError(f"a {type(value).__name__} cannot be saved: expected a Record or a Result")
-
-
-def _save_record(record: Record, path: Path) -> None:
-    found = format_to_write(path)
-    if found is None or found.write is None:
-        written = suffixes(tuple(item for item in FORMATS if item.write is not None))
-        raise InputError(f"{path}: expected a name that ends in {written} for a Record (a Result goes to .json)")
-    found.write(record, path)
-
-
-def _save_result(result: Result, path: Path) -> None:
-    if path.suffix.lower() != RESULT_SUFFIX:
-        raise InputError(f"{path}: expected a name that ends in {RESULT_SUFFIX} for a Result")
-    write_result(result, path)

@@ -23,7 +23,7 @@ from doublewell.observation.looks import (
     space_noise,
 )
 from doublewell.record import Record
-from doublewell.record.mask import missing_share
+from doublewell.record.metadata import missing_fraction
 
 __all__ = ["Survey", "survey", "survey_of"]
 
@@ -172,7 +172,7 @@ def _missing(record: Record) -> float:
     """Return the share of all values that the mask leaves out; a stored mask is read frame by frame."""
     if record.mask is None:
         return 0.0
-    known = missing_share(record.mask)
+    known = missing_fraction(record.mask)
     return (
         float(np.mean([1.0 - record.seen(k, k + 1).mean() for k in range(record.frames)])) if known is None else known
     )

@@ -1,14 +1,15 @@
 """Record: a movie of a phase field with its mesh and times, and the way to it from grey values."""
 
 from doublewell.record.digest import checksum, line_sum, lines_checksum
-from doublewell.record.mask import Cells, Seen
-from doublewell.record.metadata import Boundary
+from doublewell.record.lazy import LazyArray
+from doublewell.record.metadata import Boundary, Cells, Seen
 from doublewell.record.phase import Phase, phase_from_intensity
 from doublewell.record.record import Record, check_record
 
 __all__ = [
     "Boundary",
     "Cells",
+    "LazyArray",
     "Phase",
     "Record",
     "Seen",

@@ -1,7 +1,7 @@
 """Checksum: a digest of the values of a record, whatever file they came from.
 
 There are two kinds. "sha256:" goes through all values in order. "sha256-lines:" is a sum over lines along x, each
-hashed with its place, so that parts of a record can be hashed anywhere, in any order, and added.
+hashed with its position, so that parts of a record can be hashed anywhere, in any order, and added.
 """
 
 from __future__ import annotations
@@ -14,10 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublewell.hints import Array
-from doublewell.record.mask import Cells, Seen
+from doublewell.record.metadata import Cells, Seen
 from doublewell.record.record import Record
-
-__all__ = ["checksum", "line_sum", "lines_checksum"]
 
 _PART = 8 * 2**20  # bytes held at once
 _LINES = "sha256-lines:"
@@ -34,17 +32,20 @@ def checksum(record: Record, *, like: str | None = None) -> str:
     >>> checksum(Record(np.zeros((3, 8)), dx=0.1, dt=0.1))[:23]
     'sha256:e0c945fcb820d4aa'
     """
-    if like is not None and like.startswith(_LINES):
-        return lines_checksum(record.shape, _sum_of_lines(record))
-    digest = sha256(repr(record.shape).encode())
-    frames = max(1, _PART // (8 * int(np.prod(record.mesh))))
-    mask, complete = sha256(b"mask"), True
-    for start, slab in record.slabs(frames):
+    lines = like is not None and like.startswith(_LINES)
+    cells, total = tuple((0, n) for n in record.mesh), 0
+    digest, mask, complete = sha256(repr(record.shape).encode()), sha256(b"mask"), True
+    for start, slab in record.slabs(max(1, _PART // (8 * int(np.prod(record.mesh))))):
+        seen = None if record.mask is None else np.ascontiguousarray(record.seen(start, start + len(slab)))
+        if lines:
+            total += line_sum(slab, seen, start, cells, record.mesh)
+            continue
         digest.update(np.ascontiguousarray(slab, dtype="<f8").data)
-        if record.mask is not None:
-            seen = np.ascontiguousarray(record.seen(start, start + len(slab)))
+        if seen is not None:
             mask.update(seen.data)
             complete = complete and bool(seen.all())
+    if lines:
+        return lines_checksum(record.shape, total)
     if not complete:
         digest.update(mask.digest())
     return "sha256:" + digest.hexdigest()
@@ -58,17 +59,16 @@ def lines_checksum(shape: tuple[int, ...], total: int) -> str:
 def line_sum(block: Array, seen: Seen | None, first: int, cells: Cells, mesh: tuple[int, ...]) -> int:
     """Return the sum over the lines along x of a block that begins at frame `first` and has whole lines of the mesh.
 
-    Each line adds the SHA-256 of its place and its values as float64 of low byte first, as a number modulo 2^256; where
-    the mask leaves out something, that of its place and what is observed as well.
+    Each line adds the SHA-256 of its position and its values as float64 of low byte first, as a number modulo 2^256;
+    where the mask leaves out something, that of its position and what is observed as well.
     """
     lines = np.ascontiguousarray(block, dtype="<f8").reshape(-1, mesh[-1])
     flags = None if seen is None or seen.all() else np.ascontiguousarray(seen).reshape(-1, mesh[-1])
-    frame = int(np.prod(mesh[:-1]))
     spans = [range(first, first + len(block)), *(range(*pair) for pair in cells[:-1])]
-    steps = [frame, *(int(np.prod(mesh[k + 1 : -1])) for k in range(len(mesh) - 1))]
+    steps = [int(np.prod(mesh[k:-1])) for k in range(len(mesh))]
     total = 0
-    for k, place in enumerate(product(*spans)):
-        key = sum(i * step for i, step in zip(place, steps, strict=True)).to_bytes(8, "little")
+    for k, position in enumerate(product(*spans)):
+        key = sum(i * step for i, step in zip(position, steps, strict=True)).to_bytes(8, "little")
         total += _number(key, lines[k])
         if flags is not None and not flags[k].all():
             total += _number(b"mask" + key, flags[k])
@@ -79,12 +79,3 @@ def _number(key: bytes, line: NDArray[Any]) -> int:
     digest = sha256(key)
     digest.update(line.data)
     return int.from_bytes(digest.digest(), "little")
-
-
-def _sum_of_lines(record: Record) -> int:
-    frames, cells = max(1, _PART // (8 * int(np.prod(record.mesh)))), tuple((0, n) for n in record.mesh)
-    total = 0
-    for start, slab in record.slabs(frames):
-        seen = None if record.mask is None else record.seen(start, start + len(slab))
-        total += line_sum(slab, seen, start, cells, record.mesh)
-    return total

@@ -1,45 +1,51 @@
-"""What a record is given: the array, its times and boundary, checked before any value is read."""
+"""What a record is given: the array, its times, boundary, units and mask, checked before any value is read."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Hashable, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from doublewell.checks import numbers, positive, shown
-from doublewell.errors import InputError
+from doublewell.errors import InputError, option
 from doublewell.hints import Array
-
-__all__ = [
-    "Boundary",
-    "check_boundary",
-    "check_declared",
-    "check_times",
-    "check_unit",
-    "check_values",
-    "regular_step",
-]
+from doublewell.record.lazy import lazy
 
 Boundary = Literal["periodic", "neumann", "open"]
+Seen = NDArray[np.bool_]
+Cells = tuple[tuple[int, int], ...]  # along each space axis (first, past the last)
+FINITE = "finite"  # the mask of all values that are numbers
 _BOUNDARIES: dict[str, Boundary] = {"periodic": "periodic", "neumann": "neumann", "open": "open"}
 _UNEVEN = 1e-3  # of a step: how far a point may lie from a regular axis
 _UNIT_LENGTH = 40  # characters
 _BLURRED = 0.25  # of a step: the most that the round-off of a narrow type may excuse
+_TIME = re.compile(r"t|times?|frames?|steps?|time_?steps?|dates?|datetime", re.IGNORECASE)
+_SPACE = re.compile(
+    r"[xyz]([^a-z].*)?|[ijk]|rows?|col(umn)?s?|lat(itude)?|lon(gitude)?|width|height|depth", re.IGNORECASE
+)
 
 
 def check_values(u: Any) -> Any:
     """Return the field as a read-only array, or as the stored array it is; no value is read."""
-    values, kind = _as_array(u)
+    try:
+        values = u if hasattr(u, "shape") and hasattr(u, "dtype") else np.asarray(u)
+        kind = np.dtype(values.dtype).kind
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"the field is not an array ({type(u).__name__}: {error}): expected u[t, (z, y,) x] as NumPy, "
+            "dask, zarr or xarray; pass numpy.asarray(u)"
+        ) from None
     if kind == "c":
         raise InputError(
             f"the field is complex ({values.dtype}): expected real phase values; pass its real part u.real"
         )
     if kind in "iub":
         raise InputError(
-            f"the field holds whole numbers ({values.dtype}): expected phase values as floats with the pure "
-            "phases at -1 and +1; convert intensities first, for example "
-            "u = 2*(i.astype(float) - low)/(high - low) - 1"
+            f"the field holds integers ({values.dtype}): expected phase values as floats with the pure phases at -1 "
+            "and +1; convert intensities first, for example u = 2*(i.astype(float) - low)/(high - low) - 1"
         )
     if kind != "f":
         raise InputError(f"the field has type {values.dtype}: expected floating-point phase values")
@@ -52,29 +58,85 @@ def check_values(u: Any) -> Any:
         raise InputError(
             f"the field has shape {tuple(values.shape)}: expected at least 2 frames and 2 cells along each axis"
         )
-    if isinstance(values, np.ndarray):
-        values = values.view()
-        values.flags.writeable = False
-    return values
+    return _read_only(values)
 
 
-def _as_array(u: Any) -> tuple[Any, str]:
-    """Return u, or its NumPy array where it is no array, and the kind of its numbers."""
-    try:
-        values = u if hasattr(u, "shape") and hasattr(u, "dtype") else np.asarray(u)
-        return values, np.dtype(values.dtype).kind
-    except (TypeError, ValueError) as error:
+def from_xarray(
+    array: Any, dx: float | Sequence[float] | None, dt: float | None, times: ArrayLike | None
+) -> tuple[Any, float | Sequence[float] | None, float | None, ArrayLike | None]:
+    """Put time first and take what is missing of dx and times from the coordinates."""
+    if hasattr(array, "data_vars"):
+        names = ", ".join(str(name) for name in array.data_vars)
+        raise InputError(f"the field is an xarray Dataset ({names}): expected one DataArray; pass dataset[name]")
+    if array.ndim < 2:
+        return array, dx, dt, times  # the shape is refused next
+    clock = array.dims[time_axis(array.dims)]
+    array = array.transpose(clock, ...)
+    space = [name for name in array.dims if name != clock]
+    if dx is None and all(name in array.coords for name in space):
+        dx = [coordinate_step(array.coords[name].values, str(name)) for name in space]
+    if dt is None and times is None and clock in array.coords:
+        times = array.coords[clock].values
+    return _unnamed(array), dx, dt, times
+
+
+def time_axis(dims: Sequence[Hashable], *, cure: str | None = None) -> int:
+    """Return which of the named axes is time: the one with such a name, or the first unless it is one of space.
+
+    `cure` is what the error advises where that is not a new name for an axis.
+
+    >>> time_axis(("y", "x", "frames"))
+    2
+    """
+    names = [str(name) for name in dims]
+    clocks = [axis for axis, name in enumerate(names) if _TIME.fullmatch(name)]
+    if len(clocks) == 1:
+        return clocks[0]
+    if clocks or _SPACE.fullmatch(names[0]):
+        which = "several axes could be" if clocks else "none of the axes is known to be"
+        rename = "rename it, for example u.rename({'" + names[-1] + "': 'time'})"
         raise InputError(
-            f"the field is not an array ({type(u).__name__}: {error}): expected u[t, (z, y,) x] as NumPy, "
-            "dask, zarr or xarray; pass numpy.asarray(u)"
-        ) from None
+            f"the axes are named {', '.join(names)}, and {which} time: expected one of the names time, t, frame or "
+            f"step; {cure or rename}"
+        )
+    return 0
+
+
+def coordinate_step(points: NDArray[Any], name: str) -> float:
+    """Return the mesh spacing along an axis from its coordinate; falling ones count as rising."""
+    exact = numbers(points, f"coordinate {name!r}")
+    if exact.size < 2:
+        return 1.0  # a single cell; the shape is refused next
+    kind = np.asarray(points).dtype
+    step = regular_step(exact, float(np.finfo(kind if kind.kind == "f" else np.float64).eps))
+    if step is None:
+        raise InputError(f"coordinate {name!r} is not evenly spaced: expected a regular mesh; interpolate the field")
+    return abs(step)
+
+
+def regular_step(points: Array, round_off: float = 0.0) -> float | None:
+    """Return the step of evenly spaced points, None where they are not.
+
+    Every point must lie within a thousandth of a step of the regular axis between the first and the last, or within
+    `round_off`, relative to the largest, of the type that the points were stored in.
+
+    >>> regular_step(np.array([0.0, 0.1, 0.2]))
+    0.1
+    """
+    count = points.size - 1
+    step = float((points[-1] - points[0]) / count)
+    gap = np.max(np.abs(points - (points[0] + step * np.arange(count + 1))))
+    excused = min(round_off * float(np.max(np.abs(points))), _BLURRED * abs(step))
+    return step if gap <= max(_UNEVEN * abs(step), excused) else None
 
 
 def check_times(dt: float | None, times: ArrayLike | None, frames: int) -> Array:
     """Return the times of all frames from one interval or from all of them."""
     if (dt is None) == (times is None):
         got = "neither" if dt is None else "both"
-        raise InputError(f"expected dt= (one frame interval) or times= (one per frame), got {got}")
+        raise InputError(
+            f"expected {option('dt')} (one frame interval) or {option('times')} (one per frame), got {got}"
+        )
     if dt is not None:
         stamps = positive(dt, "dt", "the frame interval") * np.arange(frames, dtype=np.float64)
     else:
@@ -116,26 +178,123 @@ def check_unit(unit: Any, name: str) -> str | None:
     return str(unit.strip())
 
 
+def check_mask(mask: Any, values: Any) -> Any:
+    """Return a mask on the axes of the field, each of full length or 1, or None where there is none.
+
+    Taken are the shape of a frame (the same in all frames), (frames,) for dropped frames, as many axes as the field
+    has, each of full length or 1, and "finite". Only a mask of the full length in time and space stays where it is
+    stored.
+    """
+    if mask is None:
+        return None
+    shape = tuple(int(n) for n in values.shape)
+    expected = f"{shape[1:]} (fixed in time), {(shape[0],)} (dropped frames) or {shape} (each value)"
+    if isinstance(mask, str) and mask == FINITE:
+        mask = np.isfinite(values) if isinstance(values, np.ndarray) else lazy(values).map(np.isfinite, bool)
+    if not (hasattr(mask, "shape") and hasattr(mask, "dtype")):
+        try:
+            mask = np.asarray(mask)
+        except ValueError:
+            raise InputError(f"mask is a ragged list: expected {expected}") from None
+    if np.dtype(mask.dtype).kind != "b":
+        raise InputError(
+            f"mask has type {mask.dtype}: expected booleans, True where a value was observed; pass mask.astype(bool), "
+            "or ~mask where True marks what is missing"
+        )
+    on_axes = _on_axes(mask, tuple(int(n) for n in mask.shape), shape, expected)
+    if isinstance(on_axes, np.ndarray) and not on_axes.any():
+        raise InputError("mask is False everywhere: expected True where a value was observed; pass ~mask, or none")
+    return _read_only(on_axes)
+
+
+def masked_array(u: Any, mask: Any) -> tuple[Any, Any]:
+    """Split a NumPy masked array into its numbers and a mask of what was observed; others pass as they are."""
+    if not isinstance(u, np.ma.MaskedArray):
+        return u, mask
+    if not np.ma.is_masked(u):
+        return u.data, mask
+    if mask is not None:
+        raise InputError(
+            "the field is a masked array and mask= is given too: expected one of them; pass u.data and "
+            "mask=~np.ma.getmaskarray(u) & mask"
+        )
+    return u.data, ~np.ma.getmaskarray(u)
+
+
+def named_axes(mask: Any, field: Any) -> Any:
+    """Bring a mask to the axes of an xarray field with time first: by name, or in the field's own order.
+
+    Axes that a named mask has not get the length 1.
+    """
+    if mask is None or field.ndim < 2 or not hasattr(mask, "shape"):
+        return mask
+    if not hasattr(mask, "dims"):
+        if len(mask.shape) != field.ndim or time_axis(field.dims) == 0:
+            return mask
+        mask = type(field)(mask, dims=field.dims)
+    unknown = [str(name) for name in mask.dims if name not in field.dims]
+    if unknown:
+        names = ", ".join(str(name) for name in field.dims)
+        raise InputError(f"mask has an axis {unknown[0]!r}: expected axes of the field ({names}); rename it")
+    whole = mask.expand_dims([name for name in field.dims if name not in mask.dims])
+    return whole.transpose(*field.dims).transpose(field.dims[time_axis(field.dims)], ...)
+
+
+def seen_values(mask: Any, start: int, stop: int, cells: Cells, *, whole: bool) -> Seen:
+    """Read which values of the frames start..stop-1 were observed; a read-only array, broadcast where it can be.
+
+    `cells` are those that are read; where they are the `whole` mesh a stored mask is sliced by frames only.
+    """
+    shape = (stop - start, *(high - low for low, high in cells))
+    if mask is None:
+        return np.broadcast_to(np.True_, shape)
+    frames = slice(None) if mask.shape[0] == 1 else slice(start, stop)
+    space = (slice(None) if n == 1 else slice(*pair) for n, pair in zip(mask.shape[1:], cells, strict=True))
+    return np.broadcast_to(np.asarray(mask[frames] if whole else mask[(frames, *space)], dtype=bool), shape)
+
+
+def missing_fraction(mask: Any) -> float | None:
+    """Return the fraction of values that are missing; None where that is not known without reading a file."""
+    return float(1.0 - np.mean(mask)) if isinstance(mask, np.ndarray) else None
+
+
+def _on_axes(mask: Any, given: tuple[int, ...], shape: tuple[int, ...], expected: str) -> Any:
+    """Return the mask with one axis for each of the field's; small masks are read."""
+    frames, mesh = shape[0], shape[1:]
+    if given == mesh == (frames,):
+        raise InputError(
+            f"mask has shape {given}, and the record has as many frames as cells: expected mask[:, None] for dropped "
+            "frames or mask[None, :] for missing cells"
+        )
+    if given == shape:
+        return _unnamed(mask) if hasattr(mask, "dims") else mask
+    if given == mesh:
+        target = (1, *mesh)
+    elif given == (frames,):
+        target = (frames, *(1 for _ in mesh))
+    elif len(given) == len(shape) and all(n in (1, m) for n, m in zip(given, shape, strict=True)):
+        target = given
+    else:
+        raise InputError(f"mask has shape {given}: expected {expected}; True where a value was observed")
+    return np.array(mask[:], dtype=bool).reshape(target)
+
+
+def _unnamed(array: Any) -> Any:
+    """Take the stored array of an xarray one; without dask a file would be read whole, so that it is sliced later."""
+    return lazy(array) if array.chunks is None else array.data
+
+
+def _read_only(values: Any) -> Any:
+    if isinstance(values, np.ndarray):
+        values = values.view()
+        values.flags.writeable = False
+    return values
+
+
 def _known_boundary(boundary: Any, expected: str) -> Boundary:
     if not (isinstance(boundary, str) and boundary in _BOUNDARIES):
         raise InputError(f"boundary is {shown(boundary)}: expected {expected}")
     return _BOUNDARIES[boundary]
-
-
-def regular_step(points: Array, round_off: float = 0.0) -> float | None:
-    """Return the step of evenly spaced points, None where they are not.
-
-    Every point must lie within a thousandth of a step of the regular axis between the first and the last, or within
-    `round_off`, relative to the largest, of the type that the points were stored in.
-
-    >>> regular_step(np.array([0.0, 0.1, 0.2]))
-    0.1
-    """
-    count = points.size - 1
-    step = float((points[-1] - points[0]) / count)
-    gap = np.max(np.abs(points - (points[0] + step * np.arange(count + 1))))
-    excused = min(round_off * float(np.max(np.abs(points))), _BLURRED * abs(step))
-    return step if gap <= max(_UNEVEN * abs(step), excused) else None
 
 
 def _seconds(times: Any) -> Array:

@@ -2,41 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from doublewell.checks import not_negative, numbers, real, shown, whole
-from doublewell.errors import InputError
+from doublewell.errors import InputError, option
 from doublewell.hints import Array
-from doublewell.record.background import Flatten
-from doublewell.record.drift import measure_drift
-from doublewell.record.levels import Levels, find_levels, given_levels, rough_levels
+from doublewell.record.lazy import Values, lazy
+from doublewell.record.levels import Camera, Flatten, Levels, find_levels, given_levels, rough_levels
 from doublewell.record.metadata import Boundary
-from doublewell.record.notes import phase_notes, phase_text
 from doublewell.record.record import Record
-from doublewell.record.saturation import Saturation, measure_saturation
-from doublewell.record.view import Corrected, crop_of, read_frame
-
-__all__ = ["Phase", "phase_from_intensity"]
 
 _LOOKS = 24  # frames that give the levels; all of them where each frame fades by itself
 _MOST = 400  # frames whose fading is measured one by one; the others lie between
 _SAMPLE = 2**14  # values of a frame for the first histogram
+_LIMITS = tuple(float(2**bits - 1) for bits in (8, 10, 12, 14, 16))
+_PILE = 1e-3  # fraction of values at a camera's limit that cannot be accidental
+_SMOOTH = 1.5  # pixels, before the drift is measured
+_STEPS = 8  # Gauss-Newton steps of a shift
+_CLOSE = 1e-4  # pixels
+_SPLINE = 2  # pixels at a border that a cubic spline spoils
+_WIDTH = 96  # characters of a line
+_FEW_STEPS = 40  # grey values between the plateaus
+_FAR = 3e-3  # deficit of the bulk, in u
+_GAP = 0.01  # different fading of the plateaus, in u
+_MASK = (
+    "contours and thresholded masks are not enough, because the law lives in the values between the phases; pass the "
+    "grey values that the mask was made from"
+)
+
+
+@dataclass(frozen=True)
+class Saturation:
+    """The ends of the values, and the fraction of them that lies at a limit of the camera or of the file's type.
+
+    ``step`` is the smallest difference between two values, 0 where it is not known (floats).
+    """
+
+    lowest: float
+    highest: float
+    share_low: float
+    share_high: float
+    step: float
+
+
+@dataclass(frozen=True, eq=False)
+class Correction:
+    """Grey values to phase values: light and fading taken off, moved back, cut to what all frames show."""
+
+    camera: Camera
+    drift: Array | None
+    crop: tuple[slice, ...]
+    periodic: bool
+
+    def __call__(self, frames: Values, first: int) -> Array:
+        """Convert whole frames that begin at number `first`."""
+        u = self.camera.phases(_intensities(frames, first), first)
+        if self.drift is not None:
+            shifts = self.drift[first : first + len(u)]
+            u = np.stack([shift_frame(one, -d, periodic=self.periodic) for one, d in zip(u, shifts, strict=True)])
+        return u[(slice(None), *self.crop)]
+
+    def values(self, source: Any) -> Any:
+        """Return the phase values: at once where the source is in memory, otherwise when they are read."""
+        mesh = tuple(len(range(n)[part]) for n, part in zip(source.shape[1:], self.crop, strict=True))
+        corrected = lazy(source).map_frames(self, mesh)
+        return corrected[:] if isinstance(source, np.ndarray) else corrected
 
 
 @dataclass(frozen=True, eq=False)
 class Phase:
-    """A record of phase values, and what was found on the way.
+    """A record of phase values, and how they were made.
 
     ``record`` has the phase values. ``levels`` are the intensities of the pure phases -1 and +1, ``levels_sd`` their
     standard deviations (None where they were given without); ``gain_sd`` and ``offset_sd`` are what these make of the
     phase values: u is known up to (1 +- gain_sd) u +- offset_sd. ``light`` is the factor (or, flatten="offset", the
-    addend) of every pixel, ``fading`` the factor of every frame, ``drift`` the way of the picture since frame 0 in
-    pixels, None for what was not asked for. ``noise`` is the standard deviation of one pixel in u.
+    addend) of every pixel, ``fading`` the factor of every frame, ``drift`` the displacement of the picture since frame
+    0 in pixels, None for what was not asked for. ``noise`` is the standard deviation of one pixel in u. ``source`` are
+    the grey values and ``correction`` is what made phase values of them.
     """
 
     record: Record
@@ -48,7 +96,8 @@ class Phase:
     drift: Array | None
     saturation: Saturation
     notes: tuple[str, ...]
-    view: Corrected
+    source: Any
+    correction: Correction
 
     @property
     def gain_sd(self) -> float | None:
@@ -67,16 +116,30 @@ class Phase:
         otherwise.
         """
         if self.levels_sd is None:
-            raise InputError(
-                "the levels were given without an error: pass levels_sd=(low, high) to phase_from_intensity"
-            )
-        low, high = np.diag(self.levels_sd)
-        model = self.view.model
-        moved = [replace(self.view, model=replace(model, levels=model.levels + step)) for step in (low, high)]
-        return self.record.replace(_values(moved[0])), self.record.replace(_values(moved[1]))
+            raise InputError(f"the levels were given without an error: pass {option('levels_sd')} too, low and high")
+        camera = self.correction.camera
+        moved = (replace(camera, levels=camera.levels + step) for step in np.diag(self.levels_sd))
+        low, high = (self.record.replace(replace(self.correction, camera=one).values(self.source)) for one in moved)
+        return low, high
 
     def __str__(self) -> str:
-        return phase_text(self)
+        low, high = self.levels
+        sd = ("", "") if self.levels_sd is None else tuple(f" +- {x:.2g}" for x in self.levels_sd)
+        lines = [f"levels {low:.6g}{sd[0]} (u = -1) and {high:.6g}{sd[1]} (u = +1)"]
+        if self.gain_sd is not None:
+            known = f"a factor 1 +- {self.gain_sd:.2g} and a constant +- {self.offset_sd:.2g}"
+            lines.append(f"so phase values are known up to {known}")
+        lines.append(f"noise {self.noise:.2g} in u")
+        if self.light is not None:
+            lines.append(f"light from {self.light.min():.4g} to {self.light.max():.4g} over the picture")
+        if self.fading is not None:
+            lines.append(f"fading from {self.fading[0]:.4g} to {self.fading[-1]:.4g} over the record")
+        if self.drift is not None:
+            way = ", ".join(f"{x:.2f}" for x in self.drift[-1])
+            lines.append(f"drift of ({way}) pixels from the first frame to the last")
+        for note in self.notes:
+            lines += wrap(f"- {note}", _WIDTH, subsequent_indent="  ")
+        return "\n".join(lines)
 
 
 def phase_from_intensity(
@@ -102,7 +165,7 @@ def phase_from_intensity(
     Parameters
     ----------
     intensity
-        An array I[t, (z, y,) x] of whole numbers or floats, or a Record of them, whose mesh and times are then used.
+        An array I[t, (z, y,) x] of integers or floats, or a Record of them, whose mesh and times are then used.
     levels, levels_sd
         Intensities of the phases -1 and +1, and their standard deviations, where they are known. Otherwise they are
         found: the best threshold of the histogram, then a fit to the pixels far from every interface. Their errors
@@ -131,55 +194,157 @@ def phase_from_intensity(
     known |= {name: value for name, value in given.items() if value is not None}
     if dt is not None:
         known.pop("times", None)
-    _check_options(flatten, drift, known.get("boundary"))
+    if flatten not in (None, "gain", "offset"):
+        raise InputError(f"flatten is {shown(flatten)}: expected 'gain' (uneven light), 'offset' (stray light) or None")
+    if drift and known.get("boundary") == "neumann":
+        raise InputError(f"a picture that drifts has no fixed wall at its border: leave out {option('boundary')}")
     frames, mesh = int(source.shape[0]), tuple(int(n) for n in source.shape[1:])
-    limits = measure_saturation((read_frame(source, k) for k in _spread(frames, _LOOKS)), np.dtype(source.dtype))
-    start = _start(source, levels)
+
+    def frame(k: int) -> Array:
+        return np.asarray(_intensities(lazy(source)[k : k + 1], k)[0])
+
+    limits = measure_saturation((frame(k) for k in _spread(frames, _LOOKS)), np.dtype(source.dtype))
+    start = _start(frame, frames, levels)
     dark = real(dark, "dark", "the camera's value without light")
     try:
-        found = find_levels(
-            lambda k: read_frame(source, k), _spread(frames, _MOST if bleaching else _LOOKS), frames, mesh,
-            np.sort(start), dark=dark, flatten=flatten, bleaching=bool(bleaching),
-            order=whole(order, "order", least=1, most=8),
+        fitted = find_levels(
+            frame, _spread(frames, _MOST if bleaching else _LOOKS), frames, mesh, np.sort(start), dark=dark,
+            flatten=flatten, bleaching=bool(bleaching), order=whole(order, "order", least=1, most=8),
         )  # fmt: skip
     except InputError:
         if levels is None or flatten is not None or bleaching:
             raise
-        first = np.stack([read_frame(source, k) for k in range(min(frames, 3))])
-        found = given_levels(first, frames, start, dark=dark)
-    found, sd = _with_given(found, levels, levels_sd)
-    return _phase(source, found, sd, known, limits, flatten=flatten, bleaching=bleaching, drift=drift)
+        fitted = given_levels(np.stack([frame(k) for k in range(min(frames, 3))]), frames, start, dark=dark)
+    fitted, sd = _with_given(fitted, levels, levels_sd)
 
-
-def _phase(
-    source: Any, found: Levels, sd: tuple[float, float] | None, known: dict[str, Any], limits: Saturation, *,
-    flatten: Flatten | None, bleaching: bool, drift: bool,
-) -> Phase:  # fmt: skip
-    """Put the parts together; drift is measured on the corrected fields."""
-    model, periodic = found.model, known.get("boundary") == "periodic"
-    mesh = tuple(source.shape[1:])
-    still = Corrected(source, model, None, (slice(None),) * len(mesh), periodic)
-    way = measure_drift(lambda k: still[k : k + 1][0], source.shape[0], periodic=periodic) if drift else None
-    view = replace(still, way=way, crop=crop_of(mesh, way, periodic=periodic))
-    picture = {"gain": np.exp(model.gain), "offset": model.offset}
-    low, high = (float(x) for x in model.levels + model.dark)
+    camera, periodic = fitted.camera, known.get("boundary") == "periodic"
+    still = Correction(camera, None, (slice(None),) * len(mesh), periodic)
+    shifts = measure_drift(lambda k: still(frame(k)[None], k)[0], frames, periodic=periodic) if drift else None
+    correction = replace(still, drift=shifts, crop=_crop(mesh, shifts, periodic=periodic))
+    picture = {"gain": np.exp(camera.gain), "offset": camera.offset}
+    low, high = (float(x) for x in camera.levels + camera.dark)
     return Phase(
-        record=Record(_values(view), **known),
+        record=Record(correction.values(source), **known),
         levels=(low, high),
         levels_sd=sd,
-        noise=found.noise,
+        noise=fitted.noise,
         light=None if flatten is None else picture[flatten],
-        fading=np.exp(model.fading) if bleaching else None,
-        drift=way,
+        fading=np.exp(camera.fading) if bleaching else None,
+        drift=shifts,
         saturation=limits,
-        notes=phase_notes(found, limits, way, bleaching=bleaching, dark=model.dark),
-        view=view,
+        notes=tuple(_notes(fitted, limits, shifts, bleaching=bleaching)),
+        source=source,
+        correction=correction,
     )
 
 
-def _values(view: Corrected) -> Any:
-    """Return the corrected values: at once where the source is in memory, otherwise when they are read."""
-    return view[:] if isinstance(view.source, np.ndarray) else view
+def measure_saturation(frames: Iterable[Array], kind: np.dtype) -> Saturation:
+    """Count the values at the ends. Only the limits of the type, and of cameras of 8 to 16 bits, count as limits."""
+    low, high, count = np.inf, -np.inf, 0
+    ends = {"low": 0, "high": 0}
+    steps, integers = [], kind.kind in "iu"
+    for frame in frames:
+        first, last = float(frame.min()), float(frame.max())
+        ends["low"] = (ends["low"] if low == min(low, first) else 0) + int(np.sum(frame == min(low, first)))
+        ends["high"] = (ends["high"] if high == max(high, last) else 0) + int(np.sum(frame == max(high, last)))
+        low, high, count = min(low, first), max(high, last), count + frame.size
+        if integers:
+            values = np.unique(frame)
+            steps.append(float(np.min(np.diff(values))) if values.size > 1 else 0.0)
+    at_bottom = integers and low in (0.0, float(np.iinfo(kind).min))
+    at_top = integers and high in (*_LIMITS, float(np.iinfo(kind).max))
+    top = ends["high"] / count
+    return Saturation(
+        lowest=low,
+        highest=high,
+        share_low=ends["low"] / count if at_bottom else 0.0,
+        share_high=top if at_top and top >= _PILE else 0.0,
+        step=min(steps, default=0.0),
+    )
+
+
+def measure_drift(frame: Callable[[int], Array], frames: int, *, periodic: bool) -> Array:
+    """Return the displacement of the picture since frame 0, in pixels along each axis; shape (frames, axes).
+
+    Each frame is laid over the one before: the shift of least squares, by Gauss-Newton steps. Growth and shrinking
+    change both sides of a drop by the same and leave no shift; a pattern that moves by itself is taken for drift.
+    """
+    from scipy.ndimage import gaussian_filter
+
+    def smoothed(k: int) -> Array:
+        return np.asarray(gaussian_filter(frame(k), _SMOOTH, mode="wrap" if periodic else "nearest"))
+
+    before = smoothed(0)
+    shifts = np.zeros((frames, before.ndim))
+    step = np.zeros(before.ndim)
+    for k in range(1, frames):
+        now = smoothed(k)
+        step = _shift(before, now, step, periodic)
+        shifts[k] = shifts[k - 1] + step
+        before = now
+    return shifts
+
+
+def shift_frame(frame: Array, shift: Array, *, periodic: bool) -> Array:
+    """Return a frame moved by a shift in pixels: by Fourier modes on a periodic domain, else by cubic splines."""
+    from scipy import ndimage
+
+    if not np.any(shift):
+        return frame
+    if not periodic:
+        return np.asarray(ndimage.shift(frame, shift, order=3, mode="nearest"))
+    modes = np.fft.fftn(frame)
+    for axis, (n, d) in enumerate(zip(frame.shape, shift, strict=True)):
+        turn = np.exp(-2j * np.pi * np.fft.fftfreq(n) * d)
+        if n % 2 == 0:
+            turn[n // 2] = np.cos(np.pi * d)  # the highest mode has no direction
+        modes *= turn.reshape([-1 if k == axis else 1 for k in range(frame.ndim)])
+    return np.asarray(np.fft.ifftn(modes).real)
+
+
+def _shift(before: Array, now: Array, start: Array, periodic: bool) -> Array:
+    """Return the shift d for which now(x) is before(x - d)."""
+    margin = (slice(None),) if periodic else tuple(slice(3, -3) for _ in before.shape)
+    if periodic:
+        gradients = [0.5 * (np.roll(before, -1, axis) - np.roll(before, 1, axis)) for axis in range(before.ndim)]
+    else:
+        gradients = [np.gradient(before, axis=axis) for axis in range(before.ndim)]
+    slopes = np.array([g[margin].ravel() for g in gradients])
+    shift = start.copy()
+    for _ in range(_STEPS):
+        rest = (shift_frame(now, -shift, periodic=periodic) - before)[margin].ravel()
+        change = np.linalg.lstsq(slopes.T, -rest, rcond=None)[0]
+        shift = shift + change
+        if float(np.max(np.abs(change))) < _CLOSE:
+            break
+    return shift
+
+
+def _crop(mesh: tuple[int, ...], shifts: Array | None, *, periodic: bool) -> tuple[slice, ...]:
+    """Return the part of the mesh that every frame shows after it was moved back."""
+    if shifts is None or periodic:
+        return (slice(None),) * len(mesh)
+    parts = []
+    for n, moved in zip(mesh, shifts.T, strict=True):
+        low = int(np.ceil(max(-float(moved.min()), 0.0))) + _SPLINE
+        high = int(np.ceil(max(float(moved.max()), 0.0))) + _SPLINE
+        if n - low - high < 8:
+            raise InputError(
+                f"the picture drifts by {np.ptp(moved):.1f} of {n} pixels, so nothing is left that all frames show: "
+                "cut the movie into shorter parts"
+            )
+        parts.append(slice(low, n - high))
+    return tuple(parts)
+
+
+def _intensities(frames: Values, first: int) -> Array:
+    """Return frames as floats; they must be finite."""
+    exact = frames.astype(np.float64)
+    finite = np.isfinite(exact).all(axis=tuple(range(1, exact.ndim)))
+    if not finite.all():
+        k = first + int(np.argmin(finite))
+        raise InputError(f"frame {k} holds values that are not finite: expected intensities; fill or cut that part")
+    return exact
 
 
 def _source(intensity: Any) -> tuple[Any, dict[str, Any]]:
@@ -188,16 +353,16 @@ def _source(intensity: Any) -> tuple[Any, dict[str, Any]]:
         if intensity.mask is not None:
             raise InputError(
                 "the record has a mask, and levels cannot be found around missing values yet: expected a complete "
-                "record; give the levels, as in u = 2*(i - low)/(high - low) - 1, and pass the mask to Record"
+                f"record; give {option('levels')} and {option('mask')} when the record is opened"
             )
         names = ("dx", "times", "q", "boundary", "length_unit", "time_unit")
         return intensity.values, {name: getattr(intensity, name) for name in names}
     values = intensity if hasattr(intensity, "shape") and hasattr(intensity, "dtype") else np.asarray(intensity)
     kind = np.dtype(values.dtype).kind
     if kind == "b":
-        raise InputError(f"the picture holds truth values, a mask: {_MASK}")
+        raise InputError(f"the picture holds booleans, a mask: {_MASK}")
     if kind not in "iuf":
-        raise InputError(f"the picture has type {values.dtype}: expected grey values, whole numbers or floats")
+        raise InputError(f"the picture has type {values.dtype}: expected grey values, integers or floats")
     if not 2 <= len(values.shape) <= 4 or values.shape[0] < 2 or min(values.shape[1:]) < 8:
         raise InputError(
             f"the picture has shape {tuple(values.shape)}: expected I[t, x], I[t, y, x] or I[t, z, y, x] with at least "
@@ -206,52 +371,81 @@ def _source(intensity: Any) -> tuple[Any, dict[str, Any]]:
     return values, {}
 
 
-_MASK = (
-    "contours and thresholded masks are not enough, because the law lives in the values between the phases; pass the "
-    "grey values that the mask was made from"
-)
-
-
-def _check_options(flatten: Any, drift: bool, boundary: Any) -> None:
-    if flatten not in (None, "gain", "offset"):
-        raise InputError(f"flatten is {shown(flatten)}: expected 'gain' (uneven light), 'offset' (stray light) or None")
-    if drift and boundary == "neumann":
-        raise InputError(
-            "a picture that drifts has no fixed wall at its border: leave boundary out, and use the weak reading"
-        )
-
-
 def _spread(frames: int, most: int) -> list[int]:
     return [int(k) for k in np.unique(np.linspace(0, frames - 1, min(frames, most)).round())]
 
 
-def _start(source: Any, levels: Any) -> Array:
+def _start(frame: Callable[[int], Array], frames: int, levels: Any) -> Array:
     """Return rough levels: the given ones, or those of the histogram."""
     sample = []
-    for k in _spread(int(source.shape[0]), _LOOKS):
-        frame = read_frame(source, k).ravel()
-        sample.append(frame[:: max(1, -(-frame.size // _SAMPLE))])
+    for k in _spread(frames, _LOOKS):
+        flat = frame(k).ravel()
+        sample.append(flat[:: max(1, -(-flat.size // _SAMPLE))])
     values = np.concatenate(sample)
     if np.unique(values).size == 2:
         raise InputError(f"the picture holds two different values: {_MASK}")
-    return rough_levels(values) if levels is None else _pair(levels, "levels", "two different intensities (low, high)")
+    return rough_levels(values) if levels is None else check_levels(levels)
 
 
-def _pair(values: Any, name: str, expected: str) -> Array:
-    pair = numbers(values, name)
-    if pair.shape != (2,) or not np.all(np.isfinite(pair)) or (name == "levels" and pair[0] == pair[1]):
-        raise InputError(f"{name} is {shown(values)}: expected {expected}")
+def check_levels(levels: Any) -> Array:
+    """Return two different intensities (low, high)."""
+    pair = numbers(levels, "levels")
+    if pair.shape != (2,) or not np.all(np.isfinite(pair)) or pair[0] == pair[1]:
+        raise InputError(
+            f"levels is {shown(levels)}: expected two different intensities (low, high), those of the phases -1 and +1"
+        )
     return pair
 
 
-def _with_given(found: Levels, levels: Any, sd: Any) -> tuple[Levels, tuple[float, float] | None]:
+def _with_given(fitted: Levels, levels: Any, sd: Any) -> tuple[Levels, tuple[float, float] | None]:
     """Put given levels in the place of the fitted ones; light and fading stay."""
     if levels is None:
         if sd is not None:
-            raise InputError("levels_sd says nothing without levels: pass levels=(low, high) too")
-        return found, (float(found.sd[0]), float(found.sd[1]))
-    pair = _pair(levels, "levels", "two different intensities (low, high)")
-    model = replace(found.model, levels=pair - found.model.dark)
-    spread = None if sd is None else tuple(not_negative(x, "levels_sd") for x in _pair(sd, "levels_sd", "two numbers"))
-    found = replace(found, model=model, deficit=(0.0, 0.0))  # the pixels of the plateaus say nothing of these
-    return found, None if spread is None else (spread[0], spread[1])
+            raise InputError(f"levels_sd means nothing without levels: pass {option('levels')} too")
+        return fitted, (float(fitted.sd[0]), float(fitted.sd[1]))
+    camera = replace(fitted.camera, levels=check_levels(levels) - fitted.camera.dark)
+    fitted = replace(fitted, camera=camera, deficit=(0.0, 0.0))  # the pixels of the plateaus say nothing of these
+    if sd is None:
+        return fitted, None
+    pair = numbers(sd, "levels_sd")
+    if pair.shape != (2,):
+        raise InputError(f"levels_sd is {shown(sd)}: expected two numbers")
+    low, high = (not_negative(x, "levels_sd") for x in pair)
+    return fitted, (low, high)
+
+
+def _notes(fitted: Levels, limits: Saturation, shifts: Array | None, *, bleaching: bool) -> Iterator[str]:
+    """Report what weakens the phase values; nothing when all is well."""
+    for fraction, value in ((limits.share_low, limits.lowest), (limits.share_high, limits.highest)):
+        if fraction > _PILE:
+            yield (
+                f"{100 * fraction:.1f} % of the values are at the limit {value:g} of the camera or the file: that "
+                "plateau is cut off and its level wrong; record with less light or another range"
+            )
+    steps = float(np.ptp(fitted.camera.levels)) / limits.step if limits.step else np.inf
+    if steps < _FEW_STEPS:
+        yield (
+            f"only {steps:.0f} grey values lie between the plateaus: phase values come in steps of {2 / steps:.2g}; "
+            "record with more contrast or more bits"
+        )
+    for name, deficit in zip(("low", "high"), fitted.deficit, strict=True):
+        if deficit > _FAR:
+            yield (
+                f"no pixel of the {name} plateau lies far from an interface: its level may be off by {deficit:.2g} in "
+                f"u, which the levels' error holds; a larger picture or {option('levels')} is better"
+            )
+    if fitted.fade_gap > _GAP and not bleaching:
+        yield (
+            f"the contrast changes by {fitted.fade_gap:.2g} in u over the record: if the light or the dye fades, "
+            "convert the grey values in Python with phase_from_intensity(..., bleaching=True)"
+        )
+    elif fitted.fade_gap > _GAP:
+        yield (
+            f"the two plateaus fade differently (by {fitted.fade_gap:.2g} in u): give phase_from_intensity the "
+            f"camera's value without light, dark=, which is {fitted.camera.dark:g} here"
+        )
+    if shifts is not None:
+        yield (
+            f"frames were moved back by up to {float(np.max(np.abs(shifts))):.2f} pixels and interpolated: noise of "
+            "neighbours is correlated, and bands of the trajectory fit are then too narrow"
+        )

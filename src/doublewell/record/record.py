@@ -5,29 +5,37 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from os import cpu_count
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from doublewell.checks import check_spacing, is_whole, positive, shown, whole
-from doublewell.errors import InputError
+from doublewell.errors import InputError, option
 from doublewell.hints import Array
-from doublewell.record.finite import check_finite
-from doublewell.record.frames import Frames, from_xarray
-from doublewell.record.mask import (
+from doublewell.record.lazy import lazy
+from doublewell.record.metadata import (
+    Boundary,
     Cells,
     Seen,
+    check_boundary,
     check_mask,
-    clip_mask,
+    check_times,
+    check_unit,
+    check_values,
+    from_xarray,
     masked_array,
-    missing_share,
+    missing_fraction,
     named_axes,
+    regular_step,
     seen_values,
 )
-from doublewell.record.metadata import Boundary, check_boundary, check_times, check_unit, check_values, regular_step
+from doublewell.threads import map_threads
 
-__all__ = ["Record", "check_record"]
+_LARGE = 128 * 2**20  # bytes from which threads are worth starting
+_THREADS = 8
+_KEEP: Any = object()  # stands for what `replace` leaves as it is; None is a value there
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -48,15 +56,15 @@ class Record:
         Diffusion coefficient of u_t = q (Laplacian u - G(u)); None when it is not known.
     boundary
         "periodic", "neumann", "open" for a field of view cut out of something larger (nothing is assumed about the
-        outside), or None when it is not declared: the weak reading needs none.
+        outside), or None when it is not declared: it is then treated as open.
     length_unit, time_unit
         Names of the units of dx and of the times, such as "um" and "s"; None when they are not known. They are kept
         and shown, and nothing is converted.
     mask
         True where a value was observed, False where it is missing; what lies there may be NaN and is never used. Of the
         shape of a frame (fixed in time), of the whole record, (frames,) for dropped frames, or any shape with the
-        record's axes, each of full length or 1. A stored mask of the whole record is read slab by slab. The mask of a
-        NumPy masked array is taken from it.
+        record's axes, each of full length or 1. "finite" marks all values that are finite numbers. A stored mask of the
+        whole record is read slab by slab. The mask of a NumPy masked array is taken from it.
 
     Metadata is checked here, values when a slab is read, so that a record may be larger than memory.
 
@@ -101,7 +109,7 @@ class Record:
             "boundary": check_boundary(boundary),
             "length_unit": check_unit(length_unit, "length_unit"),
             "time_unit": check_unit(time_unit, "time_unit"),
-            "mask": check_mask(mask, tuple(int(n) for n in values.shape)),
+            "mask": check_mask(mask, values),
         }
         for name, value in fields.items():
             object.__setattr__(self, name, value)
@@ -154,7 +162,9 @@ class Record:
         """
         stop = self.frames if stop is None else stop
         self._check_range(start, stop)
-        block = self.values[self._places(start, stop, cells)]
+        whole = cells is None or self._covers(cells)  # whole frames need only a slice, which is all some sources know
+        frames = slice(start, stop)
+        block = self.values[frames if whole else (frames, *(slice(*pair) for pair in cells or ()))]
         with np.errstate(over="ignore"):
             if isinstance(block, np.ma.MaskedArray):  # below the mask lie arbitrary numbers
                 block = np.ma.filled(block.astype(np.float64), np.nan)
@@ -162,7 +172,8 @@ class Record:
         if self.mask is not None:
             slab = np.where(self.seen(start, stop, cells), slab, 0.0)
         slab.flags.writeable = False
-        check_finite(slab, start, cells)
+        if not np.isfinite(_total(slab)):
+            _check_finite(slab, start, cells)
         return slab
 
     def seen(self, start: int = 0, stop: int | None = None, cells: Cells | None = None) -> Seen:
@@ -172,12 +183,6 @@ class Record:
         whole = cells is None or self._covers(cells)
         part = tuple((0, n) for n in self.mesh) if cells is None else cells
         return seen_values(self.mask, start, stop, part, whole=whole)
-
-    def _places(self, start: int, stop: int, cells: Cells | None) -> slice | tuple[slice, ...]:
-        """Return the index of a block; whole frames need no more than a slice, which is all some sources know."""
-        if cells is None or self._covers(cells):
-            return slice(start, stop)
-        return slice(start, stop), *(slice(low, high) for low, high in cells)
 
     def _covers(self, cells: Cells) -> bool:
         """Whether cells are the whole mesh; others are checked to lie inside it."""
@@ -196,53 +201,49 @@ class Record:
     def clip(self, start: int, stop: int) -> Record:
         """Return the record of frames start..stop-1, without reading it."""
         self._check_range(start, stop)
-        lazy = not isinstance(self.values, np.ndarray)
-        values = Frames(self.values, start, stop) if lazy else self.values[start:stop]
-        return self.replace(values, self.times[start:stop], clip_mask(self.mask, start, stop))
+        fixed = self.mask is None or self.mask.shape[0] == 1
+        mask = self.mask if fixed else _clipped(self.mask, start, stop)
+        return self.replace(_clipped(self.values, start, stop), self.times[start:stop], mask)
 
     def _check_range(self, start: int, stop: int) -> None:
         if not (is_whole(start) and is_whole(stop)):
-            raise InputError(f"frames {shown(start)} to {shown(stop)}: expected whole numbers")
+            raise InputError(f"frames {shown(start)} to {shown(stop)}: expected integers")
         if not 0 <= start < stop <= self.frames:
             raise InputError(f"frames {start} to {stop} lie outside the record, which has {self.frames}")
 
     def replace(
         self,
-        u: Any = None,
-        times: ArrayLike | None = None,
-        mask: Any = None,
+        u: Any = _KEEP,
+        times: ArrayLike = _KEEP,
+        mask: Any = _KEEP,
         *,
-        q: float | None = None,
-        boundary: Boundary | None = None,
+        dx: float | Sequence[float] = _KEEP,
+        q: float | None = _KEEP,
+        boundary: Boundary | None = _KEEP,
+        length_unit: str | None = _KEEP,
+        time_unit: str | None = _KEEP,
     ) -> Record:
-        """Return a record of other values (or frames) on the same mesh; what is not given stays, the mask too."""
-        return Record(
-            self.values if u is None else u,
-            dx=self.dx,
-            times=self.times if times is None else times,
-            q=self.q if q is None else q,
-            boundary=self.boundary if boundary is None else boundary,
-            length_unit=self.length_unit,
-            time_unit=self.time_unit,
-            mask=self.mask if mask is None else mask,
-        )
+        """Return a record with other values, frames or metadata; what is not given stays, the mask too.
+
+        None forgets: ``record.replace(q=None)`` has an unknown q, and ``record.replace(mask=None)`` no mask.
+        """
+        given = {"times": times, "mask": mask, "dx": dx, "q": q, "boundary": boundary}
+        given |= {"length_unit": length_unit, "time_unit": time_unit}
+        kept = {name: getattr(self, name) if value is _KEEP else value for name, value in given.items()}
+        return Record(self.values if u is _KEEP else u, **kept)
 
     def __repr__(self) -> str:
         mesh = f"{self.mesh[0]} cells (1-D)" if len(self.mesh) == 1 else " x ".join(str(n) for n in self.mesh)
         spacing = ", ".join(f"{h:.6g}" for h in dict.fromkeys(self.dx))
         q = "unknown" if self.q is None else f"{self.q:.6g}"
         length, time = (f" {unit}" if unit else "" for unit in (self.length_unit, self.time_unit))
+        fraction = missing_fraction(self.mask)
+        stored = "" if self.mask is None else ", with a stored mask"  # is not read for this
+        missing = stored if fraction is None else f", {100.0 * fraction:.3g} % missing"
         return (
             f"Record({self.frames} frames of {mesh}, dx = {spacing}{length}, t = {self.times[0]:.6g} to "
-            f"{self.times[-1]:.6g}{time}, q = {q}, boundary = {self.boundary or 'not declared'}{self._missing()})"
+            f"{self.times[-1]:.6g}{time}, q = {q}, boundary = {self.boundary or 'not declared'}{missing})"
         )
-
-    def _missing(self) -> str:
-        """Say how much is missing, where a mask says so without being read from a file."""
-        if self.mask is None:
-            return ""
-        share = missing_share(self.mask)
-        return ", with a stored mask" if share is None else f", {100.0 * share:.3g} % missing"
 
 
 def check_record(value: Any) -> Record:
@@ -253,3 +254,33 @@ def check_record(value: Any) -> Record:
             "open_record(path)"
         )
     return value
+
+
+def _clipped(values: Any, start: int, stop: int) -> Any:
+    return values[start:stop] if isinstance(values, np.ndarray) else lazy(values).part((start, stop))
+
+
+def _total(slab: Array) -> float:
+    """Return the sum of all values: one pass without a temporary; a sum that overflows is not finite either."""
+    if slab.nbytes < _LARGE:
+        return _sum(slab)
+    return sum(map_threads(min(_THREADS, cpu_count() or 1), _sum, np.array_split(slab, 4 * _THREADS)))
+
+
+def _sum(part: Array) -> float:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(np.sum(part))
+
+
+def _check_finite(slab: Array, first: int, cells: Cells | None) -> None:
+    """Refuse a slab with values that are not finite, and name the first of them; `first` is its first frame."""
+    bad = ~np.isfinite(slab)
+    if bad.any():
+        frame, *cell = (int(i) for i in np.argwhere(bad)[0])
+        cell = cell if cells is None else [i + low for i, (low, _) in zip(cell, cells, strict=True)]
+        count = int(bad.sum())
+        raise InputError(
+            f"{count} {'value' if count == 1 else 'values'} in frames {first} to {first + slab.shape[0] - 1} "
+            f"{'is' if count == 1 else 'are'} not finite, the first in frame {first + frame} at cell {tuple(cell)}: "
+            f"expected finite phase values; pass {option('mask', 'finite')} where values are missing"
+        )

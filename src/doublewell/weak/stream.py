@@ -29,8 +29,8 @@ from doublewell.observation.bands import BLOCK, look_in_bands
 from doublewell.observation.looks import Look, change_between, look_at, look_spans
 from doublewell.observation.survey import survey_of
 from doublewell.record import Cells, Record, Seen, line_sum, lines_checksum
-from doublewell.record.mask import missing_share
-from doublewell.record.rescaled import Rescaled
+from doublewell.record.lazy import LazyArray, PhaseScale
+from doublewell.record.metadata import missing_fraction
 from doublewell.weak.assembly import weak_evidence, window_of
 from doublewell.weak.fold import Fold
 from doublewell.weak.frame_buffer import READ_BYTES, Part, Rolling, chunk_frames
@@ -85,7 +85,7 @@ class Stream:
         if looks:
             ends = [(record, shown_spans[0], shown_spans[-1])]
             [(_, moved)] = list(self.pool.completed(change_between, ends))
-        missing = 0.0 if record.mask is None else missing_share(record.mask) or 0.0
+        missing = 0.0 if record.mask is None else missing_fraction(record.mask) or 0.0
         return survey_of(record, looks, moved=moved, missing=missing)
 
     def evidence(
@@ -209,8 +209,9 @@ class _Watch:
     """
 
     def __init__(self, record: Record, region: Region, cells: Cells) -> None:
-        self.scale = record.values if isinstance(record.values, Rescaled) else None
-        self.record = record if self.scale is None else record.replace(self.scale.source)
+        last = record.values.functions[-1:] if isinstance(record.values, LazyArray) else ()
+        self.scale = last[0] if last and isinstance(last[0], PhaseScale) else None
+        self.record = record if self.scale is None else record.replace(record.values.base)
         self.region, self.cells = region, cells
         self.lines, self.observed = 0, 0
 
@@ -234,7 +235,7 @@ class _Watch:
     def _scaled(self, block: Array, seen: Seen | None) -> Array:
         if self.scale is None:
             return block
-        scaled = self.scale.apply(block)
+        scaled = self.scale(block)
         return scaled if seen is None else np.where(seen, scaled, 0.0)
 
 

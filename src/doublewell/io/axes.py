@@ -1,0 +1,199 @@
+"""Axes: from those of an array in a file, in any order and unit, to those of a record: time first, then (z, y,) x."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doublewell.checks import shown
+from doublewell.errors import InputError, option
+from doublewell.io.format import Axis, about
+from doublewell.record.lazy import lazy
+from doublewell.record.metadata import coordinate_step, time_axis
+
+Read = Callable[[str], tuple[NDArray[Any], Mapping[str, Any]] | None]  # of a name: values and attributes, or nothing
+_SINCE = re.compile(r"(\w+) since .*")
+_METRES = {
+    "m": Fraction(1), "cm": Fraction(1, 10**2), "mm": Fraction(1, 10**3), "um": Fraction(1, 10**6),
+    "nm": Fraction(1, 10**9), "angstrom": Fraction(1, 10**10), "pm": Fraction(1, 10**12), "inch": Fraction(254, 10**4),
+}  # fmt: skip
+_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_SPELLINGS = {
+    "metre": "m", "meter": "m", "centimetre": "cm", "centimeter": "cm", "millimetre": "mm", "millimeter": "mm",
+    "micrometre": "um", "micrometer": "um", "micron": "um", "mum": "um", "nanometre": "nm", "nanometer": "nm",
+    "picometre": "pm", "picometer": "pm", "å": "angstrom", "in": "inch", "inches": "inch",
+    "sec": "s", "second": "s", "msec": "ms", "millisecond": "ms", "usec": "us", "microsecond": "us",
+    "nsec": "ns", "nanosecond": "ns", "picosecond": "ps", "minute": "min", "hr": "h", "hour": "h", "day": "d",
+}  # fmt: skip
+_NONE = {"", "pixel", "px", "voxel", "none", "null", "reference frame", "frame", "1", "-", "unknown", "undefined"}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which axis of the file is time, which are space in the order of the record, and which are left out, and where."""
+
+    time: int
+    space: tuple[int, ...]
+    fixed: tuple[tuple[int, int], ...] = ()
+
+
+def check_axes(axes: Any) -> str | None:
+    """Return the letters of the axes, None where none are given.
+
+    >>> check_axes("YXT")
+    'yxt'
+    """
+    if axes is None:
+        return None
+    letters = axes.lower() if isinstance(axes, str) else ""
+    movie = "t" in letters and bool(set(letters) & set("xyz"))
+    if not movie or set(letters) - set("tzyxc") or len(set(letters)) < len(letters):
+        raise InputError(
+            f"axes is {shown(axes)}: expected one letter for each axis in the order of the file, t once, and of "
+            f"z, y, x and c each at most once, such as {option('axes', 'tyx')}, or {option('axes', 'yxt')} where time "
+            "is last"
+        )
+    return letters
+
+
+def layout_of(
+    path: Path, shape: tuple[int, ...], names: Sequence[str] | None, axes: str | None, chosen: dict[int, int]
+) -> Layout | None:
+    """Return how the axes go into a record: by `axes`, or by their names in the file; None where neither is known.
+
+    `chosen` are axes that are left out, such as that of the channels, with the position on them.
+    """
+    if axes is not None:
+        letters = iter(axes)
+        if len(axes) == len(shape) - len(chosen):  # the axis of a channel that was chosen by name may be left out
+            names = ["c" if axis in chosen else next(letters) for axis in range(len(shape))]
+        elif len(axes) == len(shape):
+            names = list(axes)
+        else:
+            raise InputError(
+                f"{path}: axes is {axes!r}, {len(axes)} letters, and the field has shape {shape}: expected one letter "
+                f"per axis, such as {option('axes', 'tyx')}"
+            )
+    free = [axis for axis in range(len(shape)) if axis not in chosen]
+    if names is None or len(free) < 2:
+        return None
+    usual = "tyx" if len(free) == 3 else "tzyx"[-len(free) :]
+    cure = f"pass {option('axes')}, one letter per axis in the order of the file, such as {option('axes', usual)}"
+    with about(path):
+        time = free[time_axis([names[axis] for axis in free], cure=cure)]
+    single = {axis: 0 for axis in free if axis != time and shape[axis] == 1 and len(free) > 2}
+    space = [axis for axis in free if axis != time and axis not in single]
+    letters_of = {axis: names[axis].lower() for axis in space}
+    for axis, name in letters_of.items():
+        if name in ("c", "channel", "channels"):
+            raise InputError(
+                f"{path} has {shape[axis]} channels (shape {shape}): expected one field; save one channel as a file of "
+                "its own"
+            )
+    if set(letters_of.values()) <= set("xyz") and len(set(letters_of.values())) == len(space):
+        space.sort(key=lambda axis: letters_of[axis], reverse=True)  # z, y, x; others stay as they are
+    return Layout(time, tuple(space), tuple(sorted((chosen | single).items())))
+
+
+def arranged(values: Any, layout: Layout | None) -> Any:
+    """Return the array with its axes in the order of a record; nothing is read."""
+    if layout is None or layout == Layout(0, tuple(range(1, len(values.shape)))):
+        return values
+    order, fixed = (layout.time, *layout.space), dict(layout.fixed)
+    if isinstance(values, np.ndarray):
+        kept = [axis for axis in range(values.ndim) if axis not in fixed]
+        part = values[tuple(fixed.get(axis, slice(None)) for axis in range(values.ndim))]
+        return part.transpose([kept.index(axis) for axis in order])
+    return lazy(values).transpose(order, fixed)
+
+
+def axes_with_coordinates(names: Sequence[str], read: Read, wanted: frozenset[str]) -> tuple[Axis, ...]:
+    """Return named axes with the coordinates of the same names; these are read where something of them is wanted.
+
+    Dates and durations that xarray wrote as numbers become seconds.
+    """
+    if not {"dx", "times", "dt"} & wanted:
+        return tuple(Axis(name) for name in names)
+    return tuple(Axis(name) if (known := read(name)) is None else _axis(name, *known) for name in names)
+
+
+def _axis(name: str, points: NDArray[Any], attributes: Mapping[str, Any]) -> Axis:
+    text = attributes.get("units")
+    since = _SINCE.fullmatch(text) if isinstance(text, str) else None
+    unit = unit_name(since[1] if since else text)
+    seconds = _SECONDS.get(unit or "")
+    if seconds is not None and (since or "timedelta" in str(attributes.get("dtype", ""))):
+        return Axis(name, points=np.asarray(points, dtype=np.float64) * seconds, unit="s")
+    return Axis(name, points=points, unit=unit)
+
+
+def mesh_metadata(path: Path, axes: Sequence[Axis], layout: Layout, wanted: frozenset[str]) -> dict[str, Any]:
+    """Return those of dx, dt or times and their units that are wanted and that the axes give."""
+    known: dict[str, Any] = {}
+    space, clock = [axes[axis] for axis in layout.space], axes[layout.time]
+    with about(path):
+        if "dx" in wanted and all(_has_steps(axis) and axis.name.lower() != "t" for axis in space):
+            known["dx"] = [
+                coordinate_step(np.asarray(axis.points), axis.name) if axis.step is None else axis.step
+                for axis in space
+            ]
+            if "length_unit" in wanted:
+                known["dx"], unit = common_length(known["dx"], [axis.unit for axis in space])
+                known |= {"length_unit": unit} if unit else {}
+    # an axis of space that the caller declares to be time has a step that is not a time
+    if {"dt", "times"} <= wanted and _has_steps(clock) and clock.name.lower() not in ("x", "y", "z"):
+        known |= {"dt": clock.step} if clock.points is None else {"times": clock.points}
+        known |= {"time_unit": clock.unit} if clock.unit and "time_unit" in wanted else {}
+    return known
+
+
+def _has_steps(axis: Axis) -> bool:
+    return axis.step is not None or axis.points is not None
+
+
+def unit_name(text: object) -> str | None:
+    r"""Return the short name of a unit, None where the text names none (pixel, say); others stay as they are.
+
+    >>> [unit_name(text) for text in ("µm", "micrometer", "\\u00B5m", "msec", "pixel", "furlong")]
+    ['um', 'um', 'um', 'ms', None, 'furlong']
+    """
+    if not isinstance(text, str):
+        return None
+    # two characters of Unicode look like mu, and ImageJ writes them as escapes
+    plain = text.strip().strip("\0").replace("\\u00B5", "u").replace("\\u00b5", "u").replace("µ", "u").replace("μ", "u")
+    if plain in _METRES or plain in _SECONDS:  # these as they are: Mm is not mm
+        return plain
+    for name in (plain.lower(), plain.lower().removesuffix("s")):
+        if name in _NONE:
+            return None
+        if name in _SPELLINGS:
+            return _SPELLINGS[name]
+    return plain if plain.isprintable() and len(plain) <= 40 else None
+
+
+def common_length(lengths: Sequence[float], units: Sequence[str | None]) -> tuple[list[float], str | None]:
+    """Return lengths in one unit, that of the last axis, and its name; units that cannot be compared are refused.
+
+    >>> common_length([500.0, 0.5], ["nm", "um"])
+    ([0.5, 0.5], 'um')
+    """
+    if len(set(units)) <= 1:
+        return list(lengths), (units[-1] if units else None)
+    if not set(units) <= set(_METRES):
+        names = ", ".join(unit or "none" for unit in units)
+        raise InputError(
+            f"the axes have lengths in different units ({names}): pass {option('dx')}, in one unit, and "
+            f"{option('length_unit')}"
+        )
+    if not all(isfinite(length) for length in lengths):
+        raise InputError(f"a mesh spacing is not a finite number: pass {option('dx')}")
+    factors = [_METRES[str(unit)] / _METRES[str(units[-1])] for unit in units]
+    return [float(Fraction(length) * factor) for length, factor in zip(lengths, factors, strict=True)], units[-1]

@@ -1,0 +1,130 @@
+"""npz and npy: NumPy's own files. An npy, and a large npz without compression, are mapped and read by slabs."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doublewell.atomic import replace_file
+from doublewell.errors import InputError
+from doublewell.io.format import (
+    FIELD,
+    MARKS,
+    SEEN,
+    Format,
+    StoredField,
+    check_file,
+    check_memory,
+    choose_array,
+    mapped_array,
+    mask_blocks,
+    metadata_of,
+    reading,
+    refuse_name,
+    slab_frames,
+    slabs_with_gaps,
+    stored_dtype,
+)
+from doublewell.record import Record
+
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+_MAPPED = 256 * 2**20  # bytes: an array larger than that is mapped, without a look at its checksum
+Header = tuple[tuple[int, ...], np.dtype[Any], bool]  # shape, type, whether in Fortran's order
+
+
+def read_npz(path: Path, var: str | None, wanted: frozenset[str]) -> StoredField:
+    """Load the field of an npz file and its metadata; other arrays are not read."""
+    check_file(path, "npz")
+    with reading(path, "npz"), zipfile.ZipFile(path) as archive:
+        headers = {}
+        for name in archive.namelist():
+            if name.endswith(".npy"):
+                with archive.open(name) as member:
+                    headers[name.removesuffix(".npy")] = _header(member)
+        if not headers:
+            raise InputError(f"{path} is a zip archive without arrays: expected an npz file of numpy.savez")
+        field = choose_array(path, {name: header[0] for name, header in headers.items()}, var)
+        small = {name: dtype for name, (shape, dtype, _) in headers.items() if name in wanted and len(shape) < 2}
+        names = [name for name, dtype in small.items() if not (name in MARKS and dtype.hasobject)]
+        arrays = {name: _load(path, archive, name, headers) for name in names}
+        metadata = {name: array.item() if array.ndim == 0 else array for name, array in arrays.items()}
+        return StoredField(_load(path, archive, field, headers), metadata)
+
+
+def read_npy(path: Path, var: str | None, wanted: frozenset[str]) -> StoredField:  # noqa: ARG001 (has no metadata)
+    """Map the one array of an npy file, which carries no metadata."""
+    check_file(path, "npy")
+    refuse_name(path, var)
+    with reading(path, "npy"):
+        with path.open("rb") as file:
+            _refuse_objects(path, "the array", _header(file)[1])
+        return StoredField(np.load(path, mmap_mode="r", allow_pickle=False), {})
+
+
+def write_npz(record: Record, path: Path) -> None:
+    """Write a record as an npz file without compression, slab by slab: arrays u, dx, times, q, boundary."""
+    with replace_file(path) as temporary, zipfile.ZipFile(temporary, "x", zipfile.ZIP_STORED) as archive:
+        for name, value in metadata_of(record).items():
+            with archive.open(f"{name}.npy", "w") as member:
+                np.lib.format.write_array(member, np.asarray(value), allow_pickle=False)
+        with archive.open(f"{FIELD}.npy", "w", force_zip64=True) as member:
+            dtype = stored_dtype(record)
+            _write_header(member, np.lib.format.dtype_to_descr(dtype), record.shape)
+            for _, slab in slabs_with_gaps(record, slab_frames(record)):
+                member.write(np.ascontiguousarray(slab, dtype=dtype).data)
+        if record.mask is not None:
+            with archive.open(f"{SEEN}.npy", "w", force_zip64=True) as member:
+                _write_header(member, "|b1", tuple(record.mask.shape))
+                for _, block in mask_blocks(record, slab_frames(record)):
+                    member.write(block.data)
+
+
+def _write_header(member: Any, dtype: Any, shape: tuple[int, ...]) -> None:
+    np.lib.format.write_array_header_1_0(member, {"descr": dtype, "fortran_order": False, "shape": shape})
+
+
+def _header(file: Any) -> Header:
+    shape, fortran, dtype = _HEADERS[np.lib.format.read_magic(file)](file)
+    return shape, dtype, fortran
+
+
+def _load(path: Path, archive: zipfile.ZipFile, name: str, headers: Mapping[str, Header]) -> Any:
+    shape, dtype, fortran = headers[name]
+    _refuse_objects(path, f"array {name!r}", dtype)
+    size, info = int(np.prod(shape, dtype=object)) * dtype.itemsize, archive.getinfo(f"{name}.npy")
+    if size > info.file_size:  # before memory for a size that a damaged header claims is taken
+        raise InputError(
+            f"{path} is damaged: array {name!r} of shape {shape} needs {size} bytes, the file has "
+            f"{info.file_size}; copy the file again"
+        )
+    if info.compress_type == zipfile.ZIP_STORED and size > _MAPPED:
+        with path.open("rb") as file:
+            file.seek(info.header_offset + 26)  # the lengths of the name and of the extra field end the local header
+            lengths = np.frombuffer(file.read(4), "<u2")
+        with archive.open(info) as member:
+            _header(member)
+            start = info.header_offset + 30 + int(lengths.sum()) + member.tell()
+        return mapped_array(path, start, shape, dtype, "F" if fortran else "C")
+    check_memory(path, size, "save it with numpy.savez, without compression, or as .zarr")
+    with archive.open(info) as member:  # reading to the end checks the checksum
+        array: NDArray[Any] = np.lib.format.read_array(member, allow_pickle=False)
+        if member.read(1):
+            raise InputError(f"{path} is damaged: array {name!r} is longer than its shape {shape}; copy the file again")
+    return array
+
+
+def _refuse_objects(path: Path, name: str, dtype: np.dtype[Any]) -> None:
+    if dtype.hasobject:
+        raise InputError(
+            f"{path}: {name} holds pickled Python objects, which can run any code and are never loaded: "
+            "expected plain numbers; save it again as numpy.asarray(values, dtype=float), or leave it out"
+        )
+
+
+NPZ = Format("npz", (".npz",), read_npz, write_npz, ("zip",))
+NPY = Format("npy", (".npy",), read_npy, contents=("npy",))

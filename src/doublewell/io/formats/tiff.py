@@ -1,0 +1,279 @@
+"""TIFF: stacks with the metadata of OME or ImageJ, plain stacks, and folders with one image per frame."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from math import isfinite
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+
+from doublewell.errors import InputError
+from doublewell.io.axes import unit_name
+from doublewell.io.format import (
+    Axis,
+    Format,
+    StoredField,
+    check_file,
+    choose_channel,
+    choose_named,
+    library,
+    mapped_array,
+    reading,
+)
+from doublewell.io.sniff import file_frames, is_pattern, members
+from doublewell.record import LazyArray
+from doublewell.record.lazy import Block, Values
+
+_SUFFIXES = (".tif", ".tiff", ".btf", ".tf8")
+_COLOURS = {2: "RGB", 5: "CMYK", 6: "YCbCr", 8: "CIELab"}
+_PALETTE = 3
+_ODD_TAGS = 20
+_MICROMETRE, _SECOND = "um", "s"  # the units of OME where none is written
+
+
+def read_tiff(path: Path, var: str | None, wanted: frozenset[str]) -> StoredField:  # noqa: ARG001 (costs nothing)
+    """Find the movie of a TIFF stack, or of a folder with one image per frame; only metadata are read.
+
+    `var` chooses a channel, or an image where a file holds several.
+    """
+    library("tifffile", "tiff", "reading TIFF files")
+    with reading(path, "TIFF"):
+        if is_pattern(path) or path.is_dir():
+            return _folder(path, var)
+        stack = _stack(path, var)
+        if stack.values.ndim < 3:
+            raise InputError(
+                f"{path} holds one image of shape {stack.values.shape}: expected a stack of at least 2; pass the "
+                "folder of all images"
+            )
+        return stack
+
+
+def _folder(path: Path, var: str | None) -> StoredField:
+    """Read a folder, or a pattern, with one image per frame; the first has the pixel size, none the frame interval."""
+    paths = members(path, _SUFFIXES)
+    first = _stack(paths[0], var)
+    if len(paths) == 1:
+        return first
+    frame = _image(paths[0])
+    space = tuple(axis for axis in first.axes or () if axis.name in ("x", "y"))
+    return StoredField(file_frames(paths, _image, frame.shape, frame.dtype), {}, (Axis("t"), *space))
+
+
+def _image(path: Path) -> Values:
+    """Read a file that holds one frame."""
+    with reading(path, "TIFF"):
+        stack = _stack(path, None)
+        sizes = {axis.name: n for axis, n in zip(stack.axes or (), stack.values.shape, strict=True)}
+        frame = tuple(n for name, n in sizes.items() if name in ("x", "y"))
+        if len(frame) != 2 or int(np.prod(stack.values.shape, dtype=object)) != frame[0] * frame[1]:
+            raise InputError(
+                f"{path} has shape {stack.values.shape}: expected one image, as it is one of several files"
+            )
+        return np.asarray(stack.values[:]).reshape(frame)
+
+
+def _stack(path: Path, var: str | None) -> StoredField:
+    check_file(path, "TIFF")
+    with _open_tiff(path) as file:
+        if not file.series:
+            raise InputError(f"{path} holds no image: copy the file again")
+        titles = [str(item.name) for item in file.series]
+        names = [title if title and titles.count(title) == 1 else str(k) for k, title in enumerate(titles)]
+        number = choose_named(path, "image", names, var) if len(names) > 1 else 0
+        series = file.series[number].levels[0]
+        _check_grey(path, file, series.keyframe)
+        shape, letters = tuple(int(n) for n in series.shape), _letters(series.axes)
+        ome = file.ome_metadata if file.is_ome else None
+        channels = _ome_channels(ome) if ome else []
+        axis = letters.index("c") if "c" in letters else -1
+        chosen = choose_channel(path, axis, shape, channels, var if len(names) == 1 else None)
+        if ome:
+            axes = ome_axes(letters, ome, number)
+        elif file.is_imagej and file.imagej_metadata:
+            tags = {tag.name: tag.value for tag in series.keyframe.tags}
+            axes = imagej_axes(letters, file.imagej_metadata, tags)
+        else:
+            axes = tuple(Axis(letter) for letter in letters)
+        return StoredField(_values(path, file, number, shape), {}, axes, chosen)
+
+
+def _check_grey(path: Path, file: Any, page: Any) -> None:
+    colour = _COLOURS.get(int(page.photometric))
+    if colour is None and page.samplesperpixel > 1:
+        colour = f"{page.samplesperpixel} samples per pixel"
+    if colour is not None:
+        raise InputError(
+            f"{path} holds colour images ({colour}): expected one number per pixel; save the channel that shows the "
+            "phase as 8-bit, 16-bit or 32-bit grey"
+        )
+    if int(page.photometric) == _PALETTE and not file.is_imagej:
+        raise InputError(f"{path} holds images with a palette, whose numbers are not intensities: save them as grey")
+
+
+def _letters(axes: str) -> list[str]:
+    """Return the letters of the axes; a page axis without a meaning is time, a second one z."""
+    letters = axes.lower()
+    for name in "tz":
+        unknown = [letter for letter in letters if letter not in "tczyx"]
+        if unknown and name not in letters:
+            letters = letters.replace(unknown[0], name, 1)
+    return list(letters)
+
+
+def _values(path: Path, file: Any, number: int, shape: tuple[int, ...]) -> LazyArray:
+    """Return the images as one array: mapped where the numbers lie one after the other as they are."""
+    series = file.series[number].levels[0]
+    plain = series.keyframe.is_memmappable and not series.is_multifile and file.filehandle.is_file
+    if plain and series.dataoffset is not None:
+        return mapped_array(path, int(series.dataoffset), shape, series.dtype.newbyteorder(file.byteorder))
+    pages, size = len(series.pages), series.keyframe.size
+    if int(np.prod(shape, dtype=object)) != pages * size:
+        raise InputError(f"{path} is damaged: {pages} images do not fill shape {shape}; copy the file again")
+    tails = (int(np.prod(shape[lead:], dtype=object)) for lead in range(len(shape), -1, -1))
+    inside = next((count for count, cells in enumerate(tails) if cells == size), None)  # axes that one page holds
+    if inside is None:
+        raise InputError(f"{path}: images of {size} pixels do not fill shape {shape}; copy the file again")
+    read = partial(_read_pages, path, number, shape, len(shape) - inside)
+    return LazyArray(read, shape, np.dtype(series.dtype), files=(path,))
+
+
+def _read_pages(path: Path, number: int, shape: tuple[int, ...], lead: int, block: Block) -> Values:
+    """Decode the pages of a block one by one; the first `lead` axes count pages."""
+    with reading(path, "TIFF"), _open_tiff(path) as file:
+        pages = file.series[number].levels[0].pages
+        numbers = np.arange(int(np.prod(shape[:lead]))).reshape(shape[:lead])[block[:lead]]
+        parts = []
+        for k in numbers.ravel().tolist():
+            page = pages[k] if k < len(pages) else None
+            if page is None or 0 in page.databytecounts or 0 in page.dataoffsets:
+                raise InputError(f"{path} is cut short: image {k} is missing; copy the file again")
+            parts.append(page.asarray(maxworkers=1).reshape(shape[lead:])[block[lead:]])
+        return np.stack(parts).reshape(*numbers.shape, *parts[0].shape)
+
+
+@contextmanager
+def _open_tiff(path: Path) -> Iterator[Any]:
+    """Open a TIFF file; what the library only logs of a damaged one raises, and a missing codec is named.
+
+    The library continues after such a warning with zeros, with fewer images, or for hours.
+    """
+    tifffile = library("tifffile", "tiff", "reading TIFF files")
+    logger, warned = logging.getLogger("tifffile"), _Raising(path)
+    logger.addHandler(warned)
+    before, logger.propagate = logger.propagate, False
+    try:
+        with tifffile.TiffFile(path) as file:
+            yield file
+    except ValueError as error:
+        if "imagecodecs" in str(error) and not isinstance(error, InputError):
+            raise InputError(
+                f"{path} is packed ({error}): write it without compression, or run pip install imagecodecs"
+            ) from error
+        raise
+    finally:
+        logger.removeHandler(warned)
+        logger.propagate = before
+    if warned.error is not None:  # where the library has caught what was raised
+        raise warned.error
+
+
+class _Raising(logging.Handler):
+    """Raise the warnings of a library; those of single tags, which are often odd, only when there are many."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(logging.WARNING)
+        self.path, self.tags = path, 0
+        self.error: InputError | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        odd = "TiffTag" in text[:20] and "offset" not in text  # a tag that points past the end is not just odd
+        self.tags += odd
+        if not odd or self.tags > _ODD_TAGS:
+            self.error = InputError(f"{self.path} is damaged or cut short ({text}): copy the file again")
+            raise self.error
+
+
+def imagej_axes(letters: Sequence[str], about: Mapping[str, Any], tags: Mapping[str, Any]) -> tuple[Axis, ...]:
+    """Return the axes of an ImageJ stack. Resolutions are in pixels per unit; a unit of pixels calibrates nothing."""
+    unit, clock = unit_name(about.get("unit")), unit_name(about.get("tunit", "sec"))
+    sizes = {"x": _inverse(tags.get("XResolution")), "y": _inverse(tags.get("YResolution")), "z": about.get("spacing")}
+    steps = {name: (_positive(size) if unit else None, unit) for name, size in sizes.items()}
+    steps["t"] = (_positive(about.get("finterval")), clock)
+    return tuple(_axis(name, *steps.get(name, (None, None))) for name in letters)
+
+
+def ome_axes(letters: Sequence[str], text: str, image: int) -> tuple[Axis, ...]:
+    """Return the axes of an OME-TIFF: physical sizes, and the time increment or the times of the planes."""
+    pixels = _pixels(text, image)
+    if pixels is None:
+        return tuple(Axis(name) for name in letters)
+    axes = []
+    for name in letters:
+        size = f"PhysicalSize{name.upper()}"
+        step, unit = _positive(pixels.get(size)), unit_name(pixels.get(f"{size}Unit", _MICROMETRE))
+        axes.append(_ome_clock(pixels) if name == "t" else _axis(name, step if unit else None, unit))
+    return tuple(axes)
+
+
+def _axis(name: str, step: float | None, unit: str | None) -> Axis:
+    return Axis(name, step=step, unit=unit if step else None)
+
+
+def _ome_channels(text: str) -> list[str]:
+    """Return the names of the channels, their numbers where they have none."""
+    pixels = _pixels(text, 0)
+    channels = [] if pixels is None else pixels.findall("{*}Channel")
+    return [channel.get("Name") or str(number) for number, channel in enumerate(channels)]
+
+
+def _pixels(text: str, image: int) -> Any:
+    try:
+        images = ElementTree.fromstring(text.encode("utf-8")).findall("{*}Image")
+    except (ElementTree.ParseError, ValueError):
+        return None
+    return images[image].find("{*}Pixels") if image < len(images) else None
+
+
+def _ome_clock(pixels: Any) -> Axis:
+    step, unit = _positive(pixels.get("TimeIncrement")), unit_name(pixels.get("TimeIncrementUnit", _SECOND))
+    if step is not None and unit is not None:
+        return Axis("t", step=step, unit=unit)
+    planes = [plane for plane in pixels.findall("{*}Plane") if (plane.get("TheC"), plane.get("TheZ")) == ("0", "0")]
+    rows = {plane.get("TheT"): _finite(plane.get("DeltaT")) for plane in planes}
+    times = [rows.get(str(frame)) for frame in range(int(pixels.get("SizeT", "0")) if len(rows) > 1 else 0)]
+    if not times or any(time is None for time in times):
+        return Axis("t")
+    return Axis("t", points=np.array(times, dtype=np.float64), unit=unit_name(planes[0].get("DeltaTUnit", _SECOND)))
+
+
+def _inverse(ratio: Any) -> float | None:
+    """Return the pixel size of a resolution, which TIFF has as numerator and denominator."""
+    try:
+        above, below = ratio
+        return below / above if above else None
+    except (TypeError, ValueError):
+        return None
+
+
+def _finite(text: Any) -> float | None:
+    try:
+        number = float(text)
+    except (TypeError, ValueError):
+        return None
+    return number if isfinite(number) else None
+
+
+def _positive(text: Any) -> float | None:
+    number = _finite(text)
+    return number if number is not None and number > 0 else None
+
+
+TIFF = Format("TIFF", _SUFFIXES, read_tiff, contents=("TIFF",), series=True)

@@ -1,0 +1,210 @@
+"""open_record: a file on disk as a Record; what the file does not state is asked for by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from doublewell.checks import shown
+from doublewell.errors import InputError, option
+from doublewell.io.axes import Layout, arranged, check_axes, layout_of, mesh_metadata
+from doublewell.io.format import MARKS, METADATA, StoredField, about, as_path, check_version, is_own
+from doublewell.io.formats import format_to_read
+from doublewell.io.formats.npz import read_npy
+from doublewell.io.nodes import inside_borders
+from doublewell.record import Boundary, Record, phase_from_intensity
+from doublewell.record.lazy import GreyScale, lazy
+from doublewell.record.metadata import FINITE
+from doublewell.record.phase import check_levels
+
+_LONGEST = 10**8  # frames, or cells along an axis
+_CLOCK = {"dt", "times", "time_unit"}
+Read = Callable[[Path, str | None, frozenset[str]], StoredField]
+
+
+def open_record(
+    path: str | PathLike[str],
+    *,
+    var: str | None = None,
+    axes: str | None = None,
+    dx: float | Sequence[float] | None = None,
+    dt: float | None = None,
+    times: ArrayLike | None = None,
+    q: float | None = None,
+    boundary: Boundary | None = None,
+    levels: tuple[float, float] | Literal["auto"] | None = None,
+    length_unit: str | None = None,
+    time_unit: str | None = None,
+    mask: Any = None,
+) -> Record:
+    """Open a movie on disk: NumPy, zarr, HDF5, netCDF, MATLAB, TIFF, VTK or Exodus (docs/files.md has the list).
+
+    What the file states of mesh, times, units, q and boundary is used, and an argument takes its place. A mesh spacing
+    or frame interval that is missing is asked for by name; q and boundary may stay unknown. Only what a slab needs is
+    read, where the format allows it.
+
+    Parameters
+    ----------
+    var
+        The name of the field, where the file holds several; u, or the only array with 2 to 4 axes, needs none.
+    axes
+        One letter for each axis of the array in the file: t, z, y, x, or c for a channel; "yxt" is time last.
+    dx, dt, times, q, boundary
+        As in Record; several dx are in the order (z, y,) x.
+    levels
+        The intensities of the pure phases -1 and +1. A file of integers needs them. "auto" finds them in the values,
+        as ``phase_from_intensity`` does, which can do more.
+    length_unit, time_unit
+        Names of the units of dx and of the times. An own dx (or dt) without one is taken as a number without unit.
+    mask
+        Where values are missing: the name of an array in the file that is True (or 1) where a value was observed, the
+        name of an .npy file, "finite" for all values that are neither NaN nor a fill value, or a mask as in Record.
+
+    A file that cannot be used raises InputError, at once where its metadata are wrong, and when a slab is read where
+    its values are.
+
+    >>> import tempfile, numpy as np
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/movie.npy", np.zeros((3, 8, 8)))
+    ...     open_record(f"{folder}/movie.npy", dx=0.125, dt=0.1)
+    Record(3 frames of 8 x 8, dx = 0.125, t = 0 to 0.2, q = unknown, boundary = not declared)
+    """
+    place, letters = as_path(path), check_axes(axes)
+    known = {"dx": dx, "dt": dt, "times": times, "q": q, "boundary": boundary}
+    known |= {"length_unit": length_unit, "time_unit": time_unit}
+    given = {name: value for name, value in known.items() if value is not None}
+    wanted = frozenset(METADATA) - _settled(given)
+    form, absolute = format_to_read(place), place.absolute()  # a worker elsewhere has another current folder
+    field = form.read(absolute, var, wanted)
+    check_version(place, field.metadata)
+    if max(field.values.shape, default=0) > _LONGEST:  # before memory for the times of so many frames is taken
+        raise InputError(f"{place} is damaged: its field has shape {tuple(field.values.shape)}; copy the file again")
+    named = field.axes and all(axis.name for axis in field.axes)
+    names = [axis.name for axis in field.axes or ()] if named else None
+    layout = layout_of(place, tuple(field.values.shape), names, letters, field.chosen)
+    metadata = _metadata(place, field, layout, wanted) | given
+    _ask_for_missing(place, field, layout, metadata, levels)
+    with about(place):
+        metadata["mask"] = _mask(absolute, mask, field, layout, form.read)
+    values = arranged(field.values, layout)
+    if levels is not None and np.dtype(values.dtype).kind in "iuf":  # other types are refused next
+        low, high = (-1.0, 1.0) if isinstance(levels, str) else map(float, check_levels(levels))
+        values = lazy(values).map(GreyScale(low, high))
+    if field.bordered:
+        values = inside_borders(place, values, metadata.get("boundary"))
+    record = _record(place, values, metadata)
+    if not isinstance(levels, str):
+        return record
+    if levels != "auto":
+        raise InputError(f"levels is {shown(levels)}: expected 'auto', or two intensities (low, high)")
+    with about(place):
+        return phase_from_intensity(record).record
+
+
+def _settled(known: Any) -> set[str]:
+    """Return the metadata that need not be looked for: dt and times replace each other, and a number its unit."""
+    clock = _CLOCK if {"dt", "times"} & set(known) else set()
+    return set(known) | clock | ({"length_unit"} if "dx" in known else set())
+
+
+def _metadata(path: Path, field: StoredField, layout: Layout | None, wanted: frozenset[str]) -> dict[str, Any]:
+    """Return what the file states: its metadata in our words first, then what its axes tell."""
+    own = {name: value for name, value in field.metadata.items() if name not in (*MARKS, "mask_array")}
+    if "times" in own:
+        own.pop("dt", None)  # a file with both: the times tell more
+    if layout is None or field.axes is None:
+        return own
+    return mesh_metadata(path, field.axes, layout, wanted - _settled(own)) | own
+
+
+def _ask_for_missing(
+    path: Path, field: StoredField, layout: Layout | None, metadata: dict[str, Any], levels: Any
+) -> None:
+    shape, dtype = tuple(field.values.shape), np.dtype(field.values.dtype)
+    *first, last = shape or (0,)
+    # an array without names that looks like squares or cubes with time last
+    squares = len(first) > 1 and len(set(first)) == 1 and first[0] != last
+    unsure = squares and not is_own(field.metadata) and _count(metadata) != shape[0]
+    letters = ("xt", "yxt", "zyxt")[min(max(len(shape), 2), 4) - 2]
+    missing = []  # what it is, and how to give it
+    if layout is None and 2 <= len(shape) <= 4 and (field.any_order or unsure):
+        such = option("axes", letters)
+        missing.append(("order of its axes", f"{option('axes')}, one letter per axis, such as {such}"))
+    if "dx" not in metadata:
+        missing.append(("mesh spacing", f"{option('dx')}, one number or one per space axis"))
+    if not {"dt", "times"} & set(metadata):
+        missing.append(("frame interval", f"{option('dt')}, one number, or {option('times')}, one per frame"))
+    if dtype.kind in "iu" and levels is None:
+        pair = f"{option('levels')} with the intensities of the pure phases -1 and +1, low and high"
+        missing.append((f"phase values (the field holds integers, {dtype})", f"{option('levels', 'auto')}, or {pair}"))
+    if missing:
+        what, how = " and no ".join(name for name, _ in missing), "; ".join(cure for _, cure in missing)
+        raise InputError(f"{path} has no {what}: pass {how}")
+
+
+def _count(metadata: dict[str, Any]) -> int:
+    """Return how many times are known; 0 for what is not a list of them, which Record refuses."""
+    try:
+        return len(metadata.get("times", ()))
+    except TypeError:
+        return 0
+
+
+def _record(path: Path, values: Any, metadata: dict[str, Any]) -> Record:
+    frames, *mesh = values.shape or (0,)
+    count = _count(metadata)
+    if count > 1 and count != frames and mesh and count == mesh[-1]:
+        letters = "zyx"[3 - len(mesh) :] + "t"
+        raise InputError(
+            f"{path} has {count} times, and the axes of the field have {', '.join(map(str, values.shape))} cells: "
+            f"where time is the last axis, pass {option('axes', letters)}"
+        )
+    try:
+        return Record(values, **metadata)
+    except (ValueError, TypeError, OverflowError) as error:  # InputError is a ValueError
+        raise InputError(f"{path}: {error}") from error
+
+
+def _mask(path: Path, mask: Any, field: StoredField, layout: Layout | None, read: Read) -> Any:
+    """Return the mask of a record in its axes: as given, by its name in the file, or from an .npy file."""
+    if mask is None and is_own(field.metadata):
+        mask = field.metadata.get("mask_array")
+    if not isinstance(mask, str | PathLike) or mask == FINITE:
+        return mask
+    npy = str(mask).lower().endswith(".npy")
+    stored = read_npy(as_path(mask), None, frozenset()) if npy else read(path, str(mask), frozenset())
+    kind = np.dtype(stored.values.dtype).kind
+    if kind not in "biu":
+        raise InputError(
+            f"mask {shown(str(mask))} has type {stored.values.dtype}: expected booleans, or 0 (missing) and 1 "
+            "(observed)"
+        )
+    values = stored.values if kind == "b" else lazy(stored.values).map(partial(np.not_equal, 0), bool)
+    shape, given = tuple(field.values.shape), tuple(int(n) for n in values.shape)
+    if len(given) == len(shape):
+        return arranged(values, layout) if given == shape else np.asarray(values[:])
+    by_name = _by_name(stored, field, given)
+    if by_name is not None:
+        whole: NDArray[Any] = arranged(np.broadcast_to(np.asarray(values[:]).reshape(by_name), shape), layout)
+        return whole[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in whole.strides)]
+    if layout is not None and len(given) == len(layout.space) > 1:
+        order = sorted(layout.space)
+        return np.asarray(values[:]).transpose([order.index(axis) for axis in layout.space])
+    return np.asarray(values[:])
+
+
+def _by_name(mask: StoredField, field: StoredField, given: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Return the shape of a mask with one axis for each of the field's; None where names do not tell."""
+    if not mask.axes or not field.axes:
+        return None
+    own, names = [axis.name for axis in mask.axes], [axis.name for axis in field.axes]
+    positions = [names.index(name) for name in own if name and name in names]
+    if len(positions) != len(own) or positions != sorted(positions):
+        return None
+    return tuple(given[positions.index(k)] if k in positions else 1 for k in range(len(names)))
