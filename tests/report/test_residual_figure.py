@@ -140,5 +140,5 @@ def test_what_was_not_asked_is_not_drawn(banded, check_figure):
 
 
 def test_the_weak_reading_has_no_residual(result):
-    with pytest.raises(InputError, match="weak reading leaves no residual to draw: declare a boundary"):
+    with pytest.raises(InputError, match="weak-form fit has no residual to draw: use method='trajectory'"):
         residual_figure(result)

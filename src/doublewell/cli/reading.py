@@ -37,23 +37,23 @@ class Reading:
         Times of the frames with commas, instead of --dt.
     q
         Diffusion coefficient of u_t = q (Laplacian u - G(u)); where the units are known also as "1e-12 m^2/s". Without
-        it the weak readings estimate q.
+        it q is estimated from the movie.
     boundary
-        What happens at the border; the trajectory reading and --validate-from need it. open: a field of view cut out of
-        something larger.
+        What happens at the border; --validate-from needs it. open, or nothing: a field of view cut out of something
+        larger, and nothing is assumed about the outside.
     var
         Name of the array, the variable or the channel, where the file holds several.
     axes
         One letter for each axis in the order of the file, of t, z, y, x and c: yxt is time last.
     levels
-        Intensities of the pure phases -1 and +1, as low,high, or auto; a file of whole numbers needs them.
+        Intensities of the pure phases -1 and +1, as low,high, or auto; a file of integers needs them.
     length_unit
         Unit of --dx, such as um.
     time_unit
         Unit of --dt or --times, such as s.
     mask
         Where values are missing: the name of an array in the file, or of an .npy file, that is True (or 1) where a
-        value was observed; or finite, for all values that are no NaN.
+        value was observed; or finite, for all values that are finite numbers.
     """
 
     dx: str | None = None

@@ -104,7 +104,7 @@ def _mesh(record: Record, seen: Survey) -> Iterator[str]:
     if seen.missing > 0.0:
         yield f"{100 * seen.missing:.3g} % of the values are missing; the numbers below are of the others"
     q = "not known" if record.q is None else f"{record.q:.6g}{both}"
-    boundary = record.boundary or "not declared (needed for error bands, and to evolve the law)"
+    boundary = record.boundary or "not declared (nothing is assumed about the outside)"
     yield f"diffusion coefficient q: {q}; boundary: {boundary}"
 
 

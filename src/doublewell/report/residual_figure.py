@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from doublewell.adequacy import FALSE_ALARMS, Adequacy, ScoreTest
-from doublewell.errors import InputError
+from doublewell.errors import InputError, option
 from doublewell.hints import Array
 from doublewell.report.style import COLOURS, REST_MAP, new_figure, style
 from doublewell.report.unit_words import after, figure_text, length_axis, time_axis
@@ -34,7 +34,7 @@ def residual_figure(result: Result) -> Any:
     """
     fit = result.diagnostics.likelihood
     if fit is None:
-        raise InputError("the weak reading leaves no residual to draw: declare a boundary and use method='trajectory'")
+        raise InputError(f"the weak-form fit has no residual to draw: use {option('method', 'trajectory')}")
     with style():
         figure = new_figure(13.2, 4.4)
         place, frames, tests = figure.subplots(1, 3, width_ratios=[1.15, 1.0, 1.25])

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from doublewell.adequacy import Adequacy
 from doublewell.calibrate import WHY_NO_SCALE, Scale, SurfaceTension
-from doublewell.errors import InputError
+from doublewell.errors import InputError, option
 from doublewell.hints import Array
 from doublewell.inference import (
     Posterior,
@@ -287,8 +287,7 @@ class Result:
     def _posterior(self) -> Posterior:
         if self.posterior is None:
             raise InputError(
-                "the weak reading has no noise model, so it gives no intervals: declare a boundary and use "
-                "method='trajectory'"
+                f"the weak-form fit has no noise model, so it gives no intervals: use {option('method', 'trajectory')}"
             )
         return self.posterior
 
