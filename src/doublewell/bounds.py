@@ -1,8 +1,8 @@
 """Bounds: how far a recovered law and its scale can be from a reference (paper, Sections 2.3 and 3.3).
 
-All bounds are deterministic. A bound that says nothing is infinite, never an error: a poor record is an
-outcome, not a mistake. Throughout, H is the primitive, C_H its tension integral and the supplied surface
-tension is (1 + tension_change) times the reference one.
+All bounds are deterministic. A bound that excludes nothing is infinite, never an error: a poor record is an outcome,
+not a mistake. H is the primitive, C_H its tension integral; the supplied surface tension is (1 + tension_change)
+times the reference one.
 """
 
 from __future__ import annotations
@@ -17,29 +17,9 @@ from numpy.typing import ArrayLike
 
 from doublewell.checks import not_negative, positive, real
 from doublewell.errors import InputError
-from doublewell.law import Bernstein, Law, even_family, gauss_legendre
+from doublewell.law import Family, Law, even_family, gauss_legendre
 from doublewell.law.law import TENSION_NODES
 from doublewell.law.structure import bracket_roots
-
-__all__ = [
-    "ConditionBound",
-    "Envelope",
-    "ObservedBound",
-    "ScaleBound",
-    "coefficient_change",
-    "coefficient_radius",
-    "condition_bound",
-    "envelope",
-    "first_order_scale_change",
-    "observed_bound",
-    "potential_bound",
-    "primitive_distance",
-    "primitive_supremum",
-    "scale_bound",
-    "scale_ratio",
-    "tension_integral_bound",
-    "tension_integral_change",
-]
 
 
 @dataclass(frozen=True)
@@ -198,7 +178,7 @@ def tension_integral_change(law: Law, direction: Law) -> float:
     # the nodes of the tension integral, so that the change is the exact derivative of the computed value
     nodes, weights = gauss_legendre(TENSION_NODES)
     z = nodes * nodes
-    h, moved = (even_family(one.family, "a bound").reduced(one.coefficients, z) for one in (law, direction))
+    h, moved = (even_family(term.family, "a bound").reduced(term.coefficients, z) for term in (law, direction))
     return float(weights @ ((1.0 - nodes) * (1.0 + nodes) * moved / np.sqrt(2.0 * h)))
 
 
@@ -231,10 +211,10 @@ def coefficient_radius(
     return total / margin if margin > 0.0 else inf
 
 
-def primitive_supremum(family: Bernstein) -> float:
+def primitive_supremum(family: Family) -> float:
     """Return M_P, the maximum over u in [-1, 1] of the 2-norm of the primitives (Section 3.3).
 
-    Every B_j >= 0 on [-1, 0], so every P_j is even and rises to u = 0: the maximum is there, exactly.
+    Every Bernstein B_j >= 0 on [-1, 0], so every P_j is even and rises to u = 0: the maximum is there, exactly.
     """
     return float(np.linalg.norm(family.primitives(0.0)))
 
@@ -248,7 +228,7 @@ def observed_bound(reference: Law, radius: float, *, tension_change: float = 0.0
     >>> observed_bound(Law.bernstein([1.0, 1.0]), 0.001).scale.certified
     True
     """
-    if not isinstance(reference.family, Bernstein):
+    if not reference.family.cone:
         raise InputError(f"the reference is a {reference.family.name} law: expected Bernstein coefficients")
     distance = primitive_supremum(reference.family) * _not_negative(radius, "radius")
     smallest = float(np.min(reference.coefficients))
@@ -282,5 +262,5 @@ def _tension_factor(tension_change: float) -> float:
 
 
 def _not_negative(value: float, name: str) -> float:
-    """Check a number that may be infinite: a bound that says nothing."""
+    """Check a number that may be infinite: a bound that excludes nothing."""
     return inf if isinstance(value, float) and value == inf else not_negative(value, name)

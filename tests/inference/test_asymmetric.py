@@ -10,7 +10,7 @@ from doublewell.errors import InputError
 from doublewell.evidence import Block, Evidence, Key, compact
 from doublewell.inference import average_degrees, fit_degree
 from doublewell.inference.least_squares import solve, solve_free
-from doublewell.law import Bernstein, EqualWells, Law, Wells, named_law, squares
+from doublewell.law import Bernstein, EqualWells, Law, Wells, asymmetric, named_law
 
 S = np.linspace(-1.0, 1.0, 301)
 
@@ -84,7 +84,7 @@ def test_data_that_ask_for_the_opposite_give_the_smallest_double_well(monkeypatc
     matrix, target = problem(family, lambda s: s * (1.0 - s**2))  # a hill where the wells should be
     found, _ = solve(matrix, target, family, constraint="admissible")
     assert 0.0 < found.coefficients[0] < 1e-5
-    monkeypatch.setattr(squares, "_MARGINS", ())
+    monkeypatch.setattr(asymmetric, "MARGINS", ())
     with pytest.raises(InputError, match="no law of degree 0 with two stable phases and one maximum between"):
         solve(matrix, target, family, constraint="admissible")
 

@@ -162,7 +162,7 @@ def test_what_cannot_be_is_refused() -> None:
         named_law("quartic").placed(3.0)
     with pytest.raises(InputError, match="use family.read_with"):
         EqualWells(1).kernel_table()
-    with pytest.raises(InputError, match=r"identify\(record, phases="):
+    with pytest.raises(InputError, match=r"use phases=\(0.0, 1.0\) of identify"):
         Wells(1, (0.0, 1.0)).kernel_table()
 
 

@@ -85,7 +85,7 @@ def test_data_that_ask_for_the_opposite_give_an_almost_flat_law():
 
 
 def test_a_solver_that_fails_is_reported(monkeypatch):
-    monkeypatch.setattr(squares, "_sum_of_squares", lambda rows, right, margin: (-np.ones(3), 0.0))
+    monkeypatch.setattr(squares, "sum_of_squares", lambda rows, right, margin: (-np.ones(3), 0.0))
     with pytest.raises(InputError, match="no double well of degree 2 was found near the data"):
         solve_squares(design(2), -target(named_law("sixth")))
     monkeypatch.undo()

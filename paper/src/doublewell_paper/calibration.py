@@ -166,7 +166,7 @@ def _checked(line: Line, law: Law) -> tuple[float, float, float, float, float]:
 def _coefficient_change(reference: Law, law: Law) -> float:
     """Return eta at the higher of the two degrees; infinite where the reference is not a Bernstein polynomial."""
     families = (reference.family, law.family)
-    if not all(isinstance(family, Bernstein) for family in families):
+    if not all(family.cone for family in families):
         return float("inf")
     top = Bernstein(max(family.degree for family in families))
     lifted = [Law(top, Bernstein(x.family.degree).elevation(top) @ x.coefficients) for x in (reference, law)]

@@ -262,7 +262,7 @@ def evolve(law: Law, sample: Sample) -> Array:
     if spec.horizon is None:
         raise ValueError("the record has no horizon")
     start, stop = spec.horizon
-    if isinstance(law.family, Bernstein):
+    if law.family.cone:
         law = Law(_EVOLVED, law.family.elevation(_EVOLVED) @ law.coefficients)
     later = simulate(
         law,

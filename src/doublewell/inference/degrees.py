@@ -18,7 +18,7 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
-from doublewell.errors import InputError
+from doublewell.errors import InputError, option
 from doublewell.evidence import Evidence, system
 from doublewell.hints import Array
 from doublewell.inference.least_squares import check_rank, column_scale
@@ -187,8 +187,8 @@ def fit_degree(evidence: Evidence, q: float, *, constraint: Constraint) -> Degre
 def _check(evidence: Evidence) -> None:
     if evidence.kind != "trajectory":
         raise InputError(
-            "weak moments have no noise model, so degrees cannot be weighed by them: use method='trajectory', or give "
-            "a degree"
+            f"weak moments have no noise model, so degrees cannot be weighed by them: use "
+            f"{option('method', 'trajectory')}, or give a degree"
         )
 
 

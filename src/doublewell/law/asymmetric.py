@@ -4,34 +4,39 @@ Both are written on s in [-1, 1], t = (1 + s)/2, with n = 2m + 1. The symmetric 
 
 Their series is r(s) = s P(s^2) + Q(s^2), P = sum_k a_k P_k(2z - 1), Q = sum_k b_k P_k(2z - 1) in Legendre polynomials
 of z = s^2. Without Q it is that of symmetric laws. For equally deep wells b_0 is what makes the depths equal.
+
+A law has two stable phases and one maximum c between them exactly when r = (s - c) p(s) with p > 0 on [-1, 1]. For a
+fixed c the r are linear in p, whose cone is that of sums of squares; c is found by a search along one line.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
 from functools import cache
-from math import comb
+from math import comb, inf
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from doublewell.errors import InputError
+from doublewell.errors import InputError, option
 from doublewell.hints import Array
 from doublewell.law.bernstein import Bernstein, bernstein_sum, binomials, elevation_matrix, legendre_to_bernstein
 from doublewell.law.constraint import Constraint, Held
 from doublewell.law.family import Family, namespace
-from doublewell.law.squares import law_with_maximum, nearest_single_barrier
+from doublewell.law.squares import MARGINS, sum_of_squares
 from doublewell.law.structure import powers_of
 
 WellsKind = Literal["symmetric", "equal", "unequal"]
 _ROUND_OFF = 1e-13  # of the terms that the difference of the depths is summed from
 _GRID = np.cos(np.linspace(np.pi, 0.0, 401))[1:-1]  # at which the maximum of a draw is sought
-_EDGE = 0.98  # the maximum lies between -0.98 and 0.98
+_SCAN = 21  # values of c that are tried before the search
+_EDGE = 0.98  # c lies between -0.98 and 0.98
+_FINE = 1e-7  # to which c is found; the cost is flat there
 
 
 class _TwoWells(Family):
-    """What both families share: the exact class r = (s - c) p(s), p > 0 on [-1, 1], and an even part of the series."""
+    """What both families share: the exact class of laws with a single barrier."""
 
     average_degree = 5  # twelve coefficients, and the named laws need no more
 
@@ -51,14 +56,53 @@ class _TwoWells(Family):
         if near is None:
             moved = np.array([not self.structure(g).ok for g in free], dtype=bool)
             for i in np.flatnonzero(moved):
-                held[i] = nearest_single_barrier(self, roots[i], right[i])
+                held[i] = self._nearest(roots[i], right[i])
         else:
             moved, centre = ~self.single_barrier(free), float(self._s(self.maximum(near)))
             for i in np.flatnonzero(moved):
-                g, _ = law_with_maximum(self, roots[i], right[i], self._own_maximum(free[i], centre))
+                g, _ = self._with_maximum(roots[i], right[i], self._own_maximum(free[i], centre), MARGINS[1])
                 held[i] = free[i] if g is None else g
         rise = np.sum(np.einsum("nij,nj->ni", roots, held - free) ** 2, axis=1)
         return Held.unchanged(free)._replace(coefficients=held, rise=rise, moved=moved)
+
+    def _nearest(self, root: Array, right: Array) -> Array:
+        """Minimise |root g - right| over the class."""
+        for margin in MARGINS:
+            g = self._searched(root, right, margin)
+            if g is not None and self.structure(g).ok:
+                return g
+        raise InputError(
+            f"no law of degree {self.degree} with two stable phases and one maximum between was found near the data: "
+            f"the exact test refused the solver's answers; use {option('constraint', 'none')} and look at the force, "
+            "or another degree"
+        )
+
+    def _searched(self, root: Array, right: Array, margin: float) -> Array | None:
+        """Search c: first on a scan, then between the neighbours of its best value."""
+        from scipy.optimize import minimize_scalar
+
+        def cost(c: float) -> float:
+            return self._with_maximum(root, right, float(c), margin)[1]
+
+        scan = np.linspace(-_EDGE, _EDGE, _SCAN)
+        costs = np.array([cost(c) for c in scan])
+        best = int(np.argmin(costs))
+        if not np.isfinite(costs[best]):
+            return None
+        ends = scan[max(best - 1, 0)], scan[min(best + 1, _SCAN - 1)]
+        answer = minimize_scalar(cost, bounds=ends, method="bounded", options={"xatol": _FINE})
+        c = float(answer.x) if answer.fun <= costs[best] else float(scan[best])
+        return self._with_maximum(root, right, c, margin)[0]
+
+    def _with_maximum(self, root: Array, right: Array, c: float, margin: float) -> tuple[Array | None, float]:
+        """Minimise with the maximum at c: return the coefficients and the squared residual, or None and inf."""
+        lift, level = self.products(c)
+        try:
+            p, _ = sum_of_squares(root @ lift, right, margin, level)
+        except InputError:  # no law of equal depth has its maximum here
+            return None, inf
+        g = lift @ p
+        return g, float(np.sum((root @ g - right) ** 2))
 
     def _own_maximum(self, g: Array, centre: float) -> float:
         r = -(g @ self._features(_GRID))

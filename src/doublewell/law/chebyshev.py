@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -42,13 +43,15 @@ class Chebyshev(EvenFamily):
 
     def exact_bracket(self, coefficients: Array) -> list[Fraction]:
         """Return the monomial coefficients of p, constant first, in exact arithmetic."""
-        before, now = [Fraction(1)], [Fraction(-1), Fraction(2)]
-        out = [Fraction(0)] * self.size
-        for k, c in enumerate(coefficients):
-            for i, t in enumerate(before):
+        out, now, then = [Fraction(0)] * self.size, [Fraction(1)], [Fraction(-1), Fraction(2)]
+        for c in coefficients:
+            for i, t in enumerate(now):
                 out[i] += Fraction(float(c)) * t
-            if k < self.degree:
-                before, now = now, _next_chebyshev(before, now)
+            doubled = [Fraction(0)] * (len(then) + 1)  # T_{k+1}(2z - 1) = 2 (2z - 1) T_k - T_{k-1}
+            for i, t in enumerate(then):
+                doubled[i] -= 2 * t
+                doubled[i + 1] += 4 * t
+            now, then = then, [d - t for d, t in zip_longest(doubled, now, fillvalue=Fraction(0))]
         return out
 
 
@@ -161,7 +164,7 @@ def _clenshaw(coefficients: Any, t: Any) -> Any:
     return t * latest - later + coefficients[0]
 
 
-@lru_cache(maxsize=32)
+@cache
 def _reduction(degree: int) -> Array:
     """The linear map from the Chebyshev coefficients of p to those of h, exact for polynomials."""
     nodes, weights = np.polynomial.legendre.leggauss(degree // 2 + 2)
@@ -173,14 +176,3 @@ def _reduction(degree: int) -> Array:
     table = 2.0 / (degree + 1) * np.cos(np.outer(np.arange(degree + 1), angles))
     table[0] *= 0.5
     return np.asarray(table @ values)
-
-
-def _next_chebyshev(before: list[Fraction], now: list[Fraction]) -> list[Fraction]:
-    """T_{k+1}(2z - 1) = 2 (2z - 1) T_k - T_{k-1} in monomials of z."""
-    out = [Fraction(0)] * (len(now) + 1)
-    for i, t in enumerate(now):
-        out[i] -= 2 * t
-        out[i + 1] += 4 * t
-    for i, t in enumerate(before):
-        out[i] -= t
-    return out

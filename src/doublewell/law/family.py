@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublewell.checks import real, whole
-from doublewell.errors import InputError
+from doublewell.errors import InputError, option
 from doublewell.hints import Array
 from doublewell.law.constraint import Constraint, Held
 from doublewell.law.structure import Structure, classify, classify_wells
@@ -132,7 +132,9 @@ class Family(ABC):
         feature linearly below and above.
         """
         if self.phases != UNIT:
-            raise InputError("a record is read with its phases at -1 and +1: use identify(record, phases=(low, high))")
+            raise InputError(
+                f"a record is read with its phases at -1 and +1: use {option('phases', self.phases)} of identify"
+            )
         return self._kernel_table()
 
     @abstractmethod
@@ -342,8 +344,8 @@ def even_family(family: Family, purpose: str) -> EvenFamily:
     if not (isinstance(family, EvenFamily) and family.even):
         raise InputError(
             f"{purpose} needs a symmetric law with its wells at -1 and +1: got {family.name!r} with wells at "
-            f"{family.phases[0]:g} and {family.phases[1]:g}; fit with wells='symmetric' and the phases at -1 "
-            "and +1"
+            f"{family.phases[0]:g} and {family.phases[1]:g}; fit with "
+            f"{option('wells', 'symmetric')} and the phases at -1 and +1"
         )
     return family
 

@@ -1,4 +1,4 @@
-"""Squares: the nearest law with a single barrier by semidefinite programming over sums of squares.
+"""Squares: the nearest polynomial that is positive on [0, 1], by semidefinite programming over sums of squares.
 
 A polynomial p of degree m is nonnegative on [0, 1] exactly when (Markov, Lukacs)
     p = s0 + z (1 - z) s1   (m = 2d),      p = z s0 + (1 - z) s1   (m = 2d + 1)
@@ -6,42 +6,23 @@ with sums of squares s0, s1 of fitting degree. With squares written in Bernstein
 semidefinite, the Bernstein coefficients of p are a linear map of the Q with positive entries. Positive coefficients are
 the case of diagonal Q: the cone of the paper is inside this one.
 
-For symmetric wells p is the bracket (``constraint`` solves that faster; this is its fallback). For asymmetric wells
-G = -(1 - s^2) r(s) has a single barrier exactly when r = (s - c) p(s) with p > 0 on [-1, 1]: for a fixed c the r are
-linear in p, and c is found by a search along one line.
+For symmetric wells p is the bracket (``constraint`` solves that faster; this is its fallback), for asymmetric ones a
+factor of r (see ``asymmetric``).
 """
 
 from __future__ import annotations
 
 from functools import cache
-from math import comb, inf
-from typing import Protocol
+from math import comb
 
 import numpy as np
 
-from doublewell.errors import InputError
+from doublewell.errors import InputError, option
 from doublewell.hints import Array
-from doublewell.law.structure import Structure, classify, powers_of
+from doublewell.law.structure import classify, powers_of
 
 _TOLERANCE = 1e-10  # of the solver; what it leaves is covered by the margin
-_MARGINS = (1e-6, 1e-5, 1e-4)  # lower bound of p over its scale, tried until the exact test agrees
-_SCAN = 21  # values of c that are tried before the search
-_EDGE = 0.98  # c lies between -0.98 and 0.98
-_FINE = 1e-7  # to which c is found; the cost is flat there
-
-
-class AsymmetricFamily(Protocol):
-    """What the search needs of a family of asymmetric wells."""
-
-    @property
-    def degree(self) -> int:
-        """Its degree."""
-
-    def products(self, c: float) -> tuple[Array, Array | None]:
-        """Return the map from p to the coefficients of r = (s - c) p, and the depth of each p where it must be 0."""
-
-    def structure(self, coefficients: Array) -> Structure:
-        """Return the stationary points, decided exactly."""
+MARGINS = (1e-6, 1e-5, 1e-4)  # lower bound of p over its scale, tried until the exact test agrees
 
 
 def nearest_bracket(root: Array, right: Array) -> tuple[Array, float]:
@@ -50,60 +31,17 @@ def nearest_bracket(root: Array, right: Array) -> tuple[Array, float]:
     The bracket is kept above a small fraction of its scale, because the solver is exact to its tolerance only; the
     answer is certified by the exact root test.
     """
-    for margin in _MARGINS:
-        g, unit = _sum_of_squares(root, right, margin)
+    for margin in MARGINS:
+        g, unit = sum_of_squares(root, right, margin)
         if classify(powers_of(g)).ok:
             return g, margin * unit
     raise InputError(
         f"no double well of degree {len(right) - 1} was found near the data: expected a bracket above "
-        f"{_MARGINS[-1]:g} of its scale, the exact test refused the solver's answer; use constraint='bernstein'"
+        f"{MARGINS[-1]:g} of its scale, the exact test refused the solver's answer; use {option('constraint', 'bernstein')}"
     )
 
 
-def nearest_single_barrier(family: AsymmetricFamily, root: Array, right: Array) -> Array:
-    """Minimise |root g - right| over the laws with two stable phases and one maximum between."""
-    for margin in _MARGINS:
-        g = _searched(family, root, right, margin)
-        if g is not None and family.structure(g).ok:
-            return g
-    raise InputError(
-        f"no law of degree {family.degree} with two stable phases and one maximum between was found near the data: the "
-        "exact test refused the solver's answers; use constraint='none' and look at the force, or another degree"
-    )
-
-
-def law_with_maximum(
-    family: AsymmetricFamily, root: Array, right: Array, c: float, margin: float = _MARGINS[1]
-) -> tuple[Array | None, float]:
-    """Minimise with the maximum at c: return the coefficients and the squared residual, None and inf without a law."""
-    lift, level = family.products(c)
-    try:
-        p, _ = _sum_of_squares(root @ lift, right, margin, level)
-    except InputError:  # no law of equal depth has its maximum here
-        return None, inf
-    g = lift @ p
-    return g, float(np.sum((root @ g - right) ** 2))
-
-
-def _searched(family: AsymmetricFamily, root: Array, right: Array, margin: float) -> Array | None:
-    """Search c: first on a scan, then between the neighbours of its best value."""
-    from scipy.optimize import minimize_scalar
-
-    def cost(c: float) -> float:
-        return law_with_maximum(family, root, right, float(c), margin)[1]
-
-    scan = np.linspace(-_EDGE, _EDGE, _SCAN)
-    costs = np.array([cost(c) for c in scan])
-    best = int(np.argmin(costs))
-    if not np.isfinite(costs[best]):
-        return None
-    ends = scan[max(best - 1, 0)], scan[min(best + 1, _SCAN - 1)]
-    answer = minimize_scalar(cost, bounds=ends, method="bounded", options={"xatol": _FINE})
-    c = float(answer.x) if answer.fun <= costs[best] else float(scan[best])
-    return law_with_maximum(family, root, right, c, margin)[0]
-
-
-def _sum_of_squares(design: Array, right: Array, margin: float, level: Array | None = None) -> tuple[Array, float]:
+def sum_of_squares(design: Array, right: Array, margin: float, level: Array | None = None) -> tuple[Array, float]:
     """Minimise |r|^2 / 2 with r = A p - d and p = unit (margin + squares @ x), Q(x) in their cones; return p and unit.
 
     `level` adds the equation level @ p = 0. Lengths are in units of the data.
@@ -132,7 +70,7 @@ def _sum_of_squares(design: Array, right: Array, margin: float, level: Array | N
     if str(answer.status) not in ("Solved", "AlmostSolved"):
         raise InputError(
             f"the search for the nearest double well ended as {answer.status}: expected a solution; use "
-            "constraint='bernstein', or lower the degree"
+            f"{option('constraint', 'bernstein')}, or lower the degree"
         )
     return np.asarray(unit * (margin + squares @ np.asarray(answer.x)[:count])), unit
 
