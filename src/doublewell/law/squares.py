@@ -37,7 +37,8 @@ def nearest_bracket(root: Array, right: Array) -> tuple[Array, float]:
             return g, margin * unit
     raise InputError(
         f"no double well of degree {len(right) - 1} was found near the data: expected a bracket above "
-        f"{MARGINS[-1]:g} of its scale, the exact test refused the solver's answer; use {option('constraint', 'bernstein')}"
+        f"{MARGINS[-1]:g} of its scale, the exact test refused the solver's answer; use "
+        f"{option('constraint', 'bernstein')}"
     )
 
 
