@@ -37,12 +37,12 @@ def test_zero_and_below() -> None:
 
 def test_whole_numbers() -> None:
     assert type(whole(np.int16(3), "count", least=0)) is int
-    with pytest.raises(InputError, match="^count is 2: expected a whole number from 3$"):
+    with pytest.raises(InputError, match="^count is 2: expected an integer from 3$"):
         whole(2, "count", least=3)
-    with pytest.raises(InputError, match="^count is 9: expected the steps, a whole number from 0 to 8$"):
+    with pytest.raises(InputError, match="^count is 9: expected the steps, an integer from 0 to 8$"):
         whole(9, "count", least=0, most=8, meaning="the steps")
     for bad in (True, 2.0, "2", None, [2]):
-        with pytest.raises(InputError, match="^count is .*: expected a whole number from 0$"):
+        with pytest.raises(InputError, match="^count is .*: expected an integer from 0$"):
             whole(bad, "count", least=0)
 
 

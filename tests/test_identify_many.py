@@ -92,9 +92,9 @@ def test_what_it_refuses(records) -> None:
         identify_many(records[0])
     with pytest.raises(InputError, match="2 surface tensions for 3 records"):
         identify_many(records, np.array([SIGMA, SIGMA]))
-    with pytest.raises(InputError, match="workers is -1: expected a whole number from 1"):
+    with pytest.raises(InputError, match="workers is -1: expected an integer from 1"):
         identify_many(records, compute=Compute(workers=-1))
-    with pytest.raises(InputError, match="batch is 0: expected a whole number from 1"):
+    with pytest.raises(InputError, match="batch is 0: expected an integer from 1"):
         identify_many(records, batch=0)
     flat = records[0].replace(np.ones(records[0].shape))
     with pytest.raises(InputError, match=r"record 1 \(counted from 0\): the field is constant"):

@@ -1,4 +1,4 @@
-"""Checks of numbers that several rooms take: each returns the checked value or says what was expected."""
+"""Checks of numbers that several modules take: each returns the checked value or reports what was expected."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.errors import InputError
+from doublewell.errors import InputError, option
 from doublewell.hints import Array
-
-__all__ = ["check_spacing", "is_whole", "not_negative", "numbers", "positive", "real", "seed", "shown", "whole"]
 
 _SHOWN = 60  # characters of a wrong value in a message
 
@@ -23,8 +21,8 @@ def positive(value: Any, name: str, meaning: str = "") -> float:
     """
     number = _float(value)
     if number is None or not (np.isfinite(number) and number > 0):
-        said = f"{meaning}, a positive number" if meaning else "a positive number"
-        raise InputError(f"{name} is {shown(value, number)}: expected {said}")
+        expected = f"{meaning}, a positive number" if meaning else "a positive number"
+        raise InputError(f"{name} is {shown(value, number)}: expected {expected}")
     return number
 
 
@@ -32,8 +30,8 @@ def not_negative(value: Any, name: str, meaning: str = "") -> float:
     """Return a finite number of at least zero as a float."""
     number = _float(value)
     if number is None or not (np.isfinite(number) and number >= 0):
-        said = f"{meaning}, a number of at least 0" if meaning else "a number of at least 0"
-        raise InputError(f"{name} is {shown(value, number)}: expected {said}")
+        expected = f"{meaning}, a number of at least 0" if meaning else "a number of at least 0"
+        raise InputError(f"{name} is {shown(value, number)}: expected {expected}")
     return number
 
 
@@ -46,13 +44,13 @@ def real(value: Any, name: str, meaning: str) -> float:
 
 
 def whole(value: Any, name: str, *, least: int, most: int | None = None, meaning: str = "") -> int:
-    """Return a whole number from `least` to `most` as an int; a truth value is none.
+    """Return an integer from `least` to `most` as an int; a boolean is not one.
 
     >>> whole(np.int64(3), "frames", least=2)
     3
     """
     if not is_whole(value) or value < least or (most is not None and value > most):
-        size = f"a whole number from {least}" + (f" to {most}" if most is not None else "")
+        size = f"an integer from {least}" + (f" to {most}" if most is not None else "")
         raise InputError(f"{name} is {shown(value)}: expected {f'{meaning}, {size}' if meaning else size}")
     return int(value)
 
@@ -63,7 +61,7 @@ def seed(value: Any, purpose: str) -> np.random.Generator:
         return value
     if not is_whole(value) or value < 0:
         raise InputError(
-            f"seed is {shown(value)}: expected a whole number of at least 0 or a numpy Generator, to make {purpose} "
+            f"seed is {shown(value)}: expected an integer of at least 0 or a numpy Generator, to make {purpose} "
             "repeatable"
         )
     return np.random.default_rng(int(value))
@@ -72,7 +70,7 @@ def seed(value: Any, purpose: str) -> np.random.Generator:
 def check_spacing(dx: float | Sequence[float] | None, space: int) -> tuple[float, ...]:
     """Return the mesh spacing, one number per space axis."""
     if dx is None:
-        raise InputError("the mesh spacing is missing: pass dx=, one number or one per space axis")
+        raise InputError(f"the mesh spacing is missing: pass {option('dx')}, one number or one per space axis")
     spacing = np.atleast_1d(numbers(dx, "dx"))
     if spacing.ndim != 1 or spacing.size not in (1, space):
         came = f"{spacing.size} entries" if spacing.ndim == 1 else f"shape {spacing.shape}"
@@ -92,7 +90,7 @@ def numbers(values: Any, name: str) -> Array:
 
 
 def is_whole(value: object) -> bool:
-    """Whether a value is a whole number, of Python or NumPy; a truth value is none."""
+    """Whether a value is an integer, of Python or NumPy; a boolean is not one."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
@@ -108,7 +106,7 @@ def shown(value: object, number: float | None = None) -> str:
 
 
 def _float(value: Any) -> float | None:
-    """Return one real number as a float; None for text, truth values, arrays and what is beyond floats."""
+    """Return one real number as a float; None for text, booleans, arrays and what is beyond floats."""
     if (
         isinstance(value, bool | np.bool_ | str | bytes | complex | np.complexfloating)
         or getattr(value, "ndim", 0) != 0

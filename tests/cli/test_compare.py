@@ -39,7 +39,7 @@ def test_the_answer_is_one_table_or_one_object(done, small_file, capsys):
         (["--methods", "nothing"], "method is 'nothing': expected one of trajectory, stac"),
         (["--methods", ","], "--methods is ',': expected names with commas between"),
         (["--out", "c.txt"], "expected the name of a .json file"),
-        (["--seed", "-1"], "expected a whole number from 0"),
+        (["--seed", "-1"], "expected an integer from 0"),
     ],
 )
 def test_wrong_use_is_one_line(small_file, capsys, options, words):

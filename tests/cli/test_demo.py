@@ -61,9 +61,9 @@ def test_the_numbers_are_those_of_the_saved_result(small):
     ("words", "message"),
     [
         (["--law", "cubic"], "no law is named 'cubic'"),
-        (["--seed", "x"], "--seed: 'x' is not a whole number"),
+        (["--seed", "x"], "--seed: 'x' is not an integer"),
         (["--noise", "-1"], "--noise is -1"),
-        (["--seed", "-1"], "--seed is -1: expected a whole number from 0"),
+        (["--seed", "-1"], "--seed is -1: expected an integer from 0"),
         (["--noise", "loud"], "--noise"),
         (["--no-json"], "--no-json"),
         (["here"], "here"),

@@ -126,9 +126,9 @@ def test_quiet_json_is_still_json(run, movie_file):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--degree", "two"], "--degree is 'two': expected auto, or a whole number from 0 to 8"),
-        (["--degree", "2.5"], "--degree is '2.5': expected auto, or a whole number from 0 to 8"),
-        (["--degree", "9"], "--degree is '9': expected auto, or a whole number from 0 to 8"),
+        (["--degree", "two"], "--degree is 'two': expected auto, or an integer from 0 to 8"),
+        (["--degree", "2.5"], "--degree is '2.5': expected auto, or an integer from 0 to 8"),
+        (["--degree", "9"], "--degree is '9': expected auto, or an integer from 0 to 8"),
         (["--method", "strong"], "--method"),
         (["--method", "weak", "--degree", "auto"], "--degree auto needs the trajectory fit"),
         (["--ridge", "validated"], "--ridge validated belongs to the weak-form fit"),

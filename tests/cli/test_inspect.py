@@ -109,7 +109,7 @@ def test_an_open_boundary_is_said(run, movie_file):
 
 @pytest.fixture(scope="module")
 def grey_file(tmp_path_factory):
-    """A camera's movie as whole numbers: one drop, wide plateaus."""
+    """A camera's movie as integers: one drop, wide plateaus."""
     start = initial_field("circle", (64, 64), 1 / 64, epsilon=0.03)
     clean = simulate(named_law("sixth"), start, dx=1 / 64, dt=1e-4, frames=21, epsilon=0.03)
     path = tmp_path_factory.mktemp("grey") / "grey.npy"

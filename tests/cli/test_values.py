@@ -50,8 +50,8 @@ def test_words_and_nothing():
 def test_degrees_and_seeds():
     assert [parse_degree(word) for word in (None, "auto", "0", "8")] == [None, "auto", 0, 8]
     for word in ("9", "-1", "2.0", "", "true", "1e0"):
-        with pytest.raises(InputError, match="expected auto, or a whole number from 0 to 8"):
+        with pytest.raises(InputError, match="expected auto, or an integer from 0 to 8"):
             parse_degree(word)
     assert [parse_seed(seed) for seed in (None, 0, 7)] == [None, 0, 7]
-    with pytest.raises(InputError, match="--seed is -1: expected a whole number from 0"):
+    with pytest.raises(InputError, match="--seed is -1: expected an integer from 0"):
         parse_seed(-1)

@@ -153,7 +153,7 @@ def test_double_precision_is_local_and_results_are_numpy():
         ({"dt": "long"}, "dt is 'long': expected the frame interval"),
         ({"q": -1.0}, "q is -1: expected the diffusion coefficient, a positive number"),
         ({"q": np.nan}, "q is nan: expected the diffusion coefficient"),
-        ({"substeps": 0}, "substeps is 0: expected the steps from frame to frame, a whole number from 1"),
+        ({"substeps": 0}, "substeps is 0: expected the steps from frame to frame, an integer from 1"),
         ({"substeps": 1.5}, "substeps is 1.5: expected the steps"),
     ],
 )

@@ -207,7 +207,7 @@ def test_features_keep_the_shape_of_the_phase_values():
 def test_degree_out_of_range(degree):
     with pytest.raises(InputError) as error:
         Bernstein(degree)
-    assert str(error.value) == f"degree is {degree!r}: expected a whole number from 0 to 8"
+    assert str(error.value) == f"degree is {degree!r}: expected an integer from 0 to 8"
 
 
 def test_equal_degrees_are_equal_families():

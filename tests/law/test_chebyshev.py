@@ -175,7 +175,7 @@ def test_a_law_must_be_finite(make, law, place):
 
 @pytest.mark.parametrize("degree", [-1, 2.5, "3", True])
 def test_degree_is_checked(degree) -> None:
-    with pytest.raises(InputError, match="expected a whole number from 0"):
+    with pytest.raises(InputError, match="expected an integer from 0"):
         Chebyshev(degree)
 
 

@@ -232,7 +232,7 @@ def test_wrong_levels_of_a_width():
 def test_wrong_coefficients():
     assert message(lambda: Law(Bernstein(2), [1.0, 2.0])) == "coefficients have shape (2,): expected (3,)"
     assert message(lambda: Law.bernstein([1.0, np.nan])) == "coefficients are not finite: expected finite numbers"
-    assert message(lambda: Law.bernstein(np.ones(10))) == "degree is 9: expected a whole number from 0 to 8"
+    assert message(lambda: Law.bernstein(np.ones(10))) == "degree is 9: expected an integer from 0 to 8"
     assert message(lambda: Law.bernstein([])) == "coefficients have shape (0,): expected a list of 1 to 9 numbers"
     assert message(lambda: Law.bernstein(np.ones((2, 2)))) == (
         "coefficients have shape (2, 2): expected a list of 1 to 9 numbers"

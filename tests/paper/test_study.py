@@ -225,7 +225,7 @@ def test_figures_of_nothing_are_drawn(name):
 def test_wrong_use_is_said_before_anything_runs(tmp_path, capsys):
     for words, message in (
         (["principle"], "no table or figure is named 'principle'.*did you mean principal?"),
-        (["--workers", "0"], "workers is 0: expected a whole number from 1"),
+        (["--workers", "0"], "workers is 0: expected an integer from 1"),
         (["--out", str(tmp_path / "taken")], "is a file: expected a folder for the results"),
     ):
         (tmp_path / "taken").write_text("kept")

@@ -74,5 +74,5 @@ def _projection(planned):
 
 
 def test_frames_that_are_not_there_are_refused(small):
-    with pytest.raises(InputError, match="seen is 14: expected a whole number from 2 to 13"):
+    with pytest.raises(InputError, match="seen is 14: expected an integer from 2 to 13"):
         experiment_information(small, seen=14)

@@ -210,7 +210,7 @@ def test_changes_of_an_experiment(small):
         ({"initial": np.zeros(())}, "the mesh is"),
         ({"dx": -1.0}, "dx is -1: expected the mesh spacing"),
         ({"dt": 0.0}, "dt is 0: expected the frame interval, a positive number"),
-        ({"frames": 1}, "frames is 1: expected a whole number from 2"),
+        ({"frames": 1}, "frames is 1: expected an integer from 2"),
         ({"noise": 0.0}, "noise is 0: expected the standard deviation of the noise of one pixel, a positive number"),
         ({"epsilon": -1}, "epsilon is -1: expected the interface scale"),
         ({"q": 0}, "q is 0: expected the diffusion coefficient"),

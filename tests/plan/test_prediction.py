@@ -104,7 +104,7 @@ def test_a_movie_of_one_phase_is_refused(small, known):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"degree": 9}, "degree is 9: expected 'auto', or the degree of the law, a whole number from 0 to 8"),
+        ({"degree": 9}, "degree is 9: expected 'auto', or the degree of the law, an integer from 0 to 8"),
         (
             {"constraint": "cone"},
             "constraint is 'cone': expected 'admissible' .*'bernstein' .*'none'",

@@ -31,7 +31,7 @@ def moved(u, way):
 
 def camera(u, *, low=3000.0, high=20000.0, dark=0.0, vignette=0.0, stray=0.0, bleach=0.0, way=None, noise=0.01,
            bits=16, seed=1):  # fmt: skip
-    """Return whole numbers: drift, light, fading, noise, rounding and saturation in this order."""
+    """Return integers: drift, light, fading, noise, rounding and saturation in this order."""
     u = u if way is None else moved(u, way)
     y, x = np.meshgrid(*(np.linspace(-1, 1, n) for n in u.shape[1:]), indexing="ij")
     light = 1.0 - vignette * (x**2 + 0.7 * y**2 + 0.2 * x) / 1.9

@@ -205,7 +205,7 @@ def test_frames_outside_the_record(verb, start, stop):
 
 def test_a_slab_has_at_least_one_frame():
     text = message(lambda: next(record().slabs(0)))
-    assert text == "size is 0: expected the frames of a slab, a whole number from 1"
+    assert text == "size is 0: expected the frames of a slab, an integer from 1"
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

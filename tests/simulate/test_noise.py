@@ -63,11 +63,11 @@ def test_the_record_keeps_its_metadata_and_the_field():
         ({"sd": np.nan}, "sd is nan: expected the standard deviation"),
         ({"correlation": -1.0}, "correlation is -1: expected a length in cells, a number of at least 0"),
         ({"sd": "a"}, "sd is 'a': expected the standard deviation"),
-        ({"seed": None}, "seed is None: expected a whole number of at least 0 or a numpy Generator, to make the noise"),
-        ({"seed": -1}, "seed is -1: expected a whole number"),
-        ({"seed": 1.5}, "seed is 1.5: expected a whole number"),
-        ({"seed": "a"}, "seed is 'a': expected a whole number"),
-        ({"seed": True}, "seed is True: expected a whole number"),
+        ({"seed": None}, "seed is None: expected an integer of at least 0 or a numpy Generator, to make the noise"),
+        ({"seed": -1}, "seed is -1: expected an integer"),
+        ({"seed": 1.5}, "seed is 1.5: expected an integer"),
+        ({"seed": "a"}, "seed is 'a': expected an integer"),
+        ({"seed": True}, "seed is True: expected an integer"),
     ],
 )
 def test_wrong_noise_says_what_was_expected(change, message):

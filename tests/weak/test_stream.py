@@ -176,7 +176,7 @@ def test_readings_that_do_not_stream(stored) -> None:
 
 def test_wrong_resources(stored, long_movie) -> None:
     for options, words in [
-        ({"workers": 0}, "workers is 0: expected a whole number from 1"),
+        ({"workers": 0}, "workers is 0: expected an integer from 1"),
         ({"workers": 2, "scheduler": "tcp://a:1"}, "workers and scheduler are both given"),
         ({"checkpoint": 3}, "checkpoint is 3: expected the name of a file"),
         ({"scheduler": 5}, "scheduler is 5: expected the address of a Dask scheduler"),

@@ -165,9 +165,9 @@ def test_views_say_what_is_free_and_what_is_plain() -> None:
         ({"blur": float("inf")}, "blur is inf: expected a length"),
         ({"exposure": -1.0}, "exposure is -1.0: expected a time of at least 0"),
         ({"exposure": True}, "exposure is True: expected a time of at least 0"),
-        ({"refine": 0}, "refine is 0: expected a whole number from 1 to 8"),
-        ({"refine": 1.5}, "refine is 1.5: expected a whole number from 1 to 8"),
-        ({"refine": True}, "refine is True: expected a whole number from 1 to 8"),
+        ({"refine": 0}, "refine is 0: expected an integer from 1 to 8"),
+        ({"refine": 1.5}, "refine is 1.5: expected an integer from 1 to 8"),
+        ({"refine": True}, "refine is True: expected an integer from 1 to 8"),
     ],
 )
 def test_optics_that_cannot_be(options, words) -> None:

@@ -163,7 +163,7 @@ def _law(name: str, epsilon: float | None) -> tuple[Law, float]:
 
 def _check_seed(seed: int | None, geometry: str) -> None:
     if parse_seed(seed) is None and geometry == "spinodal":
-        raise InputError("a spinodal start needs --seed, a whole number, so that the plan can be made again")
+        raise InputError("a spinodal start needs --seed, an integer, so that the plan can be made again")
 
 
 def _planned(experiment: Experiment) -> dict[str, Any]:

@@ -113,4 +113,4 @@ def _check_random(noise: float, correlation: float, seed: int | None, geometry: 
     if correlation and not noise:
         raise InputError("--correlation says nothing without noise: pass --noise too")
     if parse_seed(seed) is None and (noise or geometry == "spinodal"):
-        raise InputError("random numbers need --seed, a whole number, so that the movie can be made again")
+        raise InputError("random numbers need --seed, an integer, so that the movie can be made again")

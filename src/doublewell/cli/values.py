@@ -27,12 +27,12 @@ Constraint = Literal["admissible", "bernstein", "none"]  # here again: the parse
 
 
 def _whole(_: Any, tokens: Sequence[Any]) -> int:
-    """Read a whole number; the parser's own reading would round 2.5."""
+    """Read an integer; the parser's own reading would round 2.5."""
     text = tokens[0].value
     try:
         return int(text)
     except ValueError:
-        raise ValueError(f"{text!r} is not a whole number") from None
+        raise ValueError(f"{text!r} is not an integer") from None
 
 
 Whole = Annotated[int, Parameter(converter=_whole)]
@@ -123,7 +123,7 @@ def parse_degree(text: str | None) -> int | Literal["auto"] | None:
     if text is None or text == "auto":
         return None if text is None else "auto"
     if text not in {str(degree) for degree in range(_MAX_DEGREE + 1)}:
-        raise InputError(f"--degree is {text!r}: expected auto, or a whole number from 0 to {_MAX_DEGREE}")
+        raise InputError(f"--degree is {text!r}: expected auto, or an integer from 0 to {_MAX_DEGREE}")
     return int(text)
 
 
@@ -144,5 +144,5 @@ def parse_phases(text: str) -> tuple[float, float] | Literal["estimated"]:
 def parse_seed(seed: int | None) -> int | None:
     """Check a seed, where one is given."""
     if seed is not None and seed < 0:
-        raise InputError(f"--seed is {seed}: expected a whole number from 0")
+        raise InputError(f"--seed is {seed}: expected an integer from 0")
     return seed

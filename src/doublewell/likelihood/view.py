@@ -47,7 +47,7 @@ class Optics:
         if not _length(self.exposure):
             raise InputError(f"exposure is {shown(self.exposure)}: expected a time of at least 0")
         if not (isinstance(self.refine, int) and not isinstance(self.refine, bool) and 1 <= self.refine <= 8):
-            raise InputError(f"refine is {shown(self.refine)}: expected a whole number from 1 to 8")
+            raise InputError(f"refine is {shown(self.refine)}: expected an integer from 1 to 8")
 
     @property
     def transfers(self) -> bool:

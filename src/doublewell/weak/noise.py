@@ -328,7 +328,7 @@ def _hermite(size: int, variance: Fraction) -> Array:
 
 
 def _powers(family: Bernstein) -> Array:
-    """Return monomial_matrix in exact arithmetic; its entries are whole numbers."""
+    """Return monomial_matrix in exact arithmetic; its entries are integers."""
     return np.asarray(np.vectorize(Fraction, otypes=[object])(monomial_matrix(family)))
 
 

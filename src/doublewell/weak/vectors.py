@@ -68,7 +68,7 @@ class Vectors:
 
 
 def number(value: int) -> Any:
-    """Give a whole number as a constant of the code."""
+    """Give an integer as a constant of the code."""
     return ir.Constant(_WHOLE, value)
 
 

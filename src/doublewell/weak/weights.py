@@ -60,7 +60,7 @@ class AxisWeights:
 
 
 def half_cells(width: float) -> int:
-    """Return the half-width in whole cells, rounded up, and exact for whole numbers despite round-off."""
+    """Return the half-width in whole cells, rounded up, and exact for integers despite round-off."""
     return max(1, ceil(width - 1e-9 * max(1.0, width)))
 
 
@@ -107,7 +107,7 @@ def check_supports(
     for item in given:
         pair = (item.frames, item.length) if isinstance(item, Support) else _members(item) or ()
         if len(pair) != 2 or not is_whole(pair[0]) or pair[0] < 2 or not _length(pair[1]):
-            raise InputError(f"support {shown(item)}: expected a pair (whole number of frames >= 2, positive length)")
+            raise InputError(f"support {shown(item)}: expected a pair (integer number of frames >= 2, positive length)")
         support = Support(int(pair[0]), float(pair[1]))
         _check_fit(support, frames, mesh, dx)
         checked.append(support)
