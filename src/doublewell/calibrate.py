@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from math import sqrt
 from typing import Any, Literal
 
 from doublewell.checks import not_negative, positive, shown
@@ -134,7 +133,12 @@ def calibrate(law: Law, tension: float | str | tuple[float, float] | SurfaceTens
     integral = check_law(law).tension_integral
     if integral == 0.0:
         raise InputError("the primitive is zero, so no surface tension can scale it: expected a force that is not zero")
-    ratio = tension.value / integral
-    epsilon, power = (ratio, 1.0) if tension.normalisation == "E" else (sqrt(ratio), 0.5)
+    power = epsilon_power(tension.normalisation)
+    epsilon = (tension.value / integral) ** power
     spread = None if tension.sd is None else power * epsilon * tension.sd / tension.value
     return Scale(epsilon, spread, tension, integral)
+
+
+def epsilon_power(normalisation: Normalisation) -> float:
+    """Return the power of kappa = sigma / C_H that epsilon is: how a tension scales the energies of this equation."""
+    return 1.0 if normalisation == "E" else 0.5

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
-from doublewell.calibrate import WHY_NO_SCALE, Scale
-from doublewell.errors import InputError
+from doublewell.calibrate import WHY_NO_SCALE, Scale, epsilon_power
+from doublewell.errors import InputError, option
 from doublewell.evidence import Beside
 from doublewell.hints import Array
 from doublewell.inference.degrees import Component, DegreeFit
@@ -27,9 +28,9 @@ class Posterior:
     """A mixture of normal distributions over degrees, in the coefficients of one family.
 
     ``path`` is the table of degrees, ``components`` the mixture. ``drift`` holds shifts of the coefficients that a
-    finer discretisation would bring, one a row; each is added as one more normal direction. A draw outside the
+    finer discretisation would bring, one per row; each is added as one more normal direction. A draw outside the
     class of the ``constraint`` is replaced by the nearest law inside, in the metric of its component: the spread is
-    then that of the constrained estimate. ``beside`` is what was estimated along with the law, such as q,
+    then that of the constrained estimate. ``beside`` is what was estimated jointly with the law, such as q,
     given the law.
     """
 
@@ -66,7 +67,7 @@ class Posterior:
         return self.free_draws if self.constraint == "none" else self._all_draws(self.constraint)
 
     def beside_draws(self, name: str) -> Array | None:
-        """Return draws of what was estimated beside the law, one for each draw of the law; None where it was not."""
+        """Return draws of what was estimated jointly with the law, one for each draw; None where it was not."""
         if self.beside is None or name not in self.beside.names:
             return None
         drawn = self.beside.draw(self.draws, np.random.default_rng(_SEED - 1))
@@ -76,8 +77,8 @@ class Posterior:
         """Split the draws over the components by their weights, not at random."""
         edges = np.round(np.cumsum([item.weight for item in self.components]) * DRAWS).astype(int)
         counts = np.diff(edges, prepend=0)
-        shares = zip(self.components, counts, strict=True)
-        return np.vstack([self._draw(item, int(n), _SEED + k, constraint) for k, (item, n) in enumerate(shares) if n])
+        parts = zip(self.components, counts, strict=True)
+        return np.vstack([self._draw(item, int(n), _SEED + k, constraint) for k, (item, n) in enumerate(parts) if n])
 
     def _draw(self, item: Component, count: int, seed: int, constraint: Constraint) -> Array:
         rng = np.random.default_rng(seed)
@@ -102,103 +103,87 @@ def quantile_interval(values: Array, level: float) -> tuple[Array, Array]:
 
 def curve_band(posterior: Posterior, quantity: str, u: Array, level: float, scale: Scale | None) -> tuple[Array, Array]:
     """Return the pointwise band of a curve at u."""
-    draws = posterior.draws
-    if quantity == "force":
-        values = draws @ posterior.family.features(u.ravel())
-    elif quantity == "primitive":
-        values = draws @ posterior.family.primitives(u.ravel())
-    elif quantity == "potential":
-        epsilon, kept = _epsilon_draws(posterior, scale)
-        values = epsilon[:, None] ** 2 * (draws[kept] @ posterior.family.primitives(u.ravel()))
-    elif quantity == "bulk_energy":
-        kappa, kept = _kappa_draws(posterior, scale)
-        values = kappa[:, None] * (draws[kept] @ posterior.family.primitives(u.ravel()))
-    else:
+    if quantity not in get_args(Quantity):
         raise InputError(f"band of {quantity!r}: expected 'force', 'primitive', 'potential' or 'bulk_energy'")
-    low, high = quantile_interval(values, level)
+    family, draws = posterior.family, posterior.draws
+    curves = (family.features if quantity == "force" else family.primitives)(u.ravel())
+    if quantity in ("potential", "bulk_energy"):
+        epsilon, kappa, kept = _scale_draws(posterior, scale)
+        draws = (epsilon**2 if quantity == "potential" else kappa)[:, None] * draws[kept]
+    low, high = quantile_interval(draws @ curves, level)
     return low.reshape(u.shape), high.reshape(u.shape)
 
 
 def scalar_interval(posterior: Posterior, quantity: str, level: float, scale: Scale | None) -> tuple[float, float]:
     """Return the interval of a number that follows from the law."""
-    if quantity in ("epsilon", "barrier"):
-        epsilon, kept = _epsilon_draws(posterior, scale)
-        values = epsilon if quantity == "epsilon" else epsilon**2 * posterior.family.barriers(posterior.draws[kept])
-    elif quantity in ("kappa", "bulk_barrier"):
-        kappa, kept = _kappa_draws(posterior, scale)
-        values = kappa if quantity == "kappa" else kappa * posterior.family.barriers(posterior.draws[kept])
-    elif quantity == "q":
-        values = _diffusions(posterior)
-    elif quantity == "tension_integral":
-        values = _tension_integrals(posterior)[0]
-    elif quantity == "width":
-        values = _widths(posterior)
-    elif quantity == "maximum":
-        values = posterior.family.maxima(posterior.draws)
-    elif quantity == "tilt":
-        values = posterior.draws @ posterior.family.primitives(np.array(posterior.family.phases[1:]))[:, 0]
-    else:
+    if quantity not in get_args(Scalar):
         raise InputError(
             f"interval of {quantity!r}: expected 'epsilon', 'barrier', 'width', 'tension_integral', 'kappa', "
             "'bulk_barrier', 'maximum', 'tilt' or 'q'"
         )
-    low, high = quantile_interval(values, level)
+    low, high = quantile_interval(_scalar_draws(posterior, quantity, scale), level)
     return float(low), float(high)
 
 
-def _diffusions(posterior: Posterior) -> Array:
-    draws = posterior.beside_draws("q")
-    if draws is None:
-        raise InputError("the posterior of this result does not hold q, so q has no interval: identify again")
-    return draws
+def _scalar_draws(posterior: Posterior, quantity: str, scale: Scale | None) -> Array:
+    family, draws = posterior.family, posterior.draws
+    if quantity in ("epsilon", "barrier", "kappa", "bulk_barrier"):
+        epsilon, kappa, kept = _scale_draws(posterior, scale)
+        unit = {"epsilon": epsilon, "barrier": epsilon**2}.get(quantity, kappa)
+        return unit if quantity in ("epsilon", "kappa") else unit * family.barriers(draws[kept])
+    if quantity == "q":
+        values = posterior.beside_draws("q")
+        if values is None:
+            raise InputError("the posterior of this result does not hold q, so q has no interval: identify again")
+        return values
+    if quantity == "maximum":
+        return family.maxima(draws)
+    if quantity == "tilt":
+        return np.asarray(draws @ family.primitives(np.array(family.phases[1:]))[:, 0])
+    return _widths(posterior) if quantity == "width" else _tension_integrals(posterior)[0]
 
 
-def _tension_integrals(posterior: Posterior) -> tuple[Array, Array]:
-    """Return C_H of every draw whose H is positive inside, and which draws these are."""
-    _check_depths(posterior)
-    nodes, weights = gauss_legendre(_NODES)
-    middle, half = posterior.family.middle, posterior.family.half
-    heights = posterior.draws @ posterior.family.primitives(middle + half * nodes)
+def _heights(posterior: Posterior, s: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """Return H at positions s of every draw that is positive at all of them, and which draws these are."""
+    family = posterior.family
+    if not family.equal_depths:
+        raise InputError(
+            "the depths of the wells may differ in this fit, so no planar interface is at rest: it has no width, no "
+            "planar tension and no interval of them; where the depths are known to be equal, use "
+            f"{option('wells', 'equal')}"
+        )
+    heights = posterior.draws @ family.primitives(family.middle + family.half * s)
     kept = np.min(heights, axis=1) > 0.0
+    return heights[kept], kept
+
+
+def _tension_integrals(posterior: Posterior) -> tuple[Array, NDArray[np.bool_]]:
+    """Return C_H of every draw that has a planar interface, and which draws these are."""
+    nodes, weights = gauss_legendre(_NODES)
+    heights, kept = _heights(posterior, nodes)
     if np.mean(kept) < 0.5:
         raise InputError(
             "more than half of the laws that the data allow have no planar interface: no interval can be given; "
-            "use constraint='admissible' or more data"
+            f"use {option('constraint', 'admissible')} or more data"
         )
-    return half * (np.sqrt(2.0 * heights[kept]) @ weights), kept
+    return posterior.family.half * (np.sqrt(2.0 * heights) @ weights), kept
 
 
-def _check_depths(posterior: Posterior) -> None:
-    if not posterior.family.equal_depths:
-        raise InputError(
-            "the depths of the wells may differ in this fit, so no planar interface is at rest: it has no width, no "
-            "planar tension and no interval of them; where the depths are known to be equal, use wells='equal'"
-        )
+def _widths(posterior: Posterior) -> Array:
+    """Return the interface width between 90 % of the way to either phase, with s = tanh(sigma) as in ``Law``."""
+    nodes, weights = gauss_legendre(_NODES)
+    reach = np.arctanh(0.9)
+    s = np.tanh(reach * nodes)
+    heights, _ = _heights(posterior, s)
+    return np.asarray(reach * (posterior.family.half * (1.0 - s**2) / np.sqrt(2.0 * heights)) @ weights)
 
 
-def _kappa_draws(posterior: Posterior, scale: Scale | None) -> tuple[Array, Array]:
-    """Return sigma / C_H of every draw that has an interface, and which draws these are."""
+def _scale_draws(posterior: Posterior, scale: Scale | None) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """Return epsilon and kappa = sigma / C_H of every draw that has an interface, and which draws these are."""
     if scale is None:
         raise InputError(WHY_NO_SCALE)
     integrals, kept = _tension_integrals(posterior)
     tension = scale.tension
     noise = np.random.default_rng(_SEED + 1).standard_normal(integrals.size)
-    sigma = np.maximum(tension.value + (tension.sd or 0.0) * noise, 1e-12 * tension.value)
-    return sigma / integrals, kept
-
-
-def _epsilon_draws(posterior: Posterior, scale: Scale | None) -> tuple[Array, Array]:
-    kappa, kept = _kappa_draws(posterior, scale)
-    assert scale is not None
-    return kappa if scale.tension.normalisation == "E" else np.sqrt(kappa), kept
-
-
-def _widths(posterior: Posterior) -> Array:
-    _check_depths(posterior)
-    nodes, weights = gauss_legendre(_NODES)
-    middle, half = posterior.family.middle, posterior.family.half
-    reach = np.arctanh(0.9)
-    s = np.tanh(reach * nodes)
-    heights = posterior.draws @ posterior.family.primitives(middle + half * s)
-    kept = np.min(heights, axis=1) > 0.0
-    return np.asarray(reach * (half * (1.0 - s**2) / np.sqrt(2.0 * heights[kept])) @ weights)
+    kappa = np.maximum(tension.value + (tension.sd or 0.0) * noise, 1e-12 * tension.value) / integrals
+    return kappa ** epsilon_power(tension.normalisation), kappa, kept
