@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from doublewell.evidence import system
-from doublewell.law import Bernstein, Law, LinearFamily
+from doublewell.law import Bernstein, Family, Law
 from doublewell.likelihood import PLAIN, Trajectory, View, read_trajectory
 from doublewell.record import Record
 
@@ -37,7 +37,7 @@ class Reading:
         return self.found.converged and self.chi2 < RARE[self.found.evidence.family.size]
 
 
-def read_law(record: Record, truth: Law, start: Law, *, family: LinearFamily = ONE, view: View = PLAIN) -> Reading:
+def read_law(record: Record, truth: Law, start: Law, *, family: Family = ONE, view: View = PLAIN) -> Reading:
     """Read a record for the laws of a family, from the one nearest to `start`."""
     features = family.features(PHASES)
     begin = np.linalg.lstsq(features.T, start.force(PHASES), rcond=None)[0]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from readings import ONE, RARE, Reading, q_of, read_law
 
-from doublewell.law import Law, LinearFamily, Wells, named_law
+from doublewell.law import Family, Law, Wells, named_law
 from doublewell.likelihood import Optics, View
 from doublewell.record import Record
 from doublewell.simulate import add_noise, simulate
@@ -37,7 +37,7 @@ def noisy(record: Record) -> Record:
     return add_noise(record, NOISE, seed=1).replace(mask=np.ones(record.shape, bool))
 
 
-def read(record: Record, law: Law = SIXTH, *, family: LinearFamily = ONE, blur=1e-3, q_free=False) -> Reading:
+def read(record: Record, law: Law = SIXTH, *, family: Family = ONE, blur=1e-3, q_free=False) -> Reading:
     """Read with a `blur` in cells, by default next to none."""
     optics = Optics() if record.boundary == "open" else Optics(blur=blur * record.dx[0])
     return read_law(record, law.effective(EPSILON), WEAK, family=family, view=View(optics=optics, q_free=q_free))

@@ -19,7 +19,7 @@ from doublewell.checks import whole
 from doublewell.errors import InputError
 from doublewell.evidence import Block, Evidence, Key, merge
 from doublewell.hints import Progress
-from doublewell.law import LinearFamily
+from doublewell.law import Family
 from doublewell.record import Cells, Record
 from doublewell.threads import map_threads
 from doublewell.weak.fold import STRADDLE, Fold
@@ -37,7 +37,7 @@ _DIRECT = 4  # times as many frames in a step where nothing is copied, so that t
 
 def weak_evidence(
     record: Record,
-    family: LinearFamily,
+    family: Family,
     supports: Sequence[Support | tuple[int, float]],
     *,
     derivative: Derivative = "discrete",
@@ -94,7 +94,7 @@ def weak_evidence(
 
 
 def window_of(
-    record: Record, family: LinearFamily, supports: Sequence[Support], region: Region, processor: Processor = CPU
+    record: Record, family: Family, supports: Sequence[Support], region: Region, processor: Processor = CPU
 ) -> tuple[int, Region]:
     """Return how many frames of a region are held at once, at most, and all frames and cells that are read for it."""
     checked = check_supports(supports, record.frames, record.mesh, record.dx)

@@ -12,7 +12,7 @@ import numpy as np
 from doublewell.evidence import compact
 from doublewell.hints import Array
 from doublewell.jax_runtime import device_memory
-from doublewell.law import LinearFamily
+from doublewell.law import Family
 from doublewell.weak.gpu import Shown, on_device, read_centres
 from doublewell.weak.passes import Part, Run, Span, even_steps
 from doublewell.weak.weights import AxisWeights
@@ -29,7 +29,7 @@ _FEWEST = 8  # rows along y per call
 class DevicePass:
     """The supports as weights along z, y, x and ranges of centres there; a call takes what the device has room for."""
 
-    family: LinearFamily
+    family: Family
     space: tuple[tuple[AxisWeights, ...], ...]
     centres: tuple[tuple[Span, ...], ...]
     time_halves: tuple[Span, ...]

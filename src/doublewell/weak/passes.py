@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from doublewell.evidence import compact
 from doublewell.hints import Array
-from doublewell.law import LinearFamily
+from doublewell.law import Family
 from doublewell.weak.weights import AxisWeights
 
 __all__ = ["ACROSS", "Part", "Pass", "Run", "Span", "even_steps"]
@@ -51,7 +51,7 @@ class Pass:
     number of threads, so neither does the result.
     """
 
-    family: LinearFamily
+    family: Family
     space: tuple[tuple[AxisWeights, ...], ...]
     centres: tuple[tuple[Span, ...], ...]
     time_halves: tuple[Span, ...]

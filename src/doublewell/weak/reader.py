@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from doublewell.compute import Region
 from doublewell.hints import Array
-from doublewell.law import LinearFamily
+from doublewell.law import Family
 from doublewell.record import Record
 from doublewell.weak.complete import complete_centres
 from doublewell.weak.fold import STRADDLE, Fold
@@ -55,7 +55,7 @@ class Reader:
     """The weights of one support on one record, and the loop over tiles."""
 
     def __init__(
-        self, record: Record, family: LinearFamily, support: Support, derivative: Derivative, region: Region
+        self, record: Record, family: Family, support: Support, derivative: Derivative, region: Region
     ) -> None:
         self.family, self.support = family, support
         uniform = record.uniform

@@ -23,7 +23,7 @@ from doublewell.compute import Clock, Ledger, Pool, Region, check_resources, fin
 from doublewell.errors import InputError
 from doublewell.evidence import Block, Evidence, Key, merge
 from doublewell.hints import Array, Report
-from doublewell.law import LinearFamily
+from doublewell.law import Family
 from doublewell.observation import Survey
 from doublewell.observation.bands import BLOCK, look_in_bands
 from doublewell.observation.looks import Look, change_between, look_at, look_spans
@@ -91,7 +91,7 @@ class Stream:
     def evidence(
         self,
         record: Record,
-        family: LinearFamily,
+        family: Family,
         supports: Sequence[Support],
         seen: Survey,
         *,
@@ -139,7 +139,7 @@ class Reading:
     """What is read of a record: the same for all its regions."""
 
     record: Record
-    family: LinearFamily
+    family: Family
     supports: tuple[Support, ...]
     derivative: Derivative
     folds: tuple[Fold, ...]
@@ -172,7 +172,7 @@ class Piece:
         return about, {"triangles": np.stack([block.triangle for block in blocks])}
 
 
-def unpacked(family: LinearFamily, about: Mapping[str, Any], arrays: Mapping[str, Array]) -> Piece:
+def unpacked(family: Family, about: Mapping[str, Any], arrays: Mapping[str, Array]) -> Piece:
     """Return the piece that a checkpoint holds."""
     parts = zip(about["keys"], arrays["triangles"], about["rows"], strict=True)
     blocks = tuple(Block(Key(*key), triangle, rows) for key, triangle, rows in parts)
@@ -240,7 +240,7 @@ class _Watch:
 
 
 def make_plan(
-    record: Record, family: LinearFamily, supports: Sequence[Support], memory: int | None, processor: Processor = CPU
+    record: Record, family: Family, supports: Sequence[Support], memory: int | None, processor: Processor = CPU
 ) -> tuple[Region, ...]:
     """Cut a record into regions, in the order in which their evidence is merged; `memory` is a budget in bytes.
 
@@ -256,7 +256,7 @@ def make_plan(
 
 
 def slab_bytes(
-    record: Record, family: LinearFamily, supports: Sequence[Support], region: Region, processor: Processor = CPU
+    record: Record, family: Family, supports: Sequence[Support], region: Region, processor: Processor = CPU
 ) -> int:
     """Return the memory that reading one region takes, at most, beside the libraries."""
     held, block = window_of(record, family, supports, region, processor)
@@ -271,7 +271,7 @@ def slab_bytes(
 
 
 def _tiles(
-    record: Record, family: LinearFamily, supports: Sequence[Support], memory: int, processor: Processor
+    record: Record, family: Family, supports: Sequence[Support], memory: int, processor: Processor
 ) -> list[Cells]:
     """Cut the mesh into the fewest tiles that fit: the longest side is cut first, never x."""
     counts = [1] * len(record.mesh)
