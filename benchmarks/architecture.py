@@ -51,7 +51,7 @@ TARGETS: dict[str, tuple[float, float | None]] = {
     "heavy libraries after --help": (0, 0),
 }
 # functions that build the static model of a record: (file, name), their arguments are the key
-BUILDERS = {("likelihood/setting.py", "record_model"), ("evidence/likelihood/setting.py", "record_model")}
+BUILDERS = {("likelihood/model.py", "record_model"), ("evidence/likelihood/setting.py", "record_model")}
 METHODS = {"trajectory", "weak", "weak-corrected"}
 DYNAMICS = {"allen-cahn", "cahn-hilliard"}
 OWN = {"family": ("law/",), "dynamics": ("dynamics/",), "method": ("options.py",)}

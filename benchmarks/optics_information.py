@@ -16,8 +16,9 @@ import numpy as np
 from wider import CELLS, LAWS, PHASES, about, movie, truth
 
 from doublewell.jax_runtime import double_precision
-from doublewell.likelihood import Optics, View, record_model, solver
-from doublewell.likelihood.compiled import compiled
+from doublewell.likelihood import record_model, gauss_newton
+from doublewell.observation import Optics, View
+from doublewell.likelihood.iterate import compiled
 from doublewell.law import Bernstein
 
 TOP = Bernstein(8)
@@ -35,7 +36,7 @@ def triangles(law: str, view: View) -> dict[str, np.ndarray]:
     data = record.slab()
     with double_precision():
         free = compiled().sensitivity(model, data[:1], theta[None], data[None], constants).triangle[0]
-        tangents = jax.jit(solver.tangents, static_argnums=0)(model, data[0], theta, constants)
+        tangents = jax.jit(gauss_newton.tangents, static_argnums=0)(model, data[0], theta, constants)
         return {"unknown": np.asarray(free), "known": np.linalg.qr(np.asarray(tangents), mode="r")}
 
 

@@ -32,7 +32,7 @@ def measure(cells: int, frames: int, degree: str, what: str) -> dict:
 
     from doublewell.jax_runtime import double_precision
     from doublewell.likelihood import read_trajectory
-    from doublewell.likelihood.compiled import compiled
+    from doublewell.likelihood.iterate import compiled
     from doublewell.likelihood import record_model
     from doublewell.identify import identify
     from doublewell.law import Bernstein, named_law

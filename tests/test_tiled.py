@@ -23,12 +23,14 @@ from doublewell.identify.tile_task import Tile, TileReading, Tiles, read_tiles, 
 from doublewell.identify.tile_total import add_up
 from doublewell.io import load_result, open_record, save
 from doublewell.law import Bernstein, named_law
-from doublewell.likelihood import PLAIN, read_trajectory, relinearise
+from doublewell.likelihood import Convergence, Status, read_trajectory, relinearise
+from doublewell.observation import PLAIN
 from doublewell.options import Compute, Trajectory
 from doublewell.record import Record
 from doublewell.result import compare
 from doublewell.simulate import add_noise, initial_field, simulate
 
+FOLLOWED, STOPPED = Status(Convergence.FOLLOWED, 1e-6, 3), Status(Convergence.NOT_FOLLOWED, 0.1, 8)
 BUDGET = 957_000_000  # tiles of 15 x 24 x 24 of the records here
 LAW, EPSILON = named_law("sixth"), 0.1
 PHASES = np.linspace(-1.0, 1.0, 401)
@@ -224,22 +226,22 @@ def test_a_run_that_is_killed_goes_on(path, result, tmp_path) -> None:
 def test_what_a_checkpoint_holds_comes_back(tmp_path) -> None:
     answer = Adequacy((ScoreTest("q", 1.5, 1, 0.1, 0.3, (0.1,), (0.2,), None, "words"),), "adequate", ("fine",))
     rows = np.random.default_rng(0).standard_normal((3, 4))
-    tile = Tile(rows, 10, 0.1, 2.0, 3.0, "converged: yes", 1e-3, (1.0, np.pi), (5, 6), rows[:2, :3], answer)
-    plain = Tile(2 * rows, 11, 0.2, 2.5, 3.5, "stopped: no", np.nan, (1.0,), (5,))
+    tile = Tile(rows, 10, 0.1, 2.0, 3.0, FOLLOWED, 1e-3, (1.0, np.pi), (5, 6), rows[:2, :3], answer)
+    plain = Tile(2 * rows, 11, 0.2, 2.5, 3.5, STOPPED, np.nan, (1.0,), (5,))
     save_partial(tmp_path / "p.npz", Partial(2, Tiles((tile, plain)), {4: Tiles((plain,))}), {"plan": "a"})
     back = load_partial(tmp_path / "p.npz", {"plan": "a"}, unpacked)
     first, second = back.merged.tiles
     assert np.array_equal(first.rows, tile.rows)
     assert np.array_equal(first.shifts, tile.shifts)
     assert (first.sums, first.counts, first.adequacy) == (tile.sums, tile.counts, answer)
-    assert (second.shifts, second.adequacy, second.status) == (None, None, "stopped: no")
+    assert (second.shifts, second.adequacy, second.status) == (None, None, STOPPED)
     assert np.array_equal(back.waiting[4].tiles[0].rows, plain.rows)
 
 
 def test_sums_know_what_is_beside_the_law() -> None:
     """Two tiles with a common q: the sum is the least-squares fit of all rows."""
     rng = np.random.default_rng(2)
-    tiles = [Tile(rng.standard_normal((3, 4)), 100, 0.1, 1.0, 1.0, "converged", 0.0, (), ()) for _ in range(5)]
+    tiles = [Tile(rng.standard_normal((3, 4)), 100, 0.1, 1.0, 1.0, FOLLOWED, 0.0, (), ()) for _ in range(5)]
     total = add_up(tiles, Bernstein(1), ("q",))
     stack = np.vstack([tile.rows for tile in tiles])
     best = np.linalg.lstsq(stack[:, :-1], stack[:, -1], rcond=None)[0]

@@ -10,7 +10,8 @@ from typing import Any, Literal
 from doublewell.calibrate import SurfaceTension
 from doublewell.errors import InputError, option
 from doublewell.law import Family, family_of
-from doublewell.likelihood import Optics, View, check_view, check_window
+from doublewell.likelihood import check_window
+from doublewell.observation import Optics, View, check_view
 from doublewell.options import Compute, DoubleWell, Method, Observation, Weak, method_of
 from doublewell.record import Record
 from doublewell.result import check_units

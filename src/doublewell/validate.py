@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
 from typing import Literal
 
 import numpy as np
 
 from doublewell.checks import is_whole, shown
+from doublewell.dynamics import ALLEN_CAHN, Dynamics, Grid, fastest_rate, steps_per_frame
 from doublewell.errors import InputError
 from doublewell.hints import Array, Progress
 from doublewell.observation import survey
@@ -16,10 +16,8 @@ from doublewell.record import Boundary, Record
 from doublewell.result import Result
 from doublewell.simulate import simulate
 
-__all__ = ["Validation", "replay", "validate"]
-
 Origin = Literal["observed frame", "fitted initial field"]
-_STEP = 0.1  # largest q |G'| dt of one internal step
+_STEP = 0.1  # largest rate of the force times one internal step
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +49,10 @@ class Validation:
         return f"{100 * self.error[k]:.3g} % (noise alone makes {100 * self.noise_floor[k]:.3g} %)"
 
 
-def validate(result: Result, record: Record, *, start: int = 0, progress: Progress | None = None) -> Validation:
+def validate(
+    result: Result, record: Record, *, start: int = 0, dynamics: Dynamics = ALLEN_CAHN,
+    progress: Progress | None = None,
+) -> Validation:  # fmt: skip
     """Evolve the recovered force from frame `start` of a record to its end and report the field error.
 
     The record may be another one than the law came from, with other q, mesh and noise, which is measured here. It must
@@ -60,10 +61,12 @@ def validate(result: Result, record: Record, *, start: int = 0, progress: Progre
     the phase values visited; it says nothing about epsilon and F, which no movie tests.
     """
     _check(result, record, start)
-    return _evolve(result, record, record.slab(start, start + 1)[0], start, "observed frame", progress)
+    return _evolve(result, record, record.slab(start, start + 1)[0], start, "observed frame", dynamics, progress)
 
 
-def replay(result: Result, record: Record, *, progress: Progress | None = None) -> Validation:
+def replay(
+    result: Result, record: Record, *, dynamics: Dynamics = ALLEN_CAHN, progress: Progress | None = None
+) -> Validation:
     """Evolve the recovered force from the initial field of the fit: the fields that the fit compared with the record.
 
     Only a trajectory result has such a field, and one that was loaded from a file may not hold it.
@@ -80,16 +83,19 @@ def replay(result: Result, record: Record, *, progress: Progress | None = None) 
             f"the fitted initial field has shape {fit.initial.shape} and the record the mesh {record.mesh}: expected "
             "the record that the result came from"
         )
-    return _evolve(result, record, fit.initial.astype(np.float64), 0, "fitted initial field", progress)
+    first = fit.initial.astype(np.float64)
+    return _evolve(result, record, first, 0, "fitted initial field", dynamics, progress)
 
 
 def _evolve(
-    result: Result, record: Record, first: Array, start: int, origin: Origin, progress: Progress | None
-) -> Validation:
+    result: Result, record: Record, first: Array, start: int, origin: Origin, dynamics: Dynamics,
+    progress: Progress | None,
+) -> Validation:  # fmt: skip
     q, boundary = _check(result, record, start)
     noise = survey(record).noise
     curvatures = np.abs([*result.law.well_curvatures, result.law.centre_curvature])
     steep = float(np.nanmax(curvatures))  # there may be no maximum between the phases
+    rate = q * fastest_rate(dynamics, Grid(record.mesh, record.dx, boundary), steep)
     predicted = simulate(
         result.law,
         first,
@@ -99,7 +105,8 @@ def _evolve(
         q=q,
         boundary=boundary,
         solver="etdrk4",
-        substeps=max(1, ceil(q * steep * record.dt / _STEP)),
+        substeps=steps_per_frame(rate, record.dt, _STEP),
+        dynamics=dynamics,
         progress=progress,
     )
     misfit, size = np.empty(predicted.frames), np.empty(predicted.frames)

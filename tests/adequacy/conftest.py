@@ -60,4 +60,4 @@ def noisy(clean):
 
 @pytest.fixture(scope="session")
 def fit(noisy):
-    return Fit(noisy, fitted(noisy))
+    return Fit(fitted(noisy))

@@ -11,7 +11,8 @@ import numpy as np
 
 from doublewell.evidence import system
 from doublewell.law import Bernstein, Family, Law
-from doublewell.likelihood import PLAIN, Trajectory, View, read_trajectory
+from doublewell.likelihood import Trajectory, read_trajectory
+from doublewell.observation import PLAIN, View
 from doublewell.record import Record
 
 RARE = {2: 13.8, 4: 18.5}  # chi-square of so many degrees that is larger once in a thousand

@@ -12,7 +12,8 @@ from readings import ONE, RARE, Reading, read_law
 
 from doublewell.identify import identify
 from doublewell.law import Law, named_law
-from doublewell.likelihood import PLAIN, Optics, View, measure_resolution, noise_view
+from doublewell.likelihood import measure_resolution
+from doublewell.observation import PLAIN, Optics, View, noise_view
 from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate
 
@@ -75,7 +76,7 @@ def test_shot_noise_is_weighed_by_its_variance(bright) -> None:
     """
     record, variance = bright
     white = read(record, 0.1)
-    view = noise_view(record, white.found, PLAIN, "shot")
+    view = noise_view(record, white.found.residual, PLAIN, "shot")
     assert np.quantile(np.abs(view.whitening.root**2 * variance - 1.0), 0.95) < 0.12
     shot = read(record, 0.1, view)
     assert shot.holds

@@ -12,7 +12,7 @@ import pytest
 from readings import ONE, RARE, Reading, q_of, read_law
 
 from doublewell.law import Family, Law, Wells, named_law
-from doublewell.likelihood import Optics, View
+from doublewell.observation import Optics, View
 from doublewell.record import Record
 from doublewell.simulate import add_noise, simulate
 

@@ -6,8 +6,8 @@ space and time are correlated, whether its tails are normal, and whether a few c
 keeps the chance of any false alarm below 5 %.
 """
 
+from doublewell.adequacy.alternatives import DIRECTIONS, Fit
 from doublewell.adequacy.check import check_adequacies, check_adequacy, projector_of, score_tests
-from doublewell.adequacy.directions import DIRECTIONS, Fit
 from doublewell.adequacy.values import Adequacy, ScoreTest
 from doublewell.adequacy.words import FALSE_ALARMS
 

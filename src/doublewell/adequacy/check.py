@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from doublewell.adequacy.alternatives import DIRECTIONS, Fit
 from doublewell.adequacy.cells import Cells, Mask, ask_cells, cells_test, peel
-from doublewell.adequacy.directions import DIRECTIONS, Array, Fit
 from doublewell.adequacy.projection import Projector, score
 from doublewell.adequacy.residual import chance, neighbour_tests, probe, value_tests
 from doublewell.adequacy.still import no_noise, steady_words
@@ -16,7 +16,9 @@ from doublewell.adequacy.values import Adequacy, ScoreTest
 from doublewell.adequacy.words import SENTENCES, findings, left_words, plain_words, verdict
 from doublewell.dynamics import border_mask
 from doublewell.errors import InputError
+from doublewell.hints import Array
 from doublewell.likelihood import Trajectory
+from doublewell.likelihood.batch import points
 from doublewell.record import Record
 
 __all__ = ["check_adequacies", "check_adequacy", "holm", "holm_adjusted", "projector_of", "score_tests"]
@@ -38,13 +40,15 @@ def check_adequacies(records: Sequence[Record], found: Sequence[Trajectory]) -> 
     adequate" when one is below 0.1 % (tails aside, which least squares bears), and "look" in between. Where a few cells
     stand out, the other tests are made without them. A residual too small to be noise is said to be that.
     """
-    fits = [Fit(record, one) for record, one in zip(records, found, strict=True)]
-    for fit in fits:
-        if fit.found.residual.shape != fit.record.shape:
+    for record, fit in zip(records, found, strict=True):
+        if fit.residual.shape != record.shape:
             raise InputError(
-                f"the fit has a residual of shape {fit.found.residual.shape} and the record is {fit.record.shape}: "
-                "expected the record that was fitted"
+                f"the fit has a residual of shape {fit.residual.shape} and the record is {record.shape}: expected the "
+                "record that was fitted"
             )
+    if any(fit.batch is not found[0].batch for fit in found):
+        return [check_adequacies([record], [fit])[0] for record, fit in zip(records, found, strict=True)]
+    fits = [Fit(fit) for fit in found]
     return [_conclude(fit, looked) for fit, looked in zip(fits, _look(fits, projector_of(fits)), strict=True)]
 
 
@@ -128,7 +132,7 @@ def _refit(fit: Fit, frames: Mask, out: Mask) -> tuple[Cells, float, Fit]:
     size = fit.family.size
     moved = float(np.linalg.norm(fit.found.evidence.blocks[0].triangle[:size, :size] @ shift[-size:]))
     free = residual.size - np.count_nonzero(out) * (len(residual) - 1) - residual[0].size - size
-    quieter = Fit(fit.record, replace(fit.found, noise=float(np.linalg.norm(residual) / np.sqrt(free))))
+    quieter = Fit(replace(fit.found, noise=float(np.linalg.norm(residual) / np.sqrt(free))))
     return ask_cells(residual, frames, out), moved, quieter
 
 
@@ -144,12 +148,10 @@ def _leftover(fit: Fit, look: _Look) -> list[ScoreTest]:
 
 def projector_of(fits: Sequence[Fit], out: Mask | None = None) -> Projector:
     """Return the projector at the fits of a batch; cells left out weigh nothing."""
-    nuisance = np.stack([fit.found.nuisance for fit in fits])
-    theta = np.stack([fit.found.theta for fit in fits])
-    model, constants = fits[0].setting
+    model, constants = fits[0].model()
     if out is not None:
         constants = constants._replace(root=np.where(out, 0.0, constants.root))
-    return Projector.at(model, nuisance, theta, constants)
+    return Projector.at(model, *points([fit.found for fit in fits]), constants)
 
 
 def score_tests(

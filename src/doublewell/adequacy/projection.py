@@ -20,7 +20,7 @@ import numpy as np
 
 from doublewell.hints import Array
 from doublewell.jax_runtime import double_precision
-from doublewell.likelihood.solver import Model, solve_normal, tangents
+from doublewell.likelihood.gauss_newton import Model, solve_normal, tangents
 
 __all__ = ["Basis", "Projection", "Projector", "Score", "project", "score", "tangent_basis"]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from doublewell.adequacy.directions import AXES, Array, Fit
+from doublewell.adequacy.alternatives import AXES, Fit
 from doublewell.adequacy.values import ScoreTest
+from doublewell.hints import Array
 
 __all__ = ["chance", "neighbour_tests", "probe", "value_tests"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from doublewell.adequacy.directions import Fit
+from doublewell.adequacy.alternatives import Fit
 
 __all__ = ["no_noise", "steady_words"]
 

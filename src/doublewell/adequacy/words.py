@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from doublewell.adequacy.directions import AXES, Fit, other_boundary
+from doublewell.adequacy.alternatives import AXES, Fit, other_boundary
 from doublewell.adequacy.values import ScoreTest
 
 __all__ = ["ADVICE", "FALSE_ALARMS", "SENTENCES", "findings", "left_words", "plain_words", "verdict"]

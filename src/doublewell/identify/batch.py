@@ -25,8 +25,7 @@ from doublewell.identify.warnings import law_warnings, record_warnings, scale_re
 from doublewell.identify.weak_road import WeakFit, weak_diagnostics, weak_fit
 from doublewell.inference import Posterior
 from doublewell.law import Law
-from doublewell.likelihood import Optics, complete
-from doublewell.observation import Survey, check_survey, survey
+from doublewell.observation import Optics, Survey, check_survey, complete, survey
 from doublewell.options import Phases
 from doublewell.problem import Problem
 from doublewell.record import Record, checksum

@@ -11,7 +11,7 @@ from doublewell.calibrate import SurfaceTension
 from doublewell.errors import InputError
 from doublewell.hints import Report
 from doublewell.identify.identify import identify
-from doublewell.likelihood import Optics
+from doublewell.observation import Optics
 from doublewell.options import DoubleWell, Observation, Trajectory, Weak
 from doublewell.record import Record, checksum
 from doublewell.result import Comparison, Result, Settings, compare, without_levels

@@ -200,5 +200,7 @@ def _fit(rounds: Rounds, regions: Sequence[Region], order: Sequence[Region], fou
         substeps=rounds.reading.substeps,
         rounds=found.count,
         distance=found.far,
-        lost=tuple(f"{name}: {tile.status}" for name, tile in zip(names, found.tiles, strict=True) if not tile.sound),
+        lost=tuple(
+            f"{name}: {tile.status.text}" for name, tile in zip(names, found.tiles, strict=True) if not tile.sound
+        ),
     )

@@ -13,7 +13,8 @@ from doublewell.compute import Region, tile_record
 from doublewell.dynamics import border_mask
 from doublewell.hints import Array
 from doublewell.law import LinearFamily
-from doublewell.likelihood import Resolution, Trajectory, View, follow_law, measure_resolution
+from doublewell.likelihood import Convergence, Resolution, Status, Trajectory, follow_law, measure_resolution
+from doublewell.observation import View
 from doublewell.record import Record
 
 __all__ = ["Tile", "TileReading", "Tiles", "read_tiles", "unpacked"]
@@ -49,7 +50,7 @@ class Tile:
     noise: float
     cost: float
     power: float
-    status: str
+    status: Status
     solve: float
     sums: tuple[float, ...]
     counts: tuple[int, ...]
@@ -64,7 +65,7 @@ class Tile:
     @property
     def converged(self) -> bool:
         """Whether the fields follow the law and the solves behind the rows were finished."""
-        return self.status.startswith("converged")
+        return self.status.converged
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +84,7 @@ class Tiles:
         abouts = [{k: v for k, v in asdict(tile).items() if k not in ("rows", "shifts")} for tile in plain]
         moved = [tile.shifts for tile in self.tiles if tile.shifts is not None]
         for about, tile in zip(abouts, self.tiles, strict=True):
-            about["shifted"] = tile.shifts is not None
+            about["shifted"], about["status"]["code"] = tile.shifts is not None, tile.status.code.name
         arrays = {"rows": np.stack([tile.rows for tile in self.tiles])}
         return {"tiles": abouts}, arrays | ({"shifts": np.stack(moved)} if moved else {})
 
@@ -95,6 +96,7 @@ def unpacked(about: Mapping[str, Any], arrays: Mapping[str, Array]) -> Tiles:
     for words, rows in zip(about["tiles"], arrays["rows"], strict=True):
         told = {name: value for name, value in words.items() if name not in ("shifted", "adequacy")}
         told |= {"sums": tuple(words["sums"]), "counts": tuple(words["counts"])}
+        told["status"] = Status(**(words["status"] | {"code": Convergence[words["status"]["code"]]}))
         moved = next(shifts) if words["shifted"] else None
         tiles.append(Tile(rows=rows, shifts=moved, adequacy=_adequacy(words["adequacy"]), **told))
     return Tiles(tuple(tiles))

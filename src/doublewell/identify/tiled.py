@@ -35,8 +35,8 @@ from doublewell.identify.trajectory_road import TrajectoryFit, at_degree, felt, 
 from doublewell.identify.weak_road import WeakFit
 from doublewell.inference import Posterior, average_degrees, fit_degree
 from doublewell.inference.least_squares import column_scale
-from doublewell.likelihood import Trajectory, View, beside_start, first_substeps, growth
-from doublewell.observation import Survey
+from doublewell.likelihood import Batch, Convergence, Status, Trajectory, first_substeps, growth
+from doublewell.observation import Survey, View, joint_start
 from doublewell.options import Compute
 from doublewell.problem import Problem
 from doublewell.record import Record
@@ -94,7 +94,7 @@ def _read(
     """Plan tiles, look at each, and read those that hold an interface."""
     record, start = scaled.replace(q=weak.q, boundary="open"), weak.estimate.coefficients
     view, family, fitted = asked.view(scaled), asked.family, asked.fitted
-    theta = np.concatenate([beside_start(view), fitted.elevation(family) @ start])
+    theta = np.concatenate([joint_start(view), fitted.elevation(family) @ start])
     substeps = first_substeps(record, start, view)
     copies = window_copies(theta.size, substeps)
     rate = growth(record, start) / float(record.times[-1] - record.times[0])
@@ -155,10 +155,10 @@ def _joint(record: Record, view: View, fit: TileFit, asked: Problem, summarise: 
     unfinished = [tile.status for tile in fit.tiles if not tile.converged]
     converged = len(unfinished) <= _FEW * len(fit.tiles)
     found = Trajectory(
-        evidence=total.evidence, theta=fit.theta, nuisance=nothing, response=nothing, beside=total.beside,
-        residual=nothing, noise=total.noise, substeps=fit.substeps, steps=(), converged=converged,
-        status="converged: the fields of the tiles follow one law" if converged else unfinished[0], segments=1,
-        solve=max(tile.solve for tile in fit.tiles), view=view,
+        batch=Batch([record.replace(boundary="open")], view=view), index=0, evidence=total.evidence, theta=fit.theta,
+        nuisance=nothing, response=nothing, beside=total.beside, residual=nothing, noise=total.noise,
+        substeps=fit.substeps, steps=(), status=Status(Convergence.TILES, 0.0, 0) if converged else unfinished[0],
+        segments=1, solve=max(tile.solve for tile in fit.tiles),
     )  # fmt: skip
     shifts = np.stack([resolution.time_shift, resolution.mesh_shift])
     drift = felt(average, family, matrix, shifts)
@@ -192,5 +192,5 @@ def _lost_words(fit: TileFit) -> list[str]:
 
 
 def _unfinished_words(fit: TileFit) -> list[str]:
-    bad = [f"{name}, {tile.status}" for name, tile in zip(fit.names, fit.tiles, strict=True) if not tile.converged]
+    bad = [f"{name}, {tile.status.text}" for name, tile in zip(fit.names, fit.tiles, strict=True) if not tile.converged]
     return [f"the fields of {len(bad)} tiles were not followed to the end: {'; '.join(bad[:_NAMED])}"] if bad else []

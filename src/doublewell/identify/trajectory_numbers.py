@@ -61,7 +61,7 @@ def diagnostics_of(
         warnings=tuple(warnings),
         likelihood=Likelihood(
             noise=fit.found.noise,
-            status=fit.found.status,
+            status=fit.found.status.text,
             converged=fit.found.converged,
             steps=fit.found.steps,
             substeps=fit.found.substeps,
@@ -126,7 +126,7 @@ def likelihood_warnings(fit: TrajectoryFit) -> list[str]:
     if fit.adequacy is not None and fit.adequacy.verdict != "adequate":
         said += [f"model {fit.adequacy.verdict}: {line}" for line in fit.adequacy.words]
     if not fit.found.converged:
-        said.append(f"the fit did not converge ({fit.found.status}): do not use its errors")
+        said.append(f"the fit did not converge ({fit.found.status.text}): do not use its errors")
     if fit.distance > _UNSETTLED:
         said.append(
             f"the law lies {fit.distance:.0f} standard errors from the fit that its errors come from, and a fit nearby "

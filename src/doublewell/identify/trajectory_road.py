@@ -15,18 +15,14 @@ from doublewell.inference.least_squares import column_scale
 from doublewell.law import Family, Law
 from doublewell.likelihood import (
     MOST_SUBSTEPS,
-    PLAIN,
-    Noise,
     Resolution,
     Trajectory,
-    View,
     Watch,
     measure_resolution,
-    noise_view,
-    outlier_mask,
     read_trajectories,
     relinearise,
 )
+from doublewell.observation import PLAIN, Noise, View, noise_view, outlier_mask
 from doublewell.problem import Problem
 from doublewell.record import Record
 
@@ -131,9 +127,9 @@ def _weighed(
     for _ in range(2 if noise == "robust" else 1):
         say(f"reading again with {noise} noise", 0, 0)
         if noise == "robust":
-            record = record.replace(mask=outlier_mask(record, found))
+            record = record.replace(mask=outlier_mask(record, found.residual))
         else:
-            view = noise_view(record, found, view, noise)
+            view = noise_view(record, found.residual, view, noise)
         (found,), (resolution,) = _resolved([record], starts, family, fitted, say, view)
     return [record], [found], [resolution]
 

@@ -1,48 +1,51 @@
-"""The likelihood of whole trajectories: models, one solver, and the reader."""
+"""The likelihood of whole trajectories: models of records, one solver, and batches that are fitted together."""
 
-from doublewell.likelihood.follow import follow_law
-from doublewell.likelihood.noise import NOISES, Noise, noise_view, outlier_mask
-from doublewell.likelihood.read import beside_start, read_trajectories, read_trajectory, relinearise
-from doublewell.likelihood.resolution import Resolution, measure_resolution
-from doublewell.likelihood.setting import (
+from doublewell.likelihood.batch import (
+    Batch,
+    Trajectory,
+    follow_law,
+    moved,
+    read_trajectories,
+    read_trajectory,
+    relinearise,
+)
+from doublewell.likelihood.iterate import Convergence, Status, Step, Watch
+from doublewell.likelihood.model import (
+    MOST_SUBSTEPS,
+    Observed,
+    RecordModel,
     check_record,
-    check_view,
     check_window,
-    complete,
+    first_substeps,
+    growth,
     observed,
     record_model,
 )
-from doublewell.likelihood.steps import MOST_STEPS, Step, Watch
-from doublewell.likelihood.trajectory import MOST_SUBSTEPS, Trajectory, first_substeps, growth
-from doublewell.likelihood.view import PLAIN, Optics, View, Whitening
+from doublewell.likelihood.resolution import Information, Resolution, measure_resolution, record_information
 
 __all__ = [
-    "MOST_STEPS",
     "MOST_SUBSTEPS",
-    "NOISES",
-    "PLAIN",
-    "Noise",
-    "Optics",
+    "Batch",
+    "Convergence",
+    "Information",
+    "Observed",
+    "RecordModel",
     "Resolution",
+    "Status",
     "Step",
     "Trajectory",
-    "View",
     "Watch",
-    "Whitening",
-    "beside_start",
     "check_record",
-    "check_view",
     "check_window",
-    "complete",
     "first_substeps",
     "follow_law",
     "growth",
     "measure_resolution",
-    "noise_view",
+    "moved",
     "observed",
-    "outlier_mask",
     "read_trajectories",
     "read_trajectory",
+    "record_information",
     "record_model",
     "relinearise",
 ]

@@ -11,8 +11,6 @@ from doublewell.observation.looks import GROUP
 from doublewell.observation.survey import Survey
 from doublewell.record import Record
 
-__all__ = ["COVERED", "FEW_CELLS", "check_survey", "coarse_note", "pace_notes", "resolved", "survey_notes"]
-
 FEW_CELLS = 9.0  # the paper's error at noise 0.03 grows fourfold when an interface has 6 to 8 cells instead of 12
 COVERED = 0.9  # share of the phase range from which on a law counts as seen
 MASK = (

@@ -25,9 +25,6 @@ from doublewell.observation.looks import (
 from doublewell.record import Record
 from doublewell.record.metadata import missing_fraction
 
-__all__ = ["Survey", "survey", "survey_of"]
-
-
 _LEVEL = 0.9  # interface width is measured between the phase values -0.9 and 0.9
 _VISITED = 0.01  # share of the interface's values that makes a phase bin count as visited
 _CLEAR = 1.2  # mean square, in units of what noise alone makes, that shows a motion or a curvature

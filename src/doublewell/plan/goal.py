@@ -9,7 +9,7 @@ from typing import Literal
 
 from doublewell.checks import positive, shown
 from doublewell.errors import InputError
-from doublewell.likelihood.information import Information
+from doublewell.likelihood import Information
 from doublewell.plan.experiment import Experiment, longer
 from doublewell.plan.prediction import Analysis, Prediction, experiment_information, predict
 from doublewell.weak import LEAST_FRAMES

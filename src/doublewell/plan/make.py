@@ -10,7 +10,7 @@ import numpy as np
 from doublewell.checks import shown
 from doublewell.errors import InputError
 from doublewell.inference import Constraint
-from doublewell.likelihood.information import Information
+from doublewell.likelihood import Information
 from doublewell.observation import Survey, check_survey, survey, survey_notes
 from doublewell.plan.experiment import Experiment, faster, finer, longer, quieter, sparser
 from doublewell.plan.goal import Goal, Quantity, check_goal, reach

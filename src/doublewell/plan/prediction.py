@@ -18,7 +18,7 @@ from doublewell.hints import Array
 from doublewell.inference import Constraint, check_constraint, fit_rows, mixture_mean, weigh_terms
 from doublewell.inference.least_squares import check_rank, column_scale
 from doublewell.law import MAX_DEGREE, Bernstein, Law
-from doublewell.likelihood.information import Information, record_information
+from doublewell.likelihood import Information, record_information
 from doublewell.plan.experiment import Experiment
 
 __all__ = ["DRAWS", "Analysis", "Prediction", "experiment_information", "predict"]

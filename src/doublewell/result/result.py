@@ -22,8 +22,8 @@ from doublewell.inference import (
     scalar_interval,
 )
 from doublewell.law import Law, Structure
-from doublewell.likelihood import Optics, Step
-from doublewell.observation import Survey
+from doublewell.likelihood import Step
+from doublewell.observation import Optics, Survey
 
 __all__ = ["Diagnostics", "LevelErrors", "Likelihood", "Result", "Settings", "Source", "Tiling", "without_levels"]
 

@@ -9,13 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from doublewell.checks import shown, whole
-from doublewell.dynamics import Cnab2, Etdrk4, Grid, Stepper
+from doublewell.dynamics import Cnab2, Dynamics, Etdrk4, Grid, Stepper, dynamics_of
 from doublewell.errors import InputError
 from doublewell.hints import Array, Progress
 from doublewell.law import Law, check_law
 from doublewell.record import Boundary, Record
-
-__all__ = ["rollout", "simulate"]
 
 Solver = Literal["cnab2", "etdrk4"]
 _SOLVERS: dict[str, type[Cnab2] | type[Etdrk4]] = {"cnab2": Cnab2, "etdrk4": Etdrk4}
@@ -34,9 +32,10 @@ def simulate(
     boundary: Boundary = "periodic",
     solver: Solver = "cnab2",
     substeps: int = 12,
+    dynamics: str | Dynamics = "allen-cahn",
     progress: Progress | None = None,
 ) -> Record:
-    """Solve u_t = q (Laplacian u - F'(u) / epsilon^2) from u0 and return the record of the solution.
+    """Solve u_t = q (L u - D F'(u) / epsilon^2) from u0 and return the record of the solution.
 
     Parameters
     ----------
@@ -48,6 +47,8 @@ def simulate(
         Frame interval, and number of frames, u0 included: the times are 0, dt, ..., (frames - 1) dt.
     solver, substeps
         "cnab2" (NumPy, order 2) or "etdrk4" (JAX, order 4), and its steps from frame to frame.
+    dynamics
+        The equation: "allen-cahn", L = Laplacian and D = 1, or another Dynamics.
     progress
         Called with (frames done, frames) after each frame.
 
@@ -64,7 +65,7 @@ def simulate(
     grid = Grid(start.shape, dx, boundary)
     if not isinstance(solver, str) or solver not in _SOLVERS:
         raise InputError(f"solver is {shown(solver)}: expected one of {', '.join(map(repr, _SOLVERS))}")
-    stepper = _SOLVERS[solver](grid, dt, q, substeps)
+    stepper = _SOLVERS[solver](grid, dt, q, substeps, dynamics_of(dynamics))
     values = rollout(stepper, force, start, frames=frames, progress=progress)
     return Record(values, dx=grid.dx, dt=dt, q=q, boundary=grid.boundary)
 

@@ -25,8 +25,7 @@ from doublewell.evidence import Block, Evidence, Key, merge
 from doublewell.hints import Array, Report
 from doublewell.law import Family
 from doublewell.observation import Survey
-from doublewell.observation.bands import BLOCK, look_in_bands
-from doublewell.observation.looks import Look, change_between, look_at, look_spans
+from doublewell.observation.looks import BLOCK, Look, change_between, look_at, look_in_bands, look_spans
 from doublewell.observation.survey import survey_of
 from doublewell.record import Cells, Record, Seen, line_sum, lines_checksum
 from doublewell.record.lazy import LazyArray, PhaseScale

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from doublewell.adequacy import DIRECTIONS, Fit, projector_of, score_tests
-from doublewell.adequacy.directions import _slope
+from doublewell.adequacy.alternatives import _slope
 from doublewell.adequacy.projection import project, score
 from doublewell.dynamics import Etdrk4, Grid
 from doublewell.dynamics.grid import numpy_transforms
 from doublewell.jax_runtime import double_precision
 from doublewell.law import Law
+from doublewell.likelihood import Batch
 from doublewell.record import Record
 
 
@@ -53,7 +54,7 @@ def test_q_direction_matches_finite_differences(fit):
 def test_tilt_direction_solves_the_tilted_equation(fit):
     """A constant force c shifts a field without interface by -q c (1 - exp(-q G'(1) t)) / G'(1) in all cells."""
     flat = replace(fit.found, nuisance=np.ones((32, 32)), residual=fit.record.slab() - 1.0)
-    (direction,) = DIRECTIONS["tilt"](Fit(fit.record, flat))
+    (direction,) = DIRECTIONS["tilt"](Fit(flat))
     slope = 2.0 * fit.found.coefficients[-1]  # G'(1) = 2 p(1)
     exact = -(1.0 - np.exp(-slope * fit.record.times)) / slope
     np.testing.assert_allclose(direction, np.broadcast_to(exact[:, None, None], direction.shape), rtol=1e-5)
@@ -87,7 +88,7 @@ def test_offset_direction_is_the_change_of_a_raised_record(fit):
 def test_blur_direction_is_the_change_of_a_smoothed_record(fit, boundary):
     """A Gaussian of the variance 2 a multiplies the modes by exp(a symbol)."""
     record = Record(fit.record.slab(), dx=fit.record.dx, dt=fit.record.dt, q=1.0, boundary=boundary)
-    other = Fit(record, fit.found)
+    other = Fit(replace(fit.found, batch=Batch([record])))
     forward_map, backward_map = numpy_transforms(record.mesh, boundary)
     step, modes = 1e-8, [forward_map(frame) for frame in other.predicted]
     smooth = [np.stack([backward_map(np.exp(a * other.grid.laplacian) * m) for m in modes]) for a in (-step, step)]
@@ -112,7 +113,7 @@ def test_projection_takes_out_what_the_fit_can_imitate(fit, projector):
     change, bump = np.array([1.0, -2.0, 1.5]), 1e-4 * rng.standard_normal((32, 32))
     ends = [
         forward(
-            Fit(fit.record, replace(fit.found, nuisance=fit.found.nuisance + h * bump)),
+            Fit(replace(fit.found, nuisance=fit.found.nuisance + h * bump)),
             law=Law(fit.family, fit.found.coefficients + h * change),
         )
         for h in (-1e-2, 1e-2)

@@ -3,7 +3,7 @@ import pytest
 
 from doublewell.errors import InputError
 from doublewell.law import Bernstein, Law
-from doublewell.likelihood.information import record_information
+from doublewell.likelihood import record_information
 from doublewell.plan import experiment_information
 from doublewell.simulate import simulate
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from doublewell.observation import looks as looks_module
-from doublewell.observation.bands import look_in_bands
-from doublewell.observation.looks import change_between, look_at, look_spans, mean_square
+from doublewell.observation.looks import change_between, look_at, look_in_bands, look_spans, mean_square
 from doublewell.record import Record
 
 RNG = np.random.default_rng(0)

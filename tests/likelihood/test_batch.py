@@ -14,15 +14,14 @@ from doublewell.evidence import lower, system
 from doublewell.jax_runtime import double_precision
 from doublewell.law import Bernstein, Law, named_law
 from doublewell.likelihood import (
+    gauss_newton,
     measure_resolution,
     read_trajectories,
     read_trajectory,
     record_model,
     relinearise,
-    solver,
 )
-from doublewell.likelihood.compiled import compiled
-from doublewell.likelihood.steps import Step, verdict
+from doublewell.likelihood.iterate import Convergence, Rule, Step, compiled
 from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate
 
@@ -59,11 +58,11 @@ def test_adjoint_is_the_transpose_of_the_tangent(boundary) -> None:
     with double_precision():
         model, u, theta, constants, rng = pieces(boundary)
         data = np.zeros((5, 6, 8))
-        _, push, pull = solver._linearise(model, u, theta, data, constants)
+        _, push, pull = gauss_newton._linearise(model, u, theta, data, constants)
         x, y = jnp.asarray(rng.standard_normal((6, 8))), jnp.asarray(rng.standard_normal((5, 6, 8)))
         left, right = float(np.vdot(push(x), y)), float(np.vdot(x, pull(y)))
-        field, gradient = solver.pull_back(model, u, theta, y, constants)
-        column = solver._column(model, u, theta, jnp.array([0.0, 1.0, 0.0]), constants)
+        field, gradient = gauss_newton.pull_back(model, u, theta, y, constants)
+        column = gauss_newton._column(model, u, theta, jnp.array([0.0, 1.0, 0.0]), constants)
         pulled = np.asarray(pull(y))
     assert left == pytest.approx(right, rel=1e-13)
     assert np.allclose(field, pulled, atol=1e-13)
@@ -73,14 +72,14 @@ def test_adjoint_is_the_transpose_of_the_tangent(boundary) -> None:
 def test_tangents_match_finite_differences() -> None:
     with double_precision():
         model, u, theta, constants, rng = pieces()
-        _, push, _ = solver._linearise(model, u, theta, np.zeros((5, 6, 8)), constants)
+        _, push, _ = gauss_newton._linearise(model, u, theta, np.zeros((5, 6, 8)), constants)
         x, step = rng.standard_normal((6, 8)), 1e-5
         predict = partial(model.predict, constants=constants)
         along_u = (predict(u + step * x, theta) - predict(u - step * x, theta)) / (2 * step)
         direction = np.array([1.0, -2.0, 0.5])
         along_g = (predict(u, theta + step * direction) - predict(u, theta - step * direction)) / (2 * step)
         assert np.allclose(push(x), along_u, atol=1e-8)
-        assert np.allclose(solver._column(model, u, theta, direction, constants), along_g, atol=1e-8)
+        assert np.allclose(gauss_newton._column(model, u, theta, direction, constants), along_g, atol=1e-8)
 
 
 def test_conjugate_gradients_solve_what_they_say() -> None:
@@ -88,10 +87,12 @@ def test_conjugate_gradients_solve_what_they_say() -> None:
     root = rng.standard_normal((20, 20))
     matrix, right = root @ root.T + np.eye(20), rng.standard_normal(20)
     with double_precision():
-        solution, count, rest = solver.solve_normal(
+        solution, count, rest = gauss_newton.solve_normal(
             lambda x: matrix @ x, right, lambda x: x / np.diag(matrix), tolerance=1e-10, most=200
         )
-        _, short, open_end = solver.solve_normal(lambda x: matrix @ x, right, lambda x: x, tolerance=1e-10, most=3)
+        _, short, open_end = gauss_newton.solve_normal(
+            lambda x: matrix @ x, right, lambda x: x, tolerance=1e-10, most=3
+        )
     assert np.allclose(matrix @ np.asarray(solution), right, atol=1e-7)
     assert float(rest) <= 1e-10
     assert int(count) <= 60
@@ -125,7 +126,7 @@ def test_steps_end_with_a_reason_and_never_raise_the_cost(clean) -> None:
     found = read_trajectory(add_noise(clean, 0.05, seed=2), START, watch=seen.append)
     assert tuple(seen) == found.steps
     assert all(step.after <= step.before * (1 + 1e-10) for step in found.steps)
-    assert found.status.startswith("converged: the last step was")
+    assert found.status.text.startswith("converged: the last step was")
     assert found.steps[-1].size <= 0.05
     assert found.noise == pytest.approx(0.05, rel=0.05)
 
@@ -277,10 +278,10 @@ def _solves(preconditioner):
     model, constants = record_model(record, Bernstein(2), 1)
     u = add_noise(record, 0.05, seed=3).slab()[0]
     with double_precision():
-        _, push, pull = solver._linearise(model, u, theta, record.slab(), constants)
+        _, push, pull = gauss_newton._linearise(model, u, theta, record.slab(), constants)
         right = np.random.default_rng(4).standard_normal(u.shape)
         apply = preconditioner(model, u, theta, constants)
-        _, count, _ = solver.solve_normal(lambda x: pull(push(x)), right, apply, tolerance=1e-3, most=200)
+        _, count, _ = gauss_newton.solve_normal(lambda x: pull(push(x)), right, apply, tolerance=1e-3, most=200)
         return int(count), apply
 
 
@@ -301,7 +302,12 @@ def test_a_step_too_small_to_lower_the_cost_is_the_last_one() -> None:
     def step(size: float, length: float) -> Step:
         return Step(1, 1.0, 1.0, size, length, 5, 1e-3)
 
-    assert verdict([step(0.01, 0.0)]).startswith("converged: the last step, of 0.01 standard errors")
-    assert verdict([step(0.2, 0.0)]) == "stopped: no share of the step lowers the cost"
-    assert verdict([step(float("nan"), 0.0)]).startswith("stopped")
-    assert verdict([step(0.2, 1.0)]) == ""
+    ends = Rule().ends
+    assert ends([step(0.01, 0.0)]).code is Convergence.ROUND_OFF
+    assert ends([step(0.01, 0.0)]).text.startswith("converged: the last step, of 0.01 standard errors")
+    assert ends([step(0.2, 0.0)]).code is Convergence.NO_DECREASE
+    assert not ends([step(float("nan"), 0.0)]).converged
+    assert ends([step(0.2, 1.0)]) is None
+    assert ends([step(0.2, 0.5)]) is None
+    assert ends([step(0.2, 0.5)], patient=False).code is Convergence.SHORTENED
+    assert ends(15 * [step(0.2, 1.0)]).text == "stopped: 15 steps, the last one 0.2 standard errors"

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
 from doublewell.dynamics import border_mask
-from doublewell.likelihood import View, noise_view, outlier_mask
-from doublewell.likelihood.noise import spectrum
-from doublewell.likelihood.setting import complete, observed, one_mask
+from doublewell.likelihood.batch import _one_mask as one_mask
+from doublewell.likelihood.model import observed
+from doublewell.observation import View, complete, noise_view, outlier_mask
+from doublewell.observation.noise import spectrum
 from doublewell.record import Record
 
 MESH = (14, 13)
@@ -96,12 +95,12 @@ def test_the_noise_that_a_fit_leaves(boundary) -> None:
     if boundary == "open":
         white[:, border_mask(mesh)] = 0.0
     record = Record(u + white, dx=0.1, dt=1e-3, q=1.0, boundary=boundary)
-    coloured = noise_view(record, left(white), View(), "correlated").whitening
+    coloured = noise_view(record, white, View(), "correlated").whitening
     assert coloured.level == pytest.approx(0.02, rel=0.03)
     assert coloured.memory == 0.0
     assert np.median(coloured.colour) == pytest.approx(1.0, abs=0.1)
     assert np.mean(spectrum(record, white)) == pytest.approx(4e-4, rel=0.05)
-    assert np.count_nonzero(~outlier_mask(record, left(white))) <= 1  # of 32208 normal values 0.02 are that far
+    assert np.count_nonzero(~outlier_mask(record, white)) <= 1  # of 32208 normal values 0.02 are that far
 
 
 @pytest.mark.parametrize("boundary", ["periodic", "open"])
@@ -113,7 +112,7 @@ def test_shot_noise_is_a_line_in_the_phase(boundary) -> None:
     if boundary == "open":
         noise[:, border_mask(mesh)] = 0.0
     record = Record(u + noise, dx=0.1, dt=1e-3, q=1.0, boundary=boundary)
-    root = noise_view(record, left(noise), View(), "shot").whitening.root
+    root = noise_view(record, noise, View(), "shot").whitening.root
     ratio = root * strength
     assert np.std(ratio) < 0.06 * np.mean(ratio)
 
@@ -123,20 +122,15 @@ def test_memory_of_the_noise() -> None:
     for k in range(1, 41):
         noise[k] = 0.5 * noise[k - 1] + np.sqrt(0.75) * noise[k]
     record = Record(np.zeros(noise.shape), dx=0.1, dt=1e-3, q=1.0, boundary="periodic")
-    assert noise_view(record, left(noise), View(), "correlated").whitening.memory == pytest.approx(0.5, abs=0.04)
+    assert noise_view(record, noise, View(), "correlated").whitening.memory == pytest.approx(0.5, abs=0.04)
 
 
 def test_outliers_and_cells_that_are_often_off() -> None:
     noise = 0.02 * np.random.default_rng(9).standard_normal((21, 20, 20))
     noise[5, 6, 7], noise[3::2, 10, 11] = 0.4, -0.3
     record = Record(np.zeros(noise.shape), dx=0.1, dt=1e-3, q=1.0, boundary="periodic")
-    kept = outlier_mask(record, left(noise))
+    kept = outlier_mask(record, noise)
     assert not kept[5, 6, 7]
     assert not kept[:, 10, 11].any()
     assert np.count_nonzero(~kept) == 22
     assert not outlier_mask(record.replace(noise))[5, 6, 7]  # against the frames around
-
-
-def left(residual) -> SimpleNamespace:
-    """What a fit leaves, for functions that look at nothing else."""
-    return SimpleNamespace(residual=residual)

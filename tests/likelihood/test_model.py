@@ -8,9 +8,9 @@ import pytest
 from doublewell.errors import InputError
 from doublewell.jax_runtime import double_precision
 from doublewell.law import Bernstein
-from doublewell.likelihood import Optics, View, check_view, record_model, solver
-from doublewell.likelihood.setting import check_window, least_substeps, observed
-from doublewell.likelihood.view import Whitening
+from doublewell.likelihood import gauss_newton, record_model
+from doublewell.likelihood.model import check_window, least_substeps, observed
+from doublewell.observation import Optics, View, Whitening, check_view
 from doublewell.record import Record
 
 LAW = np.array([30.0, 45.0])
@@ -67,7 +67,7 @@ def test_adjoint_is_the_transpose_of_the_tangent(kind) -> None:
 
     @jax.jit
     def linear(u, theta, x, y, t):
-        _, push, pull = solver._linearise(model, u, theta, record.slab(), constants)
+        _, push, pull = gauss_newton._linearise(model, u, theta, record.slab(), constants)
         return push(x), pull(y), jax.jvp(whitened, (u, theta), (x, t))[1]
 
     seen = jax.jit(whitened)

@@ -1,28 +1,27 @@
-"""Directions: derivatives of the prediction by parameters that the model does not have.
+"""Alternatives: what the model may lack. Derivatives of the prediction by parameters that it does not have.
 
-A direction is a function of a Fit that returns fields of the record's shape, one for each missing parameter.
+A direction is a function of a Fit that returns fields of the record's shape, one for each missing parameter. The other
+boundary, another q and a tilted force are models of their own, which the fit's batch builds once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from doublewell.dynamics import Grid
-from doublewell.dynamics.grid import numpy_transforms
+from doublewell.dynamics import Grid, numpy_transforms
 from doublewell.hints import Array
 from doublewell.jax_runtime import double_precision
-from doublewell.law import LinearFamily
-from doublewell.likelihood import Trajectory, Whitening, observed, record_model
-from doublewell.likelihood.record_model import Constants, RecordModel
-from doublewell.likelihood.setting import mode_grid
+from doublewell.law import Family
+from doublewell.likelihood import RecordModel, Trajectory
+from doublewell.likelihood.iterate import compiled
+from doublewell.likelihood.model import Constants
+from doublewell.observation.optics import mode_grid
 from doublewell.record import Boundary, Record
-
-__all__ = ["AXES", "DIRECTIONS", "Array", "Fit", "other_boundary"]
 
 AXES = ("z", "y", "x")
 _SMALL = 1e-5  # relative difference of q, and of the force
@@ -30,10 +29,14 @@ _SMALL = 1e-5  # relative difference of q, and of the force
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A record with its fit, and what the directions are made of."""
+    """A fit, and what the directions are made of."""
 
-    record: Record
     found: Trajectory
+
+    @property
+    def record(self) -> Record:
+        """The record that was fitted."""
+        return self.found.record
 
     @cached_property
     def grid(self) -> Grid:
@@ -47,24 +50,22 @@ class Fit:
 
     @cached_property
     def predicted(self) -> Array:
-        """The fitted fields as they are seen, u[t, (z, y,) x]."""
-        return self.run(*self.setting)
+        """The fitted fields as they are observed, u[t, (z, y,) x]."""
+        return self.run(*self.model())
 
-    @cached_property
-    def setting(self) -> tuple[RecordModel, Constants]:
-        """The model that was fitted and its constants, with what each value counts."""
-        found = self.found
-        model, constants = record_model(self.record, self.family, found.substeps, found.view)
-        return model, constants._replace(root=observed(self.record, found.view).root)
+    def model(self, family: Any = None, **variant: Any) -> tuple[RecordModel, Constants]:
+        """Return the model that was fitted, or a variant of it, with its constants."""
+        return self.found.batch.model(family or self.family, self.found.substeps, **variant)
 
     def run(self, model: Any, constants: Constants, theta: Array | None = None) -> Array:
         """Return what a model predicts from the fitted nuisance."""
         theta = self.found.theta if theta is None else theta
         with double_precision():
-            return np.asarray(_compiled()(model, self.found.nuisance, theta, constants))
+            fields = compiled().predict(model, self.found.nuisance[None], theta[None], constants)
+            return np.asarray(fields[0])
 
     @property
-    def family(self) -> LinearFamily:
+    def family(self) -> Family:
         """The family of the evidence."""
         return self.found.evidence.family
 
@@ -75,22 +76,17 @@ class Fit:
 
     @property
     def elapsed(self) -> Array:
-        """Time as a share of the record, shaped for broadcasting."""
-        share = (self.record.times - self.record.times[0]) / (self.record.times[-1] - self.record.times[0])
-        return np.asarray(share.reshape(-1, *(1 for _ in self.record.mesh)))
+        """Time as a fraction of the record, shaped for broadcasting."""
+        fraction = (self.record.times - self.record.times[0]) / (self.record.times[-1] - self.record.times[0])
+        return np.asarray(fraction.reshape(-1, *(1 for _ in self.record.mesh)))
 
 
 def q_direction(fit: Fit) -> list[Array]:
     """Return the derivative by the relative error of q; empty where q is estimated."""
     if fit.found.view.q_free:
         return []
-    model, _ = fit.setting
-    low, high = (fit.run(model, _with_q(fit, fit.q * factor)) for factor in (1.0 - _SMALL, 1.0 + _SMALL))
+    low, high = (fit.run(*fit.model(q=fit.q * factor)) for factor in (1.0 - _SMALL, 1.0 + _SMALL))
     return [(high - low) / (2.0 * _SMALL)]
-
-
-def _with_q(fit: Fit, q: float) -> Constants:
-    return record_model(fit.record.replace(q=q), fit.family, fit.found.substeps, fit.found.view)[1]
 
 
 def advection_directions(fit: Fit) -> list[Array]:
@@ -111,15 +107,12 @@ def boundary_direction(fit: Fit) -> list[Array]:
     """
     if fit.window:
         return []
-    other = fit.record.replace(boundary=other_boundary(fit.grid.boundary))
-    view = replace(fit.found.view, whitening=Whitening())  # the prediction does not know of the noise
-    return [fit.run(*record_model(other, fit.family, fit.found.substeps, view)) - fit.predicted]
+    return [fit.run(*fit.model(boundary=other_boundary(fit.grid.boundary))) - fit.predicted]
 
 
 def tilt_direction(fit: Fit) -> list[Array]:
     """Return the derivative by a constant that is added to the force."""
-    family: Any = _Tilted(fit.family)
-    setting = record_model(fit.record, family, fit.found.substeps, fit.found.view)
+    setting = fit.model(_Tilted(fit.family))
     size = _SMALL * float(np.max(np.abs(fit.found.coefficients)))
     low, high = (fit.run(*setting, np.append(fit.found.theta, tilt)) for tilt in (-size, size))
     return [(high - low) / (2.0 * size)]
@@ -171,17 +164,10 @@ DIRECTIONS: dict[str, Callable[[Fit], list[Array]]] = {
 class _Tilted:
     """A family with one more coefficient: a constant force."""
 
-    family: LinearFamily
+    family: Family
 
     def force(self, coefficients: Any, u: Any) -> Any:
         return self.family.force(coefficients[:-1], u) + coefficients[-1]
-
-
-@lru_cache(maxsize=1)
-def _compiled() -> Any:
-    import jax
-
-    return jax.jit(lambda model, *rest: model.predict(*rest), static_argnums=0)
 
 
 def _window_slope(u: Array, axis: int, grid: Grid) -> Array:

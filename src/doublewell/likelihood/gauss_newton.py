@@ -1,4 +1,4 @@
-"""Gauss-Newton with the nuisance eliminated: the one solver behind every likelihood reading.
+"""Gauss-Newton with the nuisance eliminated: the one solver behind every trajectory fit.
 
 The observations are v = predict(nuisance, theta) + noise. theta is a short vector, the nuisance (an initial field, a
 boundary ring) a large pytree that is itself observed. With J_u and J_g the derivatives of the whitened prediction and
@@ -9,8 +9,8 @@ r the whitened residual,
     information:  C = J_g - J_u X with (J_u' J_u) X = J_u' J_g;   R from the QR of C.
 
 Eliminating theta first leaves one right-hand side a step. Frame 0 observes the nuisance and not theta, so J_u' P J_u
-stays as well conditioned as J_u' J_u. Everything here is a pure JAX function, to be called in double precision, under
-jit and vmap.
+stays as well conditioned as J_u' J_u. The functions of a Model are pure JAX functions, to be called in double
+precision, under jit and vmap.
 """
 
 from __future__ import annotations
@@ -18,24 +18,11 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-__all__ = [
-    "Model",
-    "Point",
-    "Sensitivity",
-    "advance",
-    "begin",
-    "follow",
-    "pull_back",
-    "sensitivity",
-    "solve_normal",
-    "tangents",
-]
-
 _SHORTEST = 2.0**-12  # a step cut this short is not taken
 
 
 class Model(Protocol):
-    """What the solver sees of a reading. Hashable, so that compiled code serves all records of one shape.
+    """What the solver needs of a model. Hashable, so that compiled code serves all records of one shape.
 
     `constants` is a pytree of arrays that the methods share: step weights, root weights, the preconditioner's symbol.
     """

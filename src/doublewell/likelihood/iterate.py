@@ -1,0 +1,247 @@
+"""Iterate: the solver's functions compiled for a batch, its steps, and why it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import lru_cache, partial
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from doublewell.hints import Array
+from doublewell.jax_runtime import double_precision, on_gpu
+from doublewell.likelihood import gauss_newton
+from doublewell.likelihood.gauss_newton import Model
+
+CG_TOLERANCE, CG_MOST = 1e-2, 200
+_TOGETHER = 16  # solves at a time on a GPU, which waits for its next kernel, where a core waits for its numbers
+
+
+def compiled() -> Any:
+    """Return begin, advance, follow, sensitivity, predict, pull and choose, compiled for the device of this call.
+
+    The first argument is the model; all others but the constants have a leading record axis: one record is a batch of
+    one. One compilation serves all records of a shape.
+    """
+    return _compiled(_TOGETHER if on_gpu() else 1)
+
+
+@lru_cache(maxsize=2)
+def _compiled(together: int) -> Any:
+    import jax
+    import jax.numpy as jnp
+
+    options: dict[str, Any] = {"tolerance": CG_TOLERANCE, "most": CG_MOST}
+
+    def over(function: Any, count: int) -> Any:
+        def batched(model: Any, *arguments: Any) -> Any:
+            return jax.vmap(partial(function, model), in_axes=(*(0,) * count, None))(*arguments)
+
+        return jax.jit(batched, static_argnums=0)
+
+    def choose(mask: Any, new: Any, old: Any) -> Any:
+        return jax.tree.map(lambda a, b: jnp.where(jnp.reshape(mask, (-1, *(1,) * (jnp.ndim(a) - 1))), a, b), new, old)
+
+    return SimpleNamespace(
+        begin=over(gauss_newton.begin, 3),
+        advance=over(partial(gauss_newton.advance, **options), 2),
+        follow=over(partial(gauss_newton.follow, **options), 2),
+        sensitivity=over(partial(gauss_newton.sensitivity, together=together, **options), 3),
+        predict=over(lambda model, *rest: model.predict(*rest), 2),
+        pull=over(gauss_newton.pull_back, 3),
+        choose=jax.jit(choose),
+    )
+
+
+class Convergence(Enum):
+    """Why an iteration ended."""
+
+    CONVERGED = "the last step was small"
+    ROUND_OFF = "the last step was too small to lower the cost"
+    FOLLOWED = "the last step hardly lowered the cost"
+    TILES = "the fields of the tiles follow one law"
+    NO_DECREASE = "no fraction of the step lowers the cost"
+    SHORTENED = "a step had to be shortened"
+    MOST_STEPS = "the number of steps ran out"
+    NOT_FOLLOWED = "the number of steps ran out while the cost still fell"
+    UNFINISHED = "the solves behind the errors were not finished"
+
+
+_GOOD = (Convergence.CONVERGED, Convergence.ROUND_OFF, Convergence.FOLLOWED, Convergence.TILES)
+
+
+@dataclass(frozen=True)
+class Status:
+    """Why an iteration ended, with its numbers.
+
+    ``size`` is that of the last step in standard errors, its relative decrease of the cost where a given law was
+    followed, or the worst residual of the solves behind the errors. ``segments`` and ``apart`` are the number of
+    segments that were tried and the noise that they leave, where one trajectory does not converge.
+    """
+
+    code: Convergence
+    size: float
+    steps: int
+    segments: int = 1
+    apart: float | None = None
+
+    @property
+    def converged(self) -> bool:
+        """Whether the iteration ended where it should."""
+        return self.code in _GOOD
+
+    @property
+    def text(self) -> str:
+        """The status as a sentence."""
+        size = f"{self.size:.2g} standard errors"
+        words = {
+            Convergence.CONVERGED: f"converged: the last step was {size}",
+            Convergence.ROUND_OFF: f"converged: the last step, of {size}, was too small to lower the cost",
+            Convergence.FOLLOWED: f"converged: the last step lowered the cost by {self.size:.1g} of it",
+            Convergence.TILES: "converged: the fields of the tiles follow one law",
+            Convergence.NO_DECREASE: "stopped: no share of the step lowers the cost",
+            Convergence.SHORTENED: "stopped: a step had to be shortened",
+            Convergence.MOST_STEPS: f"stopped: {self.steps} steps, the last one {size}",
+            Convergence.NOT_FOLLOWED: f"stopped: {self.steps} steps, the last one lowered the cost by {self.size:.1g} "
+            "of it",
+            Convergence.UNFINISHED: f"stopped: the solves behind the errors reached only {self.size:.1g} of their "
+            "start",
+        }[self.code]
+        if self.apart is not None:
+            words += f"; cut into {self.segments} segments the record leaves a noise of {self.apart:.3g}"
+        return words
+
+
+@dataclass(frozen=True)
+class Step:
+    """One Gauss-Newton step: cost before and after, its size in standard errors, the fraction taken, and the solve.
+
+    ``stage`` is "whole record", or "segments, links w" while the record is still cut into segments whose ends count w
+    times as much as an observation.
+    """
+
+    number: int
+    before: float
+    after: float
+    size: float
+    length: float
+    iterations: int
+    residual: float
+    stage: str = "whole record"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.stage}, step {self.number}: cost {self.after:.6g}, moved {self.size:.2g} standard errors, "
+            f"{self.iterations} CG iterations to {self.residual:.1e}"
+        )
+
+
+Watch = Callable[[Step], None]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """When an iteration ends: at a step in theta below ``small`` standard errors, or after ``most`` steps.
+
+    With ``gain`` theta is held and the fields follow it: the iteration ends at a step that lowers the cost by less than
+    this part of it.
+    """
+
+    most: int = 15
+    small: float = 0.05
+    least: int = 1
+    gain: float | None = None
+
+    def ends(self, steps: Sequence[Step], *, patient: bool = True) -> Status | None:
+        """Return why the iteration ends after these steps, None where it continues.
+
+        One that is not patient ends at the first step that has to be shortened.
+        """
+        if not steps:
+            return None
+        last, count, code = steps[-1], len(steps), None
+        if self.gain is not None:
+            gained = (last.before - last.after) / last.before if last.before > 0.0 else 0.0
+            if gained <= self.gain:  # NaN is not
+                return Status(Convergence.FOLLOWED, max(gained, 0.0), count)
+            return Status(Convergence.NOT_FOLLOWED, gained, count) if count == self.most else None
+        small = last.size <= self.small and count >= self.least
+        if last.length == 0.0:  # a small step: round-off hides what it would gain
+            code = Convergence.ROUND_OFF if small else Convergence.NO_DECREASE
+        elif last.length == 1.0 and small:
+            code = Convergence.CONVERGED
+        elif count == self.most:
+            code = Convergence.MOST_STEPS
+        elif not patient and last.length < 1.0:
+            code = Convergence.SHORTENED
+        return None if code is None else Status(code, last.size, count)
+
+
+_RULE = Rule()
+
+
+@dataclass(eq=False)
+class Iteration:
+    """Where the iterations of a batch ended; every list has one entry for each record."""
+
+    nuisance: Array
+    theta: Array
+    steps: list[list[Step]]
+    status: list[Status]
+    segments: list[int] = field(default_factory=list)
+
+    def put(self, indices: Sequence[int], other: Iteration) -> None:
+        """Put other iterations in the given places; their steps follow what was tried before."""
+        self.nuisance, self.theta = self.nuisance.copy(), self.theta.copy()
+        self.nuisance[indices], self.theta[indices] = other.nuisance, other.theta
+        for k, at in enumerate(indices):
+            self.steps[at] += other.steps[k]
+            self.status[at], self.segments[at] = other.status[k], other.segments[k]
+
+
+def iterate(
+    model: Model, constants: Any, data: Array, nuisance: Array, theta: Array, *, freedom: int, rule: Rule = _RULE,
+    patient: Sequence[bool] | None = None, stage: str = "whole record", watch: Watch | None = None,
+) -> Iteration:  # fmt: skip
+    """Step until every record of a batch has ended by the rule; one that has ended stays where it is.
+
+    `freedom` is the number of observations less that of parameters; `watch` is called with the largest of each round of
+    steps.
+    """
+    code = compiled()
+    step = code.advance if rule.gain is None else code.follow
+    steps: list[list[Step]] = [[] for _ in data]
+    status: list[Status | None] = [None] * len(data)
+    with double_precision():
+        point = code.begin(model, nuisance, theta, data, constants)
+        while None in status:
+            fresh = step(model, point, data, constants)
+            running = [k for k, ended in enumerate(status) if ended is None]
+            point = code.choose(np.array([ended is None for ended in status]), fresh, point)
+            table = {name: np.asarray(getattr(fresh, name)) for name in fresh._fields[2:]}
+            for k in running:
+                numbers = {name: column[k] for name, column in table.items()}
+                steps[k].append(_step(len(steps[k]) + 1, numbers, freedom, stage))
+                status[k] = rule.ends(steps[k], patient=patient is None or bool(patient[k]))
+            if watch is not None:
+                watch(max((steps[k][-1] for k in running), key=lambda taken: taken.size))
+        ended = [words for words in status if words is not None]
+        return Iteration(np.asarray(point.nuisance), np.asarray(point.theta), steps, ended, [1] * len(data))
+
+
+def _step(number: int, point: dict[str, Any], freedom: int, stage: str) -> Step:
+    """Return a step in plain numbers, its size in standard errors."""
+    scale = float(np.sqrt(point["cost"] / freedom))
+    return Step(
+        number=number,
+        before=float(point["before"]),
+        after=float(point["cost"]),
+        size=float(point["size"]) / scale,
+        length=float(point["length"]),
+        iterations=int(point["iterations"]),
+        residual=float(point["residual"]),
+        stage=stage,
+    )

@@ -1,0 +1,424 @@
+"""RecordModel: predict what is observed of a field from its first values, the law and what is estimated jointly.
+
+On a whole domain the nuisance is the initial field, on a window the initial field and then its border at all later
+frames, as one vector. theta is what the view estimates jointly with the law, then the coefficients of the law.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from doublewell.dynamics import (
+    ALLEN_CAHN,
+    Dynamics,
+    Grid,
+    border_mask,
+    border_times,
+    differentiable_force,
+    fastest_rate,
+    jax_transforms,
+    predict_window,
+    refinement,
+    roll,
+    second_differences,
+    stable_substeps,
+    step_table,
+    steps_per_frame,
+    symbols,
+)
+from doublewell.errors import InputError
+from doublewell.hints import Array
+from doublewell.law import Family
+from doublewell.observation.noise import filled, rough_noise
+from doublewell.observation.optics import (
+    PLAIN,
+    Free,
+    View,
+    joint_parameter,
+    mode_gain,
+    mode_grid,
+    modes_passed,
+    passband,
+    transfer,
+)
+from doublewell.record import Boundary, Record, Seen
+
+MOST_SUBSTEPS = 64
+_REACTION = 0.5  # largest rate times step of the force to begin with; the resolution is measured after the fit
+_SMALLEST = 12  # cells of a window along an axis
+_PRIOR = 1.0  # standard deviation of a phase value of which nothing was observed
+_FLOOR = 1e-3  # of the largest: what the preconditioner makes of a mode that is hardly observed
+_SMOOTH = 16.0  # exponent of the shortest mode: a Gaussian of about 1.3 cells in two dimensions
+_TINY = 1e-300
+
+
+class Constants(NamedTuple):
+    """The arrays of a RecordModel, all of them run-time arguments; what a model does not use is empty."""
+
+    taus: Any  # q times the frame intervals
+    root: Any  # what each observation counts
+    linear: Any  # L of the dynamics, each mode of the record's mesh
+    coupling: Any  # D of the dynamics
+    smoothing: Any  # of each mode: tells a pure phase from an interface without the noise
+    gain: Any  # what optics and noise make of each mode, squared
+    table: Any = ()  # of the steps, whole domains only
+    curve: Any = ()  # of the border in time, windows only
+    differences: Any = ()  # second differences along each axis, windows only
+    finer: Any = ()  # one matrix for each axis, to a finer mesh
+    transfer: Any = ()  # of each mode, by the optics
+    passband: Any = ()  # of each mode: those of the initial field that the optics let through
+    squares: Any = ()  # |kappa|^2 of each mode in units of 1 / dx^2, for an unknown blur
+    average: Any = ()  # weight of the second difference in time, for an exposure
+    colour: Any = ()  # of each cosine mode, for noise that is not white
+    memory: Any = ()  # correlation of consecutive frames of the noise
+
+
+@dataclass(frozen=True)
+class RecordModel:
+    """The static structure of a record's model; hashable, so that compiled code serves all records of one kind.
+
+    ``dynamics`` is None on a whole domain, where its symbols are run-time arrays and one program serves all.
+    """
+
+    family: Family
+    boundary: Boundary
+    cells: tuple[int, ...]
+    frames: int
+    substeps: int
+    free: tuple[Free, ...] = ()
+    refine: int = 1
+    dynamics: Dynamics | None = None
+
+    def split(self, theta: Any) -> tuple[dict[str, Any], Any]:
+        """Return what is estimated jointly with the law, by name, and the coefficients."""
+        return {name: theta[k] for k, name in enumerate(self.free)}, theta[len(self.free) :]
+
+    def first_field(self, nuisance: Any) -> Any:
+        """Return the initial field on the record's mesh."""
+        if self.boundary != "open":
+            return nuisance
+        return nuisance[: prod(self.cells)].reshape(self.cells)
+
+    def predict(self, nuisance: Any, theta: Any, constants: Constants) -> Any:
+        """Return what is observed, u[t, (z, y,) x]."""
+        joint, coefficients = self.split(theta)
+        taus = constants.taus * joint.get("q", 1.0)
+        run = self._window if self.boundary == "open" else self._whole
+        fields = run(nuisance, coefficients, taus, joint, constants)
+        return fields if isinstance(constants.average, tuple) else _exposed(fields, constants.average)
+
+    def whiten(self, field: Any, constants: Constants) -> Any:
+        """Weight the residual, and take the noise's correlations out of it."""
+        field = constants.root * field
+        if not isinstance(constants.colour, tuple):
+            field = self._filtered(field, constants.colour, "neumann")  # noise does not know of a periodic border
+        if not isinstance(constants.memory, tuple):
+            field = self._without_memory(field, constants.memory)
+        return field
+
+    def _without_memory(self, field: Any, memory: Any) -> Any:
+        """Take out of each frame what the noise of the previous one predicts of its own."""
+        import jax.numpy as jnp
+
+        frames = jnp.moveaxis(jnp.asarray(field), -1 - len(self.cells), 0)
+        later = (frames[1:] - memory * frames[:-1]) / jnp.sqrt(1.0 - memory**2)
+        return jnp.moveaxis(jnp.concatenate([frames[:1], later]), 0, -1 - len(self.cells))
+
+    def preconditioner(self, nuisance: Any, theta: Any, constants: Constants) -> Any:
+        """Return an approximate inverse of J_u' J_u: what the linear part and the local rate leave of each mode.
+
+        A disturbance of a pure phase dies at the rate D G' - L, one on an interface at -L. So the field is split in two
+        parts, fractions whose squares add up to one, and each part has its own sum over the frames. A border is left
+        as it is.
+        """
+        import jax.numpy as jnp
+
+        forward, backward = jax_transforms(self.cells, self._modes)
+        calm, slope = self._calm(nuisance, theta, constants)
+        parts = [
+            (jnp.sqrt(calm), _inverse_sum(slope, constants)),
+            (jnp.sqrt(1.0 - calm), _inverse_sum(0.0, constants)),
+        ]
+
+        def apply(gradient: Any) -> Any:
+            field = self.first_field(gradient)
+            field = sum(part * backward(damping * forward(part * field)) for part, damping in parts)
+            if self.boundary != "open":
+                return field
+            return jnp.concatenate([field.ravel(), gradient[prod(self.cells) :]])
+
+        return apply
+
+    def _calm(self, nuisance: Any, theta: Any, constants: Constants) -> tuple[Any, Any]:
+        """Return how much of each cell is a pure phase, from 0 to 1, and the slope G' there."""
+        import jax
+        import jax.numpy as jnp
+
+        forward, backward = jax_transforms(self.cells, self._modes)
+        smooth = backward(constants.smoothing * forward(self.first_field(nuisance)))
+        force = differentiable_force(self.family)
+        _, slope = jax.jvp(lambda u: force(self.split(theta)[1], u), (smooth,), (jnp.ones_like(smooth),))
+        slope = jnp.maximum(slope, 0.0)
+        mean = jnp.sum(slope**2) / jnp.maximum(jnp.sum(slope), _TINY)
+        return jnp.clip(slope / jnp.maximum(mean, _TINY), 0.0, 1.0), mean
+
+    @property
+    def _modes(self) -> Boundary:
+        return "neumann" if self.boundary == "open" else self.boundary
+
+    def _whole(self, u0: Any, coefficients: Any, taus: Any, joint: dict[str, Any], constants: Constants) -> Any:
+        import jax.numpy as jnp
+
+        fine = u0
+        for axis, matrix in enumerate(constants.finer):
+            fine = jnp.moveaxis(jnp.tensordot(matrix, fine, axes=(1, axis)), 0, axis)
+        forward, backward = jax_transforms(fine.shape, self.boundary)
+        force, image = differentiable_force(self.family), self._image(joint, constants)
+        start = 0 if self.boundary == "periodic" else self.refine // 2
+        pick = tuple(slice(start, None, self.refine) for _ in self.cells)
+
+        def emit(modes: Any) -> Any:
+            return backward(modes if image is None else image * modes)[pick]
+
+        modes = forward(fine) if isinstance(constants.passband, tuple) else constants.passband * forward(fine)
+        later = roll(
+            modes, lambda m: forward(force(coefficients, backward(m))), constants.table.weigh, emit,
+            constants.table.fractions(taus / self.substeps), frames=self.frames, substeps=self.substeps,
+        )  # fmt: skip
+        first = u0 if image is None else emit(modes)
+        return jnp.concatenate([first[None], later])
+
+    def _window(self, vector: Any, coefficients: Any, taus: Any, joint: dict[str, Any], constants: Constants) -> Any:
+        assert self.dynamics is not None
+        border = vector[prod(self.cells) :].reshape(self.frames - 1, -1)
+        fields = predict_window(
+            self.first_field(vector), border, coefficients, taus, constants.curve, constants.differences,
+            dynamics=self.dynamics, family=self.family, substeps=self.substeps,
+        )  # fmt: skip
+        image = self._image(joint, constants)
+        return fields if image is None else self._filtered(fields, image, self._modes)
+
+    def _image(self, joint: dict[str, Any], constants: Constants) -> Any:
+        """Return the factor of each mode between the field and its image; None where they are the same."""
+        import jax.numpy as jnp
+
+        image = None if isinstance(constants.transfer, tuple) else constants.transfer
+        if "blur" in joint:
+            blur = jnp.exp(-0.5 * joint["blur"] * constants.squares)
+            image = blur if image is None else image * blur
+        return image
+
+    def _filtered(self, fields: Any, factor: Any, modes: Boundary) -> Any:
+        """Multiply the modes of every frame."""
+        import jax
+        import jax.numpy as jnp
+
+        fields = jnp.asarray(fields)
+        forward, backward = jax_transforms(self.cells, modes)
+        flat = fields.reshape(-1, *self.cells)
+        return jax.vmap(lambda frame: backward(factor * forward(frame)))(flat).reshape(fields.shape)
+
+    def border_of(self, fields: Array) -> Array:
+        """Return the nuisance of observed fields: the first one, and on a window the border of the others."""
+        if self.boundary != "open":
+            return np.asarray(fields[0])
+        return np.concatenate([fields[0].ravel(), fields[1:][:, border_mask(self.cells)].ravel()])
+
+
+def _inverse_sum(slope: Any, constants: Constants) -> Any:
+    """Return 1 / sum_k exp(2 (L - D slope) tau_k) of each mode, times what optics and noise make of it."""
+    import jax
+    import jax.numpy as jnp
+
+    def add(total: Any, tau: Any) -> tuple[Any, None]:
+        return total + jnp.exp(2.0 * (constants.linear - constants.coupling * slope) * tau), None
+
+    total, _ = jax.lax.scan(add, jnp.ones_like(constants.linear), jnp.cumsum(constants.taus))
+    total = total * constants.gain
+    return 1.0 / jnp.maximum(total, _FLOOR * jnp.max(total))
+
+
+def _exposed(fields: Any, weight: Any) -> Any:
+    """Average over an exposure, to fourth order: add a fraction of the second difference in time.
+
+    The first and the last frame take theirs from the next one.
+    """
+    import jax.numpy as jnp
+
+    second = fields[2:] - 2.0 * fields[1:-1] + fields[:-2]
+    return fields + weight * jnp.concatenate([second[:1], second, second[-1:]])
+
+
+def record_model(
+    record: Record, family: Family, substeps: int, view: View = PLAIN, *, dynamics: Dynamics = ALLEN_CAHN,
+    refine: int | None = None, order: int = 8,
+) -> tuple[RecordModel, Constants]:  # fmt: skip
+    """Build the model of a record and its constants; `refine` and `order` replace the view's and the default.
+
+    A Batch builds each of its models once: benchmarks/architecture.py counts the calls.
+    """
+    check_record(record, dynamics)
+    optics, whitening, window = view.optics, view.whitening, record.boundary == "open"
+    refine = optics.refine if refine is None else refine
+    model = RecordModel(
+        family, record.boundary or "open", record.mesh, record.frames, substeps, view.free, refine,
+        dynamics if window else None,
+    )  # fmt: skip
+    q, taus = float(record.q or 0.0), float(record.q or 0.0) * np.diff(record.times)
+    grid = mode_grid(record)
+    fine = Grid([refine * n for n in grid.cells], [h / refine for h in grid.dx], grid.boundary)
+    of_grid = symbols(dynamics, grid)
+    constants = Constants(
+        taus=taus,
+        root=1.0 if whitening.root is None else whitening.root,
+        linear=of_grid.linear,
+        coupling=of_grid.coupling,
+        smoothing=np.exp(_SMOOTH * grid.laplacian / np.max(-grid.laplacian)),
+        gain=mode_gain(grid, view),
+    )
+    more: dict[str, Any] = {}
+    if window:
+        meshes = zip(record.mesh, record.dx, strict=True)
+        more["curve"] = border_times(record.times, substeps)
+        more["differences"] = tuple(second_differences(n, h, order) for n, h in meshes)
+    else:
+        if record.uniform:
+            more["taus"] = taus = np.full(taus.shape, q * record.dt)
+        low, high = _q_range(view, dynamics)
+        ends = low * float(np.min(taus)) / substeps, high * float(np.max(taus)) / substeps
+        more["table"] = step_table(symbols(dynamics, fine), *ends)
+    if refine > 1:
+        more["finer"] = tuple(refinement(n, refine, grid.boundary) for n in grid.cells)
+    if optics.transfers:
+        more["transfer"] = transfer(fine, grid, optics)
+    if optics.transfers and not window:
+        more["passband"] = passband(fine, grid, optics)
+    if optics.blur == "estimated":
+        more["squares"] = -fine.laplacian * record.dx[-1] ** 2
+    if optics.exposure:
+        more["average"] = (optics.exposure / record.dt) ** 2 / 24.0
+    if whitening.colour is not None:
+        more["colour"] = whitening.colour
+    if whitening.memory:
+        more["memory"] = np.float64(whitening.memory)
+    return model, constants._replace(**more)
+
+
+def _q_range(view: View, dynamics: Dynamics) -> tuple[float, float]:
+    """Return the range of q in units of the record's that tables of steps cover."""
+    return joint_parameter("q", dynamics).bounds if view.q_free else (1.0, 1.0)
+
+
+def check_record(record: Record, dynamics: Dynamics = ALLEN_CAHN) -> None:
+    """Refuse a record that does not declare its boundary, or whose q is not known."""
+    if record.boundary is None:
+        raise InputError(
+            "the trajectory reading needs to know what happens at the border: pass boundary='periodic' or 'neumann' to "
+            "Record, or 'open' for a field of view cut out of something larger; method='weak' needs none"
+        )
+    if record.boundary == "open" and dynamics.border is None:
+        raise InputError(
+            f"boundary is 'open': {dynamics.name} has no rate on an open window, because it is not local; expected "
+            "'periodic' or 'neumann'"
+        )
+    if record.q is None:
+        raise InputError(
+            "the record has no diffusion coefficient: pass q= to Record (q sets the time scale of the law)"
+        )
+
+
+def check_window(record: Record) -> None:
+    """Refuse a window that is little more than its border."""
+    if min(record.mesh) < _SMALLEST:
+        raise InputError(
+            f"the window is {' x '.join(str(n) for n in record.mesh)}: expected at least {_SMALLEST} cells along each "
+            "axis, for two on each side serve as its border; take a larger part, or declare boundary='periodic' or "
+            "'neumann'"
+        )
+
+
+def growth(record: Record, coefficients: Array, dynamics: Dynamics = ALLEN_CAHN) -> float:
+    """Return the logarithm of how much an error of the initial field may grow: for Allen-Cahn q |G'| T."""
+    slope = float(np.max(np.abs(coefficients)))
+    rate = float(record.q or 0.0) * fastest_rate(dynamics, mode_grid(record), slope)
+    return rate * float(record.times[-1] - record.times[0])
+
+
+def least_substeps(record: Record, view: View, dynamics: Dynamics = ALLEN_CAHN) -> int:
+    """Return the fewest steps from frame to frame; a window has an explicit scheme, and a limit."""
+    if record.boundary != "open":
+        return 1
+    q = float(record.q or 0.0) * _q_range(view, dynamics)[1]
+    return stable_substeps(dynamics, record.dx, q, float(np.max(np.diff(record.times))))
+
+
+def first_substeps(record: Record, start: Array, view: View = PLAIN, dynamics: Dynamics = ALLEN_CAHN) -> int:
+    """Return steps from frame to frame such that the force changes little in each; frames too far apart raise."""
+    interval = float(np.max(np.diff(record.times)))
+    slope = 2.0 * float(np.max(np.abs(start)))  # bounds |G'| at both the wells and the centre
+    rate = float(record.q or 0.0) * fastest_rate(dynamics, mode_grid(record), slope)
+    if rate * interval > _REACTION * MOST_SUBSTEPS:
+        raise InputError(
+            f"the frames are too far apart: from one to the next the law would act with q |G'| dt = "
+            f"{rate * interval:.3g}, expected at most {_REACTION * MOST_SUBSTEPS:g}; check the units of dt, dx and q, "
+            "or record more often"
+        )
+    return max(least_substeps(record, view, dynamics), steps_per_frame(rate, interval, _REACTION))
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """The values of a record, filled where nothing was observed, what each counts, and how many are informative.
+
+    ``rows`` is the number of observed values less that of the nuisance's values that they determine.
+    """
+
+    values: Array
+    root: Array | float
+    seen: Seen | None
+    rows: int
+
+
+def observed(record: Record, view: View = PLAIN) -> Observed:
+    """Return the values of a record with their weights.
+
+    What was not observed is filled in from its surroundings. Where the model needs a value there (of the initial field,
+    of a border), the filling counts like one observation with an error as large as the phases are apart.
+    """
+    values, own = record.slab(), view.whitening.root
+    edge = border_mask(record.mesh) if record.boundary == "open" else np.zeros(record.mesh, dtype=bool)
+    if getattr(record, "mask", None) is None:
+        first = modes_passed(mode_grid(record), view.optics) if record.boundary != "open" else prod(record.mesh)
+        nuisance = first + (record.frames - 1) * int(np.count_nonzero(edge))
+        return Observed(values, 1.0 if own is None else own, None, values.size - nuisance)
+    seen = np.asarray(record.seen())
+    if view.whitening.colour is not None or view.whitening.memory:
+        raise InputError(
+            "correlated noise and missing values do not go together: expected complete frames; cut the record to a "
+            "part without gaps, or use noise='white'"
+        )
+    needed = np.zeros(values.shape, dtype=bool)
+    needed[0] = True
+    needed[:, edge] = True
+    held = np.where(needed, rough_noise(values, seen) / _PRIOR, 0.0)
+    root = np.where(seen, 1.0 if own is None else own, held)
+    return Observed(filled(values, seen), root, seen, int(np.count_nonzero(seen)) - _determined(seen, edge))
+
+
+def _determined(seen: Seen, edge: Seen) -> int:
+    """Return how many values of the nuisance the observed values determine; `edge` is the border of a window.
+
+    A cell of the first field is, if it was ever observed. So is a value of a window's border that was observed, and one
+    that was not if it lies next to a cell inside that ever was: the motion of that cell needs it.
+    """
+    ever = np.any(seen, axis=0)
+    inside = np.pad(ever & ~edge, 1)
+    inner = tuple(slice(1, -1) for _ in edge.shape)
+    shifts = [np.roll(inside, step, axis=axis)[inner] for axis in range(edge.ndim) for step in (-1, 1)]
+    needed = edge & reduce(np.logical_or, shifts)
+    return int(np.count_nonzero(ever & ~edge)) + int(np.count_nonzero((seen | needed) & edge))

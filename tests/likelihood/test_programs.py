@@ -1,0 +1,79 @@
+"""Models are built once, programs are compiled once, and the device is asked for each call."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from doublewell.adequacy import check_adequacies
+from doublewell.law import Bernstein, named_law
+from doublewell.likelihood import Batch, iterate, measure_resolution
+from doublewell.likelihood import model as models
+from doublewell.record import Record
+from doublewell.simulate import add_noise, initial_field, simulate
+
+START = np.array([[100.0]])
+
+
+def movie(*, dx: float = 1 / 12, dt: float = 1e-3, q: float = 1.0, seed: int = 1) -> Record:
+    start = initial_field("circle", (12, 12), dx, epsilon=0.15)
+    clean = simulate(named_law("quartic"), start, dx=dx, dt=dt, frames=4, epsilon=0.1, q=q)
+    return add_noise(clean, 0.02, seed=seed)
+
+
+@pytest.fixture
+def built(monkeypatch) -> Counter:
+    """Count the models that are built, by what they are built from."""
+    counts: Counter = Counter()
+    build = models.record_model
+
+    def counted(record, family, substeps, view, **variant):
+        counts[(family, substeps, record.boundary, record.q, *sorted(variant.items()))] += 1
+        return build(record, family, substeps, view, **variant)
+
+    monkeypatch.setattr(models, "record_model", counted)
+    return counts
+
+
+def test_no_model_is_built_twice(built) -> None:
+    record = movie()
+    batch = Batch([record])
+    fits = batch.fit(START, family=Bernstein(1))
+    fits = batch.relinearise(fits, np.stack([fit.coefficients for fit in fits]))
+    measure_resolution([record], fits)
+    check_adequacies([record], fits)
+    assert set(built.values()) == {1}
+    # fitted, linearised, half the step, finer mesh, the other boundary, q up and down, tilted
+    assert len(built) == 8
+
+
+def test_new_numbers_compile_nothing(caplog) -> None:
+    import jax
+
+    def fit(**numbers: float) -> None:
+        (fit,) = Batch([movie(**numbers)]).fit(START, substeps=2)
+        assert fit.converged
+
+    fit()
+    compiled = []
+    with jax.log_compiles(), caplog.at_level("WARNING"):
+        fit(q=1.3, dt=0.8e-3, seed=2)
+        fit(dx=1 / 11, seed=3)
+        compiled = [entry.getMessage() for entry in caplog.records if "Compiling" in entry.getMessage()]
+        assert not compiled
+        Batch([movie()]).fit(START, substeps=3)
+        compiled = [entry.getMessage() for entry in caplog.records if "Compiling" in entry.getMessage()]
+    assert compiled  # the count sees a compilation
+
+
+def test_the_device_is_asked_for_each_call(monkeypatch) -> None:
+    """A first fit on the CPU must not leave later ones on a GPU with one solve at a time."""
+    together = []
+    make = iterate._compiled.__wrapped__
+    monkeypatch.setattr(iterate, "_compiled", lambda count: together.append(count) or make(count))
+    for device in (False, True, False):
+        monkeypatch.setattr(iterate, "on_gpu", lambda device=device: device)
+        iterate.compiled()
+    assert together == [1, 16, 1]
