@@ -12,6 +12,7 @@ CASES = [
     (("length_unit",), "length_unit=", "--length-unit"),
     (("boundary", "neumann"), "boundary='neumann'", "--boundary neumann"),
     (("levels", (10, 200)), "levels=(10, 200)", "--levels 10,200"),
+    (("levels", ("low", "high")), "levels=(low, high)", "--levels low,high"),
     (("supports", [(28, 0.06), (14, 0.03)]), "supports=[(28, 0.06), (14, 0.03)]", "--supports 28:0.06,14:0.03"),
     (("drift", True), "drift=True", "--drift"),
     (("drift", False), "drift=False", "--no-drift"),

@@ -29,6 +29,8 @@ class UnfinishedError(InputError):
 def option(name: str, value: Any = None) -> str:
     """Name an option, perhaps with a value, as the caller writes it: in Python, or inside `shell_words` in the shell.
 
+    Texts in a tuple stand for values: option("levels", ("low", "high")) is levels=(low, high), or --levels low,high.
+
     >>> option("time_unit"), option("boundary", "open"), option("levels", (10, 200)), option("bleaching", True)
     ('time_unit=', "boundary='open'", 'levels=(10, 200)', 'bleaching=True')
     >>> with shell_words():
@@ -36,7 +38,8 @@ def option(name: str, value: Any = None) -> str:
     ('--time-unit', '--boundary open', '--levels 10,200', '--bleaching')
     """
     if _SHELL not in os.environ:
-        return f"{name}=" if value is None else f"{name}={value!r}"
+        pair = f"({', '.join(map(str, value))})" if isinstance(value, tuple) else repr(value)
+        return f"{name}=" if value is None else f"{name}={pair}"
     flag = name.replace("_", "-")
     if isinstance(value, bool):
         return f"--{flag}" if value else f"--no-{flag}"

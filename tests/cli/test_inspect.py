@@ -71,7 +71,7 @@ def test_options_that_open_a_file(run_json, refused, tmp_path, noisy):
     np.save(tmp_path / "movie.npy", counts)
     words = refused("inspect", tmp_path / "movie.npy")
     assert "no order of its axes and no mesh spacing and no frame interval and no phase values" in words
-    assert "pass --axes, one letter an axis, such as --axes yxt; --dx," in words
+    assert "pass --axes, one letter per axis, such as --axes yxt; --dx," in words
     assert "--levels low,high," in words
     said = ("--axes", "yxt", "--levels", "20,180", "--dx", "0.015625", "--dt", "1e-4", "--length-unit", "um")
     found = run_json("inspect", tmp_path / "movie.npy", *said, "--time-unit", "s")
@@ -96,7 +96,7 @@ def test_a_mask_by_name(run, refused, run_json, tmp_path, noisy):
     u[:, ~mask] = np.nan
     np.savez(tmp_path / "holes.npz", u=u, good=mask)
     words = ("inspect", tmp_path / "holes.npz", "--dx", "0.015625", "--dt", "1e-4", "--q", "1", "--var", "u")
-    assert "pass mask=np.isfinite(u) where values are missing" in refused(*words)
+    assert "pass --mask finite where values are missing" in refused(*words)
     np.save(tmp_path / "good.npy", mask)
     for name in ("good", "finite", tmp_path / "good.npy"):
         assert run_json(*words, "--mask", name)["survey"]["missing"] == pytest.approx(0.125)

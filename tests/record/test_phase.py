@@ -91,7 +91,7 @@ def test_given_levels_are_used(field, known, shoot):
     bare = phase_from_intensity(picture, levels=(20000, 3000), **known)  # bright is the phase -1
     assert np.allclose(bare.record.slab(), -phase_from_intensity(picture, levels=(3000, 20000), **known).record.slab())
     assert bare.gain_sd is None
-    with pytest.raises(InputError, match=r"given without an error: pass levels_sd="):
+    with pytest.raises(InputError, match=r"given without an error: pass levels_sd=\(low, high\)"):
         bare.variants()
 
 

@@ -141,7 +141,7 @@ def _ask_for_missing(
     if not {"dt", "times"} & set(metadata):
         missing.append(("frame interval", f"{option('dt')}, one number, or {option('times')}, one per frame"))
     if dtype.kind in "iu" and levels is None:
-        pair = f"{option('levels')} with the intensities of the pure phases -1 and +1, low and high"
+        pair = f"{option('levels', ('low', 'high'))}, the intensities of the pure phases -1 and +1"
         missing.append((f"phase values (the field holds integers, {dtype})", f"{option('levels', 'auto')}, or {pair}"))
     if missing:
         what, how = " and no ".join(name for name, _ in missing), "; ".join(cure for _, cure in missing)

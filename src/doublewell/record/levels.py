@@ -212,7 +212,7 @@ def _flat_camera(levels: Array, frames: int, mesh: tuple[int, ...], dark: float)
 
 
 def _way_out() -> str:
-    return f"pass {option('levels')} with the intensities of the two pure phases, low and high"
+    return f"pass {option('levels', ('low', 'high'))}, the intensities of the two pure phases"
 
 
 def _robust_step(columns: Array, rest: Array) -> Array:

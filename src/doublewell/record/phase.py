@@ -116,7 +116,7 @@ class Phase:
         otherwise.
         """
         if self.levels_sd is None:
-            raise InputError(f"the levels were given without an error: pass {option('levels_sd')} too, low and high")
+            raise InputError(f"the levels were given without an error: pass {option('levels_sd', ('low', 'high'))}")
         camera = self.correction.camera
         moved = (replace(camera, levels=camera.levels + step) for step in np.diag(self.levels_sd))
         low, high = (self.record.replace(replace(self.correction, camera=one).values(self.source)) for one in moved)
