@@ -24,7 +24,7 @@ from common import print_table
 from trajectory_records import rough_start
 
 from doublewell.adequacy import Adequacy, check_adequacies
-from doublewell.adequacy.words import FALSE_ALARMS
+from doublewell.adequacy import FALSE_ALARMS
 from doublewell.likelihood import read_trajectories
 from doublewell.law import Bernstein, named_law
 from doublewell.record import Record
@@ -92,7 +92,7 @@ def one(law: str, geometry: str, fault: str, wanted: str, clean: Record, seeds: 
             continue
         test = next(t for t in answer.tests if t.name == wanted)
         seen += test.adjusted < FALSE_ALARMS
-        first += answer.words[0].startswith(test.words)
+        first += bool(answer.significant) and answer.significant[0] is test
         sizes.append(abs(test.statistic) if test.degrees == 1 else test.statistic**0.5)
         values.append(test.estimate[-1])
     return {

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from found import warned
 
 from doublewell.calibrate import calibrate
+from doublewell.facts import band_size, facts
+from doublewell.findings import findings
 from doublewell.identify import identify
-from doublewell.identify.determined import determination_warnings, undetermined
 from doublewell.inference import Component, Posterior
 from doublewell.law import Bernstein, Law, named_law
-from doublewell.observation import survey
-from doublewell.result.text import band_size, intervals
 from doublewell.simulate import add_noise, initial_field, simulate
 
 ROAD = sys.modules["doublewell.identify.trajectory_road"]
@@ -36,22 +36,19 @@ def result(short):
 
 
 def test_the_range_that_was_not_seen_is_named(result):
-    said = result.diagnostics.warnings
-    assert any("the pure phases are not reached yet" in line and "record longer" in line for line in said)
-    assert any("% of the phase range is visited: for |u| from 0.3 to 1 the law is not seen" in line for line in said)
-    assert any(
-        "epsilon and F take in all phase values, so they rest on the law where it was not seen" in s for s in said
-    )
+    found = warned(result)
+    assert {"phases-still-forming", "phase-range-not-covered", "numbers-extrapolated"} <= set(found)
+    assert "for |u| from 0.3 to 1 the law is not measured" in found["phase-range-not-covered"].sentence
 
 
 def test_the_band_is_no_wider_than_the_data_ask(result):
     """What a finer step would change is far below the errors here; it used to widen the band ten thousand times."""
     assert band_size(result) < 1.0
-    found = intervals(result)
-    low, high = found["epsilon"]
+    table = facts(result)
+    low, high = table["epsilon"].interval
     assert low <= EPSILON <= high
     assert low <= result.epsilon <= high
-    assert set(found) == {"width", "tension_integral", "epsilon", "barrier"}
+    assert all(table[key].interval for key in ("width", "tension_integral", "epsilon", "barrier", "kappa"))
 
 
 def test_shifts_that_the_data_feel_stay_as_they_are(result):
@@ -76,33 +73,43 @@ def law():
 
 
 @pytest.fixture(scope="module")
-def covered(short):
-    return replace(survey(short), histogram=(0.05,) * 20)
+def found_with(result, law):
+    """The findings on what is determined, for a law with another posterior; the movie covers all phases or few."""
+
+    def find(posterior, *, tension=None, covered=True):
+        seen = result.diagnostics.survey
+        seen = replace(seen, histogram=(0.05,) * 20) if covered else seen
+        numbers = replace(result.diagnostics, survey=seen, unconstrained=law.coefficients)
+        posterior = replace(posterior, path=result.posterior.path[:1])
+        scale = None if tension is None else calibrate(law, tension)
+        other = replace(result, law=law, scale=scale, posterior=posterior, diagnostics=numbers)
+        return [item for item in findings(other) if item.topic == "determination"]
+
+    return find
 
 
-def test_a_law_that_is_determined_has_no_warning(law, covered):
-    assert determination_warnings(law, around(law), None, covered) == []
+def test_a_law_that_is_determined_has_no_warning(law, found_with):
+    assert found_with(around(law)) == []
 
 
-def test_a_band_wider_than_the_law_is_said(law, covered):
-    posterior = around(law, second=3000.0)
-    low, high = undetermined(law, posterior)
-    assert 0.2 < low < 0.6
-    assert 0.8 < high < 1.0
-    said = determination_warnings(law, posterior, None, covered)
-    assert said[0].startswith(f"the law is not determined for |u| from {low:.2g} to {high:.2g}: its 95 % band")
+def test_a_band_wider_than_the_law_is_named(law, found_with):
+    first = found_with(around(law, second=3000.0))[0]
+    assert first.code == "law-undetermined"
+    assert 0.2 < first.numbers["low"] < 0.6
+    assert 0.8 < first.numbers["high"] < 1.0
+    assert "for |u| from" in first.sentence
 
 
-def test_missing_intervals_are_named_with_their_reason(law, covered):
-    said = determination_warnings(law, around(law, first=1e6, second=1e6), calibrate(law, SIGMA), covered)
-    assert said[-1].startswith("no interval of C_H, epsilon, barrier: more than half of the laws that the data allow")
+def test_missing_intervals_are_named_with_their_reason(law, found_with):
+    last = found_with(around(law, first=1e6, second=1e6), tension=SIGMA)[-1]
+    assert last.code == "interval-missing"
+    assert last.sentence.startswith("no interval of C_H, epsilon, barrier: more than half of the laws that the data")
 
 
-def test_an_estimate_outside_its_own_interval_is_said(law, short):
-    said = determination_warnings(law, around(law, factor=4.0), calibrate(law, SIGMA), survey(short))
-    assert any(
-        line.startswith("the estimate of epsilon, 0.05, lies outside its own 95 % interval, 0.02") for line in said
-    )
+def test_an_estimate_outside_its_own_interval_is_named(law, found_with):
+    found = found_with(around(law, factor=4.0), tension=SIGMA, covered=False)
+    outside = [item for item in found if item.code == "estimate-outside-interval"]
+    assert any(item.sentence.startswith("the estimate of epsilon, 0.05, lies outside its own") for item in outside)
 
 
 def test_missing_intervals_are_said_in_the_report(result, law):

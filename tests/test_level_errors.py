@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from doublewell.errors import InputError
+from doublewell.findings import findings
 from doublewell.identify import add_level_errors, identify, repeat
 from doublewell.io import load_result, save
 from doublewell.law import named_law
 from doublewell.record import phase_from_intensity
 from doublewell.report.page.advice import advice
-from doublewell.report.page.verdicts import findings
 from doublewell.result import Source
 from doublewell.simulate import initial_field, simulate
 
@@ -89,27 +89,24 @@ def test_the_weak_reading_says_it_without_bands(phase):
     assert weak.posterior is None
     assert weak.levels.epsilon is None
     assert 0.0 < weak.levels.force < 0.5
-    assert "the weak reading has no bands that could hold it" in str(weak)
+    assert "the weak-form fit has no bands that could include it" in str(weak)
 
 
 def test_the_page_asks_whether_the_levels_are_known(fitted, wider):
-    question = "Are the grey levels known well enough?"
-
     def asked(result):
-        return [item for item in findings(result) if item.question == question]
+        return [item for item in findings(result) if item.topic == "grey levels"]
 
     assert not asked(fitted)
-    assert asked(wider)[0].verdict == "look"
-    assert "most of the band of G: better levels help most" in asked(wider)[0].words
+    assert (asked(wider)[0].code, asked(wider)[0].severity) == ("grey-levels-dominate", "check")
     assert any(text.startswith("Better grey levels") for text in advice(wider))
     less = next(text for text in advice(wider) if text.startswith("Less noise"))
     sizes = [float(part) for part in re.findall(r"±([\d.]+) %", less)]
     assert sizes[1] > 0.8 * sizes[0]  # half the noise leaves the part of the levels
     small = replace(wider, levels=replace(wider.levels, force=1e-4))
-    assert (asked(small)[0].verdict, "the bands include it" in asked(small)[0].words) == ("good", True)
+    assert (asked(small)[0].code, asked(small)[0].severity) == ("grey-level-errors", "ok")
     source = Source("movie.tif", (("levels", "auto"),))
     found = replace(fitted, settings=replace(fitted.settings, source=source))
-    assert (asked(found)[0].verdict, "--levels-sd auto adds it" in asked(found)[0].words) == ("look", True)
+    assert (asked(found)[0].code, asked(found)[0].severity) == ("grey-levels-unmeasured", "check")
     assert any("--levels-sd auto" in text for text in advice(found))
 
 
@@ -126,7 +123,7 @@ def test_wrong_use(fitted, wider, phase):
 
 
 def test_given_levels_need_no_plateau_in_the_picture(phase):
-    assert phase.notes == ()  # nothing is said of levels that were not found
+    assert phase.quality.deficit == (0.0, 0.0)  # nothing is known of levels that were not found
     assert phase.noise == pytest.approx(0.02, rel=0.5)
     with pytest.raises(InputError, match="plateau"):
         grey(levels=None, sd=None)

@@ -10,9 +10,10 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from found import warned
 from grouping import grouped
 
-from doublewell.adequacy import Adequacy, ScoreTest
+from doublewell.adequacy import Adequacy, ScoreTest, Spot, Verdict
 from doublewell.cli import main
 from doublewell.compute import Region
 from doublewell.compute.checkpoint import Partial, load_partial, save_partial
@@ -102,7 +103,7 @@ def test_the_law_is_found_and_the_bands_say_how_well(movie, result) -> None:
     # four borders of 31 % each and no periodic neighbours: the bands are wider, and not by more than a factor of two
     assert 1.2 < spread(result) / spread(whole) < 2.0
     tiles = result.diagnostics.likelihood.tiles
-    assert (tiles.shape, tiles.read, tiles.empty, tiles.lost, tiles.checked) == ((15, 24, 24), 4, 0, 0, 0)
+    assert (tiles.shape, tiles.read, tiles.empty, tiles.lost, tiles.checked) == ((15, 24, 24), 4, 0, (), 0)
     assert result.diagnostics.likelihood.noise == pytest.approx(0.01, rel=0.03)
     assert result.diagnostics.likelihood.residual_map.shape == (2, 2)
     assert np.all(np.abs(result.diagnostics.likelihood.residual_map) < 4.0)
@@ -110,7 +111,7 @@ def test_the_law_is_found_and_the_bands_say_how_well(movie, result) -> None:
     assert all(one.agrees for one in result.agreements)
     assert result.settings.boundary == "periodic"
     assert "read as 4 windows of at most 15 x 24 x 24 values" in str(result)
-    assert not result.diagnostics.warnings
+    assert set(warned(result)) == {"model-untested"}
 
 
 def test_who_reads_makes_no_difference(movie, result) -> None:
@@ -176,8 +177,8 @@ def test_a_strange_tile_is_named(movie, result) -> None:
     odd[:, 24:, :24] = odd[0, 24:, :24] + 0.01 * np.random.default_rng(1).standard_normal((15, 24, 24))  # stands still
     found = identify(movie.replace(odd))
     assert [one.record.split(" (")[0] for one in found.agreements if not one.agrees] == ["tile 3"]
-    (warning,) = [text for text in found.diagnostics.warnings if "tile 3" in text]
-    assert "tile 3 (frames 0 to 14, y 24 to 47, x 0 to 23) disagrees with the others" in warning
+    words = warned(found)["tile-disagrees"].sentence
+    assert words.startswith("tile 3 (frames 0 to 14, y 24 to 47, x 0 to 23) disagrees with the others")
 
 
 SCRIPT = """
@@ -224,7 +225,8 @@ def test_a_run_that_is_killed_goes_on(path, result, tmp_path) -> None:
 
 
 def test_what_a_checkpoint_holds_comes_back(tmp_path) -> None:
-    answer = Adequacy((ScoreTest("q", 1.5, 1, 0.1, 0.3, (0.1,), (0.2,), None, "words"),), "adequate", ("fine",))
+    test = ScoreTest("cells", 1.5, 1, 0.1, 0.3, (0.1,), (0.2,), None, (Spot((3, 4), 0.1, 0.2),), 1, 9, "", "tile 1")
+    answer = Adequacy((test,), Verdict.ADEQUATE, 0.1, 0.5, (test,))
     rows = np.random.default_rng(0).standard_normal((3, 4))
     tile = Tile(rows, 10, 0.1, 2.0, 3.0, FOLLOWED, 1e-3, (1.0, np.pi), (5, 6), rows[:2, :3], answer)
     plain = Tile(2 * rows, 11, 0.2, 2.5, 3.5, STOPPED, np.nan, (1.0,), (5,))

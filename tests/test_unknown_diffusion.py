@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from found import warned
 
 from doublewell.errors import InputError
 from doublewell.evidence import Beside
 from doublewell.identify import identify, repeat
-from doublewell.identify.warnings import weak_warnings
 from doublewell.identify.weak_road import weak_fit
 from doublewell.inference import Component, Posterior, scalar_interval
 from doublewell.io import load_result, save
@@ -107,16 +107,16 @@ def test_little_motion_is_said(noisy) -> None:
     fit = weak_fit(free, survey(free), ask([free], law=DoubleWell(2, "none"), method="weak"))
     assert fit.diffusion is not None
     assert fit.diffusion.share > 0.9
-    slow = replace(fit, diffusion=replace(fit.diffusion, share=0.25))
-    words = "only 25 % of the squared rate of change is motion, the rest noise: q rests on the measured noise"
-    assert any(words in text for text in weak_warnings(slow, survey(noisy)))
-    assert not any("rate of change" in text for text in weak_warnings(fit, survey(noisy)))
+    result = identify(unknown(noisy), method="weak")
+    assert "q-little-motion" not in warned(result)
+    slow = replace(result, diagnostics=replace(result.diagnostics, motion=0.25))
+    assert warned(slow)["q-little-motion"].numbers == {"motion": 0.25}
 
 
 def test_the_report_says_that_q_was_estimated_and_has_no_interval(noisy) -> None:
     result = identify(unknown(noisy), method="weak")
     assert f"q = {result.q:.6g} (estimated)" in str(result)
-    with pytest.raises(InputError, match="the weak-form fit has no noise model, so it gives no intervals"):
+    with pytest.raises(InputError, match="no noise model, so it gives no intervals: use method='trajectory'"):
         result.interval("q")
     with pytest.raises(InputError, match="q = 1 was given and not estimated, so it has no interval"):
         identify(noisy, method="weak").interval("q")
@@ -147,5 +147,4 @@ def test_saved_repeated_and_evolved(noisy, tmp_path) -> None:
 
 
 def test_inspect_says_who_needs_q(movie) -> None:
-    watch = inspect_record(unknown(movie)).watch
-    assert any("q is not known: it will be estimated from the movie, which must show motion" in text for text in watch)
+    assert "q: not given, a fit estimates it (the movie must show motion)" in str(inspect_record(unknown(movie)))

@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from found import warned
 from grouping import grouped
 
 import doublewell as dw
@@ -158,9 +159,9 @@ def test_a_result_comes_back_from_its_file_and_is_repeated(fitted: Result, tmp_p
 
 
 def test_the_symmetric_fit_of_a_tilted_law_is_flagged() -> None:
-    found = dw.identify(movie(noise=0.02), law=1).adequacy
-    assert found.verdict == "not adequate"
-    assert any("wells='unequal'" in line for line in found.words)
+    found = dw.identify(movie(noise=0.02), law=1)
+    assert found.adequacy.verdict == "not adequate"
+    assert "wells='unequal'" in warned(found)["force-tilted"].advice
 
 
 def test_an_average_over_degrees_with_equal_depth_at_other_phases() -> None:
@@ -227,12 +228,12 @@ def test_many_records_share_the_choice() -> None:
 def test_one_side_of_the_phases_alone_is_said() -> None:
     from dataclasses import replace
 
-    from doublewell.identify.warnings import record_warnings
     from doublewell.observation import survey
+    from doublewell.record_findings import one_sided_findings
 
     seen = survey(fine())
-    assert record_warnings(fine(), seen, alike=False) == record_warnings(fine(), seen)
+    assert list(one_sided_findings(seen, (-1.0, 1.0))) == []
     shares = list(seen.histogram)
     shares[4], shares[15] = 0.0, shares[4] + shares[15]
-    (line,) = record_warnings(fine(), replace(seen, histogram=tuple(shares)), alike=False)
-    assert "between -0.6 and -0.5 are hardly seen, only their mirror images" in line
+    (item,) = one_sided_findings(replace(seen, histogram=tuple(shares)), (-1.0, 1.0))
+    assert item.numbers == pytest.approx({"low": -0.6, "high": -0.5})

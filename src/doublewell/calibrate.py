@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
 
 from doublewell.checks import not_negative, positive, shown
-from doublewell.errors import InputError
+from doublewell.errors import InputError, option
 from doublewell.law import Law, check_law
 from doublewell.units import convert, energy_power, has_pint, parse_quantity
 
-__all__ = ["WHY_NO_SCALE", "Normalisation", "Scale", "SurfaceTension", "calibrate"]
-
 Normalisation = Literal["E", "eE"]
-WHY_NO_SCALE = (
-    "epsilon and F are not determined: the dynamics contain only G = F'/epsilon^2, and (s epsilon, s^2 F) gives the "
-    "same movie for every s; pass surface_tension= (--surface-tension in the shell) to fix the scale"
-)
-
 
 _NAME = "the surface tension"
 _EXAMPLE = "0.3 J/m^2 +- 5 %"
+_FLAT = 10.0  # bounds; coefficients below are zero
 _PLUS_MINUS = re.compile(r"\+/-|\+-|±")
 _SHARE = re.compile(r"\s*(.*?)\s*%\s*", re.DOTALL)
 
@@ -129,10 +125,10 @@ def calibrate(law: Law, tension: float | str | tuple[float, float] | SurfaceTens
     >>> round(calibrate(law, named_law("quartic").surface_tension(epsilon=1.0)).epsilon, 12)
     0.03
     """
-    tension = SurfaceTension.of(tension)
-    integral = check_law(law).tension_integral
-    if integral == 0.0:
-        raise InputError("the primitive is zero, so no surface tension can scale it: expected a force that is not zero")
+    tension, refused = SurfaceTension.of(tension), refusal_of(check_law(law))
+    if refused is not None:
+        raise InputError(refused.reason)
+    integral = law.tension_integral
     power = epsilon_power(tension.normalisation)
     epsilon = (tension.value / integral) ** power
     spread = None if tension.sd is None else power * epsilon * tension.sd / tension.value
@@ -142,3 +138,38 @@ def calibrate(law: Law, tension: float | str | tuple[float, float] | SurfaceTens
 def epsilon_power(normalisation: Normalisation) -> float:
     """Return the power of kappa = sigma / C_H that epsilon is: how a tension scales the energies of this equation."""
     return 1.0 if normalisation == "E" else 0.5
+
+
+class Refusal(NamedTuple):
+    """Why a law carries no scale: "flat-law", "no-interface", "unequal-depths" or "zero-law", and in a sentence."""
+
+    kind: str
+    reason: str
+
+
+def refusal_of(law: Law, bound: float | None = None) -> Refusal | None:
+    """Return why a law carries no scale, None where it does; `bound` is the lower bound of its coefficients."""
+    if bound is not None and np.all(law.coefficients <= _FLAT * bound):
+        return Refusal(
+            "flat-law",
+            "the law is flat at its lower bound, so the data show no double well and the force is not a measurement; "
+            f"check the scale of the field, q, dx and dt, or compare with {option('constraint', 'none')}",
+        )
+    try:
+        integral = law.tension_integral
+    except InputError as error:
+        return Refusal("unequal-depths" if law.tilt != 0.0 else "no-interface", str(error))
+    if integral == 0.0:
+        return Refusal(
+            "zero-law",
+            "the primitive is zero, so no surface tension can scale it: expected a force that is not zero",
+        )
+    return None
+
+
+def why_no_scale() -> str:
+    """Return why epsilon and F are not determined without a surface tension."""
+    return (
+        "epsilon and F are not determined: the dynamics contain only G = F'/epsilon^2, and (s epsilon, s^2 F) gives "
+        f"the same movie for every s; pass {option('surface_tension')} to fix the scale"
+    )

@@ -18,9 +18,9 @@ from doublewell.record import Record
 from doublewell.report import Truth, draw_figures, write_page
 from doublewell.report.style import write_bytes
 from doublewell.result import Result
-from doublewell.result.text import percent
 from doublewell.simulate import add_noise, initial_field, simulate
 from doublewell.validate import Validation, validate
+from doublewell.wording import percent
 
 __all__ = ["Demo", "run_demo"]
 

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from found import sentence
 
 from doublewell.adequacy import DIRECTIONS, Fit, projector_of, score_tests
 from doublewell.adequacy.alternatives import _slope
@@ -156,9 +157,9 @@ def test_score_recovers_a_known_amount_and_takes_correlation_into_account():
 def test_a_direction_that_holds_nothing_has_infinite_error(fit, projector):
     test = ask(fit, projector, "nothing", [np.zeros(fit.record.shape)])
     assert (test.statistic, test.p, test.error) == (0.0, 1.0, (np.inf,))
-    assert test.words == "nothing is 0 +- inf"
+    assert sentence(test) == "nothing is 0 +- inf"
 
 
 def test_a_quiet_border_says_so(fit, projector):
     test = ask(fit, projector, "boundary", [1e-4 * direction for direction in DIRECTIONS["boundary"](fit)])
-    assert test.words == "the border is too quiet to tell periodic from neumann"
+    assert sentence(test) == "the border is too quiet to distinguish periodic from neumann"

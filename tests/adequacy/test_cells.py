@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from found import sentence
 from scipy.stats import binom
 
 from doublewell.adequacy.cells import ask_cells, cells_test, peel
@@ -45,7 +46,7 @@ def test_a_bad_pixel_is_found_and_described(change, words):
     assert np.argwhere(cells.far).tolist() == [[5, 7]]
     test = cells_test(cells, cells.far, 1.5)
     assert test.p < 1e-6
-    assert test.words.startswith(f"1 cell stands out, a bad pixel: {words}")
+    assert sentence(test).startswith(f"1 cell stands out, a bad pixel: {words}")
     assert (test.name, test.shift, len(test.estimate)) == ("cells", 1.5, 1)
 
 
@@ -55,7 +56,7 @@ def test_a_spike_is_no_bad_pixel():
     cells = ask_cells(r, ALL, NONE)
     assert not cells.far.any()
     assert cells.together > 1e-3
-    assert cells_test(cells, NONE, None).words.startswith("no single cell stands out, the most at (")
+    assert sentence(cells_test(cells, NONE, None)).startswith("no single cell stands out, the most at (")
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -101,7 +102,7 @@ def test_many_cells_are_no_bad_pixels():
 
     first = broken(NONE)
     assert peel(first, broken) is None
-    assert cells_test(first, None, None).words.startswith("25 of 576 cells stand out, the most at (")
+    assert sentence(cells_test(first, None, None)).startswith("25 of 576 cells stand out, the most at (")
 
 
 def test_several_bad_pixels_are_listed_and_then_counted():
@@ -109,7 +110,7 @@ def test_several_bad_pixels_are_listed_and_then_counted():
     for k in range(7):
         r[:, 2 * k, 3 * k] += 10.0 + k
     cells = ask_cells(r, ALL, NONE)
-    words = cells_test(cells, cells.far, 0.0).words
+    words = sentence(cells_test(cells, cells.far, 0.0))
     assert words.startswith("7 cells stand out, bad pixels: (12, 18) is off by +16, (")
     assert "(10, 15) is off by +15, " in words
     assert words.endswith(" and 2 more")

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from found import model, sentence
 from scipy.ndimage import gaussian_filter
 from scipy.stats import chi2, norm
 
@@ -68,8 +69,8 @@ def test_false_alarms_are_rare(answers):
     alarms = sum(answer.verdict != "adequate" for answer in answers)
     assert alarms <= 5  # 5 of 16 at a rate of 5 % has the chance 1e-3, of 6 1e-4
     good = next(answer for answer in answers if answer.verdict == "adequate")
-    assert good.words == ("none of 14 tests is significant after correction for their number",)
-    assert str(good).startswith("model: adequate\n  none of 14 tests")
+    assert [item.code for item in model(good)] == ["no-test-significant"]
+    assert str(good).startswith("model: adequate\n  test ")
 
 
 # ---- faults
@@ -82,8 +83,9 @@ def test_q_off_by_5_percent_is_seen_and_named(noisy, ask):
     assert abs(test.estimate[0] - 0.05) < 4 * test.error[0]
     assert test.statistic > 10
     assert answer.verdict == "not adequate"
-    assert answer.words[0].startswith("q is 5 +- 0.3 % larger than declared (1")
-    assert answer.words[0].endswith("check q, and dx and dt, which scale with it")
+    first = model(answer)[0]
+    assert (first.code, first.severity) == ("q-off", "fail")
+    assert first.sentence.startswith("q is 5 +- 0.3 % larger than declared (1")
 
 
 def test_shift_predicts_what_the_right_q_would_change(noisy, fit_of):
@@ -101,8 +103,8 @@ def test_advection_is_seen_and_named(clean, ask, shift):
     assert abs(test.estimate[0]) < 4 * test.error[0]
     assert test.degrees == 2
     assert answer.verdict == "not adequate"
-    assert answer.words[0].startswith("the pattern drifts with the velocity")
-    assert "along y, " in answer.words[0]
+    assert model(answer)[0].code == "pattern-drifts"
+    assert "along y, " in model(answer)[0].sentence
 
 
 def test_wrong_boundary_is_seen_and_named(ask, drop):
@@ -110,8 +112,8 @@ def test_wrong_boundary_is_seen_and_named(ask, drop):
     answer = ask(Record(movie.slab(), dx=movie.dx, dt=DT, q=1.0, boundary="periodic"))
     assert named(answer)["boundary"].estimate[0] > 0.5
     assert answer.verdict == "not adequate"
-    assert answer.words[0].startswith("share of the way from the periodic border (0) to the neumann one (1)")
-    assert "declare the other boundary" in answer.words[0]
+    assert model(answer)[0].code == "boundary-off"
+    assert "from the periodic border (0) to the neumann one (1)" in model(answer)[0].sentence
 
 
 def test_tilt_is_seen_and_named(clean, ask):
@@ -121,8 +123,8 @@ def test_tilt_is_seen_and_named(clean, ask):
     test = named(answer)["tilt"]
     assert abs(test.estimate[0] - tilt) < 4 * test.error[0] + 0.1
     assert answer.verdict == "not adequate"
-    assert answer.words[0].startswith("the force lacks a constant of ")
-    assert "unequal depth" in answer.words[0]
+    assert model(answer)[0].code == "force-tilted"
+    assert "wells='unequal'" in model(answer)[0].advice
 
 
 def tilted_movie(clean, tilt):
@@ -143,8 +145,8 @@ def test_gain_drift_is_seen_and_named(noisy, drift, word, ask):
     test = named(answer)["gain drift"]
     assert test.statistic * np.sign(drift) > 10
     assert answer.verdict == "not adequate"
-    assert answer.words[0].startswith(f"the contrast {word} by ")
-    assert "rescale each frame" in answer.words[0]
+    assert model(answer)[0].code == "contrast-drifts"
+    assert model(answer)[0].sentence.startswith(f"the contrast {word} by ")
 
 
 @pytest.mark.parametrize(("offset", "word"), [(0.01, "large"), (-0.01, "small")])
@@ -154,8 +156,9 @@ def test_offset_is_seen_and_named(noisy, ask, offset, word):
     assert abs(test.estimate[0] - offset) < 4 * test.error[0]
     assert test.statistic * np.sign(offset) > 5
     assert answer.verdict == "not adequate"
-    assert answer.words[0].startswith(f"the values are too {word} by 0.0")
-    assert answer.words[0].endswith("the pure phases must lie at -1 and +1")
+    assert model(answer)[0].code == "offset"
+    assert model(answer)[0].sentence.startswith(f"the values are too {word} by 0.0")
+    assert model(answer)[0].advice.endswith("the pure phases must lie at -1 and +1")
 
 
 @pytest.mark.parametrize(("factor", "word"), [(0.98, "small"), (1.02, "large")])
@@ -164,29 +167,30 @@ def test_a_wrong_contrast_is_seen_and_named(noisy, ask, factor, word):
     test = named(answer)["gain"]
     assert abs(test.estimate[0] - (factor - 1.0)) < 4 * test.error[0] + 0.3 * abs(factor - 1.0)  # to first order
     assert answer.verdict == "not adequate"
-    assert answer.words[0].startswith("the contrast is ")
-    assert f"% too {word}" in answer.words[0]
+    assert model(answer)[0].code == "contrast-off"
+    assert f"% too {word}" in model(answer)[0].sentence
 
 
 def test_correlated_noise_is_named_before_the_scores_it_raises(clean, ask):
     answer = ask(add_noise(clean, NOISE, seed=8, correlation=0.5))
     assert answer.verdict == "not adequate"
-    assert answer.words[0].startswith("neighbours along ")
-    assert "the intervals are too narrow" in answer.words[0]
+    assert model(answer)[0].code == "noise-correlated-in-space"
+    assert "the intervals are too narrow" in model(answer)[0].advice
 
 
-def test_outliers_ask_for_a_look_only(noisy, ask):
+def test_outliers_ask_for_a_check_only(noisy, ask):
     values = noisy.slab().copy()
     values[10, [3, 9, 20], [4, 25, 30]] += 0.3
     answer = ask(noisy.replace(values))
-    assert answer.verdict == "look"
+    assert answer.verdict == "check"
     test = named(answer)["outliers"]
     assert test.estimate == (3.0,)
-    assert test.words == "3 values beyond 5 standard deviations, 0.012 expected, all in frame 10"
-    assert any("damaged pixels" in line or "outliers" in line for line in answer.words)
+    assert sentence(test) == "3 values beyond 5 standard deviations, 0.012 expected, all in frame 10"
+    assert {item.severity for item in model(answer)} == {"check"}
     values[14, 9, 25] -= 0.6
-    assert "4 values" in (words := named(ask(noisy.replace(values)))["outliers"].words)
-    assert words.endswith("the largest in frame 14 at cell (9, 25)")
+    test = named(ask(noisy.replace(values)))["outliers"]
+    assert (test.count, test.common, test.spots[0].index) == (4, "", (14, 9, 25))
+    assert sentence(test).endswith("the largest in frame 14 at cell (9, 25)")
 
 
 def test_a_dead_pixel_is_found_and_the_others_are_asked_without_it(noisy, ask):
@@ -195,10 +199,10 @@ def test_a_dead_pixel_is_found_and_the_others_are_asked_without_it(noisy, ask):
     answer = ask(noisy.replace(values))
     test = named(answer)["cells"]
     assert answer.verdict == "not adequate"
-    assert len(answer.words) == 1
-    assert answer.words[0].startswith("1 cell stands out, a bad pixel: (8, 9) is off by +0.39")
-    assert "; leaving them out would move the law by " in answer.words[0]
-    assert "mean of their neighbours in every frame" in answer.words[0]
+    (only,) = model(answer)
+    assert only.code == "bad-pixels"
+    assert only.sentence.startswith("1 cell stands out, a bad pixel: (8, 9) is off by +0.39")
+    assert "; leaving them out would move the law by " in only.sentence
     assert all(t.adjusted > 0.03 for t in answer.tests if t is not test)
     assert test.shift > 1.0
     cured = values.copy()
@@ -211,7 +215,7 @@ def test_a_bad_pixel_does_not_hide_another_fault(noisy, ask):
     values[:, [8, 20], [9, 3]] = 1.5
     answer = ask(Record(values, dx=noisy.dx, dt=DT, q=1 / 1.05, boundary="periodic"))
     found = named(answer)
-    assert found["cells"].words.startswith("2 cells stand out, bad pixels: (20, 3) is off by +2")
+    assert sentence(found["cells"]).startswith("2 cells stand out, bad pixels: (20, 3) is off by +2")
     assert abs(found["q"].estimate[0] - 0.05) < 4 * found["q"].error[0]
     assert found["q"].adjusted < 1e-6
     assert answer.verdict == "not adequate"
@@ -228,13 +232,12 @@ def test_blur_is_seen_and_named(clean, ask):
     variance = 2 * 32**2 * test.estimate[0]
     assert 1.2 < variance < 2.6  # 2.25, to first order
     assert answer.verdict == "not adequate"
-    assert answer.words[0].startswith("a blur of the variance ")
-    assert "cells (" in answer.words[0]
-    assert answer.words[0].endswith("focus, or deconvolve the frames, and fit again")
+    assert model(answer)[0].code == "blurred"
+    assert "cells (" in model(answer)[0].sentence
 
 
 def test_a_blur_that_a_law_imitates_is_said_to_be_unseen(answers):
-    words = named(answers[0])["blur"].words
+    words = sentence(named(answers[0])["blur"])
     assert re.fullmatch(
         r"a blur of the variance -?[\d.]+ \+- [\d.]+ cells\^2; one of less than [\d.]+ cells .*law", words
     )
@@ -246,9 +249,8 @@ def test_a_fault_without_a_name_is_said_to_have_none(clean, ask):
     moved = np.stack([np.roll(frame, int(rng.integers(-1, 2)), axis=1) for frame in clean.slab()])
     answer = ask(add_noise(clean.replace(moved), NOISE, seed=10))
     assert answer.verdict == "not adequate"
-    assert answer.words[0].startswith("the pattern drifts")
-    assert answer.words[-1].startswith("all named causes together do not explain the residual (neighbours along ")
-    assert "something that is not among the tests" in answer.words[-1]
+    assert model(answer)[0].code == "pattern-drifts"
+    assert model(answer)[-1].code == "residual-unexplained"
 
 
 # ---- movies without noise
@@ -257,18 +259,15 @@ def test_a_fault_without_a_name_is_said_to_have_none(clean, ask):
 def test_a_movie_without_noise_is_adequate_and_says_why(clean, ask):
     answer = ask(clean)
     assert answer.verdict == "adequate"
-    assert re.match(
-        r"the residual is 1e-05, 0.002 % of the field; noise of a measurement would be 0.01 %", answer.words[0]
-    )
-    assert "differences between two solvers are of this size" in answer.words[0]
-    assert "say nothing here" in answer.words[0]
+    assert [item.code for item in model(answer)] == ["residual-numerical"]
+    assert answer.relative_noise == pytest.approx(2e-5, rel=0.3)
 
 
 def test_a_wrong_model_without_noise_is_not_adequate(clean, ask):
     answer = ask(Record(clean.slab(), dx=clean.dx, dt=DT, q=1 / 1.05, boundary="periodic"))
     assert answer.verdict == "not adequate"
-    assert answer.words[-1].startswith("the record itself has almost no noise (")
-    assert "make it again with half the time step" in answer.words[-1]
+    assert model(answer)[-1].code == "residual-not-noise"
+    assert answer.steadiness < 0.1
 
 
 def line(*, boundary, moved):
@@ -292,7 +291,7 @@ def test_walls_declared_where_there_are_none(ask):
     record = line(boundary="periodic", moved=20)
     answer = ask(record)
     assert answer.verdict == "not adequate"
-    assert answer.words[0].startswith("share of the way from the neumann border (0) to the periodic one (1)")
+    assert model(answer)[0].code == "boundary-off"
 
 
 # ---- batches and values
@@ -304,9 +303,9 @@ def test_a_batch_says_what_each_record_alone_says(records, answers, fit_of):
     together = check_adequacies(pair, [fit_of(record) for record in pair])
     alone = check_adequacy(pair[1], fit_of(pair[1]))
     for one, other in zip(together, (answers[0], alone), strict=True):
-        assert (one.verdict, one.words) == (other.verdict, other.words)
+        assert (one.verdict, list(map(str, model(one)))) == (other.verdict, list(map(str, model(other))))
         for a, b in zip(one.tests, other.tests, strict=True):
-            assert (a.name, a.degrees, a.words) == (b.name, b.degrees, b.words)
+            assert (a.name, a.degrees, a.count) == (b.name, b.degrees, b.count)
             np.testing.assert_allclose(
                 (a.statistic, *a.estimate, *a.error), (b.statistic, *b.estimate, *b.error), rtol=1e-6
             )

@@ -26,13 +26,13 @@ def test_json_holds_the_numbers_of_the_survey(run_json, movie_file):
     assert found["coverage"] == other.survey.coverage
     assert found["supports"] == [[support.frames, support.length] for support in other.supports]
     assert found["supports_refused"] is None
-    assert found["watch"] == list(other.watch)
+    assert [item["code"] for item in found["findings"]] == [item.code for item in other.findings]
 
 
 def test_a_record_without_q_is_described(run, run_json, tmp_path, noisy):
     np.savez(tmp_path / "plain.npz", u=noisy.slab())
     _, out, _ = run("inspect", tmp_path / "plain.npz", "--dx", "0.1", "--dt", "1")
-    assert "the diffusion coefficient q is not known" in out
+    assert "diffusion coefficient q: not given, a fit estimates it" in out
     assert run_json("inspect", tmp_path / "plain.npz", "--dx", "0.1", "--dt", "1", "--q", "2")["record"]["q"] == 2.0
 
 

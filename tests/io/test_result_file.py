@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import fields, is_dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -200,8 +199,8 @@ def drop(*place):
         (put("diagnostics", "kkt", value=10**400), "kkt is 1000.*: expected a number"),
         (put("diagnostics", "kkt", value={"float": "big"}), "expected nan, inf or -inf"),
         (put("diagnostics", "kkt", value={"float": 1}), "expected a number"),
-        (put("diagnostics", "warnings", value="none"), "warnings is 'none': expected a list"),
-        (put("diagnostics", "warnings", value=[3]), r"warnings\[0\] is 3: expected a text"),
+        (put("diagnostics", "active", value="none"), "active is 'none': expected a list"),
+        (put("diagnostics", "active", value=["x"]), r"active\[0\] is 'x': expected a whole number"),
         (put("diagnostics", "unconstrained", value=3), "unconstrained is 3: expected a list"),
         (put("diagnostics", "unconstrained", value=[1.0, None, 2.0]), r"unconstrained\[1\] is None"),
         (put("diagnostics", "unconstrained", value=[1.0]), "do not belong together"),
@@ -254,9 +253,10 @@ def test_fields_with_a_default_may_be_absent(result, tmp_path):
         (b'{"law": 1}', "is JSON but no doublewell result"),
         (b'{"format": "doublewell result"}', "is damaged: its version is None"),
         (b'{"format": "doublewell result", "version": true}', "is damaged: its version is True"),
-        (b'{"format": "doublewell result", "version": 3}', "newer doublewell .result version 3.*--upgrade"),
-        (b'{"format": "doublewell result", "version": 1}', "was changed or damaged"),
-        (b'{"format": "doublewell result", "version": 1, "checksum": "", "result": 1e999}', "was changed or damaged"),
+        (b'{"format": "doublewell result", "version": 4}', "newer doublewell .result version 4.*--upgrade"),
+        (b'{"format": "doublewell result", "version": 2}', "older doublewell .result version 2.*run identify again"),
+        (b'{"format": "doublewell result", "version": 3}', "was changed or damaged"),
+        (b'{"format": "doublewell result", "version": 3, "checksum": "", "result": 1e999}', "was changed or damaged"),
     ],
 )
 def test_foreign_and_damaged_files(content, words, tmp_path):
@@ -289,16 +289,3 @@ def test_wrong_paths(small, tmp_path):
     with refused("a saved result is read by load_result"):
         (tmp_path / "r.json").write_text("{}")
         open_record(tmp_path / "r.json")
-
-
-def test_a_result_of_version_1_is_read_as_it_was_meant():
-    """Written by version 1, whose posterior said only whether coefficients were held positive."""
-    path = Path(__file__).parent / "data" / "result_version_1.json"
-    kept = json.loads(path.read_text())
-    assert kept["version"] == 1
-    assert kept["result"]["posterior"]["positive"] is True
-    found = load_result(path)
-    assert (found.settings.constraint, found.posterior.constraint) == ("bernstein", "bernstein")
-    assert found.diagnostics.contacts == found.posterior.path[0].contacts == ()
-    assert "positive coefficients: chi2 rises by" in str(found)
-    assert np.min(found.posterior.draws) > -1.0 > np.min(found.posterior.free_draws)  # the drift is added after

@@ -9,8 +9,9 @@ import pytest
 
 from doublewell.errors import InputError
 from doublewell.law import named_law
-from doublewell.observation import check_survey, coarse_note, pace_notes, survey, survey_notes
+from doublewell.observation import Survey, check_survey, survey
 from doublewell.record import Record
+from doublewell.record_findings import pace_findings, survey_findings, weak_mesh_findings
 from doublewell.simulate import add_noise, initial_field, simulate
 
 MODULE = sys.modules["doublewell.observation.looks"]  # the package has a function of that name
@@ -141,7 +142,7 @@ def test_one_phase_and_noise_show_no_interface() -> None:
     for u in (1.0 + 0.01 * noise, 1.0 + 0.1 * noise, 0.3 * noise, 0.9 + 1e-9 * noise, drift):
         seen = survey(Record(u, dx=0.025, dt=1.0))
         assert seen.cells is None
-        assert "no interface is seen: the picture looks like one phase, or like noise" in survey_notes(seen)
+        assert "no-interface" in codes(seen)
     drop = 0.3 * noise + np.where(np.hypot(*np.mgrid[-20:20, -20:20]) < 5, 1.0, -1.0)
     assert survey(Record(drop, dx=0.025, dt=1.0)).cells is not None
 
@@ -158,8 +159,12 @@ def test_coverage_is_of_the_odd_force() -> None:
     assert seen.visited == (True,) * 5 + (False,) * 10 + (True,) * 5
 
 
-def test_a_good_record_has_no_notes(movie, noisy) -> None:
-    assert survey_notes(survey(movie)) == survey_notes(survey(noisy)) == ()
+def codes(seen: Survey) -> list[str]:
+    return [item.code for item in survey_findings(seen)]
+
+
+def test_a_good_record_has_no_findings(movie, noisy) -> None:
+    assert codes(survey(movie)) == codes(survey(noisy)) == []
 
 
 @pytest.mark.parametrize(
@@ -176,18 +181,18 @@ def test_a_good_record_has_no_notes(movie, noisy) -> None:
         (lambda u: 0.5 * u, r"the phase .1 is not reached .the values end at -?0.49.*; u / 0.5 takes"),
         (
             lambda u: 127.5 * (u + 1),
-            r"these are no phase values; .*; for a picture from 0 to 255, 2 u / 255 - 1 is right; phase_from_intensity",
+            r"which are not phase values: .*; for a picture from 0 to 255, 2 u / 255 - 1 is right",
         ),
-        (lambda u: 100 * u, r"values run from -1\d\d to 1?\d\d.*: these are no phase values; rescale"),
+        (lambda u: 100 * u, r"values run from -1\d\d to 1?\d\d.*, which are not phase values: rescale"),
         (lambda u: np.repeat(u[:1], 31, axis=0), "the picture hardly changes from first to last: record longer"),
         (
             lambda u: (np.sign(u) * (1 - 0.4 * (np.abs(u) < 0.5)))[:, ::2, ::2],
-            "pixels: too few for any fit; use a higher",
+            "pixels: too few for any fit: use a higher",
         ),
         (lambda u: u[:, ::2, ::2], r"spans \d.\d pixels; 9 or more are better"),
         (
             lambda u: 0.6 + 0.4 * u,
-            r"only 80 % of the phase range is visited: for .u. from 0 to 0.2 the law is not seen",
+            r"only 80 % of the phase range is visited: for .u. from 0 to 0.2 the law is not measured",
         ),
         (
             lambda u: u + 0.15 * np.random.default_rng(0).standard_normal(u.shape),
@@ -197,13 +202,13 @@ def test_a_good_record_has_no_notes(movie, noisy) -> None:
 )
 def test_each_trouble_is_noted(movie, change, words) -> None:
     record = Record(change(movie.slab()), dx=1 / 64, dt=1e-4)
-    notes = survey_notes(survey(record))
+    notes = [str(item) for item in survey_findings(survey(record))]
     assert any(re.search(words, note) for note in notes), notes
 
 
 def test_a_scale_that_noise_hides_gets_no_formula(movie) -> None:
     seen = replace(survey(movie), low=-0.2, high=0.2, noise=0.1)
-    assert survey_notes(seen)[0].endswith("(the values end at 0.2): check the scale of the picture")
+    assert str(next(survey_findings(seen))).endswith("(the values end at 0.2): check the scale of the picture")
 
 
 def spinodal(frames: int, noise: float = 0.0) -> Record:
@@ -215,21 +220,21 @@ def spinodal(frames: int, noise: float = 0.0) -> Record:
 @pytest.mark.parametrize("noise", [0.0, 0.02])
 @pytest.mark.parametrize("frames", [13, 31])
 def test_a_spinodal_movie_that_ends_early_should_be_longer(frames, noise) -> None:
-    note = survey_notes(survey(spinodal(frames, noise)))[0]
-    assert note.startswith("the pure phases are not reached yet (the values run from -0.")
-    assert "record longer, until -1 and +1 are reached" in note
-    assert "takes its values" not in note
+    found = next(survey_findings(survey(spinodal(frames, noise))))
+    assert found.code == "phases-still-forming"
+    assert "takes its values" not in str(found)
 
 
 def test_a_spinodal_movie_from_0_to_1_needs_another_scale() -> None:
     film = spinodal(61)
-    notes = survey_notes(survey(film.replace((film.slab() + 1) / 2)))
-    assert notes[0].endswith("for a picture from 0 to 1, 2 u - 1 is right")
-    assert not any("not reached yet" in note for note in survey_notes(survey(film)))
+    first = next(survey_findings(survey(film.replace((film.slab() + 1) / 2))))
+    assert first.advice.endswith("for a picture from 0 to 1, 2 u - 1 is right")
+    assert "phases-still-forming" not in codes(survey(film))
 
 
 def test_two_phases_at_half_scale_are_no_short_movie(movie) -> None:
-    assert "u / 0.5 takes its values to -1 and +1" in survey_notes(survey(movie.replace(0.5 * movie.slab())))[0]
+    first = next(survey_findings(survey(movie.replace(0.5 * movie.slab()))))
+    assert "u / 0.5 takes its values to -1 and +1" in first.advice
 
 
 def test_growth_is_that_of_the_contrast() -> None:
@@ -256,31 +261,29 @@ def test_pace_is_not_given_where_noise_hides_it() -> None:
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.03])
-@pytest.mark.parametrize(
-    ("factor", "words"),
-    [
-        (1.0, None),
-        (
-            1e-3,
-            "times as fast as its own diffusion, q Laplacian u, with q = 1; expected a few times at most: check the",
-        ),
-        (1e3, "the frames are too far apart for dt = 0.1 and q = 1: an interface of this width settles about"),
-    ],
-)
-def test_a_wrong_unit_of_time_is_said(movie, noise, factor, words) -> None:
+@pytest.mark.parametrize(("factor", "expected"), [(1.0, []), (1e-3, ["change-too-fast"]), (1e3, ["frames-far-apart"])])
+def test_a_wrong_unit_of_time_is_named(movie, noise, factor, expected) -> None:
     film = add_noise(movie, noise, seed=3) if noise else movie
     record = Record(film.slab(), dx=film.dx, dt=factor * film.dt, q=1.0)
-    notes = pace_notes(survey(record), record)
-    assert (notes == ()) if words is None else (len(notes) == 1 and words in notes[0])
-    unknown = Record(film.slab(), dx=film.dx, dt=factor * film.dt)
-    assert pace_notes(survey(unknown), unknown) == ()
+    assert [item.code for item in pace_findings(survey(record), 1.0, record.dt)] == expected
+    assert list(pace_findings(survey(record), None, record.dt)) == []
 
 
 def test_what_few_pixels_cost_the_weak_reading(movie) -> None:
     coarse = survey(Record(movie.slab()[:, ::2, ::2], dx=1 / 32, dt=1e-4))
-    assert "the weak reading has a force error of ten percent or more" in coarse_note(coarse)[0]
-    assert not any("ten percent" in note for note in survey_notes(coarse))
-    assert coarse_note(survey(movie)) == ()
+    assert [item.code for item in weak_mesh_findings(coarse)] == ["weak-mesh-coarse"]
+    assert codes(coarse) == ["interface-few-cells"]
+    assert list(weak_mesh_findings(survey(movie))) == []
+
+
+def test_findings_are_in_the_units_of_the_record(movie) -> None:
+    """A movie between 0 and 1 is judged as the same one between -1 and +1, and its own values are quoted."""
+    seen = survey(movie)
+    low = replace(seen, low=-0.5)
+    moved = replace(low, noise=0.5 * low.noise, low=0.25, high=0.5 + 0.5 * low.high, change=0.5 * low.change)
+    (item,) = survey_findings(moved, (0.0, 1.0))
+    assert (item.code, item.sentence) == ("phase-not-reached", "the phase 0 is not reached (the values end at 0.25)")
+    assert [found.code for found in survey_findings(low)] == ["phase-not-reached"]
 
 
 def test_unseen_ranges_are_joined() -> None:

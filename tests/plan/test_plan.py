@@ -155,7 +155,7 @@ def test_the_average_over_degrees_is_the_default(small, known, monkeypatch):
     prediction._draws.cache_clear()
     assert found.prediction.bound is None
     assert found.prediction.epsilon == pytest.approx(0.02, rel=0.1)
-    assert "read as averaged over degrees, plain double wells" in " ".join(str(found).split())
+    assert "read as averaged over degrees, double wells with a single barrier" in " ".join(str(found).split())
     assert "the surface tension's own error of 2 % is in F and epsilon" in str(found)
     assert found.goal is None
 
@@ -245,7 +245,7 @@ def test_what_identify_would_refuse_is_refused(small, monkeypatch):
     )
     with pytest.raises(InputError, match=message):
         plan(replace(small, frames=5))
-    with pytest.raises(InputError, match="identify could not read this movie: no interface is seen"):
+    with pytest.raises(InputError, match="identify could not read this movie: no interface is detected"):
         plan(replace(small, initial=np.full((24, 24), 0.9) + 1e-6 * np.eye(24)))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from found import warned
 
 from doublewell.errors import InputError
 from doublewell.identify import identify
@@ -54,27 +55,22 @@ def test_high_degrees_stay_near_the_law(movie) -> None:
 def test_it_is_said_and_has_no_bands(noisy) -> None:
     result = identify(noisy, law=8, method="weak-corrected")
     assert result.settings.method == "weak-corrected"
-    assert "by the weak-corrected reading" in str(result)
-    assert any(
-        "directions of the coefficients nearly all that is seen is noise" in w for w in result.diagnostics.warnings
-    )
-    assert not any("which averaging does not remove" in w for w in result.diagnostics.warnings)
+    assert "by the weak-form fit corrected for noise" in str(result)
+    assert "correction-limited" in warned(result)
+    assert "noise-bias" not in warned(result)
     with pytest.raises(InputError, match="no noise model"):
         result.band("force", PHASES)
 
 
 def test_the_plain_reading_names_it(movie) -> None:
     result = identify(add_noise(movie, 0.05, seed=1), method="weak")
-    assert any(
-        "method='weak-corrected' takes it off where the noise is white" in w for w in result.diagnostics.warnings
-    )
+    assert "method='weak-corrected'" in warned(result)["noise-bias"].advice
 
 
 def test_values_far_beyond_the_phases_are_named(noisy) -> None:
     u = np.array(noisy.slab())
     u[:, ::9, ::9] = 1.6
-    said = identify(noisy.replace(u), method="weak-corrected").diagnostics.warnings
-    assert any("polynomials on the whole line and grow fast there" in text for text in said)
+    assert "correction-beyond-phases" in warned(identify(noisy.replace(u), method="weak-corrected"))
 
 
 def test_options_that_do_not_fit_are_refused(noisy) -> None:

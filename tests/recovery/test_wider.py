@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from found import warned
 from grouping import grouped
 
 from doublewell.errors import InputError
@@ -98,7 +99,7 @@ def test_a_third_of_the_values_missing(clean, noisy, whole) -> None:
     assert chi2(found) < RARE
     assert noise(found) == pytest.approx(NOISE, rel=0.03)
     assert 1.0 < width(found) / width(whole) < 1.6
-    assert any(words.startswith("29.9 % of the values are missing") for words in found.diagnostics.warnings)
+    assert warned(found)["values-missing"].numbers["missing"] == pytest.approx(0.299, abs=1e-3)
 
 
 def test_a_hole_and_a_lost_frame(noisy) -> None:
@@ -221,9 +222,7 @@ def test_records_together(noisy, whole) -> None:
     wrong = add_noise(movie(geometry="circle", law="quartic"), NOISE, seed=10)
     three = read([noisy, wrong, other])
     assert [one.agrees for one in three.agreements] == [True, False, True]
-    said = [words for words in three.diagnostics.warnings if "disagrees" in words]
-    assert len(said) == 1
-    assert said[0].startswith("record 2 disagrees with the others (chi2 ")
+    assert warned(three)["record-disagrees"].sentence.startswith("record 2 disagrees with the others (chi2 ")
     pair = read([noisy, wrong])
     assert [one.agrees for one in pair.agreements] == [False, False]  # nothing says which is right
 

@@ -3,8 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from doublewell.adequacy import Adequacy, Verdict
 from doublewell.calibrate import SurfaceTension, calibrate
-from doublewell.result.text import band_size, intervals, percent, summary
+from doublewell.facts import band_size, facts
+from doublewell.findings import model_tests
+from doublewell.wording import percent
 
 
 def with_numbers(result, **numbers):
@@ -25,13 +28,13 @@ def test_percent_has_two_digits_and_no_exponent(share, text):
 
 def test_the_weak_report_has_its_sections_and_no_others(result):
     text = str(result)
-    assert "by the weak reading" in text
+    assert "by the weak-form fit" in text
     assert "supports (5 frames" in text
     assert " moments, residual " in text
-    for words in ("95 %:", "Gauss-Newton", "Degrees", "correlation", "extra structure", "+-"):
+    for words in ("95 %:", "Gauss-Newton", "Degrees", "correlation", "extra structure", " +- "):
         assert words not in text
     assert "residual 98 %" in str(with_numbers(result, residual=0.98))
-    assert intervals(result) == {}
+    assert not any(fact.interval for fact in facts(result).numbers.values())
 
 
 def test_the_trajectory_report_has_its_sections_and_no_others(banded):
@@ -39,12 +42,12 @@ def test_the_trajectory_report_has_its_sections_and_no_others(banded):
     for name in ("epsilon", "barrier", "width"):
         low, high = banded.interval(name)
         assert f"(95 %: {low:.6g} to {high:.6g})" in text
-    assert f"noise found {fit.noise:.4g} per pixel" in text
+    assert f"noise {fit.noise:.4g} per pixel" in text
     assert f"Gauss-Newton {fit.status}; {len(fit.steps)} steps" in " ".join(text.split())
     assert f"half the time step would move the estimate by {fit.time_size:.2g} standard errors" in text
     assert f"95 % band of G: +- {percent(band_size(banded))} of G" in text
     assert "probability of extra structure, from the data without the constraint: " in text
-    for words in ("supports", "moments", "correlation", "optimality"):
+    for words in ("supports", "moments", "correlation ", "optimality"):
         assert words not in text
     assert max(map(len, text.splitlines())) <= 110
     assert text.isascii()
@@ -61,7 +64,7 @@ def test_the_degree_table_is_the_path(banded):
         assert (0.0 if weight == "-" else float(weight)) == pytest.approx(100 * fit.weight, abs=0.051)
         assert line.endswith(", ".join(f"{u:.3g}" for u in fit.contacts) or "none")
     assert lines[first + 9] == ""
-    assert f"(degree {best.degree} weighs {percent(best.weight)})" in lines[0]
+    assert f"(degree {best.degree} has the weight {percent(best.weight)})" in lines[0]
 
 
 def test_one_degree_has_standard_errors_and_correlations(single):
@@ -73,7 +76,7 @@ def test_one_degree_has_standard_errors_and_correlations(single):
     rows = [line.split() for line in text.splitlines() if line.strip().startswith(("g_1 ", "g_2 ")) and "=" not in line]
     assert rows == [["g_1", f"{table[1, 0]:.3f}"], ["g_2", f"{table[2, 0]:.3f}", f"{table[2, 1]:.3f}"]]
     assert "Degrees" not in text
-    assert "law of degree 2 by the trajectory reading" in text
+    assert "law of degree 2 by the trajectory fit" in text
 
 
 def test_what_the_intervals_mean_is_said(banded, single):
@@ -83,7 +86,7 @@ def test_what_the_intervals_mean_is_said(banded, single):
     bound = " ".join(str(with_fit(with_numbers(single, active=(1,)), constraint_rise=3.21)).split())
     assert "chi2 rises by 3.2; at the bound: g_1 of degree 2, so the intervals show the spread of the" in bound
     exact = replace(single, settings=replace(single.settings, constraint="admissible"))
-    assert "  plain double wells: chi2 rises by 3.2\n" in str(with_fit(exact, constraint_rise=3.21))
+    assert "  double wells with a single barrier: chi2 rises by 3.2\n" in str(with_fit(exact, constraint_rise=3.21))
     touching = " ".join(str(with_fit(with_numbers(exact, contacts=(0.0, 0.7071)), constraint_rise=3.21)).split())
     assert "rises by 3.2; the bracket touches zero at |u| = 0, 0.707, so the intervals show the spread" in touching
     free = replace(single, settings=replace(single.settings, constraint="none"))
@@ -93,46 +96,37 @@ def test_what_the_intervals_mean_is_said(banded, single):
 
 
 def model_section(result):
-    return str(result).split("\nModel\n")[1].split("\n\nLook at\n")[0]
+    return str(result).split("\nModel\n")[1].split("\n\nWarnings\n")[0]
 
 
 def test_the_model_section_has_the_verdict_and_every_test(banded):
-    section, answer = model_section(banded), banded.adequacy
-    assert section.startswith(f"  adequate: {answer.words[0]}\n  test ")
+    section = model_section(banded)
+    assert section.startswith("  adequate: none of 14 tests is significant after correction for their number\n  test ")
     flat = " ".join(section.split())
-    for test in answer.tests:
-        kind = "z" if test.degrees == 1 else "chi2"
-        assert f"{test.name} {kind} {test.statistic:.2f} {test.adjusted:.2g} {test.words}" in flat
-    assert "nothing unusual" in str(banded)
+    for test in model_tests(banded):
+        assert f"{test.name} {test.symbol} {test.statistic:.2f} {test.adjusted:.2g} {test.sentence}" in flat
 
 
-def faulty(result, verdict, words):
-    answer = replace(result.adequacy, verdict=verdict, words=words)
-    worst = replace(answer.tests[0], statistic=-23456.7, p=0.0, adjusted=0.0)
-    answer = replace(answer, tests=(worst, *answer.tests[1:]))
-    return with_numbers(
-        with_fit(result, adequacy=answer), warnings=(*(f"model {verdict}: {w}" for w in words), "other")
-    )
-
-
-def test_a_fault_is_told_once_and_pointed_at(banded):
-    wrong = faulty(banded, "not adequate", ("q is wrong " * 12, "also significant: tilt"))
+def test_a_fault_is_told_once_and_referred_to(banded):
+    q, *others = banded.adequacy.tests
+    worst = replace(q, statistic=-23456.7, p=0.0, adjusted=0.0)
+    tilt = replace(others[2], statistic=8.0, p=1e-12, adjusted=1e-11)
+    answer = Adequacy((worst, *others[:2], tilt, *others[3:]), Verdict.NOT_ADEQUATE, 0.04)
+    wrong = with_fit(banded, adequacy=answer)
     text, section = str(wrong), model_section(wrong)
-    assert section.startswith("  not adequate: q is wrong")
+    assert section.startswith("  not adequate: q is")
     assert section.splitlines()[1].startswith("    ")  # a long sentence goes on there
-    assert "\n  also significant: tilt\n" in section
     assert " q z -2.3e+04 < 1e-99 q is " in " ".join(section.split())
-    assert text.split("Look at\n")[1].splitlines() == [
-        "  - the record is not this model plus white noise, so the bands do not hold: see Model",
-        "  - other",
-    ]
+    warnings = text.split("Warnings\n")[1]
+    assert "the bands do not hold: see Model" in " ".join(warnings.split())
     assert text.count("also significant") == 1
-    assert "- a test of the model is significant: see Model" in str(faulty(banded, "look", ("tails",)))
+    gentle = replace(answer, tests=(replace(q, p=0.001, adjusted=0.01), *others), verdict=Verdict.CHECK)
+    assert "- a test of the model is significant: see Model" in str(with_fit(banded, adequacy=gentle))
     assert max(map(len, text.splitlines())) <= 110
 
 
 def test_a_model_that_was_not_asked_says_so(banded, result):
-    assert model_section(with_fit(banded, adequacy=None)).startswith("  not asked: the check was switched off")
+    assert model_section(with_fit(banded, adequacy=None)).startswith("  not tested: the tests were switched off")
     assert "\nModel\n" not in str(result)
 
 
@@ -148,21 +142,26 @@ def test_extra_structure_is_a_probability(banded):
 
 
 def test_no_scale_no_interval_of_it(banded):
-    bare = replace(banded, scale=None)
-    assert set(intervals(bare)) == {"width", "tension_integral"}
-    assert set(intervals(banded)) == {"width", "tension_integral", "epsilon", "barrier"}
+    bare = replace(banded, scale=None, settings=replace(banded.settings, tension=None))
+    known = {key for key, fact in facts(bare).numbers.items() if fact.interval}
+    assert known == {"width", "tension_integral"}
+    known = {key for key, fact in facts(banded).numbers.items() if fact.interval}
+    assert known == {"width", "tension_integral", "epsilon", "barrier", "kappa"}
     assert "epsilon and F are not determined" in str(bare)
 
 
 def test_long_warnings_are_indented_once(result):
-    text = str(with_numbers(result, warnings=("word " * 40,)))
-    first, second, *_ = text.split("Look at\n")[1].splitlines()
-    assert first.startswith("  - word")
-    assert second.startswith("    word")
+    first, second, *_ = str(result).split("Warnings\n")[1].splitlines()
+    assert first.startswith("  - the weak-form fit")
+    assert second.startswith("    method")
 
 
 def test_a_result_in_one_line(result, banded):
-    assert summary(result).startswith("Result(law of degree 2 by the weak reading, epsilon = 0.0")
-    assert "no scale, double well, 0 warnings)" in summary(with_numbers(replace(result, scale=None), warnings=()))
-    assert "1 warning)" in summary(with_numbers(banded, warnings=("x",)))
-    assert len(summary(banded)) < 160
+    assert repr(result).startswith("Result(law of degree 2 by the weak-form fit, epsilon = 0.0")
+    assert "no scale, double well, 1 warning)" in repr(replace(result, scale=None, settings=untensed(result)))
+    assert "1 warning)" in repr(banded)
+    assert len(repr(banded)) < 160
+
+
+def untensed(result):
+    return replace(result.settings, tension=None)

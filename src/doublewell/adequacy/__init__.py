@@ -8,15 +8,17 @@ keeps the chance of any false alarm below 5 %.
 
 from doublewell.adequacy.alternatives import DIRECTIONS, Fit
 from doublewell.adequacy.check import check_adequacies, check_adequacy, projector_of, score_tests
-from doublewell.adequacy.values import Adequacy, ScoreTest
-from doublewell.adequacy.words import FALSE_ALARMS
+from doublewell.adequacy.values import FALSE_ALARMS, STEADY, Adequacy, ScoreTest, Spot, Verdict
 
 __all__ = [
     "DIRECTIONS",
     "FALSE_ALARMS",
+    "STEADY",
     "Adequacy",
     "Fit",
     "ScoreTest",
+    "Spot",
+    "Verdict",
     "check_adequacies",
     "check_adequacy",
     "projector_of",

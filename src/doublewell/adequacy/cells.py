@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from doublewell.adequacy.values import ScoreTest
+from doublewell.adequacy.values import ScoreTest, Spot
 from doublewell.hints import Array
 
 __all__ = ["Cells", "Mask", "ask_cells", "cells_test", "peel"]
@@ -25,8 +25,7 @@ _LEAST = 4  # cells that are few on any mesh
 _ROUNDS = 6
 _ALIKE = 0.5  # share of the largest deviation above which cells go in the same round: what neighbours inherit is less
 _FRAMES = 2  # or fewer are not enough to tell a cell from its noise
-_NAMED = 5  # cells that are named one by one
-_FLICKER = 3.0  # spread over mean of a cell that flickers; a constant deviation has 1.48
+_NAMED = 5  # cells that are listed
 _MOST = 0.9  # the quantile that gives the scale, and the same of a normal deviate's size
 _DEVIATE = 1.6449
 _UNUSUAL = 2.0  # deviation of a bad cell, in units of the same quantile over all cells
@@ -110,35 +109,11 @@ def cells_test(cells: Cells, out: Mask | None, shift: float | None) -> ScoreTest
 
     p = cells.together
     z = abs(float(ndtri(0.5 * p))) if p > 1e-300 else float(np.max(cells.size))
-    chosen = np.zeros(cells.chance.shape, dtype=bool) if out is None else out
-    if not chosen.any():
-        chosen = cells.size >= np.max(cells.size)
+    bad = out is not None and bool(out.any())
+    chosen = out if out is not None and bad else cells.size >= np.max(cells.size)
     values = tuple(float(x) for x in cells.mean[chosen][:_NAMED])
     errors = tuple(cells.error for _ in values)
-    return ScoreTest("cells", z, 1, p, 1.0, values, errors, shift, _words(cells, out))
-
-
-def _words(cells: Cells, out: Mask | None) -> str:
-    far = int(np.count_nonzero(cells.far))
-    if out is not None and out.any():
-        number = int(np.count_nonzero(out))
-        said = "1 cell stands out, a bad pixel" if number == 1 else f"{number} cells stand out, bad pixels"
-        return f"{said}: {_named(out, cells)}"
-    top = tuple(int(i) for i in np.unravel_index(int(np.argmax(cells.size)), cells.size.shape))
-    most = f"the most at {top}, {cells.mean[top]:+.2g} +- {cells.error:.1g} on average"
-    return f"{far} of {cells.size.size} cells stand out, {most}" if far else f"no single cell stands out, {most}"
-
-
-def _named(out: Mask, cells: Cells) -> str:
-    """Name cells by their indices, the largest deviation first, with what is wrong with them."""
-    places = [tuple(int(i) for i in place) for place in np.argwhere(out)]
-    places.sort(key=lambda place: -float(cells.size[place]))
-    more = len(places) - _NAMED
-    return ", ".join(_trouble(place, cells) for place in places[:_NAMED]) + (f" and {more} more" if more > 0 else "")
-
-
-def _trouble(place: tuple[int, ...], cells: Cells) -> str:
-    mean, spread = float(cells.mean[place]), float(cells.spread[place])
-    if spread > _FLICKER * abs(mean):
-        return f"{place} flickers by {spread:.2g}"
-    return f"{place} is off by {mean:+.2g}"
+    places = sorted((tuple(int(i) for i in at) for at in np.argwhere(chosen)), key=lambda at: -float(cells.size[at]))
+    spots = tuple(Spot(at, float(cells.mean[at]), float(cells.spread[at])) for at in places[: _NAMED if bad else 1])
+    count = int(np.count_nonzero(chosen if bad else cells.far))
+    return ScoreTest("cells", z, 1, p, 1.0, values, errors, shift, spots, count, cells.size.size)

@@ -11,9 +11,8 @@ from doublewell.adequacy.alternatives import DIRECTIONS, Fit
 from doublewell.adequacy.cells import Cells, Mask, ask_cells, cells_test, peel
 from doublewell.adequacy.projection import Projector, score
 from doublewell.adequacy.residual import chance, neighbour_tests, probe, value_tests
-from doublewell.adequacy.still import no_noise, steady_words
-from doublewell.adequacy.values import Adequacy, ScoreTest
-from doublewell.adequacy.words import SENTENCES, findings, left_words, plain_words, verdict
+from doublewell.adequacy.still import relative_noise, steadiness
+from doublewell.adequacy.values import NUMERICAL, Adequacy, ScoreTest, Verdict, significant, verdict_of
 from doublewell.dynamics import border_mask
 from doublewell.errors import InputError
 from doublewell.hints import Array
@@ -37,8 +36,8 @@ def check_adequacies(records: Sequence[Record], found: Sequence[Trajectory]) -> 
     """Ask the residuals of trajectory fits for what the model lacks; the records are of one batch.
 
     The verdict is "adequate" when no test is significant after Holm's correction at 3 % for all together, "not
-    adequate" when one is below 0.1 % (tails aside, which least squares bears), and "look" in between. Where a few cells
-    stand out, the other tests are made without them. A residual too small to be noise is said to be that.
+    adequate" when one is below 0.1 % (tails aside, which least squares bears), and "check" in between. Where a few
+    cells stand out, the other tests are made without them. A residual too small to be noise is adequate.
     """
     for record, fit in zip(records, found, strict=True):
         if fit.residual.shape != record.shape:
@@ -109,20 +108,19 @@ def _kept(fit: Fit) -> Mask:
 
 def _conclude(fit: Fit, look: _Look) -> Adequacy:
     cells = ask_cells(look.residual, look.frames, np.zeros(fit.record.mesh, dtype=bool))
-    words = no_noise(fit)
-    if words is not None:
-        return Adequacy(holm([*look.tests, cells_test(cells, None, None)]), "adequate", (words,))
+    relative = relative_noise(fit)
+    if relative < NUMERICAL:
+        return Adequacy(holm([*look.tests, cells_test(cells, None, None)]), Verdict.ADEQUATE, relative)
     out, shift = peel(cells, lambda mask: _refit(fit, look.frames, mask)[0]), None
     if out is not None and out.any():
         _, shift, quieter = _refit(fit, look.frames, out)
         (look,) = _look([quieter], projector_of([quieter], out))
         fit = quieter
     tests = holm([*look.tests, cells_test(cells, out, shift)])
-    said, lines = verdict(tests)
-    found = findings(tests)
-    if found and found[0].shift is not None:  # a cause has a name: is it enough?
-        lines = (*lines, *left_words(_leftover(fit, look)))
-    return Adequacy(tests, said, (*lines, *steady_words(fit)) if found else lines)
+    counted = significant(tests)
+    named = bool(counted) and counted[0].shift is not None  # a cause has a name: is it enough?
+    leftover = tuple(_leftover(fit, look)) if named else ()
+    return Adequacy(tests, verdict_of(tests), relative, steadiness(fit) if counted else None, leftover)
 
 
 def _refit(fit: Fit, frames: Mask, out: Mask) -> tuple[Cells, float, Fit]:
@@ -183,10 +181,9 @@ def _score_test(fit: Fit, name: str, residual: Array, projected: list[tuple[Arra
     size, count = fit.family.size, len(projected)
     law_shift = float(np.linalg.norm(fit.found.evidence.blocks[0].triangle[:size, :size] @ moved[-size:]))
     statistic = float(np.sign(seen.values[0]) * np.sqrt(seen.chi2)) if count == 1 else seen.chi2
-    test = ScoreTest(
-        name, statistic, count, chance(seen.chi2, count), 1.0, _floats(seen.values), _floats(errors), law_shift, ""
+    return ScoreTest(
+        name, statistic, count, chance(seen.chi2, count), 1.0, _floats(seen.values), _floats(errors), law_shift
     )
-    return replace(test, words=SENTENCES.get(name, plain_words)(fit, test))
 
 
 def holm(tests: Sequence[ScoreTest]) -> tuple[ScoreTest, ...]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from numpy.typing import NDArray
 
 from doublewell.adequacy.alternatives import AXES, Fit
-from doublewell.adequacy.values import ScoreTest
+from doublewell.adequacy.values import ScoreTest, Spot
 from doublewell.hints import Array
 
 __all__ = ["chance", "neighbour_tests", "probe", "value_tests"]
@@ -54,17 +56,14 @@ def _neighbours(r: Array, v: Array, taken: Array, weight: Array, axis: int, name
     error = float(np.sqrt(1.0 / count))  # the fit takes as much from the variance as the one probe adds
     correlation = (pairs(r, r) - expected) / count
     z = correlation / error
-    said = "consecutive frames" if axis == 0 else f"neighbours along {name}"
-    words = f"{said} of the residual correlate by {correlation:+.4f} +- {error:.4f}"
-    return ScoreTest(f"white in {name}", z, 1, chance(z * z, 1), 1.0, (correlation,), (error,), None, words)
+    return ScoreTest(f"white in {name}", z, 1, chance(z * z, 1), 1.0, (correlation,), (error,), None)
 
 
 def _tails(r: Array) -> ScoreTest:
     excess = float(np.mean(r**4) / np.mean(r**2) ** 2 - 3.0)
     error = float(np.sqrt(24.0 / r.size))
     z = float(np.sign(excess)) * max(abs(excess) - _NO_MATTER, 0.0) / error
-    words = f"excess kurtosis of the residual {excess:+.3f} +- {error:.3f}"
-    return ScoreTest("tails", z, 1, chance(z * z, 1), 1.0, (excess,), (error,), None, words)
+    return ScoreTest("tails", z, 1, chance(z * z, 1), 1.0, (excess,), (error,), None)
 
 
 def _outliers(r: Array) -> ScoreTest:
@@ -74,20 +73,19 @@ def _outliers(r: Array) -> ScoreTest:
     expected = float(r.size * erfc(_FAR / np.sqrt(2.0)))
     p = 1.0 if count == 0 else float(pdtrc(count - 1, expected))
     z = 0.0 if count == 0 else float(-ndtri(max(p, 1e-300)))
-    said = "1 value" if count == 1 else f"{count} values"
-    words = f"{said} beyond {_FAR:g} standard deviations, {expected:.2g} expected{_where(r) if count else ''}"
-    return ScoreTest("outliers", z, 1, p, 1.0, (float(count),), (float(np.sqrt(expected)),), None, words)
+    spots, common = _where(r) if count else ((), "")
+    estimate, error = (float(count),), (float(np.sqrt(expected)),)
+    return ScoreTest("outliers", z, 1, p, 1.0, estimate, error, None, spots, count, r.size, common)
 
 
-def _where(r: Array) -> str:
-    """Say where the outliers are: in one frame, in one cell, or the largest of them."""
+def _where(r: Array) -> tuple[tuple[Spot, ...], Literal["", "frame", "cell"]]:
+    """Return the largest of the outliers, and whether all are in one frame or in one cell."""
     far = np.argwhere(np.abs(r) > _FAR)
-    frame, *cell = (int(i) for i in np.unravel_index(int(np.argmax(np.abs(r))), r.shape))
-    if len(far) > 1 and np.all(far[:, 0] == frame):
-        return f", all in frame {frame}"
-    if len(far) > 1 and np.all(far[:, 1:] == cell):
-        return f", all at cell {tuple(cell)}"
-    return f", the largest in frame {frame} at cell {tuple(cell)}"
+    place = tuple(int(i) for i in np.unravel_index(int(np.argmax(np.abs(r))), r.shape))
+    spots = (Spot(place, float(r[place])),)
+    if len(far) > 1 and np.all(far[:, 0] == place[0]):
+        return spots, "frame"
+    return spots, "cell" if len(far) > 1 and np.all(far[:, 1:] == place[1:]) else ""
 
 
 def chance(chi2: float, degrees: int) -> float:

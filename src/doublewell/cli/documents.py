@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from doublewell.adequacy import Adequacy
 from doublewell.cli.wording import shell_words
+from doublewell.findings import findings
 from doublewell.io.codec import codec_of
 from doublewell.io.result_file import result_body
 from doublewell.law import Law
+from doublewell.legacy import intervals
 from doublewell.observation import Survey
 from doublewell.record import Phase, Record
+from doublewell.record_findings import Finding, grey_findings
 from doublewell.report import Inspection
 from doublewell.result import LevelErrors, Measured, Result, physical
-from doublewell.result.text import intervals
 from doublewell.validate import Validation
 
 if TYPE_CHECKING:
@@ -75,7 +77,15 @@ def demo_document(demo: Demo) -> dict[str, Any]:
 
 def inspection_document(found: Inspection, grey: Phase | None = None) -> dict[str, Any]:
     """Return the numbers of an inspection."""
-    levels = None if grey is None else {"levels": grey.levels, "sd": grey.levels_sd, "notes": grey.notes}
+    levels = (
+        None
+        if grey is None
+        else {
+            "levels": grey.levels,
+            "sd": grey.levels_sd,
+            "findings": [_finding(item) for item in grey_findings(grey.quality)],
+        }
+    )
     return {
         "grey_levels": levels,
         "record": _record(found.record),
@@ -84,7 +94,7 @@ def inspection_document(found: Inspection, grey: Phase | None = None) -> dict[st
         "interface_share": found.survey.interface_share,
         "supports": [[support.frames, support.length] for support in found.supports],
         "supports_refused": found.refusal,
-        "watch": list(found.watch),
+        "findings": [_finding(item) for item in found.findings],
     }
 
 
@@ -116,7 +126,7 @@ def _main_numbers(result: Result) -> dict[str, Any]:
         "coefficients": result.coefficients.tolist(),
         "epsilon": None if scale is None else scale.epsilon,
         "epsilon_sd": None if scale is None else scale.epsilon_sd,
-        "barrier": None if scale is None else float(result.potential(0.0)),
+        "barrier": None if scale is None else float(result.potential(result.law.maximum)),
         "physical": _physical(result),
         "intervals": _intervals(result),
         "grey_levels": codec_of(LevelErrors | None).encode(result.levels, "levels"),
@@ -124,8 +134,13 @@ def _main_numbers(result: Result) -> dict[str, Any]:
         "adequacy": codec_of(Adequacy | None).encode(result.adequacy, "adequacy"),
         "double_well": result.structure.ok,
         "structure": str(result.structure),
-        "warnings": list(result.diagnostics.warnings),
+        "findings": [_finding(item) for item in findings(result)],
     }
+
+
+def _finding(item: Finding) -> dict[str, Any]:
+    document = {"code": item.code, "severity": str(item.severity), "topic": item.topic, "where": item.where}
+    return document | {"sentence": item.sentence, "advice": item.advice, "numbers": dict(item.numbers)}
 
 
 def _intervals(result: Result) -> dict[str, Any] | None:

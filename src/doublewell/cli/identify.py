@@ -159,10 +159,8 @@ def _blur(text: str | None) -> Any:
 
 
 def _noted(result: Result, grey: Phase) -> Result:
-    """Return a result that says what was noticed when its grey levels were found."""
-    notes = (f"grey levels: {note}" for note in grey.notes)
-    numbers = result.diagnostics
-    return replace(result, diagnostics=replace(numbers, warnings=(*numbers.warnings, *notes)))
+    """Return a result with the numbers of the conversion from grey values."""
+    return replace(result, grey=grey.quality)
 
 
 def _tension(text: str | None, sd: float | None, normalisation: Literal["E", "eE"] | None) -> Any:

@@ -12,10 +12,13 @@ import numpy as np
 
 from doublewell.errors import InputError
 from doublewell.export.polynomial import powers_of_w
+from doublewell.facts import band_size
+from doublewell.findings import findings
 from doublewell.law import Law
+from doublewell.legacy import intervals
 from doublewell.result import Result
-from doublewell.result.text import band_size, intervals, percent
 from doublewell.units import energy_power, factor, has_pint, unit_text
+from doublewell.wording import percent
 
 __all__ = ["Content", "content_of"]
 
@@ -158,5 +161,6 @@ def _trust(result: Result) -> Iterator[str]:
     yield f"Structure: {result.structure}."
     if result.adequacy is not None:
         yield f"Model check: {result.adequacy.verdict}."
-    for warning in result.diagnostics.warnings:
-        yield f"Look at: {' '.join(warning.split())}"
+    for item in findings(result):
+        if item.severity != "ok":
+            yield f"{item.severity.capitalize()}: {' '.join(str(item).split())}"

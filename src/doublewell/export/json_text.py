@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from doublewell.export.content import Content
-from doublewell.result.text import intervals
+from doublewell.legacy import intervals
 
 __all__ = ["json_text"]
 

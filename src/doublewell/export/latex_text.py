@@ -10,7 +10,7 @@ import numpy as np
 
 from doublewell.export.content import Content
 from doublewell.law import even_family
-from doublewell.result.text import band_size, intervals, percent
+from doublewell.legacy import band_size, intervals, percent
 
 __all__ = ["latex_text"]
 

@@ -7,10 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from doublewell.calibrate import Scale, SurfaceTension, calibrate
-from doublewell.errors import InputError
+from doublewell.calibrate import Scale, SurfaceTension, calibrate, refusal_of
 from doublewell.hints import Report
-from doublewell.identify.determined import determination_warnings
 from doublewell.identify.phases import (
     find_phases,
     from_minus_one,
@@ -19,9 +17,8 @@ from doublewell.identify.phases import (
     plateaus,
 )
 from doublewell.identify.together import join
-from doublewell.identify.trajectory_numbers import likelihood_warnings, trajectory_diagnostics
+from doublewell.identify.trajectory_numbers import fit_quality, trajectory_diagnostics
 from doublewell.identify.trajectory_road import TrajectoryFit, trajectory_fits
-from doublewell.identify.warnings import law_warnings, record_warnings, scale_refusal, weak_warnings
 from doublewell.identify.weak_road import WeakFit, weak_diagnostics, weak_fit
 from doublewell.inference import Posterior
 from doublewell.law import Law
@@ -29,12 +26,11 @@ from doublewell.observation import Optics, Survey, check_survey, complete, surve
 from doublewell.options import Phases
 from doublewell.problem import Problem
 from doublewell.record import Record, checksum
-from doublewell.result import Agreement, Diagnostics, Result, Settings
+from doublewell.result import Diagnostics, Result, Settings
 from doublewell.version import __version__
 from doublewell.weak import CPU, Processor, Stream, default_supports
 
 __all__ = [
-    "disagreement",
     "identify_batch",
     "identify_together",
     "look",
@@ -43,7 +39,7 @@ __all__ = [
     "weak_result",
 ]
 
-Diagnose = Callable[[TrajectoryFit, Survey, Sequence[str]], Diagnostics]
+Diagnose = Callable[[TrajectoryFit, Survey], Diagnostics]
 
 
 def identify_batch(
@@ -84,18 +80,12 @@ def identify_together(records: Sequence[Record], asked: Problem, report: Report 
     fits = [_fits([r], [w], asked, [0], report)[0] for r, w in zip(scaled, weak, strict=True)]
     joint, agreements = join(fits, report)
     result = trajectory_result(records[0], pair, asked.tension, seen[0], weak[0], joint, asked)
-    said = [f"record {k}: {words}" for k, fit in enumerate(fits[1:], 2) for words in likelihood_warnings(fit)]
-    said += [disagreement(one) for one in agreements if not one.agrees]
-    numbers = replace(result.diagnostics, warnings=(*result.diagnostics.warnings, *said))
-    return replace(result, diagnostics=numbers, agreements=agreements)
-
-
-def disagreement(one: Agreement, cure: str = "look at its units, q and phase values, or leave it out") -> str:
-    """Say that a record, or a tile of one, has another law than the others."""
-    return (
-        f"{one.record} disagrees with the others (chi2 {one.chi2:.0f} of {one.degrees} degrees, p = {one.adjusted:.1g} "
-        f"for all together): {cure}"
-    )
+    likelihood = result.diagnostics.likelihood
+    assert likelihood is not None
+    half = 0.5 * (pair[1] - pair[0])
+    others = [fit_quality(fit) for fit in fits[1:]]
+    likelihood = replace(likelihood, others=tuple(replace(one, noise=half * one.noise) for one in others))
+    return replace(result, diagnostics=replace(result.diagnostics, likelihood=likelihood), agreements=agreements)
 
 
 def _fits(
@@ -122,13 +112,8 @@ def trajectory_result(
 ) -> Result:  # fmt: skip
     """Return the result of a trajectory fit; `diagnose` gives the numbers behind it."""
     law, posterior = fit.law.placed(phases), place_posterior(fit.posterior, phases)
-    scale, refusal = _scale(law, tension)
-    said = [
-        *law_warnings(law, refusal), *record_warnings(record, seen, alike=asked.law.wells == "symmetric"),
-        *determination_warnings(law, posterior, scale, seen), *likelihood_warnings(fit),
-    ]  # fmt: skip
-    numbers = place_numbers(diagnose(fit, seen, said), phases)
-    return _result(record, asked, tension, weak, (law, scale, refusal), numbers, posterior)
+    numbers = place_numbers(diagnose(fit, seen), phases)
+    return _result(record, asked, tension, weak, law, numbers, posterior)
 
 
 def _phases(record: Record, asked: Problem, report: Report | None, processor: Processor) -> tuple[float, float]:
@@ -173,14 +158,8 @@ def weak_result(
 ) -> Result:  # fmt: skip
     """Return the result of a weak fit."""
     law = weak.estimate.law.placed(phases)
-    scale, refusal = _scale(law, tension, scale_refusal(weak.estimate))
-    said = [
-        *law_warnings(law, refusal),
-        *record_warnings(record, seen, alike=asked.law.wells == "symmetric"),
-        *weak_warnings(weak, seen),
-    ]
-    numbers = place_numbers(weak_diagnostics(weak.estimate, seen, said), phases)
-    return _result(record, asked, tension, weak, (law, scale, refusal), numbers, None)
+    numbers = place_numbers(weak_diagnostics(weak, seen), phases)
+    return _result(record, asked, tension, weak, law, numbers, None)
 
 
 def _result(
@@ -188,11 +167,11 @@ def _result(
     asked: Problem,
     tension: SurfaceTension | None,
     weak: WeakFit,
-    answer: tuple[Law, Scale | None, str | None],
+    law: Law,
     numbers: Diagnostics,
     posterior: Posterior | None,
 ) -> Result:
-    q = weak.q if posterior is None else _q(answer[0], posterior, weak.q)
+    q = weak.q if posterior is None else _q(law, posterior, weak.q)
     settings = Settings(
         version=__version__,
         method="weak-corrected" if asked.method.corrected else asked.method.name,
@@ -216,9 +195,9 @@ def _result(
         optics=None if asked.optics == Optics() else asked.optics,
         noise=asked.observation.noise,
         wells=asked.law.wells,
-        phases=answer[0].phases,
+        phases=law.phases,
     )
-    return Result(*answer, numbers, settings, posterior)
+    return Result(law, _scale(law, tension, numbers.bound), numbers, settings, posterior)
 
 
 def _q(law: Law, posterior: Posterior, q: float) -> float:
@@ -229,13 +208,6 @@ def _q(law: Law, posterior: Posterior, q: float) -> float:
     return float(posterior.beside.mean(lifted)[posterior.beside.names.index("q")])
 
 
-def _scale(law: Law, tension: SurfaceTension | None, refusal: str | None = None) -> tuple[Scale | None, str | None]:
-    """Calibrate; a law that cannot be calibrated is an outcome of the data, so it is said and not raised."""
-    if tension is None:
-        return None, None
-    if refusal is not None:
-        return None, refusal
-    try:
-        return calibrate(law, tension), None
-    except InputError as error:
-        return None, f"calibration refused: {error}"
+def _scale(law: Law, tension: SurfaceTension | None, bound: float | None) -> Scale | None:
+    """Calibrate; a law that cannot be calibrated is an outcome of the data, so that it has no scale."""
+    return None if tension is None or refusal_of(law, bound) is not None else calibrate(law, tension)

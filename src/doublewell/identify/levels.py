@@ -67,17 +67,15 @@ def _check(result: Result, phase: Phase) -> tuple[float, float]:
 
 
 def _with_errors(result: Result, phase: Phase, sd: tuple[float, float], moved: list[Result]) -> Result:
-    posterior, numbers = result.posterior, result.diagnostics
+    posterior = result.posterior
     shifts = np.stack([_lifted(one, result) - _lifted(result, result) for one in moved])
     if posterior is not None:
         posterior = replace(posterior, drift=np.vstack([posterior.drift, shifts]))
-    notes = tuple(f"grey levels: {note}" for note in phase.notes)
-    said = tuple(note for note in notes if note not in numbers.warnings)
     return replace(
         result,
         posterior=posterior,
-        diagnostics=replace(numbers, warnings=(*numbers.warnings, *said)),
         levels=LevelErrors(phase.levels, sd, shifts, _force_change(result, moved), _epsilon_change(result, moved)),
+        grey=phase.quality,
     )
 
 

@@ -56,11 +56,7 @@ def place_numbers(numbers: Diagnostics, phases: tuple[float, float]) -> Diagnost
     if fit is not None:
         initial = None if fit.initial is None else _read_only((middle + half * fit.initial).astype(np.float32))
         fit = replace(fit, noise=half * fit.noise, residual_frames=half * fit.residual_frames, initial=initial)
-    note = (
-        f"phase values in what follows are those of a scale on which u = {phases[0]:g} and {phases[1]:g} are -1 and +1"
-    )
-    said = (note, *numbers.warnings) if numbers.warnings else ()
-    return replace(numbers, survey=seen, likelihood=fit, warnings=said)
+    return replace(numbers, survey=seen, likelihood=fit)
 
 
 def _read_only(field: NDArray[np.float32]) -> NDArray[np.float32]:

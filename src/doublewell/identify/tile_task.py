@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.adequacy import Adequacy, ScoreTest, check_adequacies
+from doublewell.adequacy import Adequacy, ScoreTest, Spot, Verdict, check_adequacies
 from doublewell.compute import Region, tile_record
 from doublewell.dynamics import border_mask
 from doublewell.hints import Array
@@ -105,11 +105,14 @@ def unpacked(about: Mapping[str, Any], arrays: Mapping[str, Array]) -> Tiles:
 def _adequacy(words: Mapping[str, Any] | None) -> Adequacy | None:
     if words is None:
         return None
-    tests = tuple(
-        ScoreTest(**(test | {"estimate": tuple(test["estimate"]), "error": tuple(test["error"])}))
-        for test in words["tests"]
-    )
-    return Adequacy(tests, words["verdict"], tuple(words["words"]))
+    tests, leftover = (tuple(_test(test) for test in words[name]) for name in ("tests", "leftover"))
+    return Adequacy(**(dict(words) | {"tests": tests, "leftover": leftover, "verdict": Verdict(words["verdict"])}))
+
+
+def _test(words: Mapping[str, Any]) -> ScoreTest:
+    spots = tuple(Spot(tuple(spot["index"]), spot["size"], spot["spread"]) for spot in words["spots"])
+    lists = {name: tuple(words[name]) for name in ("estimate", "error")}
+    return ScoreTest(**(dict(words) | lists | {"spots": spots}))
 
 
 def read_tiles(reading: TileReading, regions: Sequence[Region], theta: Array, asked: bool) -> Tiles:

@@ -9,7 +9,7 @@ import numpy as np
 
 from doublewell.adequacy import Adequacy, ScoreTest
 from doublewell.adequacy.check import holm
-from doublewell.adequacy.words import verdict
+from doublewell.adequacy.values import verdict_of
 from doublewell.compute import Region
 from doublewell.evidence import Beside, Block, Evidence, Key, compact
 from doublewell.hints import Array
@@ -73,19 +73,17 @@ def resolution_of(tiles: Sequence[Tile], total: Total) -> Resolution:
 
 
 def asked_adequacy(tiles: Sequence[Tile], names: Sequence[str]) -> Adequacy | None:
-    """Return one answer of all tiles that were asked: of each test the worst tile's, its chance times their number."""
+    """Return the tests of all tiles together: of each the worst tile's, its probability times their number."""
     asked = [(tile.adequacy, name) for tile, name in zip(tiles, names, strict=True) if tile.adequacy is not None]
     if not asked:
         return None
     worst: dict[str, ScoreTest] = {}
     for answer, name in asked:
-        place = f" in {name.split(' (')[0]}" if len(asked) > 1 else ""
         for test in answer.tests:
             if test.name not in worst or test.p < worst[test.name].p:
-                worst[test.name] = replace(test, words=f"{test.words}{place}")
+                worst[test.name] = replace(test, part=name.split(" (")[0] if len(asked) > 1 else None)
     tests = holm([replace(test, p=min(1.0, len(asked) * test.p)) for test in worst.values()])
-    said, lines = verdict(tests)
-    return Adequacy(tests, said, lines)
+    return Adequacy(tests, verdict_of(tests))
 
 
 def frame_noise(tiles: Sequence[Tile], regions: Sequence[Region], frames: int) -> Array:

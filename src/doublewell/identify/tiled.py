@@ -24,7 +24,7 @@ from doublewell.compute import (
 from doublewell.errors import InputError, option
 from doublewell.evidence import system
 from doublewell.hints import Array, Report
-from doublewell.identify.batch import disagreement, trajectory_result, weak_of
+from doublewell.identify.batch import trajectory_result, weak_of
 from doublewell.identify.streamed import given_phases, part_by_part
 from doublewell.identify.tile_rounds import Rounds, Summary, TileFit, batch_width, choose_pilot, read_all
 from doublewell.identify.tile_task import TileReading, unpacked
@@ -45,9 +45,7 @@ from doublewell.weak import Stream
 
 __all__ = ["identify_tiled", "needs_tiles"]
 
-_NAMED = 5  # tiles that are named in a warning
 _FEW = 0.05  # of the tiles that may be left unfinished
-_CURE = "look at what is there (dust, a flow, another material), or leave that part out"
 
 
 def needs_tiles(record: Record, asked: Problem) -> bool:
@@ -129,7 +127,10 @@ def _conclude(
         shape=tuple(int(n) for n in np.max([tile_shape(region) for region in plan], axis=0)),
         read=len(fit.tiles),
         empty=len(plan) - len(fit.tiles) - len(fit.lost),
-        lost=len(fit.lost),
+        lost=fit.lost,
+        unfinished=tuple(
+            f"{name}, {tile.status.text}" for name, tile in zip(fit.names, fit.tiles, strict=True) if not tile.converged
+        ),
         checked=sum(tile.adequacy is not None for tile in fit.tiles),
     )
     left = Leftover(place_map(fit.tiles, fit.regions, plan), frame_noise(fit.tiles, fit.regions, record.frames))
@@ -139,9 +140,7 @@ def _conclude(
     )
     systems = [(tile.rows[:, :-1], tile.rows[:, -1]) for tile in fit.tiles]
     agreed = agreements(systems, fit.names) if read.read > 1 else ()
-    said = [*_lost_words(fit), *_unfinished_words(fit), *(disagreement(one, _CURE) for one in agreed if not one.agrees)]
-    numbers = replace(result.diagnostics, warnings=(*result.diagnostics.warnings, *said))
-    return replace(result, diagnostics=numbers, agreements=agreed, settings=replace(result.settings, memory=memory))
+    return replace(result, agreements=agreed, settings=replace(result.settings, memory=memory))
 
 
 def _joint(record: Record, view: View, fit: TileFit, asked: Problem, summarise: Summary) -> TrajectoryFit:
@@ -180,17 +179,3 @@ def _joint(record: Record, view: View, fit: TileFit, asked: Problem, summarise: 
         condition=float(np.divide(*column_scale(matrix)[2][[0, -1]])),
         adequacy=asked_adequacy(fit.tiles, fit.names),
     )
-
-
-def _lost_words(fit: TileFit) -> list[str]:
-    if not fit.lost:
-        return []
-    return [
-        f"{len(fit.lost)} of {len(fit.lost) + len(fit.tiles)} tiles could not be followed and are left out: "
-        f"{'; '.join(fit.lost[:_NAMED])}: look at the record there"
-    ]
-
-
-def _unfinished_words(fit: TileFit) -> list[str]:
-    bad = [f"{name}, {tile.status.text}" for name, tile in zip(fit.names, fit.tiles, strict=True) if not tile.converged]
-    return [f"the fields of {len(bad)} tiles were not followed to the end: {'; '.join(bad[:_NAMED])}"] if bad else []

@@ -1,9 +1,9 @@
-"""The numbers behind a trajectory estimate, and what weakens it."""
+"""The numbers behind a trajectory estimate."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,19 +15,15 @@ from doublewell.inference import Posterior
 from doublewell.likelihood import Trajectory
 from doublewell.observation import Survey
 from doublewell.record import Record
-from doublewell.result import Diagnostics, Likelihood, Tiling
+from doublewell.result import Diagnostics, FitQuality, Likelihood, Tiling
 
-__all__ = ["Leftover", "diagnostics_of", "likelihood_warnings", "trajectory_diagnostics"]
-
-_UNSETTLED = 3.0  # standard errors from the point of linearisation that are said
 _BLOCKS = 48  # along each axis of the map of the residual
-_OUTSIDE = {"admissible": "be no plain double well", "bernstein": "lie outside the positive family"}
 
 
-def trajectory_diagnostics(fit: TrajectoryFit, seen: Survey, warnings: Sequence[str]) -> Diagnostics:
+def trajectory_diagnostics(fit: TrajectoryFit, seen: Survey) -> Diagnostics:
     """Return the numbers behind a trajectory estimate."""
     left = Leftover(residual_map(fit.found, fit.record), _frame_noise(fit.found, fit.record))
-    return diagnostics_of(fit, seen, warnings, left, initial=_read_only(fit.initial.astype(np.float32)))
+    return diagnostics_of(fit, seen, left, initial=_read_only(fit.initial.astype(np.float32)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +35,7 @@ class Leftover:
 
 
 def diagnostics_of(
-    fit: TrajectoryFit, seen: Survey, warnings: Sequence[str], left: Leftover, *,
+    fit: TrajectoryFit, seen: Survey, left: Leftover, *,
     initial: NDArray[np.float32] | None = None, tiles: Tiling | None = None,
 ) -> Diagnostics:  # fmt: skip
     """Return the numbers behind the estimate of a record, whole or in tiles."""
@@ -58,26 +54,39 @@ def diagnostics_of(
         supports=(),
         support_spread=0.0,
         survey=seen,
-        warnings=tuple(warnings),
         likelihood=Likelihood(
-            noise=fit.found.noise,
-            status=fit.found.status.text,
-            converged=fit.found.converged,
+            **_quality(fit),
             steps=fit.found.steps,
             substeps=fit.found.substeps,
             rounds=fit.rounds,
-            time_size=fit.resolution.time_size,
-            mesh_size=fit.resolution.mesh_size,
-            constraint_rise=fit.rise,
             extra_structure=structure_probability(fit.posterior),
             segments=fit.found.segments,
             residual_map=left.places,
             residual_frames=left.frames,
-            adequacy=fit.adequacy,
             initial=initial,
             tiles=tiles,
         ),
     )
+
+
+def fit_quality(fit: TrajectoryFit) -> FitQuality:
+    """Return what the fit of one record is worth."""
+    return FitQuality(**_quality(fit))
+
+
+def _quality(fit: TrajectoryFit) -> dict[str, Any]:
+    return {
+        "dx": fit.record.dx,
+        "boundary": fit.record.boundary,
+        "noise": fit.found.noise,
+        "status": fit.found.status.text,
+        "converged": fit.found.converged,
+        "time_size": fit.resolution.time_size,
+        "mesh_size": fit.resolution.mesh_size,
+        "distance": fit.distance,
+        "constraint_rise": fit.rise,
+        "adequacy": fit.adequacy,
+    }
 
 
 def _read_only(field: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -118,28 +127,3 @@ def residual_map(found: Trajectory, record: Record) -> Array:
 def structure_probability(posterior: Posterior) -> float:
     """Return the share of unconstrained draws whose bracket dips to zero: how likely an extra stationary point is."""
     return float(np.mean(~posterior.family.single_barrier(posterior.free_draws)))
-
-
-def likelihood_warnings(fit: TrajectoryFit) -> list[str]:
-    """Say what weakens a trajectory estimate."""
-    said = []
-    if fit.adequacy is not None and fit.adequacy.verdict != "adequate":
-        said += [f"model {fit.adequacy.verdict}: {line}" for line in fit.adequacy.words]
-    if not fit.found.converged:
-        said.append(f"the fit did not converge ({fit.found.status.text}): do not use its errors")
-    if fit.distance > _UNSETTLED:
-        said.append(
-            f"the law lies {fit.distance:.0f} standard errors from the fit that its errors come from, and a fit nearby "
-            "is worse: the movie does not follow the model, or says too little; do not use the errors"
-        )
-    if fit.rise > 9.0:
-        said.append(
-            f"the constraint raises chi2 by {fit.rise:.0f}: the truth may {_OUTSIDE[fit.posterior.constraint]}, or the "
-            "phase values are not at -1 and +1; compare with constraint='none'"
-        )
-    if fit.resolution.mesh_size > 1.0:
-        said.append(
-            f"a finer mesh would move the estimate by {fit.resolution.mesh_size:.1f} standard errors: the record is "
-            "coarser than its dynamics; the bands include this"
-        )
-    return said

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -100,8 +99,9 @@ def _restricted(moments: Moments, family: LinearFamily) -> Moments:
     return replace(moments, evidence=evidence, seen=evidence)
 
 
-def weak_diagnostics(fit: Estimate, seen: Survey, warnings: Sequence[str]) -> Diagnostics:
+def weak_diagnostics(weak: WeakFit, seen: Survey) -> Diagnostics:
     """Return the numbers behind a weak estimate."""
+    fit = weak.estimate
     return Diagnostics(
         rows=fit.rows,
         condition=fit.condition,
@@ -115,8 +115,9 @@ def weak_diagnostics(fit: Estimate, seen: Survey, warnings: Sequence[str]) -> Di
         supports=fit.supports,
         support_spread=fit.support_spread,
         survey=seen,
-        warnings=tuple(warnings),
         contacts=fit.solution.contacts,
+        motion=None if weak.diffusion is None else weak.diffusion.share,
+        held=weak.moments.held,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from doublewell.calibrate import WHY_NO_SCALE, Scale, epsilon_power
+from doublewell.calibrate import Scale, epsilon_power, why_no_scale
 from doublewell.errors import InputError, option
 from doublewell.evidence import Beside
 from doublewell.hints import Array
@@ -181,7 +181,7 @@ def _widths(posterior: Posterior) -> Array:
 def _scale_draws(posterior: Posterior, scale: Scale | None) -> tuple[Array, Array, NDArray[np.bool_]]:
     """Return epsilon and kappa = sigma / C_H of every draw that has an interface, and which draws these are."""
     if scale is None:
-        raise InputError(WHY_NO_SCALE)
+        raise InputError(why_no_scale())
     integrals, kept = _tension_integrals(posterior)
     tension = scale.tension
     noise = np.random.default_rng(_SEED + 1).standard_normal(integrals.size)

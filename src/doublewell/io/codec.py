@@ -10,6 +10,7 @@ import types
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
+from enum import StrEnum
 from math import isfinite
 from sys import float_info
 from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
@@ -47,6 +48,8 @@ def codec_of(hint: Any) -> Codec:
         return _BUILT[origin](get_args(hint))
     if is_dataclass(hint) and isinstance(hint, type):
         return _dataclass(hint)
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return _enum(hint)
     raise TypeError(f"no codec for {hint}: add one to doublewell.io.codec")
 
 
@@ -109,6 +112,15 @@ def _literal(options: tuple[Any, ...]) -> Codec:
         return same[0] if same else _refuse(where, " or ".join(map(repr, options)), value)
 
     return Codec(check, check)
+
+
+def _enum(kind: type[StrEnum]) -> Codec:
+    def check(value: Any, where: str) -> Any:
+        return (
+            kind(value) if value in list(kind) else _refuse(where, " or ".join(repr(str(one)) for one in kind), value)
+        )
+
+    return Codec(lambda value, where: str(check(value, where)), check)
 
 
 def _tuple(hints: tuple[Any, ...]) -> Codec:

@@ -19,7 +19,7 @@ __all__ = ["RESULT_SUFFIX", "load_result", "result_body", "write_result"]
 
 RESULT_SUFFIX = ".json"
 _FORMAT = "doublewell result"
-_VERSION = 2
+_VERSION = 3
 _MOST = 2**20  # values of a fitted initial field: 6 MB of text
 _AGAIN = "restore the file, or run identify again"
 
@@ -47,7 +47,7 @@ def load_result(path: str | PathLike[str]) -> Result:
     place = as_path(path)
     body = _body(place, _parse(place))
     try:
-        result: Result = codec_of(Result).decode(_renewed(body), "result")
+        result: Result = codec_of(Result).decode(body, "result")
     except InputError as error:
         raise InputError(f"{place}: {error}; {_AGAIN}") from error
     _check(place, result)
@@ -83,6 +83,11 @@ def _body(path: Path, content: Any) -> Any:
     version = content.get("version")
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise InputError(f"{path} is damaged: its version is {version!r}; {_AGAIN}")
+    if version < _VERSION:
+        raise InputError(
+            f"{path} was written by an older doublewell (result version {version}, this one reads {_VERSION}): run "
+            "identify again"
+        )
     if version > _VERSION:
         raise InputError(
             f"{path} was written by a newer doublewell (result version {version}, this one reads {_VERSION}): "
@@ -93,19 +98,6 @@ def _body(path: Path, content: Any) -> Any:
     if digest is None or content.get("checksum") != digest:
         raise InputError(f"{path} was changed or damaged after it was saved (its checksum differs): {_AGAIN}")
     return body
-
-
-def _renewed(body: Any) -> Any:
-    """Write an older result as this version does: its posterior knew one family, and positive coefficients or none."""
-    posterior = body.get("posterior") if isinstance(body, dict) else None
-    if not isinstance(posterior, dict):
-        return body
-    if isinstance(family := posterior.get("family"), dict) and "name" not in family:
-        posterior = posterior | {"family": {"name": "bernstein"} | family}
-    if isinstance(held := posterior.get("positive"), bool):
-        rest = {name: value for name, value in posterior.items() if name != "positive"}
-        posterior = rest | {"constraint": "bernstein" if held else "none"}
-    return body | {"posterior": posterior}
 
 
 def _checksum(body: Any) -> str | None:

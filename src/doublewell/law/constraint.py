@@ -26,7 +26,7 @@ from doublewell.law.structure import classify, powers_of
 
 Constraint = Literal["admissible", "bernstein", "none"]
 CONSTRAINTS: dict[Constraint, str] = {
-    "admissible": "plain double wells",
+    "admissible": "double wells with a single barrier",
     "bernstein": "positive coefficients",
     "none": "no constraint",
 }
@@ -74,8 +74,8 @@ def check_constraint(value: Any) -> Constraint:
     """Return the name of a constraint; anything else raises and lists them."""
     if not isinstance(value, str) or value not in CONSTRAINTS:
         raise InputError(
-            f"constraint is {shown(value)}: expected 'admissible' (every plain double well), 'bernstein' (positive "
-            "coefficients) or 'none'"
+            f"constraint is {shown(value)}: expected 'admissible' (double wells with a single barrier), "
+            "'bernstein' (positive coefficients) or 'none'"
         )
     return value
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from doublewell.checks import numbers, positive, real, shown
-from doublewell.errors import InputError
+from doublewell.errors import InputError, option
 from doublewell.hints import Array
 from doublewell.law.asymmetric import Wells
 from doublewell.law.bernstein import Bernstein
@@ -161,8 +161,8 @@ class Law:
         self._check_depths()
         if self.lowest < 0.0:
             raise InputError(
-                f"the potential falls below the pure phases (lowest H = {self.lowest:.3g}), so no planar "
-                "interface joins them and no surface tension exists; use constraint='admissible', or more data"
+                f"the potential falls below the pure phases (lowest H = {self.lowest:.3g}), so no planar interface "
+                f"joins them and no surface tension exists; use {option('constraint', 'admissible')}, or more data"
             )
         nodes, weights = gauss_legendre(TENSION_NODES)
         middle, half = self.family.middle, self.family.half
@@ -174,7 +174,7 @@ class Law:
             raise InputError(
                 f"the wells are not equally deep (they differ by {fraction:.2g} % of the higher barrier): a planar "
                 "interface travels and none is at rest, so no planar tension and no interface width exist; G and H are "
-                "given. Where the depths are known to be equal, use wells='equal'"
+                f"given. Where the depths are known to be equal, use {option('wells', 'equal')}"
             )
 
     def surface_tension(self, *, epsilon: float) -> float:

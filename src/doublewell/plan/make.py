@@ -11,12 +11,13 @@ from doublewell.checks import shown
 from doublewell.errors import InputError
 from doublewell.inference import Constraint
 from doublewell.likelihood import Information
-from doublewell.observation import Survey, check_survey, survey, survey_notes
+from doublewell.observation import Survey, check_survey, survey
 from doublewell.plan.experiment import Experiment, faster, finer, longer, quieter, sparser
 from doublewell.plan.goal import Goal, Quantity, check_goal, reach
 from doublewell.plan.prediction import Analysis, Degree, Prediction, experiment_information, predict
 from doublewell.plan.text import render
 from doublewell.record import Record
+from doublewell.record_findings import survey_findings
 from doublewell.weak import default_supports
 
 __all__ = ["Option", "Plan", "plan"]
@@ -127,7 +128,7 @@ def _readable(experiment: Experiment) -> Survey:
 
 def _notes(seen: Survey, known: Information) -> tuple[str, ...]:
     """Say what the movie will lack, and where the prediction is too good."""
-    said = survey_notes(seen)
+    said = tuple(str(item) for item in survey_findings(seen))
     if known.solve <= _UNFINISHED:
         return said
     return (

@@ -7,7 +7,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from doublewell.inference import CONSTRAINTS
-from doublewell.result.wording import percent
+from doublewell.wording import percent
 
 if TYPE_CHECKING:
     from doublewell.plan.experiment import Experiment
@@ -32,7 +32,7 @@ def render(plan: Plan) -> str:
     if plan.goal is not None:
         sections.append(("Target", _goal_lines(plan.experiment, plan.goal)))
     if plan.notes:
-        sections.append(("Look at", (line for note in plan.notes for line in _bullet(note))))
+        sections.append(("Warnings", (line for note in plan.notes for line in _bullet(note))))
     body = "\n".join(f"\n{title}\n" + "\n".join(f"  {line}" for line in lines) for title, lines in sections)
     return f"{_wrapped_head(plan)}\n{body}"
 

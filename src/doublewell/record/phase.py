@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from doublewell.hints import Array
 from doublewell.record.lazy import Values, lazy
 from doublewell.record.levels import Camera, Flatten, Levels, find_levels, given_levels, rough_levels
 from doublewell.record.metadata import Boundary
+from doublewell.record.quality import GreyQuality
 from doublewell.record.record import Record
 
 _LOOKS = 24  # frames that give the levels; all of them where each frame fades by itself
@@ -27,10 +27,6 @@ _SMOOTH = 1.5  # pixels, before the drift is measured
 _STEPS = 8  # Gauss-Newton steps of a shift
 _CLOSE = 1e-4  # pixels
 _SPLINE = 2  # pixels at a border that a cubic spline spoils
-_WIDTH = 96  # characters of a line
-_FEW_STEPS = 40  # grey values between the plateaus
-_FAR = 3e-3  # deficit of the bulk, in u
-_GAP = 0.01  # different fading of the plateaus, in u
 _MASK = (
     "contours and thresholded masks are not enough, because the law lives in the values between the phases; pass the "
     "grey values that the mask was made from"
@@ -95,7 +91,7 @@ class Phase:
     fading: Array | None
     drift: Array | None
     saturation: Saturation
-    notes: tuple[str, ...]
+    quality: GreyQuality
     source: Any
     correction: Correction
 
@@ -123,23 +119,9 @@ class Phase:
         return low, high
 
     def __str__(self) -> str:
-        low, high = self.levels
-        sd = ("", "") if self.levels_sd is None else tuple(f" +- {x:.2g}" for x in self.levels_sd)
-        lines = [f"levels {low:.6g}{sd[0]} (u = -1) and {high:.6g}{sd[1]} (u = +1)"]
-        if self.gain_sd is not None:
-            known = f"a factor 1 +- {self.gain_sd:.2g} and a constant +- {self.offset_sd:.2g}"
-            lines.append(f"so phase values are known up to {known}")
-        lines.append(f"noise {self.noise:.2g} in u")
-        if self.light is not None:
-            lines.append(f"light from {self.light.min():.4g} to {self.light.max():.4g} over the picture")
-        if self.fading is not None:
-            lines.append(f"fading from {self.fading[0]:.4g} to {self.fading[-1]:.4g} over the record")
-        if self.drift is not None:
-            way = ", ".join(f"{x:.2f}" for x in self.drift[-1])
-            lines.append(f"drift of ({way}) pixels from the first frame to the last")
-        for note in self.notes:
-            lines += wrap(f"- {note}", _WIDTH, subsequent_indent="  ")
-        return "\n".join(lines)
+        from doublewell.report.text import phase_text
+
+        return phase_text(self)
 
 
 def phase_from_intensity(
@@ -232,7 +214,7 @@ def phase_from_intensity(
         fading=np.exp(camera.fading) if bleaching else None,
         drift=shifts,
         saturation=limits,
-        notes=tuple(_notes(fitted, limits, shifts, bleaching=bleaching)),
+        quality=_quality(fitted, limits, shifts, bleaching=bleaching),
         source=source,
         correction=correction,
     )
@@ -414,38 +396,14 @@ def _with_given(fitted: Levels, levels: Any, sd: Any) -> tuple[Levels, tuple[flo
     return fitted, (low, high)
 
 
-def _notes(fitted: Levels, limits: Saturation, shifts: Array | None, *, bleaching: bool) -> Iterator[str]:
-    """Report what weakens the phase values; nothing when all is well."""
-    for fraction, value in ((limits.share_low, limits.lowest), (limits.share_high, limits.highest)):
-        if fraction > _PILE:
-            yield (
-                f"{100 * fraction:.1f} % of the values are at the limit {value:g} of the camera or the file: that "
-                "plateau is cut off and its level wrong; record with less light or another range"
-            )
-    steps = float(np.ptp(fitted.camera.levels)) / limits.step if limits.step else np.inf
-    if steps < _FEW_STEPS:
-        yield (
-            f"only {steps:.0f} grey values lie between the plateaus: phase values come in steps of {2 / steps:.2g}; "
-            "record with more contrast or more bits"
-        )
-    for name, deficit in zip(("low", "high"), fitted.deficit, strict=True):
-        if deficit > _FAR:
-            yield (
-                f"no pixel of the {name} plateau lies far from an interface: its level may be off by {deficit:.2g} in "
-                f"u, which the levels' error holds; a larger picture or {option('levels')} is better"
-            )
-    if fitted.fade_gap > _GAP and not bleaching:
-        yield (
-            f"the contrast changes by {fitted.fade_gap:.2g} in u over the record: if the light or the dye fades, "
-            "convert the grey values in Python with phase_from_intensity(..., bleaching=True)"
-        )
-    elif fitted.fade_gap > _GAP:
-        yield (
-            f"the two plateaus fade differently (by {fitted.fade_gap:.2g} in u): give phase_from_intensity the "
-            f"camera's value without light, dark=, which is {fitted.camera.dark:g} here"
-        )
-    if shifts is not None:
-        yield (
-            f"frames were moved back by up to {float(np.max(np.abs(shifts))):.2f} pixels and interpolated: noise of "
-            "neighbours is correlated, and bands of the trajectory fit are then too narrow"
-        )
+def _quality(fitted: Levels, limits: Saturation, shifts: Array | None, *, bleaching: bool) -> GreyQuality:
+    return GreyQuality(
+        limits=(limits.lowest, limits.highest),
+        saturated=(limits.share_low, limits.share_high),
+        steps=float(np.ptp(fitted.camera.levels)) / limits.step if limits.step else float("inf"),
+        deficit=fitted.deficit,
+        fade_gap=fitted.fade_gap,
+        bleaching=bool(bleaching),
+        dark=fitted.camera.dark,
+        moved=None if shifts is None else float(np.max(np.abs(shifts))),
+    )

@@ -11,11 +11,11 @@ import numpy as np
 from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.inference import Quantity
+from doublewell.legacy import intervals, percent
 from doublewell.report.style import COLOURS, new_figure, style
 from doublewell.report.truth import Truth
 from doublewell.report.unit_words import after, figure_text, per_area, potential_unit, scale_unit, unit_signs
 from doublewell.result import Result
-from doublewell.result.text import intervals, percent
 
 __all__ = ["law_figure"]
 

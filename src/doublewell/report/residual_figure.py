@@ -12,6 +12,7 @@ import numpy as np
 from doublewell.adequacy import FALSE_ALARMS, Adequacy, ScoreTest
 from doublewell.errors import InputError, option
 from doublewell.hints import Array
+from doublewell.legacy import first_words
 from doublewell.report.style import COLOURS, REST_MAP, new_figure, style
 from doublewell.report.unit_words import after, figure_text, length_axis, time_axis
 from doublewell.result import Likelihood, Result, Settings
@@ -42,7 +43,7 @@ def residual_figure(result: Result) -> Any:
         _frames(frames, fit, result.settings)
         _tests(tests, fit.adequacy)
         if fit.adequacy is not None:
-            figure.suptitle(fill(fit.adequacy.words[0], 135), fontsize=10.0)
+            figure.suptitle(fill(first_words(result), 135), fontsize=10.0)
     return figure
 
 

@@ -5,6 +5,7 @@ from doublewell.result.physical import Measured, Physical, check_units, physical
 from doublewell.result.result import (
     Agreement,
     Diagnostics,
+    FitQuality,
     LevelErrors,
     Likelihood,
     Result,
@@ -19,6 +20,7 @@ __all__ = [
     "Comparison",
     "Diagnostics",
     "Difference",
+    "FitQuality",
     "LevelErrors",
     "Likelihood",
     "Measured",

@@ -6,7 +6,6 @@ tension sigma gives kappa = sigma/C_H, f = kappa H, L = q/kappa.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +18,6 @@ from doublewell.hints import Array
 from doublewell.inference import Scalar
 from doublewell.result.result import Result
 from doublewell.units import Parts, check_dimension, energy_power, factor, unit_text
-
-__all__ = ["Measured", "Physical", "check_units", "physical"]
 
 _LEVEL = 0.95
 _HOW = "pass length_unit='um' and time_unit='s', or whatever they are, with the record"
@@ -50,9 +47,10 @@ class Measured:
 class Physical:
     """A law in physical units.
 
-    ``kappa`` and ``mobility`` (L) are the coefficients of E and of the flow, ``barrier`` is f(0), ``width`` the length
-    of a planar interface from u = -0.9 to 0.9, ``diffusion`` q. The paper's pair: with the normalisation E epsilon is
-    kappa and F is kappa f; with epsilon E epsilon is sqrt(kappa) and F is f. ``paper_barrier`` is F(0).
+    ``kappa`` and ``mobility`` (L) are the coefficients of E and of the flow, ``barrier`` is that of f, ``width`` the
+    length of a planar interface over 90 % of the step between the phases, ``diffusion`` q. The paper's pair: with the
+    normalisation E epsilon is kappa and F is kappa f; with epsilon E epsilon is sqrt(kappa) and F is f.
+    ``paper_barrier`` is the barrier of F.
     """
 
     kappa: Measured
@@ -71,26 +69,15 @@ class Physical:
         return np.asarray(factor * self.result.primitive(u))
 
     def band(self, u: ArrayLike, *, level: float = _LEVEL) -> tuple[Array, Array]:
-        """Return the pointwise band of f(u) in the unit of the barrier; of the trajectory reading."""
+        """Return the pointwise band of f(u) in the unit of the barrier, of a trajectory fit."""
         factor = self.barrier.value / (self.result.kappa * float(self.result.primitive(self.result.law.maximum)))
         low, high = self.result.band("bulk_energy", u, level=level)
         return factor * low, factor * high
 
-    def lines(self) -> Iterator[str]:
-        """Write one line for each number."""
-        yield f"kappa = {self.kappa}"
-        yield f"L = q/kappa = {self.mobility}, with q = {self.diffusion}"
-        yield f"f(u) = kappa H(u): barrier f(0) = {self.barrier}"
-        if self.width is not None:
-            yield f"planar interface from u = -0.9 to 0.9: {self.width}"
-        pair = ("E", "epsilon = kappa, F = kappa f")
-        if self.normalisation == "eE":
-            pair = ("epsilon E", "epsilon = sqrt(kappa), F = f")
-        yield f"the paper's pair, normalisation {pair[0]}: {pair[1]}"
-        yield f"  epsilon = {self.epsilon}, F(0) = {self.paper_barrier}"
-
     def __str__(self) -> str:
-        return "\n".join(self.lines())
+        from doublewell.report.text import physical_text
+
+        return physical_text(self)
 
 
 def physical(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from doublewell.adequacy import Adequacy
-from doublewell.calibrate import WHY_NO_SCALE, Scale, SurfaceTension
+from doublewell.calibrate import Scale, SurfaceTension, refusal_of, why_no_scale
 from doublewell.errors import InputError, option
 from doublewell.hints import Array
 from doublewell.inference import (
@@ -24,8 +24,7 @@ from doublewell.inference import (
 from doublewell.law import Law, Structure
 from doublewell.likelihood import Step
 from doublewell.observation import Optics, Survey
-
-__all__ = ["Diagnostics", "LevelErrors", "Likelihood", "Result", "Settings", "Source", "Tiling", "without_levels"]
+from doublewell.record import GreyQuality
 
 
 @dataclass(frozen=True)
@@ -78,51 +77,65 @@ class Settings:
 
 @dataclass(frozen=True)
 class Tiling:
-    """How a record was cut into tiles: the largest in frames and cells, how many were read, and how many were not.
+    """How a record was cut into tiles: the largest in frames and cells, and how many were read.
 
-    ``empty`` tiles hold no interface and say nothing of the law, ``lost`` ones could not be followed. ``checked`` of
-    those that were read were asked for what the model lacks.
+    ``empty`` tiles hold no interface and tell nothing about the law. ``lost`` names those that could not be followed
+    and why, ``unfinished`` those whose fields were not followed to the end. The model was tested on ``checked`` tiles.
     """
 
     shape: tuple[int, ...]
     read: int
     empty: int
-    lost: int
+    lost: tuple[str, ...]
+    unfinished: tuple[str, ...]
     checked: int
 
 
-@dataclass(frozen=True, eq=False)
-class Likelihood:
-    """How the trajectory reading went.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FitQuality:
+    """What a trajectory fit of one record is worth.
 
-    ``noise`` is the standard deviation left in one pixel; ``rounds`` the number of linearisations at the highest
-    degree; ``time_size`` and ``mesh_size`` how far, in standard errors, half the time step and a finer mesh would move
-    the estimate; ``constraint_rise`` by how much the constraint raises twice the negative log-likelihood;
-    ``extra_structure`` the probability, from the data alone, that the law is no plain double well; ``segments`` into
-    how many pieces the record was cut on the way. ``residual_map`` says block by block how far the residual's variance
-    is from its mean, in standard deviations, and ``residual_frames`` its standard deviation in each frame; ``adequacy``
-    is what the residual was asked and what it answered, None when it was not. ``initial`` is the initial field that
-    was fitted, moved along to the law: the two together are the fields of the fit. Single precision is enough for
-    that; None where the result came from a file that does not hold it, and of a record that was read in ``tiles``: each
-    has its own.
+    ``noise`` is the standard deviation left in one pixel; ``time_size`` and ``mesh_size`` are how far, in standard
+    errors, half the time step and a finer mesh would move the estimate; ``distance`` how far the law is from the point
+    of linearisation; ``constraint_rise`` by how much the constraint raises twice the negative log-likelihood;
+    ``adequacy`` the tests of the residual, None when they were not made; ``dx`` and ``boundary`` those of the record.
     """
 
+    dx: tuple[float, ...]
+    boundary: str | None
     noise: float
     status: str
     converged: bool
+    time_size: float
+    mesh_size: float
+    distance: float
+    constraint_rise: float
+    adequacy: Adequacy | None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Likelihood(FitQuality):
+    """How the trajectory fit went.
+
+    ``rounds`` is the number of linearisations at the highest degree; ``extra_structure`` the probability, from the data
+    alone, that the law is not a double well with a single barrier; ``segments`` into how many pieces the record was cut
+    during the fit. ``residual_map`` is block by block how far the residual's variance is from its mean, in standard
+    deviations, and ``residual_frames`` its standard deviation in each frame. ``initial`` is the initial field that was
+    fitted, moved along to the law: the two together are the fields of the fit. Single precision is enough for that;
+    None where the result came from a file that does not hold it, and of a record that was read in ``tiles``: each has
+    its own. ``others`` are the fits of the second and further records where several have one law.
+    """
+
     steps: tuple[Step, ...]
     substeps: int
     rounds: int
-    time_size: float
-    mesh_size: float
-    constraint_rise: float
     extra_structure: float
     segments: int
     residual_map: Array
     residual_frames: Array
-    adequacy: Adequacy | None
     initial: NDArray[np.float32] | None = None
     tiles: Tiling | None = None
+    others: tuple[FitQuality, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,9 +145,12 @@ class Diagnostics:
     ``rows`` counts the weak moments (of a trajectory, the observations less the initial field); ``scaled_condition``
     is the condition number of the design with unit columns; ``active`` lists the coefficients at their lower bound
     ``bound``, ``contacts`` the |u| where the bracket is at its own (for an average over degrees see its table);
-    ``kkt`` is the relative violation of optimality, of the weak reading; ``residual`` is |A g - d| / |d|, or |observed
+    ``kkt`` is the relative violation of optimality, of the weak-form fit; ``residual`` is |A g - d| / |d|, or |observed
     - predicted| / |observed| of a trajectory; ``unconstrained`` are the coefficients without bound and ridge;
-    ``supports`` what each support alone says and ``support_spread`` their largest relative difference in the force.
+    ``supports`` what each support alone gives and ``support_spread`` their largest relative difference in the force.
+    ``motion`` is the fraction of the squared rate of change that is motion and not noise, where a weak-form fit
+    estimated q; ``held`` the number of directions of the coefficients that a corrected weak-form fit took from a lower
+    degree because nearly all in them is noise.
     """
 
     rows: int
@@ -149,9 +165,10 @@ class Diagnostics:
     supports: tuple[SupportFit, ...]
     support_spread: float
     survey: Survey
-    warnings: tuple[str, ...]
     likelihood: Likelihood | None = None
     contacts: tuple[float, ...] = ()
+    motion: float | None = None
+    held: int = 0
 
 
 @dataclass(frozen=True)
@@ -190,20 +207,20 @@ class LevelErrors:
 class Result:
     """An identified law: the effective force G, and with a surface tension also epsilon and F.
 
-    ``print(result)`` gives the report. ``refusal`` says why a supplied surface tension could not be used. ``levels``
-    are the errors of grey levels where ``add_level_errors`` added them. Where several records were read together,
-    ``agreements`` says of each how it agrees with the others; diagnostics and settings are those of the first. Of a
-    record that was read in tiles it says the same of these.
+    ``print(result)`` gives the report, ``facts(result)`` and ``findings(result)`` what it is made of. ``levels`` are
+    the errors of grey levels where ``add_level_errors`` added them, and ``grey`` the numbers of the conversion from
+    grey values. Where several records were fitted together, ``agreements`` tells of each how it agrees with the others;
+    diagnostics and settings are those of the first. Of a record that was read in tiles it tells the same of these.
     """
 
     law: Law
     scale: Scale | None
-    refusal: str | None
     diagnostics: Diagnostics
     settings: Settings
     posterior: Posterior | None = None
     levels: LevelErrors | None = None
     agreements: tuple[Agreement, ...] = ()
+    grey: GreyQuality | None = None
 
     @property
     def coefficients(self) -> Array:
@@ -265,8 +282,8 @@ class Result:
     def interval(self, quantity: Scalar, *, level: float = 0.95) -> tuple[float, float]:
         """Return the interval of a number that follows from the law.
 
-        "epsilon", "barrier" (F(0)), "width" (planar interface), "tension_integral" (C_H), "kappa" (sigma / C_H) or
-        "bulk_barrier" (f(0) = kappa H(0)); "q" where it was estimated; of unlike wells also "maximum", the phase value
+        "epsilon", "barrier" (of F), "width" (planar interface), "tension_integral" (C_H), "kappa" (sigma / C_H) or
+        "bulk_barrier" (of f = kappa H); "q" where it was estimated; of asymmetric wells also "maximum", the phase value
         of the barrier, and "tilt", H(high) - H(low).
         """
         if quantity == "q" and not self.q_estimated:
@@ -280,7 +297,7 @@ class Result:
 
     @property
     def adequacy(self) -> Adequacy | None:
-        """Whether the record looks like the fitted model plus white noise; None where that was not asked."""
+        """Whether the record is the fitted model plus white noise; None where that was not tested."""
         likelihood = self.diagnostics.likelihood
         return None if likelihood is None else likelihood.adequacy
 
@@ -291,28 +308,35 @@ class Result:
             )
         return self.posterior
 
+    @property
+    def refusal(self) -> str | None:
+        """Why the supplied surface tension could not be used, None where it was or none was given."""
+        if self.scale is not None or self.settings.tension is None:
+            return None
+        found = refusal_of(self.law, self.diagnostics.bound)
+        return None if found is None else f"calibration refused: {found.reason}"
+
     def _scale(self) -> Scale:
         if self.scale is None:
-            raise InputError(self.refusal or WHY_NO_SCALE)
+            raise InputError(self.refusal or why_no_scale())
         return self.scale
 
     def __repr__(self) -> str:
-        from doublewell.result.text import summary
+        from doublewell.report.text import summary
 
         return summary(self)
 
     def __str__(self) -> str:
-        from doublewell.result.text import render
+        from doublewell.report.text import report_text
 
-        return render(self)
+        return report_text(self)
 
 
 def without_levels(result: Result) -> Result:
     """Return a result as it was before the errors of its grey levels were added."""
     if result.levels is None:
         return result
-    posterior, numbers = result.posterior, result.diagnostics
+    posterior = result.posterior
     if posterior is not None:
         posterior = replace(posterior, drift=posterior.drift[: -len(result.levels.shifts)])
-    warnings = tuple(text for text in numbers.warnings if not text.startswith("grey levels: "))
-    return replace(result, posterior=posterior, diagnostics=replace(numbers, warnings=warnings), levels=None)
+    return replace(result, posterior=posterior, levels=None, grey=None)

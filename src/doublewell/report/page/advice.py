@@ -6,14 +6,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from doublewell.observation import FEW_CELLS, survey_notes
+from doublewell.legacy import band_size, first_words, percent
+from doublewell.observation import FEW_CELLS
+from doublewell.record_findings import survey_findings
 from doublewell.report.page.law_charts import band_of, unseen_ranges
 from doublewell.report.page.markup import plain, prose
 from doublewell.report.page.scale import scale_parts
 from doublewell.report.page.verdicts import MOSTLY
 from doublewell.report.unit_words import after
 from doublewell.result import Result
-from doublewell.result.text import band_size, percent
 
 __all__ = ["advice", "plan_command"]
 
@@ -42,7 +43,7 @@ def plan_command(result: Result) -> str | None:
 def _model(result: Result) -> Iterator[str]:
     answer = result.adequacy
     if answer is not None and answer.verdict != "adequate":
-        yield f"First mend what the tests found, and fit again. {prose(answer.words[0])}."
+        yield f"First fix what the tests found, and fit again. {prose(first_words(result))}."
 
 
 def _levels(result: Result) -> Iterator[str]:
@@ -100,9 +101,9 @@ def _record(result: Result) -> Iterator[str]:
             f"{after(result.settings.length_unit)})."
         )
 
-    for note in survey_notes(seen):
-        if not note.startswith(("an interface spans", "only ")):  # said above, with what to do
-            yield f"{prose(note)}."
+    for item in survey_findings(seen, result.law.phases):
+        if item.code not in ("interface-few-cells", "phase-range-not-covered"):  # said above, with what to do
+            yield f"{prose(str(item))}."
 
 
 def _law(result: Result) -> Iterator[str]:

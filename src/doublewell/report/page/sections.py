@@ -6,6 +6,7 @@ import platform
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 
+from doublewell.legacy import held, law_class, percent, test_words
 from doublewell.record import Record
 from doublewell.report.error_figure import residual_map
 from doublewell.report.page.advice import advice, plan_command
@@ -18,7 +19,6 @@ from doublewell.report.page.verdicts import Finding
 from doublewell.report.page.viewer import viewer
 from doublewell.report.unit_words import after, q_unit
 from doublewell.result import Result
-from doublewell.result.wording import bound_heading, class_words, percent, phase_list
 from doublewell.validate import Validation
 
 __all__ = ["Section", "sections"]
@@ -98,7 +98,7 @@ def _tests(result: Result) -> Html:
             test.name,
             f"{'z' if test.degrees == 1 else 'χ²'} = {plain(test.statistic, 3)}",
             _chance(test.adjusted),
-            prose(test.words),
+            prose(test_words(result)[test.name]),
         )
         for test in answer.tests
     ]
@@ -121,11 +121,16 @@ def _degrees(result: Result) -> Html:
             str(fit.degree),
             f"{fit.chi2:.1f}" if fit.chi2 < 1e6 else number(fit.chi2),
             percent(fit.weight) if fit.weight >= 5e-4 else "0",
-            Html(phase_list(fit.contacts)) if fit.contacts else _coefficients(fit.active),
+            Html(held((), fit.contacts)) if fit.contacts else _coefficients(fit.active),
         )
         for fit in path
     ]
-    head = ("degree", "χ² above the best", "weight", bound_heading(result))
+    head = (
+        "degree",
+        "χ² above the best",
+        "weight",
+        "touches zero at |u|" if result.settings.constraint == "admissible" else "at the bound",
+    )
     return table(head, rows)
 
 
@@ -139,7 +144,7 @@ def _settings(result: Result, checksum: str) -> Html:
         ("file", "not from a file" if asked.source is None else asked.source.path),
         ("reading", asked.method),
         ("degree", str(asked.degree)),
-        ("constraint", class_words(result)),
+        ("constraint", law_class(result)),
         ("ridge", "none" if asked.ridge is None else str(asked.ridge)),
         ("frames and pixels", " × ".join(str(n) for n in asked.shape)),
         ("pixel size dx", ", ".join(f"{h:.6g}" for h in dict.fromkeys(asked.dx)) + after(asked.length_unit)),

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from math import hypot
 
-from doublewell.calibrate import WHY_NO_SCALE, SurfaceTension
+from doublewell.calibrate import SurfaceTension
+from doublewell.facts import facts
 from doublewell.law import Law
+from doublewell.legacy import band_size, first_words, intervals, percent
 from doublewell.report.page.markup import Html, join, math, measured, number, plain, prose, table, tag, tens
 from doublewell.report.page.scale import scale_parts
 from doublewell.report.page.verdicts import SYMBOLS, Finding, Verdict, overall
+from doublewell.report.text import _unit_lines
 from doublewell.report.unit_words import after, per_area, potential_unit, q_unit, scale_unit, unit_signs
 from doublewell.result import Measured, Result, physical
-from doublewell.result.sections import unit_lines
-from doublewell.result.text import band_size, intervals, percent
-from doublewell.result.wording import heaviest
 from doublewell.units import has_pint
 
 __all__ = ["badge", "equation_block", "sentences", "title_of", "verdict_box", "wells_table"]
 
 _WORDS: dict[Verdict, str] = {
-    "good": "Nothing speaks against this result.",
-    "look": "Usable, but first read what is marked “look”.",
+    "good": "No problems found.",
+    "check": "Usable, but first read what is marked “check”.",
     "do not use": "Something is wrong that changes the numbers.",
 }
 
@@ -65,7 +65,7 @@ def _tension(tension: SurfaceTension) -> str:
 
 def _found(result: Result) -> str:
     if not result.structure.ok:
-        kind = f"The energy is no plain double well: {result.structure}"
+        kind = f"The energy is not a double well with a single barrier: {result.structure}"
     else:
         kind = f"The energy is a double well with its two wells at the pure phases {_wells(result)}"
     top = plain(result.law.maximum)
@@ -117,9 +117,11 @@ def _sure(result: Result) -> str:
         return f"{size}, if the model holds, which was not tested."
     if answer.verdict == "adequate":
         return f"{size}, and none of {len(answer.tests)} tests finds that the movie differs from this model plus noise."
-    if answer.verdict == "look":
-        return f"{size}, but one of {len(answer.tests)} tests of the model is significant. {prose(answer.words[0])}."
-    return f"Not sure at all: its 95 % bands do not hold. {prose(answer.words[0])}."
+    if answer.verdict == "check":
+        return (
+            f"{size}, but one of {len(answer.tests)} tests of the model is significant. {prose(first_words(result))}."
+        )
+    return f"Unreliable: its 95 % bands do not hold. {prose(first_words(result))}."
 
 
 def _holds(result: Result) -> bool:
@@ -174,12 +176,12 @@ def equation_block(result: Result) -> Html:
             )
         )
     if result.posterior is not None and len(result.posterior.path) > 1:
-        best = heaviest(result)
-        alone = math(Law(result.law.family.at(best.degree), best.coefficients).equation())
+        heaviest = facts(result).heaviest
+        assert heaviest is not None
         lines += [
-            tag("p", f"This is the average over degrees. Degree {best.degree} has the largest weight "
-                f"({percent(best.weight)}); alone it reads"),
-            tag("p", alone, class_="equation"),
+            tag("p", f"This is the average over degrees. Degree {heaviest[0]} has the largest weight "
+                f"({percent(heaviest[1])}); alone it reads"),
+            tag("p", math(heaviest[2]), class_="equation"),
         ]  # fmt: skip
     return join(lines)
 
@@ -222,7 +224,7 @@ def wells_table(result: Result) -> Html:
     if law.has_interface:
         width = f"{measured(law.interface_width(), 5)}{length}"
         rows.append((_width_name(law), width, _interval(found, "width")))
-    note = Html() if result.scale is not None else tag("p", prose(result.refusal or WHY_NO_SCALE), class_="note")
+    note = Html() if result.scale is not None else tag("p", prose(facts(result).no_scale), class_="note")
     if not _holds(result):
         note = join(
             [note, tag("p", "The intervals do not hold: the movie is not this model plus noise.", class_="note")]
@@ -234,7 +236,7 @@ def wells_table(result: Result) -> Html:
 
 def _in_units(result: Result) -> Html:
     """Return the numbers in physical units; nothing where the record has none."""
-    lines = [line.strip() for line in unit_lines(result)]  # they begin with symbols, which stay small
+    lines = [line.strip() for line in _unit_lines(facts(result))]  # they begin with symbols, which stay small
     if not lines:
         return Html()
     return join([tag("h3", "In physical units"), tag("ul", *(tag("li", _signs(line)) for line in lines))])

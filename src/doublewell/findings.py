@@ -1,0 +1,482 @@
+"""Findings: what speaks for and against a result, computed from the numbers that it holds.
+
+Every finding has a code for programs, a severity and one sentence for readers. Nothing here is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from doublewell.adequacy import Verdict
+from doublewell.calibrate import refusal_of
+from doublewell.errors import option
+from doublewell.facts import EQUATIONS, LEVEL, Facts, facts
+from doublewell.hints import Array
+from doublewell.inference import Posterior, curve_band, quantile_interval
+from doublewell.law import Law
+from doublewell.model_findings import Setting, model_findings, sentence_of
+from doublewell.observation import COVERED
+from doublewell.record_findings import (
+    Finding,
+    Severity,
+    grey_findings,
+    one_sided_findings,
+    pace_findings,
+    pure_phases,
+    survey_findings,
+    weak_mesh_findings,
+)
+from doublewell.result import FitQuality, Likelihood, Result
+from doublewell.wording import percent
+
+MOSTLY = 0.7  # of the band of G: half of its variance
+NARROW = 0.05  # half-width of the band of G, relative to G, that is good
+_WIDE = 0.5  # beyond it the shape of the law is not determined
+_UNSURE = 0.05  # probability of extra wells that is worth a check
+_STEP = 0.1  # standard errors by which half the time step may move the estimate
+_UNSETTLED = 3.0  # standard errors from the point of linearisation
+_LARGE_RESIDUAL = 0.5
+_LITTLE_MOTION = 0.5
+_BEYOND = 5.0  # standard deviations of the noise that hardly a pixel in a thousand exceeds
+_POINTS = 201
+_NAMED = 5  # tiles that are named
+_REACH = 1.96  # standard deviations of a 95 % band
+_OUTSIDE = {"admissible": "not be a double well with a single barrier", "bernstein": "lie outside the positive family"}
+
+
+def findings(result: Result, *, checksum: str | None = None, table: Facts | None = None) -> list[Finding]:
+    """Return all findings of a result, good ones too; `checksum` is that of the movie at hand, where there is one.
+
+    >>> [item.code for item in findings(result) if item.severity != "ok"]  # doctest: +SKIP
+    ['interface-few-cells', 'tension-exact']
+    """
+    table = facts(result) if table is None else table
+    fit = result.diagnostics.likelihood
+    return [
+        *_data(result, checksum),
+        *(_weak(result, table) if fit is None else _trajectory(result, fit, table)),
+        *_structure(result, fit),
+        *_movie(result),
+        *_determination(result, table),
+        *_grey(result, table),
+        *_scale(result, table),
+        *_agreement(result, fit),
+    ]
+
+
+def worst(items: list[Finding]) -> Severity:
+    """Return the worst severity."""
+    kinds = [item.severity for item in items]
+    return Severity.FAIL if Severity.FAIL in kinds else Severity.CHECK if Severity.CHECK in kinds else Severity.OK
+
+
+def _found(topic: str) -> Callable[..., Finding]:
+    """Return a maker of findings about one topic: (code, severity, sentence, advice, numbers)."""
+
+    def make(code: str, severity: str, sentence: str, advice: str = "", **numbers: float) -> Finding:
+        return Finding(code, Severity(severity), topic, sentence, advice, numbers)
+
+    return make
+
+
+def _data(result: Result, checksum: str | None) -> Iterator[Finding]:
+    stored = result.settings.checksum
+    if None not in (stored, checksum) and stored != checksum:
+        words = "the movie at hand is not the one that the law came from: their checksums differ"
+        yield _found("data")("other-movie", "fail", words)
+
+
+# --- a trajectory fit -----------------------------------------------------------------------------------------------
+
+
+def _trajectory(result: Result, fit: Likelihood, table: Facts) -> Iterator[Finding]:
+    yield from _quality(result, fit)
+    yield from _precision(fit, table)
+    for number, other in enumerate(fit.others, 2):
+        yield from (
+            replace(item, where=f"record {number}") for item in _quality(result, other) if item.severity != "ok"
+        )
+
+
+def _quality(result: Result, fit: FitQuality) -> Iterator[Finding]:
+    """Yield convergence, model, resolution and constraint of the fit of one record."""
+    make = _found("convergence")
+    if fit.converged:
+        yield make("converged", "ok", fit.status)
+    else:
+        yield make("not-converged", "fail", f"the fit did not converge ({fit.status})", "do not use its errors")
+    if fit.distance > _UNSETTLED:
+        yield make(
+            "linearisation-far",
+            "fail",
+            f"the law lies {fit.distance:.0f} standard errors from the fit that its errors come from, and a fit nearby "
+            "is worse: the movie does not follow the model, or holds too little information",
+            "do not use the errors",
+            distance=fit.distance,
+        )
+    yield from model_findings(fit, setting_of(result, fit))
+    yield from _resolution(fit)
+    if fit.constraint_rise > 9.0 and result.posterior is not None:
+        constraint = result.posterior.constraint
+        yield _found("constraint")(
+            "constraint-raises-chi2",
+            "check",
+            f"the constraint raises chi2 by {fit.constraint_rise:.0f}: the true law may {_OUTSIDE[constraint]}, or the "
+            f"phase values are not at {pure_phases(result.law.phases)}",
+            f"compare with {option('constraint', 'none')}",
+            rise=fit.constraint_rise,
+        )
+
+
+def _resolution(fit: FitQuality) -> Iterator[Finding]:
+    make, sizes = _found("resolution"), {"time": fit.time_size, "mesh": fit.mesh_size}
+    moved = f"half the time step would move the law by {fit.time_size:.2g} standard errors, a finer mesh by "
+    if fit.mesh_size > 1.0:
+        yield make(
+            "mesh-coarse",
+            "check",
+            f"a finer mesh would move the estimate by {fit.mesh_size:.1f} standard errors: the record is coarser than "
+            "its dynamics; the bands include this",
+            **sizes,
+        )
+    elif fit.time_size > _STEP:
+        yield make("time-step-coarse", "check", f"{moved}{fit.mesh_size:.2g}", **sizes)
+    else:
+        yield make("resolved", "ok", f"{moved}{fit.mesh_size:.2g}", **sizes)
+
+
+def _precision(fit: Likelihood, table: Facts) -> Iterator[Finding]:
+    make, size = _found("precision"), table["force_band"].value
+    if fit.adequacy is not None and fit.adequacy.verdict == Verdict.NOT_ADEQUATE:
+        words = "the record is not this model plus white noise, so the bands do not hold"
+        yield make("bands-invalid", "fail", words, band=size)
+        return
+    severity = "ok" if size <= NARROW else "check" if size <= _WIDE else "fail"
+    code = "band-narrow" if severity == "ok" else "band-wide"
+    yield make(code, severity, f"the 95 % band of G is +-{percent(size)} of G, on average", band=size)
+
+
+def _determination(result: Result, table: Facts) -> Iterator[Finding]:
+    """Yield where the record does not determine the law, and which numbers rest on what was not measured."""
+    law, posterior, coverage = result.law, result.posterior, result.diagnostics.survey.coverage
+    if posterior is None:
+        return
+    make, u = _found("determination"), _places(result)
+    rough = quantile_interval(posterior.free_draws @ posterior.family.features(u), LEVEL)
+    if coverage >= COVERED and not _too_wide(law, u, *rough).any():
+        return  # the draws with the constraint take longer, and here they give nothing new
+    if coverage < COVERED:
+        yield make(
+            "numbers-extrapolated",
+            "check",
+            "the width, C_H, epsilon and F take in all phase values, so they rest on the law where it was not "
+            "measured; their intervals hold only if it is as smooth there as elsewhere",
+            coverage=coverage,
+        )
+    if (wide := undetermined(law, posterior, u)) is not None:
+        name = "|u|" if _folded(result) else "u"
+        yield make(
+            "law-undetermined",
+            "check",
+            f"the law is not determined for {name} from {wide[0]:.2g} to {wide[1]:.2g}: its 95 % band there is wider "
+            "than the largest force",
+            "record until the field takes these values, or with less noise",
+            low=wide[0],
+            high=wide[1],
+        )
+    missing: dict[str, list[str]] = {}
+    for key in ("width", "tension_integral", "epsilon", "barrier"):
+        fact = table.get(key)
+        if fact is None or not law.has_interface:
+            continue
+        if fact.interval is None:
+            missing.setdefault(fact.why, []).append("C_H" if key == "tension_integral" else key)
+        elif not fact.interval[0] <= fact.value <= fact.interval[1]:
+            low, high = fact.interval
+            yield make(
+                "estimate-outside-interval",
+                "check",
+                f"the estimate of {key}, {fact.value:.4g}, lies outside its own 95 % interval, {low:.4g} to "
+                f"{high:.4g}: the law is so uncertain that the average over laws and the number of the average law "
+                "differ",
+                "use neither",
+                value=fact.value,
+                low=low,
+                high=high,
+            )
+    for reason, names in missing.items():
+        yield make("interval-missing", "check", f"no interval of {', '.join(names)}: {reason}")
+
+
+def _folded(result: Result) -> bool:
+    """Whether a force is odd in u, so that half of the phase range says all."""
+    return result.law.family.even
+
+
+def _places(result: Result) -> Array:
+    low, high = result.law.phases
+    return np.linspace(0.0 if _folded(result) else low, high, _POINTS)
+
+
+def _too_wide(law: Law, u: Array, low: Array, high: Array) -> Array:
+    return np.asarray(high - low > np.max(np.abs(law.force(u))))
+
+
+def undetermined(law: Law, posterior: Posterior, u: Array) -> tuple[float, float] | None:
+    """Return the range of phase values u where the 95 % band of the force is wider than the largest force."""
+    wide = _too_wide(law, u, *curve_band(posterior, "force", u, LEVEL, None))
+    return (float(u[wide][0]), float(u[wide][-1])) if wide.any() else None
+
+
+# --- a weak-form fit ------------------------------------------------------------------------------------------------
+
+
+def _weak(result: Result, table: Facts) -> Iterator[Finding]:
+    numbers, make = result.diagnostics, _found("moments")
+    yield _found("precision")(
+        "no-error-bands",
+        "check",
+        "the weak-form fit has no noise model, so it gives no error bands and no test of the model",
+        f"use {option('method', 'trajectory')}",
+    )
+    left = percent(numbers.residual)
+    if numbers.residual > _LARGE_RESIDUAL:
+        yield make(
+            "moments-unexplained",
+            "check",
+            f"the law leaves {100 * numbers.residual:.0f} % of the moments unexplained: the field does not follow "
+            f"{EQUATIONS[table.dynamics]}, or noise dominates",
+            "check the scale of the field, q, dx and dt",
+            residual=numbers.residual,
+        )
+    elif numbers.support_spread <= 0.1:
+        spread = f"; a single support changes G by up to {percent(numbers.support_spread)}" if numbers.supports else ""
+        words = f"the law leaves {left} of {numbers.rows} moments, most of it noise{spread}"
+        yield make("moments-explained", "ok", words, residual=numbers.residual)
+    for part in numbers.supports:
+        if part.coefficients is None:
+            frames, length = part.support.strip("()").split(" frames, ")
+            name = f"({frames} frames, {float(length):.4g})"
+            words = f"the support {name} is not sufficient alone ({part.rows} moments): {part.status}"
+            yield make("few-moments", "check", words, rows=part.rows)
+    yield from weak_mesh_findings(numbers.survey)
+    yield from _weak_noise(result)
+    if numbers.support_spread > 0.1:
+        yield make(
+            "supports-disagree",
+            "check",
+            f"the supports disagree: one alone changes the force by {100 * numbers.support_spread:.0f} %",
+            "lower the degree or choose supports",
+            spread=numbers.support_spread,
+        )
+    if numbers.scaled_condition > 1e4:
+        words = f"the design is ill-conditioned ({numbers.scaled_condition:.1e})"
+        advice = f"lower the degree or use {option('ridge')}"
+        yield make("ill-conditioned", "check", words, advice, condition=numbers.scaled_condition)
+    if numbers.active:
+        names = ", ".join(f"g_{j}" for j in numbers.active)
+        yield make(
+            "coefficients-at-bound",
+            "check",
+            f"{names} at the lower bound: the data ask for a law outside the positive family, or are too noisy for "
+            "this degree",
+        )
+    if numbers.contacts:
+        where = ", ".join(dict.fromkeys(f"{u:.3g}" for u in numbers.contacts))
+        yield make(
+            "bracket-touches-zero",
+            "check",
+            f"the bracket touches zero at |u| = {where}: the data ask for a law that is not a double well with a "
+            "single barrier, or are too noisy for this degree",
+        )
+
+
+def _weak_noise(result: Result) -> Iterator[Finding]:
+    """Yield what noise does to a weak-form fit: to q, through the correction, or as a bias."""
+    numbers, make, (low, high) = result.diagnostics, _found("moments"), result.law.phases
+    seen, half = numbers.survey, 0.5 * (high - low)
+    if numbers.motion is not None and numbers.motion < _LITTLE_MOTION:
+        yield make(
+            "q-little-motion",
+            "check",
+            f"only {100 * numbers.motion:.0f} % of the squared rate of change is motion, the rest noise: q rests on "
+            "the measured noise, and an error of one percent in its square moves q by about "
+            f"{1.0 / numbers.motion - 1.0:.1f} percent",
+            "record longer, or a shape that moves faster",
+            motion=numbers.motion,
+        )
+    if result.settings.method != "weak-corrected":
+        bias = noise_bias(result.law, seen.noise)
+        if bias > 0.01:
+            yield make(
+                "noise-bias",
+                "check",
+                f"noise {seen.noise:.2g} biases the force by about {100 * bias:.0f} % (noise^2/2 times its curvature), "
+                "which averaging does not remove",
+                f"{option('method', 'weak-corrected')} removes it where the noise is white",
+                bias=bias,
+            )
+        return
+    beyond = max(low - seen.low, seen.high - high)
+    if beyond > _BEYOND * seen.noise + 0.01 * half:
+        yield make(
+            "correction-beyond-phases",
+            "check",
+            f"values reach {beyond:.2g} beyond the pure phases, more than white noise of {seen.noise:.2g} explains: "
+            "the corrected features are polynomials on the whole line and grow fast there",
+            f"compare with {option('method', 'weak')}",
+            beyond=beyond,
+        )
+    if numbers.held:
+        total = len(result.settings.supports) * result.law.family.size
+        yield make(
+            "correction-limited",
+            "check",
+            f"in {numbers.held} of {total} directions of the coefficients nearly all is noise: there the law is that "
+            "of degree 2",
+            held=numbers.held,
+        )
+
+
+def noise_bias(law: Law, noise: float) -> float:
+    """Return the relative L2 size of noise^2/2 G'', the leading bias of the features' means (paper, Section 3.4)."""
+    u = np.linspace(*law.phases, 401)
+    force = law.force(u)
+    bend = np.diff(force, 2) / (u[1] - u[0]) ** 2
+    size = np.linalg.norm(force)
+    return float(0.5 * noise**2 * np.linalg.norm(bend) / size) if size else 0.0
+
+
+@dataclass(frozen=True)
+class ModelTest:
+    """One test of the model as a table lists it: statistic ("z" or "chi2"), adjusted probability, size in sigma."""
+
+    name: str
+    symbol: str
+    statistic: float
+    adjusted: float
+    sigma: float
+    significant: bool
+    sentence: str
+
+
+def model_tests(result: Result) -> tuple[ModelTest, ...]:
+    """Return the tests of the model; none where it was not tested."""
+    fit = result.diagnostics.likelihood
+    if fit is None or fit.adequacy is None:
+        return ()
+    setting = setting_of(result, fit)
+    return tuple(
+        ModelTest(t.name, "z" if t.degrees == 1 else "chi2", t.statistic, t.adjusted, t.sigma, t.significant,
+                  sentence_of(t, setting))
+        for t in fit.adequacy.tests
+    )  # fmt: skip
+
+
+# --- any result -----------------------------------------------------------------------------------------------------
+
+
+def setting_of(result: Result, fit: FitQuality) -> Setting:
+    """Return what the sentences about the tests of a fit need to know."""
+    u = np.linspace(*result.law.phases, 401)
+    largest = float(np.max(np.abs(result.force(u))))
+    return Setting(fit.dx, fit.boundary, result.law.phases, largest)
+
+
+def _structure(result: Result, fit: Likelihood | None) -> Iterator[Finding]:
+    make = _found("structure")
+    if not result.structure.ok:
+        words = f"not a double well with a single barrier: {result.structure}"
+        yield make("not-a-double-well", "check", words, f"use {option('constraint', 'admissible')} or more data")
+        return
+    if fit is None:
+        yield make("double-well", "ok", str(result.structure))
+        return
+    chance = "less than 0.1 %" if fit.extra_structure < 1e-3 else percent(fit.extra_structure)
+    words = f"{result.structure}; probability of further wells, from the data alone: {chance}"
+    code, severity = ("double-well", "ok") if fit.extra_structure < _UNSURE else ("extra-structure", "check")
+    yield make(code, severity, words, probability=fit.extra_structure)
+
+
+def _movie(result: Result) -> Iterator[Finding]:
+    """Yield what the movie itself lacks, or that all is well."""
+    asked, seen = result.settings, result.diagnostics.survey
+    q, dt = None if asked.q_estimated else asked.q, asked.dt if asked.times is None else None
+    items = [*survey_findings(seen, result.law.phases), *pace_findings(seen, q, dt)]
+    if not result.law.family.symmetric:
+        items += one_sided_findings(seen, result.law.phases)
+    if not items:
+        width = "" if seen.cells is None else f", interfaces {seen.cells:.1f} pixels wide"
+        words = f"noise {seen.noise:.2g} per pixel{width}, {100 * seen.coverage:.0f} % of the phase range visited"
+        items = [_found("movie")("movie-good", "ok", words, noise=seen.noise, coverage=seen.coverage)]
+    yield from items
+
+
+def _grey(result: Result, table: Facts) -> Iterator[Finding]:
+    """Yield what the errors of the grey levels do, and how the grey values were converted."""
+    levels, source, make = result.levels, result.settings.source, _found("grey levels")
+    if levels is not None:
+        part = f"the errors of the grey levels move G by {percent(levels.force)} (one standard deviation)"
+        band = None if result.posterior is None else table["force_band"].value
+        if band is None:
+            yield make("grey-level-errors", "check" if levels.force > NARROW else "ok", part, force=levels.force)
+        elif _REACH * levels.force > MOSTLY * band:
+            words = f"{part}, which is most of the band of G: better levels help most"
+            yield make("grey-levels-dominate", "check", words, force=levels.force)
+        else:
+            yield make("grey-level-errors", "ok", f"{part}, and the bands include it", force=levels.force)
+    elif source is not None and ("levels", "auto") in source.reading:
+        words = "the grey levels were estimated from the movie, and no band includes their error"
+        yield make("grey-levels-unmeasured", "check", words, f"{option('levels_sd', 'auto')} adds it")
+    if result.grey is not None:
+        yield from grey_findings(result.grey)
+
+
+def _scale(result: Result, table: Facts) -> Iterator[Finding]:
+    """Yield whether the scale is fixed, where a surface tension was given."""
+    make, share = _found("scale"), table.get("tension_share")
+    if result.scale is None:
+        refused = None if result.settings.tension is None else refusal_of(result.law, result.diagnostics.bound)
+        if refused is not None:
+            yield make(f"calibration-{refused.kind}", "fail", f"calibration refused: {refused.reason}")
+    elif result.posterior is not None and result.scale.tension.sd is None:
+        words = "the intervals take the surface tension as exact"
+        yield make("tension-exact", "check", words, "pass its standard deviation to include it")
+    elif share is not None:
+        words = f"{percent(share.value)} of the variance of epsilon comes from the surface tension"
+        yield make("scale-fixed", "ok", words, share=share.value)
+    else:
+        yield make("scale-fixed", "ok", "epsilon and F are fixed by the surface tension that was given")
+
+
+def _agreement(result: Result, fit: Likelihood | None) -> Iterator[Finding]:
+    """Yield which records or tiles have another law than the others, and which tiles could not be read."""
+    tiles, make = None if fit is None else fit.tiles, _found("agreement")
+    if tiles is not None and tiles.lost:
+        yield make(
+            "tiles-lost",
+            "check",
+            f"{len(tiles.lost)} of {len(tiles.lost) + tiles.read} tiles could not be followed and are left out: "
+            f"{'; '.join(tiles.lost[:_NAMED])}",
+            "look at the record there",
+        )
+    if tiles is not None and tiles.unfinished:
+        named = "; ".join(tiles.unfinished[:_NAMED])
+        words = f"the fields of {len(tiles.unfinished)} tiles were not followed to the end: {named}"
+        yield make("tiles-unfinished", "check", words)
+    code, advice = "record-disagrees", "check its units, q and phase values, or leave it out"
+    if tiles is not None:
+        code, advice = (
+            "tile-disagrees",
+            "look at what is there (dust, a flow, another material), or leave that part out",
+        )
+    for item in result.agreements:
+        if not item.agrees:
+            words = (
+                f"{item.record} disagrees with the others (chi2 {item.chi2:.0f} of {item.degrees} degrees, "
+                f"p = {item.adjusted:.1g} for all together)"
+            )
+            yield make(code, "check", words, advice, chi2=item.chi2, p=item.adjusted)
