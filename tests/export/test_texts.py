@@ -34,8 +34,8 @@ def test_every_text_says_units_meaning_scale_and_errors(name, banded, plain):
 
 @pytest.mark.parametrize("name", ["py-pde", "fipy", "sympy", "python"])
 def test_nothing_in_a_note_can_end_the_docstring(name, plain):
-    hostile = replace(plain.diagnostics, warnings=('""" + exec("1/0") + """', "\\", '"'))
-    tree = ast.parse(export(replace(plain, diagnostics=hostile), name))
+    hostile = replace(plain.settings, version='""" + exec("1/0") + """ \\ "')
+    tree = ast.parse(export(replace(plain, settings=hostile), name))
     assert isinstance(tree.body[0].value, ast.Constant)
     assert "exec" in ast.get_docstring(tree)
     assert not [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == "exec"]

@@ -142,7 +142,8 @@ def test_a_law_of_the_other_family(result, tmp_path):
 
 def test_words_of_any_language(result, tmp_path):
     text = 'größe "µ"\n\u2028\\ 界'
-    assert round_trip(replace(result, refusal=text), tmp_path / "result.json").refusal == text
+    named = replace(result, law=replace(result.law, name=text))
+    assert round_trip(named, tmp_path / "result.json").law.name == text
 
 
 def test_a_file_may_be_laid_out_anew(result, tmp_path):

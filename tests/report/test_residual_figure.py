@@ -8,7 +8,6 @@ from doublewell.adequacy import ScoreTest
 from doublewell.errors import InputError
 from doublewell.report import residual_figure
 from doublewell.report.residual_figure import sigmas, thresholds
-from doublewell.report.style import COLOURS
 
 
 def with_fit(result, *, shape=None, **numbers):
@@ -82,39 +81,6 @@ def test_frames_are_relative_to_the_noise_and_the_fitted_start_is_marked(banded,
     assert "2 frames far below" in texts(residual_figure(with_fit(banded, residual_frames=frames)))
     calm = residual_figure(with_fit(banded, residual_frames=np.full(15, noise)))
     assert "the start is fitted" not in texts(calm)
-    check_figure(figure)
-
-
-def test_tests_are_bars_in_sigma_the_largest_on_top(banded, check_figure):
-    figure, answer = residual_figure(banded), banded.adequacy
-    axis = figure.axes[2]
-    bars = [bar.get_width() for bar in axis.patches[: len(answer.tests)]]
-    assert bars == sorted(bars, reverse=True)
-    sizes = {test.name: size for test, size in zip(answer.tests, sigmas(answer.tests), strict=True)}
-    labels = [label.get_text() for label in axis.get_yticklabels()]
-    np.testing.assert_allclose(bars, [sizes[name] for name in labels])
-    for test in answer.tests:
-        if test.degrees == 1 and test.name != "outliers":
-            assert sizes[test.name] == pytest.approx(abs(test.statistic))
-    assert axis.get_title() == "model: adequate"
-    assert answer.words[0] in texts(figure)
-    assert "*" not in " ".join(note.get_text() for note in axis.texts)
-    check_figure(figure)
-
-
-def test_significant_tests_have_another_colour_and_a_star(banded, check_figure):
-    from matplotlib.colors import to_hex
-
-    tests = (scored("q", 36.0, 0.0, 0.0), scored("tilt", -3.1, 0.002, 0.1), *banded.adequacy.tests[2:])
-    words = ("q is 5 +- 0.1 % larger than declared (36.0 sigma); " * 3,)
-    answer = replace(banded.adequacy, tests=tests, verdict="not adequate", words=words)
-    figure = residual_figure(with_fit(banded, adequacy=answer))
-    axis = figure.axes[2]
-    first, second, *_ = axis.patches
-    assert to_hex(first.get_facecolor()) == COLOURS["noise"].lower()
-    assert to_hex(second.get_facecolor()) == COLOURS["visited"].lower()
-    assert [note.get_text() for note in axis.texts[:2]] == ["36.0 *", "3.1"]
-    assert axis.get_title() == "model: not adequate"
     check_figure(figure)
 
 

@@ -1,0 +1,161 @@
+"""Curves: what the figures of a result show: the law with its bands, the phase values visited, what the fit leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from doublewell.adequacy import FALSE_ALARMS
+from doublewell.errors import InputError
+from doublewell.facts import LEVEL, facts
+from doublewell.hints import Array
+from doublewell.provenance import per_area
+from doublewell.result import Result
+from doublewell.result.bands import Quantity
+
+POINTS = 401
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A function of the phase value u, between the phases, with its 95 % band; ``why`` tells where there is none."""
+
+    symbol: str
+    name: str
+    unit: str
+    evaluate: Callable[[Any], Any]
+    u: Array
+    values: Array
+    low: Array | None
+    high: Array | None
+    why: str = ""
+
+    @property
+    def largest(self) -> float:
+        """The largest absolute value."""
+        return float(np.max(np.abs(self.values))) or 1.0
+
+    @property
+    def half_width(self) -> float | None:
+        """The largest half-width of the band relative to the largest value, None without a band."""
+        if self.low is None or self.high is None:
+            return None
+        return 0.5 * float(np.max(self.high - self.low)) / self.largest
+
+
+@dataclass(frozen=True, eq=False)
+class Residual:
+    """What a trajectory fit leaves.
+
+    ``blocks`` tells how far its variance over time is from the mean, in standard deviations, for each block of cells
+    between ``edges``; ``frames`` its standard deviation in each frame over ``noise``, at ``times`` since the first
+    frame; ``spread`` is the standard deviation of one of these.
+    """
+
+    blocks: Array
+    edges: tuple[Array, ...]
+    times: Array
+    frames: Array
+    noise: float
+    spread: float
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """All curves of a result: G, H and, with a scale, F; interior stationary points and stable phases with their kinds.
+
+    ``unseen`` are ranges of u that the movie (nearly) never shows, ``shares`` the fractions of its values between
+    ``edges``; ``weights`` those of the degrees, empty for a single one; ``initial`` whether the initial field of the fit
+    is known.
+    """
+
+    law: tuple[Curve, ...]
+    points: tuple[tuple[float, str], ...]
+    unseen: tuple[tuple[float, float], ...]
+    edges: Array
+    shares: Array
+    coverage: float
+    weights: tuple[tuple[int, float], ...]
+    residual: Residual | None
+    initial: bool
+
+    @property
+    def potential(self) -> Curve:
+        """F, or without a scale H = F/epsilon^2."""
+        return self.law[-1]
+
+
+def curves(result: Result) -> Curves:
+    """Return the curves of a result."""
+    law, seen, fit = result.law, result.diagnostics.survey, result.diagnostics.likelihood
+    u = np.linspace(*law.phases, POINTS)
+    area = per_area(result) or "1/length^2"
+    made = [
+        _curve(result, u, "force", "G", "effective force G", area, result.force),
+        _curve(result, u, "primitive", "H", "primitive H of the force", area, result.primitive),
+    ]
+    if result.scale is not None:
+        kind = "tension^2" if result.scale.tension.normalisation == "E" else "tension/length"
+        unit = facts_unit(result) or kind
+        made.append(_curve(result, u, "potential", "F", "potential F", unit, result.potential))
+    stable = [(u, "minimum") for u, bend in zip(law.phases, law.well_curvatures, strict=True) if bend > 0.0]
+    shares = np.array(seen.histogram)
+    edges = np.linspace(*law.phases, shares.size + 1)
+    step = np.diff(np.concatenate([[False], ~np.array(seen.visited), [False]]).astype(int))
+    path = () if result.posterior is None else result.posterior.path
+    return Curves(
+        law=tuple(made),
+        points=tuple([*((point.u, str(point.kind)) for point in law.structure.stationary), *stable]),
+        unseen=tuple(zip(edges[step == 1].tolist(), edges[step == -1].tolist(), strict=True)),
+        edges=edges,
+        shares=shares,
+        coverage=seen.coverage,
+        weights=tuple((item.degree, item.weight) for item in path) if len(path) > 1 else (),
+        residual=_residual(result),
+        initial=fit is not None and fit.initial is not None,
+    )
+
+
+def facts_unit(result: Result) -> str | None:
+    """Return the unit of F, None where it is not known."""
+    return facts(result)["barrier"].unit
+
+
+def _curve(
+    result: Result, u: Array, quantity: Quantity, symbol: str, name: str, unit: str, evaluate: Callable[[Any], Any]
+) -> Curve:
+    values = np.asarray(evaluate(u))
+    try:
+        low, high = result.band(quantity, u, level=LEVEL)
+    except InputError as error:  # a weak-form fit, or data that allow laws without an interface
+        return Curve(symbol, name, unit, evaluate, u, values, None, None, str(error))
+    return Curve(symbol, name, unit, evaluate, u, values, low, high)
+
+
+def _residual(result: Result) -> Residual | None:
+    fit, asked = result.diagnostics.likelihood, result.settings
+    if fit is None:
+        return None
+    edges = tuple(
+        np.linspace(0, cells, blocks + 1).round() * step
+        for cells, blocks, step in zip(asked.shape[1:], fit.residual_map.shape, asked.dx, strict=True)
+    )
+    return Residual(
+        blocks=fit.residual_map,
+        edges=edges,
+        times=asked.dt * np.arange(fit.residual_frames.size, dtype=np.float64),
+        frames=np.asarray(fit.residual_frames / fit.noise),
+        noise=fit.noise,
+        spread=float(1.0 / np.sqrt(2.0 * prod(asked.shape[1:]))),
+    )
+
+
+def thresholds(count: int, level: float = FALSE_ALARMS) -> Array:
+    """Return the sizes, in sigma, from which tests count by Holm's correction, for the largest first."""
+    from scipy.special import ndtri
+
+    return np.asarray(-ndtri(0.5 * level / np.arange(count, 0, -1)))
