@@ -11,11 +11,11 @@ import numpy as np
 
 from doublewell.adequacy import FALSE_ALARMS
 from doublewell.errors import InputError
-from doublewell.facts import LEVEL, facts
+from doublewell.facts import LEVEL, scale_units
 from doublewell.hints import Array
+from doublewell.inference import Quantity
 from doublewell.provenance import per_area
 from doublewell.result import Result
-from doublewell.result.bands import Quantity
 
 POINTS = 401
 
@@ -69,8 +69,8 @@ class Curves:
     """All curves of a result: G, H and, with a scale, F; interior stationary points and stable phases with their kinds.
 
     ``unseen`` are ranges of u that the movie (nearly) never shows, ``shares`` the fractions of its values between
-    ``edges``; ``weights`` those of the degrees, empty for a single one; ``initial`` whether the initial field of the fit
-    is known.
+    ``edges``; ``weights`` those of the degrees, empty for a single one; ``initial`` whether the fitted initial field is
+    known.
     """
 
     law: tuple[Curve, ...]
@@ -100,7 +100,7 @@ def curves(result: Result) -> Curves:
     ]
     if result.scale is not None:
         kind = "tension^2" if result.scale.tension.normalisation == "E" else "tension/length"
-        unit = facts_unit(result) or kind
+        unit = scale_units(result)[1] or kind
         made.append(_curve(result, u, "potential", "F", "potential F", unit, result.potential))
     stable = [(u, "minimum") for u, bend in zip(law.phases, law.well_curvatures, strict=True) if bend > 0.0]
     shares = np.array(seen.histogram)
@@ -109,7 +109,7 @@ def curves(result: Result) -> Curves:
     path = () if result.posterior is None else result.posterior.path
     return Curves(
         law=tuple(made),
-        points=tuple([*((point.u, str(point.kind)) for point in law.structure.stationary), *stable]),
+        points=(*((point.u, str(point.kind)) for point in law.structure.stationary), *stable),
         unseen=tuple(zip(edges[step == 1].tolist(), edges[step == -1].tolist(), strict=True)),
         edges=edges,
         shares=shares,
@@ -118,11 +118,6 @@ def curves(result: Result) -> Curves:
         residual=_residual(result),
         initial=fit is not None and fit.initial is not None,
     )
-
-
-def facts_unit(result: Result) -> str | None:
-    """Return the unit of F, None where it is not known."""
-    return facts(result)["barrier"].unit
 
 
 def _curve(

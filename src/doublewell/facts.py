@@ -203,7 +203,7 @@ def _scale(result: Result) -> Iterator[Fact]:
     law, scale = result.law, result.scale
     if scale is None:
         return
-    of_epsilon, of_barrier, of_kappa = _scale_units(result)
+    of_epsilon, of_barrier, of_kappa = scale_units(result)
     power = 1.0 if scale.tension.normalisation == "E" else 0.5
     yield _interval(result, Fact("epsilon", "epsilon", "epsilon", scale.epsilon, of_epsilon, sd=scale.epsilon_sd))
     top = float(result.potential(law.maximum))
@@ -355,7 +355,7 @@ def _data(result: Result) -> Data:
     )  # fmt: skip
 
 
-def _scale_units(result: Result) -> tuple[str | None, str | None, str | None]:
+def scale_units(result: Result) -> tuple[str | None, str | None, str | None]:
     """Return the units of epsilon, F and kappa as they follow from those given; None where one is missing."""
     length, scale = result.settings.length_unit, result.scale
     if length is None or scale is None or scale.tension.unit is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Protocol
 
-from doublewell.facts import _scale_units
+from doublewell.facts import scale_units
 from doublewell.result import Result
 from doublewell.units import unit_text
 
@@ -77,9 +77,9 @@ def per_area(measure: Measure) -> str | None:
 
 def scale_unit(result: Result) -> str | None:
     """Return the unit of epsilon, None where one of those that it follows from is not known."""
-    return _scale_units(result)[0]
+    return scale_units(result)[0]
 
 
 def potential_unit(result: Result) -> str | None:
     """Return the unit of F, None where one of those that it follows from is not known."""
-    return _scale_units(result)[1]
+    return scale_units(result)[1]
