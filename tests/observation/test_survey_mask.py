@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from doublewell.errors import InputError
-from doublewell.observation import survey, survey_notes
+from doublewell.observation import survey
 from doublewell.record import Record
+from doublewell.record_findings import survey_findings
 from doublewell.simulate import add_noise
 
 
@@ -65,11 +66,9 @@ def test_noise_at_uneven_times(movie) -> None:
 
 def test_how_much_is_missing_is_said(movie) -> None:
     mask = np.random.default_rng(1).random(movie.shape) < 0.7
-    share = 100 * (1 - mask.mean())
-    notes = survey_notes(survey(holes(add_noise(movie, 0.03, seed=1), mask)))
-    assert any(
-        note.startswith(f"{share:.3g} % of the values are missing: the weak reading uses only") for note in notes
-    )
+    items = survey_findings(survey(holes(add_noise(movie, 0.03, seed=1), mask)))
+    (missing,) = [item for item in items if item.code == "values-missing"]
+    assert missing.numbers["missing"] == pytest.approx(1 - mask.mean())
 
 
 class Stored:
