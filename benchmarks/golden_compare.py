@@ -1,0 +1,160 @@
+"""How far an answer is from a golden one: laws in standard errors, weak moments in their largest entry, texts."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+# texts that are put differently on purpose: what 0.1 says and what it is now
+REWORDED: dict[str, str] = {}
+
+_LIMITS = {  # standard errors of a law, share of a band, relative error of a weak-form fit
+    "": (0.01, 0.02, 1e-7),
+    "joint": (0.05, 0.05, 1e-7),
+    "searched": (0.05, 0.05, 1e-4),
+}
+_MOMENTS = 1e-10  # of the largest entry
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?")
+
+
+class Gap(NamedTuple):
+    """How far a number is from the stored one, in a unit, and how far it may be."""
+
+    what: str
+    size: float
+    unit: str
+    limit: float
+
+    @property
+    def ok(self) -> bool:
+        return self.size <= self.limit
+
+
+def gaps_of(old: dict[str, Any], new: dict[str, Any], limits: str = "") -> list[Gap]:
+    """Compare a stored answer with another one."""
+    if set(old) != set(new):
+        return [Gap(f"keys {sorted(set(old) ^ set(new))}", np.inf, "differ", 0.0)]
+    if "force" in old:
+        return list(_result_gaps(old, new, *_LIMITS[limits]))
+    if "texts" in old:
+        return [
+            gap for name, text in old["texts"].items() for gap in _text_gaps(name, text, new["texts"].get(name, ""))
+        ]
+    if "0" in old:
+        return [gap._replace(what=f"{key}/{gap.what}") for key in old for gap in gaps_of(old[key], new[key], limits)]
+    return list(_tree_gaps("", old, new, 1e-3, least=1e-3))
+
+
+def _result_gaps(old: dict[str, Any], new: dict[str, Any], errors: float, bands: float, weak: float) -> Iterator[Gap]:
+    """Compare results: the law in standard errors where there are some, else in its largest value."""
+    for name in ("codes", "degree", "refusal", "tiles"):
+        yield _same(name, old.get(name), new.get(name))
+    yield from _law_gaps(old, new, errors, bands, weak)
+    yield from _value_gaps(old, new, errors, bands, weak)
+    yield _same("structure", _kinds(old["structure"]), _kinds(new["structure"]))
+    yield _same("agreements", [[a[0], a[-1]] for a in old["agreements"]], [[a[0], a[-1]] for a in new["agreements"]])
+    yield from _tree_gaps("survey", old["survey"], new["survey"], 100 * weak if weak > 1e-6 else 1e-9)
+    for name in ("joint", "levels"):
+        yield from _tree_gaps(name, old.get(name), new.get(name), bands)
+    for name in ("weights", "fit", "adequacy"):
+        yield from _tree_gaps(name, old.get(name), new.get(name), bands, least=1.0)
+    yield from _tree_gaps("weak", old.get("weak"), new.get("weak"), 10 * weak)
+    for key, (lengths, triangle) in old.get("triangles", {}).items():
+        other = new["triangles"].get(key, [np.nan, np.nan])
+        sizes = np.where(np.array(lengths) > 0.0, lengths, 1.0)
+        yield Gap(f"columns {key}", worst(np.subtract(other[0], lengths) / sizes), "of it", _MOMENTS)
+        gap = np.subtract(other[1], triangle) / np.max(np.abs(triangle))
+        yield Gap(f"triangle {key}", worst(gap), "largest entry", _MOMENTS)
+
+
+def _law_gaps(old: dict[str, Any], new: dict[str, Any], errors: float, bands: float, weak: float) -> Iterator[Gap]:
+    """Compare curves; a standard error below a thousandth of the largest counts as that."""
+    for name in ("force", "primitive"):
+        gap = np.subtract(new[name], old[name])
+        if (half := old.get(f"{name}_half")) is None:
+            yield Gap(name, worst(gap / np.max(np.abs(old[name]))), "largest value", weak)
+            continue
+        unit = np.maximum(half, 1e-3 * np.max(half))
+        yield Gap(name, worst(1.96 * gap / unit), "standard errors", errors)
+        yield Gap(f"{name}_half", worst(np.subtract(new[f"{name}_half"], half) / unit), "band", bands)
+
+
+def _value_gaps(old: dict[str, Any], new: dict[str, Any], errors: float, bands: float, weak: float) -> Iterator[Gap]:
+    """Compare numbers in the standard errors of their intervals, and these in their width."""
+    intervals = old.get("intervals", {})
+    for name, value in old["values"].items():
+        other, ends = new["values"][name], intervals.get(name)
+        if value is None or other is None:
+            yield _same(name, value, other)
+        elif ends is None or ends[1] - ends[0] <= 1e-9 * abs(value):
+            yield Gap(name, worst((other - value) / max(abs(value), 0.1)), "of it", 10 * weak)
+        else:
+            yield Gap(name, worst(3.92 * (other - value) / (ends[1] - ends[0])), "standard errors", errors)
+    for name, ends in intervals.items():
+        other = new["intervals"][name]
+        if ends is None or other is None:
+            yield _same(f"interval of {name}", ends, other)
+        else:
+            size = max(0.5 * (ends[1] - ends[0]), 1e-9 * abs(ends[0]), 1e-12)
+            yield Gap(f"interval of {name}", worst(np.subtract(other, ends) / size), "half width", bands)
+
+
+def worst(gap: Any) -> float:
+    """Return the largest size of a gap; infinity where it is not finite."""
+    size = float(np.max(np.abs(gap)))
+    return size if np.isfinite(size) else np.inf
+
+
+def _kinds(structure: Any) -> list[Any]:
+    return [structure[0], [kind for _, kind in structure[1]]]
+
+
+def _same(what: str, old: Any, new: Any) -> Gap:
+    same = json.loads(json.dumps(old)) == json.loads(json.dumps(new))
+    return Gap(what if same else f"{what}: {old} -> {new}", 0.0 if same else np.inf, "differ", 0.0)
+
+
+def _tree_gaps(what: str, old: Any, new: Any, limit: float, least: float = 1e-6) -> Iterator[Gap]:
+    """Compare the numbers of nested lists, relative to their size, or to `least` where they are smaller."""
+    if isinstance(old, dict) and isinstance(new, dict) and set(old) == set(new):
+        for name in old:
+            yield from _tree_gaps(f"{what}/{name}".strip("/"), old[name], new[name], limit, least)
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for k, pair in enumerate(zip(old, new, strict=True)):
+            yield from _tree_gaps(f"{what}/{k}", *pair, limit, least)
+    elif isinstance(old, float) and isinstance(new, float | int):
+        if what == "fit/noise":
+            limit, least = 1e-4, 0.0
+        yield Gap(what, worst((new - old) / max(abs(old), least)), "of it", limit)
+    else:
+        yield _same(what, old, new)
+
+
+def _text_gaps(name: str, old: str, new: str) -> Iterator[Gap]:
+    """Compare texts: words exactly, numbers to 1e-6 or to their last digit."""
+    for before, after in REWORDED.items():
+        old = old.replace(before, after)
+    if old.startswith("refused: ") and new.startswith("refused: "):
+        return
+    lines = old.splitlines(), new.splitlines()
+    if len(lines[0]) != len(lines[1]):
+        yield Gap(f"{name}: {len(lines[0])} lines -> {len(lines[1])}", np.inf, "differ", 0.0)
+    for k, (one, other) in enumerate(zip(*lines, strict=False), 1):
+        if _NUMBER.split(one) != _NUMBER.split(other):
+            yield Gap(f"{name}:{k}: {one.strip()!r} -> {other.strip()!r}", np.inf, "differ", 0.0)
+            continue
+        pairs = zip(_NUMBER.findall(one), _NUMBER.findall(other), strict=True)
+        yield Gap(f"{name}:{k}", max((_apart(*pair) for pair in pairs), default=0.0), "of it", 1e-6)
+
+
+def _apart(old: str, new: str) -> float:
+    """Return how far two written numbers are apart; one unit of the last digit is nothing."""
+    gap = abs(float(new) - float(old))
+    mantissa, _, power = old.partition("e")
+    if "." in mantissa and gap <= 1.001 * 10.0 ** (int(power or 0) - len(mantissa.partition(".")[2])):
+        return 0.0
+    return gap / max(abs(float(old)), 1e-12)
