@@ -360,16 +360,16 @@ def compare_case(name: str, entry: dict[str, Any]) -> list[Gap]:
 
 
 def make(names: Sequence[str]) -> None:
-    """Store the answers of the package as it is."""
-    kept = read_stored()["cases"] if STORED.exists() and names else {}
+    """Store the answers of the package as it is, after every case."""
+    kept = read_stored()["cases"] if STORED.exists() else {}
+    head = {"version": "0.1", "commit": "49be2f4", "warnings": WARNINGS}
     for name in names or CASES:
         case, begun = CASES[name], time.perf_counter()
         inputs = [fingerprint(record) for record in case.records]
-        kept[name] = case._asdict() | {"inputs": inputs, "answer": ask(case)}
+        kept[name] = case._asdict() | {"inputs": inputs, "answer": _short(ask(case))}
+        rows = [f"{json.dumps(one)}: {json.dumps(kept[one])}" for one in CASES if one in kept]
+        STORED.write_text(json.dumps(head, indent=1)[:-2] + ',\n "cases": {\n' + ",\n".join(rows) + "\n}}\n")
         print(f"{name:<32}{time.perf_counter() - begun:>8.1f} s", flush=True)
-    head = {"version": "0.1", "commit": "49be2f4", "warnings": WARNINGS}
-    rows = [f"{json.dumps(name)}: {json.dumps(_short(kept[name]))}" for name in CASES if name in kept]
-    STORED.write_text(json.dumps(head, indent=1)[:-2] + ',\n "cases": {\n' + ",\n".join(rows) + "\n}}\n")
 
 
 def _short(value: Any) -> Any:
