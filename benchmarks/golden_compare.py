@@ -152,9 +152,11 @@ def _text_gaps(name: str, old: str, new: str) -> Iterator[Gap]:
 
 
 def _apart(old: str, new: str) -> float:
-    """Return how far two written numbers are apart; one unit of the last digit is nothing."""
+    """Return how far two written numbers are apart; one unit of the last digit of both is nothing."""
     gap = abs(float(new) - float(old))
-    mantissa, _, power = old.partition("e")
-    if "." in mantissa and gap <= 1.001 * 10.0 ** (int(power or 0) - len(mantissa.partition(".")[2])):
+    (mantissa, _, power), (other, _, another) = old.partition("e"), new.partition("e")
+    digits = len(mantissa.partition(".")[2])
+    rounded = digits > 0 and digits == len(other.partition(".")[2]) and power == another
+    if rounded and gap <= 1.001 * 10.0 ** (int(power or 0) - digits):
         return 0.0
     return gap / max(abs(float(old)), 1e-12)

@@ -81,7 +81,7 @@ def test_changed_interval_test_and_warning_are_noticed() -> None:
 
 def test_changed_export_is_noticed() -> None:
     def words(new):
-        new["texts"]["latex"] = new["texts"]["latex"].replace("force", "farce", 1)
+        new["texts"]["latex"] = new["texts"]["latex"].replace("band", "bend", 1)
 
     def number(new):
         new["texts"]["json"] = new["texts"]["json"].replace('"dt": 0.0005', '"dt": 0.00051', 1)
