@@ -15,9 +15,11 @@ from pathlib import Path
 import numpy as np
 from study_laws import study_law
 
+from doublewell.dynamics import ALLEN_CAHN
+from doublewell.identify.readers import Part, Records, run_loops
+from doublewell.inference.joint import Plan, fit_parts
+from doublewell.observation import PLAIN
 from doublewell.atomic import replace_file
-from doublewell.likelihood import read_trajectories
-from doublewell.identify.trajectory_road import settled
 from doublewell.law import Bernstein
 from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate
@@ -43,9 +45,12 @@ def rough_start(record: Record) -> np.ndarray:
 
 
 def read_all(records: list[Record], substeps: int) -> tuple[list, list[int]]:
-    """Read a batch, and linearise again where the average over degrees lies more than one standard error away."""
-    starts = np.stack([rough_start(record) for record in records])
-    return settled(records, read_trajectories(records, starts, family=Bernstein(8), substeps=substeps))
+    """Fit a batch, and linearise again where the average over degrees lies more than one standard error away."""
+    parts = [Part(record, f"record {k + 1}", rough_start(record), PLAIN) for k, record in enumerate(records)]
+    reader = Records(parts, Bernstein(8), Bernstein(2), ALLEN_CAHN)
+    plans = [Plan(((k,),), True, (k,), check=False, most_substeps=substeps) for k in range(len(parts))]
+    joints = run_loops([fit_parts(plan) for plan in plans], reader)
+    return [joint.readings[k].fields for k, joint in enumerate(joints)], [joint.rounds for joint in joints]
 
 
 def main() -> None:

@@ -19,8 +19,8 @@ from doublewell.options import DoubleWell, Weak
 from doublewell.inference import estimate
 from doublewell.evidence import Evidence
 from doublewell.weak import noisy_moments, paper_supports, weak_evidence, without_noise
-from doublewell.identify.moments import find_q
-from doublewell.identify.weak_road import weak_fit
+from doublewell.identify.weak_fit import find_q
+from doublewell.identify.weak_fit import fit_weak
 from doublewell.problem import ask
 from doublewell.law import Bernstein, Law, named_law
 from doublewell.record import Record
@@ -52,7 +52,7 @@ def one_record(record: Record, law: Law) -> dict[str, float]:
     for method in METHODS:
         for degree in DEGREES:
             asked = Weak(supports="paper", corrected=method == "weak-corrected")
-            known = weak_fit(record, seen, ask([record], law=DoubleWell(degree, "bernstein"), method=asked))
+            known = fit_weak(record, seen, ask([record], law=DoubleWell(degree, "bernstein"), method=asked))
             q = find_q(known.moments, "bernstein").q
             free = estimate(known.moments.evidence, q)
             out[f"{method} m={degree} e_G"] = force_error(known.estimate.law, law)

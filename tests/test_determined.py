@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -12,12 +11,11 @@ from found import warned
 from doublewell.calibrate import calibrate
 from doublewell.facts import band_size, facts
 from doublewell.findings import findings
-from doublewell.identify import identify
-from doublewell.inference import Component, Posterior
+from doublewell.identify import conclude, identify
+from doublewell.inference import Component, DegreeAverage, Posterior
 from doublewell.law import Bernstein, Law, named_law
 from doublewell.simulate import add_noise, initial_field, simulate
 
-ROAD = sys.modules["doublewell.identify.trajectory_road"]
 EPSILON = 0.05
 SIGMA = named_law("sixth").surface_tension(epsilon=1.0)
 
@@ -52,10 +50,10 @@ def test_the_band_is_no_wider_than_the_data_ask(result):
 
 
 def test_shifts_that_the_data_feel_stay_as_they_are(result):
-    average = ROAD.DegreeAverage(result.posterior.path, result.posterior.components, None, None)
+    average = DegreeAverage(result.posterior.path, result.posterior.components, None, None)
     matrix = 1e-3 * np.triu(np.ones((9, 9)))
     large, small = np.full(9, 100.0), np.full(9, 1e-3)
-    felt = ROAD.felt(average, result.posterior.family, matrix, np.stack([large, small]))
+    felt = conclude.felt(average, result.posterior.family, matrix, np.stack([large, small]))
     np.testing.assert_array_equal(felt[0], large)
     assert not np.allclose(felt[1], small)
 

@@ -10,7 +10,7 @@ from grouping import grouped
 from doublewell.calibrate import SurfaceTension, refusal_of, why_no_scale
 from doublewell.errors import InputError
 from doublewell.identify import identify as identify_any
-from doublewell.identify.weak_road import weak_fit
+from doublewell.identify.weak_fit import fit_weak
 from doublewell.law import named_law
 from doublewell.observation import survey
 from doublewell.options import DoubleWell, Observation, Weak
@@ -231,14 +231,14 @@ def test_no_scale_when_every_coefficient_is_at_the_bound() -> None:
     record = Record(u, dx=x[1] - x[0], dt=1e-3, q=1.0)
     seen = survey(record)
     fit, exact = (
-        weak_fit(record, seen, ask([record], law=DoubleWell(2, c), method=Weak(supports=[(4, 0.2)])))
+        fit_weak(record, seen, ask([record], law=DoubleWell(2, c), method=Weak(supports=[(4, 0.2)])))
         for c in ("bernstein", "admissible")
     )
     assert fit.estimate.solution.active.all()
     assert exact.estimate.solution.contacts == (0.0, 1.0)
     for one in (fit.estimate, exact.estimate):
         assert refusal_of(one.law, one.bound).kind == "flat-law"
-    free = weak_fit(record, seen, ask([record], law=DoubleWell(2, "none"), method=Weak(supports=[(4, 0.2)]))).estimate
+    free = fit_weak(record, seen, ask([record], law=DoubleWell(2, "none"), method=Weak(supports=[(4, 0.2)]))).estimate
     assert getattr(refusal_of(free.law), "kind", "") != "flat-law"
 
 

@@ -61,7 +61,7 @@ def test_processes_give_the_same_in_the_same_order(records, alone) -> None:
 
 
 def test_a_batch_as_on_a_gpu_gives_the_same(records, alone, monkeypatch) -> None:
-    monkeypatch.setattr(many, "_on_gpu", lambda asked: True)
+    monkeypatch.setattr(many, "on_gpu", lambda: True)
     mixed = [records[0], movie(15), *records[1:]]
     found = identify_many(mixed, SIGMA, law=2, check=False, batch=2)
     for place, other in zip((0, 2, 3), alone, strict=True):
@@ -72,9 +72,9 @@ def test_a_batch_as_on_a_gpu_gives_the_same(records, alone, monkeypatch) -> None
 
 def test_jobs_hold_records_of_one_kind(records) -> None:
     mixed = [records[0], movie(15), records[1], records[2]]
-    asked = [many.ask([record], law=2, check=False) for record in mixed]
-    assert [places for places, _ in many._jobs(mixed, asked, 2)] == [[0, 2], [3], [1]]
-    assert [places for places, _ in many._jobs(mixed, asked, 1)] == [[0], [2], [3], [1]]
+    work = [(record, many.ask([record], law=2, check=False), None) for record in mixed]
+    assert many._jobs(work, 2) == [[0, 2], [3], [1]]
+    assert many._jobs(work, 1) == [[0], [2], [3], [1]]
 
 
 def test_weak_readings_need_no_boundary(records) -> None:
@@ -104,7 +104,7 @@ def test_what_it_refuses(records) -> None:
 
 
 def test_all_entries_are_checked_before_any_fit(records, monkeypatch) -> None:
-    monkeypatch.setattr(many, "identify_batch", lambda *_, **__: pytest.fail("a fit was begun"))
+    monkeypatch.setattr(many, "_side_by_side", lambda *_: pytest.fail("a fit was begun"))
     bare = Record(records[0].slab()[:, :8], dx=1 / CELLS, dt=5e-4, q=1.0)
     with pytest.raises(InputError, match=r"^record 1 .counted from 0.: the window is 8 x .*; record 2: record is "):
         identify_many([records[0], bare, records[0].clip(0, 9)], method="trajectory")
@@ -135,13 +135,13 @@ def test_surface_tensions_are_read_one_by_one(records) -> None:
 
 
 def failing(records, bad):
-    """The road, where one record makes it fail."""
-    road = many.identify_batch
+    """The fit, where one record makes it fail."""
+    fit = many._side_by_side
 
-    def run(some, *rest, **options):
-        if any(record is bad for record in some):
+    def run(work):
+        if any(record is bad for record, *_ in work):
             raise InputError("this one cannot be fitted") if bad is records[1] else ZeroDivisionError("a bug")
-        return road(some, *rest, **options)
+        return fit(work)
 
     return run
 
@@ -149,8 +149,8 @@ def failing(records, bad):
 @pytest.mark.parametrize(("place", "said"), [(1, "this one cannot be fitted"), (2, "ZeroDivisionError: a bug")])
 @pytest.mark.parametrize("together", [False, True])
 def test_a_record_that_fails_does_not_lose_the_others(records, alone, monkeypatch, place, said, together) -> None:
-    monkeypatch.setattr(many, "identify_batch", failing(records, records[place]))
-    monkeypatch.setattr(many, "_on_gpu", lambda asked: together)
+    monkeypatch.setattr(many, "_side_by_side", failing(records, records[place]))
+    monkeypatch.setattr(many, "on_gpu", lambda: together)
     seen = []
     with pytest.raises(
         UnfinishedError, match=rf"1 of 3 records failed: record {place} .counted from 0.: {said}"
@@ -168,12 +168,12 @@ def test_a_record_that_fails_does_not_lose_the_others(records, alone, monkeypatc
 
 def test_a_worker_that_dies_does_not_lose_the_others(records, monkeypatch) -> None:
     class Pool:
-        def submit(self, run, work, asked):
+        def submit(self, run, work):
             done = Future()
-            if work[0].record is records[1]:
+            if work[0][0] is records[1]:
                 done.set_exception(BrokenProcessPool("gone"))
             else:
-                done.set_result(run(work, asked))
+                done.set_result(run(work))
             return done
 
     monkeypatch.setattr(many, "worker_pool", lambda workers: nullcontext(Pool()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 
@@ -17,14 +18,16 @@ from doublewell.adequacy import Adequacy, ScoreTest, Spot, Verdict
 from doublewell.cli import main
 from doublewell.compute import Region
 from doublewell.compute.checkpoint import Partial, load_partial, save_partial
+from doublewell.dynamics import ALLEN_CAHN
 from doublewell.errors import InputError
+from doublewell.evidence import Block, Evidence, Key, compact, joint_given_law, system
 from doublewell.identify import identify as identify_any
+from doublewell.identify.readers import Pieces, TileModel, read_tiles, unpacked
 from doublewell.identify.repeat import repeat
-from doublewell.identify.tile_task import Tile, TileReading, Tiles, read_tiles, unpacked
-from doublewell.identify.tile_total import add_up
+from doublewell.inference.joint import Reading, add_up
 from doublewell.io import load_result, open_record, save
 from doublewell.law import Bernstein, named_law
-from doublewell.likelihood import Convergence, Status, read_trajectory, relinearise
+from doublewell.likelihood import Convergence, Resolution, Status, read_trajectory, relinearise
 from doublewell.observation import PLAIN
 from doublewell.options import Compute, Trajectory
 from doublewell.record import Record
@@ -133,15 +136,16 @@ def test_a_tile_says_what_a_fit_of_its_window_says(movie) -> None:
     family, law = Bernstein(1), LAW.effective(EPSILON).coefficients
     theta = np.array([law[0], law[-1]])
     (window, *_), region = windows(movie), Region((0, 15), CELLS[0])
-    reading = TileReading(movie, family, 6, PLAIN, check=False)
-    (tile,) = read_tiles(reading, [region], theta, asked=False).tiles
+    model = TileModel(movie.replace(boundary="open"), family, ALLEN_CAHN, 6, PLAIN, check=False)
+    (tile,) = read_tiles(model, [region], theta, False, False).readings
     fit = read_trajectory(window, theta, family=family, substeps=6)
     (there,) = relinearise([window], [fit], theta[None])
-    own = there.evidence.blocks[0].triangle[:2, :2]
-    assert np.allclose(tile.rows[:, :2].T @ tile.rows[:, :2], own.T @ own, rtol=1e-3)
-    best = np.linalg.solve(own, there.evidence.blocks[0].triangle[:2, -1])
-    assert np.linalg.norm(tile.rows[:, :2] @ best - tile.rows[:, -1]) < 0.01  # standard errors
-    assert tile.converged
+    (own, aim), (rows, target) = system(there.evidence), system(tile.evidence)
+    assert np.allclose(rows.T @ rows, own.T @ own, rtol=1e-3)
+    best = np.linalg.lstsq(own, aim, rcond=None)[0]
+    gap = best - np.linalg.lstsq(rows, target, rcond=None)[0]
+    assert np.linalg.norm(rows @ gap) < 0.01  # standard errors
+    assert tile.status.converged
     assert tile.noise == pytest.approx(there.noise, rel=1e-5)
 
 
@@ -224,35 +228,47 @@ def test_a_run_that_is_killed_goes_on(path, result, tmp_path) -> None:
         identify(open_record(path), method=Trajectory(memory=BUDGET - 3_000_000), compute=Compute(checkpoint=part))
 
 
+def reading(rows, status, resolution=None, adequacy=None, name="tile") -> Reading:
+    """What a tile with q and two coefficients says; rows [q | law | target] of any number."""
+    block = Block(Key(name, "trajectory", "all"), compact(rows), 100)
+    evidence = Evidence(Bernstein(1), (block,), "trajectory", ("q", "force", "target"))
+    numbers = {"noise": 0.1, "cost": 2.0, "power": 3.0, "solve": np.nan, "substeps": 2}
+    return Reading(
+        evidence, np.arange(3.0), status=status, sums=(1.0, np.pi), counts=(5, 6), resolution=resolution,
+        adequacy=adequacy, **numbers,
+    )  # fmt: skip
+
+
 def test_what_a_checkpoint_holds_comes_back(tmp_path) -> None:
     test = ScoreTest("cells", 1.5, 1, 0.1, 0.3, (0.1,), (0.2,), None, (Spot((3, 4), 0.1, 0.2),), 1, 9, "", "tile 1")
     answer = Adequacy((test,), Verdict.ADEQUATE, 0.1, 0.5, (test,))
     rows = np.random.default_rng(0).standard_normal((3, 4))
-    tile = Tile(rows, 10, 0.1, 2.0, 3.0, FOLLOWED, 1e-3, (1.0, np.pi), (5, 6), rows[:2, :3], answer)
-    plain = Tile(2 * rows, 11, 0.2, 2.5, 3.5, STOPPED, np.nan, (1.0,), (5,))
-    save_partial(tmp_path / "p.npz", Partial(2, Tiles((tile, plain)), {4: Tiles((plain,))}), {"plan": "a"})
-    back = load_partial(tmp_path / "p.npz", {"plan": "a"}, unpacked)
-    first, second = back.merged.tiles
-    assert np.array_equal(first.rows, tile.rows)
-    assert np.array_equal(first.shifts, tile.shifts)
+    tile = reading(rows, FOLLOWED, Resolution(rows[0, :3], rows[1, :3], 0.1, 0.2), answer)
+    plain = reading(2 * rows, STOPPED)
+    save_partial(tmp_path / "p.npz", Partial(2, Pieces((tile, plain)), {4: Pieces((plain,))}), {"plan": "a"})
+    back = load_partial(tmp_path / "p.npz", {"plan": "a"}, partial(unpacked, Bernstein(1), ("q",)))
+    first, second = back.merged.readings
+    assert np.array_equal(first.evidence.blocks[0].triangle, tile.evidence.blocks[0].triangle)
+    assert (first.evidence.columns, first.evidence.rows) == (tile.evidence.columns, 100)
+    assert np.array_equal(first.resolution.mesh_shift, rows[1, :3])
     assert (first.sums, first.counts, first.adequacy) == (tile.sums, tile.counts, answer)
-    assert (second.shifts, second.adequacy, second.status) == (None, None, STOPPED)
-    assert np.array_equal(back.waiting[4].tiles[0].rows, plain.rows)
+    assert (second.resolution, second.adequacy, second.status) == (None, None, STOPPED)
+    assert np.array_equal(back.waiting[4].readings[0].theta, plain.theta)
 
 
 def test_sums_know_what_is_beside_the_law() -> None:
     """Two tiles with a common q: the sum is the least-squares fit of all rows."""
     rng = np.random.default_rng(2)
-    tiles = [Tile(rng.standard_normal((3, 4)), 100, 0.1, 1.0, 1.0, FOLLOWED, 0.0, (), ()) for _ in range(5)]
-    total = add_up(tiles, Bernstein(1), ("q",))
-    stack = np.vstack([tile.rows for tile in tiles])
-    best = np.linalg.lstsq(stack[:, :-1], stack[:, -1], rcond=None)[0]
-    triangle = total.evidence.blocks[0].triangle
-    law = np.linalg.solve(triangle[:2, :2], triangle[:2, -1])
-    assert np.allclose(total.best(law), best)
-    covariance = np.linalg.inv(stack[:, :-1].T @ stack[:, :-1])
-    assert np.allclose(np.linalg.inv(triangle[:2, :2].T @ triangle[:2, :2]), covariance[1:, 1:])
-    assert total.evidence.rows == 500
+    stack = rng.standard_normal((5, 4, 4))
+    total = add_up([reading(rows, FOLLOWED, name=f"tile {k}") for k, rows in enumerate(stack)], common=True)
+    rows = np.vstack(stack)
+    best = np.linalg.lstsq(rows[:, :-1], rows[:, -1], rcond=None)[0]
+    known, (matrix, target) = joint_given_law(total), system(total)
+    law = np.linalg.lstsq(matrix, target, rcond=None)[0]
+    assert np.allclose(np.append(known.mean(law), law), best)
+    covariance = np.linalg.inv(rows[:, :-1].T @ rows[:, :-1])
+    assert np.allclose(np.linalg.inv(matrix.T @ matrix), covariance[1:, 1:])
+    assert total.rows == 500
 
 
 @pytest.mark.parametrize(
@@ -272,9 +288,9 @@ def test_refusals(movie, options, message) -> None:
 
 
 def test_several_records_are_not_read_in_tiles(movie) -> None:
-    with pytest.raises(InputError, match="workers is for a record that is read part by part, which reading several"):
+    with pytest.raises(InputError, match="workers= is for the parts of one record, and several are given"):
         identify_any([movie, movie], compute=Compute(workers=2))
-    with pytest.raises(InputError, match="reading several records together holds the whole record in memory"):
+    with pytest.raises(InputError, match="several records are fitted together as a whole, and one takes more than"):
         identify_any([movie, movie], method=Trajectory(memory="1MB"))
 
 
@@ -295,18 +311,19 @@ def test_slabs_in_time_are_tiles_too(monkeypatch) -> None:
 def test_a_batch_is_filled_up_and_only_its_own_tiles_come_back(movie, monkeypatch) -> None:
     seen = []
 
-    def follow(records, *_, **__):
-        seen.append(len(records))
-        return list(range(len(records)))
+    def follow(batch, *_, **__):
+        seen.append(len(batch.records))
+        return [record.slab()[0, 0, 0] for record in batch.records]
 
-    task = import_module("doublewell.identify.tile_task")
-    monkeypatch.setattr(task, "follow_law", follow)
-    monkeypatch.setattr(task, "_tile", lambda record, found, *_: (found, record.slab()[0, 0, 0]))
-    reading = TileReading(movie, Bernstein(1), 6, PLAIN, check=False, width=4)
+    readers = import_module("doublewell.identify.readers")
+    monkeypatch.setattr(readers.Batch, "follow", follow)
+    plain = reading(np.eye(4), FOLLOWED)
+    monkeypatch.setattr(readers, "reading_of", lambda value, *_: replace(plain, noise=value))
+    model = TileModel(movie.replace(boundary="open"), Bernstein(1), ALLEN_CAHN, 6, PLAIN, check=False, width=4)
     regions = [Region((0, 15), cells) for cells in CELLS[:3]]
-    tiles = read_tiles(reading, regions, np.ones(2), asked=False).tiles
+    tiles = read_tiles(model, regions, np.ones(2), False, False).readings
     assert seen == [4]
-    assert tiles == tuple((k, movie.slab()[0, y[0], x[0]]) for k, (y, x) in enumerate(CELLS[:3]))
+    assert [tile.noise for tile in tiles] == [movie.slab()[0, y[0], x[0]] for y, x in CELLS[:3]]
 
 
 def test_the_command_line(path, result, tmp_path, capsys) -> None:

@@ -11,7 +11,7 @@ from found import warned
 from doublewell.errors import InputError
 from doublewell.evidence import Beside
 from doublewell.identify import identify, repeat
-from doublewell.identify.weak_road import weak_fit
+from doublewell.identify.weak_fit import fit_weak
 from doublewell.inference import Component, Posterior, scalar_interval
 from doublewell.io import load_result, save
 from doublewell.law import Bernstein, named_law
@@ -104,7 +104,7 @@ def test_a_movie_that_runs_backwards_is_refused(movie) -> None:
 
 def test_little_motion_is_said(noisy) -> None:
     free = unknown(noisy)
-    fit = weak_fit(free, survey(free), ask([free], law=DoubleWell(2, "none"), method="weak"))
+    fit = fit_weak(free, survey(free), ask([free], law=DoubleWell(2, "none"), method="weak"))
     assert fit.diffusion is not None
     assert fit.diffusion.share > 0.9
     result = identify(unknown(noisy), method="weak")

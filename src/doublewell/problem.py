@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from doublewell.calibrate import SurfaceTension
+from doublewell.dynamics import ALLEN_CAHN, Dynamics, dynamics_of
 from doublewell.errors import InputError, option
 from doublewell.law import Family, family_of
 from doublewell.likelihood import check_window
@@ -27,6 +28,7 @@ class Problem:
     observation: Observation
     tension: SurfaceTension | None = None
     check: bool = True
+    dynamics: Dynamics = ALLEN_CAHN
 
     @cached_property
     def degree(self) -> int | Literal["auto"]:
@@ -67,8 +69,8 @@ class Problem:
 
 
 def ask(
-    records: Sequence[Record], tension: Any = None, *, law: Any = None, method: Any = None, observation: Any = None,
-    check: bool = True,
+    records: Sequence[Record], tension: Any = None, *, dynamics: Any = "allen-cahn", law: Any = None,
+    method: Any = None, observation: Any = None, check: bool = True,
 ) -> Problem:  # fmt: skip
     """Return the problem that options pose, checked against the records; none of their values is read."""
     problem = Problem(
@@ -77,6 +79,7 @@ def ask(
         Observation.of(observation),
         None if tension is None else SurfaceTension.of(tension),
         bool(check),
+        dynamics_of(dynamics),
     )
     _check_options(problem)
     for record in records:

@@ -228,7 +228,7 @@ def test_resolution_in_time_and_space(clean) -> None:
     record = add_noise(clean, 0.01, seed=11)
     coarse = read_trajectory(record, START, substeps=1)
     fine = read_trajectory(record, START, substeps=4)
-    measured = [measure_resolution([record], [found])[0] for found in (coarse, fine)]
+    measured = [measure_resolution([found])[0] for found in (coarse, fine)]
     assert measured[1].time_size < measured[0].time_size / 50  # fourth order
     gap = system(fine.evidence, 1.0)[0] @ (fine.coefficients - coarse.coefficients)
     assert np.linalg.norm(gap) == pytest.approx(measured[0].time_size, abs=0.1)

@@ -56,7 +56,7 @@ def test_pixels_too_coarse_for_the_interface() -> None:
     assert finer.error < 0.005
     assert coarse.chi2 > 2 * RARE[2]
     assert coarse.error > 2 * finer.error
-    (measured,) = measure_resolution([record], [coarse.found])
+    (measured,) = measure_resolution([coarse.found])
     assert measured.mesh_size > 1.0  # standard errors, above which a result warns
 
 

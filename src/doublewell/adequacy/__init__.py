@@ -7,7 +7,7 @@ keeps the chance of any false alarm below 5 %.
 """
 
 from doublewell.adequacy.alternatives import DIRECTIONS, Fit
-from doublewell.adequacy.check import check_adequacies, check_adequacy, projector_of, score_tests
+from doublewell.adequacy.check import check_adequacies, check_adequacy, projector_of, score_tests, worst_of_parts
 from doublewell.adequacy.values import FALSE_ALARMS, STEADY, Adequacy, ScoreTest, Spot, Verdict
 
 __all__ = [
@@ -23,4 +23,5 @@ __all__ = [
     "check_adequacy",
     "projector_of",
     "score_tests",
+    "worst_of_parts",
 ]

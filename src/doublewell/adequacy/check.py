@@ -15,6 +15,7 @@ from doublewell.adequacy.still import relative_noise, steadiness
 from doublewell.adequacy.values import NUMERICAL, Adequacy, ScoreTest, Verdict, significant, verdict_of
 from doublewell.dynamics import border_mask
 from doublewell.errors import InputError
+from doublewell.evidence import system
 from doublewell.hints import Array
 from doublewell.likelihood import Trajectory
 from doublewell.likelihood.batch import points
@@ -128,7 +129,7 @@ def _refit(fit: Fit, frames: Mask, out: Mask) -> tuple[Cells, float, Fit]:
     projector = projector_of([fit], out)
     residual, shift = (part[0] for part in projector.project(fit.found.residual[None]))
     size = fit.family.size
-    moved = float(np.linalg.norm(fit.found.evidence.blocks[0].triangle[:size, :size] @ shift[-size:]))
+    moved = float(np.linalg.norm(system(fit.found.evidence)[0] @ shift[-size:]))
     free = residual.size - np.count_nonzero(out) * (len(residual) - 1) - residual[0].size - size
     quieter = Fit(replace(fit.found, noise=float(np.linalg.norm(residual) / np.sqrt(free))))
     return ask_cells(residual, frames, out), moved, quieter
@@ -179,7 +180,7 @@ def _score_test(fit: Fit, name: str, residual: Array, projected: list[tuple[Arra
     errors = np.sqrt(np.diag(seen.covariance))
     moved = sum(value * shift for value, (_, shift) in zip(seen.values, projected, strict=True))
     size, count = fit.family.size, len(projected)
-    law_shift = float(np.linalg.norm(fit.found.evidence.blocks[0].triangle[:size, :size] @ moved[-size:]))
+    law_shift = float(np.linalg.norm(system(fit.found.evidence)[0] @ moved[-size:]))
     statistic = float(np.sign(seen.values[0]) * np.sqrt(seen.chi2)) if count == 1 else seen.chi2
     return ScoreTest(
         name, statistic, count, chance(seen.chi2, count), 1.0, _floats(seen.values), _floats(errors), law_shift
@@ -190,6 +191,19 @@ def holm(tests: Sequence[ScoreTest]) -> tuple[ScoreTest, ...]:
     """Adjust the probabilities of tests for their number."""
     adjusted = holm_adjusted([test.p for test in tests])
     return tuple(replace(test, adjusted=value) for test, value in zip(tests, adjusted, strict=True))
+
+
+def worst_of_parts(answers: Sequence[tuple[Adequacy, str]]) -> Adequacy | None:
+    """Return the tests of all parts together: of each the worst part's, its probability times their number."""
+    if not answers:
+        return None
+    worst: dict[str, ScoreTest] = {}
+    for answer, name in answers:
+        for test in answer.tests:
+            if test.name not in worst or test.p < worst[test.name].p:
+                worst[test.name] = replace(test, part=name if len(answers) > 1 else None)
+    tests = holm([replace(test, p=min(1.0, len(answers) * test.p)) for test in worst.values()])
+    return Adequacy(tests, verdict_of(tests))
 
 
 def holm_adjusted(chances: Sequence[float]) -> list[float]:

@@ -1,4 +1,4 @@
-"""identify_many: many records with one request, batched on a GPU, in processes on CPUs."""
+"""identify_many: many records, each with a law of its own, batched on a GPU, in processes on CPUs."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 from multiprocessing import parent_process
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,7 +18,10 @@ from doublewell.checks import whole
 from doublewell.compute import worker_pool
 from doublewell.errors import InputError, UnfinishedError
 from doublewell.hints import Report
-from doublewell.identify.batch import identify_batch, look
+from doublewell.identify.conclude import conclude
+from doublewell.identify.identify import _plan, _reader, _trajectory_result, _weak_result, begin, look
+from doublewell.identify.readers import run_loops
+from doublewell.inference.joint import fit_parts
 from doublewell.jax_runtime import on_gpu
 from doublewell.observation import Survey
 from doublewell.options import Compute
@@ -25,31 +29,22 @@ from doublewell.problem import Problem, ask
 from doublewell.record import Record
 from doublewell.result import Result, check_units
 
-__all__ = ["identify_many"]
-
 _BATCH = 20  # records of 61 x 96 x 96 take about 2 GB of a GPU's memory
 _SHOWN = 3  # entries that a message names with their reason
 GUARD = 'put the call of identify_many under if __name__ == "__main__": in the script, or use one worker'
 
 Tension = float | str | tuple[float, float] | SurfaceTension | None
-Job = tuple[list[int], Problem]
+Work = tuple[Record, Problem, Survey]
 Outcome = Result | str  # or what went wrong
 In = TypeVar("In")
 Out = TypeVar("Out")
-
-
-class Work(NamedTuple):
-    """A record with what its fit needs besides the request."""
-
-    record: Record
-    tension: SurfaceTension | None
-    seen: Survey
 
 
 def identify_many(
     records: Sequence[Record],
     surface_tension: Tension | Sequence[Tension] = None,
     *,
+    dynamics: Any = "allen-cahn",
     law: Any = None,
     method: Any = None,
     observation: Any = None,
@@ -82,27 +77,76 @@ def identify_many(
             raise InputError(f"{name} is for the parts of one record: use identify, or leave {name} out")
     workers = min(chosen.workers or os.cpu_count() or 1, len(records))
     batch = whole(batch, "batch", least=1)
-    asked = _each(
+    problems = _each(
         records, "record",
-        lambda record: ask([record], law=law, method=method, observation=observation, check=check),
+        lambda record: ask([record], dynamics=dynamics, law=law, method=method, observation=observation, check=check),
     )  # fmt: skip
     for record, tension in zip(records, tensions, strict=True):
         check_units(tension, len(record.mesh), record.length_unit, record.time_unit)
-    seen = _each(records, "record", lambda record: look(record, asked[0].observation.phases))
-    work = [Work(*parts) for parts in zip(records, tensions, seen, strict=True)]
-    jobs = _jobs(records, asked, batch if _on_gpu(asked) else 1)
-    if len(jobs) == 1 or workers == 1 or _on_gpu(asked):
+    surveys = _each(records, "record", lambda record: look(record, problems[0].observation.phases))
+    work = [
+        (record, replace(problem, tension=tension), look)
+        for record, problem, tension, look in zip(records, problems, tensions, surveys, strict=True)
+    ]
+    gpu = any(problem.method.bands for problem in problems) and on_gpu()
+    jobs = _jobs(work, batch if gpu else 1)
+    if len(jobs) == 1 or workers == 1 or gpu:
         outcomes = _in_turn(work, jobs, progress)
     else:
-        _check_process()
         outcomes = _in_processes(work, jobs, workers, progress)
     return _finished([outcomes[k] for k in range(len(records))])
 
 
-def _check_process() -> None:
-    """Refuse to start processes from a worker: it is importing a script that has no guard."""
-    if parent_process() is not None:
+def _in_turn(work: list[Work], jobs: list[list[int]], progress: Report | None) -> dict[int, Outcome]:
+    outcomes: dict[int, Outcome] = {}
+    for places in jobs:
+        outcomes |= zip(places, _run([work[k] for k in places]), strict=True)
+        if progress is not None:
+            progress("identifying", len(outcomes), len(work))
+    return outcomes
+
+
+def _in_processes(work: list[Work], jobs: list[list[int]], workers: int, progress: Report | None) -> dict[int, Outcome]:
+    if parent_process() is not None:  # a worker that is importing a script without a guard
         raise InputError(GUARD)
+    outcomes: dict[int, Outcome] = {}
+    with worker_pool(workers) as pool:
+        waiting = {pool.submit(_run, [work[k] for k in places]): places for places in jobs}
+        for done in as_completed(waiting):
+            places = waiting[done]
+            try:
+                outcomes |= zip(places, done.result(), strict=True)
+            except BrokenProcessPool:
+                outcomes |= dict.fromkeys(places, f"a worker process ended, for want of memory or of a guard. {GUARD}")
+            if progress is not None:
+                progress("identifying", len(outcomes), len(work))
+    return outcomes
+
+
+def _run(work: list[Work]) -> list[Outcome]:
+    """Identify records side by side; where that fails, one by one, so that a bad one does not take the others along."""
+    try:
+        return list(_side_by_side(work))
+    except InputError as error:
+        message = str(error)
+    except Exception as error:  # the results of the other records are worth more than a fast end
+        message = "".join(traceback.format_exception(error)).strip()
+    return [message] if len(work) == 1 else [outcome for one in work for outcome in _run([one])]
+
+
+def _side_by_side(work: list[Work]) -> list[Result]:
+    """Run one loop for each record; what they want next is done together."""
+    begun = [begin(record, problem, None, seen) for record, problem, seen in work]
+    first = work[0][1]
+    if not first.method.bands:
+        return [_weak_result(one, problem) for one, (_, problem, _) in zip(begun, work, strict=True)]
+    parts = [one.part(f"record {k + 1}", first) for k, one in enumerate(begun)]
+    reader = _reader(parts, first, None)
+    joints = run_loops([fit_parts(_plan(first, [k])) for k in range(len(parts))], reader)
+    return [
+        _trajectory_result(one, problem, conclude(problem, [reader.parts[k].record], one.survey, joints[k]))
+        for k, (one, (_, problem, _)) in enumerate(zip(begun, work, strict=True))
+    ]
 
 
 def _tensions(given: Any, count: int) -> list[SurfaceTension | None]:
@@ -138,57 +182,13 @@ def _named(failures: Mapping[int, str], noun: str = "record") -> str:
     return "; ".join([first, *shown, *([f"and {more} more"] if more > 0 else [])])
 
 
-def _on_gpu(asked: Sequence[Problem]) -> bool:
-    if not any(one.method.bands for one in asked):
-        return False
-    return on_gpu()
-
-
-def _jobs(records: list[Record], asked: list[Problem], batch: int) -> list[Job]:
+def _jobs(work: list[Work], batch: int) -> list[list[int]]:
     """Group records that can be fitted together, in their order."""
     groups: dict[object, list[int]] = {}
-    for k, (record, one) in enumerate(zip(records, asked, strict=True)):
-        key = (one, record.q, record.shape, record.dx, tuple(record.times - record.times[0]), record.boundary)
-        groups.setdefault(key, []).append(k)
-    return [
-        (places[k : k + batch], asked[places[0]]) for places in groups.values() for k in range(0, len(places), batch)
-    ]
-
-
-def _in_turn(work: list[Work], jobs: list[Job], progress: Report | None) -> dict[int, Outcome]:
-    outcomes: dict[int, Outcome] = {}
-    for places, asked in jobs:
-        outcomes |= zip(places, _run([work[k] for k in places], asked), strict=True)
-        if progress is not None:
-            progress("identifying", len(outcomes), len(work))
-    return outcomes
-
-
-def _in_processes(work: list[Work], jobs: list[Job], workers: int, progress: Report | None) -> dict[int, Outcome]:
-    outcomes: dict[int, Outcome] = {}
-    with worker_pool(workers) as pool:
-        waiting = {pool.submit(_run, [work[k] for k in places], asked): places for places, asked in jobs}
-        for done in as_completed(waiting):
-            places = waiting[done]
-            try:
-                outcomes |= zip(places, done.result(), strict=True)
-            except BrokenProcessPool:
-                outcomes |= dict.fromkeys(places, f"a worker process ended, for want of memory or of a guard. {GUARD}")
-            if progress is not None:
-                progress("identifying", len(outcomes), len(work))
-    return outcomes
-
-
-def _run(work: list[Work], asked: Problem) -> list[Outcome]:
-    """Identify records together; where that fails, one by one, so that a bad one does not take the others along."""
-    try:
-        records, tensions, seen = (list(part) for part in zip(*work, strict=True))
-        return list(identify_batch(records, tensions, asked, seen=seen))
-    except InputError as error:
-        said = str(error)
-    except Exception as error:  # the results of the other records are worth more than a fast end
-        said = "".join(traceback.format_exception(error)).strip()
-    return [said] if len(work) == 1 else [outcome for one in work for outcome in _run([one], asked)]
+    for k, (record, problem, _) in enumerate(work):
+        key = (replace(problem, tension=None), record.q, record.shape, record.dx, record.boundary)
+        groups.setdefault((*key, tuple(record.times - record.times[0])), []).append(k)
+    return [places[k : k + batch] for places in groups.values() for k in range(0, len(places), batch)]
 
 
 def _finished(outcomes: list[Outcome]) -> list[Result]:

@@ -30,12 +30,15 @@ _MOST = 80  # readings of the search
 _FAR = 0.2  # of the distance of the plateaus: where a phase found there is no phase
 
 
-def from_minus_one(record: Record, phases: tuple[float, float]) -> Record:
-    """Return the record with its phases at -1 and +1; one that has them there is returned as it is."""
+def from_minus_one(record: Record, phases: tuple[float, float], *, copy: bool = True) -> Record:
+    """Return the record with its phases at -1 and +1; one that has them there is returned as it is.
+
+    Values that are stored, or without `copy` all of them, are converted as they are read.
+    """
     if phases == (-1.0, 1.0):
         return record
     scale, values = PhaseScale(*phases), record.values
-    return record.replace(scale(values) if isinstance(values, np.ndarray) else lazy(values).map(scale))
+    return record.replace(scale(values) if copy and isinstance(values, np.ndarray) else lazy(values).map(scale))
 
 
 def place_posterior(posterior: Posterior, phases: tuple[float, float]) -> Posterior:

@@ -61,6 +61,10 @@ class Posterior:
         """Draws of the coefficients without the constraint; shape (DRAWS, size)."""
         return self._all_draws("none")
 
+    def extra_structure(self) -> float:
+        """Return the fraction of unconstrained draws that are not double wells with a single barrier."""
+        return float(np.mean(~self.family.single_barrier(self.free_draws)))
+
     @cached_property
     def draws(self) -> Array:
         """Draws of the coefficients, constrained where the estimate is; shape (DRAWS, size)."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from doublewell.dynamics import ALLEN_CAHN, Dynamics
 from doublewell.errors import InputError
-from doublewell.evidence import Beside, Block, Evidence, Key, compact
+from doublewell.evidence import Beside, Block, Evidence, Key, compact, joint_given_law
 from doublewell.hints import Array
 from doublewell.jax_runtime import double_precision, leave_room
 from doublewell.law import Bernstein, Family
@@ -38,11 +38,10 @@ class Trajectory:
 
     ``theta`` and ``nuisance`` are where the record was linearised: what the view estimates jointly with the law and the
     coefficients (in the evidence's family); the initial field, on a window followed by its border. ``response`` is how
-    the best nuisance moves with each entry of theta, ``beside`` what the record says of the joint parameters.
-    ``residual`` is the observed minus the predicted fields, zero where nothing was observed, ``noise`` its standard
-    deviation s with s^2 = |r|^2 / (n - n_u0 - p) after whitening. ``segments`` counts the pieces into which the record
-    was cut on the way, 1 for an easy record. ``solve`` is the worst relative residual of the solves behind the
-    evidence. ``index`` is the record's place in its ``batch``.
+    the best nuisance moves with each entry of theta. ``residual`` is the observed minus the predicted fields, zero
+    where nothing was observed, ``noise`` its standard deviation s with s^2 = |r|^2 / (n - n_u0 - p) after whitening.
+    ``segments`` counts the pieces into which the record was cut, 1 for an easy record. ``solve`` is the worst
+    relative residual of the solves behind the evidence. ``index`` is the record's place in its ``batch``.
     """
 
     batch: Batch
@@ -51,7 +50,6 @@ class Trajectory:
     theta: Array
     nuisance: Array
     response: Array
-    beside: Beside
     residual: Array
     noise: float
     substeps: int
@@ -59,6 +57,11 @@ class Trajectory:
     status: Status
     segments: int
     solve: float
+
+    @cached_property
+    def beside(self) -> Beside:
+        """What the record says of the joint parameters once the law is given."""
+        return joint_given_law(self.evidence)
 
     @property
     def record(self) -> Record:
@@ -258,18 +261,24 @@ class Batch:
         theta, rows, status = at.theta[k], self.observed.rows, at.status[k]
         remaining = float(last.cost) - float(np.sum((last.triangle @ last.shift) ** 2))
         noise = self.view.whitening.level or float(np.sqrt(remaining / (rows - theta.size)))
-        triangle, best, n = last.triangle / noise, theta + last.shift, len(self.view.free)
         solve = float(np.max(last.residuals))
         if status.converged and not solve <= _UNFINISHED:
             status = Status(Convergence.UNFINISHED, solve, status.steps)
         return Trajectory(
             batch=self,
             index=index,
-            evidence=_evidence(family, triangle[n:, n:], best[n:], remaining / noise**2, rows, self.labels[index]),
+            evidence=_evidence(
+                family,
+                self.view.free,
+                last.triangle / noise,
+                theta + last.shift,
+                remaining / noise**2,
+                rows,
+                self.labels[index],
+            ),
             theta=theta,
             nuisance=at.nuisance[k],
             response=last.response,
-            beside=_beside(self.view.free, triangle, best),
             residual=residual,
             noise=noise,
             substeps=substeps,
@@ -290,22 +299,17 @@ def moved(fit: Trajectory, move: Array) -> Array:
     return np.asarray(fit.nuisance + np.tensordot(move, fit.response, axes=1))
 
 
-def _beside(names: tuple[str, ...], triangle: Array, best: Array) -> Beside:
-    """Split R of (joint parameters, g): its first rows tell the joint parameters once the law is given."""
-    n = len(names)
-    root = triangle[:n, :n]
-    slope = -np.asarray(np.linalg.solve(root, triangle[:n, n:]), dtype=np.float64)
-    return Beside(names, best[:n], slope, root, best[n:])
-
-
-def _evidence(family: Family, triangle: Array, best: Array, cost: float, rows: int, label: str) -> Evidence:
-    """Write |R (g - g_best)|^2 + cost as one triangle, in units of the noise; 1/q has no column of its own here."""
-    size = family.size
-    stacked = np.zeros((size + 1, size + 2))
+def _evidence(
+    family: Family, joint: tuple[str, ...], triangle: Array, best: Array, cost: float, rows: int, label: str
+) -> Evidence:
+    """Write |R (theta - best)|^2 + cost as one triangle, in units of the noise, joint parameters first."""
+    size = best.size
+    stacked = np.zeros((size + 1, size + 1))
     stacked[:size, :size] = triangle
     stacked[:size, -1] = triangle @ best
     stacked[size, -1] = np.sqrt(cost)
-    return Evidence(family, (Block(Key(label, "trajectory", "all"), compact(stacked), rows),), kind="trajectory")
+    block = Block(Key(label, "trajectory", "all"), compact(stacked), rows)
+    return Evidence(family, (block,), "trajectory", (*joint, "force", "target"))
 
 
 def _labelled(evidence: Evidence, label: str) -> Evidence:

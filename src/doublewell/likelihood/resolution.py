@@ -9,6 +9,7 @@ import numpy as np
 
 from doublewell.checks import whole
 from doublewell.dynamics import ALLEN_CAHN, Dynamics
+from doublewell.evidence import system
 from doublewell.hints import Array
 from doublewell.jax_runtime import double_precision
 from doublewell.law import Family
@@ -31,11 +32,11 @@ class Resolution:
     mesh_size: float
 
 
-def measure_resolution(_: Sequence[Record], fits: Sequence[Trajectory]) -> list[Resolution]:
+def measure_resolution(fits: Sequence[Trajectory]) -> list[Resolution]:
     """Predict records of one batch again with half the step and on a finer mesh; turn the differences into shifts."""
     first = fits[0]
     if any(fit.batch is not first.batch for fit in fits):
-        return [measure_resolution((), [fit])[0] for fit in fits]
+        return [measure_resolution([fit])[0] for fit in fits]
     batch, family, substeps, boundary = first.batch, first.family, first.substeps, first.record.boundary
     usual = batch.predict(fits, family, substeps)
     halved = usual - batch.predict(fits, family, 2 * substeps)
@@ -51,8 +52,8 @@ def measure_resolution(_: Sequence[Record], fits: Sequence[Trajectory]) -> list[
 
 
 def _resolution(fit: Trajectory, time: Array, mesh: Array) -> Resolution:
-    triangle = fit.evidence.blocks[0].triangle[: time.size, : time.size]
-    return Resolution(time, mesh, float(np.linalg.norm(triangle @ time)), float(np.linalg.norm(triangle @ mesh)))
+    matrix, _ = system(fit.evidence)
+    return Resolution(time, mesh, float(np.linalg.norm(matrix @ time)), float(np.linalg.norm(matrix @ mesh)))
 
 
 def _shifts(fits: Sequence[Trajectory], change: Array) -> list[Array]:
@@ -68,7 +69,7 @@ def _solve(fit: Trajectory, field: Array, slope: Array) -> Array:
     gradient = slope + np.tensordot(fit.response, field, axes=field.ndim)
     beside, n = fit.beside, len(fit.beside.names)
     gradient = gradient[n:] + beside.slope.T @ gradient[:n]
-    triangle = fit.evidence.blocks[0].triangle[: gradient.size, : gradient.size] * fit.noise
+    triangle = fit.evidence.blocks[0].triangle[n:-1, n:-1] * fit.noise
     return np.asarray(np.linalg.solve(triangle, np.linalg.solve(triangle.T, gradient)))
 
 

@@ -1,7 +1,8 @@
-"""The weak road: moments, least squares, one degree (the paper's STAC)."""
+"""The weak-form fit: moments, as they are seen or with the noise removed, and least squares of one degree (STAC)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -10,11 +11,10 @@ import numpy as np
 
 from doublewell.checks import positive
 from doublewell.errors import InputError
-from doublewell.evidence import Evidence, restrict
-from doublewell.hints import Report
-from doublewell.identify.moments import Moments, corrected_moments, find_q, plain_moments, streamed_moments
-from doublewell.inference import Diffusion, Estimate, estimate
-from doublewell.law import Bernstein, LinearFamily
+from doublewell.evidence import Block, Evidence, restrict
+from doublewell.hints import Progress, Report
+from doublewell.inference import Diffusion, Estimate, check_motion, estimate, estimate_q
+from doublewell.law import Constraint, Family
 from doublewell.observation import Survey
 from doublewell.options import Weak
 from doublewell.problem import Problem, given_supports
@@ -22,17 +22,95 @@ from doublewell.record import Record
 from doublewell.result import Diagnostics
 from doublewell.weak import (
     CPU,
+    FLOOR,
+    Derivative,
+    Fold,
     Processor,
+    RateNoise,
     Stream,
+    Streamed,
     Support,
     default_rule,
     default_supports,
+    noise_shares,
+    noisy_moments,
+    rate_noise,
     split_folds,
+    support_key,
+    weak_evidence,
+    without_noise,
 )
 
-__all__ = ["WeakFit", "weak_diagnostics", "weak_fit"]
-
 _ROWS = 20  # moments per coefficient; neighbours share most of their support, so fewer say next to nothing
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Evidence to solve, the same as it was seen, and the noise of the rate by support.
+
+    ``held`` is in how many directions of the coefficients, of all supports, nearly all that is seen is noise.
+    ``streamed`` is what a pass over a streamed record gave besides.
+    """
+
+    evidence: Evidence
+    seen: Evidence
+    noise: Mapping[str, RateNoise]
+    held: int = 0
+    streamed: Streamed | None = None
+
+
+def plain_moments(
+    record: Record, family: Family, supports: Sequence[Support], noise: float, *,
+    derivative: Derivative, folds: Sequence[Fold], processor: Processor, progress: Progress | None,
+) -> Moments:  # fmt: skip
+    """Read the weak moments as they are."""
+    evidence = weak_evidence(
+        record, family, supports, derivative=derivative, folds=folds, processor=processor, progress=progress
+    )
+    return Moments(evidence, evidence, _rates(record, supports, noise, derivative))
+
+
+def streamed_moments(
+    stream: Stream, record: Record, family: Family, supports: Sequence[Support], seen: Survey, *,
+    derivative: Derivative, folds: Sequence[Fold], processor: Processor, report: Report | None,
+) -> Moments:  # fmt: skip
+    """Read the weak moments as they are, region by region."""
+    found = stream.evidence(
+        record, family, supports, seen, derivative=derivative, folds=folds, processor=processor, report=report
+    )
+    rates = _rates(record, supports, seen.noise, derivative) if record.uniform else {}
+    return Moments(found.evidence, found.evidence, rates, streamed=found)
+
+
+def corrected_moments(
+    record: Record, family: Any, supports: Sequence[Support], noise: float, *,
+    derivative: Derivative, progress: Progress | None,
+) -> Moments:  # fmt: skip
+    """Read the weak moments with the bias of white noise taken off."""
+    found = [
+        noisy_moments(record, family, support, noise, derivative=derivative, progress=progress) for support in supports
+    ]
+    return Moments(
+        Evidence(family, tuple(without_noise(one) for one in found)),
+        Evidence(family, tuple(Block(one.key, one.triangle, one.rows) for one in found)),
+        _rates(record, supports, noise, derivative),
+        held=int(sum(np.sum(1.0 - noise_shares(one) < FLOOR) for one in found)),
+    )
+
+
+def find_q(moments: Moments, constraint: Constraint) -> Diffusion:
+    """Estimate q from the moments as they are seen; a record that does not determine it raises.
+
+    Only the noise of the rate is taken off here: taking off that of the features too makes q worse by its scatter.
+    """
+    share = check_motion(moments.seen, moments.noise)
+    return Diffusion(estimate_q(moments.seen, moments.noise, constraint=constraint), share)
+
+
+def _rates(
+    record: Record, supports: Sequence[Support], noise: float, derivative: Derivative
+) -> Mapping[str, RateNoise]:
+    return {support_key(support): rate_noise(record, support, noise, derivative) for support in supports}
 
 
 @dataclass(frozen=True)
@@ -55,10 +133,10 @@ class WeakFit:
         return self.moments.evidence is not self.moments.seen
 
 
-def weak_fit(
+def fit_weak(
     record: Record,
     seen: Survey,
-    asked: Problem,
+    problem: Problem,
     *,
     stream: Stream | None = None,
     processor: Processor = CPU,
@@ -70,19 +148,19 @@ def weak_fit(
     `stream` reads them region by region. `report` is called with `words`, or with the stream's own.
     """
     progress = None if report is None else partial(report, words)
-    method, constraint = asked.method.start, asked.law.constraint
+    method, constraint = problem.method.start, problem.law.constraint
     chosen, rule = _supports(record, seen, method)
     folds = split_folds(record.frames, max(s.frames for s in chosen)) if method.ridge == "validated" else ()
     options: dict[str, Any] = {"derivative": method.derivative, "processor": processor, "folds": folds}
     if stream is not None:
-        moments = streamed_moments(stream, record, asked.moments, chosen, seen, report=report, **options)
+        moments = streamed_moments(stream, record, problem.moments, chosen, seen, report=report, **options)
     elif not method.corrected:
-        moments = plain_moments(record, asked.moments, chosen, seen.noise, progress=progress, **options)
+        moments = plain_moments(record, problem.moments, chosen, seen.noise, progress=progress, **options)
     else:
         moments = corrected_moments(
-            record, Bernstein(asked.fitted.degree), chosen, seen.noise, derivative=method.derivative, progress=progress
+            record, problem.fitted, chosen, seen.noise, derivative=method.derivative, progress=progress
         )
-    moments = _restricted(moments, asked.fitted)
+    moments = _restricted(moments, problem.fitted)
     _check_complete(record, moments.evidence, chosen)
     _check_rows(moments.evidence)
     found = find_q(moments, constraint) if record.q is None else None
@@ -91,7 +169,7 @@ def weak_fit(
     return WeakFit(fit, chosen, rule, used, moments, found)
 
 
-def _restricted(moments: Moments, family: LinearFamily) -> Moments:
+def _restricted(moments: Moments, family: Family) -> Moments:
     """Return plain moments for a family inside the one they were read with."""
     if moments.evidence.family == family:
         return moments
