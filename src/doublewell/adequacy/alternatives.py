@@ -111,7 +111,9 @@ def boundary_direction(fit: Fit) -> list[Array]:
 
 
 def tilt_direction(fit: Fit) -> list[Array]:
-    """Return the derivative by a constant that is added to the force."""
+    """Return the derivative by a constant that is added to the force; empty where a constant has no effect."""
+    if fit.found.batch.dynamics.gauge == "constant":
+        return []
     setting = fit.model(_Tilted(fit.family))
     size = _SMALL * float(np.max(np.abs(fit.found.coefficients)))
     low, high = (fit.run(*setting, np.append(fit.found.theta, tilt)) for tilt in (-size, size))

@@ -1,0 +1,105 @@
+"""A new equation is one file: two toys, written against the protocol, simulate and are fitted without other code."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from cahn_hilliard import CahnHilliard
+from mass_conserving import MassConserving
+
+from doublewell.adequacy import check_adequacies
+from doublewell.dynamics import Cnab2, Etdrk4, Grid, dynamics_of, fastest_rate
+from doublewell.errors import InputError
+from doublewell.evidence import system
+from doublewell.law import named_law
+from doublewell.likelihood import Batch, measure_resolution
+from doublewell.record import Record
+from doublewell.simulate import add_noise, simulate
+
+CELLS, EPSILON, LAW = 16, 0.12, named_law("sixth")
+TRUTH = LAW.effective(EPSILON).coefficients
+TOYS = {"cahn-hilliard": (CahnHilliard(), 2e-2, 4e-3), "mass-conserving": (MassConserving(), 1.0, 1e-3)}
+RARE = 18.4  # chi-square of two degrees that is larger once in ten thousand
+
+
+def movie(name: str, solver: str = "cnab2", substeps: int = 200) -> Record:
+    """Eight frames of a drop that is not round, on a mesh of 16 x 16."""
+    dynamics, q, dt = TOYS[name]
+    x, y = np.meshgrid(*[np.arange(CELLS) / CELLS - 0.5] * 2, indexing="ij")
+    start = 0.8 * np.tanh((0.28 - np.hypot(x, 0.7 * y)) / 0.1)
+    return simulate(
+        LAW, start, dx=1 / CELLS, dt=dt, frames=8, epsilon=EPSILON, q=q, solver=solver, substeps=substeps,
+        dynamics=dynamics,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=TOYS)
+def name(request) -> str:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def fit(name):
+    record = add_noise(movie(name), 0.02, seed=1)
+    return Batch([record], TOYS[name][0]).fit(np.full((1, 2), 1.3 * TRUTH.mean()))[0]
+
+
+def test_it_is_a_dynamics(name) -> None:
+    dynamics = TOYS[name][0]
+    assert dynamics_of(dynamics) is dynamics
+    assert hash(dynamics) == hash(type(dynamics)())
+
+
+def test_both_steppers_agree_and_the_mean_is_kept(name) -> None:
+    rough, fine = movie(name).slab(), movie(name, "etdrk4", 16).slab()
+    assert np.abs(rough - fine).max() < 1e-5
+    assert np.abs(fine[-1] - fine[0]).max() > 0.2
+    assert np.ptp(fine.mean(axis=(1, 2))) < 1e-14
+
+
+@pytest.mark.parametrize("stepper", [Cnab2, Etdrk4])
+def test_a_small_wave_follows_its_linear_rate(name, stepper) -> None:
+    """exp(q (L - D G'(0)) t), growing for Cahn-Hilliard where |k|^2 < -G'(0)."""
+    dynamics, grid, law = TOYS[name][0], Grid((CELLS,), 1 / CELLS), LAW.effective(EPSILON)
+    k = 2 * np.pi
+    rate = float(dynamics.linear([np.array(k)]) - dynamics.coupling([np.array(k)]) * law.centre_curvature)
+    wave, time = 1e-7 * np.cos(k * grid.points[0]), 0.5 / abs(rate)
+    (last,) = stepper(grid, time, 1.0, 64, dynamics).run(law, wave, intervals=1)
+    assert np.allclose(last, np.exp(rate * time) * wave, atol=1e-4 * np.abs(wave).max())
+    assert rate > 0.0
+
+
+def test_the_fastest_rate_is_that_of_the_fastest_wave() -> None:
+    """slope^2 / 4 for Cahn-Hilliard, at |k|^2 = slope / 2; slope less the longest wave's decay for the other."""
+    grid = Grid((200,), 1 / 10)
+    assert fastest_rate(CahnHilliard(), grid, 30.0) == pytest.approx(30.0**2 / 4, rel=0.01)
+    assert fastest_rate(MassConserving(), grid, 30.0) == pytest.approx(30.0 - (2 * np.pi / 20) ** 2)
+
+
+def test_a_noisy_movie_gives_its_law(fit) -> None:
+    assert fit.converged
+    assert fit.noise == pytest.approx(0.02, rel=0.06)
+    matrix, target = system(fit.evidence, 1.0)
+    best = np.linalg.lstsq(matrix, target, rcond=None)[0]
+    assert np.sum((matrix @ (best - TRUTH)) ** 2) < RARE
+    assert max(np.sqrt(np.diag(np.linalg.inv(matrix.T @ matrix))) / TRUTH) < 0.05
+    assert max(step.iterations for step in fit.steps) <= 8  # the preconditioner knows the equation
+
+
+def test_resolution_and_adequacy_need_nothing_more(fit) -> None:
+    (resolution,) = measure_resolution([fit.record], [fit])
+    assert max(resolution.time_size, resolution.mesh_size) < 0.1
+    (answer,) = check_adequacies([fit.record], [fit])
+    assert answer.verdict == "adequate"
+    assert "tilt" not in [test.name for test in answer.tests]  # a constant of the force has no effect
+
+
+def test_another_equation_is_seen(name, fit) -> None:
+    """The Allen-Cahn equation does not explain the movie, whatever its law."""
+    other = Batch([fit.record]).fit(np.full((1, 2), TRUTH.mean()), substeps=fit.substeps)[0]
+    assert other.noise > 1.1 * fit.noise
+
+
+def test_an_open_window_is_refused(name, fit) -> None:
+    with pytest.raises(InputError, match=r"boundary is 'open': .* has no rate on an open window"):
+        Batch([fit.record.replace(boundary="open")], TOYS[name][0])
