@@ -54,7 +54,9 @@ def test_unknown_names_are_refused() -> None:
 
 
 def test_a_function_is_not_replaced_by_the_module_of_its_name() -> None:
-    code = "import doublewell.identify.identify, doublewell.plan.text, doublewell as dw; print(dw.identify, dw.plan)"
+    code = (
+        "import doublewell.identify.identify, doublewell.plan.planning, doublewell as dw; print(dw.identify, dw.plan)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.count("<function") == 2
 

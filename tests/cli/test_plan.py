@@ -30,7 +30,7 @@ def test_numbers_are_those_of_the_library(run_json):
     assert found["target"]["frames"] == 13
     assert found["experiment"]["noise"] == 0.03
     assert found["target"]["noise_instead"] is None
-    assert found["advice"].startswith("Most is bought by")
+    assert found["advice"].startswith("What helps most is")
 
 
 def test_words(run):
@@ -38,7 +38,7 @@ def test_words(run):
     assert code == 0
     assert err == "doublewell: " + PATIENT + "\n"
     assert out.startswith("Plan: sixth law, 13 frames of 24 x 24")
-    assert "What a change buys" in out
+    assert "Effect of a change" in out
     assert "Target" not in out
 
 
@@ -80,7 +80,7 @@ def test_shares():
         (["--frames", "1"], "frames is 1"),
         (
             ["--frames", "5"],
-            "identify could not read this movie: record is too short: expected at least 13 frames, has 5",
+            "identify could not fit this movie: record is too short: expected at least 13 frames, has 5",
         ),
         (["--dt", "-1"], "dt is -1"),
         (["--dx", "a"], "--dx is 'a'"),

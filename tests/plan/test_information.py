@@ -41,7 +41,7 @@ def test_information_is_that_of_dense_finite_differences(line):
 
 
 def test_first_frames_of_a_long_movie_are_a_short_movie(experiment, known):
-    part = experiment_information(experiment(frames=25), seen=13)
+    part = experiment_information(experiment(frames=25), frames=13)
     lift = Bernstein(3).elevation(Bernstein(8))  # weaker directions are below the tolerance of the solves
     one, other = (np.linalg.qr(found.triangle @ lift, mode="r") for found in (part, known))
     np.testing.assert_allclose(gains(one, other), 1.0, atol=2e-3)
@@ -51,7 +51,7 @@ def test_first_frames_of_a_long_movie_are_a_short_movie(experiment, known):
 def test_every_frame_adds_information(known, small):
     before = None
     for seen in (3, 6, 9, 13):
-        now = known if seen == 13 else experiment_information(small, seen=seen)
+        now = known if seen == 13 else experiment_information(small, frames=seen)
         if before is not None:
             assert np.min(gains(now.triangle, before.triangle)) > 1.0
         before = now
@@ -75,4 +75,4 @@ def _projection(planned):
 
 def test_frames_that_are_not_there_are_refused(small):
     with pytest.raises(InputError, match="seen is 14: expected an integer from 2 to 13"):
-        experiment_information(small, seen=14)
+        experiment_information(small, frames=14)

@@ -1,4 +1,3 @@
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -7,10 +6,10 @@ import pytest
 from doublewell.dynamics import Grid
 from doublewell.errors import InputError
 from doublewell.law import named_law
-from doublewell.plan import Analysis, Experiment, Plan, experiment_information, goal, plan, predict, prediction
+from doublewell.plan import Analysis, Experiment, Plan, experiment_information, plan, planning, predict
+from doublewell.plan import experiment as experiments
 from doublewell.plan.experiment import faster, finer, longer, quieter, sparser
-from doublewell.plan.goal import reach
-from doublewell.plan.text import advice
+from doublewell.plan.planning import reach
 from doublewell.simulate import initial_field
 
 QUICK = Analysis(2, "none")
@@ -26,8 +25,8 @@ def made(small):
 def fake(known, rate):
     """Information that grows as a given function of the frames, at no cost."""
 
-    def information(film, *, seen=None):
-        frames = film.frames if seen is None else seen
+    def information(film, *, frames=None):
+        frames = film.frames if frames is None else frames
         return replace(known, triangle=known.triangle * np.sqrt(rate(frames) / rate(13)))
 
     return information
@@ -35,7 +34,7 @@ def fake(known, rate):
 
 def search(small, known, target, **options):
     base = predict(small, known, QUICK)
-    settings = {"base": base, "target": target, "quantity": "force", "say": lambda _: None} | options
+    settings = {"base": base, "target": target, "quantity": "force", "show": lambda _: None} | options
     return reach(small, known, QUICK, **settings)
 
 
@@ -62,7 +61,7 @@ def test_the_target_is_met_by_the_frames_found_and_not_by_fewer(made, small):
     assert found.status == "reached"
     film = replace(small, frames=25)
     for frames, holds in ((found.frames, True), (round(0.9 * found.frames), False)):
-        there = predict(film, experiment_information(film, seen=frames), QUICK)
+        there = predict(film, experiment_information(film, frames=frames), QUICK)
         assert (there.force <= 0.015) is holds
     assert [k for k, _ in found.tried] == sorted(k for k, _ in found.tried)
 
@@ -76,7 +75,7 @@ def test_less_noise_meets_the_target_too(made, small, known):
 
 @pytest.mark.parametrize("factor", [0.3, 0.9, 1.1, 1.7])
 def test_frames_follow_the_inverse_square_of_the_target(small, known, monkeypatch, factor):
-    monkeypatch.setattr(goal, "experiment_information", fake(known, lambda frames: frames))
+    monkeypatch.setattr(planning, "experiment_information", fake(known, lambda frames: frames))
     base = predict(small, known, QUICK).force
     found = search(small, known, factor * base)
     exact = max(13.0, 13 / factor**2)  # identify needs 13 frames
@@ -86,7 +85,7 @@ def test_frames_follow_the_inverse_square_of_the_target(small, known, monkeypatc
 
 
 def test_a_movie_that_ends_in_one_phase_sets_a_limit(small, known, monkeypatch):
-    monkeypatch.setattr(goal, "experiment_information", fake(known, lambda frames: min(frames, 30)))
+    monkeypatch.setattr(planning, "experiment_information", fake(known, lambda frames: min(frames, 30)))
     found = search(small, known, 1e-3)
     assert (found.frames, found.prediction) == (None, None)
     assert found.status == "recording longer does not help: 97 frames leave 100% of the error"
@@ -97,19 +96,19 @@ def test_a_movie_that_ends_in_one_phase_sets_a_limit(small, known, monkeypatch):
 
 
 def test_a_movie_that_is_too_large_is_not_tried(small, known, monkeypatch):
-    monkeypatch.setattr(goal, "experiment_information", fake(known, lambda frames: frames))
+    monkeypatch.setattr(planning, "experiment_information", fake(known, lambda frames: frames))
     base = predict(small, known, QUICK).force
-    monkeypatch.setattr(goal, "_MOST_VALUES", 52 * 24 * 24)
+    monkeypatch.setattr(planning, "_MOST_VALUES", 52 * 24 * 24)
     assert search(small, known, 0.51 * base).frames == pytest.approx(51, abs=1)
     found = search(small, known, 0.1 * base)
     assert found.frames is None
     assert found.status == "more than 52 frames are too large to try; at the last rate it would take about 1.3e+03"
-    monkeypatch.setattr(goal, "_MOST_VALUES", 1)
+    monkeypatch.setattr(planning, "_MOST_VALUES", 1)
     assert search(small, known, 0.1 * base).status == "more than 13 frames are too large to try"
 
 
 def test_other_errors_can_be_asked_for(small, known, monkeypatch):
-    monkeypatch.setattr(goal, "experiment_information", fake(known, lambda frames: frames))
+    monkeypatch.setattr(planning, "experiment_information", fake(known, lambda frames: frames))
     base = predict(small, known, QUICK)
     found = search(small, known, 0.5 * base.epsilon, quantity="epsilon")
     assert found.frames == pytest.approx(53, rel=0.06)
@@ -121,52 +120,49 @@ def test_other_errors_can_be_asked_for(small, known, monkeypatch):
 def test_bias_is_named_where_nothing_helps(experiment, monkeypatch):
     planned = experiment("bernstein3", noise=1e-3)
     known = experiment_information(planned)
-    for place in (goal, sys.modules["doublewell.plan.make"]):
-        monkeypatch.setattr(place, "experiment_information", fake(known, lambda frames: frames))
+    monkeypatch.setattr(planning, "experiment_information", fake(known, lambda frames: frames))
     found = plan(planned, degree=1, constraint="none", target=0.01)
     assert found.goal.frames is None
     assert found.goal.noise is None
     assert "no noise does either" in str(found)
-    assert "None of these changes lowers the error of G." in advice(found)
-    assert "degree 1 cannot follow this law; use degree='auto'" in advice(found)
+    assert "None of these changes lowers the error of G." in found.advice
+    assert "degree 1 cannot follow this law; use degree='auto'" in found.advice
 
 
 def test_the_report_holds_the_numbers(made):
     text = str(made[0])
     assert text.startswith("Plan: sixth law, 13 frames of 24 x 24, dt = 0.0005 (to t = 0.006), noise 0.03, epsilon")
-    assert "read as degree 2, no constraint" in " ".join(text.split())
+    assert "fit: degree 2, no constraint" in " ".join(text.split())
     assert "Cramer-Rao bound of G at this degree" in text
     assert "half the noise (0.015)" in text
     assert "x 0.50" in text
     assert f"error of G 1.5 %: {made[0].goal.frames} frames" in text
-    assert "Most is bought by half the noise (0.015): the error of G times 0.50." in advice(made[0])
-    assert "With the noise as it is, by " in advice(made[0])
+    assert "What helps most is half the noise (0.015): the error of G times 0.50." in made[0].advice
+    assert "With the noise as it is, " in made[0].advice
     assert "F and epsilon take the surface tension as exact" in text
     assert max(map(len, text.splitlines())) <= 102
 
 
 def test_the_average_over_degrees_is_the_default(small, known, monkeypatch):
-    monkeypatch.setattr(prediction, "DRAWS", 40)
-    monkeypatch.setattr(
-        sys.modules["doublewell.plan.make"], "experiment_information", fake(known, lambda frames: frames)
-    )
-    prediction._draws.cache_clear()
+    monkeypatch.setattr(experiments, "DRAWS", 40)
+    monkeypatch.setattr(planning, "experiment_information", fake(known, lambda frames: frames))
+    experiments._draws.cache_clear()
     found = plan(small, tension_error=0.02)
-    prediction._draws.cache_clear()
+    experiments._draws.cache_clear()
     assert found.prediction.bound is None
     assert found.prediction.epsilon == pytest.approx(0.02, rel=0.1)
-    assert "read as averaged over degrees, double wells with a single barrier" in " ".join(str(found).split())
+    assert "fit: averaged over degrees, double wells with a single barrier" in " ".join(str(found).split())
     assert "the surface tension's own error of 2 % is in F and epsilon" in str(found)
     assert found.goal is None
 
 
 def test_a_change_that_cannot_be_computed_says_why(small, known, monkeypatch):
-    def refuse(film, *, seen=None):
+    def refuse(film, *, frames=None):
         if film.frames > 13:
             raise InputError("the solution blows up")
         return replace(known, solve=0.2)
 
-    monkeypatch.setattr(sys.modules["doublewell.plan.make"], "experiment_information", refuse)
+    monkeypatch.setattr(planning, "experiment_information", refuse)
     found = plan(replace(small, noise=0.2), degree=2)
     assert [option.name for option in found.options[-2:]] == ["twice as long", "twice as often"]
     assert "twice as long: not possible (the solution blows up)" in str(found)
@@ -237,23 +233,21 @@ def test_wrong_questions_are_refused_before_any_work(small, options, message):
 
 
 def test_what_identify_would_refuse_is_refused(small, monkeypatch):
-    monkeypatch.setattr(
-        sys.modules["doublewell.plan.make"], "experiment_information", lambda *_: pytest.fail("work was begun")
-    )
+    monkeypatch.setattr(planning, "experiment_information", lambda *_: pytest.fail("work was begun"))
     message = (
-        "identify could not read this movie: record is too short: expected at least 13 frames, has 5; record longer"
+        "identify could not fit this movie: record is too short: expected at least 13 frames, has 5; record longer"
     )
     with pytest.raises(InputError, match=message):
         plan(replace(small, frames=5))
-    with pytest.raises(InputError, match="identify could not read this movie: no interface is detected"):
+    with pytest.raises(InputError, match="identify could not fit this movie: no interface is detected"):
         plan(replace(small, initial=np.full((24, 24), 0.9) + 1e-6 * np.eye(24)))
 
 
 def test_a_target_that_is_met_is_said_to_be_met(small, known, monkeypatch):
-    monkeypatch.setattr(goal, "experiment_information", fake(known, lambda frames: frames))
+    monkeypatch.setattr(planning, "experiment_information", fake(known, lambda frames: frames))
     film = replace(small, frames=61)
     base = predict(film, known, QUICK)
-    options = {"base": base, "quantity": "force", "say": lambda _: None}
+    options = {"base": base, "quantity": "force", "show": lambda _: None}
     found = reach(film, known, QUICK, target=1.001 * base.force, **options)
     assert "target already met, the planned 61 frames reach " in str(Plan(film, QUICK, base, (), found, ()))
     easy = search(small, known, 0.5)
@@ -267,7 +261,7 @@ def test_a_target_that_is_met_is_said_to_be_met(small, known, monkeypatch):
 
 
 def test_the_note_of_the_weak_reading_is_no_note_of_a_plan(small, known, monkeypatch):
-    monkeypatch.setattr(sys.modules["doublewell.plan.make"], "experiment_information", lambda *_: known)
+    monkeypatch.setattr(planning, "experiment_information", lambda *_: known)
     coarse = replace(small, initial=initial_field("nonconvex", (24, 24), 1 / 24, epsilon=0.05), epsilon=0.05)
     notes = plan(coarse, degree=2).notes
     assert any("pixels; 9 or more are better" in note for note in notes)

@@ -113,14 +113,12 @@ def parse_share(text: str, option: str) -> float:
 
 def plan_document(found: Plan) -> dict[str, Any]:
     """Return the numbers of a plan; errors are shares."""
-    from doublewell.plan.text import advice
-
     goal = found.goal
     return {
         "experiment": _planned(found.experiment),
         "prediction": _errors(found.prediction),
         "changes": [_change(option, found.prediction.force) for option in found.options],
-        "advice": advice(found),
+        "advice": found.advice,
         "target": None
         if goal is None
         else {
