@@ -66,7 +66,7 @@ def test_demo_errors_are_against_the_truth(demo):
     assert demo.force_error < demo.weak_error
 
 
-def test_demo_uses_both_readings(demo):
+def test_demo_uses_both_methods(demo):
     assert (demo.result.settings.method, demo.weak.settings.method) == ("trajectory", "weak")
     assert demo.record.boundary == "periodic"
     low, high = demo.result.interval("epsilon")
@@ -76,7 +76,7 @@ def test_demo_uses_both_readings(demo):
 def test_demo_says_what_came_out(demo):
     assert f"the force of the sixth law was recovered to {100 * demo.force_error:.2g} %" in demo.summary
     assert f"its epsilon to {100 * abs(demo.epsilon_error):.2g} %." in demo.summary
-    assert demo.comparison == f"The weak reading alone: force error {100 * demo.weak_error:.0f} %."
+    assert demo.comparison == f"The weak-form fit alone: force error {100 * demo.weak_error:.0f} %."
     assert demo.comparison in str(demo)
     text = str(demo)
     assert text.startswith(str(demo.result))

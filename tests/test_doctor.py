@@ -28,7 +28,7 @@ def test_packages_extras_devices_and_cache(found):
     assert "Compiled programs are kept in: " in text
 
 
-def test_what_is_missing_is_named_with_its_cure(found):
+def test_what_is_missing_is_named_with_its_remedy(found):
     poor = replace(
         found, packages=(("numba", None),), extras=(Extra("tiff", (("tifffile", None),)),), devices=(), cache=None
     )
@@ -48,27 +48,27 @@ def test_a_machine_without_a_package_is_not_timed(monkeypatch):
     assert (found.devices, found.timings, found.cache) == ((), (), None)
 
 
-def test_both_readings_are_timed():
+def test_both_methods_are_timed():
     said = []
     found = examine(progress=lambda *words: said.append(words[0]))
-    assert [timing.reading for timing in found.timings] == ["weak reading", "trajectory reading"]
+    assert [timing.name for timing in found.timings] == ["weak-form fit", "trajectory fit"]
     assert all(0.0 < timing.next < 60.0 for timing in found.timings)
-    assert said == ["timing the weak reading", "timing the trajectory reading"]
-    assert "A small fit, trajectory reading: " in str(found)
+    assert said == ["timing the weak-form fit", "timing the trajectory fit"]
+    assert "A small trajectory fit: " in str(found)
 
 
 def test_command(monkeypatch, capsys, found):
     from doublewell.cli import main
 
-    timed = replace(found, timings=(Timing("weak reading", 1.0, 0.5),))
+    timed = replace(found, timings=(Timing("weak-form fit", 1.0, 0.5),))
     monkeypatch.setattr(doctor, "examine", lambda **_: timed)
     assert main(["doctor", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert answer["seconds"] == {"weak reading": {"first": 1.0, "next": 0.5}}
+    assert answer["seconds"] == {"weak-form fit": {"first": 1.0, "next": 0.5}}
     assert answer["extras"]["xarray"]["ready"] is True
     assert answer["missing"] == []
     assert main(["doctor"]) == 0
-    assert "A small fit, weak reading: 1.0 s at first, then 0.50 s" in capsys.readouterr().out
+    assert "A small weak-form fit: 1.0 s at first, then 0.50 s" in capsys.readouterr().out
     monkeypatch.setattr(doctor, "examine", lambda **_: replace(timed, packages=(("jax", None),)))
     assert main(["doctor", "--quiet", "--no-fit"]) == 1
     assert capsys.readouterr().out == ""

@@ -1,4 +1,4 @@
-"""Demo: the whole road on a record whose law is known."""
+"""Demo: the whole pipeline on a record whose law is known."""
 
 from __future__ import annotations
 
@@ -22,8 +22,6 @@ from doublewell.simulate import add_noise, initial_field, simulate
 from doublewell.validate import Validation, validate
 from doublewell.wording import percent
 
-__all__ = ["Demo", "run_demo"]
-
 _EPSILON = 0.03
 _INTERVAL = 5e-5
 _GEOMETRY = "nonconvex"
@@ -33,7 +31,7 @@ _GEOMETRY = "nonconvex"
 class Demo:
     """A simulated record, what was recovered from it, how far that is from the truth, and the files written.
 
-    ``weak`` is what the weak reading alone says of the same record, without error bands.
+    ``weak`` is the weak-form fit of the same record, without error bands.
     """
 
     truth: Truth
@@ -51,7 +49,7 @@ class Demo:
 
     @property
     def weak_error(self) -> float:
-        """The relative L2 error of the weak reading's force."""
+        """The relative L2 error of the force of the weak-form fit."""
         return self.truth.force_error(self.weak)
 
     @property
@@ -71,8 +69,8 @@ class Demo:
 
     @property
     def comparison(self) -> str:
-        """What the other reading makes of the same record."""
-        return f"The weak reading alone: force error {percent(self.weak_error)}."
+        """The error of the weak-form fit, in one sentence."""
+        return f"The weak-form fit alone: force error {percent(self.weak_error)}."
 
     def __str__(self) -> str:
         against = "\n  ".join([self.summary, self.comparison, *wrap(str(self.validation), 98)])
@@ -92,57 +90,33 @@ def run_demo(
 ) -> Demo:
     """Simulate a noisy record, identify its law, evolve it again, and write page, record, result and figures.
 
-    The star-shaped drop of the paper, epsilon = 0.03, one frame every 5e-5, made by CNAB2; both readings get the law's
+    The star-shaped drop of the paper, epsilon = 0.03, one frame every 5e-5, made by CNAB2; both fits get the law's
     own surface tension. ``progress`` is called with (what is done, steps done, steps), steps 0 where their number is
     not known. Files are written at the end, when everything has succeeded.
     """
-    place = _check_folder(folder)
+    target = Path(folder).expanduser()
+    if target.exists() and not target.is_dir():
+        raise InputError(f"{target} is a file: expected a folder for the files of the demo; choose another name")
     check_seed(seed, "the noise")
-    say = progress or _silent
+    show = progress or (lambda *_: None)
     truth = Truth(named_law(law), _EPSILON)
-    record = _record(truth, cells=cells, frames=frames, noise=noise, seed=seed, progress=say)
+    start = initial_field(_GEOMETRY, (cells, cells), 1.0 / cells, epsilon=_EPSILON)
+    movie = partial(simulate, truth.law, start, dx=1.0 / cells, dt=_INTERVAL, frames=frames, epsilon=_EPSILON)
+    clean = movie(progress=partial(show, "simulating"))
+    record = add_noise(clean, noise, seed=seed)
     tension = truth.law.surface_tension(epsilon=1.0)
-    say("compiling and reading", 0, 0)
-    weak = identify(record, tension, method="weak", progress=say)
-    say("compiling and fitting", 0, 0)
-    result = identify(record, tension, progress=say)
-    say("evolving", 0, 0)
-    validation = validate(result, record, progress=partial(say, "evolving"))
-    say("drawing and saving", 0, 0)
-    files = _write(place, truth, record, result, validation)
-    return Demo(truth, noise, record, result, weak, validation, files)
-
-
-def _silent(_name: str, _done: int, _total: int) -> None:
-    """Say nothing, where nobody asked."""
-
-
-def _record(truth: Truth, *, cells: int, frames: int, noise: float, seed: int, progress: Report) -> Record:
-    start = initial_field(_GEOMETRY, (cells, cells), 1.0 / cells, epsilon=truth.epsilon)
-    clean = simulate(
-        truth.law,
-        start,
-        dx=1.0 / cells,
-        dt=_INTERVAL,
-        frames=frames,
-        epsilon=truth.epsilon,
-        progress=partial(progress, "simulating"),
-    )
-    return add_noise(clean, noise, seed=seed)
-
-
-def _check_folder(folder: str | PathLike[str]) -> Path:
-    place = Path(folder).expanduser()
-    if place.exists() and not place.is_dir():
-        raise InputError(f"{place} is a file: expected a folder for the files of the demo; choose another name")
-    return place
-
-
-def _write(place: Path, truth: Truth, record: Record, result: Result, validation: Validation) -> tuple[Path, ...]:
+    show("compiling and reading", 0, 0)
+    weak = identify(record, tension, method="weak", progress=show)
+    show("compiling and fitting", 0, 0)
+    result = identify(record, tension, progress=show)
+    show("evolving", 0, 0)
+    validation = validate(result, record, progress=partial(show, "evolving"))
+    show("drawing and saving", 0, 0)
     drawn = draw_figures(result, truth=truth, record=record, validation=validation)
-    place.mkdir(parents=True, exist_ok=True)
-    save(record, place / "record.npz")
-    save(result, place / "result.json")
-    write_page(result, record, place / "report.html")
-    figures = write_bytes([(place / name, data) for name, data in drawn.items()])
-    return (place / "report.html", place / "record.npz", place / "result.json", *figures)
+    target.mkdir(parents=True, exist_ok=True)
+    save(record, target / "record.npz")
+    save(result, target / "result.json")
+    write_page(result, record, target / "report.html")
+    figures = write_bytes([(target / name, data) for name, data in drawn.items()])
+    files = (target / "report.html", target / "record.npz", target / "result.json", *figures)
+    return Demo(truth, noise, record, result, weak, validation, files)

@@ -14,8 +14,6 @@ from time import perf_counter
 from doublewell.hints import Report
 from doublewell.jax_runtime import device_names
 
-__all__ = ["Diagnosis", "Extra", "Timing", "examine"]
-
 _NEED = re.compile(r"""^([\w.-]+)[^;]*(?:;.*extra\s*==\s*["']([\w-]+)["'])?""")
 _TOOLS = ("all", "dev")  # sets of the other extras, and what the tests need
 
@@ -30,26 +28,31 @@ class Extra:
     @property
     def ready(self) -> bool:
         """Whether all packages are there."""
-        return all(found is not None for _, found in self.packages)
+        return all(number is not None for _, number in self.packages)
 
     @property
-    def cure(self) -> str:
+    def remedy(self) -> str:
         """The command that installs it."""
         return f"pip install 'doublewell[{self.name}]'"
+
+    def __str__(self) -> str:
+        if self.ready:
+            return f"{self.name}: installed ({', '.join(f'{name} {number}' for name, number in self.packages)})"
+        return f"{self.name}: not installed; {self.remedy}"
 
 
 @dataclass(frozen=True)
 class Timing:
     """Seconds of a small fit: the first, compilation included, and the next."""
 
-    reading: str
+    name: str
     first: float
     next: float
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What was found; ``print(diagnosis)`` gives it in words."""
+    """What is installed and usable; ``print(diagnosis)`` gives it as text."""
 
     version: str
     python: str
@@ -65,24 +68,23 @@ class Diagnosis:
     @property
     def missing(self) -> tuple[str, ...]:
         """Packages that doublewell needs and that are not there."""
-        return tuple(name for name, found in self.packages if found is None)
+        return tuple(name for name, number in self.packages if number is None)
 
     def __str__(self) -> str:
         lines = [f"doublewell {self.version}, Python {self.python}, {self.machine}, {self.cores} cores", "", "Packages"]
-        lines += [
-            f"  {name} {found or 'MISSING: run pip install --upgrade doublewell'}" for name, found in self.packages
-        ]
-        lines += ["", "Extras", *(f"  {_extra_words(extra)}" for extra in self.extras)]
+        missing = "MISSING: run pip install --upgrade doublewell"
+        lines += [f"  {name} {number or missing}" for name, number in self.packages]
+        lines += ["", "Extras", *(f"  {extra}" for extra in self.extras)]
         lines += ["", "Devices", *(f"  {device}" for device in self.devices or ("none: JAX is missing",))]
         kept = "off" if self.cache is None else f"{self.cache} ({self.cache_bytes / 1e6:.0f} MB)"
         lines += ["", f"Compiled programs are kept in: {kept}"]
         for timing in self.timings:
-            lines.append(f"A small fit, {timing.reading}: {timing.first:.1f} s at first, then {timing.next:.2f} s")
+            lines.append(f"A small {timing.name}: {timing.first:.1f} s at first, then {timing.next:.2f} s")
         return "\n".join(lines)
 
 
 def examine(*, fit: bool = True, progress: Report | None = None) -> Diagnosis:
-    """Look for packages, extras, devices and the cache, and with `fit` time both readings on a small movie.
+    """Look for packages, extras, devices and the cache, and with `fit` time both methods on a small movie.
 
     The first fit of a machine compiles; later processes load what it compiled.
     """
@@ -93,9 +95,9 @@ def examine(*, fit: bool = True, progress: Report | None = None) -> Diagnosis:
         for name, wanted in needs.items()
         if name and name not in _TOOLS
     )
-    ready = all(found is not None for _, found in packages)
-    timings = _timings(progress or _silent) if fit and ready else ()
-    place = _cache() if ready else None
+    ready = all(number is not None for _, number in packages)
+    timings = _timings(progress or (lambda *_: None)) if fit and ready else ()
+    cache = _cache() if ready else None
     return Diagnosis(
         version=_version("doublewell") or "not installed",
         python=platform.python_version(),
@@ -104,19 +106,19 @@ def examine(*, fit: bool = True, progress: Report | None = None) -> Diagnosis:
         packages=packages,
         extras=extras,
         devices=device_names() if ready else (),
-        cache=None if place is None else str(place),
-        cache_bytes=0 if place is None else sum(file.stat().st_size for file in place.rglob("*") if file.is_file()),
+        cache=None if cache is None else str(cache),
+        cache_bytes=0 if cache is None else sum(file.stat().st_size for file in cache.rglob("*") if file.is_file()),
         timings=timings,
     )
 
 
 def _needs() -> dict[str, list[str]]:
     """Return the packages that the installed doublewell declares: needed ones under "", the others by extra."""
-    found: dict[str, list[str]] = {}
+    needs: dict[str, list[str]] = {}
     for line in metadata("doublewell").get_all("Requires-Dist") or []:
         if (parts := _NEED.match(line)) and parts[1] != "doublewell":
-            found.setdefault(parts[2] or "", []).append(parts[1])
-    return found
+            needs.setdefault(parts[2] or "", []).append(parts[1])
+    return needs
 
 
 def _version(package: str) -> str | None:
@@ -133,12 +135,12 @@ def _cache() -> Path | None:
     from doublewell.jax_runtime import keep_compiled
 
     keep_compiled()
-    place = jax.config.jax_compilation_cache_dir
-    return None if place is None else Path(place)
+    folder = jax.config.jax_compilation_cache_dir
+    return None if folder is None else Path(folder)
 
 
-def _timings(say: Report) -> tuple[Timing, ...]:
-    """Time both readings twice on 13 frames of 24 x 24 pixels."""
+def _timings(show: Report) -> tuple[Timing, ...]:
+    """Time both methods twice on 13 frames of 24 x 24 pixels."""
     from doublewell.identify import identify
     from doublewell.law import named_law
     from doublewell.simulate import add_noise, initial_field, simulate
@@ -146,27 +148,17 @@ def _timings(say: Report) -> tuple[Timing, ...]:
     start = initial_field("circle", (24, 24), 1 / 24, epsilon=0.1)
     clean = simulate(named_law("sixth"), start, dx=1 / 24, dt=5e-4, frames=13, epsilon=0.1)
     movie = add_noise(clean, 0.02, seed=1)
-    found = []
-    for reading, work in (
-        ("weak reading", lambda: identify(movie, law=1, method="weak")),
-        ("trajectory reading", lambda: identify(movie, law=1, check=False)),
+    timings = []
+    for name, work in (
+        ("weak-form fit", lambda: identify(movie, law=1, method="weak")),
+        ("trajectory fit", lambda: identify(movie, law=1, check=False)),
     ):
-        say(f"timing the {reading}", 0, 0)
-        found.append(Timing(reading, _seconds(work), _seconds(work)))
-    return tuple(found)
+        show(f"timing the {name}", 0, 0)
+        timings.append(Timing(name, _seconds(work), _seconds(work)))
+    return tuple(timings)
 
 
 def _seconds(work: Callable[[], object]) -> float:
     start = perf_counter()
     work()
     return perf_counter() - start
-
-
-def _extra_words(extra: Extra) -> str:
-    if extra.ready:
-        return f"{extra.name}: there ({', '.join(f'{name} {found}' for name, found in extra.packages)})"
-    return f"{extra.name}: not installed; {extra.cure}"
-
-
-def _silent(_: str, __: int, ___: int) -> None:
-    """Say nothing, where nobody asked."""

@@ -133,7 +133,7 @@ def test_progress_counts_the_frames():
 def test_a_blow_up_names_the_frame_and_the_way_out(solver):
     """Ten thousand times too stiff a reaction for the step."""
     u0 = 1.01 * start()
-    with pytest.raises(InputError, match=r"blows up at frame 1 .*: 4 steps a frame are too few .* use more substeps"):
+    with pytest.raises(InputError, match=r"blows up at frame 1 .*: 4 steps per frame are too few .* use more substeps"):
         simulate(named_law("sixth"), u0, **(MESH | {"epsilon": 8e-4}), solver=solver)
 
 

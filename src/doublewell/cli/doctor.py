@@ -48,5 +48,5 @@ def _document(found: Diagnosis) -> dict[str, Any]:
         "devices": list(found.devices),
         "cache": found.cache,
         "cache_bytes": found.cache_bytes,
-        "seconds": {timing.reading: {"first": timing.first, "next": timing.next} for timing in found.timings},
+        "seconds": {timing.name: {"first": timing.first, "next": timing.next} for timing in found.timings},
     }

@@ -20,8 +20,6 @@ from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.record import Boundary
 
-__all__ = ["GEOMETRIES", "circle", "dumbbell", "inclusion", "initial_field", "nonconvex", "spinodal", "wobbled"]
-
 _ROUND_UP = 1.0 + 1e-9  # a mode on the limit counts, whatever the rounding of the extent
 
 
