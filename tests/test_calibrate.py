@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from doublewell.calibrate import SurfaceTension, calibrate
+from doublewell.calibrate import NoScale, SurfaceTension, calibrate, refusal_of
 from doublewell.errors import InputError
 from doublewell.law import LAW_NAMES, Law, named_law
 
@@ -50,6 +50,23 @@ def test_refusals() -> None:
         calibrate("sixth", 1.0)
     with pytest.raises(InputError, match="the primitive is zero"):
         calibrate(Law.bernstein([0.0, 0.0]), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("law", "bound", "kind", "number"),
+    [
+        (Law.bernstein([1.0, -20.0, 1.0]), None, NoScale.NO_INTERFACE, Law.bernstein([1.0, -20.0, 1.0]).lowest),
+        (Law.wells([-1.2, 0.8]), None, NoScale.UNEQUAL_DEPTHS, 4.0 / 15.0),
+        (Law.bernstein([0.0, 0.0]), None, NoScale.ZERO_LAW, 0.0),
+        (Law.bernstein([1e-6, 5e-6]), 1e-6, NoScale.FLAT_LAW, 1e-6),
+    ],
+)
+def test_a_law_without_a_scale_has_a_code_and_a_number(law: Law, bound: float, kind: NoScale, number: float) -> None:
+    refused = refusal_of(law, bound)
+    assert refused is not None
+    assert refused.kind is kind
+    assert refused.number == pytest.approx(number)
+    assert refusal_of(named_law("outside_cone"), bound) is None
 
 
 @pytest.mark.parametrize(

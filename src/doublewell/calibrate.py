@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ _NAME = "the surface tension"
 _EXAMPLE = "0.3 J/m^2 +- 5 %"
 _FLAT = 10.0  # bounds; coefficients below are zero
 _PLUS_MINUS = re.compile(r"\+/-|\+-|±")
-_SHARE = re.compile(r"\s*(.*?)\s*%\s*", re.DOTALL)
+_PERCENT = re.compile(r"\s*(.*?)\s*%\s*", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -77,9 +78,9 @@ class SurfaceTension:
         value, unit = parse_quantity(first, _NAME)
         if not rest:
             return cls(value, unit=unit)
-        share = _SHARE.fullmatch(rest[0])
-        if share is not None:
-            return cls(value, abs(value) * parse_quantity(share[1], _NAME)[0] / 100.0, unit=unit)
+        percent = _PERCENT.fullmatch(rest[0])
+        if percent is not None:
+            return cls(value, abs(value) * parse_quantity(percent[1], _NAME)[0] / 100.0, unit=unit)
         sd, of = parse_quantity(rest[0], f"the error of {_NAME}")
         if unit is not None and of is not None:
             sd = convert(sd, of, unit, f"the error of {_NAME}")
@@ -118,7 +119,7 @@ def _check_unit(unit: Any) -> None:
 def calibrate(law: Law, tension: float | str | tuple[float, float] | SurfaceTension) -> Scale:
     """Return the scale of an effective force: epsilon = sigma/C_H for E, sqrt(gamma/C_H) for epsilon E.
 
-    Refused where C_H = 0 or H < 0 somewhere inside. Extra stationary points with H > 0 are no obstacle.
+    Refused where C_H = 0 or H < 0 somewhere inside. Extra stationary points with H > 0 are not an obstacle.
 
     >>> from doublewell.law import named_law
     >>> law = named_law("quartic").effective(0.03)
@@ -140,10 +141,23 @@ def epsilon_power(normalisation: Normalisation) -> float:
     return 1.0 if normalisation == "E" else 0.5
 
 
-class Refusal(NamedTuple):
-    """Why a law carries no scale: "flat-law", "no-interface", "unequal-depths" or "zero-law", and in a sentence."""
+class NoScale(StrEnum):
+    """Why a law carries no scale."""
 
-    kind: str
+    FLAT_LAW = "flat-law"
+    UNEQUAL_DEPTHS = "unequal-depths"
+    NO_INTERFACE = "no-interface"
+    ZERO_LAW = "zero-law"
+
+
+class Refusal(NamedTuple):
+    """Why a law carries no scale, the number behind it, and a sentence.
+
+    The number is the lower bound of a flat law, H(high) - H(low) of unequal depths, the lowest H without an interface.
+    """
+
+    kind: NoScale
+    number: float
     reason: str
 
 
@@ -151,19 +165,20 @@ def refusal_of(law: Law, bound: float | None = None) -> Refusal | None:
     """Return why a law carries no scale, None where it does; `bound` is the lower bound of its coefficients."""
     if bound is not None and np.all(law.coefficients <= _FLAT * bound):
         return Refusal(
-            "flat-law",
+            NoScale.FLAT_LAW,
+            bound,
             "the law is flat at its lower bound, so the data show no double well and the force is not a measurement; "
             f"check the scale of the field, q, dx and dt, or compare with {option('constraint', 'none')}",
         )
     try:
         integral = law.tension_integral
     except InputError as error:
-        return Refusal("unequal-depths" if law.tilt != 0.0 else "no-interface", str(error))
+        tilted = law.tilt != 0.0
+        kind, number = (NoScale.UNEQUAL_DEPTHS, law.tilt) if tilted else (NoScale.NO_INTERFACE, law.lowest)
+        return Refusal(kind, number, str(error))
     if integral == 0.0:
-        return Refusal(
-            "zero-law",
-            "the primitive is zero, so no surface tension can scale it: expected a force that is not zero",
-        )
+        reason = "the primitive is zero, so no surface tension can scale it: expected a force that is not zero"
+        return Refusal(NoScale.ZERO_LAW, 0.0, reason)
     return None
 
 
