@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from doublewell.calibrate import SurfaceTension, why_no_scale
+from doublewell.dynamics import dynamics_of
 from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.law import Law, Structure
@@ -33,7 +34,7 @@ from doublewell.units import has_pint, unit_text
 from doublewell.wording import percent
 
 LEVEL = 0.95  # of all intervals and bands
-EQUATIONS = {"allen-cahn": "u_t = q (Laplacian u - G(u))"}
+DYNAMICS = "allen-cahn"
 _DEVIATES = 3.92  # a 95 % interval in standard deviations of a normal distribution
 
 
@@ -103,6 +104,7 @@ class Data:
 class Facts:
     """All facts of a result. ``numbers`` holds the quotable ones by key, in the order in which they are listed.
 
+    ``motion`` is the equation of motion, ``equation`` that of the force, both as text.
     ``heaviest`` is the degree with the largest weight, its weight and its own equation, where degrees are averaged.
     ``verdict`` is that of the tests of the model: "adequate", "check", "not adequate" or "not tested".
     ``record``, ``fit`` and ``units`` tell in sentences what the movie is, how the fit went, and which units hold.
@@ -110,6 +112,7 @@ class Facts:
 
     version: str
     dynamics: str
+    motion: str
     method: str
     degree_option: str
     law: Law
@@ -168,7 +171,8 @@ def facts(result: Result) -> Facts:
     listed = [*_force(result), *_scale(result), *_wells(result), *_record_numbers(result), *_physical(result)]
     return Facts(
         version=asked.version,
-        dynamics="allen-cahn",
+        dynamics=DYNAMICS,
+        motion=dynamics_of(DYNAMICS).equation,
         method=asked.method,
         degree_option=str(asked.degree),
         law=law,

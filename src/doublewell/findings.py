@@ -13,7 +13,7 @@ import numpy as np
 from doublewell.adequacy import Verdict
 from doublewell.calibrate import refusal_of
 from doublewell.errors import option
-from doublewell.facts import EQUATIONS, LEVEL, Facts, facts
+from doublewell.facts import LEVEL, Facts, facts
 from doublewell.hints import Array
 from doublewell.inference import Posterior, curve_band, quantile_interval
 from doublewell.law import Law
@@ -248,7 +248,7 @@ def _weak(result: Result, table: Facts) -> Iterator[Finding]:
             "moments-unexplained",
             "check",
             f"the law leaves {100 * numbers.residual:.0f} % of the moments unexplained: the field does not follow "
-            f"{EQUATIONS[table.dynamics]}, or noise dominates",
+            f"{table.motion}, or noise dominates",
             "check the scale of the field, q, dx and dt",
             residual=numbers.residual,
         )

@@ -51,7 +51,7 @@ def test_the_numbers_are_those_of_the_saved_result(small):
     assert found["force_error"] == truth.force_error(saved)
     assert found["epsilon_error"] == truth.epsilon_error(saved)
     assert found["force_error"] < found["weak_force_error"]
-    assert tuple(found["intervals"]["epsilon"]) == saved.interval("epsilon")
+    assert tuple(found["facts"]["epsilon"]["interval"]) == saved.interval("epsilon")
     assert found["result"] == json.loads((folder / "result.json").read_text())["result"]
     assert sorted(found["files"]) == sorted(str(path) for path in folder.iterdir())
     assert "From 15 frames with noise 0.02, the force of the quartic law was recovered to" in found["summary"]

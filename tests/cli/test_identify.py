@@ -37,7 +37,7 @@ def test_json_holds_the_numbers_of_the_library(run_json, movie_file):
     result = identify(open_record(movie_file), SurfaceTension(TENSION, 0.01))
     assert found["coefficients"] == result.coefficients.tolist()
     assert found["epsilon"] == result.epsilon
-    assert found["epsilon_sd"] == result.scale.epsilon_sd
+    assert found["facts"]["epsilon"]["sd"] == result.scale.epsilon_sd
     assert found["barrier"] == result.potential(0.0)
     assert [item["code"] for item in found["findings"]] == [item.code for item in findings(result)]
     assert found["double_well"] is True
@@ -259,7 +259,7 @@ def test_no_boundary_means_a_window(run_json, tmp_path, noisy):
     found = run_json("identify", tmp_path / "plain.npz", *words)
     assert (found["method"], found["result"]["settings"]["boundary"]) == ("trajectory", "open")
     found = run_json("identify", tmp_path / "plain.npz", "--dx", 1 / 32, "--dt", 1e-4, "--q", 1, "--method", "weak")
-    assert (found["method"], found["degree"], found["intervals"], found["degrees"]) == ("weak", 2, None, None)
+    assert (found["method"], found["degree"], found["degrees"]) == ("weak", 2, [])
 
 
 def test_times_may_be_given(run_json, tmp_path, noisy):
@@ -284,10 +284,9 @@ def test_a_boundary_means_the_trajectory_reading_with_intervals(trajectory):
     result = load_result(folder / "r.json")
     assert (found["method"], result.settings.degree) == ("trajectory", "auto")
     assert found["coefficients"] == result.coefficients.tolist()
-    assert found["intervals"]["level"] == 0.95
-    for name in ("epsilon", "barrier", "width", "tension_integral"):
-        assert tuple(found["intervals"][name]) == result.interval(name)
-    low, high = found["intervals"]["epsilon"]
+    for name in ("epsilon", "barrier", "width", "tension_integral", "kappa"):
+        assert tuple(found["facts"][name]["interval"]) == result.interval(name)
+    low, high = found["facts"]["epsilon"]["interval"]
     assert low < found["epsilon"] < high
     assert [fit["degree"] for fit in found["degrees"]] == list(range(9))
     assert sum(fit["weight"] for fit in found["degrees"]) == pytest.approx(1.0)
@@ -297,21 +296,20 @@ def test_a_boundary_means_the_trajectory_reading_with_intervals(trajectory):
 def test_json_holds_the_verdict_and_the_tests(trajectory):
     found, folder = trajectory
     answer = load_result(folder / "r.json").adequacy
-    assert found["adequacy"]["verdict"] == answer.verdict == "adequate"
-    assert [test["name"] for test in found["adequacy"]["tests"]] == [test.name for test in answer.tests]
-    assert [test["adjusted"] for test in found["adequacy"]["tests"]] == [test.adjusted for test in answer.tests]
-    assert found["adequacy"] == found["result"]["diagnostics"]["likelihood"]["adequacy"]
+    assert found["verdict"] == answer.verdict == "adequate"
+    assert [test["name"] for test in found["tests"]] == [test.name for test in answer.tests]
+    assert [test["adjusted"] for test in found["tests"]] == [test.adjusted for test in answer.tests]
 
 
 def test_the_check_can_be_left_out(run_json, run, small_file):
     found = run_json("identify", small_file, "--no-check")
-    assert found["adequacy"] is None
-    assert found["intervals"] is not None
+    assert (found["verdict"], found["tests"]) == ("not tested", [])
+    assert found["facts"]["width"]["interval"] is not None
     assert "not tested: the tests were switched off" in run("identify", small_file, "--no-check")[1]
 
 
 def test_the_weak_reading_has_no_verdict(run_json, movie_file):
-    assert run_json("identify", movie_file, *WEAK)["adequacy"] is None
+    assert run_json("identify", movie_file, *WEAK)["verdict"] == "not tested"
 
 
 def test_degree_and_method_reach_the_library(run, movie_file, monkeypatch):

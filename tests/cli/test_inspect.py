@@ -141,10 +141,10 @@ def test_a_fit_with_errors_of_grey_levels_can_be_repeated(run, grey_file, tmp_pa
 def test_the_errors_of_grey_levels_enter_a_fit(run, run_json, grey_file):
     words = ("identify", grey_file, "--dx", 1 / 64, "--dt", 1e-4, "--q", 1, "--method", "weak", "--degree", 1)
     found = run_json(*words, "--levels", "auto", "--levels-sd", "auto")
-    assert 0.0 < found["grey_levels"]["force"] < 0.5
+    assert 0.0 < found["result"]["levels"]["force"] < 0.5
     given = run_json(*words, "--levels", "10000,30000", "--levels-sd", "20,30")
-    assert given["grey_levels"]["sd"] == [20.0, 30.0]
-    assert run_json(*words, "--levels", "10000,30000")["grey_levels"] is None
+    assert given["result"]["levels"]["sd"] == [20.0, 30.0]
+    assert run_json(*words, "--levels", "10000,30000")["result"]["levels"] is None
     for options, said in (
         (("--levels-sd", "auto"), "--levels-sd says nothing without levels: pass --levels too"),
         (("--levels", "auto", "--levels-sd", "1,2"), "pass --levels-sd auto"),

@@ -8,11 +8,11 @@ WORDS = ("--method", "weak", "--dx", "0.1", "--dt", "2", "--length-unit", "um", 
 def test_physical_numbers_from_the_shell(run, run_json, movie_file):
     tension = ("--surface-tension", "0.3 J/m^2 +- 5 %")
     found = run_json("identify", movie_file, *WORDS, "--q", "0.001", *tension)
-    kappa = found["physical"]["kappa"]
+    kappa = found["facts"]["physical_kappa"]
     assert kappa["unit"] == "J/m"
     assert kappa["sd"] == pytest.approx(0.05 * kappa["value"])
     other = run_json("identify", movie_file, *WORDS, "--q", "1e-15 m^2/s", *tension)
-    assert other["physical"]["kappa"]["value"] == pytest.approx(kappa["value"], rel=1e-9)
+    assert other["facts"]["physical_kappa"]["value"] == pytest.approx(kappa["value"], rel=1e-9)
     assert other["result"]["settings"]["q"] == pytest.approx(0.001)
     assert other["result"]["settings"]["length_unit"] == "um"
     code, out, _ = run("identify", movie_file, *WORDS, "--q", "0.001", *tension)
@@ -23,7 +23,7 @@ def test_physical_numbers_from_the_shell(run, run_json, movie_file):
 
 def test_plain_numbers_have_no_physical_part(run_json, movie_file):
     found = run_json("identify", movie_file, "--method", "weak", "--surface-tension", "0.3", "--tension-sd", "0.01")
-    assert found["physical"] is None
+    assert "physical_kappa" not in found["facts"]
     assert found["result"]["scale"]["tension"] == {"value": 0.3, "sd": 0.01, "normalisation": "E", "unit": None}
 
 

@@ -10,6 +10,8 @@ from doublewell.errors import InputError
 from doublewell.export import FORMATS, export
 from doublewell.law import Law
 
+LAW = Law.bernstein([90.0, 60.0, 160.0, 120.0])
+
 U = np.linspace(-1.4, 1.4, 281)
 INSIDE = np.linspace(-1.0, 1.0, 201)
 
@@ -29,7 +31,7 @@ def test_every_text_says_units_meaning_scale_and_errors(name, banded, plain):
     assert "band of G: +- " in text
     bare = " ".join(export(plain, name).split())
     assert "kappa = 1 is a choice" in bare
-    assert "weak reading gives no error band" in bare
+    assert "weak-form fit gives no error band" in bare
 
 
 @pytest.mark.parametrize("name", ["py-pde", "fipy", "sympy", "python"])
@@ -88,19 +90,19 @@ def test_json_holds_the_law_and_a_table_with_bands(banded):
     assert law["format"] == "doublewell law"
     table = {name: np.array(values) for name, values in law["table"].items()}
     w = 1 - table["u"] ** 2
-    assert np.allclose(-table["u"] * w * np.polynomial.polynomial.polyval(w, law["powers_of_w"]), table["force"])
+    assert np.allclose(-table["u"] * w * np.polynomial.polynomial.polyval(w, law["powers"]["values"]), table["force"])
     assert np.array_equal(table["force"], banded.force(table["u"]))
     inner = slice(1, -1)
     assert np.all(table["primitive_low"][inner] < table["primitive"][inner])
     assert np.all(table["primitive"][inner] < table["primitive_high"][inner])
     assert law["kappa"] * law["mobility"] == pytest.approx(law["q"])
-    assert law["scale"]["epsilon"] == banded.epsilon
+    assert law["facts"]["epsilon"]["value"] == banded.epsilon
     assert law["family"]["g"] == banded.coefficients.tolist()
 
 
 def test_json_without_bands_and_scale(plain):
     law = json.loads(export(plain, "json"))
-    assert law["scale"] is None
+    assert "epsilon" not in law["facts"]
     assert set(law["table"]) == {"u", "force", "primitive"}
 
 
@@ -186,3 +188,40 @@ def test_units_are_named_where_they_are_known(make, name):
     assert "unit of energy here is (J/m^2) um^2 = 1e-12 J" in text
     film = make(tension=SurfaceTension(0.3, unit="J/m"), length_unit="nm", time_unit="s")
     assert "(J/m) nm = 1e-09 J" in " ".join(export(film, name).replace("%", " ").replace("#", " ").split())
+
+
+OTHERS = {
+    "asymmetric": Law.wells([-40.0, -20.0, 30.0, 60.0]),
+    "asymmetric, other phases": Law.wells([-40.0, -20.0, 30.0, 60.0], phases=(0.2, 1.0)),
+    "symmetric, other phases": LAW.placed((0.0, 1.0)),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_law_is_written_as_it_is(make, name):
+    """Wells that differ, and phases other than -1 and +1: all programs compute the force and the primitive."""
+    law = OTHERS[name]
+    result = make(law)
+    low, high = law.phases
+    u = np.linspace(low - 0.3, high + 0.3, 241)
+    size, height = np.max(np.abs(law.force(u))), np.max(np.abs(law.primitive(u)))
+    module = run(export(result, "python"))
+    assert np.allclose(module["force"](u), law.force(u), rtol=0, atol=1e-12 * size)
+    assert np.allclose(module["primitive"](u), law.primitive(u), rtol=0, atol=1e-12 * height)
+    for text in (export(result, "py-pde"), export(result, "fipy")):
+        names = {"np": np}
+        exec(text[text.index("def force") : text.index("def make_")].rpartition("\n\n")[0], names)
+        assert np.allclose(names["force"](u), law.force(u), rtol=0, atol=1e-12 * size)
+    sympy = pytest.importorskip("sympy")
+    symbols = run(export(result, "sympy"))
+    assert np.allclose(
+        sympy.lambdify(symbols["u"], symbols["G_everywhere"])(u), law.force(u), rtol=0, atol=1e-11 * size
+    )
+    found = sympy.lambdify(symbols["u"], symbols["H_everywhere"])(u)
+    assert np.allclose(found, law.primitive(u), rtol=0, atol=1e-11 * height)
+    free = re.search(r"expression = '(if.*)'", export(result, "moose"))[1]
+    words = free.replace("^", "**").replace("if(", "choose(")
+    choose = np.vectorize(lambda test, yes, no: yes if test else no)
+    assert np.allclose(eval(words, {"choose": choose, "u": u, "k": 1.0}), law.primitive(u), rtol=0, atol=1e-11 * height)
+    assert json.loads(export(result, "json"))["phases"] == [low, high]
+    assert f"\\int_{{{low:g}}}^{{u}}G" in export(result, "latex")

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from doublewell.adequacy import Adequacy
-from doublewell.cli.wording import shell_words
-from doublewell.findings import findings
+from doublewell.export.documents import facts_document, finding_document
+from doublewell.facts import facts
+from doublewell.findings import findings, model_tests
 from doublewell.io.codec import codec_of
 from doublewell.io.result_file import result_body
 from doublewell.law import Law
-from doublewell.legacy import intervals
 from doublewell.observation import Survey
 from doublewell.record import Phase, Record
-from doublewell.record_findings import Finding, grey_findings
+from doublewell.record_findings import grey_findings
 from doublewell.report import Inspection
-from doublewell.result import LevelErrors, Measured, Result, physical
+from doublewell.result import Result
 from doublewell.validate import Validation
 
 if TYPE_CHECKING:
@@ -32,13 +32,12 @@ __all__ = [
     "simulate_text",
 ]
 
-_LEVEL = 0.95
 _WIDTH = 98
 
 
 def identify_text(result: Result, validation: Validation | None, files: tuple[Path, ...]) -> str:
     """Return the report, what an evolution of the law says, and the files written."""
-    parts = [shell_words(str(result))]
+    parts = [str(result)]
     if validation is not None:
         parts.append("\n  ".join(["Evolution", *wrap(str(validation), _WIDTH)]))
     if files:
@@ -77,15 +76,10 @@ def demo_document(demo: Demo) -> dict[str, Any]:
 
 def inspection_document(found: Inspection, grey: Phase | None = None) -> dict[str, Any]:
     """Return the numbers of an inspection."""
-    levels = (
-        None
-        if grey is None
-        else {
-            "levels": grey.levels,
-            "sd": grey.levels_sd,
-            "findings": [_finding(item) for item in grey_findings(grey.quality)],
-        }
-    )
+    levels = None
+    if grey is not None:
+        noted = [finding_document(item) for item in grey_findings(grey.quality)]
+        levels = {"levels": grey.levels, "sd": grey.levels_sd, "findings": noted}
     return {
         "grey_levels": levels,
         "record": _record(found.record),
@@ -94,7 +88,7 @@ def inspection_document(found: Inspection, grey: Phase | None = None) -> dict[st
         "interface_share": found.survey.interface_share,
         "supports": [[support.frames, support.length] for support in found.supports],
         "supports_refused": found.refusal,
-        "findings": [_finding(item) for item in found.findings],
+        "findings": [finding_document(item) for item in found.findings],
     }
 
 
@@ -116,64 +110,26 @@ def simulate_document(out: Path, record: Record, law: Law, epsilon: float) -> di
 
 
 def _main_numbers(result: Result) -> dict[str, Any]:
-    scale = result.scale
+    """Return the facts and findings of a result, the most used numbers also by themselves."""
+    table = facts(result)
+    epsilon, barrier = table.get("epsilon"), table.get("barrier")
     return {
-        "method": result.settings.method,
-        "equation": result.law.equation(),
-        "degree": result.degree,
-        "q": result.q,
-        "q_estimated": result.q_estimated,
-        "coefficients": result.coefficients.tolist(),
-        "epsilon": None if scale is None else scale.epsilon,
-        "epsilon_sd": None if scale is None else scale.epsilon_sd,
-        "barrier": None if scale is None else float(result.potential(result.law.maximum)),
-        "physical": _physical(result),
-        "intervals": _intervals(result),
-        "grey_levels": codec_of(LevelErrors | None).encode(result.levels, "levels"),
-        "degrees": _degrees(result),
-        "adequacy": codec_of(Adequacy | None).encode(result.adequacy, "adequacy"),
-        "double_well": result.structure.ok,
-        "structure": str(result.structure),
-        "findings": [_finding(item) for item in findings(result)],
+        "dynamics": table.dynamics,
+        "method": table.method,
+        "equation": table.equation,
+        "phases": list(table.law.phases),
+        "degree": table.law.family.degree,
+        "coefficients": [g.value for g in table.coefficients],
+        "epsilon": None if epsilon is None else epsilon.value,
+        "barrier": None if barrier is None else barrier.value,
+        "double_well": table.structure.ok,
+        "structure": str(table.structure),
+        "facts": facts_document(table),
+        "degrees": [{"degree": fit.degree, "chi2": fit.chi2, "weight": fit.weight} for fit in table.degrees],
+        "verdict": table.verdict,
+        "tests": [asdict(test) for test in model_tests(result)],
+        "findings": [finding_document(item) for item in findings(result, table=table)],
     }
-
-
-def _finding(item: Finding) -> dict[str, Any]:
-    document = {"code": item.code, "severity": str(item.severity), "topic": item.topic, "where": item.where}
-    return document | {"sentence": item.sentence, "advice": item.advice, "numbers": dict(item.numbers)}
-
-
-def _intervals(result: Result) -> dict[str, Any] | None:
-    """The 95 % intervals by name; None where the reading has no noise model."""
-    if result.posterior is None:
-        return None
-    return {"level": _LEVEL} | {name: list(ends) for name, ends in intervals(result, level=_LEVEL).items()}
-
-
-def _physical(result: Result) -> dict[str, Any] | None:
-    """Return the numbers in physical units; None where not all units are known."""
-    known = result.scale is not None and None not in (
-        result.scale.tension.unit, result.settings.length_unit, result.settings.time_unit,
-    )  # fmt: skip
-    if not known:
-        return None
-    found = physical(result)
-    names = ("kappa", "mobility", "barrier", "width", "diffusion", "epsilon", "paper_barrier")
-    encode = codec_of(Measured | None).encode
-    return {name: encode(getattr(found, name), name) for name in names} | {"normalisation": found.normalisation}
-
-
-def _degrees(result: Result) -> list[dict[str, Any]] | None:
-    """The path of a trajectory reading: what each degree costs and weighs."""
-    if result.posterior is None:
-        return None
-    return [
-        {
-            "degree": fit.degree, "chi2": fit.chi2, "weight": fit.weight,
-            "active": list(fit.active), "contacts": list(fit.contacts),
-        }
-        for fit in result.posterior.path
-    ]  # fmt: skip
 
 
 def _validation(validation: Validation) -> dict[str, Any]:

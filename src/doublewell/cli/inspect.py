@@ -7,7 +7,7 @@ from textwrap import indent
 
 from doublewell.cli.output import Output
 from doublewell.cli.reading import Reading
-from doublewell.cli.wording import about, shell_words
+from doublewell.cli.wording import about
 
 __all__ = ["inspect"]
 
@@ -32,5 +32,5 @@ def inspect(
     with output.bar() as bar, about(file):
         record, grey = reading.open_grey(file)
         found = inspect_record(record, progress=bar.stage("looking"))
-    levels = "" if grey is None else "\n\nGrey levels\n" + indent(shell_words(str(grey)), "  ")
+    levels = "" if grey is None else "\n\nGrey levels\n" + indent(str(grey), "  ")
     output.answer(f"{file}: {found}{levels}", {"file": str(file), **inspection_document(found, grey)})

@@ -5,11 +5,9 @@ The kernels solve u_t = -L (f'(u) - kappa Laplacian u), so L = q / kappa and f =
 
 from __future__ import annotations
 
-from doublewell.export.content import Content
-from doublewell.export.polynomial import horner, primitive_powers
+from doublewell.export.content import Content, template
 
-__all__ = ["moose_text"]
-
+_HEAD = "# An identified law for MOOSE (phase_field module).\n"
 _MESH = """\
 [Mesh]
   type = GeneratedMesh
@@ -17,7 +15,8 @@ _MESH = """\
 {sides}
 []
 """
-_BODY = """\
+_BODY = {
+    "allen-cahn": """\
 [Variables]
   [u]
     order = FIRST
@@ -34,9 +33,9 @@ _BODY = """\
 []
 
 [Functions]
-  [drop]  # a round drop of the phase +1 with the interface of this law
+  [drop]  # a round drop of the phase {high:g} with the interface of this law
     type = ParsedFunction
-    expression = 'tanh(({radius!r} - sqrt({squares}))/{profile!r})'
+    expression = '{scale}tanh(({radius!r} - sqrt({squares}))/{profile!r})'
   []
 []
 
@@ -65,7 +64,7 @@ _BODY = """\
     prop_names = 'L kappa'
     prop_values = '{mobility!r} {kappa!r}'
   []
-  [free_energy]  # f(u) = kappa H(u), zero in the pure phases
+  [free_energy]  # f(u) = kappa H(u), zero at the low phase
     type = DerivativeParsedMaterial
     property_name = f
     coupled_variables = 'u'
@@ -75,7 +74,8 @@ _BODY = """\
     derivative_order = 2
   []
 []
-"""
+""",
+}
 _BORDER = """\
 [BCs]
   [Periodic]
@@ -107,46 +107,44 @@ _STEP = 0.1  # largest q |G'| dt of one step
 
 def moose_text(content: Content) -> str:
     """Return an input file for the phase_field module; it runs as it is, from a drop."""
+    data, (_, high) = content.facts.data, content.law.phases
     letters = ("x", "y", "z")[: len(content.cells)]
-    lengths = [n * h for n, h in zip(content.cells, content.result.settings.dx, strict=True)][::-1]
+    lengths = [n * h for n, h in zip(content.cells, data.dx, strict=True)][::-1]  # a record has x last, MOOSE first
+    cells = content.cells[::-1]
+    sides = "\n".join(f"  n{x} = {n}\n  {x}max = {side!r}" for x, n, side in zip(letters, cells, lengths, strict=True))
+    middle, half = content.law.family.middle, content.law.family.half
+    steps = max(1, -int(-data.dt * content.q * content.steepest // _STEP))
     parts = [
         _HEAD + content.comment("#") + "\n",
-        _MESH.format(dim=len(letters), sides=_sides(content, letters, lengths)),
-        _BODY.format(
+        _MESH.format(dim=len(letters), sides=sides),
+        template(content, _BODY, "moose").format(
             radius=0.3 * min(lengths),
             squares=" + ".join(f"({x} - {0.5 * side!r})^2" for x, side in zip(letters, lengths, strict=True)),
             profile=content.profile,
+            scale="" if content.unit else f"{middle!r} + {half!r}*",
+            high=high,
             mobility=content.mobility,
             kappa=content.kappa,
             expression=_expression(content),
         ),
         *([_BORDER.format(directions=" ".join(letters))] if content.periodic else []),
-        _RUN.format(**_steps(content)),
+        _RUN.format(dt=data.dt / steps, steps=steps, end=data.dt * (data.shape[0] - 1)),
     ]
     return "\n".join(parts)
 
 
-_HEAD = "# An identified Allen-Cahn law for MOOSE (phase_field module).\n"
-
-
-def _sides(content: Content, letters: tuple[str, ...], lengths: list[float]) -> str:
-    """One line for each number; the arrays of a record have x last, MOOSE has it first."""
-    cells = content.cells[::-1]
-    return "\n".join(f"  n{x} = {n}\n  {x}max = {side!r}" for x, n, side in zip(letters, cells, lengths, strict=True))
-
-
 def _expression(content: Content) -> str:
     """Return f(u) for the function parser: if() is differentiated branch by branch, and the branches meet smoothly."""
-    inside = f"k*(1 - u^2)^2*({_in_w(horner(primitive_powers(content.powers)))})"
-    curvature = f"k*{content.powers[0]!r}"
-    return f"if(u > 1, {curvature}*(u - 1)^2, if(u < -1, {curvature}*(u + 1)^2, {inside}))"
-
-
-def _in_w(text: str) -> str:
-    return text.replace("w", "(1 - u^2)")
-
-
-def _steps(content: Content) -> dict[str, float]:
-    asked = content.result.settings
-    steps = max(1, -int(-asked.dt * content.q * content.steepest // _STEP))
-    return {"dt": asked.dt / steps, "steps": steps, "end": asked.dt * (asked.shape[0] - 1)}
+    law, form = content.law, content.polynomial
+    (low, high), half, square = law.phases, law.family.half, "" if content.unit else f"{law.family.half**2!r}*"
+    if form.variable == "t":
+        t = f"((u - {low!r})/{high - low!r})"
+        inside = f"k*{square}{t}^2*({form.code('primitive', variable=t)})"
+        first, second = (f"k*{0.5 * slope!r}" for slope in law.well_curvatures)
+    else:
+        w = "(1 - u^2)" if content.unit else f"(1 - ((u - {law.family.middle!r})/{half!r})^2)"
+        inside = f"k*{square}{w}^2*({form.code('primitive', variable=w)})"
+        first = second = f"k*{form.force[0]!r}"
+    above = f"{second}*(u - {high:g})^2" + (f" + k*{law.tilt!r}" if law.tilt else "")
+    below = f"{first}*(u + {-low:g})^2" if low <= 0.0 else f"{first}*(u - {low:g})^2"
+    return f"if(u > {high:g}, {above}, if(u < {low:g}, {below}, {inside}))"

@@ -1,0 +1,263 @@
+r"""Documents: the law as JSON for any other program, and as a LaTeX page to read, rounded to what its error allows."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from math import floor, log10
+from typing import Any
+
+import numpy as np
+
+from doublewell.export.content import Content, template
+from doublewell.facts import Fact, Facts
+from doublewell.record_findings import Finding
+from doublewell.wording import percent
+
+_FORMAT, _VERSION = "doublewell law", 2
+_POINTS = 81
+_PAGE = r"""\documentclass{article}
+\usepackage{amsmath}
+\begin{document}
+%% ---- copy from here ----
+%(comment)s
+\begin{equation}
+  %(motion)s, \qquad q = %(q)s,
+\end{equation}
+\begin{equation}
+  G(u) = -%(factor)s\left[%(bracket)s\right]%(place)s.
+\end{equation}
+%(sentences)s
+\begin{center}
+\begin{tabular}{%(columns)s}
+%(heads)s \\ \hline
+%(rows)s
+\end{tabular}
+\end{center}
+%(caption)s
+%% ---- to here ----
+\end{document}
+"""
+_MOTION = {"allen-cahn": r"\partial_t u = q\left(\nabla^2 u - G(u)\right)"}
+_EVEN = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0])
+_FINE = 1e-3  # largest change of the force by rounding, of its largest value
+_OF_BAND = 0.1  # and of the half-width of its band
+_PLACES = 6  # more places than these are written with a power of ten
+
+
+def json_text(content: Content) -> str:
+    """Return strict JSON; floats have all their digits. A saved result (`save`) holds more, this holds what is used."""
+    table, law = content.facts, content.law
+    document = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "dynamics": table.dynamics,
+        "notes": list(content.notes),
+        "equation": table.equation,
+        "phases": list(law.phases),
+        "powers": {"variable": content.polynomial.variable, "values": list(content.polynomial.force)},
+        "family": {"name": law.family.name, "degree": law.family.degree, "g": law.coefficients.tolist()},
+        "q": content.q,
+        "kappa": content.kappa,
+        "mobility": content.mobility,
+        "scaled_by_a_tension": content.scaled,
+        "facts": facts_document(table),
+        "findings": [finding_document(replace(item, advice="")) for item in content.findings],
+        "record": {
+            "shape": list(table.data.shape), "dx": list(table.data.dx), "dt": table.data.dt,
+            "boundary": table.data.boundary, "length_unit": table.data.length_unit, "time_unit": table.data.time_unit,
+        },
+        "double_well": table.structure.ok,
+        "table": _table(content),
+    }  # fmt: skip
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"
+
+
+def facts_document(table: Facts) -> dict[str, Any]:
+    """Return the quotable numbers as JSON values, by key; a number that is not finite is left out."""
+    kept = {key: fact for key, fact in table.numbers.items() if np.isfinite(fact.value)}
+    return {key: _fact_document(fact) for key, fact in kept.items()}
+
+
+def _fact_document(fact: Fact) -> dict[str, Any]:
+    ends = None if fact.interval is None else list(fact.interval)
+    return {
+        "name": fact.name, "symbol": fact.symbol, "value": fact.value, "unit": fact.unit, "interval": ends,
+        "sd": fact.sd, "note": fact.note,
+    }  # fmt: skip
+
+
+def finding_document(item: Finding) -> dict[str, Any]:
+    """Return a finding as JSON values."""
+    return {
+        "code": item.code, "severity": str(item.severity), "topic": item.topic, "where": item.where,
+        "sentence": item.sentence, "advice": item.advice, "numbers": dict(item.numbers),
+    }  # fmt: skip
+
+
+def _table(content: Content) -> dict[str, list[float]]:
+    """Return force, primitive and, with a scale, potential over the phase range; with bands where there are some."""
+    step = (content.curves.law[0].u.size - 1) // (_POINTS - 1)
+    columns = {"u": content.curves.law[0].u[::step]}
+    for name, curve in zip(("force", "primitive", "potential"), content.curves.law, strict=False):
+        columns[name] = curve.values[::step]
+        if curve.low is not None and curve.high is not None:
+            columns[f"{name}_low"], columns[f"{name}_high"] = curve.low[::step], curve.high[::step]
+    return {name: values.tolist() for name, values in columns.items()}
+
+
+def latex_text(content: Content) -> str:
+    """Return a page that compiles by itself, with marks around the part to copy."""
+    band = content.facts.banded
+    factor, bracket, digits, lost = _bracket(content)
+    head = ["$u$", "$G(u)$", *(["95\\,\\% band of $G$"] if band else []), "$H(u)$"]
+    told = [
+        *_sentences(content),
+        f"The coefficients have {digits} digits; rounding them changes $G$ by at most {_percent(lost)} of its "
+        "largest value. The other export formats have all digits.",
+        *_numbers(content.facts),
+    ]
+    family = content.law.family
+    sign = "-" if family.middle >= 0 else "+"
+    place = "" if content.unit else rf", \qquad s = (u {sign} {abs(family.middle):.6g})/{family.half:.6g}"
+    return _PAGE % {
+        "comment": content.comment("%"),
+        "motion": template(content, _MOTION, "latex"),
+        "q": _number(content.q, 6),
+        "factor": factor,
+        "bracket": bracket,
+        "place": place,
+        "sentences": "\n".join(told),
+        "columns": "r" * len(head),
+        "heads": " & ".join(head),
+        "rows": "\n".join(_rows(content)),
+        "caption": "$G$ is odd and $H$ is even in $u$." if family.even else "",
+    }
+
+
+def _sentences(content: Content) -> Iterator[str]:
+    """Yield the units, the meaning and the errors in words that LaTeX sets."""
+    data, (low, high) = content.facts.data, content.law.phases
+    length = _words(data.length_unit or "the unit of the pixel size of the record")
+    time = _words(data.time_unit or "that of its frame interval")
+    pure = r"$u=\pm1$" if content.unit else f"$u={low:g}$ and $u={high:g}$"
+    yield (
+        f"Lengths are in {length}, times in {time}; $G$ and "
+        f"$H(u)=\\int_{{{low:g}}}^{{u}}G$ are in $1/\\mathrm{{length}}^2$. The pure phases lie at {pure}; beyond them "
+        "$G$ continues linearly."
+    )
+    kappa = f"$\\kappa={_number(content.kappa, 4)}$" if content.scaled else "$\\kappa=1$ by choice (no surface tension)"
+    yield (
+        "The energy is $\\int\\tfrac{\\kappa}{2}|\\nabla u|^2+\\kappa H(u)$ with the mobility $q/\\kappa$, "
+        f"{kappa}."
+    )
+    if (band := content.facts.get("force_band")) is not None:
+        size = _percent(band.value)
+        yield f"The 95\\,\\% band of $G$ is $\\pm{size}$ of $G$ (root mean squares over the phase range)."
+
+
+def _words(text: str) -> str:
+    r"""Return a text that LaTeX sets as it is; a name of a unit may hold any sign."""
+    return re.sub(r"[^\w\s.,/()-]", " ", text.replace("µ", "u").replace("μ", "u"))
+
+
+def _percent(fraction: float) -> str:
+    return percent(fraction).replace(" %", "\\,\\%")
+
+
+def _bracket(content: Content) -> tuple[str, str, int, float]:
+    """Return the factor before the bracket, the bracket with as few digits as its error allows, and what they lose."""
+    written, terms = content.law.family.terms(content.law.coefficients)
+    name = "u" if content.unit else "s"
+    parts = [*([] if content.unit else [f"{content.law.family.half:.6g}"]), written.replace(" - ", "-")]
+    allowed, band = _FINE, content.facts.get("force_band")
+    if band is not None:
+        allowed = max(min(_FINE, _OF_BAND * 0.5 * band.value), 1e-12)
+    largest = max(abs(c) for c, _ in terms)
+    kept = [(c, k) for c, k in terms if abs(c) > 1e-12 * largest] or terms[:1]
+    for digits in range(3, 18):
+        rounded = [(float(f"{c:.{digits}g}"), k) for c, k in kept]
+        lost = _lost(kept, rounded, odd=written.startswith("s "))
+        if lost <= allowed:
+            break
+    factor = " ".join(parts).replace("s", name).replace(" ", r"\,")
+    return factor, _polynomial(rounded, digits, name), digits, lost
+
+
+def _lost(exact: list[tuple[float, int]], rounded: list[tuple[float, int]], *, odd: bool) -> float:
+    s = np.linspace(-1.0, 1.0, 401)
+    forces = [(1 - s**2) * (s if odd else 1.0) * sum(c * s**k for c, k in terms) for terms in (exact, rounded)]
+    return float(np.max(np.abs(forces[0] - forces[1])) / np.max(np.abs(forces[0])))
+
+
+def _polynomial(terms: list[tuple[float, int]], digits: int, name: str) -> str:
+    text = ""
+    for c, k in terms:
+        sign = "-" if c < 0 else "+" if text else ""
+        power = "" if k == 0 else f"\\,{name}" if k == 1 else f"\\,{name}^{{{k}}}"
+        text += f" {sign} {_number(abs(c), digits)}{power}"
+    return text.strip() or "0"
+
+
+def _number(value: float, digits: int) -> str:
+    r"""Return a number for mathematics.
+
+    >>> _number(1234567.0, 3), _number(0.0125, 2)
+    ('1.23\\times 10^{6}', '0.013')
+    """
+    mantissa, _, power = f"{value:.{digits}g}".partition("e")
+    return mantissa if not power else f"{mantissa}\\times 10^{{{int(power)}}}"
+
+
+def _numbers(table: Facts) -> Iterator[str]:
+    """Yield the numbers to quote, with their intervals rounded to two digits of the interval's length."""
+    names = {"epsilon": r"$\varepsilon$", "tension_integral": "$C_H$", "maximum": "place of the barrier, $u$"}
+    for key in ("width", "tension_integral", "epsilon", "barrier", "maximum", "tilt"):
+        fact = table.get(key)
+        if fact is None or not np.isfinite(fact.value) or (key == "maximum" and table.symmetric):
+            continue
+        name = names.get(key, _math_name(fact))
+        if fact.interval is None:
+            yield f"{_first(name)} = ${_number(fact.value, 5)}$."
+        else:
+            value, low, high = (_rounded(x, fact.interval) for x in (fact.value, *fact.interval))
+            yield f"95\\,\\% interval, {name} = {value}: ${low}$ to ${high}$."
+
+
+def _math_name(fact: Fact) -> str:
+    """Return a name with its formulas between dollars.
+
+    >>> _math_name(Fact("barrier", "barrier F(0.4)", "F(0.4)", 1.0))
+    'barrier $F(0.4)$'
+    """
+    return re.sub(
+        r"(u = -?[\d.e+-]+(?: to -?[\d.e+-]+)?|[FH]\(-?[\d.e+-]+\)(?: - H\(-?[\d.e+-]+\))?)", r"$\1$", fact.name
+    )
+
+
+def _first(name: str) -> str:
+    return name[:1].upper() + name[1:]
+
+
+def _rounded(value: float, ends: tuple[float, float]) -> str:
+    length = abs(ends[1] - ends[0]) or abs(value) * 1e-6 or 1.0
+    places = 1 - floor(log10(length))
+    if 0 <= places <= _PLACES and abs(value) < 10.0**_PLACES:
+        return f"{value:.{places}f}"
+    digits = max(2, floor(log10(abs(value))) + places + 1) if value else 2
+    return _number(value, min(digits, 17))
+
+
+def _rows(content: Content) -> Iterator[str]:
+    force, primitive = content.curves.law[:2]
+    u = _EVEN if content.law.family.even else np.linspace(*content.law.phases, 9)
+    values, heights = np.asarray(force.evaluate(u)) + 0.0, np.asarray(primitive.evaluate(u)) + 0.0
+    for k, place in enumerate(u):
+        middle = []
+        if force.low is not None and force.high is not None:
+            low, high = (float(np.interp(place, force.u, edge)) + 0.0 for edge in (force.low, force.high))
+            middle = [f"${_number(low, 4)}$ to ${_number(high, 4)}$"]
+        cells = [f"{place:.4g}", f"${_number(values[k], 5)}$", *middle, f"${_number(heights[k], 5)}$"]
+        yield " & ".join(cells) + r" \\"
