@@ -31,7 +31,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 
 from golden_compare import Gap, gaps_of, worst
-from golden_codes import WARNINGS, code_of
+from golden_codes import WARNINGS
 from golden_records import fingerprint, movie
 
 STORED = Path(__file__).parent / "results" / "golden.json"
@@ -253,7 +253,11 @@ def _scaled(triangle: Any) -> list[Any]:
 
 def answer(result: Any) -> dict[str, Any]:
     """Return the numbers of a result, by plain names."""
-    law, numbers = result.law, result.diagnostics
+    from doublewell.findings import findings
+
+    law, numbers, items = result.law, result.diagnostics, findings(result)
+    codes = sorted({item.code for item in items if item.severity != "ok" and item.code in WARNINGS})
+    model = {item.code for item in items if item.topic == "model" and not item.where}
     u = np.linspace(*law.phases, 21)
     found: dict[str, Any] = {
         "phases": list(law.phases),
@@ -264,14 +268,14 @@ def answer(result: Any) -> dict[str, Any]:
         "primitive": result.primitive(u).tolist(),
         "values": _values(result),
         "structure": [result.structure.ok, [[point.u, point.kind] for point in result.structure.stationary]],
-        "refusal": None if result.refusal is None else code_of(result.refusal),
+        "refusal": next((code for code in codes if code.startswith("calibration-")), None),
         "survey": {
             name: getattr(numbers.survey, name)
             for name in ("noise", "low", "high", "interface_width", "change", "coverage", "pace", "missing", "growth")
         },
         "agreements": [[a.record, a.chi2, a.degrees, a.adjusted, a.agrees] for a in result.agreements],
-        "codes": sorted({code_of(text) for text in numbers.warnings}),
-        "warnings": list(numbers.warnings),
+        "codes": codes,
+        "warnings": [str(item) for item in items if item.code in codes],
     }
     if result.posterior is None:
         weak = {"rows": numbers.rows, "residual": numbers.residual, "spread": numbers.support_spread}
@@ -296,10 +300,10 @@ def answer(result: Any) -> dict[str, Any]:
         },
         "adequacy": None if fit.adequacy is None else {
             "verdict": fit.adequacy.verdict,
-            "codes": sorted({code_of(text) for text in fit.adequacy.words}),
+            "codes": sorted(model),
             "tests": {test.name: [test.statistic, test.degrees, test.p, test.shift] for test in fit.adequacy.tests},
         },
-        "tiles": None if (t := fit.tiles) is None else [list(t.shape), t.read, t.empty, t.lost],
+        "tiles": None if (t := fit.tiles) is None else [list(t.shape), t.read, t.empty, len(t.lost)],
         "joint": {} if result.posterior.beside is None else dict(
             zip(result.posterior.beside.names, result.posterior.beside.best.tolist(), strict=True)
         ),
@@ -354,7 +358,7 @@ def ask(case: Case) -> dict[str, Any]:
                 one.name: None if one.prediction is None else _prediction(one.prediction) for one in given.options
             },
             "goal": [given.goal.frames, given.goal.noise, [list(pair) for pair in given.goal.tried]],
-            "codes": sorted({code_of(text) for text in given.notes}),
+            "codes": sorted(given.notes),
         }
     found = answer(given)
     if case.options.get("method") == "weak" and case.options.get("phases") != "estimated":
