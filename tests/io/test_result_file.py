@@ -220,7 +220,7 @@ def drop(*place):
         (put("law", "coefficients", 1, value={"float": "inf"}), "coefficients are not finite"),
         (put("law", "family", value="bernstein"), "expected one of the families bernstein, chebyshev"),
         (put("law", "family", "name", value="fourier"), "family is 'fourier': expected one of the families"),
-        (put("law", "family", "degree", value=11), "degree is 11: expected a whole number from 0 to 8"),
+        (put("law", "family", "degree", value=11), "degree is 11: expected an integer from 0 to 8"),
         (put("law", "family", "wells", value=2), "family has the unknown field wells"),
         (put("law", value=None), "result.law is None: expected the fields of a Law"),
         (put("law", value={"family": {"name": "chebyshev", "degree": -1}, "coefficients": []}), "degree is -1"),

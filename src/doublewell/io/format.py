@@ -279,14 +279,6 @@ def unpacked(values: Any, attributes: Mapping[str, Any]) -> Any:
     return lazy(values).map(Unpacking(1.0 if scale is None else scale, 0.0 if offset is None else offset, fills))
 
 
-def metadata_of(record: Record) -> dict[str, Any]:
-    """Return what is written beside the field; q and the boundary are absent when they are not known."""
-    names = ("dx", "times", "q", "boundary", "length_unit", "time_unit")
-    known = {"format": _RECORD, "version": _VERSION} | {name: getattr(record, name) for name in names}
-    known["mask_array"] = None if record.mask is None else SEEN
-    return {name: value for name, value in known.items() if value is not None}
-
-
 def is_own(metadata: Mapping[str, Any]) -> bool:
     """Tell whether this package wrote a record, in any version."""
     return isinstance(metadata.get("format"), str) and metadata["format"] == _RECORD
@@ -304,20 +296,40 @@ def check_version(path: Path, metadata: Mapping[str, Any]) -> None:
         )
 
 
-def stored_dtype(record: Record) -> np.dtype[Any]:
-    """Return the type that keeps what slabs give: that of the values, at most 8 bytes, in native order."""
-    dtype = np.dtype(record.values.dtype).newbyteorder("=")
-    return dtype if dtype.itemsize <= 8 else np.dtype(np.float64)
+class Outgoing:
+    """A record as it is written: metadata, number type, chunks, and slabs of about 32 MB that end where chunks do.
 
+    Chunks have 1 to 2 MB where the record is that large: whole frames, or equal parts of one frame. The type is that of
+    the values, at most 8 bytes and not narrower than `narrowest`, in native order.
+    """
 
-def slab_frames(record: Record, multiple: int = 1) -> int:
-    """Return how many frames to hold at once while writing: about 32 MB, a multiple of the frames in a chunk."""
-    frame = 8 * int(np.prod(record.mesh))
-    return multiple * max(1, _SLAB // (multiple * frame))
+    def __init__(self, record: Record, narrowest: str = "f2") -> None:
+        self.record, dtype = record, np.dtype(record.values.dtype).newbyteorder("=")
+        self.dtype = max(dtype if dtype.itemsize <= 8 else np.dtype(np.float64), np.dtype(narrowest))
+        self.chunks = chunk_shape(record.shape, self.dtype.itemsize)
+        part = 8 * self.chunks[0] * int(np.prod(record.mesh))
+        self.frames = self.chunks[0] * max(1, _SLAB // part)
+        names = ("dx", "times", "q", "boundary", "length_unit", "time_unit")
+        known = {"format": _RECORD, "version": _VERSION} | {name: getattr(record, name) for name in names}
+        known["mask_array"] = None if record.mask is None else SEEN
+        self.metadata = {name: value for name, value in known.items() if value is not None}
+
+    def slabs(self) -> Iterator[tuple[int, Values]]:
+        """Read the values: NaN where one is missing, so that no other program takes it for one."""
+        for start, slab in self.record.slabs(self.frames):
+            seen = self.record.seen(start, start + len(slab))
+            filled = slab if self.record.mask is None else np.where(seen, slab, np.nan)
+            yield start, np.ascontiguousarray(filled, dtype=self.dtype)
+
+    def mask_blocks(self) -> Iterator[tuple[int, NDArray[np.bool_]]]:
+        """Read the mask: parts of some frames, or one where it is fixed in time."""
+        mask = self.record.mask
+        for start in range(0, mask.shape[0], self.frames):
+            yield start, np.ascontiguousarray(mask[start : start + self.frames], dtype=bool)
 
 
 def chunk_shape(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """Return chunks of 1 to 2 MB where the record is that large: whole frames, or equal parts of one frame."""
+    """Return chunks of 1 to 2 MB, or the whole array where it is smaller."""
     chunks = list(shape)
     for axis, n in enumerate(shape):
         row = itemsize * int(np.prod(shape[axis + 1 :]))
@@ -326,17 +338,3 @@ def chunk_shape(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
         if row <= _CHUNK:
             break
     return tuple(chunks)
-
-
-def slabs_with_gaps(record: Record, size: int) -> Iterator[tuple[int, Array]]:
-    """Read a record as it is written: NaN where a value is missing, so that no other program takes it for one."""
-    for start, slab in record.slabs(size):
-        seen = record.seen(start, start + len(slab))
-        yield start, slab if record.mask is None else np.where(seen, slab, np.nan)
-
-
-def mask_blocks(record: Record, size: int) -> Iterator[tuple[int, NDArray[np.bool_]]]:
-    """Read the mask of a record as it is written: parts of `size` frames, or one where it is fixed in time."""
-    frames = record.mask.shape[0]
-    for start in range(0, frames, size):
-        yield start, np.ascontiguousarray(record.mask[start : min(start + size, frames)], dtype=bool)

@@ -15,27 +15,22 @@ from doublewell.io.format import Format, reading
 from doublewell.record import LazyArray
 from doublewell.record.lazy import Block, Values
 
-# (content, its first bytes, the usual suffix)
-_SIGNATURES = (
-    ("zip", b"PK\x03\x04", ".npz"),
-    ("zip", b"PK\x05\x06", ".npz"),
-    ("npy", b"\x93NUMPY", ".npy"),
-    ("HDF5", b"\x89HDF\r\n\x1a\n", ".h5"),
-    ("netCDF 3", b"CDF", ".nc"),
-    ("TIFF", b"II*\0", ".tif"),
-    ("TIFF", b"MM\0*", ".tif"),
-    ("TIFF", b"II+\0", ".tif"),
-    ("TIFF", b"MM\0+", ".tif"),
-    ("MATLAB 5", b"MATLAB 5.0 MAT-file", ".mat"),
-    ("HDF5", b"MATLAB 7.3 MAT-file", ".mat"),
-    ("XML", b"<VTKFile", ".vti"),
-    ("XML", b"<?xml", ".vti"),
-    ("PNG", b"\x89PNG", None),
-    ("JPEG", b"\xff\xd8\xff", None),
-    ("GIF", b"GIF8", None),
-    ("AVI", b"RIFF", None),
-    ("gzip", b"\x1f\x8b", None),
-    ("PDF", b"%PDF", None),
+_HDF5 = b"\x89HDF\r\n\x1a\n"
+_SIGNATURES = (  # content, the usual suffix (None: not a record), first bytes
+    ("zip", ".npz", (b"PK\x03\x04", b"PK\x05\x06")),
+    ("npy", ".npy", (b"\x93NUMPY",)),
+    ("HDF5", ".h5", (_HDF5,)),
+    ("netCDF 3", ".nc", (b"CDF",)),
+    ("TIFF", ".tif", (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")),
+    ("MATLAB 5", ".mat", (b"MATLAB 5.0 MAT-file",)),
+    ("HDF5", ".mat", (b"MATLAB 7.3 MAT-file",)),
+    ("XML", ".vti", (b"<VTKFile", b"<?xml")),
+    ("PNG", None, (b"\x89PNG",)),
+    ("JPEG", None, (b"\xff\xd8\xff",)),
+    ("GIF", None, (b"GIF8",)),
+    ("AVI", None, (b"RIFF",)),
+    ("gzip", None, (b"\x1f\x8b",)),
+    ("PDF", None, (b"%PDF",)),
 )
 _USER_BLOCKS = (512, 1024, 2048)  # an HDF5 file may begin after a block that belongs to others
 
@@ -45,15 +40,15 @@ def content_of(path: Path) -> str | None:
     with path.open("rb") as file:
         head = file.read(_USER_BLOCKS[-1] + 8)
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    for content, start, _ in _SIGNATURES:
-        if head.startswith(start) or (content == "XML" and text.startswith(start)):
+    for content, _, starts in _SIGNATURES:
+        if head.startswith(starts) or (content == "XML" and text.startswith(starts)):
             return content
-    return "HDF5" if any(head[block : block + 8] == b"\x89HDF\r\n\x1a\n" for block in _USER_BLOCKS) else None
+    return "HDF5" if any(head[block : block + 8] == _HDF5 for block in _USER_BLOCKS) else None
 
 
 def usual_suffix(content: str | None) -> str | None:
     """Return the suffix that files of a content have, None where they are not records."""
-    return next((suffix for name, _, suffix in _SIGNATURES if name == content), None)
+    return next((suffix for name, suffix, _ in _SIGNATURES if name == content), None)
 
 
 def check_content(path: Path, form: Format) -> None:

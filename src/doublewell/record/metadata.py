@@ -61,23 +61,35 @@ def check_values(u: Any) -> Any:
     return _read_only(values)
 
 
-def from_xarray(
-    array: Any, dx: float | Sequence[float] | None, dt: float | None, times: ArrayLike | None
-) -> tuple[Any, float | Sequence[float] | None, float | None, ArrayLike | None]:
-    """Put time first and take what is missing of dx and times from the coordinates."""
-    if hasattr(array, "data_vars"):
-        names = ", ".join(str(name) for name in array.data_vars)
-        raise InputError(f"the field is an xarray Dataset ({names}): expected one DataArray; pass dataset[name]")
-    if array.ndim < 2:
-        return array, dx, dt, times  # the shape is refused next
-    clock = array.dims[time_axis(array.dims)]
-    array = array.transpose(clock, ...)
-    space = [name for name in array.dims if name != clock]
-    if dx is None and all(name in array.coords for name in space):
-        dx = [coordinate_step(array.coords[name].values, str(name)) for name in space]
-    if dt is None and times is None and clock in array.coords:
-        times = array.coords[clock].values
-    return _unnamed(array), dx, dt, times
+def unwrapped(u: Any, mask: Any, mesh: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
+    """Return array, mask and mesh (dx, dt, times) of what may be an xarray or a masked array; others stay as they are.
+
+    Time comes first, and what is missing of dx and times is taken from the coordinates.
+    """
+    if hasattr(u, "dims") and hasattr(u, "coords"):
+        if hasattr(u, "data_vars"):
+            names = ", ".join(str(name) for name in u.data_vars)
+            raise InputError(f"the field is an xarray Dataset ({names}): expected one DataArray; pass dataset[name]")
+        if u.ndim < 2:
+            return u, mask, mesh  # the shape is refused next
+        mask, clock = _named_axes(mask, u), u.dims[time_axis(u.dims)]
+        u = u.transpose(clock, ...)
+        space = [name for name in u.dims if name != clock]
+        if mesh["dx"] is None and all(name in u.coords for name in space):
+            mesh = mesh | {"dx": [coordinate_step(u.coords[name].values, str(name)) for name in space]}
+        if mesh["dt"] is None and mesh["times"] is None and clock in u.coords:
+            mesh = mesh | {"times": u.coords[clock].values}
+        u = _unnamed(u)
+    if not isinstance(u, np.ma.MaskedArray):
+        return u, mask, mesh
+    if not np.ma.is_masked(u):
+        return u.data, mask, mesh
+    if mask is not None:
+        raise InputError(
+            "the field is a masked array and mask= is given too: expected one of them; pass u.data and "
+            "mask=~np.ma.getmaskarray(u) & mask"
+        )
+    return u.data, ~np.ma.getmaskarray(u), mesh
 
 
 def time_axis(dims: Sequence[Hashable], *, cure: str | None = None) -> int:
@@ -151,20 +163,21 @@ def check_times(dt: float | None, times: ArrayLike | None, frames: int) -> Array
 
 def check_boundary(boundary: Any) -> Boundary | None:
     """Return the boundary, None where nothing is known of it."""
-    if boundary is None:
-        return None
-    return _known_boundary(boundary, "'periodic', 'neumann', 'open' (cut out of something larger) or None (not known)")
+    if boundary is not None and not (isinstance(boundary, str) and boundary in _BOUNDARIES):
+        raise InputError(
+            f"boundary is {shown(boundary)}: expected 'periodic', 'neumann', 'open' (cut out of something larger) or "
+            "None (not known)"
+        )
+    return None if boundary is None else _BOUNDARIES[boundary]
 
 
 def check_declared(boundary: Any) -> Boundary:
     """Return the boundary where the outside must be known."""
-    known = _known_boundary(boundary, "'periodic' or 'neumann'")
-    if known == "open":
+    if not isinstance(boundary, str) or boundary not in ("periodic", "neumann"):
         raise InputError(
-            "boundary is 'open': expected 'periodic' or 'neumann', because the outside must be known here; declare "
-            "periodic or neumann"
+            f"boundary is {shown(boundary)}: expected 'periodic' or 'neumann', because the outside must be known here"
         )
-    return known
+    return _BOUNDARIES[boundary]
 
 
 def check_unit(unit: Any, name: str) -> str | None:
@@ -207,26 +220,17 @@ def check_mask(mask: Any, values: Any) -> Any:
     return _read_only(on_axes)
 
 
-def masked_array(u: Any, mask: Any) -> tuple[Any, Any]:
-    """Split a NumPy masked array into its numbers and a mask of what was observed; others pass as they are."""
-    if not isinstance(u, np.ma.MaskedArray):
-        return u, mask
-    if not np.ma.is_masked(u):
-        return u.data, mask
-    if mask is not None:
-        raise InputError(
-            "the field is a masked array and mask= is given too: expected one of them; pass u.data and "
-            "mask=~np.ma.getmaskarray(u) & mask"
-        )
-    return u.data, ~np.ma.getmaskarray(u)
+def missing_fraction(mask: Any) -> float | None:
+    """Return the fraction of values that are missing; None where that is not known without reading a file."""
+    return float(1.0 - np.mean(mask)) if isinstance(mask, np.ndarray) else None
 
 
-def named_axes(mask: Any, field: Any) -> Any:
+def _named_axes(mask: Any, field: Any) -> Any:
     """Bring a mask to the axes of an xarray field with time first: by name, or in the field's own order.
 
     Axes that a named mask has not get the length 1.
     """
-    if mask is None or field.ndim < 2 or not hasattr(mask, "shape"):
+    if mask is None or not hasattr(mask, "shape"):
         return mask
     if not hasattr(mask, "dims"):
         if len(mask.shape) != field.ndim or time_axis(field.dims) == 0:
@@ -238,24 +242,6 @@ def named_axes(mask: Any, field: Any) -> Any:
         raise InputError(f"mask has an axis {unknown[0]!r}: expected axes of the field ({names}); rename it")
     whole = mask.expand_dims([name for name in field.dims if name not in mask.dims])
     return whole.transpose(*field.dims).transpose(field.dims[time_axis(field.dims)], ...)
-
-
-def seen_values(mask: Any, start: int, stop: int, cells: Cells, *, whole: bool) -> Seen:
-    """Read which values of the frames start..stop-1 were observed; a read-only array, broadcast where it can be.
-
-    `cells` are those that are read; where they are the `whole` mesh a stored mask is sliced by frames only.
-    """
-    shape = (stop - start, *(high - low for low, high in cells))
-    if mask is None:
-        return np.broadcast_to(np.True_, shape)
-    frames = slice(None) if mask.shape[0] == 1 else slice(start, stop)
-    space = (slice(None) if n == 1 else slice(*pair) for n, pair in zip(mask.shape[1:], cells, strict=True))
-    return np.broadcast_to(np.asarray(mask[frames] if whole else mask[(frames, *space)], dtype=bool), shape)
-
-
-def missing_fraction(mask: Any) -> float | None:
-    """Return the fraction of values that are missing; None where that is not known without reading a file."""
-    return float(1.0 - np.mean(mask)) if isinstance(mask, np.ndarray) else None
 
 
 def _on_axes(mask: Any, given: tuple[int, ...], shape: tuple[int, ...], expected: str) -> Any:
@@ -289,12 +275,6 @@ def _read_only(values: Any) -> Any:
         values = values.view()
         values.flags.writeable = False
     return values
-
-
-def _known_boundary(boundary: Any, expected: str) -> Boundary:
-    if not (isinstance(boundary, str) and boundary in _BOUNDARIES):
-        raise InputError(f"boundary is {shown(boundary)}: expected {expected}")
-    return _BOUNDARIES[boundary]
 
 
 def _seconds(times: Any) -> Array:

@@ -42,8 +42,8 @@ class Saturation:
 
     lowest: float
     highest: float
-    share_low: float
-    share_high: float
+    fraction_low: float
+    fraction_high: float
     step: float
 
 
@@ -239,8 +239,8 @@ def measure_saturation(frames: Iterable[Array], kind: np.dtype) -> Saturation:
     return Saturation(
         lowest=low,
         highest=high,
-        share_low=ends["low"] / count if at_bottom else 0.0,
-        share_high=top if at_top and top >= _PILE else 0.0,
+        fraction_low=ends["low"] / count if at_bottom else 0.0,
+        fraction_high=top if at_top and top >= _PILE else 0.0,
         step=min(steps, default=0.0),
     )
 
@@ -399,7 +399,7 @@ def _with_given(fitted: Levels, levels: Any, sd: Any) -> tuple[Levels, tuple[flo
 def _quality(fitted: Levels, limits: Saturation, shifts: Array | None, *, bleaching: bool) -> GreyQuality:
     return GreyQuality(
         limits=(limits.lowest, limits.highest),
-        saturated=(limits.share_low, limits.share_high),
+        saturated=(limits.fraction_low, limits.fraction_high),
         steps=float(np.ptp(fitted.camera.levels)) / limits.step if limits.step else float("inf"),
         deficit=fitted.deficit,
         fade_gap=fitted.fade_gap,

@@ -24,12 +24,9 @@ from doublewell.record.metadata import (
     check_times,
     check_unit,
     check_values,
-    from_xarray,
-    masked_array,
     missing_fraction,
-    named_axes,
     regular_step,
-    seen_values,
+    unwrapped,
 )
 from doublewell.threads import map_threads
 
@@ -95,16 +92,12 @@ class Record:
         time_unit: str | None = None,
         mask: Any = None,
     ) -> None:
-        if hasattr(u, "dims") and hasattr(u, "coords"):
-            mask = named_axes(mask, u)
-            u, dx, dt, times = from_xarray(u, dx, dt, times)
-        u, mask = masked_array(u, mask)
+        u, mask, mesh = unwrapped(u, mask, {"dx": dx, "dt": dt, "times": times})
         values = check_values(u)
-        space = values.ndim - 1
         fields = {
             "values": values,
-            "dx": check_spacing(dx, space),
-            "times": check_times(dt, times, values.shape[0]),
+            "dx": check_spacing(mesh["dx"], values.ndim - 1),
+            "times": check_times(mesh["dt"], mesh["times"], values.shape[0]),
             "q": None if q is None else positive(q, "q", "the diffusion coefficient"),
             "boundary": check_boundary(boundary),
             "length_unit": check_unit(length_unit, "length_unit"),
@@ -180,9 +173,15 @@ class Record:
         """Read which values of frames start..stop-1 were observed; a read-only array, all True without a mask."""
         stop = self.frames if stop is None else stop
         self._check_range(start, stop)
-        whole = cells is None or self._covers(cells)
-        part = tuple((0, n) for n in self.mesh) if cells is None else cells
-        return seen_values(self.mask, start, stop, part, whole=whole)
+        pairs = tuple((0, n) for n in self.mesh) if cells is None else cells
+        shape = (stop - start, *(high - low for low, high in pairs))
+        whole = self._covers(pairs)
+        if self.mask is None:
+            return np.broadcast_to(np.True_, shape)
+        lengths = self.mask.shape
+        frames = slice(None) if lengths[0] == 1 else slice(start, stop)
+        space = (slice(None) if n == 1 else slice(*pair) for n, pair in zip(lengths[1:], pairs, strict=True))
+        return np.broadcast_to(np.asarray(self.mask[frames if whole else (frames, *space)], dtype=bool), shape)
 
     def _covers(self, cells: Cells) -> bool:
         """Whether cells are the whole mesh; others are checked to lie inside it."""
@@ -247,7 +246,7 @@ class Record:
 
 
 def check_record(value: Any) -> Record:
-    """Return a record as it is; anything else raises and says how to make one."""
+    """Return a record as it is; anything else raises."""
     if not isinstance(value, Record):
         raise InputError(
             f"record is a {type(value).__name__}: expected a Record; make one with Record(u, dx=, dt=, q=) or "

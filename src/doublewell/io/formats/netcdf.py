@@ -17,16 +17,12 @@ from doublewell.io.format import (
     FIELD,
     SEEN,
     Format,
+    Outgoing,
     StoredField,
     check_file,
     chunk_shape,
     library,
-    mask_blocks,
-    metadata_of,
     reading,
-    slab_frames,
-    slabs_with_gaps,
-    stored_dtype,
 )
 from doublewell.io.formats.hdf5 import Member, find_field, hdf5_members, open_first, read_hdf5, shown_attributes
 from doublewell.io.sniff import content_of
@@ -65,9 +61,8 @@ def write_netcdf(record: Record, path: Path) -> None:
     """
     h5netcdf = library("h5netcdf", "netcdf", "writing netCDF files")
     names = ("time", *"zyx"[3 - len(record.mesh) :])
-    dtype = max(stored_dtype(record), np.dtype(np.float32))  # netCDF has no narrower floats
-    chunks = chunk_shape(record.shape, dtype.itemsize)
-    metadata = {name: value for name, value in metadata_of(record).items() if name != "times"}
+    out = Outgoing(record, narrowest="f4")  # netCDF has no narrower floats
+    metadata = {name: value for name, value in out.metadata.items() if name != "times"}
     with replace_file(path) as temporary, h5netcdf.File(temporary, "w") as file:
         file.dimensions = dict(zip(names, record.shape, strict=True))
         file.attrs.update(metadata | {"dx": np.array(record.dx, dtype=np.float64)})
@@ -79,25 +74,25 @@ def write_netcdf(record: Record, path: Path) -> None:
             if unit is not None:
                 axis.attrs["units"] = unit
         field = file.create_variable(
-            FIELD, names, dtype, chunks=chunks, compression="gzip", compression_opts=1, shuffle=True, fletcher32=True
-        )
-        for start, slab in slabs_with_gaps(record, slab_frames(record, chunks[0])):
-            field[start : start + len(slab)] = slab.astype(dtype, copy=False)
+            FIELD, names, out.dtype, chunks=out.chunks, compression="gzip", compression_opts=1, shuffle=True,
+            fletcher32=True,
+        )  # fmt: skip
+        for start, slab in out.slabs():
+            field[start : start + len(slab)] = slab
         if record.mask is not None:
-            _write_mask(file, record, names)
+            _write_mask(file, out, names)
 
 
-def _write_mask(file: Any, record: Record, names: tuple[str, ...]) -> None:
+def _write_mask(file: Any, out: Outgoing, names: tuple[str, ...]) -> None:
     """Write the mask as 0 and 1, for netCDF has no booleans, without the axes along which it does not change."""
-    kept = tuple(name for name, n in zip(names, record.mask.shape, strict=True) if n > 1)
-    sizes = tuple(n for n in record.mask.shape if n > 1)
+    shape = tuple(out.record.mask.shape)
+    kept = tuple(name for name, n in zip(names, shape, strict=True) if n > 1)
+    sizes = tuple(n for n in shape if n > 1)
     mask = file.create_variable(SEEN, kept, np.uint8, chunks=sizes and chunk_shape(sizes, 1), fletcher32=True)
     mask.attrs["long_name"] = "1 where a value was observed, 0 where it is missing"
-    if record.mask.shape[0] == 1:
-        mask[...] = np.asarray(record.mask).reshape(sizes).astype(np.uint8)
-        return
-    for start, block in mask_blocks(record, slab_frames(record)):
-        mask[start : start + len(block)] = block.reshape(len(block), *sizes[1:]).astype(np.uint8)
+    for start, block in out.mask_blocks():
+        lead = () if shape[0] == 1 else (len(block),)
+        mask[slice(start, start + len(block)) if lead else ...] = block.reshape(*lead, *sizes[len(lead) :])
 
 
 @contextmanager

@@ -17,18 +17,14 @@ from doublewell.io.format import (
     MARKS,
     SEEN,
     Format,
+    Outgoing,
     StoredField,
     check_file,
     check_memory,
     choose_array,
     mapped_array,
-    mask_blocks,
-    metadata_of,
     reading,
     refuse_name,
-    slab_frames,
-    slabs_with_gaps,
-    stored_dtype,
 )
 from doublewell.record import Record
 
@@ -68,24 +64,19 @@ def read_npy(path: Path, var: str | None, wanted: frozenset[str]) -> StoredField
 
 def write_npz(record: Record, path: Path) -> None:
     """Write a record as an npz file without compression, slab by slab: arrays u, dx, times, q, boundary."""
+    out = Outgoing(record)
     with replace_file(path) as temporary, zipfile.ZipFile(temporary, "x", zipfile.ZIP_STORED) as archive:
-        for name, value in metadata_of(record).items():
+        for name, value in out.metadata.items():
             with archive.open(f"{name}.npy", "w") as member:
                 np.lib.format.write_array(member, np.asarray(value), allow_pickle=False)
-        with archive.open(f"{FIELD}.npy", "w", force_zip64=True) as member:
-            dtype = stored_dtype(record)
-            _write_header(member, np.lib.format.dtype_to_descr(dtype), record.shape)
-            for _, slab in slabs_with_gaps(record, slab_frames(record)):
-                member.write(np.ascontiguousarray(slab, dtype=dtype).data)
-        if record.mask is not None:
-            with archive.open(f"{SEEN}.npy", "w", force_zip64=True) as member:
-                _write_header(member, "|b1", tuple(record.mask.shape))
-                for _, block in mask_blocks(record, slab_frames(record)):
+        fields: list[Any] = [(FIELD, np.lib.format.dtype_to_descr(out.dtype), record.shape, out.slabs)]
+        fields += [] if record.mask is None else [(SEEN, "|b1", tuple(record.mask.shape), out.mask_blocks)]
+        for name, kind, shape, blocks in fields:
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                header = {"descr": kind, "fortran_order": False, "shape": shape}
+                np.lib.format.write_array_header_1_0(member, header)
+                for _, block in blocks():
                     member.write(block.data)
-
-
-def _write_header(member: Any, dtype: Any, shape: tuple[int, ...]) -> None:
-    np.lib.format.write_array_header_1_0(member, {"descr": dtype, "fortran_order": False, "shape": shape})
 
 
 def _header(file: Any) -> Header:

@@ -21,17 +21,12 @@ from doublewell.io.format import (
     SEEN,
     Axis,
     Format,
+    Outgoing,
     StoredField,
     choose_array,
     choose_channel,
-    chunk_shape,
-    mask_blocks,
-    metadata_of,
     reading,
     refuse_name,
-    slab_frames,
-    slabs_with_gaps,
-    stored_dtype,
     touched_chunks,
     unpacked,
 )
@@ -74,23 +69,19 @@ def write_zarr(record: Record, path: Path) -> None:
     import zarr
     from zarr.codecs import ZstdCodec
 
-    dtype = stored_dtype(record)
-    chunks = chunk_shape(record.shape, dtype.itemsize)
-    kept: dict[str, Any] = {"compressors": ZstdCodec(checksum=True), "config": {"write_empty_chunks": True}}
-    attributes = metadata_of(record) | {"dx": list(record.dx), "times": record.times.tolist()}
-    size = slab_frames(record, chunks[0])
+    out, kept = Outgoing(record), {"compressors": ZstdCodec(checksum=True), "config": {"write_empty_chunks": True}}
+    attributes = out.metadata | {"dx": list(record.dx), "times": record.times.tolist()}
     with replace_folder(path, replaceable=is_store) as temporary:
         group = zarr.create_group(str(temporary), attributes=attributes)
-        field = group.create_array(
-            FIELD, shape=record.shape, dtype=dtype, chunks=chunks, fill_value=np.nan, **kept
-        )  # fmt: skip
-        for start, slab in slabs_with_gaps(record, size):
-            field[start : start + len(slab)] = slab.astype(dtype, copy=False)
+        shapes = {"shape": record.shape, "chunks": out.chunks}
+        field = group.create_array(FIELD, dtype=out.dtype, fill_value=np.nan, **shapes, **kept)
+        for start, slab in out.slabs():
+            field[start : start + len(slab)] = slab
         if record.mask is not None:
             shape = tuple(int(n) for n in record.mask.shape)
-            parts = tuple(min(n, chunk) for n, chunk in zip(shape, chunks, strict=True))
-            mask = group.create_array(SEEN, shape=shape, dtype=bool, chunks=parts, **kept)
-            for start, block in mask_blocks(record, size):
+            parts = tuple(min(n, chunk) for n, chunk in zip(shape, out.chunks, strict=True))
+            mask = group.create_array(SEEN, dtype=bool, shape=shape, chunks=parts, **kept)
+            for start, block in out.mask_blocks():
                 mask[start : start + len(block)] = block
 
 
