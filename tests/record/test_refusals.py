@@ -84,33 +84,23 @@ def test_a_drift_as_large_as_the_picture_is_refused():
 
 def test_saturation_is_reported(field, shoot):
     phase = phase_from_intensity(shoot(field, low=40, high=262, bits=8), **MESH)
-<<<<<<< HEAD
-    assert phase.saturation.share_high > 0.1
-    assert phase.saturation.share_low == 0.0
+    assert phase.quality.saturated[1] > 0.1
+    assert phase.quality.saturated[0] == 0.0
     assert "grey-saturated" in codes(phase)
     fine = phase_from_intensity(shoot(field), **MESH)
-    assert (fine.saturation.share_low, fine.saturation.share_high) == (0.0, 0.0)
+    assert fine.quality.saturated == (0.0, 0.0)
     assert codes(fine) == []
-=======
-    assert phase.saturation.fraction_high > 0.1
-    assert phase.saturation.fraction_low == 0.0
-    assert any("at the limit 255 of the camera" in note for note in phase.notes)
-    fine = phase_from_intensity(shoot(field), **MESH)
-    assert (fine.saturation.fraction_low, fine.saturation.fraction_high) == (0.0, 0.0)
-    assert fine.notes == ()
->>>>>>> 2a57c42 (refactor: what is written of a record is one value; docs: words of the field in files, intensities and missing)
 
 
 def test_a_camera_of_twelve_bits_in_a_file_of_sixteen():
     values = np.minimum(np.arange(5000), 4095).astype(float).reshape(1, 50, 100)
-    assert measure_saturation(values, np.dtype(np.uint16)).fraction_high == pytest.approx(905 / 5000)
-    assert measure_saturation(values[:, :, :] - 1, np.dtype(np.uint16)).fraction_high == 0.0
-    assert measure_saturation(values, np.dtype(float)).fraction_high == 0.0
+    assert measure_saturation(values, np.dtype(np.uint16))[1] == (0.0002, pytest.approx(905 / 5000))
+    assert measure_saturation(values[:, :, :] - 1, np.dtype(np.uint16))[1][1] == 0.0
+    assert measure_saturation(values, np.dtype(float))[1] == (0.0, 0.0)
     low = np.maximum(np.arange(-100, 900), 0).astype(float).reshape(1, 10, 100)
-    assert measure_saturation(low, np.dtype(np.uint16)).fraction_low == pytest.approx(101 / 1000)
-    two = measure_saturation(np.stack([low[0] + 5, low[0]]), np.dtype(np.uint16))  # the end is in the second frame
-    assert two.fraction_low == pytest.approx(101 / 2000)
-    assert two.step == 1.0
+    assert measure_saturation(low, np.dtype(np.uint16))[1][0] == pytest.approx(101 / 1000)
+    two = np.stack([low[0] + 5, low[0]])  # the end is in the second frame
+    assert measure_saturation(two, np.dtype(np.uint16)) == ((0.0, 904.0), (pytest.approx(101 / 2000), 0.0), 1.0)
 
 
 def test_few_grey_values_are_noted(field, shoot):

@@ -3,8 +3,7 @@
 from doublewell.record.digest import checksum, line_sum, lines_checksum
 from doublewell.record.lazy import LazyArray
 from doublewell.record.metadata import Boundary, Cells, Seen
-from doublewell.record.phase import Phase, phase_from_intensity
-from doublewell.record.quality import GreyQuality
+from doublewell.record.phase import GreyQuality, Phase, phase_from_intensity
 from doublewell.record.record import Record, check_record
 
 __all__ = [

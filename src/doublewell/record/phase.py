@@ -15,7 +15,6 @@ from doublewell.hints import Array
 from doublewell.record.lazy import Values, lazy
 from doublewell.record.levels import Camera, Flatten, Levels, find_levels, given_levels, rough_levels
 from doublewell.record.metadata import Boundary
-from doublewell.record.quality import GreyQuality
 from doublewell.record.record import Record
 
 _LOOKS = 24  # frames that give the levels; all of them where each frame fades by itself
@@ -34,17 +33,24 @@ _MASK = (
 
 
 @dataclass(frozen=True)
-class Saturation:
-    """The ends of the values, and the fraction of them that lies at a limit of the camera or of the file's type.
+class GreyQuality:
+    """Numbers of a conversion from grey values to phase values.
 
-    ``step`` is the smallest difference between two values, 0 where it is not known (floats).
+    ``limits`` are the lowest and the highest value and ``saturated`` the fractions of values at them, where they are
+    limits of the camera or of the file; ``steps`` is the number of grey values between the plateaus; ``deficit`` how
+    far the bulk of either may be from the pure phase, in u; ``fade_gap`` by how much the two plateaus fade differently,
+    in u, and ``bleaching`` whether each frame has a factor of its own; ``dark`` the camera's value without light;
+    ``moved`` by how many pixels frames were moved back, None where they were not.
     """
 
-    lowest: float
-    highest: float
-    fraction_low: float
-    fraction_high: float
-    step: float
+    limits: tuple[float, float]
+    saturated: tuple[float, float]
+    steps: float
+    deficit: tuple[float, float]
+    fade_gap: float
+    bleaching: bool
+    dark: float
+    moved: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +96,6 @@ class Phase:
     light: Array | None
     fading: Array | None
     drift: Array | None
-    saturation: Saturation
     quality: GreyQuality
     source: Any
     correction: Correction
@@ -185,7 +190,7 @@ def phase_from_intensity(
     def frame(k: int) -> Array:
         return np.asarray(_intensities(lazy(source)[k : k + 1], k)[0])
 
-    limits = measure_saturation((frame(k) for k in _spread(frames, _LOOKS)), np.dtype(source.dtype))
+    limits, saturated, step = measure_saturation((frame(k) for k in _spread(frames, _LOOKS)), np.dtype(source.dtype))
     start = _start(frame, frames, levels)
     dark = real(dark, "dark", "the camera's value without light")
     try:
@@ -213,15 +218,28 @@ def phase_from_intensity(
         light=None if flatten is None else picture[flatten],
         fading=np.exp(camera.fading) if bleaching else None,
         drift=shifts,
-        saturation=limits,
-        quality=_quality(fitted, limits, shifts, bleaching=bleaching),
+        quality=GreyQuality(
+            limits=limits,
+            saturated=saturated,
+            steps=float(np.ptp(camera.levels)) / step if step else float("inf"),
+            deficit=fitted.deficit,
+            fade_gap=fitted.fade_gap,
+            bleaching=bool(bleaching),
+            dark=camera.dark,
+            moved=None if shifts is None else float(np.max(np.abs(shifts))),
+        ),
         source=source,
         correction=correction,
     )
 
 
-def measure_saturation(frames: Iterable[Array], kind: np.dtype) -> Saturation:
-    """Count the values at the ends. Only the limits of the type, and of cameras of 8 to 16 bits, count as limits."""
+def measure_saturation(
+    frames: Iterable[Array], kind: np.dtype
+) -> tuple[tuple[float, float], tuple[float, float], float]:
+    """Return the lowest and the highest value, the fractions of values there, and the smallest step between values.
+
+    A fraction is 0 unless the value is a limit of the type, or of a camera of 8 to 16 bits; the step is 0 for floats.
+    """
     low, high, count = np.inf, -np.inf, 0
     ends = {"low": 0, "high": 0}
     steps, integers = [], kind.kind in "iu"
@@ -236,13 +254,8 @@ def measure_saturation(frames: Iterable[Array], kind: np.dtype) -> Saturation:
     at_bottom = integers and low in (0.0, float(np.iinfo(kind).min))
     at_top = integers and high in (*_LIMITS, float(np.iinfo(kind).max))
     top = ends["high"] / count
-    return Saturation(
-        lowest=low,
-        highest=high,
-        fraction_low=ends["low"] / count if at_bottom else 0.0,
-        fraction_high=top if at_top and top >= _PILE else 0.0,
-        step=min(steps, default=0.0),
-    )
+    saturated = (ends["low"] / count if at_bottom else 0.0, top if at_top and top >= _PILE else 0.0)
+    return (low, high), saturated, min(steps, default=0.0)
 
 
 def measure_drift(frame: Callable[[int], Array], frames: int, *, periodic: bool) -> Array:
@@ -394,16 +407,3 @@ def _with_given(fitted: Levels, levels: Any, sd: Any) -> tuple[Levels, tuple[flo
         raise InputError(f"levels_sd is {shown(sd)}: expected two numbers")
     low, high = (not_negative(x, "levels_sd") for x in pair)
     return fitted, (low, high)
-
-
-def _quality(fitted: Levels, limits: Saturation, shifts: Array | None, *, bleaching: bool) -> GreyQuality:
-    return GreyQuality(
-        limits=(limits.lowest, limits.highest),
-        saturated=(limits.fraction_low, limits.fraction_high),
-        steps=float(np.ptp(fitted.camera.levels)) / limits.step if limits.step else float("inf"),
-        deficit=fitted.deficit,
-        fade_gap=fitted.fade_gap,
-        bleaching=bool(bleaching),
-        dark=fitted.camera.dark,
-        moved=None if shifts is None else float(np.max(np.abs(shifts))),
-    )
