@@ -25,7 +25,7 @@ from trajectory_records import rough_start
 
 from doublewell.adequacy import Adequacy, check_adequacies
 from doublewell.adequacy import FALSE_ALARMS
-from doublewell.likelihood import read_trajectories
+from doublewell.likelihood import Batch
 from doublewell.law import Bernstein, named_law
 from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate
@@ -74,9 +74,9 @@ def scenes(law: str, geometry: str) -> dict[str, tuple[str, Record]]:
 def check(records: list[Record]) -> tuple[list[Adequacy], float]:
     """Fit at degree 5 and check; the seconds are those of one record's check."""
     starts = np.stack([rough_start(record) for record in records])
-    found = read_trajectories(records, starts, family=Bernstein(5))
+    found = Batch(records).fit(starts, family=Bernstein(5))
     began = time.perf_counter()
-    answers = check_adequacies(records, found)
+    answers = check_adequacies(found)
     return answers, (time.perf_counter() - began) / len(records)
 
 

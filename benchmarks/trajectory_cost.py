@@ -31,7 +31,7 @@ def measure(cells: int, frames: int, degree: str, what: str) -> dict:
     import numpy as np
 
     from doublewell.jax_runtime import double_precision
-    from doublewell.likelihood import read_trajectory
+    from doublewell.likelihood import Batch
     from doublewell.likelihood.iterate import compiled
     from doublewell.likelihood import record_model
     from doublewell.identify import identify
@@ -48,7 +48,7 @@ def measure(cells: int, frames: int, degree: str, what: str) -> dict:
     def run() -> float:
         began = time.perf_counter()
         if what == "reader":
-            read_trajectory(record, weak, family=Bernstein(int(degree)))
+            Batch([record]).fit(weak[None], family=Bernstein(int(degree)))
         else:
             identify(record, law=degree)
         return time.perf_counter() - began

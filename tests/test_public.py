@@ -77,13 +77,13 @@ class Refuse:
 
 sys.meta_path.insert(0, Refuse())
 import numpy as np
-from doublewell.likelihood import read_trajectory
+from doublewell.likelihood import Batch
 from doublewell.law import named_law
 from doublewell.simulate import add_noise, initial_field, simulate
 
 start = initial_field("circle", (24, 24), 1 / 24, epsilon=0.1)
 movie = simulate(named_law("sixth"), start, dx=1 / 24, dt=5e-4, frames=13, epsilon=0.1)
-print(read_trajectory(add_noise(movie, 0.02, seed=1), np.array([60.0, 90.0, 130.0])).converged)
+print(Batch([add_noise(movie, 0.02, seed=1)]).fit(np.array([[60.0, 90.0, 130.0]]))[0].converged)
 """
 
 

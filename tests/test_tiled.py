@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from found import warned
 from grouping import grouped
+from readings import read_trajectory
 
 from doublewell.adequacy import Adequacy, ScoreTest, Spot, Verdict
 from doublewell.cli import main
@@ -27,7 +28,7 @@ from doublewell.identify.repeat import repeat
 from doublewell.inference.joint import Reading, add_up
 from doublewell.io import load_result, open_record, save
 from doublewell.law import Bernstein, named_law
-from doublewell.likelihood import Convergence, Resolution, Status, read_trajectory, relinearise
+from doublewell.likelihood import Convergence, Resolution, Status
 from doublewell.observation import PLAIN
 from doublewell.options import Compute, Trajectory
 from doublewell.record import Record
@@ -139,7 +140,7 @@ def test_a_tile_says_what_a_fit_of_its_window_says(movie) -> None:
     model = TileModel(movie.replace(boundary="open"), family, ALLEN_CAHN, 6, PLAIN, check=False)
     (tile,) = read_tiles(model, [region], theta, False, False).readings
     fit = read_trajectory(window, theta, family=family, substeps=6)
-    (there,) = relinearise([window], [fit], theta[None])
+    (there,) = fit.batch.relinearise([fit], theta[None])
     (own, aim), (rows, target) = system(there.evidence), system(tile.evidence)
     assert np.allclose(rows.T @ rows, own.T @ own, rtol=1e-3)
     best = np.linalg.lstsq(own, aim, rcond=None)[0]

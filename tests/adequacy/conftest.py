@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from readings import read_trajectory
 
 from doublewell.adequacy import Fit
 from doublewell.law import named_law
-from doublewell.likelihood import read_trajectory
 from doublewell.simulate import add_noise, initial_field, simulate
 
 EPSILON, NOISE, DT = 0.1, 0.03, 5e-4

@@ -7,7 +7,7 @@ import pytest
 from found import sentence
 from scipy.stats import binom
 
-from doublewell.adequacy.cells import ask_cells, cells_test, peel
+from doublewell.adequacy.residual import ask_cells, cells_test, peel
 
 FRAMES, CELLS = 20, (24, 24)
 ALL = np.ones(FRAMES, dtype=bool)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from readings import read_trajectories
 from scipy.stats import binom
 
 from doublewell.adequacy import FALSE_ALARMS, check_adequacies
 from doublewell.law import named_law
-from doublewell.likelihood import read_trajectories
 from doublewell.simulate import add_noise, initial_field, simulate
 
 RECORDS, FIRST, RARE = 200, 910_000, 1e-3
@@ -18,7 +18,7 @@ def test_false_alarms_keep_their_level():
     clean = simulate(named_law("sixth"), start, dx=1 / 96, dt=5e-4, frames=21, epsilon=0.1)
     records = [add_noise(clean, 0.03, seed=FIRST + k) for k in range(RECORDS)]
     found = read_trajectories(records, np.tile([120.0, 140.0, 160.0], (RECORDS, 1)))
-    answers = check_adequacies(records, found)
+    answers = check_adequacies(found)
     alarms = sum(answer.verdict != "adequate" for answer in answers)
     assert alarms <= binom.isf(RARE, RECORDS, FALSE_ALARMS)
     for name in ("blur", "cells"):

@@ -11,7 +11,7 @@ import numpy as np
 
 from doublewell.evidence import system
 from doublewell.law import Bernstein, Family, Law
-from doublewell.likelihood import Trajectory, read_trajectory
+from doublewell.likelihood import Batch, Trajectory
 from doublewell.observation import PLAIN, View
 from doublewell.record import Record
 
@@ -54,6 +54,16 @@ def read_law(record: Record, truth: Law, start: Law, *, family: Family = ONE, vi
         width=float(np.sqrt(np.sum(features * (covariance @ features))) / size),
         chi2=float(chi2),
     )
+
+
+def read_trajectories(records, starts, *, view: View = PLAIN, **options) -> list[Trajectory]:
+    """Fit records of one kind together."""
+    return Batch(records, view=view).fit(starts, **options)
+
+
+def read_trajectory(record: Record, start, **options) -> Trajectory:
+    """Fit one record."""
+    return read_trajectories([record], np.asarray(start)[None], **options)[0]
 
 
 def q_of(found: Trajectory, unit: float) -> tuple[float, float]:

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from readings import read_trajectories, read_trajectory
 from scipy import stats
 
 from doublewell.dynamics import Grid, refine_field
@@ -13,14 +14,7 @@ from doublewell.errors import InputError
 from doublewell.evidence import lower, system
 from doublewell.jax_runtime import double_precision
 from doublewell.law import Bernstein, Law, named_law
-from doublewell.likelihood import (
-    gauss_newton,
-    measure_resolution,
-    read_trajectories,
-    read_trajectory,
-    record_model,
-    relinearise,
-)
+from doublewell.likelihood import gauss_newton, measure_resolution, record_model
 from doublewell.likelihood.iterate import Convergence, Rule, Step, compiled
 from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate
@@ -190,7 +184,7 @@ def test_higher_degrees_by_linearisation_equal_direct_fits(clean) -> None:
 def test_relinearising_moves_the_initial_field_along(clean) -> None:
     record = add_noise(clean, 0.02, seed=7)
     found = read_trajectory(record, START)
-    (again,) = relinearise([record], [found], found.coefficients[None] * 1.002)
+    (again,) = found.batch.relinearise([found], found.coefficients[None] * 1.002)
     here, there = (system(item.evidence, 1.0) for item in (found, again))
     best = [np.linalg.lstsq(*pair, rcond=None)[0] for pair in (here, there)]
     assert np.linalg.norm(here[0] @ (best[0] - best[1])) < 0.05
@@ -207,7 +201,7 @@ def test_a_batch_is_its_records(clean) -> None:
         assert (found.status.code, found.status.steps) == (alone.status.code, alone.status.steps)
         assert np.allclose(found.evidence.blocks[0].triangle, alone.evidence.blocks[0].triangle, rtol=1e-4, atol=1e-3)
     places = np.stack([found.coefficients for found in together])
-    moved = relinearise(records, together, places)
+    moved = together[0].batch.relinearise(together, places)
     assert np.allclose(moved[1].evidence.blocks[0].triangle, together[1].evidence.blocks[0].triangle, atol=1e-6)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from readings import read_trajectories, read_trajectory
 
 from doublewell.dynamics import ALLEN_CAHN, Grid, symbols
 from doublewell.evidence import system
 from doublewell.jax_runtime import double_precision
 from doublewell.law import Bernstein, named_law
-from doublewell.likelihood import gauss_newton, growth, read_trajectories, read_trajectory
+from doublewell.likelihood import gauss_newton, growth
 from doublewell.likelihood.segments import SegmentModel, segment_constants
 from doublewell.record import Record
 from doublewell.simulate import add_noise, simulate

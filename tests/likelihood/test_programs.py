@@ -43,7 +43,7 @@ def test_no_model_is_built_twice(built) -> None:
     fits = batch.fit(START, family=Bernstein(1))
     fits = batch.relinearise(fits, np.stack([fit.coefficients for fit in fits]))
     measure_resolution(fits)
-    check_adequacies([record], fits)
+    check_adequacies(fits)
     assert set(built.values()) == {1}
     # fitted, linearised, half the step, finer mesh, the other boundary, q up and down, tilted
     assert len(built) == 8

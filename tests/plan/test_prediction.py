@@ -2,12 +2,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from readings import read_trajectories
 from scipy.stats import chi2
 
 from doublewell.errors import InputError
 from doublewell.inference import approximation_floor, average_degrees
 from doublewell.law import Bernstein, Law
-from doublewell.likelihood import read_trajectories
 from doublewell.plan import Analysis, experiment_information, predict
 from doublewell.simulate import add_noise
 

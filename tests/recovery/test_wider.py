@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from found import warned
 from grouping import grouped
+from readings import read_trajectory
 
 from doublewell.errors import InputError
 from doublewell.evidence import system
 from doublewell.identify import identify
 from doublewell.law import named_law
-from doublewell.likelihood import read_trajectory
 from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate
 

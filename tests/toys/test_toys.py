@@ -87,9 +87,9 @@ def test_a_noisy_movie_gives_its_law(fit) -> None:
 
 
 def test_resolution_and_adequacy_need_nothing_more(fit) -> None:
-    (resolution,) = measure_resolution([fit.record], [fit])
+    (resolution,) = measure_resolution([fit])
     assert max(resolution.time_size, resolution.mesh_size) < 0.1
-    (answer,) = check_adequacies([fit.record], [fit])
+    (answer,) = check_adequacies([fit])
     assert answer.verdict == "adequate"
     assert "tilt" not in [test.name for test in answer.tests]  # a constant of the force has no effect
 

@@ -8,46 +8,41 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from doublewell.adequacy.alternatives import DIRECTIONS, Fit
-from doublewell.adequacy.cells import Cells, Mask, ask_cells, cells_test, peel
 from doublewell.adequacy.projection import Projector, score
-from doublewell.adequacy.residual import chance, neighbour_tests, probe, value_tests
-from doublewell.adequacy.still import relative_noise, steadiness
+from doublewell.adequacy.residual import (
+    Cells,
+    Mask,
+    ask_cells,
+    cells_test,
+    chance,
+    neighbour_tests,
+    peel,
+    probe,
+    relative_noise,
+    steadiness,
+    value_tests,
+)
 from doublewell.adequacy.values import NUMERICAL, Adequacy, ScoreTest, Verdict, significant, verdict_of
 from doublewell.dynamics import border_mask
-from doublewell.errors import InputError
 from doublewell.evidence import system
 from doublewell.hints import Array
 from doublewell.likelihood import Trajectory
 from doublewell.likelihood.batch import points
-from doublewell.record import Record
-
-__all__ = ["check_adequacies", "check_adequacy", "holm", "holm_adjusted", "projector_of", "score_tests"]
 
 _UNTOUCHED = 0.98  # share of a frame's noise that the fit leaves
 _COLOURED = ("white in z", "white in y", "white in x", "tails")  # what a measured spectrum has answered already
 _TAKEN = 4  # cells from the border of a window whose noise the fit takes in part
 
 
-def check_adequacy(record: Record, found: Trajectory) -> Adequacy:
-    """Ask the residual of a trajectory fit for what the model lacks; see ``check_adequacies``."""
-    return check_adequacies([record], [found])[0]
-
-
-def check_adequacies(records: Sequence[Record], found: Sequence[Trajectory]) -> list[Adequacy]:
-    """Ask the residuals of trajectory fits for what the model lacks; the records are of one batch.
+def check_adequacies(found: Sequence[Trajectory]) -> list[Adequacy]:
+    """Test the residuals of trajectory fits for what the model lacks.
 
     The verdict is "adequate" when no test is significant after Holm's correction at 3 % for all together, "not
     adequate" when one is below 0.1 % (tails aside, which least squares bears), and "check" in between. Where a few
     cells stand out, the other tests are made without them. A residual too small to be noise is adequate.
     """
-    for record, fit in zip(records, found, strict=True):
-        if fit.residual.shape != record.shape:
-            raise InputError(
-                f"the fit has a residual of shape {fit.residual.shape} and the record is {record.shape}: expected the "
-                "record that was fitted"
-            )
     if any(fit.batch is not found[0].batch for fit in found):
-        return [check_adequacies([record], [fit])[0] for record, fit in zip(records, found, strict=True)]
+        return [check_adequacies([fit])[0] for fit in found]
     fits = [Fit(fit) for fit in found]
     return [_conclude(fit, looked) for fit, looked in zip(fits, _look(fits, projector_of(fits)), strict=True)]
 

@@ -22,8 +22,6 @@ from doublewell.hints import Array
 from doublewell.jax_runtime import double_precision
 from doublewell.likelihood.gauss_newton import Model, solve_normal, tangents
 
-__all__ = ["Basis", "Projection", "Projector", "Score", "project", "score", "tangent_basis"]
-
 _TOLERANCE = 1e-2  # the residual is projected too: an unfinished solve for a direction only makes its test less sharp
 _MOST = 200
 

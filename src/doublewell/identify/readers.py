@@ -108,7 +108,7 @@ class Records:
         answers: Sequence[Adequacy | None] = [None] * len(jobs)
         if jobs[0].adequacy:
             self._say("checking the model")
-            answers = check_adequacies([fit.record for fit in fits], fits)
+            answers = check_adequacies(fits)
         return [reading_of(*each) for each in zip(fits, resolutions, answers, strict=True)]
 
     def _fit(self, jobs: list[Job]) -> list[Trajectory]:
@@ -131,9 +131,11 @@ class Records:
             self._say(f"fitting again with {self.noise} noise")
             part, fit = self.parts[job.part], job.before.fields
             if self.noise == "robust":
-                self.parts[job.part] = replace(part, record=part.record.replace(mask=outlier_mask(part.record, fit)))
+                self.parts[job.part] = replace(
+                    part, record=part.record.replace(mask=outlier_mask(part.record, fit.residual))
+                )
             else:
-                self.parts[job.part] = replace(part, view=noise_view(part.record, fit, part.view, self.noise))
+                self.parts[job.part] = replace(part, view=noise_view(part.record, fit.residual, part.view, self.noise))
             for places in [places for places in self._batches if job.part in places]:
                 del self._batches[places]
             self._models.clear()
@@ -245,9 +247,7 @@ def read_tiles(model: TileModel, regions: Sequence[Region], theta: Array, resolu
     batch = Batch(records, model.dynamics, model.view, labels)
     fits = batch.follow(theta, family=model.family, substeps=model.substeps)
     shifts: Sequence[Resolution | None] = measure_resolution(fits) if resolution else [None] * len(fits)
-    answers: Sequence[Adequacy | None] = (
-        check_adequacies([fit.record for fit in fits], fits) if adequacy else [None] * len(fits)
-    )
+    answers: Sequence[Adequacy | None] = check_adequacies(fits) if adequacy else [None] * len(fits)
     each = list(zip(fits, shifts, answers, strict=True))[: len(regions)]
     return Pieces(tuple(replace(reading_of(*parts), fields=None) for parts in each))
 

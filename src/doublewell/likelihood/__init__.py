@@ -3,11 +3,7 @@
 from doublewell.likelihood.batch import (
     Batch,
     Trajectory,
-    follow_law,
     moved,
-    read_trajectories,
-    read_trajectory,
-    relinearise,
 )
 from doublewell.likelihood.iterate import Convergence, Status, Step, Watch
 from doublewell.likelihood.model import (
@@ -38,14 +34,10 @@ __all__ = [
     "check_record",
     "check_window",
     "first_substeps",
-    "follow_law",
     "growth",
     "measure_resolution",
     "moved",
     "observed",
-    "read_trajectories",
-    "read_trajectory",
     "record_information",
     "record_model",
-    "relinearise",
 ]

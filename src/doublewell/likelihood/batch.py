@@ -337,34 +337,3 @@ def _check_alike(records: Sequence[Record], dynamics: Dynamics) -> Record:
         if not same or not np.allclose(record.times - record.times[0], first.times - first.times[0]):
             raise InputError(f"a batch needs records of one shape, mesh, q and interval: got {first!r} and {record!r}")
     return first
-
-
-# ---- functions of records, for callers that hold no batch
-
-
-def read_trajectories(
-    records: Sequence[Record], starts: Array, *, family: Family | None = None,
-    fitted: Family | None = None, substeps: int | None = None, labels: Sequence[str] = (),
-    watch: Watch | None = None, view: View = PLAIN, dynamics: Dynamics = ALLEN_CAHN,
-) -> list[Trajectory]:  # fmt: skip
-    """Fit records of one kind; see ``Batch.fit``."""
-    batch = Batch(records, dynamics, view, labels)
-    return batch.fit(starts, family=family, fitted=fitted, substeps=substeps, watch=watch)
-
-
-def read_trajectory(record: Record, start: Array, *, label: str = "record", **options: Any) -> Trajectory:
-    """Fit one record; the options are those of ``read_trajectories``."""
-    return read_trajectories([record], np.asarray(start)[None], labels=[label], **options)[0]
-
-
-def relinearise(_: Sequence[Record], before: Sequence[Trajectory], coefficients: Array) -> list[Trajectory]:
-    """Linearise records again at other coefficients; see ``Batch.relinearise``."""
-    return before[0].batch.relinearise(before, coefficients)
-
-
-def follow_law(
-    records: Sequence[Record], theta: Array, *, family: Family, substeps: int, labels: Sequence[str],
-    view: View = PLAIN, dynamics: Dynamics = ALLEN_CAHN,
-) -> list[Trajectory]:  # fmt: skip
-    """Fit the fields of records to one law; see ``Batch.follow``."""
-    return Batch(records, dynamics, view, labels).follow(theta, family=family, substeps=substeps)
