@@ -5,15 +5,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from grouping import changed
 
 from doublewell.errors import InputError
 from doublewell.findings import findings
 from doublewell.identify import add_level_errors, identify, repeat
 from doublewell.io import load_result, save
 from doublewell.law import named_law
+from doublewell.problem import Source
 from doublewell.record import phase_from_intensity
 from doublewell.report.page.advice import advice
-from doublewell.result import Source
 from doublewell.simulate import initial_field, simulate
 
 U = np.linspace(-1.0, 1.0, 401)
@@ -105,7 +106,7 @@ def test_the_page_asks_whether_the_levels_are_known(fitted, wider):
     small = replace(wider, levels=replace(wider.levels, force=1e-4))
     assert (asked(small)[0].code, asked(small)[0].severity) == ("grey-level-errors", "ok")
     source = Source("movie.tif", (("levels", "auto"),))
-    found = replace(fitted, settings=replace(fitted.settings, source=source))
+    found = changed(fitted, source=source)
     assert (asked(found)[0].code, asked(found)[0].severity) == ("grey-levels-unmeasured", "check")
     assert any("--levels-sd auto" in text for text in advice(found))
 

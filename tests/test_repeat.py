@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from grouping import grouped
+from grouping import changed, grouped
 
 from doublewell.calibrate import SurfaceTension
 from doublewell.errors import InputError
@@ -82,7 +82,7 @@ def test_a_refused_tension_is_refused_again(noisy):
     result = identify(noisy, TENSION, method="weak")
     no = replace(result, scale=None)
     assert [item.field for item in repeat(no, noisy).comparison.differences] == ["scale"]
-    old = replace(result, settings=replace(result.settings, tension=None))
+    old = changed(result, tension=None)
     again = repeat(old, noisy)  # a file of an older version: the tension of the scale serves
     assert again.again.scale == result.scale
     assert [item.field for item in again.comparison.differences] == ["settings.tension"]
@@ -113,7 +113,7 @@ def test_other_data_are_refused_unless_wanted(weak, noisy):
 
 
 def test_a_result_without_checksum(weak, noisy):
-    old = replace(weak, settings=replace(weak.settings, checksum=None))
+    old = changed(weak, checksum=None)
     with refused("holds no checksum of its data.*any_data=True"):
         repeat(old, noisy)
     done = repeat(old, noisy, any_data=True)
@@ -139,7 +139,7 @@ def test_round_off_is_no_difference_and_more_is(weak):
 
 def test_what_counts_and_what_does_not(weak):
     def changed(**changes):
-        return compare(weak, replace(weak, settings=replace(weak.settings, **changes)))
+        return compare(weak, changed(weak, **changes))
 
     assert changed(version="9.9.9").equal == changed().fields  # said apart, and no number
     assert not changed(degree=3).same

@@ -12,7 +12,7 @@ import numpy as np
 from doublewell.checks import not_negative, positive, shown
 from doublewell.errors import InputError, option
 from doublewell.law import Law, check_law
-from doublewell.units import convert, energy_power, has_pint, parse_quantity
+from doublewell.units import check_dimension, convert, energy_power, has_pint, parse_quantity
 
 Normalisation = Literal["E", "eE"]
 
@@ -188,3 +188,41 @@ def why_no_scale() -> str:
         "epsilon and F are not determined: the dynamics contain only G = F'/epsilon^2, and (s epsilon, s^2 F) gives "
         f"the same movie for every s; pass {option('surface_tension')} to fix the scale"
     )
+
+
+_HOW_UNITS = "pass length_unit='um' and time_unit='s', or whatever they are, with the record"
+
+
+def check_units(tension: SurfaceTension | None, axes: int, length: str | None, time: str | None) -> None:
+    """Refuse units that do not belong together, before anything is fitted."""
+    if length is not None or time is not None:
+        _check_mesh_units(length, time)
+    if tension is None or tension.unit is None:
+        return
+    if length is None or time is None:
+        lacks = "lengths" if length is None else "times"
+        raise InputError(
+            f"the surface tension is in {tension.unit}, but the record's {lacks} have no unit: {_HOW_UNITS}, or give "
+            "the tension as a plain number in the record's own units"
+        )
+    check_tension_unit(tension.unit, axes, length, time)
+
+
+def _check_mesh_units(length: str | None, time: str | None) -> None:
+    if length is not None:
+        check_dimension(length, "m", "length_unit")
+    if time is not None:
+        check_dimension(time, "s", "time_unit")
+
+
+def check_tension_unit(unit: str, axes: int, length: str, time: str) -> int:
+    """Return k of a tension in energy per length^k; refuse one that a record of so many axes cannot have."""
+    _check_mesh_units(length, time)
+    power = energy_power(unit, "the surface tension")
+    if power is None or power < axes - 1:
+        words = {3: "an energy per area such as J/m^2", 2: "an energy per area (J/m^2) or per length (J/m)"}
+        wanted = words.get(axes, "an energy per area (J/m^2), per length (J/m) or an energy (J)")
+        raise InputError(
+            f"the surface tension is in {unit}, which does not fit a record of {axes} space axes: expected {wanted}"
+        )
+    return power

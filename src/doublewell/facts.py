@@ -18,6 +18,7 @@ from doublewell.dynamics import dynamics_of
 from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.law import Law, Structure
+from doublewell.problem import Source
 from doublewell.provenance import (
     fit_lines,
     held,
@@ -29,7 +30,7 @@ from doublewell.provenance import (
     supports_line,
     unit_lines,
 )
-from doublewell.result import Measured, Physical, Result, Source, physical
+from doublewell.result import Measured, Physical, Result, physical
 from doublewell.units import has_pint, unit_text
 from doublewell.wording import percent
 

@@ -253,7 +253,7 @@ class Weak(Options):
     name: ClassVar = "weak"
     bands: ClassVar = False
 
-    supports: Any = _field(
+    supports: tuple[tuple[int, float], ...] | Literal["paper"] | None = _field(
         None, "half-widths of the test functions as frames:length pairs such as 5:0.06,8:0.12, or paper",
         _or(_supports, "paper"),
     )  # fmt: skip

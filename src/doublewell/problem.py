@@ -3,25 +3,86 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
-from doublewell.calibrate import SurfaceTension
+from doublewell.calibrate import SurfaceTension, check_units
 from doublewell.dynamics import ALLEN_CAHN, Dynamics, dynamics_of
 from doublewell.errors import InputError, option
 from doublewell.law import Family, family_of
 from doublewell.likelihood import check_window
 from doublewell.observation import Optics, View, check_view
 from doublewell.options import Compute, DoubleWell, Method, Observation, Weak, method_of
-from doublewell.record import Record
-from doublewell.result import check_units
+from doublewell.record import Boundary, Record
 from doublewell.weak import Support, check_supports, default_supports, paper_supports, split_folds
 
 
 @dataclass(frozen=True)
+class Source:
+    """Where a record came from: the path as it was given, and the options that it was opened with, by name."""
+
+    path: str
+    reading: tuple[tuple[str, bool | int | float | str], ...] = ()
+
+
+@dataclass(frozen=True)
+class RecordInfo:
+    """A record by reference: what it says of itself, and the checksum of its values.
+
+    ``dt`` is the mean frame interval, ``times`` the times of all frames where they are not evenly spaced.
+    """
+
+    shape: tuple[int, ...]
+    dx: tuple[float, ...]
+    dt: float
+    times: tuple[float, ...] | None = None
+    q: float | None = None
+    boundary: Boundary | None = None
+    length_unit: str | None = None
+    time_unit: str | None = None
+    checksum: str | None = None
+    source: Source | None = None
+
+    @classmethod
+    def of(cls, record: Record, checksum: str | None = None) -> RecordInfo:
+        """Return the reference to a record."""
+        return cls(
+            shape=record.shape,
+            dx=record.dx,
+            dt=float(record.times[-1] - record.times[0]) / (record.frames - 1),
+            times=None if record.uniform else tuple(float(t) for t in record.times),
+            q=record.q,
+            boundary=record.boundary,
+            length_unit=record.length_unit,
+            time_unit=record.time_unit,
+            checksum=checksum,
+        )
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """What a problem came to: the values that were found or chosen where it left them open.
+
+    ``q`` and ``phases`` were given or estimated; a ``boundary`` that was not declared is "open" in a trajectory fit;
+    ``supports`` are those of the weak-form fit, with the rule that chose them; ``tiled`` whether the record was fitted
+    in tiles.
+    """
+
+    q: float
+    phases: tuple[float, float]
+    boundary: Boundary | None
+    supports: tuple[tuple[int, float], ...]
+    supports_rule: str
+    tiled: bool = False
+
+
+@dataclass(frozen=True)
 class Problem:
-    """What is asked of one record, or of several of one material: hashable, picklable, without their values."""
+    """What is asked of one record, or of several of one material, which it knows by reference: hashable, picklable.
+
+    A result stores it, and `repeat` runs it.
+    """
 
     law: DoubleWell
     method: Method
@@ -29,6 +90,7 @@ class Problem:
     tension: SurfaceTension | None = None
     check: bool = True
     dynamics: Dynamics = ALLEN_CAHN
+    records: tuple[RecordInfo, ...] = ()
 
     @cached_property
     def degree(self) -> int | Literal["auto"]:
@@ -61,6 +123,11 @@ class Problem:
     def view(self, record: Record) -> View:
         """Return optics and what is estimated jointly with the law of a record."""
         return View(optics=self.optics, q_free=record.q is None)
+
+    def of_file(self, source: Source) -> Problem:
+        """Return the problem of a record that came from a file."""
+        first, *others = self.records
+        return replace(self, records=(replace(first, source=source), *others))
 
     @property
     def averaged(self) -> bool:

@@ -2,6 +2,7 @@ import json
 import shutil
 
 import pytest
+from grouping import changed
 
 from doublewell.identify import identify
 from doublewell.io import load_result, open_record, save
@@ -54,12 +55,12 @@ def test_a_file_that_moved_is_found_beside_the_result(answered, run, refused, tm
     from dataclasses import replace
 
     lost = replace(result.settings.source, path="/nowhere/movie.npz")
-    save(replace(result, settings=replace(result.settings, source=lost)), tmp_path / "result.json")
+    save(changed(result, source=lost), tmp_path / "result.json")
     assert "/nowhere/movie.npz does not exist" in refused("repeat", tmp_path / "result.json")
     shutil.copy(answered / "movie.npz", tmp_path / "movie.npz")
     assert run("repeat", tmp_path / "result.json")[0] == 0
     strange = replace(lost, reading=(("colour", "red"),))
-    save(replace(result, settings=replace(result.settings, source=strange)), tmp_path / "result.json")
+    save(changed(result, source=strange), tmp_path / "result.json")
     assert "was read with colour, which this version does not know" in refused("repeat", tmp_path / "result.json")
 
 

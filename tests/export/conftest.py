@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from grouping import changed
 
 from doublewell.calibrate import SurfaceTension, calibrate
 from doublewell.identify import identify
@@ -29,8 +30,7 @@ def make(plain):
     def build(law=LAW, tension=None, **settings):
         scale = None if tension is None else calibrate(law, tension)
         numbers = replace(plain.diagnostics, unconstrained=law.coefficients, active=())
-        asked = replace(plain.settings, **settings)
-        return replace(plain, law=law, scale=scale, diagnostics=numbers, settings=asked)
+        return replace(changed(plain, **settings), law=law, scale=scale, diagnostics=numbers)
 
     return build
 

@@ -1,10 +1,10 @@
 import ast
 import json
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from grouping import changed
 
 from doublewell.errors import InputError
 from doublewell.export import FORMATS, export
@@ -36,8 +36,8 @@ def test_every_text_says_units_meaning_scale_and_errors(name, banded, plain):
 
 @pytest.mark.parametrize("name", ["py-pde", "fipy", "sympy", "python"])
 def test_nothing_in_a_note_can_end_the_docstring(name, plain):
-    hostile = replace(plain.settings, version='""" + exec("1/0") + """ \\ "')
-    tree = ast.parse(export(replace(plain, settings=hostile), name))
+    hostile = changed(plain, version='""" + exec("1/0") + """ \\ "')
+    tree = ast.parse(export(hostile, name))
     assert isinstance(tree.body[0].value, ast.Constant)
     assert "exec" in ast.get_docstring(tree)
     assert not [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == "exec"]

@@ -5,7 +5,7 @@ from dataclasses import fields, is_dataclass, replace
 
 import numpy as np
 import pytest
-from grouping import grouped
+from grouping import changed, grouped
 
 from doublewell.calibrate import calibrate
 from doublewell.errors import InputError
@@ -13,7 +13,8 @@ from doublewell.identify import identify
 from doublewell.io import load_result, open_record, save
 from doublewell.io.result_file import _checksum
 from doublewell.law import Law, named_law
-from doublewell.result import Source, compare
+from doublewell.problem import Source
+from doublewell.result import compare
 
 
 def refused(match):
@@ -106,7 +107,7 @@ def test_a_very_large_initial_field_is_left_out(trajectory, tmp_path):
 
 def test_where_the_data_came_from_is_kept_and_may_be_absent(result, tmp_path):
     source = Source("a<b>.npz", (("dt", 0.5), ("n", 3), ("flat", True), ("var", "u")))
-    named = replace(result, settings=replace(result.settings, source=source))
+    named = changed(result, source=source)
     path = tmp_path / "result.json"
     assert equal(round_trip(named, path), named)
     for name in ("checksum", "tension", "source"):

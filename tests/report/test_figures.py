@@ -5,6 +5,7 @@ from dataclasses import replace
 import matplotlib as mpl
 import numpy as np
 import pytest
+from grouping import changed
 from matplotlib.text import Text
 
 from doublewell.calibrate import SurfaceTension, calibrate
@@ -306,7 +307,7 @@ def test_units_stand_at_the_axes_and_are_never_read_as_formulas(length, time, re
     known = Record(
         record.slab(), dx=record.dx, times=record.times, q=1.0, boundary="periodic", length_unit=length, time_unit=time
     )
-    asked = replace(result, settings=replace(result.settings, length_unit=length, time_unit=time))
+    asked = changed(result, length_unit=length, time_unit=time)
     law = law_figure(asked)
     area = "1/um²" if length == "um" else "1/(\\$\\bad{)²"
     assert law.axes[0].get_ylabel() == f"G(u)  ({area})"

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from grouping import changed
 from matplotlib.text import Text
 
 from doublewell.adequacy import ScoreTest
@@ -12,10 +13,9 @@ from doublewell.report.residual_figure import sigmas, thresholds
 
 def with_fit(result, *, shape=None, **numbers):
     likelihood = replace(result.diagnostics.likelihood, **numbers)
-    settings = result.settings
     if shape is not None:
-        settings = replace(settings, shape=shape, dx=(0.1, 0.2, 0.3)[-len(shape) + 1 :])
-    return replace(result, settings=settings, diagnostics=replace(result.diagnostics, likelihood=likelihood))
+        result = changed(result, shape=shape, dx=(0.1, 0.2, 0.3)[-len(shape) + 1 :])
+    return replace(result, diagnostics=replace(result.diagnostics, likelihood=likelihood))
 
 
 def texts(figure):

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from grouping import changed
 
 from doublewell.adequacy import Adequacy, Verdict
 from doublewell.calibrate import SurfaceTension, calibrate
@@ -85,13 +86,13 @@ def test_what_the_intervals_mean_is_said(banded, single):
     assert "take the surface tension as exact" not in str(replace(banded, scale=known))
     bound = " ".join(str(with_fit(with_numbers(single, active=(1,)), constraint_rise=3.21)).split())
     assert "chi2 rises by 3.2; at the bound: g_1 of degree 2, so the intervals show the spread of the" in bound
-    exact = replace(single, settings=replace(single.settings, constraint="admissible"))
+    exact = changed(single, constraint="admissible")
     assert "  double wells with a single barrier: chi2 rises by 3.2\n" in str(with_fit(exact, constraint_rise=3.21))
     touching = " ".join(str(with_fit(with_numbers(exact, contacts=(0.0, 0.7071)), constraint_rise=3.21)).split())
     assert "rises by 3.2; the bracket touches zero at |u| = 0, 0.707, so the intervals show the spread" in touching
-    free = replace(single, settings=replace(single.settings, constraint="none"))
+    free = changed(single, constraint="none")
     assert "  no constraint\n" in str(free)
-    ridge = replace(single, settings=replace(single.settings, ridge=0.5))
+    ridge = changed(single, ridge=0.5)
     assert "ridge alpha = 0.5; the intervals are those without it" in str(ridge)
 
 
@@ -142,7 +143,7 @@ def test_extra_structure_is_a_probability(banded):
 
 
 def test_no_scale_no_interval_of_it(banded):
-    bare = replace(banded, scale=None, settings=replace(banded.settings, tension=None))
+    bare = replace(changed(banded, tension=None), scale=None)
     known = {key for key, fact in facts(bare).numbers.items() if fact.interval}
     assert known == {"width", "tension_integral"}
     known = {key for key, fact in facts(banded).numbers.items() if fact.interval}
@@ -158,10 +159,6 @@ def test_long_warnings_are_indented_once(result):
 
 def test_a_result_in_one_line(result, banded):
     assert repr(result).startswith("Result(law of degree 2 by the weak-form fit, epsilon = 0.0")
-    assert "no scale, double well, 1 warning)" in repr(replace(result, scale=None, settings=untensed(result)))
+    assert "no scale, double well, 1 warning)" in repr(replace(changed(result, tension=None), scale=None))
     assert "1 warning)" in repr(banded)
     assert len(repr(banded)) < 160
-
-
-def untensed(result):
-    return replace(result.settings, tension=None)

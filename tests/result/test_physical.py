@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from grouping import changed
 
 from doublewell.calibrate import SurfaceTension, calibrate
 from doublewell.errors import InputError
@@ -46,8 +47,8 @@ def make(movie):
     weak = identify(with_units(movie), law=0, method="weak")
 
     def build(tension, axes=2, **settings):
-        asked = replace(weak.settings, q=Q, dx=(0.1,) * axes, shape=(21,) + (32,) * axes, **settings)
-        return replace(weak, law=LAW, scale=calibrate(LAW, tension), settings=asked)
+        asked = changed(weak, q=Q, dx=(0.1,) * axes, shape=(21,) + (32,) * axes, **settings)
+        return replace(asked, law=LAW, scale=calibrate(LAW, tension))
 
     return build
 

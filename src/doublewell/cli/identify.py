@@ -140,7 +140,7 @@ def identify(
             bar.stage("reading and compiling, which takes a minute the first time")
             show = bar.show if weak else output.fitting(bar)
             result = run(record, tension, progress=show, **options)
-            result = replace(result, settings=replace(result.settings, source=reading.source(file)))
+            result = replace(result, problem=result.problem.of_file(reading.source(file)))
             if grey is not None:
                 result = add_level_errors(result, grey, progress=show) if levels_sd else _noted(result, grey)
             validation = None

@@ -13,8 +13,8 @@ from doublewell.errors import InputError
 from doublewell.units import check_dimension, factor, parse_quantity
 
 if TYPE_CHECKING:
+    from doublewell.problem import Source
     from doublewell.record import Phase, Record
-    from doublewell.result import Source
 
 __all__ = ["Boundary", "Reading"]
 
@@ -70,7 +70,7 @@ class Reading:
 
     def source(self, file: Path) -> Source:
         """Return what a result keeps of its file: the path as it was given, and the options that were given."""
-        from doublewell.result import Source
+        from doublewell.problem import Source
 
         given = {part.name: getattr(self, part.name) for part in fields(self)}
         return Source(str(file), tuple((name, value) for name, value in given.items() if value is not None))

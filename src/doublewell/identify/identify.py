@@ -44,12 +44,11 @@ from doublewell.inference.joint import Plan, fit_parts
 from doublewell.jax_runtime import computing_on
 from doublewell.law import Law
 from doublewell.likelihood import first_substeps, growth
-from doublewell.observation import Optics, Survey, check_survey, complete, joint_start, survey
+from doublewell.observation import Survey, check_survey, complete, joint_start, survey
 from doublewell.options import Compute, DoubleWell, Method, Observation, Phases
-from doublewell.problem import Problem, ask, compute_of
+from doublewell.problem import Problem, RecordInfo, Resolved, ask, compute_of
 from doublewell.record import Record, checksum
-from doublewell.result import Diagnostics, Result, Settings
-from doublewell.version import __version__
+from doublewell.result import Diagnostics, Result
 from doublewell.weak import CPU, Processor, Stream, choose_processor, default_supports, open_stream
 
 _BATCH = 20  # records of 61 x 96 x 96 take about 2 GB of a GPU's memory
@@ -172,6 +171,12 @@ class Begun:
     survey: Survey
     weak: WeakFit
 
+    @property
+    def info(self) -> RecordInfo:
+        """The record by reference."""
+        streamed = self.weak.moments.streamed
+        return RecordInfo.of(self.record, checksum(self.record) if streamed is None else streamed.checksum)
+
     def part(self, name: str, problem: Problem) -> Part:
         """Return what the likelihood needs: a q to start from, and a window where no boundary is declared."""
         record = self.scaled.replace(q=self.weak.q, boundary=self.scaled.boundary or "open")
@@ -202,7 +207,8 @@ def _estimated_phases(
         report("estimating the phases", 0, 0)
     near, method = look(from_minus_one(record, plateaus(record))), problem.method.start
     if method.supports is None:
-        method = replace(method, supports=default_supports(record, near.interface_width, long=True))
+        chosen = default_supports(record, near.interface_width, long=True)
+        method = replace(method, supports=tuple((support.frames, support.length) for support in chosen))
     law = replace(problem.law, constraint="none", degree=problem.fitted.degree)
     searched = replace(problem, law=law, method=replace(method, ridge=None))
 
@@ -325,8 +331,7 @@ def _in_tiles(record: Record, problem: Problem, compute: Compute, report: Report
     answer = conclude(problem, [part.record], begun.survey, joint, tiles)
     systems = [system(joint.readings[k].evidence) for k in sorted(joint.readings)]
     agreed = agreements(systems, tiles.names(joint)) if len(systems) > 1 else ()
-    result = _trajectory_result(begun, problem, answer)
-    return replace(result, agreements=agreed, settings=replace(result.settings, memory=stream.memory))
+    return replace(_trajectory_result(begun, problem, answer), agreements=agreed)
 
 
 def _check_tiles(problem: Problem) -> None:
@@ -362,34 +367,17 @@ def _weak_result(begun: Begun, problem: Problem) -> Result:
 def _result(begun: Begun, problem: Problem, law: Law, numbers: Diagnostics, posterior: Posterior | None) -> Result:
     """Return a result with its scale; a law that cannot be calibrated is an outcome of the data and has none."""
     record, weak, tension = begun.record, begun.weak, problem.tension
-    settings = Settings(
-        version=__version__,
-        method="weak-corrected" if problem.method.corrected else problem.method.name,
-        degree=problem.degree,
-        constraint=problem.law.constraint,
-        ridge=problem.method.ridge,
+    resolved = Resolved(
+        q=weak.q if posterior is None else _q(law, posterior, weak.q),
+        phases=law.phases,
+        boundary=record.boundary if posterior is None else record.boundary or "open",
         supports=tuple((support.frames, support.length) for support in weak.supports),
         supports_rule=weak.rule,
-        derivative=problem.method.start.derivative,
-        shape=record.shape,
-        dx=record.dx,
-        dt=float(record.times[-1] - record.times[0]) / (record.frames - 1),
-        times=None if record.uniform else tuple(float(t) for t in record.times),
-        q=weak.q if posterior is None else _q(law, posterior, weak.q),
-        boundary=record.boundary if posterior is None else record.boundary or "open",
-        checksum=checksum(record) if weak.moments.streamed is None else weak.moments.streamed.checksum,
-        tension=tension,
-        length_unit=record.length_unit,
-        time_unit=record.time_unit,
-        q_estimated=record.q is None,
-        optics=None if problem.optics == Optics() else problem.optics,
-        noise=problem.observation.noise,
-        wells=problem.law.wells,
-        phases=law.phases,
+        tiled=numbers.likelihood is not None and numbers.likelihood.tiles is not None,
     )
-    possible = tension is not None and refusal_of(law, numbers.bound) is None
-    scale = calibrate(law, tension) if possible and tension is not None else None
-    return Result(law, scale, numbers, settings, posterior)
+    scale = None if tension is None or refusal_of(law, numbers.bound) is not None else calibrate(law, tension)
+    asked = replace(problem, records=(begun.info,))
+    return Result(law, scale, numbers, asked, resolved, posterior=posterior)
 
 
 def _q(law: Law, posterior: Posterior, q: float) -> float:

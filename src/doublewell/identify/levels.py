@@ -9,8 +9,7 @@ import numpy as np
 
 from doublewell.errors import InputError
 from doublewell.hints import Array, Report
-from doublewell.identify.identify import identify
-from doublewell.identify.repeat import options_of, tension_of
+from doublewell.identify.repeat import solve_again
 from doublewell.record import Phase, checksum
 from doublewell.result import LevelErrors, Result
 
@@ -36,11 +35,10 @@ def add_level_errors(result: Result, phase: Phase, *, progress: Report | None = 
     True
     """
     sd = _check(result, phase)
-    options = options_of(result) | {"check": False}
     moved = []
     for name, record in zip(("low", "high"), phase.variants(), strict=True):
         say = None if progress is None else partial(_beside, progress, f"with the {name} level moved: ")
-        moved.append(identify(record, tension_of(result), **options, progress=say))
+        moved.append(solve_again(result, record, say, check=False))
     return _with_errors(result, phase, sd, moved)
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from doublewell.calibrate import SurfaceTension
+from doublewell.calibrate import SurfaceTension, check_units
 from doublewell.checks import whole
 from doublewell.compute import worker_pool
 from doublewell.errors import InputError, UnfinishedError
@@ -27,7 +27,7 @@ from doublewell.observation import Survey
 from doublewell.options import Compute
 from doublewell.problem import Problem, ask
 from doublewell.record import Record
-from doublewell.result import Result, check_units
+from doublewell.result import Result
 
 _BATCH = 20  # records of 61 x 96 x 96 take about 2 GB of a GPU's memory
 _SHOWN = 3  # entries that a message names with their reason

@@ -17,6 +17,7 @@ from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type
 
 import numpy as np
 
+from doublewell.dynamics import DYNAMICS, Dynamics
 from doublewell.errors import InputError
 from doublewell.law import FAMILIES, Family
 
@@ -232,6 +233,16 @@ def _decode_family(data: Any, where: str) -> Any:
     return _dataclass(FAMILIES[name], frozenset({"name"})).decode(data, where)
 
 
+def _encode_dynamics(value: Any, where: str) -> str:
+    """A dynamics is its name."""
+    name: str = value.name
+    return name if DYNAMICS.get(name) == value else _refuse(where, f"one of {', '.join(DYNAMICS)}", name)
+
+
+def _decode_dynamics(data: Any, where: str) -> Any:
+    return DYNAMICS[data] if isinstance(data, str) and data in DYNAMICS else _refuse(where, "a dynamics", data)
+
+
 _KNOWN: dict[Any, Codec] = {
     str: _exactly(str, "a text"),
     bool: _exactly(bool, "true or false"),
@@ -239,6 +250,7 @@ _KNOWN: dict[Any, Codec] = {
     int: Codec(_encode_int, _exactly(int, "a whole number").decode),
     float: Codec(_encode_float, _decode_float),
     Family: Codec(_encode_family, _decode_family),
+    Dynamics: Codec(_encode_dynamics, _decode_dynamics),
 }
 _BUILT: dict[Any, Callable[[tuple[Any, ...]], Codec]] = {
     Union: _union,

@@ -1,7 +1,7 @@
 """Result: what was found, as a value that prints as a report."""
 
 from doublewell.result.comparison import Comparison, Difference, compare
-from doublewell.result.physical import Measured, Physical, check_units, physical
+from doublewell.result.physical import Measured, Physical, physical
 from doublewell.result.result import (
     Agreement,
     Diagnostics,
@@ -10,7 +10,6 @@ from doublewell.result.result import (
     Likelihood,
     Result,
     Settings,
-    Source,
     Tiling,
     without_levels,
 )
@@ -27,9 +26,7 @@ __all__ = [
     "Physical",
     "Result",
     "Settings",
-    "Source",
     "Tiling",
-    "check_units",
     "compare",
     "physical",
     "without_levels",

@@ -12,15 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from doublewell.calibrate import Normalisation, Scale, SurfaceTension
+from doublewell.calibrate import Normalisation, Scale, check_tension_unit
 from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.inference import Scalar
 from doublewell.result.result import Result
-from doublewell.units import Parts, check_dimension, energy_power, factor, unit_text
+from doublewell.units import Parts, check_dimension, factor, unit_text
 
 _LEVEL = 0.95
-_HOW = "pass length_unit='um' and time_unit='s', or whatever they are, with the record"
 
 
 @dataclass(frozen=True)
@@ -111,43 +110,8 @@ def physical(
         raise InputError(
             f"the result does not know all its units: pass {missing}, such as length='um', time='s', tension='J/m^2'"
         )
-    power = _check(unit, len(asked.dx), length, time)
+    power = check_tension_unit(unit, len(asked.dx), length, time)
     return _measured(result, scale, _Frame(length, time, unit, power, show))
-
-
-def check_units(tension: SurfaceTension | None, axes: int, length: str | None, time: str | None) -> None:
-    """Refuse units that do not belong together, before anything is fitted."""
-    if length is not None or time is not None:
-        _check_mesh_units(length, time)
-    if tension is None or tension.unit is None:
-        return
-    if length is None or time is None:
-        lacks = "lengths" if length is None else "times"
-        raise InputError(
-            f"the surface tension is in {tension.unit}, but the record's {lacks} have no unit: {_HOW}, or give the "
-            "tension as a plain number in the record's own units"
-        )
-    _check(tension.unit, axes, length, time)
-
-
-def _check_mesh_units(length: str | None, time: str | None) -> None:
-    if length is not None:
-        check_dimension(length, "m", "length_unit")
-    if time is not None:
-        check_dimension(time, "s", "time_unit")
-
-
-def _check(unit: str, axes: int, length: str, time: str) -> int:
-    """Return k of a tension in energy per length^k; refuse one that a record of so many axes cannot have."""
-    _check_mesh_units(length, time)
-    power = energy_power(unit, "the surface tension")
-    if power is None or power < axes - 1:
-        words = {3: "an energy per area such as J/m^2", 2: "an energy per area (J/m^2) or per length (J/m)"}
-        wanted = words.get(axes, "an energy per area (J/m^2), per length (J/m) or an energy (J)")
-        raise InputError(
-            f"the surface tension is in {unit}, which does not fit a record of {axes} space axes: expected {wanted}"
-        )
-    return power
 
 
 Ends = tuple[float, float | None, float | None, float | None]  # value, low, high, sd

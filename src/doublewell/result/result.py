@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,29 +25,14 @@ from doublewell.inference import (
 from doublewell.law import Law, Structure
 from doublewell.likelihood import Step
 from doublewell.observation import Optics, Survey
+from doublewell.problem import Problem, Resolved, Source
 from doublewell.record import GreyQuality
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where a record came from: the path as it was given, and the options that it was opened with, by name."""
-
-    path: str
-    reading: tuple[tuple[str, bool | int | float | str], ...] = ()
+from doublewell.version import __version__
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What was asked, in full: enough to do it again.
-
-    ``checksum`` is that of the record's values, ``tension`` the surface tension as it was given, also where it could
-    not be used, and ``source`` the file, where there was one. ``dt`` is the mean frame interval, ``times`` the times of
-    all frames where they are not evenly spaced. ``q`` is the diffusion coefficient that was used, given or, with
-    ``q_estimated``, found in the record. ``optics`` and ``noise`` are
-    what the trajectory reading took the picture for. ``wells`` says which laws were looked for, ``phases`` where their
-    wells lie, given or estimated. ``memory`` is the budget in bytes that decided the tiles of a record
-    that was read in these.
-    """
+    """What was asked and what it came to, of the first record: a flat view of the problem, for texts."""
 
     version: str
     method: str
@@ -59,20 +45,19 @@ class Settings:
     shape: tuple[int, ...]
     dx: tuple[float, ...]
     dt: float
+    times: tuple[float, ...] | None
     q: float
+    q_estimated: bool
     boundary: str | None
-    checksum: str | None = None
-    tension: SurfaceTension | None = None
-    source: Source | None = None
-    length_unit: str | None = None
-    time_unit: str | None = None
-    times: tuple[float, ...] | None = None
-    q_estimated: bool = False
-    optics: Optics | None = None
-    noise: str = "white"
-    wells: str = "symmetric"
-    phases: tuple[float, float] = (-1.0, 1.0)
-    memory: int | None = None
+    checksum: str | None
+    source: Source | None
+    length_unit: str | None
+    time_unit: str | None
+    tension: SurfaceTension | None
+    optics: Optics | None
+    noise: str
+    wells: str
+    phases: tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -216,11 +201,44 @@ class Result:
     law: Law
     scale: Scale | None
     diagnostics: Diagnostics
-    settings: Settings
+    problem: Problem
+    resolved: Resolved
+    version: str = __version__
     posterior: Posterior | None = None
     levels: LevelErrors | None = None
     agreements: tuple[Agreement, ...] = ()
     grey: GreyQuality | None = None
+
+    @cached_property
+    def settings(self) -> Settings:
+        """What was asked and what it came to, flat."""
+        problem, resolved, record = self.problem, self.resolved, self.problem.records[0]
+        return Settings(
+            version=self.version,
+            method="weak-corrected" if problem.method.corrected else problem.method.name,
+            degree=problem.degree,
+            constraint=problem.law.constraint,
+            ridge=problem.method.ridge,
+            supports=resolved.supports,
+            supports_rule=resolved.supports_rule,
+            derivative=problem.method.start.derivative,
+            shape=record.shape,
+            dx=record.dx,
+            dt=record.dt,
+            times=record.times,
+            q=resolved.q,
+            q_estimated=record.q is None,
+            boundary=resolved.boundary,
+            checksum=record.checksum,
+            source=record.source,
+            length_unit=record.length_unit,
+            time_unit=record.time_unit,
+            tension=problem.tension,
+            optics=None if problem.optics == Optics() else problem.optics,
+            noise=problem.observation.noise,
+            wells=problem.law.wells,
+            phases=resolved.phases,
+        )
 
     @property
     def coefficients(self) -> Array:

@@ -3,12 +3,12 @@
 import os
 import re
 import shutil
-from dataclasses import replace
 
 import pytest
+from grouping import changed
 
+from doublewell.problem import Source
 from doublewell.report import write_page
-from doublewell.result import Source
 
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
@@ -44,7 +44,7 @@ def browser():
 @pytest.fixture(scope="module")
 def files(tmp_path_factory, banded, small, result, record, validation):
     folder = tmp_path_factory.mktemp("pages")
-    named = replace(banded, settings=replace(banded.settings, source=Source(f"{NASTY}.npz")))
+    named = changed(banded, source=Source(f"{NASTY}.npz"))
     return {
         "trajectory": write_page(named, small, folder / "trajectory.html"),
         "weak": write_page(result, record, folder / "weak.html", validation=validation),

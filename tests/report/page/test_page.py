@@ -8,17 +8,18 @@ from io import BytesIO
 
 import numpy as np
 import pytest
+from grouping import changed
 from PIL import Image
 
 from doublewell.errors import InputError
 from doublewell.identify import identify
 from doublewell.options import Weak
+from doublewell.problem import Source
 from doublewell.record import Record, checksum
 from doublewell.report import page_html, write_page
 from doublewell.report.page.film import _FRAMES, _SIDE, Film, make_film, predicted
 from doublewell.report.page.picture import encode
 from doublewell.report.page.viewer import viewer
-from doublewell.result import Source
 
 
 def refused(match):
@@ -73,8 +74,8 @@ def test_every_figure_has_an_alternative_text(banded_page, weak_page):
 
 def test_units_are_shown_where_they_are_known(banded, small, words_of):
     tension = replace(banded.scale.tension, unit="J/m^2", sd=None)
-    settings = replace(banded.settings, length_unit="um", time_unit="s", tension=tension)
-    known = replace(banded, settings=settings, scale=replace(banded.scale, tension=tension))
+    known = changed(banded, length_unit="um", time_unit="s", tension=tension)
+    known = replace(known, scale=replace(banded.scale, tension=tension))
     movie = Record(
         small.slab(), dx=small.dx, times=small.times, q=1.0, boundary="periodic", length_unit="um", time_unit="s"
     )
@@ -114,7 +115,7 @@ NASTY = '<img src=x onerror="alert(1)">&amp;"\'</script><b>'
 
 def test_text_from_files_stays_text(banded, small):
     source = Source(f"/data/{NASTY}.npz", (("var", NASTY), ("dt", 0.1)))
-    html = page_html(replace(banded, settings=replace(banded.settings, source=source)), small)
+    html = page_html(changed(banded, source=source), small)
     assert NASTY not in html
     assert "<img src=x" not in html
     assert html.count("</script>") == 2  # the data and the script
