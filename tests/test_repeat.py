@@ -82,10 +82,6 @@ def test_a_refused_tension_is_refused_again(noisy):
     result = identify(noisy, TENSION, method="weak")
     no = replace(result, scale=None)
     assert [item.field for item in repeat(no, noisy).comparison.differences] == ["scale"]
-    old = changed(result, tension=None)
-    again = repeat(old, noisy)  # a file of an older version: the tension of the scale serves
-    assert again.again.scale == result.scale
-    assert [item.field for item in again.comparison.differences] == ["settings.tension"]
 
 
 def test_the_metadata_are_those_of_the_result(weak, noisy):
@@ -118,7 +114,7 @@ def test_a_result_without_checksum(weak, noisy):
         repeat(old, noisy)
     done = repeat(old, noisy, any_data=True)
     assert done.data == "not known to be the same"
-    assert [item.field for item in done.comparison.differences] == ["settings.checksum"]
+    assert done.comparison.same
 
 
 def test_round_off_is_no_difference_and_more_is(weak):
@@ -138,12 +134,12 @@ def test_round_off_is_no_difference_and_more_is(weak):
 
 
 def test_what_counts_and_what_does_not(weak):
-    def changed(**changes):
+    def compared(**changes):
         return compare(weak, changed(weak, **changes))
 
-    assert changed(version="9.9.9").equal == changed().fields  # said apart, and no number
-    assert not changed(degree=3).same
-    assert not changed(boundary=None).same
+    assert compared(version="9.9.9").equal == compared().fields  # said apart, and no number
+    assert not compared(degree=3).same
+    assert not compared(phases=(0.0, 1.0)).same
     numbers = replace(weak.diagnostics, residual=weak.diagnostics.residual + 1e-12, kkt=0.5)
     assert compare(weak, replace(weak, diagnostics=numbers)).same
     assert not compare(weak, replace(weak, diagnostics=replace(numbers, residual=float("nan")))).same

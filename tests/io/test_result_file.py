@@ -110,9 +110,9 @@ def test_where_the_data_came_from_is_kept_and_may_be_absent(result, tmp_path):
     named = changed(result, source=source)
     path = tmp_path / "result.json"
     assert equal(round_trip(named, path), named)
-    for name in ("checksum", "tension", "source"):
+    for name in ("checksum", "source"):
         save(named, path)
-        older = load_result(edited(path, drop("settings", name)))
+        older = load_result(edited(path, drop("problem", "records", 0, name)))
         assert getattr(older.settings, name) is None
 
 
@@ -211,10 +211,10 @@ def drop(*place):
         (put("diagnostics", "active", value=[3]), "do not belong together"),
         (put("diagnostics", "ridge", "path", 0, value=[1.0]), r"path\[0\] is \[1.0\]: expected a list of 2"),
         (put("diagnostics", "survey", value=[]), "expected the fields of a Survey"),
-        (put("settings", "dx", value=[0.1]), "do not belong together"),
-        (put("settings", "ridge", value=[]), r"ridge is \[\]: expected a number"),
-        (put("settings", "colour", value="red"), "settings has the unknown field colour: .*of this version"),
-        (drop("settings", "q"), "settings lacks q: expected the fields of a Settings"),
+        (put("problem", "records", 0, "dx", value=[0.1]), "do not belong together"),
+        (put("problem", "law", "degree", value=[]), r"degree is \[\]: expected"),
+        (put("resolved", "colour", value="red"), "resolved has the unknown field colour: .*of this version"),
+        (drop("resolved", "q"), "resolved lacks q: expected the fields of a Resolved"),
         (put("scale", "tension", "normalisation", value="F"), "normalisation is 'F': expected 'E' or 'eE'"),
         (put("scale", "tension", "value", value=-1.0), "surface tension is -1: expected a positive number"),
         (put("law", "coefficients", value=[1.0]), r"coefficients have shape \(1,\): expected \(3,\)"),

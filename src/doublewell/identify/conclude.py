@@ -96,7 +96,7 @@ def conclude(
             initial=_read_only(_initial(fit, law)),
             others=tuple(FitQuality(**one) for one in quality[1:]),
         )
-        misfit, rows = float(np.linalg.norm(fit.residual)) / np.sqrt(first.power), first.evidence.rows
+        misfit, rows = float(np.linalg.norm(fit.residual) / np.sqrt(first.power)), first.evidence.rows
     else:
         likelihood = _of_tiles(joint, tiles, shared, resolution, records[0].frames)
         misfit = float(np.sqrt(sum(r.cost for r in readings) / sum(r.power for r in readings)))

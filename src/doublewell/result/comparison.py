@@ -16,7 +16,7 @@ __all__ = ["ROUND_OFF", "Comparison", "Difference", "compare"]
 ROUND_OFF = 1e-8  # the last bit of every value of a movie moves a trajectory result by up to 3e-11
 _ABOUT = (  # how the answer was asked for and found, not the answer
     "version",
-    "problem",
+    "problem.records",
     "resolved.supports_rule",
     "diagnostics.likelihood.steps",
     "diagnostics.likelihood.initial",  # in single precision, and of the movie more than of the law
