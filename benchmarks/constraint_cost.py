@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 from common import print_table, save_results
 
-from doublewell.inference import CONSTRAINTS, Posterior, average_degrees, fit_degree
+from doublewell.inference import Posterior, average_degrees, fit_degree
 from doublewell.evidence import Block, Evidence, Key
-from doublewell.law import Bernstein
+from doublewell.law import CONSTRAINTS, Bernstein
 
 TOP = Bernstein(8)
 

@@ -16,9 +16,9 @@ from common import print_table, save_results
 from scipy import stats
 from study_laws import study_law
 
-from doublewell.inference import CONSTRAINTS, Posterior, average_degrees, quantile_interval
+from doublewell.inference import Posterior, average_degrees, quantile_interval
 from doublewell.evidence import Block, Evidence, Key, lower, system
-from doublewell.law import Bernstein, Law
+from doublewell.law import CONSTRAINTS, Bernstein, Law
 
 EPSILON = 0.03
 TOP = Bernstein(8)

@@ -178,13 +178,13 @@ class DoubleWell(Options):
     def __post_init__(self) -> None:
         self._check_word("constraint", get_args(Constraint))
         self._check_word("wells", get_args(WellsKind))
+        if self.wells != "symmetric" and self.constraint == "bernstein":
+            object.__setattr__(self, "constraint", "admissible")  # asymmetric wells have one class only
         if self.degree is None or (isinstance(self.degree, str) and self.degree == "auto"):
             return
         if not is_whole(self.degree):
             raise InputError(f"{_subject('degree')} is {shown(self.degree)}: expected 'auto' or an integer from 0 to 8")
         object.__setattr__(self, "degree", whole(self.degree, _subject("degree"), least=0, most=MAX_DEGREE))
-        if self.wells != "symmetric" and self.constraint == "bernstein":
-            object.__setattr__(self, "constraint", "admissible")  # asymmetric wells have one class only
 
     @classmethod
     def of(cls, value: Any) -> Self:

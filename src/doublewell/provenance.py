@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from doublewell.errors import InputError
-from doublewell.inference import CONSTRAINTS, check_constraint
+from doublewell.law import CONSTRAINTS, check_constraint
 from doublewell.result import Result, physical
 from doublewell.units import has_pint, unit_text
 from doublewell.wording import after, count, percent

@@ -25,9 +25,9 @@ from doublewell.compute import worker_pool
 from doublewell.dynamics import ALLEN_CAHN, Grid, Weights, jax_transforms, roll, step_weights, symbols
 from doublewell.evidence import Block, Evidence, Key, compact, system
 from doublewell.hints import Array
-from doublewell.inference import DEGREE_PRIOR, Constraint, Estimate, approximation_floor
+from doublewell.inference import DEGREE_PRIOR, Estimate, approximation_floor
 from doublewell.jax_runtime import device_names, keep_compiled, on_gpu
-from doublewell.law import even_family
+from doublewell.law import Constraint, even_family
 from doublewell.law.family import namespace
 from doublewell.observation import Survey
 from doublewell.options import Compute, DoubleWell

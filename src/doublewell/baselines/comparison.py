@@ -27,8 +27,8 @@ from doublewell.dynamics import Cnab2, Grid
 from doublewell.errors import InputError
 from doublewell.hints import Array, Report
 from doublewell.identify import identify
-from doublewell.inference import Constraint
 from doublewell.jax_runtime import device_names, on_gpu
+from doublewell.law import Constraint
 from doublewell.options import DoubleWell
 from doublewell.record import Record
 from doublewell.result import Result

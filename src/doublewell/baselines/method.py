@@ -17,9 +17,8 @@ import numpy as np
 
 from doublewell.errors import InputError
 from doublewell.hints import Array
-from doublewell.inference import Constraint
 from doublewell.inference.least_squares import solve
-from doublewell.law import MAX_DEGREE, Bernstein, Law
+from doublewell.law import MAX_DEGREE, Bernstein, Constraint, Law
 from doublewell.observation import survey
 from doublewell.record import Record, check_record
 from doublewell.weak import Derivative, Support, check_supports, default_supports, paper_supports

@@ -194,7 +194,7 @@ def weak_diagnostics(weak: WeakFit, seen: Survey) -> Diagnostics:
         support_spread=fit.support_spread,
         survey=seen,
         contacts=fit.solution.contacts,
-        motion=None if weak.diffusion is None else weak.diffusion.share,
+        motion=None if weak.diffusion is None else weak.diffusion.fraction,
         held=weak.moments.held,
     )
 

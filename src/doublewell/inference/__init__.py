@@ -18,14 +18,11 @@ from doublewell.inference.diffusion import Diffusion, check_motion, estimate_q
 from doublewell.inference.estimate import Estimate, Floor, SupportFit, approximation_floor, estimate
 from doublewell.inference.least_squares import ALPHAS, RidgeChoice
 from doublewell.inference.posterior import Posterior, Quantity, Scalar, curve_band, quantile_interval, scalar_interval
-from doublewell.law import CONSTRAINTS, Constraint, check_constraint
 
 __all__ = [
     "ALPHAS",
-    "CONSTRAINTS",
     "DEGREE_PRIOR",
     "Component",
-    "Constraint",
     "DegreeAverage",
     "DegreeFit",
     "DegreePrior",
@@ -41,7 +38,6 @@ __all__ = [
     "WeighedTerm",
     "approximation_floor",
     "average_degrees",
-    "check_constraint",
     "check_motion",
     "curve_band",
     "estimate",

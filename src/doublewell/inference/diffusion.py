@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from doublewell.errors import InputError
+from doublewell.errors import InputError, option
 from doublewell.evidence import Evidence, compact, stacked
 from doublewell.hints import Array
 from doublewell.inference.least_squares import solve
@@ -31,7 +31,7 @@ class Diffusion:
     """An estimated q, and how much of the square of the rate is motion and not noise."""
 
     q: float
-    share: float
+    fraction: float
 
 
 def check_motion(evidence: Evidence, noise: Mapping[str, RateNoise]) -> float:
@@ -39,17 +39,18 @@ def check_motion(evidence: Evidence, noise: Mapping[str, RateNoise]) -> float:
     rows = stacked(evidence)
     p = evidence.family.size
     left = compact(rows)[p, p] ** 2
-    share = 1.0 - _mean_variance(evidence, noise) / left if left > 0.0 else 0.0
+    fraction = 1.0 - _mean_variance(evidence, noise) / left if left > 0.0 else 0.0
     fewest = min(block.rows / noise[block.key.support].overlap for block in evidence.blocks if block.rows)
     error = _SIGNIFICANT * float(np.sqrt(2.0 / fewest))  # relative, of the noise's part
     least = max(_CLEAR, error / (1.0 + error))
-    if share < least:
+    if fraction < least:
         raise InputError(
-            f"nothing moves that could be told from noise ({100 * max(share, 0.0):.0f} % of the squared rate of change "
-            f"is motion, expected at least {100 * least:.0f} %), so the record does not "
-            "determine q: pass q= to Record, record longer, or a shape that moves"
+            "no motion can be distinguished from noise "
+            f"({100 * max(fraction, 0.0):.0f} % of the squared rate of change is motion, expected at least "
+            f"{100 * least:.0f} %), so the record does not determine q: pass {option('q')}, record longer, or a shape "
+            "that moves"
         )
-    return float(share)
+    return float(fraction)
 
 
 def estimate_q(evidence: Evidence, noise: Mapping[str, RateNoise], *, constraint: Constraint) -> float:
@@ -63,7 +64,7 @@ def estimate_q(evidence: Evidence, noise: Mapping[str, RateNoise], *, constraint
     if not abs(inverse) * np.linalg.norm(triangle[:, p]) > _SLOW * size:
         raise InputError(
             "the picture stands still: its rate of change is less than a thousandth of its Laplacian, so the record "
-            "does not determine q; pass q= to Record, record longer, or a shape that moves"
+            f"does not determine q; pass {option('q')}, record longer, or a shape that moves"
         )
     if inverse < 0.0:
         raise InputError(

@@ -8,7 +8,6 @@ from doublewell.law.family import MAX_DEGREE, EvenFamily, Family, check_phases, 
 from doublewell.law.law import LAW_NAMES, Law, check_law, gauss_legendre, named_law
 from doublewell.law.structure import StationaryPoint, Structure
 
-LinearFamily = Family
 FAMILIES: dict[str, type[Family]] = {kind.name: kind for kind in (Bernstein, Chebyshev, Wells, EqualWells)}
 
 __all__ = [
@@ -24,7 +23,6 @@ __all__ = [
     "Family",
     "Held",
     "Law",
-    "LinearFamily",
     "StationaryPoint",
     "Structure",
     "Wells",

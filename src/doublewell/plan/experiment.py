@@ -19,9 +19,9 @@ from numpy.typing import ArrayLike
 from doublewell.checks import not_negative, numbers, positive, whole
 from doublewell.dynamics import Grid
 from doublewell.hints import Array
-from doublewell.inference import Constraint, check_constraint, fit_rows, mixture_mean, weigh_terms
+from doublewell.inference import fit_rows, mixture_mean, weigh_terms
 from doublewell.inference.least_squares import check_rank, column_scale
-from doublewell.law import MAX_DEGREE, Bernstein, Law, check_law
+from doublewell.law import MAX_DEGREE, Bernstein, Constraint, Law, check_constraint, check_law
 from doublewell.likelihood import Information, record_information
 from doublewell.record import Boundary, Record
 from doublewell.simulate import simulate

@@ -12,7 +12,7 @@ import numpy as np
 
 from doublewell.checks import positive, shown
 from doublewell.errors import InputError
-from doublewell.inference import CONSTRAINTS, Constraint
+from doublewell.law import CONSTRAINTS, Constraint
 from doublewell.likelihood import Information
 from doublewell.observation import check_survey, survey
 from doublewell.plan.experiment import (
