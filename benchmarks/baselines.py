@@ -41,11 +41,9 @@ from doublewell.baselines import (
     admissible, cores, measured, methods, missing, project,
 )  # fmt: skip
 from doublewell_paper.run import about
-from doublewell_paper.cases import LAWS
-from doublewell_paper.cases import GEOMETRIES_256
-from doublewell_paper.records import Sample
+from doublewell_paper.cases import GEOMETRIES_256, LAWS
+from doublewell_paper.records import Sample, Spec, tiny
 from doublewell_paper.scores import scale_errors
-from doublewell_paper.records import Spec, tiny
 
 RECORD_SEED = 24_000  # of the paper's set in the study; nothing was tuned on it
 NOISES = (0.01, 0.03)

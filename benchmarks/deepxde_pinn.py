@@ -18,12 +18,9 @@ import numpy as np
 from common import save_results
 from neural import PHASES, errors
 
-from doublewell_paper.networks.network import movie_of
-from doublewell_paper.networks.network import curve, force_of, initial
+from doublewell_paper.networks.network import Schedule, curve, force_of, initial, movie_of
 from doublewell_paper.networks.pinn import Pinn
-from doublewell_paper.networks.network import Schedule
-from doublewell_paper.records import Sample
-from doublewell_paper.records import Spec, tiny
+from doublewell_paper.records import Sample, Spec, tiny
 
 FIELD = (32, 32, 32)
 RATE = 0.003

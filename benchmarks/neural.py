@@ -39,8 +39,7 @@ from doublewell.baselines import BaselineFit
 from doublewell_paper.networks.spinn import Spinn
 from doublewell.record import Record
 from doublewell.simulate import add_noise
-from doublewell_paper.records import Sample
-from doublewell_paper.records import Spec
+from doublewell_paper.records import Sample, Spec
 
 LAWS = ["sixth", "bernstein3", "exponential", "rational"]
 GEOMETRIES = ["circle", "nonconvex", "inclusion"]

@@ -27,11 +27,10 @@ import numpy as np
 from common import RESULTS, print_table, save_results
 from neural import PHASES, PUBLIC, Network, errors, made, public, trained, write
 
-from doublewell_paper.networks.network import Movie, movie_of
+from doublewell_paper.networks.network import Movie, Schedule, movie_of
 from doublewell_paper.networks.pfwnn import Pfwnn
 from doublewell_paper.networks.pinn import Pinn
 from doublewell_paper.networks.spinn import Spinn
-from doublewell_paper.networks.network import Schedule
 from doublewell.record import Record
 from doublewell_paper.records import Spec
 

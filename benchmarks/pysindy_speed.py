@@ -24,8 +24,7 @@ from common import print_table, save_results
 from baselines import RECORD_SEED, in_child, warm
 
 from doublewell.baselines import PySindy, Stac
-from doublewell_paper.records import Sample
-from doublewell_paper.records import Spec
+from doublewell_paper.records import Sample, Spec
 
 TRIED = ((5, 1 / 16), (5, 3 / 64), (5, 1 / 32))
 OURS, THEIRS = TRIED[2], TRIED[1]  # by --tune: the least mean e_G over the geometries

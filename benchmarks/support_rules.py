@@ -23,8 +23,7 @@ from doublewell.weak import Support, default_supports, weak_evidence
 from doublewell.weak.weights import MARGIN
 from doublewell.law import Bernstein
 from doublewell.record import Record
-from doublewell_paper.records import Sample
-from doublewell_paper.records import Spec
+from doublewell_paper.records import Sample, Spec
 from doublewell.observation import survey
 
 FRESH_SEED = 24_400
