@@ -355,3 +355,14 @@ def test_progress_and_determinism(noisy) -> None:
     a = identify(noisy, law=4, progress=lambda *said: seen.append(said))
     assert seen[-1] == ("compiling and reading", 31, 31)
     assert np.array_equal(a.coefficients, identify(noisy, law=4).coefficients)
+
+
+def test_values_that_are_not_finite_are_masked_where_that_is_asked(movie) -> None:
+    values = np.array(movie.values)
+    values[4, 10, 11] = np.nan
+    holes = movie.replace(values)
+    with pytest.raises(InputError, match="frame 4"):
+        identify(holes)
+    masked = identify(holes, observation=Observation(missing="mask"))
+    assert masked.diagnostics.survey.missing == pytest.approx(1 / values.size)
+    assert np.allclose(masked.coefficients, identify(movie).coefficients, rtol=1e-2)

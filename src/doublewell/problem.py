@@ -156,6 +156,11 @@ def ask(
     return problem
 
 
+def observed_as(record: Record, problem: Problem) -> Record:
+    """Return a record with its missing values masked where the problem says so; a mask of its own is kept."""
+    return record.replace(mask="finite") if problem.observation.missing == "mask" and record.mask is None else record
+
+
 def _check_options(problem: Problem) -> None:
     """Refuse options that contradict each other."""
     law, method, observation = problem.law, problem.method, problem.observation

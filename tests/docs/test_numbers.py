@@ -256,7 +256,7 @@ def test_no_width_of_a_support_asks_for_an_fft():
     assert all(row["transforms over direct"] > 1 for row in rows if row["half-width in cells"] <= 64)
     assert min(row["transforms over direct"] for row in rows) > 0.8
     assert min(row["route over direct"] for row in rows) > 2.8
-    assert "2.8 times as long everywhere" in " ".join((DOCS / "design.md").read_text().split())
+    assert "2.8 times as long everywhere" in " ".join((DOCS / "architecture.md").read_text().split())
 
 
 def test_the_numbers_of_the_gpu_are_those_of_the_file():

@@ -46,7 +46,7 @@ from doublewell.law import Law
 from doublewell.likelihood import first_substeps, growth
 from doublewell.observation import Survey, check_survey, complete, joint_start, survey
 from doublewell.options import Compute, DoubleWell, Method, Observation, Phases
-from doublewell.problem import Problem, RecordInfo, Resolved, ask, compute_of
+from doublewell.problem import Problem, RecordInfo, Resolved, ask, compute_of, observed_as
 from doublewell.record import Record, checksum
 from doublewell.result import Diagnostics, Result
 from doublewell.weak import CPU, Processor, Stream, choose_processor, default_supports, open_stream
@@ -120,7 +120,7 @@ def identify(
     problem = ask(
         records, surface_tension, dynamics=dynamics, law=law, method=method, observation=observation, check=check
     )
-    chosen = compute_of(compute, records)
+    records, chosen = [observed_as(record, problem) for record in records], compute_of(compute, records)
     with computing_on(chosen.device):
         return solve(records, problem, chosen, progress)
 

@@ -25,7 +25,7 @@ from doublewell.inference.joint import fit_parts
 from doublewell.jax_runtime import on_gpu
 from doublewell.observation import Survey
 from doublewell.options import Compute
-from doublewell.problem import Problem, ask
+from doublewell.problem import Problem, ask, observed_as
 from doublewell.record import Record
 from doublewell.result import Result
 
@@ -83,6 +83,7 @@ def identify_many(
     )  # fmt: skip
     for record, tension in zip(records, tensions, strict=True):
         check_units(tension, len(record.mesh), record.length_unit, record.time_unit)
+    records = [observed_as(record, problem) for record, problem in zip(records, problems, strict=True)]
     surveys = _each(records, "record", lambda record: look(record, problems[0].observation.phases))
     work = [
         (record, replace(problem, tension=tension), look)
