@@ -10,6 +10,7 @@ from math import atanh, sqrt
 
 import numpy as np
 
+from doublewell.dynamics import ALLEN_CAHN, Dynamics, fastest_rate
 from doublewell.errors import option
 from doublewell.observation import COVERED, FEW_CELLS, MASK, TOO_FEW_CELLS, TOO_LARGE, Survey
 from doublewell.observation.looks import GROUP
@@ -199,15 +200,18 @@ def weak_mesh_findings(seen: Survey) -> Iterator[Finding]:
         )
 
 
-def pace_findings(seen: Survey, q: float | None, dt: float | None) -> Iterator[Finding]:
+def pace_findings(
+    seen: Survey, q: float | None, dt: float | None, dynamics: Dynamics = ALLEN_CAHN
+) -> Iterator[Finding]:
     """Yield that dt, dx and q do not belong together: a picture too fast for q, or frames too far apart.
 
     A tanh profile of this width belongs to the quartic law with |G'| up to 4 s^2, s = 2 atanh(0.9) / width. `q` is None
-    where it is not given, `dt` where frames are not evenly spaced.
+    where it is not given, `dt` where frames are not evenly spaced. The pace is measured against the Laplacian: it is
+    compared for equations of second order.
     """
     if q is None:
         return
-    if seen.pace is not None and seen.pace > _FAST * q:
+    if dynamics.order == 2 and seen.pace is not None and seen.pace > _FAST * q:
         yield _check(
             "change-too-fast",
             f"the picture changes {seen.pace / q:.2g} times as fast as its own diffusion, q Laplacian u, with "
@@ -216,7 +220,9 @@ def pace_findings(seen: Survey, q: float | None, dt: float | None) -> Iterator[F
             ratio=seen.pace / q,
         )
     if seen.interface_width is not None and dt is not None:
-        action = 4.0 * q * dt * (2.0 * atanh(0.9) / seen.interface_width) ** 2
+        slope = 4.0 * (2.0 * atanh(0.9) / seen.interface_width) ** 2
+        waves = [np.linspace(0.0, 2.0 * np.sqrt(slope), 201)]
+        action = dt * q * fastest_rate(dynamics, waves, slope)
         if action > _APART:
             yield _check(
                 "frames-far-apart",

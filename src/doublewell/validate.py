@@ -76,7 +76,7 @@ def replay(
     if fit is None or fit.initial is None:
         raise InputError(
             "the result holds no fitted initial field, so its fit cannot be evolved again: expected a result of the "
-            "trajectory reading; use validate, which begins with an observed frame"
+            "trajectory fit; use validate, which begins with an observed frame"
         )
     if fit.initial.shape != record.mesh:
         raise InputError(
@@ -95,7 +95,7 @@ def _evolve(
     noise = survey(record).noise
     curvatures = np.abs([*result.law.well_curvatures, result.law.centre_curvature])
     steep = float(np.nanmax(curvatures))  # there may be no maximum between the phases
-    rate = q * fastest_rate(dynamics, Grid(record.mesh, record.dx, boundary), steep)
+    rate = q * fastest_rate(dynamics, Grid(record.mesh, record.dx, boundary).waves, steep)
     predicted = simulate(
         result.law,
         first,

@@ -46,8 +46,8 @@ def test_symbols_of_allen_cahn_are_the_laplacian_and_one(boundary) -> None:
 
 def test_the_fastest_rate_is_that_of_the_force() -> None:
     grid = Grid((6, 5), 0.1)
-    assert fastest_rate(ALLEN_CAHN, grid, 7.0) == 7.0
-    assert fastest_rate(ALLEN_CAHN, grid, 0.0) == 0.0
+    assert fastest_rate(ALLEN_CAHN, grid.waves, 7.0) == 7.0
+    assert fastest_rate(ALLEN_CAHN, grid.waves, 0.0) == 0.0
     assert steps_per_frame(7.0, 0.1, 0.5) == 2
     assert steps_per_frame(0.0, 0.1, 0.5) == 1
 

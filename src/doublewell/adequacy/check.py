@@ -29,7 +29,7 @@ from doublewell.hints import Array
 from doublewell.likelihood import Trajectory
 from doublewell.likelihood.batch import points
 
-_UNTOUCHED = 0.98  # share of a frame's noise that the fit leaves
+_UNTOUCHED = 0.98  # fraction of a frame's noise that the fit leaves
 _COLOURED = ("white in z", "white in y", "white in x", "tails")  # what a measured spectrum has answered already
 _TAKEN = 4  # cells from the border of a window whose noise the fit takes in part
 
@@ -78,7 +78,7 @@ def _look(fits: Sequence[Fit], projector: Projector) -> list[_Look]:
         tests = [tests[k] for tests, _ in asked]
         tests += neighbour_tests(fit, residuals[k], v[k], taken[k], _kept(fit))
         tests += value_tests(fit, np.where(_kept(fit), residuals[k], 0.0), left, left > _UNTOUCHED)
-        if fit.found.view.whitening.colour is not None:  # the floor makes fine structure smaller than it says
+        if fit.found.view.whitening.colour is not None:  # the floor makes fine structure smaller than it is
             tests = [test for test in tests if test.name not in _COLOURED]
         fields = [field[k] for _, projected in asked for field in projected]
         looks.append(_Look(residuals[k], tests, fields, left > _UNTOUCHED, v[k], taken[k]))

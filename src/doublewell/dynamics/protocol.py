@@ -110,14 +110,13 @@ def symbols(dynamics: Dynamics, grid: Grid) -> Symbols:
     return Symbols(np.asarray(dynamics.linear(waves)), np.asarray(dynamics.coupling(waves), dtype=np.float64))
 
 
-def fastest_rate(dynamics: Dynamics, grid: Grid, slope: float) -> float:
+def fastest_rate(dynamics: Dynamics, waves: Sequence[Array], slope: float) -> float:
     """Return the largest L + D |G'| of all modes: how fast, in units of q, a force of this slope changes a field.
 
-    It bounds the growth of a disturbance where G' = -slope, and sets the step that resolves the force: modes whose L
-    outweighs the force are damped exactly.
+    The one bound behind every choice of a step: it bounds the growth of a disturbance where G' = -slope, and the step
+    that resolves the force, for modes whose L outweighs the force are damped exactly.
     """
-    linear, coupling = symbols(dynamics, grid)
-    return max(float(np.max(linear + coupling * slope)), 0.0)
+    return max(float(np.max(dynamics.linear(waves) + dynamics.coupling(waves) * slope)), 0.0)
 
 
 def steps_per_frame(rate: float, interval: float, largest: float) -> int:

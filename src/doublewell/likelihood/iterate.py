@@ -102,7 +102,7 @@ class Status:
             Convergence.ROUND_OFF: f"converged: the last step, of {size}, was too small to lower the cost",
             Convergence.FOLLOWED: f"converged: the last step lowered the cost by {self.size:.1g} of it",
             Convergence.TILES: "converged: the fields of the tiles follow one law",
-            Convergence.NO_DECREASE: "stopped: no share of the step lowers the cost",
+            Convergence.NO_DECREASE: "stopped: no fraction of the step lowers the cost",
             Convergence.SHORTENED: "stopped: a step had to be shortened",
             Convergence.MOST_STEPS: f"stopped: {self.steps} steps, the last one {size}",
             Convergence.NOT_FOLLOWED: f"stopped: {self.steps} steps, the last one lowered the cost by {self.size:.1g} "

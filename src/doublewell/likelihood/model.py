@@ -318,7 +318,7 @@ def check_record(record: Record, dynamics: Dynamics = ALLEN_CAHN) -> None:
     """Refuse a record that does not declare its boundary, or whose q is not known."""
     if record.boundary is None:
         raise InputError(
-            "the trajectory reading needs to know what happens at the border: pass boundary='periodic' or 'neumann' to "
+            "the trajectory fit needs to know what happens at the border: pass boundary='periodic' or 'neumann' to "
             "Record, or 'open' for a field of view cut out of something larger; method='weak' needs none"
         )
     if record.boundary == "open" and dynamics.border is None:
@@ -345,7 +345,7 @@ def check_window(record: Record) -> None:
 def growth(record: Record, coefficients: Array, dynamics: Dynamics = ALLEN_CAHN) -> float:
     """Return the logarithm of how much an error of the initial field may grow: for Allen-Cahn q |G'| T."""
     slope = float(np.max(np.abs(coefficients)))
-    rate = float(record.q or 0.0) * fastest_rate(dynamics, mode_grid(record), slope)
+    rate = float(record.q or 0.0) * fastest_rate(dynamics, mode_grid(record).waves, slope)
     return rate * float(record.times[-1] - record.times[0])
 
 
@@ -361,7 +361,7 @@ def first_substeps(record: Record, start: Array, view: View = PLAIN, dynamics: D
     """Return steps from frame to frame such that the force changes little in each; frames too far apart raise."""
     interval = float(np.max(np.diff(record.times)))
     slope = 2.0 * float(np.max(np.abs(start)))  # bounds |G'| at both the wells and the centre
-    rate = float(record.q or 0.0) * fastest_rate(dynamics, mode_grid(record), slope)
+    rate = float(record.q or 0.0) * fastest_rate(dynamics, mode_grid(record).waves, slope)
     if rate * interval > _REACTION * MOST_SUBSTEPS:
         raise InputError(
             f"the frames are too far apart: from one to the next the law would act with q |G'| dt = "

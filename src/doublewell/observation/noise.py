@@ -59,7 +59,7 @@ def _correlated(record: Record, residual: Array, floor: float) -> Whitening:
     """Return colour and memory; their level is known, so it is not estimated a second time.
 
     Modes that hold nearly no noise would count without bound, and the model is not exact to that degree: the floor
-    says how exactly it is taken. It only makes the errors larger.
+    is how exactly it is taken. It only makes the errors larger.
     """
     power = spectrum(record, residual)
     late = residual[int(_EARLY * len(residual)) :]
