@@ -85,7 +85,7 @@ def measure(record: Record) -> dict[str, Any]:
     """Return the errors of one case."""
     clean, rows = fit(record)
     errors = [fit(add_noise(record, NOISE, seed=seed))[0] for seed in SEEDS]
-    missing = 1.0 - float(np.mean(record.seen()))
+    missing = 1.0 - float(np.mean(record.observed()))
     return {"missing": missing, "rows": rows, "clean": clean, "force": float(np.mean(errors)), "worst": max(errors)}
 
 
@@ -98,7 +98,7 @@ def draw(found: dict[str, Record], rows: list[dict[str, Any]], path: Path) -> No
         grid = figure.add_gridspec(2, 3, height_ratios=[1.0, 1.0])
         for k, name in enumerate(SHOWN):
             axis = figure.add_subplot(grid[0, k])
-            frame = np.where(found[name].seen(30, 31)[0], found[name].slab(30, 31)[0], np.nan)
+            frame = np.where(found[name].observed(30, 31)[0], found[name].slab(30, 31)[0], np.nan)
             axis.imshow(frame, cmap="cividis", vmin=-1, vmax=1, origin="lower")
             axis.set(title=name, xticks=[], yticks=[])
             axis.set_facecolor("0.8")

@@ -1,4 +1,4 @@
-"""Type hints that several rooms share."""
+"""Type hints that several modules share."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Progress", "Report"]
-
 Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 Progress = Callable[[int, int], None]  # called with (steps done, steps)
 Report = Callable[[str, int, int], None]  # called with (what is being done, steps done, steps); steps 0: not known

@@ -112,7 +112,7 @@ def _evolve(
     misfit, size = np.empty(predicted.frames), np.empty(predicted.frames)
     for frame, slab in predicted.slabs(16):
         seen = record.slab(start + frame, start + frame + len(slab))
-        known = record.seen(start + frame, start + frame + len(slab))
+        known = record.observed(start + frame, start + frame + len(slab))
         part, axes = slice(frame, frame + len(slab)), tuple(range(1, slab.ndim))
         count = np.maximum(np.sum(known, axis=axes), 1)
         size[part] = np.sqrt(np.sum(seen**2, axis=axes) / count)  # what is missing is 0 here
@@ -137,7 +137,7 @@ def _check(result: Result, record: Record, start: int) -> tuple[float, Boundary]
         raise InputError("the record has no diffusion coefficient: pass q= to Record")
     if not is_whole(start) or not 0 <= start < record.frames - 1:
         raise InputError(f"start is {shown(start)}: expected a frame from 0 to {record.frames - 2}")
-    if record.mask is not None and not record.seen(start, start + 1).all():
+    if record.mask is not None and not record.observed(start, start + 1).all():
         raise InputError(
             f"frame {start} has missing values, and the law is evolved from it: expected a complete frame; pass start= "
             "the number of one"

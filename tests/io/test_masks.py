@@ -46,7 +46,7 @@ def test_a_mask_comes_back(tmp_path, suffix, kind):
     path = tmp_path / f"movie{suffix}"
     save(record, path)
     again = open_record(path)
-    np.testing.assert_array_equal(again.seen(), record.seen())
+    np.testing.assert_array_equal(again.observed(), record.observed())
     np.testing.assert_array_equal(again.slab(), record.slab())
     assert checksum(again) == checksum(record)
     assert tuple(again.mask.shape) == tuple(record.mask.shape)
@@ -57,7 +57,7 @@ def test_a_stored_mask_is_written_by_slabs_and_without_a_mask_there_is_none(tmp_
     monkeypatch.setattr("doublewell.io.format._SLAB", 8 * 24 * 2)
     record = Record(Stored(GAPS), dx=0.1, dt=0.5, mask=Stored(WHOLE))
     save(record, tmp_path / f"movie{suffix}")
-    np.testing.assert_array_equal(open_record(tmp_path / f"movie{suffix}").seen(), WHOLE)
+    np.testing.assert_array_equal(open_record(tmp_path / f"movie{suffix}").observed(), WHOLE)
     save(Record(MOVIE, dx=0.1, dt=0.5), tmp_path / f"movie{suffix}")
     assert open_record(tmp_path / f"movie{suffix}").mask is None
 
@@ -85,10 +85,10 @@ def test_a_mask_by_its_name(tmp_path, kind, dtype):
     mask = MASKS[kind].astype(dtype)
     hdf5(tmp_path / "movie.h5", u=GAPS if kind == "values" else MOVIE, good=mask)
     np.savez(tmp_path / "movie.npz", u=GAPS if kind == "values" else MOVIE, good=mask)
-    expected = Record(MOVIE, dx=0.1, dt=0.5, mask=MASKS[kind]).seen()
+    expected = Record(MOVIE, dx=0.1, dt=0.5, mask=MASKS[kind]).observed()
     for name in ("movie.h5", "movie.npz"):
         record = open_record(tmp_path / name, dx=0.1, dt=0.5, var="u", mask="good")
-        np.testing.assert_array_equal(record.seen(), expected)
+        np.testing.assert_array_equal(record.observed(), expected)
         np.testing.assert_array_equal(record.slab(), np.where(expected, MOVIE, 0.0))
 
 
@@ -105,14 +105,14 @@ def test_a_mask_of_named_axes_with_time_last(tmp_path):
     whole = {"frame": WHOLE[:1], "lost": MASKS["frames"][:, None, None], "all": WHOLE, "columns": WHOLE[:1, :1]}
     for name, mask in whole.items():
         record = open_record(tmp_path / "movie.nc", dx=0.1, dt=0.5, var="u", mask=name)
-        np.testing.assert_array_equal(record.seen(), np.broadcast_to(mask, MOVIE.shape))
+        np.testing.assert_array_equal(record.observed(), np.broadcast_to(mask, MOVIE.shape))
 
 
 def test_a_mask_without_names_in_the_order_of_axes(tmp_path):
     np.savez(tmp_path / "movie.npz", u=MOVIE.transpose(2, 1, 0), good=WHOLE.transpose(2, 1, 0), frame=WHOLE[0].T)
     for name, mask in (("good", WHOLE), ("frame", WHOLE[:1])):
         record = open_record(tmp_path / "movie.npz", axes="xyt", dx=0.1, dt=0.5, var="u", mask=name)
-        np.testing.assert_array_equal(record.seen(), np.broadcast_to(mask, MOVIE.shape))
+        np.testing.assert_array_equal(record.observed(), np.broadcast_to(mask, MOVIE.shape))
 
 
 def test_a_mask_in_an_npy_file_and_in_matlab(tmp_path):
@@ -120,10 +120,10 @@ def test_a_mask_in_an_npy_file_and_in_matlab(tmp_path):
     np.save(tmp_path / "mask.npy", WHOLE)
     for mask in (tmp_path / "mask.npy", str(tmp_path / "mask.npy"), WHOLE, "finite"):
         record = open_record(tmp_path / "movie.npy", dx=0.1, dt=0.5, mask=mask)
-        np.testing.assert_array_equal(record.seen(), WHOLE)
+        np.testing.assert_array_equal(record.observed(), WHOLE)
     scipy.io.savemat(tmp_path / "movie.mat", {"u": MOVIE, "good": WHOLE[0].astype(np.uint8)})
     record = open_record(tmp_path / "movie.mat", axes="tyx", dx=0.1, dt=0.5, var="u", mask="good")
-    np.testing.assert_array_equal(record.seen(2, 3)[0], WHOLE[0])
+    np.testing.assert_array_equal(record.observed(2, 3)[0], WHOLE[0])
 
 
 def test_fill_values_and_nan_name_the_mask(tmp_path):
@@ -133,7 +133,7 @@ def test_fill_values_and_nan_name_the_mask(tmp_path):
     for record in (broken, Record(field, dx=0.1, dt=0.5)):
         assert message(record.slab).endswith("pass mask='finite' where values are missing")
     record = open_record(tmp_path / "movie.nc", dx=0.1, dt=0.5, mask="finite")
-    np.testing.assert_array_equal(record.seen(), WHOLE)
+    np.testing.assert_array_equal(record.observed(), WHOLE)
     np.testing.assert_allclose(record.slab(), np.where(WHOLE, MOVIE, 0.0), atol=1e-7)
 
 

@@ -24,8 +24,8 @@ def holes(seen):
 def test_without_a_mask_everything_is_seen():
     movie = record()
     assert movie.mask is None
-    assert movie.seen(1, 3).shape == (2, 4, 6)
-    assert movie.seen().all()
+    assert movie.observed(1, 3).shape == (2, 4, 6)
+    assert movie.observed().all()
 
 
 @pytest.mark.parametrize("shape", [(4, 6), (1, 4, 6), (5,), (5, 1, 1), (1, 4, 1), (5, 4, 1), (5, 4, 6)])
@@ -35,14 +35,14 @@ def test_every_shape_that_a_mask_can_have(shape):
     whole = np.broadcast_to(onto, MOVIE.shape)
     movie = record(holes(whole), mask=mask)
     for start, stop in [(0, 5), (1, 3), (4, 5)]:
-        seen, slab = movie.seen(start, stop), movie.slab(start, stop)
+        seen, slab = movie.observed(start, stop), movie.slab(start, stop)
         np.testing.assert_array_equal(seen, whole[start:stop])
         np.testing.assert_array_equal(slab, np.where(whole, MOVIE, 0.0)[start:stop])
         assert seen.dtype == bool
         assert not seen.flags.writeable
         assert not slab.flags.writeable
-    np.testing.assert_array_equal(movie.seen(), record(mask=whole).seen())
-    np.testing.assert_array_equal(movie.clip(1, 4).clip(1, 3).seen(), whole[2:4])
+    np.testing.assert_array_equal(movie.observed(), record(mask=whole).observed())
+    np.testing.assert_array_equal(movie.clip(1, 4).clip(1, 3).observed(), whole[2:4])
     np.testing.assert_array_equal(movie.clip(1, 4).slab(), movie.slab(1, 4))
 
 
@@ -60,8 +60,8 @@ def test_every_shape_that_a_mask_can_have(shape):
 )
 def test_every_kind_of_mask_reads_the_same(mask):
     movie = record(holes(WHOLE), mask=mask)
-    np.testing.assert_array_equal(movie.seen(1, 4), WHOLE[1:4])
-    np.testing.assert_array_equal(movie.clip(1, 4).seen(1, 2), WHOLE[2:3])
+    np.testing.assert_array_equal(movie.observed(1, 4), WHOLE[1:4])
+    np.testing.assert_array_equal(movie.clip(1, 4).observed(1, 2), WHOLE[2:3])
     assert checksum(movie) == checksum(record(mask=WHOLE))
 
 
@@ -92,7 +92,7 @@ def test_the_mask_of_a_masked_array_is_taken():
     assert record(u).mask is None
     u[1, 2, 3] = np.ma.masked
     movie = record(u)
-    assert np.argwhere(~movie.seen()).tolist() == [[1, 2, 3]]
+    assert np.argwhere(~movie.observed()).tolist() == [[1, 2, 3]]
     assert movie.slab()[1, 2, 3] == 0.0
     assert type(movie.values) is np.ndarray
     assert message(lambda: record(u, mask=WHOLE)) == (
@@ -104,11 +104,11 @@ def test_the_mask_of_a_masked_array_is_taken():
 def test_an_xarray_field_with_time_last():
     field = xr.DataArray(holes(WHOLE), dims=("time", "y", "x")).transpose("y", "x", "time")
     for mask in (np.isfinite(field), np.isfinite(field).transpose("x", "time", "y"), np.isfinite(field.values)):
-        np.testing.assert_array_equal(record(field, mask=mask).seen(), WHOLE)
+        np.testing.assert_array_equal(record(field, mask=mask).observed(), WHOLE)
     rows = xr.DataArray([True, False, True, True], dims="y")
-    assert record(field.fillna(0.0), mask=rows).seen()[:, 1].any() == np.False_
-    assert record(field.fillna(0.0), mask=rows).seen()[:, [0, 2, 3]].all()
-    np.testing.assert_array_equal(record(field.fillna(0.0), mask=WHOLE[0]).seen(2, 3)[0], WHOLE[0])
+    assert record(field.fillna(0.0), mask=rows).observed()[:, 1].any() == np.False_
+    assert record(field.fillna(0.0), mask=rows).observed()[:, [0, 2, 3]].all()
+    np.testing.assert_array_equal(record(field.fillna(0.0), mask=WHOLE[0]).observed(2, 3)[0], WHOLE[0])
     other = xr.DataArray(np.ones((4, 6), bool), dims=("rows", "x"))
     assert message(lambda: record(field, mask=other)) == (
         "mask has an axis 'rows': expected axes of the field (y, x, time); rename it"
@@ -117,8 +117,8 @@ def test_an_xarray_field_with_time_last():
 
 def test_replacing_and_showing():
     movie = record(mask=WHOLE, q=1.0)
-    np.testing.assert_array_equal(movie.replace(-MOVIE).seen(), WHOLE)
-    np.testing.assert_array_equal(movie.replace(MOVIE[:2], [0.0, 1.0], mask=WHOLE[:2]).seen(), WHOLE[:2])
+    np.testing.assert_array_equal(movie.replace(-MOVIE).observed(), WHOLE)
+    np.testing.assert_array_equal(movie.replace(MOVIE[:2], [0.0, 1.0], mask=WHOLE[:2]).observed(), WHOLE[:2])
     share = 100 * (1 - WHOLE.mean())
     assert repr(movie).endswith(f"q = 1, boundary = not declared, {share:.3g} % missing)")
     with pytest.raises(ValueError, match="read-only"):
@@ -138,7 +138,7 @@ def test_the_checksum_is_of_what_was_observed():
 def test_slabs_of_a_mask_cover_the_record_once(start, size, seed):
     mask = np.random.default_rng(seed).random(MOVIE.shape) < 0.5
     movie = record(mask=mask).clip(start, 5)
-    pieces = [movie.seen(k, min(k + size, movie.frames)) for k in range(0, movie.frames, size)]
+    pieces = [movie.observed(k, min(k + size, movie.frames)) for k in range(0, movie.frames, size)]
     np.testing.assert_array_equal(np.concatenate(pieces), mask[start:])
 
 
@@ -175,8 +175,8 @@ def test_as_many_frames_as_cells():
         "mask has shape (4,), and the record has as many frames as cells: expected mask[:, None] for dropped frames "
         "or mask[None, :] for missing cells"
     )
-    assert not record(square, mask=mask[:, None]).seen()[2].any()
-    assert not record(square, mask=mask[None]).seen()[:, 2].any()
+    assert not record(square, mask=mask[:, None]).observed()[2].any()
+    assert not record(square, mask=mask[None]).observed()[:, 2].any()
 
 
 def test_an_open_boundary_is_kept_and_not_evolved():

@@ -125,7 +125,7 @@ def test_masks(long_movie, tmp_path, many_slabs, kind) -> None:
     masks = {"values": rng.uniform(size=long_movie.shape) > 1e-4, "fixed": rng.uniform(size=long_movie.mesh) > 2e-3}
     masks |= {"frames": np.arange(64) != 30, "stored": masks["values"]}
     values = np.where(
-        np.broadcast_to(long_movie.replace(mask=masks[kind]).seen(), long_movie.shape), long_movie.slab(), np.nan
+        np.broadcast_to(long_movie.replace(mask=masks[kind]).observed(), long_movie.shape), long_movie.slab(), np.nan
     )
     record = long_movie.replace(values, mask=masks[kind])
     if kind == "stored":

@@ -96,7 +96,7 @@ def _imputed(fit: Fit, residual: Array) -> Array:
 
 def _kept(fit: Fit) -> Mask:
     """Return which values are the noise they had: seen, and not next to the border of a window, which takes it."""
-    seen = fit.record.seen()
+    seen = fit.record.observed()
     if fit.window:
         seen = seen & ~border_mask(fit.record.mesh, _TAKEN)
     return seen

@@ -348,5 +348,5 @@ def forward_rms(force: Force, record: Record, initial: Array, q: float) -> float
 
 def _misfit(record: Record, frame: int, u: Array) -> tuple[float, int]:
     """Return the sum of squares over the values of a frame that were observed, and their number."""
-    observed = record.seen(frame, frame + 1)[0]
+    observed = record.observed(frame, frame + 1)[0]
     return float(np.sum((record.slab(frame, frame + 1)[0] - u) ** 2, where=observed)), int(np.count_nonzero(observed))

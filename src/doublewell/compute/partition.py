@@ -164,7 +164,7 @@ def tile_name(number: int, region: Region) -> str:
 def tile_record(record: Record, region: Region) -> Record:
     """Read one tile: a record of its own, a window of which nothing outside is known."""
     start, stop = region.frames
-    mask = None if record.mask is None else record.seen(start, stop, region.cells)
+    mask = None if record.mask is None else record.observed(start, stop, region.cells)
     return Record(
         record.slab(start, stop, region.cells), dx=record.dx, times=record.times[start:stop], q=record.q,
         boundary="open", length_unit=record.length_unit, time_unit=record.time_unit,

@@ -84,7 +84,7 @@ def plateaus(record: Record) -> tuple[float, float]:
 
 
 def _observed(record: Record, frame: int) -> Array:
-    return np.asarray(record.slab(frame, frame + 1)[record.seen(frame, frame + 1)])
+    return np.asarray(record.slab(frame, frame + 1)[record.observed(frame, frame + 1)])
 
 
 def _mode(values: Array) -> float:

@@ -14,7 +14,7 @@ from doublewell.compute import Clock, Ledger, Pool, Region, most_common, tile_re
 from doublewell.dynamics import Dynamics, border_mask
 from doublewell.errors import InputError
 from doublewell.evidence import Block, Evidence, Key
-from doublewell.hints import Array, Report
+from doublewell.hints import Array, Bools, Report
 from doublewell.inference.joint import Job, Joint, Loop, Reading
 from doublewell.jax_runtime import device_memory, on_gpu
 from doublewell.law import Family
@@ -22,7 +22,7 @@ from doublewell.likelihood import Batch, Convergence, Resolution, Status, Trajec
 from doublewell.observation.noise import noise_view, outlier_mask
 from doublewell.observation.optics import View
 from doublewell.options import Noise
-from doublewell.record import Record, Seen
+from doublewell.record import Record
 
 Reader = Callable[[list[Job]], list[Reading]]
 _PILOT = 4  # tiles
@@ -166,9 +166,9 @@ def reading_of(fit: Trajectory, resolution: Resolution | None, adequacy: Adequac
     )
 
 
-def noisy(record: Record) -> Seen:
+def noisy(record: Record) -> Bools:
     """Return the values whose residual is noise: those observed, less the border of a window, which is estimated."""
-    seen = np.asarray(record.seen())
+    seen = np.asarray(record.observed())
     return np.asarray(seen & ~border_mask(record.mesh)) if record.boundary == "open" else seen
 
 

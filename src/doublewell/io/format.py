@@ -317,8 +317,8 @@ class Outgoing:
     def slabs(self) -> Iterator[tuple[int, Values]]:
         """Read the values: NaN where one is missing, so that no other program takes it for one."""
         for start, slab in self.record.slabs(self.frames):
-            seen = self.record.seen(start, start + len(slab))
-            filled = slab if self.record.mask is None else np.where(seen, slab, np.nan)
+            observed = self.record.observed(start, start + len(slab))
+            filled = slab if self.record.mask is None else np.where(observed, slab, np.nan)
             yield start, np.ascontiguousarray(filled, dtype=self.dtype)
 
     def mask_blocks(self) -> Iterator[tuple[int, NDArray[np.bool_]]]:

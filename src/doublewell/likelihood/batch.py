@@ -321,7 +321,7 @@ def _one_mask(records: Sequence[Record]) -> bool:
     first = records[0].mask
     return all(
         record.mask is first
-        or (record.mask is not None and first is not None and np.array_equal(record.seen(), records[0].seen()))
+        or (record.mask is not None and first is not None and np.array_equal(record.observed(), records[0].observed()))
         for record in records[1:]
     )
 

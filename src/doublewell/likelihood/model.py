@@ -32,7 +32,7 @@ from doublewell.dynamics import (
     symbols,
 )
 from doublewell.errors import InputError
-from doublewell.hints import Array
+from doublewell.hints import Array, Bools
 from doublewell.law import Family
 from doublewell.observation.noise import filled, rough_noise
 from doublewell.observation.optics import (
@@ -46,7 +46,7 @@ from doublewell.observation.optics import (
     passband,
     transfer,
 )
-from doublewell.record import Boundary, Record, Seen
+from doublewell.record import Boundary, Record
 
 MOST_SUBSTEPS = 64
 _REACTION = 0.5  # largest rate times step of the force to begin with; the resolution is measured after the fit
@@ -380,7 +380,7 @@ class Observed:
 
     values: Array
     root: Array | float
-    seen: Seen | None
+    seen: Bools | None
     rows: int
 
 
@@ -396,7 +396,7 @@ def observed(record: Record, view: View = PLAIN) -> Observed:
         first = modes_passed(mode_grid(record), view.optics) if record.boundary != "open" else prod(record.mesh)
         nuisance = first + (record.frames - 1) * int(np.count_nonzero(edge))
         return Observed(values, 1.0 if own is None else own, None, values.size - nuisance)
-    seen = np.asarray(record.seen())
+    seen = np.asarray(record.observed())
     if view.whitening.colour is not None or view.whitening.memory:
         raise InputError(
             "correlated noise and missing values do not go together: expected complete frames; cut the record to a "
@@ -410,7 +410,7 @@ def observed(record: Record, view: View = PLAIN) -> Observed:
     return Observed(filled(values, seen), root, seen, int(np.count_nonzero(seen)) - _determined(seen, edge))
 
 
-def _determined(seen: Seen, edge: Seen) -> int:
+def _determined(seen: Bools, edge: Bools) -> int:
     """Return how many values of the nuisance the observed values determine; `edge` is the border of a window.
 
     A cell of the first field is, if it was ever observed. So is a value of a window's border that was observed, and one

@@ -14,8 +14,8 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
-from doublewell.hints import Array
-from doublewell.record import Cells, Record, Seen
+from doublewell.hints import Array, Bools
+from doublewell.record import Cells, Record
 from doublewell.record.metadata import regular_step
 
 GROUP = 5  # frames per look: one fourth difference in time
@@ -75,7 +75,7 @@ def look_at(record: Record, start: int, stop: int) -> Look | None:
     """Look at frames start..stop-1 one by one; no more than a part of them is held. None where nothing was observed."""
     total, count, samples, middle = np.zeros(record.mesh), np.zeros(record.mesh, np.int64), [], np.empty(0)
     for first, slab in frame_slabs(record, start, stop):
-        for k, (frame, seen) in enumerate(zip(slab, record.seen(first, first + len(slab)), strict=True), first):
+        for k, (frame, seen) in enumerate(zip(slab, record.observed(first, first + len(slab)), strict=True), first):
             total += frame  # 0 where it is missing
             count += seen
             shown = observed(frame, seen)
@@ -131,7 +131,7 @@ def mean_picture(record: Record, span: tuple[int, int], cells: Cells) -> tuple[A
     count = np.zeros(total.shape, np.int64)
     for k in range(*span):
         total += record.slab(k, k + 1, cells)[0]
-        count += record.seen(k, k + 1, cells)[0]
+        count += record.observed(k, k + 1, cells)[0]
     return np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0), count
 
 
@@ -145,12 +145,12 @@ def space_noise(record: Record, start: int, stop: int) -> Array:
     """Return fourth differences in space of unit noise gain, for records in which no pixel is seen five times."""
     samples = []
     for first, slab in frame_slabs(record, start, stop):
-        shown = observed(slab, record.seen(first, first + len(slab)))
+        shown = observed(slab, record.observed(first, first + len(slab)))
         samples += [_sample(differences(frame)) for frame in shown]
     return known_values(np.concatenate(samples)) / float(np.linalg.norm(FOURTH))
 
 
-def observed(values: Array, seen: Seen) -> Array:
+def observed(values: Array, seen: Bools) -> Array:
     """Return the values with NaN where they are missing."""
     return values if seen.all() else np.where(seen, values, np.nan)
 
@@ -299,7 +299,7 @@ def _middle_frame(record: Record, start: int, stop: int, bands: list[tuple[int, 
     """Return the middle frame, or the first that shows anything, and how many of its values are known."""
     middle = (start + stop) // 2
     for k in (middle, *range(start, stop)):
-        seen = sum(int(np.count_nonzero(record.seen(k, k + 1, _cells(record, *band)))) for band in bands)
+        seen = sum(int(np.count_nonzero(record.observed(k, k + 1, _cells(record, *band)))) for band in bands)
         if seen:
             return k, seen
     return None, 0
@@ -345,7 +345,7 @@ def _add_frames(tail: _Tail, record: Record, span: tuple[int, int], band: tuple[
     cells, group = _cells(record, *band), span[1] - span[0] == GROUP
     samples = []
     for k in range(*span):
-        shown = observed(record.slab(k, k + 1, cells), record.seen(k, k + 1, cells))[0]
+        shown = observed(record.slab(k, k + 1, cells), record.observed(k, k + 1, cells))[0]
         rows = shown if group else differences(shown)
         samples.append(sample_part(rows, band[0] * rows[0].size, record.mesh[0] * rows[0].size))
         if k == middle:

@@ -9,9 +9,9 @@ from typing import Literal, get_args
 import numpy as np
 
 from doublewell.dynamics import border_mask, numpy_transforms
-from doublewell.hints import Array
+from doublewell.hints import Array, Bools
 from doublewell.observation.optics import View, Whitening
-from doublewell.record import Record, Seen
+from doublewell.record import Record
 
 Noise = Literal["white", "correlated", "shot", "robust"]
 NOISES: tuple[Noise, ...] = get_args(Noise)
@@ -48,7 +48,7 @@ def spectrum(record: Record, residual: Array) -> Array:
     return np.asarray(gaussian_filter(power, _SMOOTH, mode="reflect"))
 
 
-def _noisy(record: Record) -> Seen:
+def _noisy(record: Record) -> Bools:
     """Return the cells whose residual is noise: all, but on a window not its border, which is estimated."""
     if record.boundary != "open":
         return np.ones(record.mesh, dtype=bool)
@@ -85,7 +85,7 @@ def _shot(record: Record, residual: Array) -> Array:
     """Return one over the noise's standard deviation as a line in the phase value; the mean variance is 1."""
     predicted = record.slab() - residual
     late = (np.arange(record.frames) >= _EARLY * record.frames).reshape(-1, *(1 for _ in record.mesh))
-    seen = record.seen() & _noisy(record) & late
+    seen = record.observed() & _noisy(record) & late
     u, r = predicted[seen], residual[seen]
     edges = np.quantile(u, np.linspace(0.0, 1.0, _BINS + 1))
     bins = np.clip(np.searchsorted(edges, u, side="right") - 1, 0, _BINS - 1)
@@ -99,18 +99,18 @@ def _shot(record: Record, residual: Array) -> Array:
     return np.asarray(np.sqrt(np.mean(fitted) / fitted))
 
 
-def outlier_mask(record: Record, residual: Array | None = None) -> Seen:
+def outlier_mask(record: Record, residual: Array | None = None) -> Bools:
     """Return what is left of a record without outliers: spikes against the frames around, or far from a fit."""
     if residual is None:
         far = _spikes(record.slab())
     else:
-        scale = 1.4826 * float(np.median(np.abs(residual[record.seen() & _noisy(record)])))
+        scale = 1.4826 * float(np.median(np.abs(residual[record.observed() & _noisy(record)])))
         far = np.abs(residual) > _FAR * scale
     often = np.mean(far, axis=0) > _OFTEN
-    return np.asarray(record.seen() & ~far & ~often)
+    return np.asarray(record.observed() & ~far & ~often)
 
 
-def _spikes(values: Array) -> Seen:
+def _spikes(values: Array) -> Bools:
     from scipy.ndimage import median_filter
 
     around = median_filter(values, size=(5, *(1 for _ in values.shape[1:])), mode="nearest")
@@ -122,14 +122,14 @@ def complete(record: Record) -> Record:
     """Return a record with its missing values filled in: to start from, not to fit."""
     if record.mask is None:
         return record
-    values = filled(record.slab(), np.asarray(record.seen()))
+    values = filled(record.slab(), np.asarray(record.observed()))
     return Record(
         values, dx=record.dx, times=record.times, q=record.q, boundary=record.boundary,
         length_unit=record.length_unit, time_unit=record.time_unit,
     )  # fmt: skip
 
 
-def rough_noise(values: Array, seen: Seen) -> float:
+def rough_noise(values: Array, seen: Bools) -> float:
     """Return the noise from fourth differences in time where all five values are known; 0.05 where there are none."""
     count = len(values) - len(_FOURTH) + 1
     if count < 1:
@@ -139,7 +139,7 @@ def rough_noise(values: Array, seen: Seen) -> float:
     return 1.4826 * float(np.median(np.abs(rest[whole]))) if whole.any() else 0.05
 
 
-def filled(values: Array, seen: Seen) -> Array:
+def filled(values: Array, seen: Bools) -> Array:
     """Fill missing values: from the nearest frame in which the cell is known, else from the cells around it."""
     known = np.where(seen, values, np.nan)
     for k in range(1, len(known)):

@@ -171,7 +171,9 @@ def _missing(record: Record) -> float:
         return 0.0
     known = missing_fraction(record.mask)
     return (
-        float(np.mean([1.0 - record.seen(k, k + 1).mean() for k in range(record.frames)])) if known is None else known
+        float(np.mean([1.0 - record.observed(k, k + 1).mean() for k in range(record.frames)]))
+        if known is None
+        else known
     )
 
 

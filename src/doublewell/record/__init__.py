@@ -2,7 +2,7 @@
 
 from doublewell.record.digest import checksum, line_sum, lines_checksum
 from doublewell.record.lazy import LazyArray
-from doublewell.record.metadata import Boundary, Cells, Seen
+from doublewell.record.metadata import Boundary, Cells
 from doublewell.record.phase import GreyQuality, Phase, phase_from_intensity
 from doublewell.record.record import Record, check_record
 
@@ -13,7 +13,6 @@ __all__ = [
     "LazyArray",
     "Phase",
     "Record",
-    "Seen",
     "check_record",
     "checksum",
     "line_sum",

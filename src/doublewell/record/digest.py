@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from doublewell.hints import Array
-from doublewell.record.metadata import Cells, Seen
+from doublewell.hints import Array, Bools
+from doublewell.record.metadata import Cells
 from doublewell.record.record import Record
 
 _PART = 8 * 2**20  # bytes held at once
@@ -36,14 +36,14 @@ def checksum(record: Record, *, like: str | None = None) -> str:
     cells, total = tuple((0, n) for n in record.mesh), 0
     digest, mask, complete = sha256(repr(record.shape).encode()), sha256(b"mask"), True
     for start, slab in record.slabs(max(1, _PART // (8 * int(np.prod(record.mesh))))):
-        seen = None if record.mask is None else np.ascontiguousarray(record.seen(start, start + len(slab)))
+        observed = None if record.mask is None else np.ascontiguousarray(record.observed(start, start + len(slab)))
         if lines:
-            total += line_sum(slab, seen, start, cells, record.mesh)
+            total += line_sum(slab, observed, start, cells, record.mesh)
             continue
         digest.update(np.ascontiguousarray(slab, dtype="<f8").data)
-        if seen is not None:
-            mask.update(seen.data)
-            complete = complete and bool(seen.all())
+        if observed is not None:
+            mask.update(observed.data)
+            complete = complete and bool(observed.all())
     if lines:
         return lines_checksum(record.shape, total)
     if not complete:
@@ -56,14 +56,14 @@ def lines_checksum(shape: tuple[int, ...], total: int) -> str:
     return _LINES + sha256(repr(shape).encode() + (total % _SUMS).to_bytes(32, "little")).hexdigest()
 
 
-def line_sum(block: Array, seen: Seen | None, first: int, cells: Cells, mesh: tuple[int, ...]) -> int:
+def line_sum(block: Array, observed: Bools | None, first: int, cells: Cells, mesh: tuple[int, ...]) -> int:
     """Return the sum over the lines along x of a block that begins at frame `first` and has whole lines of the mesh.
 
     Each line adds the SHA-256 of its position and its values as float64 of low byte first, as a number modulo 2^256;
     where the mask leaves out something, that of its position and what is observed as well.
     """
     lines = np.ascontiguousarray(block, dtype="<f8").reshape(-1, mesh[-1])
-    flags = None if seen is None or seen.all() else np.ascontiguousarray(seen).reshape(-1, mesh[-1])
+    flags = None if observed is None or observed.all() else np.ascontiguousarray(observed).reshape(-1, mesh[-1])
     spans = [range(first, first + len(block)), *(range(*pair) for pair in cells[:-1])]
     steps = [int(np.prod(mesh[k:-1])) for k in range(len(mesh))]
     total = 0

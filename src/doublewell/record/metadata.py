@@ -15,7 +15,6 @@ from doublewell.hints import Array
 from doublewell.record.lazy import lazy
 
 Boundary = Literal["periodic", "neumann", "open"]
-Seen = NDArray[np.bool_]
 Cells = tuple[tuple[int, int], ...]  # along each space axis (first, past the last)
 FINITE = "finite"  # the mask of all values that are numbers
 _BOUNDARIES: dict[str, Boundary] = {"periodic": "periodic", "neumann": "neumann", "open": "open"}

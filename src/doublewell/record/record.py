@@ -13,12 +13,11 @@ from numpy.typing import ArrayLike
 
 from doublewell.checks import check_spacing, is_whole, positive, shown, whole
 from doublewell.errors import InputError, option
-from doublewell.hints import Array
+from doublewell.hints import Array, Bools
 from doublewell.record.lazy import lazy
 from doublewell.record.metadata import (
     Boundary,
     Cells,
-    Seen,
     check_boundary,
     check_mask,
     check_times,
@@ -163,13 +162,13 @@ class Record:
                 block = np.ma.filled(block.astype(np.float64), np.nan)
             slab = np.asarray(block).astype(np.float64, order="C", copy=False).view()
         if self.mask is not None:
-            slab = np.where(self.seen(start, stop, cells), slab, 0.0)
+            slab = np.where(self.observed(start, stop, cells), slab, 0.0)
         slab.flags.writeable = False
         if not np.isfinite(_total(slab)):
             _check_finite(slab, start, cells)
         return slab
 
-    def seen(self, start: int = 0, stop: int | None = None, cells: Cells | None = None) -> Seen:
+    def observed(self, start: int = 0, stop: int | None = None, cells: Cells | None = None) -> Bools:
         """Read which values of frames start..stop-1 were observed; a read-only array, all True without a mask."""
         stop = self.frames if stop is None else stop
         self._check_range(start, stop)

@@ -40,7 +40,7 @@ def residual_map(validation: Validation, record: Record) -> Array:
     total, count = np.zeros(record.mesh), np.zeros(record.mesh)
     for frame in range(1, validation.predicted.frames):
         place = validation.start + frame
-        seen, known = record.slab(place, place + 1)[0], record.seen(place, place + 1)[0]
+        seen, known = record.slab(place, place + 1)[0], record.observed(place, place + 1)[0]
         total += np.where(known, validation.predicted.slab(frame, frame + 1)[0] - seen, 0.0) ** 2
         count += known
     return np.asarray(np.sqrt(total / np.maximum(count, 1.0)))

@@ -112,7 +112,7 @@ def _lines(record: Record, picks: Array) -> Array:
 
 def _shown(record: Record, frame: int) -> Array:
     """Return one frame with NaN, which is left blank, where a value is missing."""
-    slab, seen = record.slab(frame, frame + 1), record.seen(frame, frame + 1)
+    slab, seen = record.slab(frame, frame + 1), record.observed(frame, frame + 1)
     return slab if seen.all() else np.where(seen, slab, np.nan)
 
 

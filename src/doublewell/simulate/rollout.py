@@ -172,7 +172,7 @@ def energy(record: Record, law: Law, epsilon: float = 1.0) -> Array:
             "the record declares no boundary, so its gradient at the border is unknown: expected 'periodic' or "
             "'neumann'; pass boundary= when making the Record"
         )
-    if record.mask is not None and not all(record.seen(k, k + 1).all() for k in range(record.frames)):
+    if record.mask is not None and not all(record.observed(k, k + 1).all() for k in range(record.frames)):
         raise InputError("the record has missing values, so its energy is not known: expected a complete record")
     epsilon = positive(epsilon, "epsilon", "the interface scale")
     grid = Grid(record.mesh, record.dx, record.boundary)

@@ -10,20 +10,20 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from doublewell.hints import Array
-from doublewell.record import Cells, Record, Seen
+from doublewell.hints import Array, Bools
+from doublewell.record import Cells, Record
 
 __all__ = ["READ_BYTES", "Direct", "Part", "Reel", "Rolling", "chunk_frames", "read_parts"]
 
 READ_BYTES = 4 * 2**20  # a stored record is read in parts of about this size
 
-Part = tuple[int, Array, Seen | None]  # first frame, frames, which values were observed (None: all)
+Part = tuple[int, Array, Bools | None]  # first frame, frames, which values were observed (None: all)
 
 
 class Reel(Protocol):
     """Frames of a part of a record."""
 
-    def read(self, first: int, last: int) -> tuple[Array, Seen | None]:
+    def read(self, first: int, last: int) -> tuple[Array, Bools | None]:
         """Return frames first..last-1 and which values were observed, None for all; asked for in rising order."""
 
 
@@ -34,9 +34,9 @@ class Direct:
     record: Record
     cells: Cells
 
-    def read(self, first: int, last: int) -> tuple[Array, Seen | None]:
+    def read(self, first: int, last: int) -> tuple[Array, Bools | None]:
         """Return frames first..last-1, where they lie."""
-        seen = None if self.record.mask is None else self.record.seen(first, last, self.cells)
+        seen = None if self.record.mask is None else self.record.observed(first, last, self.cells)
         return self.record.slab(first, last, self.cells), seen
 
 
@@ -63,7 +63,7 @@ class Rolling:
         self._ahead = None if until is None else ThreadPoolExecutor(1, "reading ahead")
         self._asked = first  # past the last frame that is read, being read or waiting to be
 
-    def read(self, first: int, last: int) -> tuple[Array, Seen | None]:
+    def read(self, first: int, last: int) -> tuple[Array, Bools | None]:
         """Return frames first..last-1; frames that were held stay, the others come in."""
         step = last - self.last
         for held in (self.buffer, *(() if self.seen is None else (self.seen,))):
@@ -114,7 +114,7 @@ class Rolling:
         return first, frames.astype(self.buffer.dtype, copy=False), seen
 
     def _slab(self, start: int, stop: int) -> Part:
-        seen = None if self.record.mask is None else self.record.seen(start, stop, self.cells)
+        seen = None if self.record.mask is None else self.record.observed(start, stop, self.cells)
         return start, self.record.slab(start, stop, self.cells), seen
 
 

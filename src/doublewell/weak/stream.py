@@ -22,12 +22,12 @@ import numpy as np
 from doublewell.compute import Clock, Ledger, Pool, Region, check_resources, fingerprint, open_pool, shown_bytes
 from doublewell.errors import InputError
 from doublewell.evidence import Block, Evidence, Key, merge
-from doublewell.hints import Array, Report
+from doublewell.hints import Array, Bools, Report
 from doublewell.law import Family
 from doublewell.observation import Survey
 from doublewell.observation.looks import BLOCK, Look, change_between, look_at, look_in_bands, look_spans
 from doublewell.observation.survey import survey_of
-from doublewell.record import Cells, Record, Seen, line_sum, lines_checksum
+from doublewell.record import Cells, Record, line_sum, lines_checksum
 from doublewell.record.lazy import LazyArray, PhaseScale
 from doublewell.record.metadata import missing_fraction
 from doublewell.weak.assembly import weak_evidence, window_of
@@ -216,7 +216,7 @@ class _Watch:
 
     def read(self, start: int, stop: int) -> Part:
         block = self.record.slab(start, stop, self.cells)
-        seen = None if self.record.mask is None else self.record.seen(start, stop, self.cells)
+        seen = None if self.record.mask is None else self.record.observed(start, stop, self.cells)
         first, last = max(start, self.region.frames[0]), min(stop, self.region.frames[1])
         if first < last:
             own = self._own(first - start, last - start)
@@ -227,11 +227,11 @@ class _Watch:
         pairs = zip(self.region.cells, self.cells, strict=True)
         return slice(first, last), *(slice(low - origin, high - origin) for (low, high), (origin, _) in pairs)
 
-    def _count(self, block: Array, seen: Seen | None, first: int) -> None:
+    def _count(self, block: Array, seen: Bools | None, first: int) -> None:
         self.observed += block.size if seen is None else int(np.count_nonzero(seen))
         self.lines += line_sum(block, seen, first, self.region.cells, self.record.mesh)
 
-    def _scaled(self, block: Array, seen: Seen | None) -> Array:
+    def _scaled(self, block: Array, seen: Bools | None) -> Array:
         if self.scale is None:
             return block
         scaled = self.scale(block)
