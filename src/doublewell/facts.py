@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from doublewell.calibrate import SurfaceTension, why_no_scale
-from doublewell.dynamics import dynamics_of
 from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.law import Law, Structure
@@ -35,7 +34,6 @@ from doublewell.units import has_pint, unit_text
 from doublewell.wording import percent
 
 LEVEL = 0.95  # of all intervals and bands
-DYNAMICS = "allen-cahn"
 _DEVIATES = 3.92  # a 95 % interval in standard deviations of a normal distribution
 
 
@@ -172,8 +170,8 @@ def facts(result: Result) -> Facts:
     listed = [*_force(result), *_scale(result), *_wells(result), *_record_numbers(result), *_physical(result)]
     return Facts(
         version=asked.version,
-        dynamics=DYNAMICS,
-        motion=dynamics_of(DYNAMICS).equation,
+        dynamics=result.problem.dynamics.name,
+        motion=result.problem.dynamics.equation,
         method=asked.method,
         degree_option=str(asked.degree),
         law=law,

@@ -405,7 +405,7 @@ def _movie(result: Result) -> Iterator[Finding]:
     """Yield what the movie itself lacks, or that all is well."""
     asked, seen = result.settings, result.diagnostics.survey
     q, dt = None if asked.q_estimated else asked.q, asked.dt if asked.times is None else None
-    items = [*survey_findings(seen, result.law.phases), *pace_findings(seen, q, dt)]
+    items = [*survey_findings(seen, result.law.phases), *pace_findings(seen, q, dt, result.problem.dynamics)]
     if not result.law.family.symmetric:
         items += one_sided_findings(seen, result.law.phases)
     if not items:

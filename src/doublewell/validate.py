@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from doublewell.checks import is_whole, shown
-from doublewell.dynamics import ALLEN_CAHN, Dynamics, Grid, fastest_rate, steps_per_frame
+from doublewell.dynamics import Grid, fastest_rate, steps_per_frame
 from doublewell.errors import InputError
 from doublewell.hints import Array, Progress
 from doublewell.observation import survey
@@ -49,10 +49,7 @@ class Validation:
         return f"{100 * self.error[k]:.3g} % (noise alone makes {100 * self.noise_floor[k]:.3g} %)"
 
 
-def validate(
-    result: Result, record: Record, *, start: int = 0, dynamics: Dynamics = ALLEN_CAHN,
-    progress: Progress | None = None,
-) -> Validation:  # fmt: skip
+def validate(result: Result, record: Record, *, start: int = 0, progress: Progress | None = None) -> Validation:
     """Evolve the recovered force from frame `start` of a record to its end and report the field error.
 
     The record may be another one than the law came from, with other q, mesh and noise, which is measured here. It must
@@ -61,12 +58,10 @@ def validate(
     the phase values visited; it says nothing about epsilon and F, which no movie tests.
     """
     _check(result, record, start)
-    return _evolve(result, record, record.slab(start, start + 1)[0], start, "observed frame", dynamics, progress)
+    return _evolve(result, record, record.slab(start, start + 1)[0], start, "observed frame", progress)
 
 
-def replay(
-    result: Result, record: Record, *, dynamics: Dynamics = ALLEN_CAHN, progress: Progress | None = None
-) -> Validation:
+def replay(result: Result, record: Record, *, progress: Progress | None = None) -> Validation:
     """Evolve the recovered force from the initial field of the fit: the fields that the fit compared with the record.
 
     Only a trajectory result has such a field, and one that was loaded from a file may not hold it.
@@ -83,14 +78,13 @@ def replay(
             f"the fitted initial field has shape {fit.initial.shape} and the record the mesh {record.mesh}: expected "
             "the record that the result came from"
         )
-    first = fit.initial.astype(np.float64)
-    return _evolve(result, record, first, 0, "fitted initial field", dynamics, progress)
+    return _evolve(result, record, fit.initial.astype(np.float64), 0, "fitted initial field", progress)
 
 
 def _evolve(
-    result: Result, record: Record, first: Array, start: int, origin: Origin, dynamics: Dynamics,
-    progress: Progress | None,
-) -> Validation:  # fmt: skip
+    result: Result, record: Record, first: Array, start: int, origin: Origin, progress: Progress | None
+) -> Validation:
+    dynamics = result.problem.dynamics
     q, boundary = _check(result, record, start)
     noise = survey(record).noise
     curvatures = np.abs([*result.law.well_curvatures, result.law.centre_curvature])
