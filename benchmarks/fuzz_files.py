@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "files"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "io"))
 from damage import damaged
 from movie_writers import WRITERS, files_of
 
