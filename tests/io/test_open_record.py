@@ -157,7 +157,7 @@ def test_suffixes(tmp_path, small, same):
     with refused(r"movie\.data has no suffix of a record: .*by its first bytes it is HDF5: give it the suffix \.h5"):
         open_record(tmp_path / "movie.data")
     (tmp_path / "result.json").write_text("{}")
-    with refused(r"result\.json .*a saved result is read by load_result"):
+    with refused(r"result\.json .*a .json file is a saved result"):
         open_record(tmp_path / "result.json")
     save(small, tmp_path / "MOVIE.NPZ")
     assert same(open_record(tmp_path / "MOVIE.NPZ"), small)

@@ -288,6 +288,6 @@ def test_wrong_paths(small, tmp_path):
         load_result(tmp_path / "movie.npz")
     with refused("path is 5: expected the name of a file"):
         load_result(5)
-    with refused("a saved result is read by load_result"):
+    with refused("a .json file is a saved result"):
         (tmp_path / "r.json").write_text("{}")
         open_record(tmp_path / "r.json")

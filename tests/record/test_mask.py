@@ -155,12 +155,12 @@ EXPECTED = "expected (4, 6) (fixed in time), (5,) (dropped frames) or (5, 4, 6) 
         ([[True], [True, False]], f"mask is a ragged list: {EXPECTED}"),
         (
             np.ones((4, 6), np.uint8),
-            "mask has type uint8: expected booleans, True where a value was observed; pass mask.astype(bool), or "
-            "~mask where True marks what is missing",
+            "mask has type uint8: expected booleans, True where a value was observed; convert it, and "
+            "invert it where True marks what is missing",
         ),
         (
             np.zeros((4, 6), bool),
-            "mask is False everywhere: expected True where a value was observed; pass ~mask, or none",
+            "mask is False everywhere: expected True where a value was observed; invert it, or leave it out",
         ),
     ],
     ids=["mesh", "frames", "record", "one", "ragged", "numbers", "empty"],
@@ -172,8 +172,8 @@ def test_a_wrong_mask(mask, text):
 def test_as_many_frames_as_cells():
     square, mask = np.zeros((4, 4)), np.array([True, True, False, True])
     assert message(lambda: record(square, mask=mask)) == (
-        "mask has shape (4,), and the record has as many frames as cells: expected mask[:, None] for dropped frames "
-        "or mask[None, :] for missing cells"
+        "mask has shape (4,), and the record has as many frames as cells: expected the shape (4, 1) for dropped "
+        "frames or (1, 4) for missing cells"
     )
     assert not record(square, mask=mask[:, None]).observed()[2].any()
     assert not record(square, mask=mask[None]).observed()[:, 2].any()

@@ -11,9 +11,9 @@ from doublewell.record import Record
 
 WHOLE = (
     "the field holds integers ({}): expected phase values as floats with the pure phases at -1 and +1; "
-    "convert intensities first, for example u = 2*(i.astype(float) - low)/(high - low) - 1"
+    "convert intensities i first, in floats: u = 2 (i - low)/(high - low) - 1"
 )
-COMPLEX = "the field is complex ({}): expected real phase values; pass its real part u.real"
+COMPLEX = "the field is complex ({}): expected real phase values; pass its real part"
 OTHER = "the field has type {}: expected floating-point phase values"
 
 
@@ -54,7 +54,7 @@ def test_what_is_no_array():
 @pytest.mark.parametrize("wrap", [np.asarray, xr.DataArray], ids=["numpy", "xarray"])
 @pytest.mark.parametrize("shape", [(), (5,), (2, 3, 4, 5, 6)])
 def test_shapes_that_are_no_movie(wrap, shape):
-    way = "; for one frame pass u[None]" if len(shape) == 1 else ""
+    way = "; a single frame is not a movie" if len(shape) == 1 else ""
     assert message(lambda: record(wrap(np.zeros(shape)))) == (
         f"the field has shape {shape}: expected u[t, x], u[t, y, x] or u[t, z, y, x]{way}"
     )

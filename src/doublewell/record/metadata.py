@@ -38,20 +38,18 @@ def check_values(u: Any) -> Any:
             "dask, zarr or xarray; pass numpy.asarray(u)"
         ) from None
     if kind == "c":
-        raise InputError(
-            f"the field is complex ({values.dtype}): expected real phase values; pass its real part u.real"
-        )
+        raise InputError(f"the field is complex ({values.dtype}): expected real phase values; pass its real part")
     if kind in "iub":
         raise InputError(
             f"the field holds integers ({values.dtype}): expected phase values as floats with the pure phases at -1 "
-            "and +1; convert intensities first, for example u = 2*(i.astype(float) - low)/(high - low) - 1"
+            "and +1; convert intensities i first, in floats: u = 2 (i - low)/(high - low) - 1"
         )
     if kind != "f":
         raise InputError(f"the field has type {values.dtype}: expected floating-point phase values")
     if not 2 <= values.ndim <= 4:
         raise InputError(
             f"the field has shape {tuple(values.shape)}: expected u[t, x], u[t, y, x] or u[t, z, y, x]"
-            + ("; for one frame pass u[None]" if values.ndim == 1 else "")
+            + ("; a single frame is not a movie" if values.ndim == 1 else "")
         )
     if values.shape[0] < 2 or min(values.shape[1:]) < 2:
         raise InputError(
@@ -210,12 +208,14 @@ def check_mask(mask: Any, values: Any) -> Any:
             raise InputError(f"mask is a ragged list: expected {expected}") from None
     if np.dtype(mask.dtype).kind != "b":
         raise InputError(
-            f"mask has type {mask.dtype}: expected booleans, True where a value was observed; pass mask.astype(bool), "
-            "or ~mask where True marks what is missing"
+            f"mask has type {mask.dtype}: expected booleans, True where a value was observed; convert it, and invert "
+            "it where True marks what is missing"
         )
     on_axes = _on_axes(mask, tuple(int(n) for n in mask.shape), shape, expected)
     if isinstance(on_axes, np.ndarray) and not on_axes.any():
-        raise InputError("mask is False everywhere: expected True where a value was observed; pass ~mask, or none")
+        raise InputError(
+            "mask is False everywhere: expected True where a value was observed; invert it, or leave it out"
+        )
     return _read_only(on_axes)
 
 
@@ -248,8 +248,8 @@ def _on_axes(mask: Any, given: tuple[int, ...], shape: tuple[int, ...], expected
     frames, mesh = shape[0], shape[1:]
     if given == mesh == (frames,):
         raise InputError(
-            f"mask has shape {given}, and the record has as many frames as cells: expected mask[:, None] for dropped "
-            "frames or mask[None, :] for missing cells"
+            f"mask has shape {given}, and the record has as many frames as cells: expected the shape {(frames, 1)} for "
+            f"dropped frames or {(1, frames)} for missing cells"
         )
     if given == shape:
         return _unnamed(mask) if hasattr(mask, "dims") else mask

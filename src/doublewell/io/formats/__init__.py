@@ -85,7 +85,7 @@ def _by_suffix(path: Path) -> Format | None:
 
 def _hint(path: Path) -> str:
     if path.suffix.lower() == ".json":
-        return "; a saved result is read by load_result"
+        return "; a .json file is a saved result, not a movie"
     with reading(path, "expected"):
         content = content_of(path)
     suffix = usual_suffix(content)
