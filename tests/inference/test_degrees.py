@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 
@@ -120,3 +122,17 @@ def test_a_matrix_that_does_not_determine_the_law_is_refused():
         weigh_terms(flat, np.ones((1, 9)), TOP, DEGREE_PRIOR, constraint="none")
     with pytest.raises(InputError, match="does not determine 9 coefficients"):
         fit_rows(flat, np.ones((1, 9)), TOP, constraint="none")
+
+
+def test_the_bound_does_not_follow_coefficients_that_the_record_leaves_open() -> None:
+    """A record of small phase values: at degree 8 the unbounded fit is huge, and the constrained path still falls."""
+    family = Bernstein(8)
+    u = np.linspace(0.01, 0.25, 400)
+    matrix = 10.0 * family.features(u).T
+    target = matrix @ np.full(9, 100.0) + np.random.default_rng(3).standard_normal(400)
+    root = np.linalg.qr(np.column_stack([matrix, np.zeros(400), target]), mode="r")
+    evidence = Evidence(family, (Block(Key("r", "trajectory", "all"), root, 400),), kind="trajectory")
+    path = average_degrees(evidence, 1.0, constraint="bernstein").path
+    assert np.max(np.abs(path[-1].free)) > 1e11
+    chi2 = [fit.chi2 for fit in path]
+    assert all(later <= earlier + 1e-6 * (1 + earlier) for earlier, later in itertools.pairwise(chi2))

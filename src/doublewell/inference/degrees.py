@@ -224,7 +224,7 @@ def weigh_terms(
 
     The cost of a term is that of its best law in the class of the constraint, so that a term that leans on other laws
     loses its weight. Its weight without the constraint bounds that from above, so the terms are held in the class in
-    the order of that bound, and not at all once it is negligible beside the best one.
+    the order of that bound, and not at all once it is negligible compared with the best.
     """
     basis, triangle = _factors(matrix)
     targets = targets @ basis  # the same likelihood but for a constant
