@@ -196,11 +196,6 @@ def test_wrong_choices_are_named() -> None:
         weak(fine(), phases=(1, -1))
 
 
-def test_texts_for_other_programs_need_symmetric_wells() -> None:
-    with pytest.raises(InputError, match="a text for another program needs a symmetric law"):
-        dw.export(weak(fine(), wells="unequal"), "moose")
-
-
 def test_validated_ridge_and_bounds() -> None:
     result = weak(fine(), wells="unequal", ridge="validated", supports=[(3, 0.15)])
     assert result.diagnostics.ridge.alpha in (0.0, 1e-8, 1e-6, 1e-4, 1e-2, 1.0)
