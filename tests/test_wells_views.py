@@ -101,5 +101,5 @@ def test_unlike_wells_have_one_class_and_its_name_is_kept() -> None:
 def test_what_does_not_go_together_is_refused() -> None:
     with pytest.raises(InputError, match="phases='estimated' is for one record"):
         fit([movie(), movie(seed=8)], phases="estimated")
-    with pytest.raises(InputError, match="'weak-corrected' knows symmetric wells only, and wells is 'unequal'"):
+    with pytest.raises(InputError, match="corrected weak-form fit knows symmetric wells only, and these are unequal"):
         fit(movie(), method="weak-corrected")
