@@ -1,7 +1,7 @@
 """Alternatives: what the model may lack. Derivatives of the prediction by parameters that it does not have.
 
 A direction is a function of a Fit that returns fields of the record's shape, one for each missing parameter. The other
-boundary, another q and a tilted force are models of their own, which the fit's batch builds once.
+boundary and a tilted force are models of their own, which the fit's batch builds once.
 """
 
 from __future__ import annotations
@@ -70,11 +70,6 @@ class Fit:
         return self.found.evidence.family
 
     @property
-    def q(self) -> float:
-        """The declared diffusion coefficient."""
-        return float(self.record.q or 0.0)
-
-    @property
     def elapsed(self) -> Array:
         """Time as a fraction of the record, shaped for broadcasting."""
         fraction = (self.record.times - self.record.times[0]) / (self.record.times[-1] - self.record.times[0])
@@ -85,7 +80,8 @@ def q_direction(fit: Fit) -> list[Array]:
     """Return the derivative by the relative error of q; empty where q is estimated."""
     if fit.found.view.q_free:
         return []
-    low, high = (fit.run(*fit.model(q=fit.q * factor)) for factor in (1.0 - _SMALL, 1.0 + _SMALL))
+    batch, substeps = fit.found.batch, fit.found.substeps
+    low, high = (fit.run(*batch.model_at(fit.family, substeps, factor)) for factor in (1.0 - _SMALL, 1.0 + _SMALL))
     return [(high - low) / (2.0 * _SMALL)]
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.dynamics import ALLEN_CAHN, Dynamics
+from doublewell.dynamics import ALLEN_CAHN, Dynamics, Grid, step_table, symbols
 from doublewell.errors import InputError
 from doublewell.evidence import Beside, Block, Evidence, Key, compact, joint_given_law
 from doublewell.hints import Array
@@ -25,7 +25,7 @@ from doublewell.likelihood import model as models
 from doublewell.likelihood.iterate import Convergence, Iteration, Rule, Status, Step, Watch, compiled, iterate
 from doublewell.likelihood.model import Constants, Observed, RecordModel, check_record, first_substeps, growth, observed
 from doublewell.likelihood.segments import UNSTABLE, fit_by_segments
-from doublewell.observation.optics import PLAIN, View, check_view, joint_start
+from doublewell.observation.optics import PLAIN, View, check_view, joint_start, mode_grid
 from doublewell.record import Boundary, Record
 
 _UNFINISHED = 0.05  # relative residual of the solves behind R above which its errors are not to be used
@@ -136,22 +136,30 @@ class Batch:
 
     def model(
         self, family: Family, substeps: int, *, refine: int | None = None, order: int = 8,
-        boundary: Boundary | None = None, q: float | None = None,
+        boundary: Boundary | None = None,
     ) -> tuple[RecordModel, Constants]:  # fmt: skip
         """Return a model of the records and its constants, with what each value counts; built once.
 
-        `refine`, `order`, `boundary` and `q` make models of their own, for checks.
+        `refine`, `order` and `boundary` make models of their own, for checks.
         """
-        key = family, substeps, refine, order, boundary, q
+        key = family, substeps, refine, order, boundary
         if key not in self._models:
-            record = self.records[0]
-            if boundary is not None or q is not None:
-                record = record.replace(boundary=boundary or record.boundary, q=q or record.q)
+            record = self.records[0] if boundary is None else self.records[0].replace(boundary=boundary)
             self._models[key] = models.record_model(
                 record, family, substeps, self.view, dynamics=self.dynamics, refine=refine, order=order
             )
         model, constants = self._models[key]
         return model, constants._replace(root=self.observed.root)
+
+    def model_at(self, family: Family, substeps: int, factor: float) -> tuple[RecordModel, Constants]:
+        """Return a model with q times a factor near 1: other steps of the same model."""
+        model, constants = self.model(family, substeps)
+        taus, table = factor * constants.taus, constants.table
+        if model.boundary != "open" and table.nodes == 1:
+            grid, n, tau = mode_grid(self.records[0]), model.refine, float(taus[0]) / substeps
+            fine = Grid([n * cells for cells in grid.cells], [h / n for h in grid.dx], grid.boundary)
+            table = step_table(symbols(self.dynamics, fine), tau, tau)
+        return model, constants._replace(taus=taus, table=table)
 
     def fit(
         self, starts: Array, *, family: Family | None = None, fitted: Family | None = None,
