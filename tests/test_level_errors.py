@@ -7,14 +7,16 @@ import numpy as np
 import pytest
 from grouping import changed
 
+from doublewell.curves import curves
 from doublewell.errors import InputError
+from doublewell.facts import facts
 from doublewell.findings import findings
 from doublewell.identify import add_level_errors, identify, repeat
 from doublewell.io import load_result, save
 from doublewell.law import named_law
 from doublewell.problem import Source
 from doublewell.record import phase_from_intensity
-from doublewell.report.page.advice import advice
+from doublewell.report.page import advice as advice_of
 from doublewell.simulate import initial_field, simulate
 
 U = np.linspace(-1.0, 1.0, 401)
@@ -94,6 +96,9 @@ def test_the_weak_reading_says_it_without_bands(phase):
 
 
 def test_the_page_asks_whether_the_levels_are_known(fitted, wider):
+    def advice(result):
+        return advice_of(facts(result), curves(result), findings(result))
+
     def asked(result):
         return [item for item in findings(result) if item.topic == "grey levels"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -11,13 +12,15 @@ import numpy as np
 
 from doublewell.adequacy import FALSE_ALARMS
 from doublewell.errors import InputError
-from doublewell.facts import LEVEL, scale_units
+from doublewell.facts import LEVEL, kept, scale_units
 from doublewell.hints import Array
 from doublewell.inference import Quantity
+from doublewell.law import Law
 from doublewell.provenance import per_area
 from doublewell.result import Result
 
 POINTS = 401
+_TRUTH = 2001  # uniform phase values of the paper's force error
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +72,7 @@ class Curves:
     """All curves of a result: G, H and, with a scale, F; interior stationary points and stable phases with their kinds.
 
     ``unseen`` are ranges of u that the movie (nearly) never shows, ``shares`` the fractions of its values between
-    ``edges``; ``weights`` those of the degrees, empty for a single one; ``initial`` whether the fitted initial field is
-    known.
+    ``edges``; ``weights`` those of the degrees, empty for a single one.
     """
 
     law: tuple[Curve, ...]
@@ -81,7 +83,6 @@ class Curves:
     coverage: float
     weights: tuple[tuple[int, float], ...]
     residual: Residual | None
-    initial: bool
 
     @property
     def potential(self) -> Curve:
@@ -89,9 +90,10 @@ class Curves:
         return self.law[-1]
 
 
+@kept
 def curves(result: Result) -> Curves:
     """Return the curves of a result."""
-    law, seen, fit = result.law, result.diagnostics.survey, result.diagnostics.likelihood
+    law, seen = result.law, result.diagnostics.survey
     u = np.linspace(*law.phases, POINTS)
     area = per_area(result) or "1/length^2"
     made = [
@@ -116,7 +118,6 @@ def curves(result: Result) -> Curves:
         coverage=seen.coverage,
         weights=tuple((item.degree, item.weight) for item in path) if len(path) > 1 else (),
         residual=_residual(result),
-        initial=fit is not None and fit.initial is not None,
     )
 
 
@@ -154,3 +155,35 @@ def thresholds(count: int, level: float = FALSE_ALARMS) -> Array:
     from scipy.special import ndtri
 
     return np.asarray(-ndtri(0.5 * level / np.arange(count, 0, -1)))
+
+
+@dataclass(frozen=True)
+class Truth:
+    """A known law, read as F', with its epsilon: what a recovered one is compared with.
+
+    >>> from doublewell.law import named_law
+    >>> Truth(named_law("quartic"), 0.5).force.coefficients.tolist()
+    [4.0]
+    """
+
+    law: Law
+    epsilon: float
+
+    @cached_property
+    def force(self) -> Law:
+        """The effective force F'/epsilon^2."""
+        return self.law.effective(self.epsilon)
+
+    def curve(self, symbol: str) -> Callable[[Any], Any]:
+        """Return G, H or F as a function."""
+        return {"G": self.force.force, "H": self.force.primitive, "F": self.law.primitive}[symbol]
+
+    def force_error(self, result: Result) -> float:
+        """Return e_G = |G_hat - G| / |G| in L2 between the phases, by 2001 uniform phase values."""
+        u = np.linspace(*self.law.phases, _TRUTH)
+        true = self.force.force(u)
+        return float(np.linalg.norm(result.force(u) - true) / np.linalg.norm(true))
+
+    def epsilon_error(self, result: Result) -> float | None:
+        """Return e_eps = epsilon_hat / epsilon - 1, None when the result has no scale."""
+        return None if result.scale is None else result.scale.epsilon / self.epsilon - 1.0

@@ -6,19 +6,22 @@ and the LaTeX. Only these modules know how a result stores its numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import wraps
 from math import hypot
-from typing import Any
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from doublewell.calibrate import SurfaceTension, why_no_scale
-from doublewell.errors import InputError
+from doublewell.errors import InputError, option
 from doublewell.hints import Array
 from doublewell.law import Law, Structure
 from doublewell.problem import Source
 from doublewell.provenance import (
+    assumptions,
     fit_lines,
     held,
     law_class,
@@ -33,6 +36,7 @@ from doublewell.result import Measured, Physical, Result, physical
 from doublewell.units import has_pint, unit_text
 from doublewell.wording import percent
 
+T = TypeVar("T")
 LEVEL = 0.95  # of all intervals and bands
 _DEVIATES = 3.92  # a 95 % interval in standard deviations of a normal distribution
 
@@ -105,8 +109,11 @@ class Facts:
 
     ``motion`` is the equation of motion, ``equation`` that of the force, both as text.
     ``heaviest`` is the degree with the largest weight, its weight and its own equation, where degrees are averaged.
+    ``banded`` tells whether there are error bands, ``tiled`` whether the record was read in tiles, ``initial`` whether
+    the fitted initial field is known, ``imaged`` whether the picture is not the field itself (optics).
     ``verdict`` is that of the tests of the model: "adequate", "check", "not adequate" or "not tested".
-    ``record``, ``fit`` and ``units`` tell in sentences what the movie is, how the fit went, and which units hold.
+    ``assumptions``, ``record``, ``fit``, ``units`` and ``levels`` tell in sentences what is assumed and not measured,
+    what the movie is, how the fit went, which units hold, and what the errors of grey levels do.
     """
 
     version: str
@@ -125,10 +132,14 @@ class Facts:
     law_class: str
     held_heading: str
     banded: bool
+    tiled: bool
+    initial: bool
+    imaged: bool
     verdict: str
     tension: SurfaceTension | None
     no_scale: str
     data: Data
+    assumptions: tuple[str, ...]
     record: tuple[str, ...]
     fit: tuple[str, ...]
     units: tuple[str, ...]
@@ -162,9 +173,24 @@ METHODS = {
 }
 
 
+def kept(make: Callable[[Result], T]) -> Callable[[Result], T]:
+    """Keep what is made of a result as long as the result lives; once in the words of Python, once of the shell."""
+    store: WeakKeyDictionary[Result, dict[str, T]] = WeakKeyDictionary()
+
+    @wraps(make)
+    def find(result: Result) -> T:
+        words = store.setdefault(result, {})
+        if (mode := option("degree")) not in words:
+            words[mode] = make(result)
+        return words[mode]
+
+    return find
+
+
+@kept
 def facts(result: Result) -> Facts:
     """Return the facts of a result."""
-    asked, posterior, law = result.settings, result.posterior, result.law
+    asked, posterior, law, fit = result.settings, result.posterior, result.law, result.diagnostics.likelihood
     path = () if posterior is None else posterior.path
     averaged = len(path) > 1
     listed = [*_force(result), *_scale(result), *_wells(result), *_record_numbers(result), *_physical(result)]
@@ -185,10 +211,14 @@ def facts(result: Result) -> Facts:
         law_class=law_class(result),
         held_heading="touches zero at |u|" if asked.constraint == "admissible" else "at the bound",
         banded=posterior is not None,
+        tiled=fit is not None and fit.tiles is not None,
+        initial=fit is not None and fit.initial is not None,
+        imaged=asked.optics is not None,
         verdict="not tested" if result.adequacy is None else str(result.adequacy.verdict),
         tension=asked.tension if result.scale is None else result.scale.tension,
         no_scale="" if result.scale is not None else (result.refusal or why_no_scale()),
         data=_data(result),
+        assumptions=tuple(assumptions(result)),
         record=tuple(record_lines(result)),
         fit=tuple(fit_lines(result)),
         units=tuple(unit_lines(result)),

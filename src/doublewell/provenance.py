@@ -11,6 +11,23 @@ from doublewell.units import has_pint, unit_text
 from doublewell.wording import after, count, percent
 
 
+def assumptions(result: Result) -> Iterator[str]:
+    """Yield what a result assumes and does not measure."""
+    asked, (low, high) = result.settings, result.law.phases
+    given = "" if asked.q_estimated else f" with the given q = {asked.q:.6g}{after(q_unit(result))}"
+    yield f"the field obeys {result.problem.dynamics.equation}{given}"
+    kinds = {"symmetric": ", and the wells are symmetric", "equal": ", and the wells are equally deep", "unequal": ""}
+    yield f"the wells lie at u = {low:g} and u = {high:g}{kinds[asked.wells]}"
+    if asked.constraint != "none":
+        yield f"class of laws: {law_class(result)}"
+    if result.posterior is not None:
+        yield f"the noise is {asked.noise}"
+    if asked.boundary in ("periodic", "neumann"):
+        yield f"the border is {'periodic' if asked.boundary == 'periodic' else 'closed (no flux)'}"
+    if result.scale is not None:
+        yield "the surface tension is that of a planar interface of this law"
+
+
 def fit_lines(result: Result) -> Iterator[str]:
     """Yield how the fit went."""
     return _weak_lines(result) if result.diagnostics.likelihood is None else _likelihood_lines(result)

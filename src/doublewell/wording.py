@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from textwrap import wrap
 
 WIDTH = 98
+_POWER = re.compile(r"\^(-?\d+)")
+_RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
 def after(unit: str | None) -> str:
@@ -34,3 +37,12 @@ def count(number: int, noun: str) -> str:
 def wrapped(text: str, width: int = WIDTH, *, indent: str = "") -> list[str]:
     """Return a text in lines; all but the first are indented."""
     return wrap(text, width, subsequent_indent=indent) or [""]
+
+
+def raised(text: str) -> str:
+    """Return units with raised powers.
+
+    >>> raised("1/um^2, J^2/m^4")
+    '1/um², J²/m⁴'
+    """
+    return _POWER.sub(lambda found: found[1].translate(_RAISED), text)

@@ -13,7 +13,7 @@ from doublewell.errors import InputError
 from doublewell.law import Law
 from doublewell.record import Record
 from doublewell.report import draw_figures, error_figure, fields_figure, law_figure, write_figures
-from doublewell.report.error_figure import residual_map
+from doublewell.report.figures import rms_map
 from doublewell.report.style import COLOURS, render, write_bytes
 from doublewell.validate import validate
 
@@ -57,12 +57,12 @@ def test_law_figure_without_scale_and_truth_has_no_potential(bare, check_figure)
     assert not has_colour(image, "truth")
 
 
-@pytest.mark.parametrize(("normalisation", "unit"), [("E", "tension$^2$"), ("eE", "tension / length")])
+@pytest.mark.parametrize(("normalisation", "unit"), [("E", "tension²"), ("eE", "tension/length")])
 def test_units_of_the_potential_follow_the_normalisation(result, normalisation, unit):
     scale = calibrate(result.law, SurfaceTension(0.9, normalisation=normalisation))
     figure = law_figure(replace(result, scale=scale))
     assert unit in figure.axes[2].get_ylabel()
-    assert "length$^{-2}$" in figure.axes[0].get_ylabel()
+    assert "1/length²" in figure.axes[0].get_ylabel()
 
 
 def test_histogram_holds_the_survey_and_empty_bins_are_grey(result, check_figure):
@@ -164,9 +164,9 @@ def test_the_legend_of_the_error_lies_on_no_line(validation):
 
 def test_the_residual_map_is_the_root_mean_square_over_time(validation, record, check_figure):
     gap = validation.predicted.slab(1, 21) - record.slab(5, 25)
-    np.testing.assert_allclose(residual_map(validation, record), np.sqrt(np.mean(gap**2, axis=0)), rtol=1e-12)
+    np.testing.assert_allclose(rms_map(validation, record), np.sqrt(np.mean(gap**2, axis=0)), rtol=1e-12)
     figure = error_figure(validation, record=record)
-    np.testing.assert_array_equal(figure.axes[1].images[0].get_array(), residual_map(validation, record))
+    np.testing.assert_array_equal(figure.axes[1].images[0].get_array(), rms_map(validation, record))
     check_figure(figure)
 
 

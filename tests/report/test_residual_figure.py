@@ -5,10 +5,11 @@ import pytest
 from grouping import changed
 from matplotlib.text import Text
 
-from doublewell.adequacy import ScoreTest
+from doublewell.adequacy import ScoreTest, Verdict
+from doublewell.curves import thresholds
 from doublewell.errors import InputError
+from doublewell.findings import model_tests
 from doublewell.report import residual_figure
-from doublewell.report.residual_figure import sigmas, thresholds
 
 
 def with_fit(result, *, shape=None, **numbers):
@@ -23,7 +24,7 @@ def texts(figure):
 
 
 def scored(name, statistic, p, adjusted, degrees=1):
-    return ScoreTest(name, statistic, degrees, p, adjusted, (0.0,), (1.0,), None, "words")
+    return ScoreTest(name, statistic, degrees, p, adjusted, (0.0,), (1.0,), None)
 
 
 def test_the_map_is_drawn_in_place_with_symmetric_limits(banded, check_figure):
@@ -85,11 +86,9 @@ def test_frames_are_relative_to_the_noise_and_the_fitted_start_is_marked(banded,
 
 
 def test_sigma_is_the_deviate_of_the_chance():
-    found = sigmas(
-        [scored("a", -2.5, 0.012419330651552318, 1), scored("b", 1e5, 0.0, 0.0), scored("c", 1e6, 0.0, 0, 2)]
-    )
-    np.testing.assert_allclose(found, [2.5, 1e5, 1e3])
-    assert sigmas([scored("d", 5.991464547107979, 0.05, 1, degrees=2)])[0] == pytest.approx(1.959964)
+    tests = [scored("a", -2.5, 0.012419330651552318, 1), scored("b", 1e5, 0.0, 0.0), scored("c", 1e6, 0.0, 0, 2)]
+    np.testing.assert_allclose([test.sigma for test in tests], [2.5, 1e5, 1e3])
+    assert scored("d", 5.991464547107979, 0.05, 1, degrees=2).sigma == pytest.approx(1.959964)
 
 
 def test_thresholds_are_those_of_holm():
@@ -101,10 +100,31 @@ def test_thresholds_are_those_of_holm():
 
 def test_what_was_not_asked_is_not_drawn(banded, check_figure):
     figure = residual_figure(with_fit(banded, adequacy=None))
-    assert "the tests of the model\nwere not asked for" in texts(figure)
+    assert "the model\nwas not tested" in texts(figure)
     check_figure(figure)
 
 
 def test_the_weak_reading_has_no_residual(result):
     with pytest.raises(InputError, match="weak-form fit has no residual to draw: use method='trajectory'"):
         residual_figure(result)
+
+
+def test_tests_are_bars_in_sigma_the_largest_on_top(banded, check_figure):
+    figure = residual_figure(banded)
+    axis, tests = figure.axes[2], sorted(model_tests(banded), key=lambda test: -test.sigma)
+    np.testing.assert_allclose([bar.get_width() for bar in axis.patches[: len(tests)]], [t.sigma for t in tests])
+    assert [label.get_text() for label in axis.get_yticklabels()] == [test.name for test in tests]
+    assert axis.get_title() == "model: adequate"
+    assert "none of 14 tests is significant" in texts(figure)
+    check_figure(figure)
+
+
+def test_significant_tests_have_another_colour_and_a_star(banded):
+    q, *others = banded.adequacy.tests
+    answer = replace(banded.adequacy, tests=(replace(q, statistic=36.0, p=0.0, adjusted=0.0), *others),
+                     verdict=Verdict.NOT_ADEQUATE)  # fmt: skip
+    figure = residual_figure(with_fit(banded, adequacy=answer))
+    first, second, *_ = figure.axes[2].patches
+    assert first.get_facecolor() != second.get_facecolor()
+    assert "36.0 *" in texts(figure)
+    assert figure.axes[2].get_title() == "model: not adequate"

@@ -1,13 +1,16 @@
-"""Report: a result as figures and as a page, and a record in words."""
+"""Report: a result as text, as figures and as a page, and a record in words."""
 
-from doublewell.report.error_figure import error_figure
-from doublewell.report.field_figure import fields_figure
-from doublewell.report.figures import draw_figures, write_figures
-from doublewell.report.inspection import Inspection, inspect_record
-from doublewell.report.law_figure import law_figure
+from doublewell.curves import Truth
+from doublewell.report.figures import (
+    draw_figures,
+    error_figure,
+    fields_figure,
+    law_figure,
+    residual_figure,
+    write_figures,
+)
 from doublewell.report.page import page_html, write_page
-from doublewell.report.residual_figure import residual_figure
-from doublewell.report.truth import Truth
+from doublewell.report.text import Inspection, inspect_record
 
 __all__ = [
     "Inspection",

@@ -91,7 +91,7 @@ def test_a_file_name_with_markup_is_text(visit):
 
 
 def shown(page, kind):
-    return page.locator(f".live-{kind}").get_attribute("href")
+    return page.locator(f"image.live-{kind}").get_attribute("href")
 
 
 def test_the_slider_moves_the_frame(visit):
@@ -109,8 +109,9 @@ def test_the_slider_moves_the_frame(visit):
     page.keyboard.press("Home")
     assert when.inner_text() == "frame 0, t = 0"
     sizes = page.evaluate(
-        "Promise.all([...document.querySelectorAll('#viewer image')].map(async (item) => { const image = new Image();"
-        " image.src = item.getAttribute('href'); await image.decode(); return image.naturalWidth; }))"
+        "Promise.all([...document.querySelectorAll('#viewer image.pixels')].map(async (item) => {"
+        " const image = new Image(); image.src = item.getAttribute('href'); await image.decode();"
+        " return image.naturalWidth; }))"
     )
     assert sizes == [32, 32, 32]
 
@@ -193,8 +194,8 @@ def test_print_shows_three_frames_and_no_controls(visit):
     assert page.pdf(format="A4").startswith(b"%PDF")
     page.emulate_media(media="print")
     assert page.locator("#viewer").is_hidden()
-    assert page.locator(".strip svg").count() == 9
-    assert page.locator(".strip svg").first.is_visible()
+    assert page.locator(".strip img.pixels").count() == 9
+    assert page.locator(".strip img.pixels").first.is_visible()
     assert contrast(page, "p")[1] > 0.9  # white paper, also where the screen is dark
 
 
@@ -202,6 +203,6 @@ def test_without_script_the_frames_are_there(browser, files):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(files["trajectory"].as_uri())
-    assert page.locator(".strip svg").first.is_visible()
+    assert page.locator(".strip img.pixels").first.is_visible()
     assert page.locator("#viewer").is_hidden()
     context.close()

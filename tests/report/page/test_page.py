@@ -17,9 +17,7 @@ from doublewell.options import Weak
 from doublewell.problem import Source
 from doublewell.record import Record, checksum
 from doublewell.report import page_html, write_page
-from doublewell.report.page.film import _FRAMES, _SIDE, Film, make_film, predicted
-from doublewell.report.page.picture import encode
-from doublewell.report.page.viewer import viewer
+from doublewell.report.page.film import _FRAMES, _SIDE, Film, encode, make_film, predicted, viewer
 
 
 def refused(match):
@@ -28,12 +26,13 @@ def refused(match):
 
 def test_a_stranger_reads_wells_certainty_and_what_to_do(banded_page, words_of):
     words = words_of(banded_page)
-    assert "two wells at the pure phases u = −1 and u = +1" in words
-    assert re.search(r"barrier of F\(0\) = 0\.2\d+ \(95 %: 0\.2\d+ to 0\.2\d+\) at u = 0", words)
+    assert "the wells lie at u = −1 and u = 1, and the wells are symmetric" in words.split("Found:")[0]  # assumed
+    assert "The energy is a double well" in words
+    assert re.search(r"a barrier of F\(0\) = 0\.2\d+ \(95 %: 0\.2\d+ to 0\.2\d+\)", words)
     assert re.search(r"ε = 0\.1\d+ \(95 %: [\d.]+ to [\d.]+\)", words)
     assert re.search(r"The force is known to ±[\d.]+ % \(95 % band", words)
-    assert "none of 14 tests finds that the movie differs" in words
-    assert "What would make it better" in words
+    assert "None of 14 tests is significant" in words
+    assert "What would improve it" in words
     assert re.search(r"half of it would narrow the band of G from ±[\d.]+ % to about ±[\d.]+ %", words)
     assert "doublewell plan --law result.json --mesh 32x32" in words
 
@@ -63,12 +62,16 @@ def test_one_page_that_needs_nothing_else(banded_page, weak_page):
 
 def test_every_figure_has_an_alternative_text(banded_page, weak_page):
     for html in (banded_page, weak_page):
-        drawn = re.findall(r"<svg[^>]*>", html)
-        assert len(drawn) >= 8
-        for head in drawn:
-            (text,) = re.findall(r'aria-label="([^"]*)"', head)
-            assert 'role="img"' in head
-            assert len(text) > 60
+        drawn = re.findall(r'<svg[^>]*aria-labelledby="(\S+) (\S+)"[^>]*>', html)
+        assert len(drawn) == html.count("<svg") >= 8
+        assert html.count('role="img"') == len(drawn)
+        for title, text in drawn:
+            assert len(re.findall(rf'<title id="{title}">[^<]+</title>', html)) == 1
+            (said,) = re.findall(rf'<desc id="{text}">([^<]+)</desc>', html)
+            assert len(said) > 60
+        names = re.findall(r'\bid="([^"]+)"', html)
+        assert len(names) == len(set(names))
+        assert 'style="' not in html  # which the page's own policy forbids
         assert all("alt=" in head for head in re.findall(r"<img[^>]*>", html))
 
 
@@ -79,24 +82,23 @@ def test_units_are_shown_where_they_are_known(banded, small, words_of):
     movie = Record(
         small.slab(), dx=small.dx, times=small.times, q=1.0, boundary="periodic", length_unit="um", time_unit="s"
     )
-    words = words_of(page_html(known, movie))
-    assert "q = 1 um²/s, and with the surface tension" in words
+    html = page_html(known, movie)
+    words = words_of(html)
+    assert "with the given q = 1 um²/s" in words
     assert "J/m² its scale ε?" in words
     assert re.search(
-        r"barrier of F\(0\) = [\d.]+ \(J/m²\)² \(95 %: [\d.]+ to [\d.]+\) at u = 0, and ε = [\d.]+ \(J/m²\) um", words
+        r"a barrier of F\(0\) = [\d.]+ \(J/m²\)² \(95 %: [\d.]+ to [\d.]+\), and ε = [\d.]+ \(J/m²\) um", words
     )
-    assert re.search(
-        r"the barrier is f\(0\) = \S+ × 10\S J/m³ \(95 %: .* to .*\), and the gradient coefficient κ = \S+ ×", words
-    )
-    assert re.search(r"H\(0\) = F\(0\)/ε² [\d.]+ 1/um²", words)
-    assert re.search(r"interface width, u = −0.9 to 0.9 [\d.]+ um", words)
+    assert re.search(r"the barrier is f\(0\) = [\d.]+ × 10\S+ J/m³ \(95 %: .* to .*\), and κ = \S+ ×", words)
+    assert re.search(r"barrier H\(0\) [\d.]+ 1/um²", words)
+    assert re.search(r"planar interface from u = −0.9 to 0.9 [\d.]+ um", words)
     for name in ("x (um)", "y (um)", "time (s)", "time since the first frame (s)"):
         assert name in words
     assert re.search(r"frame 7, t = 0.0035 s", words)
     assert "frame interval dt 0.0005 s" in words
     assert "In physical units lengths in um, times in s; G and H in 1/um²" in words
-    assert re.search(r"κ = [\d.]+ × 10⁻\S J/m ", words)
-    assert "effective force G (1/um²)" in words
+    assert re.search(r"gradient coefficient κ [\d.]+ × 10⁻\S J/m ", words)
+    assert "G(u)  (1/um²)" in html
     assert "In physical units" not in words_of(page_html(banded, small))
 
 
@@ -104,10 +106,12 @@ def test_without_boundary_and_tension(record, words_of):
     bare = Record(record.slab(), dx=record.dx, times=record.times, q=record.q)
     words = words_of(page_html(identify(bare, method="weak"), bare))
     assert "No prediction: the record is a window" in words
-    assert "Use the trajectory reading" in words
+    assert "Use the trajectory fit" in words
+    assert "has no noise model" in words
     assert "Measure a surface tension by other means" in words
     assert "F and ε are not determined" in words
     assert "ε and F are not determined: the dynamics contain only G" in words
+    assert "pass --surface-tension to fix the scale" in words
 
 
 NASTY = '<img src=x onerror="alert(1)">&amp;"\'</script><b>'
@@ -151,7 +155,7 @@ def test_a_movie_on_a_line_is_one_picture(make_movie, words_of):
     words = words_of(html)
     assert "each picture is the whole movie, time upwards" in words
     assert 'type="range"' not in html
-    assert html.count("Root mean square over time of observed minus predicted") == 1
+    assert html.count("Root mean square over time of predicted minus observed") == 1
 
 
 def test_three_axes_show_the_middle_slice(make_movie, words_of):
@@ -204,7 +208,7 @@ def test_a_law_that_cannot_be_evolved_is_said(result, record, monkeypatch):
 
 def test_images_are_png_with_the_first_row_below():
     field = np.array([[-1.0, 0.0, 1.0], [2.0, -2.0, 0.5]])
-    with Image.open(BytesIO(b64decode(encode(field, 1.0, "gray")))) as image:
+    with Image.open(BytesIO(b64decode(encode(field, (-1.0, 1.0), "gray")))) as image:
         assert (image.format, image.size) == ("PNG", (3, 2))
         pixels = np.asarray(image.convert("L"))
     assert pixels.tolist() == [[255, 0, 191], [0, 128, 255]]

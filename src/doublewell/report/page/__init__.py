@@ -1,5 +1,500 @@
-"""Page: a result with its record as one HTML file: the law, how sure it is, and what would make it better."""
+"""Page: a result with its record as one HTML file that needs nothing else."""
 
-from doublewell.report.page.page import page_html, write_page
+from __future__ import annotations
+
+import platform
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from functools import partial
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from doublewell.curves import Curves, curves
+from doublewell.errors import InputError, shell_words
+from doublewell.facts import METHODS, Fact, Facts, facts
+from doublewell.findings import ModelTest, findings, model_tests, worst
+from doublewell.hints import Report
+from doublewell.observation import FEW_CELLS
+from doublewell.record import Record, check_record, checksum
+from doublewell.record_findings import Finding, Severity
+from doublewell.report.figures import rms_map
+from doublewell.report.page.charts import (
+    coverage_chart,
+    error_chart,
+    law_chart,
+    residual_charts,
+    rms_chart,
+    weights_chart,
+)
+from doublewell.report.page.film import make_film, predicted, viewer
+from doublewell.report.page.markup import Html, join, list_of, math, measured, number, plain, prose, signs, table, tag
+from doublewell.report.style import write_bytes
+from doublewell.report.text import NOTHING, report_text, tilt_sentence
+from doublewell.result import Result
+from doublewell.validate import Validation
+from doublewell.wording import after, percent, raised
 
 __all__ = ["page_html", "write_page"]
+
+_SYMBOLS = {Severity.OK: "✔", Severity.CHECK: "◆", Severity.FAIL: "✖"}  # distinguished without colour
+_VERDICTS = {
+    Severity.OK: NOTHING,
+    Severity.CHECK: "Usable, but first read what is marked “check”.",
+    Severity.FAIL: "Unreliable: something is wrong that changes the numbers.",
+}
+_QUESTIONS = {
+    "data": "Is this the movie of the result?",
+    "convergence": "Did the fit converge?",
+    "model": "Does the movie follow this model?",
+    "precision": "How precise is the law?",
+    "resolution": "Are steps and pixels fine enough?",
+    "constraint": "Does the constraint fit the data?",
+    "moments": "Do the weak moments agree with the law?",
+    "structure": "Is it a double well?",
+    "movie": "Is the movie good enough?",
+    "determination": "Is the law determined everywhere?",
+    "grey levels": "Are the grey levels known well enough?",
+    "scale": "Are ε and F fixed?",
+    "agreement": "Do all parts agree?",
+}
+_LIBRARIES = ("doublewell", "numpy", "scipy", "jax", "jaxlib", "numba")
+_LISTED = 4  # findings in the box at the top
+_REACH = 1.96  # standard deviations of a 95 % band
+_MOST = 0.5  # fraction of the variance of epsilon from which the tension is what to improve first
+Section = tuple[str, str, Html]  # anchor, heading, content
+
+
+def write_page(
+    result: Result, record: Record, path: str | PathLike[str], *, validation: Validation | None = None,
+    progress: Report | None = None,
+) -> Path:  # fmt: skip
+    """Write a result with its record as one HTML page that opens offline, and return its path.
+
+    The page holds its style, script and pictures, and makes no request. Where the boundary is declared the law is
+    evolved to show a prediction, from the initial field of the fit where the result holds it, and else from the first
+    frame; `validation` is used instead where it is given. Large records are thinned, and the page tells so. The file is
+    there whole or not at all. `progress` is called with (what is done, steps done, steps).
+    """
+    place = Path(path).expanduser()
+    if place.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"{place}: expected a name that ends in .html for a page")
+    text = page_html(result, record, validation=validation, progress=progress)
+    return write_bytes([(place, text.encode("utf-8"))])[0]
+
+
+def page_html(
+    result: Result, record: Record, *, validation: Validation | None = None, progress: Report | None = None
+) -> str:
+    """Return the page as text; the same result and record give the same text. Options are those of the shell."""
+    if not isinstance(result, Result):
+        raise InputError(
+            f"expected a Result, got {type(result).__name__}: call write_page(identify(record), record, path)"
+        )
+    check_record(record)
+    with shell_words():  # a page is read by people who may never see the call
+        table, shown = facts(result), curves(result)
+        if record.shape != table.data.shape:
+            raise InputError(
+                f"the record is of shape {record.shape} and the result of {table.data.shape}: expected the record that "
+                "the result came from"
+            )
+        say = progress or (lambda *_: None)
+        say("checking the data", 0, 0)
+        digest = checksum(record, like=table.data.checksum)
+        found = validation or predicted(result, record, progress=partial(say, "evolving"))
+        say("drawing", 0, 0)
+        items, tests = findings(result, checksum=digest, table=table), model_tests(result)
+        film = viewer(make_film(result, record, found))
+        charts = tag("div", law_chart(shown.potential, shown), law_chart(shown.law[0], shown), class_="grid pairs")
+        printed = tag("details", tag("summary", "the report as text"), tag("pre", report_text(result)))
+        parts: list[Section] = [
+            ("law", "The law", join([_equations(table), charts])),
+            ("wells", "Wells, barrier and scale", _numbers(table)),
+            ("checks", "Can it be trusted?", _checks(items)),
+            ("better", "What would improve it", _better(table, shown, items)),
+            ("fields", "Fields: observed, predicted, difference", film),
+            ("residual", "What the fit leaves", _residual(table, shown, tests, record, found)),
+            ("phases", "Phases visited, and degrees", _phases(table, shown)),
+            ("settings", "Settings, versions, checksum", _settings(table, digest)),
+            ("text", "The printed report", printed),
+        ]
+    top = [tag("h1", "Free energy from ", tag("span", _title(table), class_="file")), _box(items), _lead(table, items)]
+    return _document(_title(table), top, [part for part in parts if part[2]])
+
+
+def _document(title: str, top: list[Html], parts: list[Section]) -> str:
+    style, script = (
+        files("doublewell.report.page").joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js")
+    )
+    policy = f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(script)}"
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", f"{title}: free energy"),
+        tag("link", rel="icon", href="data:,"),
+        tag("style", Html(style)),
+    )
+    links = tag("nav", *(tag("a", heading, href=f"#{anchor}") for anchor, heading, _ in parts), aria_label="contents")
+    body = [tag("section", tag("h2", heading), content, id=anchor) for anchor, heading, content in parts]
+    main = tag("main", tag("header", *top, links), *body)
+    return "<!DOCTYPE html>\n" + tag("html", head, tag("body", main, tag("script", Html(script))), lang="en") + "\n"
+
+
+def _hash(text: str) -> str:
+    """Return what the policy calls a text, so that nothing else is run or applied, whatever a file name holds."""
+    return f"'sha256-{b64encode(sha256(text.encode('utf-8')).digest()).decode('ascii')}'"
+
+
+# --- the head ---------------------------------------------------------------------------------------------------------
+
+
+def _title(table: Facts) -> str:
+    return table.data.title if table.data.source is not None else table.data.title.replace(" x ", " × ")
+
+
+def _badge(severity: Severity) -> Html:
+    """Return a severity as a sign and a word."""
+    sign = tag("span", _SYMBOLS[severity], aria_hidden="true")
+    return tag("span", sign, f" {severity}", class_=f"badge {severity}")
+
+
+def _box(items: list[Finding]) -> Html:
+    """Return the worst severity with what it rests on."""
+    severity = worst(items)
+    why = [item for item in items if item.severity == severity != Severity.OK]
+    told = [tag("li", tag("b", _QUESTIONS[item.topic]), " ", prose(str(item))) for item in why[:_LISTED]]
+    more = tag("p", tag("a", f"and {len(why) - _LISTED} more", href="#checks")) if len(why) > _LISTED else Html()
+    listed = tag("ul", *told) if told else Html()
+    return tag("div", tag("p", _badge(severity), " ", _VERDICTS[severity]), listed, more, class_=f"box {severity}")
+
+
+def _lead(table: Facts, items: list[Finding]) -> Html:
+    """Return what was asked, what is assumed, what was found and how precise it is."""
+    told = (
+        ("Question:", _question(table)),
+        ("Assumed:", prose("; ".join(table.assumptions)) + "."),
+        ("Found:", _found(table, items)),
+        ("Precision:", _precision(table, items)),
+    )
+    return tag("div", *(tag("p", tag("b", head), " ", body) for head, body in told), class_="sentences")
+
+
+def _question(table: Facts) -> str:
+    mesh = " × ".join(str(n) for n in table.data.shape[1:])
+    tension = table.tension
+    also = ""
+    if tension is not None:
+        also = f", and with the surface tension {plain(tension.value)}{raised(after(tension.unit))} its scale ε"
+    return f"Which free energy drives this movie of {table.data.shape[0]} frames of {mesh} pixels{also}?"
+
+
+def _found(table: Facts, items: list[Finding]) -> str:
+    if table.structure.ok:
+        kind = "The energy is a double well"
+    else:
+        kind = f"The energy is not a double well with a single barrier: {table.structure}"
+    tilt, barrier, epsilon = table.get("tilt"), table.get("barrier"), table.get("epsilon")
+    if tilt is not None and tilt.value != 0.0:
+        kind = f"{kind}; {signs(tilt_sentence(table, tilt))}"
+    holds = _holds(items)
+    place = "" if table.symmetric else f" at u = {_value(table['maximum'], holds)}"
+    if barrier is None or epsilon is None:
+        height = table["height"]
+        return (
+            f"{kind}; its barrier{place} is {height.symbol} = {_value(height, holds)}, and F and ε are not determined."
+        )
+    found = (
+        f"{kind}, a barrier{place} of {barrier.symbol} = {_value(barrier, holds)}, and ε = {_value(epsilon, holds)}."
+    )
+    if (energy := table.get("physical_barrier")) is not None:
+        kappa = _value(table["physical_kappa"], holds)
+        found += f" In physical units the barrier is {energy.symbol} = {_value(energy, holds)}, and κ = {kappa}."
+    return found
+
+
+def _value(fact: Fact, holds: bool, digits: int = 4) -> str:
+    """Return a number with its unit, and with its interval where the bands hold."""
+    text = f"{measured(fact.value, digits)}{raised(after(fact.unit))}"
+    if fact.interval is None or not holds:
+        return text
+    return f"{text} (95 %: {measured(fact.interval[0], digits)} to {measured(fact.interval[1], digits)})"
+
+
+def _holds(items: list[Finding]) -> bool:
+    """Whether the tests did not refuse the model, so that its bands may be quoted."""
+    return not any(item.code == "bands-invalid" for item in items)
+
+
+def _precision(table: Facts, items: list[Finding]) -> str:
+    if not table.banded:
+        return "No error bands are known: the weak-form fit has no noise model. The numbers have no stated error."
+    first = next(prose(str(item)) for item in items if item.topic == "model" and not item.where)
+    if not _holds(items):
+        return f"Unreliable: the 95 % bands do not hold. {first}."
+    return (
+        f"The force is known to ±{percent(table['force_band'].value)} (95 % band, on average over the phases). {first}."
+    )
+
+
+# --- sections ---------------------------------------------------------------------------------------------------------
+
+
+def _equations(table: Facts) -> Html:
+    """Return the equation of motion and the law, and the heaviest degree alone where degrees are averaged."""
+    low, epsilon = table["low"].value, table.get("epsilon")
+    lines = [tag("p", math(table.motion), class_="equation"), tag("p", math(table.equation), class_="equation")]
+    if epsilon is not None:
+        integral = [tag("sub", plain(low)), tag("sup", "u")]
+        value = f"{measured(epsilon.value, 5)}{raised(after(epsilon.unit))}"
+        lines.append(tag("p", "F(u) = ε² ∫", *integral, f" G(v) dv,  ε = {value}", class_="equation"))
+    if table.heaviest is not None:
+        degree, weight, equation = table.heaviest
+        lines += [
+            tag("p", f"This is the average over degrees. Degree {degree} has the largest weight ({percent(weight)}); "
+                "alone it reads"),
+            tag("p", math(equation), class_="equation"),
+        ]  # fmt: skip
+    return join(lines)
+
+
+def _numbers(table_: Facts) -> Html:
+    """Return the numbers to quote, with their intervals."""
+    keys = ["barrier", "epsilon", "kappa", "tension", "height", "curvature_low", "curvature_high", "curvature_barrier"]
+    if not table_.symmetric:
+        keys = ["maximum", *keys[:4], "height_low", "height_high", "tilt", *keys[5:]]
+    rows = []
+    for key in [*keys, "width", "tension_integral"]:
+        fact = table_.get(key)
+        if fact is not None and np.isfinite(fact.value):
+            value = join([number(fact.value, 5), raised(after(fact.unit))])
+            rows.append((_name(fact), value, _error(table_, fact)))
+    notes = [prose(table_.no_scale)] if table_.no_scale else []
+    if table_.verdict == "not adequate":
+        notes.append("The intervals do not hold: the movie is not this model plus noise.")
+    if not table_.banded:
+        notes.append("No intervals: the weak-form fit has no noise model.")
+    made = [table(("", "value", "95 % interval"), rows), *(tag("p", note, class_="note") for note in notes)]
+    if table_.units:
+        made += [tag("h3", "In physical units"), *(tag("p", signs(line)) for line in table_.units), _units(table_)]
+    return join(made)
+
+
+def _name(fact: Fact) -> Html:
+    return Html(join([signs(fact.name)]).replace("C_H", "C<sub>H</sub>"))
+
+
+def _error(table_: Facts, fact: Fact) -> str:
+    """Return the interval of a number, or where it comes from."""
+    if fact.key == "tension":
+        return "taken as exact" if fact.sd is None else f"± {plain(fact.sd, 2)}, as given"
+    if fact.key == "epsilon" and fact.interval is not None:
+        share = table_["tension_share"].value
+        part = "" if not share else f"; {percent(share)} of the variance from the surface tension"
+        return f"{measured(fact.interval[0], 5)} to {measured(fact.interval[1], 5)}{part}"
+    if fact.interval is not None:
+        return f"{measured(fact.interval[0], 5)} to {measured(fact.interval[1], 5)}"
+    return f"± {plain(fact.sd, 2)} from the surface tension alone" if fact.sd is not None else ""
+
+
+def _units(table_: Facts) -> Html:
+    listed = [fact for key, fact in table_.numbers.items() if key.startswith("physical_")]
+    rows = [
+        (signs(fact.name), f"{plain(fact.value, 5)}{raised(after(fact.unit))}", _error(table_, fact)) for fact in listed
+    ]
+    return table(("", "value", "95 % interval"), rows) if rows else Html()
+
+
+def _checks(items: Sequence[Finding]) -> Html:
+    rows = [(_QUESTIONS[item.topic], _badge(item.severity), prose(str(item))) for item in items]
+    return table(("question", "verdict", "finding"), rows, kind="checks")
+
+
+def _residual(
+    table_: Facts, shown: Curves, tests: Sequence[ModelTest], record: Record, found: Validation | str
+) -> Html:
+    charts, why = residual_charts(shown, table_, tests), Html()
+    if not isinstance(found, str):
+        charts += [] if charts else [rms_chart(rms_map(found, record), record)]
+        charts.append(error_chart(found, record.time_unit))
+    if shown.residual is None:
+        end = f", and there is no prediction: {found}." if isinstance(found, str) else ": this is the prediction's."
+        why = tag("p", f"The weak-form fit has no residual of its own{end}")
+    rows = [
+        (test.name, f"{'z' if test.symbol == 'z' else 'χ²'} = {plain(test.statistic, 3)}", _chance(test.adjusted),
+         prose(test.sentence))
+        for test in tests
+    ]  # fmt: skip
+    head = ("test", "size", "probability, adjusted", "in words")
+    listed = tag("details", tag("summary", f"the {len(rows)} tests of the model in numbers"), table(head, rows))
+    return join([why, tag("div", *charts, class_="grid pairs"), listed if rows else Html()])
+
+
+def _chance(p: float) -> str:
+    return "< 10⁻⁹⁹" if p < 1e-99 else plain(p, 2)
+
+
+def _phases(table_: Facts, shown: Curves) -> Html:
+    charts = tag("div", *(item for item in (coverage_chart(shown), weights_chart(shown)) if item), class_="grid pairs")
+    if not table_.degrees:
+        rows = [(_subscript(g.symbol), number(g.value, 5)) for g in table_.coefficients]
+        words = f"The weak-form fit has one degree, here {table_.law.family.degree}; it does not choose it."
+        return join([charts, tag("p", words), table(("coefficient", "value"), rows)])
+    listed = [
+        (str(fit.degree), f"{fit.chi2:.1f}" if fit.chi2 < 1e6 else number(fit.chi2),
+         percent(fit.weight) if fit.weight >= 5e-4 else "0", _subscript(fit.held) if fit.held else "none")
+        for fit in table_.degrees
+    ]  # fmt: skip
+    return join([charts, table(("degree", "χ² above the best", "weight", table_.held_heading), listed)])
+
+
+def _subscript(names: str) -> Html:
+    parts = [name.partition("_") for name in names.split(", ")]
+    return join([x for name, _, k in parts for x in (", ", name, tag("sub", k) if k else "")][1:])
+
+
+def _settings(table_: Facts, digest: str) -> Html:
+    data, source, tension = table_.data, table_.data.source, table_.tension
+    length, time = raised(after(data.length_unit)), raised(after(data.time_unit))
+    given = "none"
+    if tension is not None:
+        error = "" if tension.sd is None else f" ± {tension.sd:.3g}"
+        given = f"{tension.value:.6g}{error}{raised(after(tension.unit))}, of {tension.normalisation}"
+    opened = [] if source is None else [f"{name} = {value}" for name, value in source.reading]
+    q = table_["q"]
+    diffusion = signs(f"{q.value:.6g}") + raised(after(q.unit)) + (f", {q.note}" if q.note else "")
+    versions = [f"Python {platform.python_version()}", *_versions()]
+    rows: list[tuple[str, str]] = [
+        ("file", "not from a file" if source is None else source.path),
+        *([("opened with", ", ".join(opened))] if opened else []),
+        ("method", METHODS[table_.method]),
+        ("degree", table_.degree_option),
+        ("class of laws", table_.law_class),
+        ("frames and pixels", " × ".join(str(n) for n in data.shape)),
+        ("pixel size dx", ", ".join(f"{h:.6g}" for h in dict.fromkeys(data.dx)) + length),
+        ("frame interval dt", f"{data.dt:.6g}{time}"),
+        ("diffusion coefficient q", diffusion),
+        ("boundary", data.boundary or "not declared"),
+        ("weak test functions", data.supports),
+        ("surface tension", given),
+        ("checksum of the values", digest),
+        ("made with", f"doublewell {table_.version}"),
+        ("page made with", ", ".join(versions)),
+    ]
+    again = tag("p", "To do it again and compare every number: ", tag("code", "doublewell repeat result.json"))
+    return join([table(("", ""), rows, kind="settings"), again])
+
+
+def _versions() -> Iterator[str]:
+    for name in _LIBRARIES:
+        try:
+            yield f"{name} {version(name)}"
+        except PackageNotFoundError:
+            continue
+
+
+# --- what would improve a result --------------------------------------------------------------------------------------
+
+
+def _better(table_: Facts, shown: Curves, items: Sequence[Finding]) -> Html:
+    told = list_of(advice(table_, shown, items), ordered=True)
+    data, noise = table_.data, table_["noise"].value
+    if not table_.banded or len(data.shape) != 3 or data.boundary not in ("periodic", "neumann"):
+        return told
+    mesh = "x".join(str(n) for n in data.shape[1:])
+    step = ",".join(f"{h:.6g}" for h in dict.fromkeys(data.dx))
+    command = (
+        f"doublewell plan --law result.json --mesh {mesh} --dx {step} --dt {data.dt:.6g} --frames {data.shape[0]} "
+        f"--noise {noise:.2g} --q {table_['q'].value:.6g} --boundary {data.boundary}"
+    )
+    ask = "What a change of the movie would bring can be computed before it is made, here for a round drop:"
+    return join([told, tag("p", ask), tag("pre", command, class_="command")])
+
+
+def advice(table_: Facts, shown: Curves, items: Sequence[Finding]) -> list[str]:
+    """Return what to do to improve a result, what matters most first."""
+    return list(_advice(table_, shown, items))
+
+
+def _advice(table_: Facts, shown: Curves, items: Sequence[Finding]) -> Iterator[str]:
+    codes = {item.code: item for item in items}
+    model = [item for item in items if item.topic == "model" and not item.where and item.severity != Severity.OK]
+    if model and model[0].code != "model-untested":
+        yield f"First fix what the tests found, and fit again. {prose(str(model[0]))}."
+    if "grey-levels-unmeasured" in codes:
+        yield (
+            "Let the bands include the errors of the grey levels (--levels-sd auto), or measure the levels where the "
+            "sample is one pure phase and pass them (--levels low,high)."
+        )
+    if "grey-levels-dominate" in codes:
+        yield (
+            "Better grey levels: most of the band of G comes from them. Record a field with some pixels of each phase "
+            "far from every interface, or measure the levels apart and pass them (--levels, --levels-sd)."
+        )
+    if not table_.banded:
+        yield "Use the trajectory fit (leave out --method weak): it gives error bands and tests the model."
+    yield from _scale_advice(table_)
+    ranges = [f"{plain(low, 2)} to {plain(high, 2)}" for low, high in shown.unseen]
+    if ranges:
+        yield (
+            f"A movie that shows the phase values {' and '.join(ranges)} too: there the law rests on its form alone. "
+            "Moving interfaces show all of them."
+        )
+    cells = table_.get("cells")
+    if cells is not None and cells.value < FEW_CELLS:
+        finer = plain(max(table_.data.dx) * cells.value / FEW_CELLS, 2)
+        yield (
+            f"Finer pixels: an interface spans {cells.value:.1f} of them, and {FEW_CELLS:g} or more are better "
+            f"(dx at most {finer}{raised(after(table_.data.length_unit))})."
+        )
+    told = ("interface-few-cells", "phase-range-not-covered")
+    for item in items:
+        if item.topic == "movie" and item.severity != Severity.OK and item.code not in told:
+            yield f"{prose(str(item))}."
+    if table_.banded and "bands-invalid" not in codes:
+        yield from _band_advice(table_, shown, codes)
+
+
+def _scale_advice(table_: Facts) -> Iterator[str]:
+    epsilon, share, movie = table_.get("epsilon"), table_.get("tension_share"), table_.get("epsilon_sd_movie")
+    if epsilon is None:
+        if table_.tension is None:
+            yield "Measure a surface tension by other means and pass it: it fixes ε and the potential F."
+    elif share is None or movie is None:
+        return
+    elif table_["tension"].sd is None:
+        yield "Pass the standard deviation of the surface tension, so that the interval of ε includes it too."
+    elif share.value > _MOST:
+        now = _REACH * movie.value / epsilon.value / np.sqrt(1.0 - share.value)
+        yield (
+            f"A better surface tension: {percent(share.value)} of the variance of ε comes from it. With an exact one ε "
+            f"would be known to ±{percent(_REACH * movie.value / epsilon.value)} instead of ±{percent(now)} (95 %)."
+        )
+
+
+def _band_advice(table_: Facts, shown: Curves, codes: dict[str, Finding]) -> Iterator[str]:
+    """Yield how the bands shrink: their width is proportional to the noise, and to one over the root of the frames."""
+    size = table_["force_band"].value
+    grey = next((codes[code] for code in ("grey-levels-dominate", "grey-level-errors") if code in codes), None)
+    levels = 0.0 if grey is None else min(_REACH * grey.numbers["force"], size)  # noise is not a part of this
+    movie = np.sqrt(size**2 - levels**2)
+    half, twice = (float(np.hypot(part * movie, levels)) for part in (0.5, np.sqrt(0.5)))
+    yield (
+        f"Less noise: it is {table_['noise'].value:.2g} per pixel, and half of it would narrow the band of G from "
+        f"±{percent(size)} to about ±{percent(half)}. Twice the frames in the same time give about ±{percent(twice)}."
+    )
+    force = shown.law[0]
+    if force.low is not None and force.high is not None:
+        place = float(force.u[int(np.argmax(force.high - force.low))])
+        sign = "±" if table_.law.family.even else ""
+        yield (
+            f"The force is least certain near u = {sign}{abs(place) if sign else place:.2f}: frames with more values "
+            "there (more interface, or one that moves more) help most."
+        )

@@ -1,33 +1,46 @@
-"""Film: the frames of a record that a page shows, thinned where there are too many, with what the law predicts."""
+"""Film: the frames of a record that a page shows with a slider, and what the law predicts for them."""
 
 from __future__ import annotations
 
+import json
+from base64 import b64encode
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from io import BytesIO
 from math import ceil, prod
+from typing import Any
 
 import numpy as np
 
 from doublewell.errors import InputError
+from doublewell.facts import Facts, facts
 from doublewell.hints import Array, Progress
 from doublewell.record import Record
-from doublewell.report.unit_words import after, length_axis, time_axis
+from doublewell.report.figures import axis_name
+from doublewell.report.page.markup import Html, join, plain, tag
+from doublewell.report.style import inline_svg, new_figure, style
 from doublewell.result import Result
 from doublewell.validate import Validation, replay, validate
-
-__all__ = ["Film", "make_film", "predicted"]
+from doublewell.wording import after, raised
 
 _FRAMES = 61  # at most: with _SIDE this keeps a page below 7 MB, noise included
 _SIDE = 160  # pixels along an axis, at most
 _LINES = 400  # frames, and pixels, of a movie with one space axis, which is one picture
 _VALUES = 40_000_000  # of a prediction, at most: 320 MB
+_STRETCH = 4.0  # a longer field is not drawn to scale
+# Both rise in brightness from end to end, so that a grey print still distinguishes the phases
+_FIELD, _REST = "cividis", "gray"  # another map, so that a difference is not taken for a field
+_PREFIX = "data:image/png;base64,"
 
 
 @dataclass(frozen=True, eq=False)
 class Film:
     """Fields to look at, [frame, y, x] (one space axis: [t, x]), with their frame numbers and times.
 
-    ``told`` and ``rest`` (predicted, and observed - predicted) are None where nothing could be predicted. ``notes`` say
-    why, or what was predicted from what, and what was left out. ``extent`` and ``names`` are of the axes across and up.
+    ``told`` and ``rest`` (predicted, and observed - predicted) are None where nothing could be predicted. ``notes``
+    tell why, or what was predicted from what, and what was left out. ``extent`` and ``names`` are of the axes across
+    and up, ``phases`` those of the wells.
     """
 
     frames: tuple[int, ...]
@@ -38,6 +51,7 @@ class Film:
     extent: tuple[float, float]
     names: tuple[str, str] = ("x (length)", "y (length)")
     time_unit: str | None = None
+    phases: tuple[float, float] = (-1.0, 1.0)
 
     @property
     def rest(self) -> Array | None:
@@ -49,9 +63,13 @@ class Film:
         """Whether the whole movie is one picture of position and time."""
         return self.seen.ndim == 2
 
+    def when(self, k: int) -> str:
+        """Return the number and the time of a frame."""
+        return f"frame {self.frames[k]}, t = {plain(float(self.times[k]))}{raised(after(self.time_unit))}"
+
 
 def predicted(result: Result, record: Record, *, progress: Progress | None = None) -> Validation | str:
-    """Evolve the recovered law from the fitted initial field, or say why that cannot be done.
+    """Evolve the recovered law from the fitted initial field, or tell why that cannot be done.
 
     Without that field the first frame serves, noise and all; of a record too large to evolve, the last part.
     """
@@ -60,13 +78,14 @@ def predicted(result: Result, record: Record, *, progress: Progress | None = Non
             "the record is a window, and what comes in over its border is not known: the law cannot be evolved alone. "
             "The fit follows the border frame by frame; its residual is shown below"
         )
-    if result.settings.optics is not None:
+    table = facts(result)
+    if table.imaged:
         return "the picture is not the field itself (optics), so the evolved law is not compared with it"
     start = max(0, record.frames - max(2, _VALUES // prod(record.mesh)))
     if 2 * prod(record.mesh) > _VALUES:
         return f"frames of {prod(record.mesh)} pixels are too large to be evolved for a page: use validate"
     try:
-        if start == 0 and _has_initial(result):
+        if start == 0 and table.initial:
             found = replay(result, record, progress=progress)
         else:
             found = validate(result, record, start=start, progress=progress)
@@ -77,56 +96,49 @@ def predicted(result: Result, record: Record, *, progress: Progress | None = Non
     return found
 
 
-def _has_initial(result: Result) -> bool:
-    fit = result.diagnostics.likelihood
-    return fit is not None and fit.initial is not None
-
-
 def make_film(result: Result, record: Record, found: Validation | str) -> Film:
     """Read the frames that are shown, one at a time."""
     start = 0 if isinstance(found, str) else found.start
     flat = len(record.mesh) == 1
-    picks = _picks(start, record.frames, _LINES if flat else _FRAMES)
+    most = min(record.frames - start, _LINES if flat else _FRAMES)
+    picks = [int(k) for k in np.unique(np.linspace(start, record.frames - 1, most).round().astype(int))]
     steps = tuple(ceil(n / (_LINES if flat else _SIDE)) for n in record.mesh[-2:])
-    seen = np.stack([_thin(record.slab(k, k + 1)[0], steps) for k in picks])
     told = None
     if not isinstance(found, str):
         told = np.stack([_thin(found.predicted.slab(k - start, k - start + 1)[0], steps) for k in picks])
+    size = (record.extent[0], float(record.times[-1] - record.times[0])) if flat else record.extent[:-3:-1]
+    upwards = axis_name("time", record.time_unit, "") if flat else axis_name("y", record.length_unit)
     return Film(
         frames=tuple(picks),
         times=record.times[picks],
-        seen=seen,
+        seen=np.stack([_thin(record.slab(k, k + 1)[0], steps) for k in picks]),
         told=told,
-        notes=(*_origin(result, found), *_notes(record, picks, steps, start)),
-        extent=_extent(record),
-        names=(length_axis("x", record), time_axis("time", record) if flat else length_axis("y", record)),
+        notes=(_origin(facts(result), found), *_notes(record, picks, steps, start)),
+        extent=(size[0], size[1]),
+        names=(axis_name("x", record.length_unit), upwards),
         time_unit=record.time_unit,
+        phases=facts(result).law.phases,
     )
 
 
-def _origin(result: Result, found: Validation | str) -> list[str]:
-    """Say what the prediction was evolved from."""
+def _origin(table: Facts, found: Validation | str) -> str:
+    """Return what the prediction was evolved from."""
     if isinstance(found, str):
-        return [f"No prediction: {found}."]
+        return f"No prediction: {found}."
     if found.origin == "fitted initial field":
-        return [
+        return (
             "Predicted: the fit itself, the recovered law evolved from the initial field that was fitted with it. What "
             "the difference shows is what the fit leaves; it should look like noise alone, less of it in the first "
             "frame, whose noise is taken up in part."
-        ]
-    said = f"Predicted: the recovered law evolved from the observed frame {found.start}, whose noise it keeps."
-    if result.diagnostics.likelihood is None:
-        return [f"{said} The weak reading fits no initial field."]
-    if (fit := result.diagnostics.likelihood) is not None and fit.tiles is not None:
-        return [f"{said} The movie was read in tiles, and each has an initial field of its own."]
-    if not _has_initial(result):
-        return [f"{said} This result holds no fitted initial field: identify again to see the fields of the fit."]
-    return [said]
-
-
-def _picks(start: int, frames: int, most: int) -> list[int]:
-    count = min(frames - start, most)
-    return [int(k) for k in np.unique(np.linspace(start, frames - 1, count).round().astype(int))]
+        )
+    words = f"Predicted: the recovered law evolved from the observed frame {found.start}, whose noise it keeps."
+    if not table.banded:
+        return f"{words} The weak-form fit has no initial field."
+    if table.tiled:
+        return f"{words} The movie was read in tiles, and each has an initial field of its own."
+    if not table.initial:
+        return f"{words} This result holds no fitted initial field: identify again to see the fields of the fit."
+    return words
 
 
 def _thin(field: Array, steps: tuple[int, ...]) -> Array:
@@ -135,27 +147,18 @@ def _thin(field: Array, steps: tuple[int, ...]) -> Array:
     return np.asarray(flat[tuple(slice(None, None, step) for step in steps)])
 
 
-def _notes(record: Record, picks: list[int], steps: tuple[int, ...], start: int) -> list[str]:
-    said = []
+def _notes(record: Record, picks: list[int], steps: tuple[int, ...], start: int) -> Iterator[str]:
     if len(record.mesh) == 3:
-        place = f"{record.mesh[0] // 2 * record.dx[0]:.4g}{after(record.length_unit)}"
-        said.append(f"Three space axes: the middle slice is shown, z = {place}.")
+        place = f"{record.mesh[0] // 2 * record.dx[0]:.4g}{raised(after(record.length_unit))}"
+        yield f"Three space axes: the middle slice is shown, z = {place}."
     if start:
-        said.append(f"The record is large: the law was evolved, and frames are shown, from frame {start} on.")
+        yield f"The record is large: the law was evolved, and frames are shown, from frame {start} on."
     if len(picks) < record.frames - start:
-        said.append(f"{len(picks)} of {record.frames - start} frames are shown, evenly spread.")
+        yield f"{len(picks)} of {record.frames - start} frames are shown, evenly spread."
     if max(steps) > 1:
         axes = "zyx"[-len(steps) :]
         kept = " and ".join(f"every {_ordinal(n)} pixel along {a}" for n, a in zip(steps, axes, strict=True) if n > 1)
-        said.append(f"Of each frame {kept} is shown; nothing is averaged, so the noise looks as it is.")
-    return said
-
-
-def _extent(record: Record) -> tuple[float, float]:
-    """Return the sizes across and upwards: lengths, or of one axis length and time."""
-    if len(record.mesh) == 1:
-        return record.extent[0], float(record.times[-1] - record.times[0])
-    return record.extent[-1], record.extent[-2]
+        yield f"Of each frame {kept} is shown; nothing is averaged, so the noise looks as it is."
 
 
 def _ordinal(n: int) -> str:
@@ -166,3 +169,137 @@ def _ordinal(n: int) -> str:
     """
     ending = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
     return f"{n}{ending}"
+
+
+# --- the viewer -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Kind:
+    """One kind of field: its frames as images, and what its colours mean."""
+
+    key: str
+    name: str
+    colours: str
+    limits: tuple[float, float]
+    images: list[str]
+    legend: str
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        return plain(self.limits[0], 2), plain(self.limits[1], 2)
+
+
+def viewer(film: Film) -> Html:
+    """Return the fields of a film: observed, and where it can be, predicted and the difference."""
+    kinds = _kinds(film)
+    notes = [tag("p", note, class_="note") for note in film.notes]
+    if film.flat:
+        shown = tag("div", *(_panel(film, kind, 0, f"flat-{kind.key}") for kind in kinds), class_="grid")
+        words = tag("p", "One space axis: each picture is the whole movie, time upwards.", class_="note")
+        return join([words, shown, *notes])
+    return join([_live(film, kinds), _strip(film, kinds), *notes, _data(film, kinds)])
+
+
+def _kinds(film: Film) -> list[_Kind]:
+    (low, high), middle, half = film.phases, 0.5 * sum(film.phases), 0.5 * (film.phases[1] - film.phases[0])
+    reach = float(np.percentile(np.abs(film.seen - middle), 99.9)) / half
+    size = half * min(max(1.0, np.ceil(10 * reach) / 10), 2.0)
+    limits = (middle - size, middle + size)
+    named = f"dark is the phase {plain(low)}, light the phase {plain(high)}"
+    kinds = [_Kind("seen", "observed", _FIELD, limits, _images(film, film.seen, limits, _FIELD), named)]
+    if film.told is not None and film.rest is not None:
+        far = max(float(np.percentile(np.abs(film.rest), 99.9)), 1e-12)
+        kinds.append(_Kind("told", "predicted", _FIELD, limits, _images(film, film.told, limits, _FIELD), named))
+        rest = _images(film, film.rest, (-far, far), _REST)
+        words = "grey is no difference, light too large, dark too small"
+        kinds.append(_Kind("rest", "observed − predicted", _REST, (-far, far), rest, words))
+    return kinds
+
+
+def _images(film: Film, fields: Array, limits: tuple[float, float], colours: str) -> list[str]:
+    return [encode(fields, limits, colours)] if film.flat else [encode(field, limits, colours) for field in fields]
+
+
+def _panel(film: Film, kind: _Kind, k: int, name: str) -> Html:
+    """Return an image with its axes; very long fields, and times, are not drawn to scale."""
+    across, upwards = film.extent
+    ratio = 1.0 if film.flat else min(max(upwards / across, 1.0 / _STRETCH), _STRETCH)
+    with style():
+        figure = new_figure(4.2, 3.5 * min(ratio, 1.3) + 0.5)
+        axis = figure.subplots()
+        axis.set(xlim=(0.0, across), ylim=(0.0, upwards), xlabel=film.names[0], ylabel=film.names[1])
+        axis.set_box_aspect(ratio)
+        axis.spines[["top", "right"]].set_visible(True)
+        axis.locator_params(nbins=4)
+        text = f"Field {kind.name}; {kind.legend}. The colours run from {' to '.join(kind.ends)}."
+        image = (axis, _PREFIX + kind.images[k], f"pixels {name}")
+        drawn = Html(inline_svg(figure, name, f"Field {kind.name}", text, image))
+    return tag("figure", drawn, _caption(kind))
+
+
+def _caption(kind: _Kind, when: str = "") -> Html:
+    bar = tag("img", src=_PREFIX + _bar(kind.colours), alt="", width=80, height=10, class_="bar-image")
+    colours = tag("span", kind.ends[0], " ", bar, " ", kind.ends[1], class_="colours")
+    return tag("figcaption", tag("b", kind.name), when, " ", colours)
+
+
+def _live(film: Film, kinds: list[_Kind]) -> Html:
+    last, now = len(film.frames) - 1, len(film.frames) // 2
+    slider = tag(
+        "input", type="range", id="frame", min=0, max=last, value=now, step=1, aria_label="frame of the movie",
+        aria_describedby="when",
+    )  # fmt: skip
+    play = tag("button", "Play", type="button", id="play")
+    when = tag("output", film.when(now), id="when", for_="frame")
+    panels = [_panel(film, kind, now, f"live-{kind.key}") for kind in kinds]
+    controls = tag("div", play, slider, when, class_="controls")
+    return tag("div", controls, tag("div", *panels, class_="grid"), class_="viewer", id="viewer")
+
+
+def _strip(film: Film, kinds: list[_Kind]) -> Html:
+    """Return the first, middle and last frame of each kind, for print and for browsers without script."""
+    same = film.rest is not None and len(film.frames) > 1 and not np.any(film.rest[0])  # a start that was observed
+    picks = list(dict.fromkeys((int(same), len(film.frames) // 2, len(film.frames) - 1)))
+    panels = []
+    for k in picks:
+        for kind in kinds:
+            text = f"Field {kind.name}, {film.when(k)}; {kind.legend}."
+            image = tag("img", src=_PREFIX + kind.images[k], alt=text, class_="pixels")
+            panels.append(tag("figure", image, _caption(kind, f", {film.when(k)}")))
+    return tag("div", *panels, class_=f"grid strip of-{len(kinds)}")
+
+
+def _data(film: Film, kinds: list[_Kind]) -> Html:
+    """Return the frames for the script; JSON in which no markup can begin."""
+    content = {"when": [film.when(k) for k in range(len(film.frames))]} | {kind.key: kind.images for kind in kinds}
+    text = json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
+    return tag("script", Html(text), type="application/json", id="film")
+
+
+def encode(field: Array, limits: tuple[float, float], colours: str) -> str:
+    """Return a field as a PNG of 256 colours in base64, the first row at the bottom; beyond the limits are the ends."""
+    share = np.clip((field - limits[0]) / (limits[1] - limits[0]), 0.0, 1.0)
+    return _png(np.round(255.0 * share).astype(np.uint8)[::-1], colours)
+
+
+@cache
+def _bar(colours: str) -> str:
+    return _png(np.arange(256, dtype=np.uint8)[None], colours)
+
+
+def _png(levels: Any, colours: str) -> str:
+    from PIL import Image
+
+    image, stream = Image.fromarray(np.ascontiguousarray(levels)), BytesIO()
+    image.putpalette(_palette(colours))
+    image.save(stream, format="PNG", compress_level=9)
+    return b64encode(stream.getvalue()).decode("ascii")
+
+
+@cache
+def _palette(name: str) -> bytes:
+    import matplotlib as mpl
+
+    colours: Any = mpl.colormaps[name](np.arange(256))
+    return bytes(np.round(255.0 * colours[:, :3]).astype(np.uint8).tobytes())

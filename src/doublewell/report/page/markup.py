@@ -7,14 +7,15 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from math import floor, isfinite, log10
 
-__all__ = ["Html", "join", "list_of", "math", "measured", "number", "plain", "prose", "table", "tag", "tens"]
+from doublewell.wording import raised
 
 _VOID = {"br", "img", "input", "link", "meta"}
 _POWER = re.compile(r"\^(\d+)")
 _EXPONENT = re.compile(r"(?<=\d)e([-+]\d+)")
 _MINUS = re.compile(r"(?<![\w-])-(?=\d)")
 _PERCENT = re.compile(r"(?<=\d) %")
-_EPSILON = re.compile(r"\bepsilon\b")
+_GREEK = {"epsilon": "ε", "kappa": "κ", "sigma": "σ"}
+_LETTERS = re.compile(rf"\b({'|'.join(_GREEK)})\b(?! of| at)")  # a sigma of a test is a unit
 _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
@@ -73,7 +74,7 @@ def math(text: str) -> Html:
     >>> math("G(u) = -u (1 - u^2) [3e-05]")
     'G(u) = −u (1 − u<sup>2</sup>) [3&nbsp;×&nbsp;10<sup>−5</sup>]'
     """
-    safe = escape(text)
+    safe = escape(text).replace("u_t", "u<sub>t</sub>").replace("Laplacian u", "∇<sup>2</sup>u")
     safe = _EXPONENT.sub(lambda found: f"&nbsp;×&nbsp;10<sup>{int(found[1])}</sup>", safe)
     return Html(_POWER.sub(r"<sup>\1</sup>", safe).replace("-", "−"))
 
@@ -105,11 +106,17 @@ def plain(value: float, digits: int = 4) -> str:
 def prose(text: str) -> str:
     """Return a message of the library as a page writes it: first letter large, proper signs.
 
-    >>> prose("the pure phases lie at -1 and +1: epsilon^2 is 4 +- 0.1")
-    'The pure phases lie at −1 and +1: ε² is 4 ± 0.1'
+    >>> prose("the pure phases lie at -1 and +1: epsilon^2 is 4 +- 0.1 um^2")
+    'The pure phases lie at −1 and +1: ε² is 4 ± 0.1 um²'
     """
-    said = _MINUS.sub("−", _EPSILON.sub("ε", text).replace("+-", "±").replace("^2", "²"))
-    return said[:1].upper() + said[1:] if said[:1].isascii() else said  # a Greek letter is a symbol
+    text = signs(text)
+    return text[:1].upper() + text[1:] if text[:1].isascii() else text  # a Greek letter is a symbol
+
+
+def signs(text: str) -> str:
+    """Return a text with Greek letters, raised powers and proper signs."""
+    greek = _LETTERS.sub(lambda found: _GREEK[found[1]], text).replace("+-", "±").replace("sqrt(", "√(")
+    return _MINUS.sub("−", raised(tens(greek))).replace("''", "″")
 
 
 def tens(text: str) -> str:
