@@ -110,7 +110,8 @@ def floor(record: Record, seen: dict) -> dict:
 
 def weak(frames: int, cells: int) -> dict:
     from doublewell.weak.gpu import on_device
-    from doublewell.weak.reader import PHASE_CUT, Reader, Window
+    from doublewell.dynamics import ALLEN_CAHN
+    from doublewell.weak.assembly import PHASE_CUT, DevicePass, Reader, Window
 
     record, family, seen = large_record(frames, cells), Bernstein(DEGREE), rates()
     found = {**seen, **floor(record, seen)}
@@ -119,20 +120,22 @@ def weak(frames: int, cells: int) -> dict:
     answers = {}
     for precision in ("double", "single"):
         processor = Processor("gpu", precision)
-        readers = [Reader(record, family, support, "discrete", Region.whole(record)) for support in supports()]
-        [(_, both)] = processor.passes(readers)
-        window = Window(0, frames, 0, fields, None, (0, 0, 0))
+        whole, form = Region.whole(record), ALLEN_CAHN.weak_form
+        readers = [Reader(record, family, support, "discrete", whole, form) for support in supports()]
+        both = DevicePass(readers, precision)
+        window = Window(0, frames, 0, fields, None, (0, 0, 0), np.empty((0, 0)))
         parts = [reader.part(window, reader.time.half, frames - reader.time.half) for reader in readers]
         copy = on_device(fields, precision)
 
-        def on_the_device(both=both, copy=copy, parts=parts) -> None:
-            both.read_copy(copy, (0, 0, 0), parts, PHASE_CUT)
+        def on_the_device(both=both, copy=copy, window=window, parts=parts) -> None:
+            both.read_copy(copy, window, parts, PHASE_CUT)
 
         found[f"{precision}, on the device ms"] = 1e3 * best(on_the_device)
         del copy
         answers[precision] = weak_evidence(record, family, supports(), processor=processor)
-        whole = best(lambda processor=processor: weak_evidence(record, family, supports(), processor=processor))
-        found[f"{precision}, from host memory ms"] = 1e3 * whole
+        found[f"{precision}, from host memory ms"] = 1e3 * best(
+            lambda processor=processor: weak_evidence(record, family, supports(), processor=processor)
+        )
     pairs = zip(answers["double"].blocks, answers["single"].blocks, strict=True)
     found["single against double, largest change of R"] = max(
         float(np.abs(np.linalg.solve(a.triangle.T, b.triangle.T) - np.eye(len(a.triangle))).max()) for a, b in pairs

@@ -12,7 +12,7 @@ from doublewell.options import Compute, Trajectory, Weak
 
 @pytest.fixture
 def gpu(monkeypatch):
-    monkeypatch.setattr("doublewell.weak.processor.on_gpu", lambda: True)
+    monkeypatch.setattr("doublewell.weak.gpu.on_gpu", lambda: True)
 
 
 @pytest.mark.usefixtures("gpu")
@@ -47,7 +47,7 @@ def test_single_precision_is_not_for_trajectories(noisy):
 
 
 def test_a_missing_gpu_and_wrong_words_are_refused(noisy, monkeypatch):
-    monkeypatch.setattr("doublewell.weak.processor.on_gpu", lambda: False)
+    monkeypatch.setattr("doublewell.weak.gpu.on_gpu", lambda: False)
     with pytest.raises(InputError, match="JAX sees only a CPU here"):
         identify(noisy, compute=Compute(device="gpu"))
     with pytest.raises(InputError, match="device is 'quantum'"):

@@ -10,7 +10,7 @@ from doublewell.errors import InputError
 from doublewell.law import Bernstein, Wells
 from doublewell.record import Record
 from doublewell.weak import Processor, choose_processor, split_folds, weak_evidence
-from doublewell.weak import device_pass as readers
+from doublewell.weak import gpu as readers
 
 GPU = Processor("gpu")
 
@@ -100,14 +100,14 @@ def test_what_is_refused(asked, words):
 
 
 def test_a_gpu_that_is_not_there_is_said(monkeypatch):
-    monkeypatch.setattr("doublewell.weak.processor.on_gpu", lambda: False)
+    monkeypatch.setattr("doublewell.weak.gpu.on_gpu", lambda: False)
     with pytest.raises(InputError, match="JAX sees only a CPU here: install JAX for the GPU"):
         choose_processor("gpu", "double", 10)
 
 
 @pytest.mark.parametrize(("values", "device"), [(10**6, "cpu"), (10**8, "gpu")])
 def test_a_gpu_that_is_found_reads_large_records(monkeypatch, values, device):
-    monkeypatch.setattr("doublewell.weak.processor.gpu_found", lambda: True)
+    monkeypatch.setattr("doublewell.weak.gpu.gpu_found", lambda: True)
     assert choose_processor(None, "double", values).device == device
 
 

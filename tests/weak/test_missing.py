@@ -12,9 +12,9 @@ from doublewell.evidence import compact, merge
 from doublewell.law import Bernstein
 from doublewell.record import Record
 from doublewell.weak import PHASE_CUT, axis_weights, split_folds, weak_evidence
+from doublewell.weak import assembly as reader_module
 from doublewell.weak import assembly as weak_module
-from doublewell.weak import reader as reader_module
-from doublewell.weak.complete import complete_centres
+from doublewell.weak.form import complete_centres
 
 
 def columns_of(record: Record, family: Bernstein, support: tuple[int, float], derivative: str):
@@ -143,7 +143,7 @@ def test_a_complete_mask_changes_nothing(make_rough) -> None:
 def test_one_missing_value_takes_out_the_union_of_boxes() -> None:
     seen = np.ones((15, 1, 15, 15), bool)
     seen[7, 0, 7, 7] = False
-    out = ~complete_centres(seen, (1, 3, 0, 0, 2, 4, 2, 4))
+    out = ~complete_centres(seen, [(3, 0, 2, 2), (1, 0, 4, 2), (1, 0, 2, 4), (1, 0, 2, 2)])
     along_t, along_y, along_x = 7 * 5 * 5, 3 * 9 * 5, 3 * 5 * 9
     assert out.sum() == along_t + along_y + along_x - 2 * 3 * 5 * 5
     assert out[7, 0, 3:12, 7].all()

@@ -13,7 +13,7 @@ from doublewell.law import Bernstein
 from doublewell.record import Record
 from doublewell.simulate import add_noise
 from doublewell.weak import NoisyMoments, Support, noise_shares, noisy_moments, rate_noise, weak_evidence, without_noise
-from doublewell.weak.smoother import Smoother
+from doublewell.weak.form import Smoother
 
 SUPPORT = Support(3, 0.1)
 

@@ -103,7 +103,7 @@ def test_a_reel_reads_each_chunk_once(ahead) -> None:
     assert block == Region((0, 31), ((0, 26), (0, 30)))
     first, last = block.frames
     reel = Rolling(record, held, block.cells, first=first, until=last if ahead else None)
-    evidence = weak_evidence(record, Bernstein(2), SUPPORTS, region=region, reel=reel)
+    evidence = weak_evidence(record, Bernstein(2), SUPPORTS, region=region, frames=reel)
     reel.close()
     assert sorted(frame for a, b in stored.read for frame in range(a, b)) == list(range(31))
     assert all(a % 4 == 0 for a, _ in stored.read)

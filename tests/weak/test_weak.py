@@ -9,16 +9,16 @@ import pytest
 from scipy.ndimage import correlate1d
 
 from doublewell.compute import Region
+from doublewell.dynamics import ALLEN_CAHN
 from doublewell.errors import InputError
 from doublewell.evidence import compact, lower, merge
 from doublewell.law import Bernstein
 from doublewell.record import Record
 from doublewell.weak import PHASE_CUT, Fold, Support, axis_weights, split_folds, weak_evidence
+from doublewell.weak import assembly as reader_module
 from doublewell.weak import assembly as weak_module
 from doublewell.weak import frame_buffer as reel_module
-from doublewell.weak import reader as reader_module
-from doublewell.weak.assembly import support_key
-from doublewell.weak.reader import Reader
+from doublewell.weak.assembly import Reader, support_key
 
 
 def plain_rows(record: Record, family: Bernstein, support: tuple[int, float], derivative: str = "discrete"):
@@ -137,7 +137,7 @@ def test_wide_supports_take_fewer_frames_and_cells_at_a_time(make_rough, monkeyp
     whole = weak_evidence(record, family, supports)
     monkeypatch.setattr(reader_module, "_QUEUE_BYTES", 1)
     monkeypatch.setattr(reader_module, "_NARROW", 7)
-    reader = Reader(record, family, Support(5, 0.16), "discrete", Region.whole(record))
+    reader = Reader(record, family, Support(5, 0.16), "discrete", Region.whole(record), ALLEN_CAHN.weak_form)
     assert (reader.frames, reader.cells) == (4, 7)
     for a, b in zip(whole.blocks, weak_evidence(record, family, supports).blocks, strict=True):
         assert a.rows == b.rows
@@ -242,7 +242,7 @@ def test_deterministic(make_rough) -> None:
 
 
 def test_new_widths_degrees_and_dimensions_do_not_compile_again(make_rough) -> None:
-    from doublewell.weak.kernels import assemble
+    from doublewell.weak.kernel import assemble
 
     weak_evidence(make_rough((15, 24, 24)), Bernstein(1), [(3, 0.1)])
     before = [str(signature) for signature in assemble.signatures]

@@ -34,5 +34,5 @@ from doublewell.options import Compute, DoubleWell
 from doublewell.report.style import COLOURS, FIELD_MAP, FORMATS, new_figure, render, style, write_bytes
 from doublewell.version import __version__
 from doublewell.weak import PHASE_CUT, Derivative, Fold, split_folds
+from doublewell.weak.form import Smoother
 from doublewell.weak.noise import hermite_matrix, monomial_matrix
-from doublewell.weak.smoother import Smoother

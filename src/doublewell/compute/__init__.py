@@ -5,6 +5,7 @@ from doublewell.compute.memory import check_resources, parse_memory, shown_bytes
 from doublewell.compute.partition import (
     Region,
     check_room,
+    even_steps,
     interface_share,
     make_tiles,
     most_common,
@@ -24,6 +25,7 @@ __all__ = [
     "Region",
     "check_resources",
     "check_room",
+    "even_steps",
     "fingerprint",
     "interface_share",
     "make_tiles",

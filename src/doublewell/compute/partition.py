@@ -197,3 +197,10 @@ def _between(record: Record, span: tuple[int, int], region: Region) -> float:
 def most_common(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """Return the shape that most tiles have, the first of several."""
     return max(dict.fromkeys(shapes), key=shapes.count)
+
+
+def even_steps(start: int, stop: int, size: int) -> Parts:
+    """Cut start..stop into parts of nearly equal size, none larger than `size`."""
+    parts = -(-(stop - start) // size)
+    edges = [start + (stop - start) * k // parts for k in range(parts + 1)] if parts else [start]
+    return list(pairwise(edges))

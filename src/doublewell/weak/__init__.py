@@ -1,10 +1,9 @@
 """The weak form: space-time moments of a record."""
 
-from doublewell.weak.assembly import support_key, weak_evidence, window_of
-from doublewell.weak.fold import Fold, split_folds
+from doublewell.weak.assembly import PHASE_CUT, support_key, weak_evidence, window_of
+from doublewell.weak.frame_buffer import Fold, split_folds
+from doublewell.weak.gpu import CPU, Processor, choose_processor
 from doublewell.weak.noise import FLOOR, NoisyMoments, RateNoise, noise_shares, noisy_moments, rate_noise, without_noise
-from doublewell.weak.processor import CPU, Processor, choose_processor
-from doublewell.weak.reader import PHASE_CUT
 from doublewell.weak.stream import Stream, Streamed, make_plan, open_stream
 from doublewell.weak.weights import (
     LEAST_FRAMES,

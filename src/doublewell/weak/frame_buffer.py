@@ -1,4 +1,4 @@
-"""Reel: the frames of a record on their way to the kernel, the latest of them held, each read once."""
+"""Frames of a record on their way to the kernel: the latest of them held, each read once; and named ranges of them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from doublewell.errors import InputError
 from doublewell.hints import Array, Bools
 from doublewell.record import Cells, Record
 
-__all__ = ["READ_BYTES", "Direct", "Part", "Reel", "Rolling", "chunk_frames", "read_parts"]
-
 READ_BYTES = 4 * 2**20  # a stored record is read in parts of about this size
+
+STRADDLE = "straddle"  # the name of rows whose support lies in no fold
 
 Part = tuple[int, Array, Bools | None]  # first frame, frames, which values were observed (None: all)
 
 
-class Reel(Protocol):
+class FrameBuffer(Protocol):
     """Frames of a part of a record."""
 
     def read(self, first: int, last: int) -> tuple[Array, Bools | None]:
@@ -135,3 +136,32 @@ def chunk_frames(values: Any) -> int:
     chunks = getattr(values, "chunks", None)
     first = chunks[0] if isinstance(chunks, tuple) and chunks else 1
     return first if isinstance(first, int) and first > 0 else 1  # dask has tuples here
+
+
+@dataclass(frozen=True)
+class Fold:
+    """A named range of frames. Rows whose whole support lies inside belong to it."""
+
+    name: str
+    start: int
+    stop: int
+
+
+def split_folds(frames: int, longest: int, training: float = 0.6) -> tuple[Fold, Fold]:
+    """Split a record in time into training and validation frames; rows that straddle belong to neither.
+
+    `longest` is the temporal half-width, in intervals, of the longest support: both parts must hold it.
+    """
+    cut = round(training * frames)
+    needs = 2 * (longest + 2) + 1
+    if min(cut, frames - cut) < needs:
+        raise InputError(
+            f"record is too short for a validated ridge: each part needs {needs} frames, but {frames} frames split "
+            f"into {cut} and {frames - cut}; record longer, pass shorter supports, or give ridge a number"
+        )
+    return Fold("training", 0, cut), Fold("validation", cut, frames)
+
+
+def in_memory(record: Record) -> bool:
+    """Return whether frames can be read where they lie."""
+    return isinstance(record.values, np.ndarray) and record.values.dtype == np.float64

@@ -1,8 +1,9 @@
-"""The weak reading on a GPU: the moments of many centres at once, by JAX.
+"""Weak moments on a GPU: those of many centres at once, by JAX; and what a record is read on.
 
-The same sums as in `kernels`, in another order. Along time a matrix of taps is multiplied with the features: a GPU does
-that at its full rate, and uneven times are other numbers in the matrix. Along space shifted copies are added. For
-the first space axes the last one is cut into lines of 32 cells, so that neighbours lie near each other in memory.
+The same sums as in `kernel`, from the same table of columns, in another order. Along time a matrix of taps is
+multiplied with the features: a GPU does that at its full rate, and uneven times are other numbers in the matrix. Along
+space shifted copies are added. For the first space axes the last one is cut into lines of 32 cells, so that neighbours
+lie near each other in memory.
 
 R comes from Cholesky factors, but not from those of the normal equations: the rows are divided by the factor that was
 found, and what is left is factored again until it is well conditioned. One round is a guess, two have the accuracy of
@@ -11,23 +12,30 @@ Householder steps (Yamamoto et al., 2015), and no row is ever moved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache, partial, reduce
+from itertools import product
 from operator import add
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from doublewell.compute import even_steps
+from doublewell.errors import InputError
+from doublewell.evidence import compact
 from doublewell.hints import Array
-from doublewell.jax_runtime import double_precision
+from doublewell.jax_runtime import device_memory, double_precision, gpu_found, on_gpu
 from doublewell.threads import map_threads
+from doublewell.weak.form import Flags, Step, steps, width
 
-__all__ = ["Shown", "on_device", "read_centres"]
+if TYPE_CHECKING:
+    from doublewell.weak.assembly import Part, Reader, Run, Window
 
 Row = tuple[float, ...]
 Side = tuple[int, int]
-Taps = tuple[tuple[Row, Row], ...]  # for value and second derivative, along z, y and x
+Device = Literal["cpu", "gpu"]
+Precision = Literal["double", "single"]
 _LINE = 32  # cells along x that stay together: 256 bytes, two cache lines
 _WIDEST = 64  # taps that are added as shifted copies; longer ones are a matrix product
 _EIGHT = 8
@@ -35,7 +43,46 @@ _ROUNDS = 5
 _GOOD = 1e4  # condition number of a Gram matrix whose Cholesky factor is good to twelve digits
 _SAMPLED = 8  # frames that give the first guess of R
 _COPIES, _THREADS = 2, 8  # of copies to the device: parts for each thread, threads
+_FRAMES = 95  # most centre frames per call; with more, most of the matrix of taps along time is zero
+_SHARE = 0.4  # of the device's memory that the arrays of one call may take
+_HELD = 4  # arrays of all columns that are there at once: features, and after each axis
+_FEWEST = 8  # rows along y per call
+_WORTH = 30_000_000  # values below which compiling for a GPU takes longer than reading on a CPU
 _KINDS: dict[str, Any] = {"double": np.float64, "single": np.float32}
+
+
+@dataclass(frozen=True)
+class Processor:
+    """A device, and the precision of the sums on it; they are added up in double precision."""
+
+    device: Device = "cpu"
+    precision: Precision = "double"
+
+
+CPU = Processor()
+
+
+def choose_processor(device: str | None, precision: str, values: int) -> Processor:
+    """Return what a record of so many values is read on: what was asked for, or a GPU where one is and it is worth it.
+
+    >>> choose_processor(None, "double", 1000)
+    Processor(device='cpu', precision='double')
+    """
+    if precision not in get_args(Precision):
+        raise InputError(f"precision is {precision!r}: expected 'double' or 'single'")
+    if device not in (None, *get_args(Device)):
+        raise InputError(f"device is {device!r}: expected 'cpu', 'gpu', or None for the one that is found")
+    if device == "gpu" and not on_gpu():
+        raise InputError(
+            "device='gpu', but JAX sees only a CPU here: install JAX for the GPU (pip install 'jax[cuda12]'), see "
+            "'doublewell doctor', or leave device out"
+        )
+    gpu = device == "gpu" or (device is None and values >= _WORTH and gpu_found())
+    if precision == "single":
+        if not gpu:
+            raise InputError("precision='single' is for a GPU, on a CPU it saves nothing: add device='gpu' or leave it")
+        return Processor("gpu", "single")
+    return Processor("gpu") if gpu else CPU
 
 
 def on_device(fields: Array, precision: str = "double") -> Any:
@@ -57,8 +104,8 @@ def on_device(fields: Array, precision: str = "double") -> Any:
 class Shown:
     """Fields on the device, and the features of the box that was asked for last: supports often share their box."""
 
-    def __init__(self, fields: Any, table: tuple[Array, Array, Array]) -> None:
-        self.fields, self.kind = fields, np.dtype(fields.dtype)
+    def __init__(self, fields: Any, table: tuple[Array, Array, Array], means: Array) -> None:
+        self.fields, self.kind, self.means = fields, np.dtype(fields.dtype), means
         self._table = [one.astype(self.kind) for one in table]
         self._asked: tuple[Any, ...] | None = None
         self._found: tuple[Any, Any] | None = None
@@ -70,42 +117,130 @@ class Shown:
             self._found = None  # its memory is needed
             sides = tuple(high - low for low, high in box)
             lines = _program(_lines, sides, ends)(self.fields, tuple(low for low, _ in box))
-            self._asked, self._found = asked, (lines, _program(_features)(lines, *self._table))
+            features = _program(_features)(lines, *self._table)
+            if self.means.size:
+                means = np.zeros((ends[0], self.means.shape[1]), self.kind)
+                means[: sides[0]] = self.means[slice(*box[0])]
+                features = _program(_centred)(features, means)
+            self._asked, self._found = asked, (lines, features)
         return self._found
 
 
-def read_centres(
-    shown: Shown, box: Sequence[Side], complete: NDArray[np.bool_] | None, time: tuple[Array, Array],
-    space: Sequence[tuple[Array, Array]], cut: float,
-) -> tuple[Array, int]:  # fmt: skip
-    """Return R of the moments of all centres of a box of fields[t, z, y, x], and their number.
+class DevicePass:
+    """One or two supports of a window on the device, one after the other; a call takes what the device has room for."""
 
-    The fields have the precision that the moments are to have; the box has its (first, past the last) along each axis.
-    time has one row of taps per centre frame, for value and first derivative; space has the taps for value and second
-    derivative along z, y and x. complete[t, z, y, x] says which centres have a complete support, None for all.
+    def __init__(self, readers: Sequence[Reader], precision: str) -> None:
+        self.readers, self.precision, self.family = readers, precision, readers[0].family
+        present = [k for k in (1, 2, 3) if len(readers[0].space[k - 1].value) > 1 or k == 3]
+        self.axes = [0, *present]
+        terms = readers[0].terms
+        self.levels = {name: steps(terms[name], self.axes, mean=name == "field") for name in ("features", "field")}
+
+    def read(self, window: Window, parts: Sequence[Part], cut: float, run: Run) -> list[tuple[Array, int]]:
+        """Read all centres of the parts' frames, counted in the window; return R and the rows of each.
+
+        The device has threads of its own, so those of `run` have no part.
+        """
+        del run
+        return self.read_copy(on_device(window.fields, self.precision), window, parts, cut)
+
+    def read_copy(self, copy: Any, window: Window, parts: Sequence[Part], cut: float) -> list[tuple[Array, int]]:
+        """Do the same with the window's fields on the device."""
+        shown = Shown(copy, self.family.kernel_table(), window.means)
+        return [self._read(k, shown, window.origin, part, cut) for k, part in enumerate(parts)]
+
+    def _read(self, k: int, shown: Shown, origin: tuple[int, ...], part: Part, cut: float) -> tuple[Array, int]:
+        reader, (first, last) = self.readers[k], part.frames
+        count = width(reader.form, self.family.size)
+        triangle, rows = np.zeros((count, count)), 0
+        for (start, stop), box in product(even_steps(first, last, _FRAMES), self._boxes(reader, origin)):
+            own = slice(start - first, stop - first)
+            complete = None if part.complete is None else part.complete[(own, *(slice(*side) for side in box))]
+            sides = [(low - n, high + n) for (low, high), n in zip(((start, stop), *box), reader.reach, strict=True)]
+            found, kept = self._centres(reader, shown, sides, complete, [taps[own] for taps in part.taps], cut)
+            triangle, rows = compact(np.vstack([triangle, found])), rows + kept
+        return triangle, rows
+
+    def _boxes(self, reader: Reader, origin: tuple[int, ...]) -> Iterator[tuple[Side, ...]]:
+        """Cut the centres of a support along y, counted in the fields."""
+        z, y, x = ((low - first, high - first) for (low, high), first in zip(reader.centres(), origin, strict=True))
+        if z[0] < z[1] and x[0] < x[1]:
+            yield from ((z, part, x) for part in even_steps(*y, self._rows(reader, z[1] - z[0], x[1] - x[0])))
+
+    def _rows(self, reader: Reader, planes: int, cells: int) -> int:
+        """Return how many rows of centres along y a call has room for."""
+        results = [[len({step.result for step in level}) for level in self.levels[name]] for name in self.levels]
+        most: int = max(self.family.size * one + other for one, other in zip(*results, strict=True))
+        t, z, y, x = reader.reach
+        line: int = 8 * most * _HELD * (planes + 2 * z) * (cells + 2 * x)
+        return max(_FEWEST, int(_SHARE * device_memory()) // (line * (_FRAMES + 2 * t)) - 2 * y)
+
+    def _centres(
+        self, reader: Reader, shown: Shown, box: Sequence[Side], complete: Flags | None, time: Sequence[Array],
+        cut: float,
+    ) -> tuple[Array, int]:  # fmt: skip
+        """Return R of the moments of all centres of a box of the fields, and their number.
+
+        The box has its (first, past the last) along t, z, y and x, halos included. time has one row of taps per centre
+        frame, for value and first derivative; complete[t, z, y, x] says which centres have a complete support.
+        """
+        import jax.numpy as jnp
+
+        sides = tuple(high - low for low, high in box)
+        centres = tuple(n - 2 * reach for n, reach in zip(sides, reader.reach, strict=True))
+        odd = tuple(n | 1 for n in centres)
+        mesh = tuple(n + 2 * reach for n, reach in zip(odd[1:], reader.reach[1:], strict=True))
+        frames = _eights(sides[0])
+        weights = [_matrix(rows, sides[0], frames).astype(shown.kind) for rows in time]
+        with double_precision():
+            u, features = shown.box(box, (frames, *mesh))
+            multiply = _program(_product)
+            nodes = {
+                name: [multiply(weights[step.kind], values) for step in self.levels[name][0]]
+                for name, values in (("features", features), ("field", u))
+            }
+            whole = None if complete is None else jnp.asarray(complete)
+            keep, count = _program(_kept, reader.reach, centres, odd, cut)(nodes["field"][0], whole)
+            if len(self.axes) == 2:
+                nodes = {name: [_program(_from_lines)(one) for one in arrays] for name, arrays in nodes.items()}
+            for place, axis in enumerate(self.axes[1:], 1):
+                last = axis == 3
+                at = (4 if last else 2 + axis, (odd[0], odd[axis]), place == len(self.axes) - 2)
+                nodes = {
+                    name: [_smoothed(reader, axis, arrays, group, at) for group in _groups(self.levels[name][place])]
+                    for name, arrays in nodes.items()
+                }
+            left = {name: iter(arrays) for name, arrays in nodes.items()}
+            return _triangle(tuple(next(left[column.source]) for column in reader.form), keep), int(count)
+
+
+def _groups(level: Sequence[Step]) -> list[list[Step]]:
+    """Return the steps of each result, in order."""
+    groups: dict[int, list[Step]] = {}
+    for step in level:
+        groups.setdefault(step.result, []).append(step)
+    return [groups[result] for result in sorted(groups)]
+
+
+def _smoothed(
+    reader: Reader, axis: int, arrays: Sequence[Any], group: Sequence[Step], at: tuple[int, tuple[int, int], bool]
+) -> Any:
+    """Return one result along a space axis: the sum of its steps.
+
+    Each is a program of its own, because the compiler makes the sums of two results at once, which takes twice as long
+    as one after the other (H200). Columns of different kinds stay arrays of their own: joining them would copy them.
     """
-    import jax.numpy as jnp
+    weights = [step.factor * reader.taps(axis, step.kind) for step in group]
+    taps = tuple((tuple(one.tolist()), reader.reach[axis] - len(one) // 2) for one in weights)
+    return _program(_sum, taps, *at)(*(arrays[step.source] for step in group))
 
-    sides = tuple(high - low for low, high in box)
-    centres = (len(time[0]), *(n - len(second) + 1 for n, (_, second) in zip(sides[1:], space, strict=True)))
-    odd = tuple(n | 1 for n in centres)
-    taps = tuple((tuple(value.tolist()), tuple(second.tolist())) for value, second in space)
-    mesh = tuple(n + len(second) - 1 for n, (_, second) in zip(odd[1:], taps, strict=True))
-    frames = _eights(sides[0])
-    weights = [_matrix(rows, sides[0], frames).astype(shown.kind) for rows in time]
-    with double_precision():
-        lines, features = shown.box(box, (frames, *mesh))
-        product = _program(_product)
-        state = _State(product(weights[0], features), product(weights[1], lines), product(weights[0], lines))
-        whole = None if complete is None else jnp.asarray(complete)
-        keep, count = _program(_kept, taps, centres, odd, cut)(state.mean, whole)
-        across = [k for k in (0, 1) if len(taps[k][1]) > 1]  # of z and y, those that the record has
-        for k in across:
-            state = state.after(taps[k], 3 + k, (odd[0], odd[1 + k]), whole=k == across[-1])
-        if not across:
-            state = _State(*(_program(_from_lines)(part) for part in state[:3]))
-        state = state.after(taps[2], 4, (odd[0], odd[3]), last=True)
-        return _triangle((state.smooth, state.rate, state.bent), keep), int(count)
+
+def _sum(taps: tuple[tuple[Row, int], ...], axis: int, sizes: tuple[int, int], whole: bool, *values: Any) -> Any:
+    """Add up correlations along an axis, of so many frames and centres; with `whole` lines become whole rows."""
+    frames, count = sizes
+    parts = zip(values, taps, strict=True)
+    total = reduce(add, (_correlate(value[:frames], row, axis, start, count) for value, (row, start) in parts))
+    return _from_lines(total) if whole else total
 
 
 @lru_cache(maxsize=256)
@@ -158,48 +293,8 @@ def _product(weights: Any, values: Any) -> Any:
     return jnp.tensordot(weights, values, axes=1, precision="highest")
 
 
-class _State(NamedTuple):
-    """Columns on their way through the space axes: features[t, column, ...], D S u, S u, and its second derivatives.
-
-    Columns of different kinds stay arrays of their own: joining them would copy all of them. Each is a program too,
-    because the compiler makes the two sums of S u at once, which takes twice as long as one after the other (H200).
-    """
-
-    smooth: Any
-    rate: Any
-    mean: Any
-    bent: Any = None
-
-    def after(
-        self, taps: tuple[Row, Row], axis: int, sizes: tuple[int, int], *, whole: bool = False, last: bool = False
-    ) -> _State:
-        """Smooth all columns along a space axis, of so many frames and centres, and add the second derivative along it.
-
-        With `whole` lines become whole rows. After the last axis S u has served.
-        """
-        value, second = taps
-        smooth = _program(_smoothed, value, (len(second) - len(value)) // 2, axis, sizes, whole)
-        bent = _program(_bent, taps, axis, sizes, whole)(self.mean, self.bent)
-        return _State(smooth(self.smooth), smooth(self.rate), None if last else smooth(self.mean), bent)
-
-
-def _smoothed(taps: Row, margin: int, axis: int, sizes: tuple[int, int], whole: bool, values: Any) -> Any:
-    frames, count = sizes
-    found = _correlate(values[:frames], taps, axis, margin, count)
-    return _from_lines(found) if whole else found
-
-
-def _bent(pair: tuple[Row, Row], axis: int, sizes: tuple[int, int], whole: bool, mean: Any, before: Any) -> Any:
-    """Return the second derivative of S u along this axis, and those along others smoothed along it."""
-    (value, second), (frames, count) = pair, sizes
-    found = _correlate(mean[:frames], second, axis, 0, count)
-    if before is not None:
-        found = found + _correlate(before[:frames], value, axis, (len(second) - len(value)) // 2, count)
-    return _from_lines(found) if whole else found
-
-
 def _features(u: Any, table: Any, binomials: Any, slopes: Any) -> Any:
-    """Return all features of u[t, 1, ...] as [t, column, ...], as `kernels.evaluate` does."""
+    """Return all features of u[t, 1, ...] as [t, column, ...], as `loops.evaluate` does."""
     import jax.numpy as jnp
 
     low, high, z0, z1, z2, c0, c1, c2, c3 = table
@@ -217,6 +312,11 @@ def _features(u: Any, table: Any, binomials: Any, slopes: Any) -> Any:
         for j in range(count)
     ]
     return jnp.concatenate(columns, axis=1)
+
+
+def _centred(features: Any, means: Any) -> Any:
+    """Take the means[t, column] off the features."""
+    return features - means[:, :, None, None, None, None]
 
 
 def _correlate(values: Any, taps: Row, axis: int, start: int, length: int) -> Any:
@@ -243,12 +343,12 @@ def _from_lines(values: Any) -> Any:
 
 
 def _kept(
-    taps: Taps, centres: tuple[int, ...], odd: tuple[int, ...], cut: float, mean: Any, complete: Any
+    reach: tuple[int, ...], centres: tuple[int, ...], odd: tuple[int, ...], cut: float, mean: Any, complete: Any
 ) -> tuple[Any, Any]:
     """Return which centres count, and how many: between the phases, with a complete support, and not filled in."""
     import jax.numpy as jnp
 
-    inside = [slice(len(second) // 2, len(second) // 2 + n) for (_, second), n in zip(taps, centres[1:], strict=True)]
+    inside = [slice(half, half + n) for half, n in zip(reach[1:], centres[1:], strict=True)]
     keep = jnp.abs(_from_lines(mean)[: centres[0], 0, inside[0], inside[1], inside[2]]) < cut
     keep = keep if complete is None else keep & complete
     return jnp.pad(keep, [(0, m - n) for m, n in zip(odd, centres, strict=True)]), jnp.sum(keep)
@@ -256,7 +356,7 @@ def _kept(
 
 def _triangle(columns: tuple[Any, ...], keep: Any) -> Array:
     """Return R of the kept rows, with a positive diagonal."""
-    count = columns[0].shape[1] + 2
+    count = sum(column.shape[1] for column in columns)
     found = _rounds(columns, keep, np.eye(count), max(1, len(keep) // _SAMPLED))
     return _rounds(columns, keep, found if found.all(where=np.eye(count, dtype=bool)) else np.eye(count))
 
@@ -290,10 +390,9 @@ def _gram(each: int, columns: tuple[Any, ...], keep: Any, triangle: Any) -> Any:
     import jax.numpy as jnp
     from jax import lax
 
-    features, rate, bent = (one[::each] for one in columns)
     weight = keep[::each].astype(jnp.float64)
     rows: list[Any] = []
-    for j, column in enumerate([*(features[:, k] for k in range(features.shape[1])), rate[:, 0], bent[:, 0]]):
+    for j, column in enumerate(one[::each, k] for one in columns for k in range(one.shape[1])):
         rest = column.astype(jnp.float64) * weight
         for i, row in enumerate(rows):
             rest = rest - row * triangle[i, j]

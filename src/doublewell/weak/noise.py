@@ -20,15 +20,16 @@ from math import comb, factorial
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
 
 from doublewell.checks import not_negative
+from doublewell.dynamics import ALLEN_CAHN, WeakForm
+from doublewell.errors import InputError
 from doublewell.evidence import Block, Key, compact
 from doublewell.hints import Array, Progress
 from doublewell.law import Bernstein
 from doublewell.record import Record
 from doublewell.weak.assembly import support_key
-from doublewell.weak.smoother import Smoother, correlate
+from doublewell.weak.form import Flags, Smoother, correlate
 from doublewell.weak.weights import MARGIN, Derivative, Support, axis_weights, uneven_weights
 
 CUT = 0.95  # centres whose neighbours in time reach this are bulk; as PULL, chosen on a population of random laws
@@ -42,7 +43,7 @@ _LOOK = 5  # frames on either side of a support that decide whether its centre c
 
 @dataclass(frozen=True, eq=False)
 class NoisyMoments:
-    """Moments of one support as they are seen: R of [features | rate | Laplacian], the noise in R^T R, and the rows."""
+    """Moments of one support as they are seen: R of [features | rate | target], the noise in R^T R, and the rows."""
 
     key: Key
     triangle: Array
@@ -55,7 +56,7 @@ def without_noise(seen: NoisyMoments, *, pull: float = PULL) -> Block:
 
     Where the share x of the squares in a direction of the coefficients is no noise, dividing by x alone would blow up
     for x near zero. So the answer there is x/(x^2 + pull^2) of what the rows say, which is never more than 1/(2 pull),
-    and for the rest the corrected law of degree two. The Laplacian keeps its own square: noise in a target biases
+    and for the rest the corrected law of degree two. The target keeps its own square: noise in a target biases
     nothing.
     """
     p = len(seen.triangle) - 2
@@ -93,7 +94,7 @@ def _directions(root: Array, noise: Array) -> tuple[Array, Array]:
 
 
 def _low_degree(seen: NoisyMoments, cross: Array) -> Array:
-    """Return the corrected coefficients of a low degree, written at the degree of the rows, for rate and Laplacian."""
+    """Return the corrected coefficients of a low degree, written at the degree of the rows, for rate and target."""
     p = len(cross)
     family = Bernstein(p - 1)
     lift = Bernstein(min(_LOW, p - 1)).elevation(family)
@@ -105,7 +106,7 @@ def _low_degree(seen: NoisyMoments, cross: Array) -> Array:
 
 
 def _rest(seen: NoisyMoments, told: Array) -> Array:
-    """Return the last two rows of the triangle: what rate and Laplacian hold beside the squares that features tell."""
+    """Return the last two rows of the triangle: what rate and target hold beside the squares that features tell."""
     p = len(seen.triangle) - 2
     squares = seen.triangle[:, p:].T @ seen.triangle[:, p:] - told
     rate = max(squares[0, 0] - seen.noise[p, p], FLOOR * seen.triangle[p, p] ** 2)
@@ -123,6 +124,7 @@ def noisy_moments(
     noise: float,
     *,
     derivative: Derivative = "discrete",
+    form: WeakForm = ALLEN_CAHN.weak_form,
     label: str = "record",
     progress: Progress | None = None,
 ) -> NoisyMoments:
@@ -131,14 +133,19 @@ def noisy_moments(
     `noise` is the standard deviation of one pixel; the noise is white and normal.
     """
     variance = not_negative(noise, "noise", "the standard deviation of one pixel") ** 2
-    smoother = Smoother(record, (support.frames, support.length), derivative)
+    if [column.source for column in form] != ["features", "field", "field"] or form[0].centred:
+        raise InputError(
+            "the correction for noise is for equations with the columns force, rate and target, none of them centred: "
+            "expected one of these; use method='weak' without it"
+        )
+    smoother = Smoother(record, (support.frames, support.length), derivative, form)
     size = family.size + 2
     triangle, spread, rows = np.zeros((size, size)), np.zeros((size, size)), 0
     for window in _windows(record, smoother):
         keep = window.chosen(smoother)
-        part = _rows(window.inner, keep, family, variance, smoother)
+        part = _rows(window.inner, keep, family, variance, smoother, form)
         triangle = compact(np.vstack([triangle, part]))
-        spread += _row_noise(window.inner, keep, family, variance, smoother)
+        spread += _row_noise(window.inner, keep, family, variance, smoother, form)
         rows += len(part)
         if progress is not None:
             progress(window.stop, record.frames)
@@ -160,7 +167,7 @@ class _Window:
         """The frames that the supports hold."""
         return self.fields[self.start - self.half - self.first : self.stop + self.half - self.first]
 
-    def chosen(self, smoother: Smoother) -> NDArray[np.bool_]:
+    def chosen(self, smoother: Smoother) -> Flags:
         """Return which centres count: those where the frames outside their support are not a pure phase.
 
         White noise in these frames has nothing to do with the noise in the row, so the choice biases nothing. Where a
@@ -188,29 +195,30 @@ def _windows(record: Record, smoother: Smoother) -> Iterator[_Window]:
         yield _Window(start, stop, first, half, record.slab(first, last))
 
 
-def _rows(u: Array, keep: NDArray[np.bool_], family: Bernstein, variance: float, smoother: Smoother) -> Array:
-    """Return the rows [corrected features | rate | Laplacian] of the chosen centres."""
-    columns = [smoother.value(field)[keep] for field in corrected_features(family, u, variance)]
-    return np.stack([*columns, smoother.rate(u)[keep], smoother.laplacian(u)[keep]], axis=1)
+def _rows(u: Array, keep: Flags, family: Bernstein, variance: float, smoother: Smoother, form: WeakForm) -> Array:
+    """Return the rows [corrected features | rate | target] of the chosen centres."""
+    force, *others = form
+    features = corrected_features(family, u, variance)
+    columns = [smoother.column(force, field) for field in features] + [smoother.column(one, u) for one in others]
+    return np.stack([column[keep] for column in columns], axis=1)
 
 
-def _row_noise(u: Array, keep: NDArray[np.bool_], family: Bernstein, variance: float, smoother: Smoother) -> Array:
+def _row_noise(u: Array, keep: Flags, family: Bernstein, variance: float, smoother: Smoother, form: WeakForm) -> Array:
     """Return the covariance of the noise in a row, summed over the chosen rows.
 
     Pixels are independent, so it is a sum over pixels of the covariance of what one pixel gives to two columns, times
     the sum over rows of the products of their weights.
     """
     p = family.size
-    value = [[w.value for w in smoother.axes]]
-    rate, bend = [[smoother.time.first, *value[0][1:]]], smoother.laplacian_taps()
+    force, rate, target = (smoother.taps(column) for column in form)
     centres = _spread_out(keep, u.shape, smoother)
     out = np.zeros((p + 2, p + 2))
-    out[:p, :p] = _pixel_sum(u, _pixel_weights(centres, value, value), family, variance)[:p, :p]
-    for column, taps in ((p, rate), (p + 1, bend)):
-        out[:p, column] = _pixel_sum(u, _pixel_weights(centres, value, taps), family, variance)[:p, p]
+    out[:p, :p] = _pixel_sum(u, _pixel_weights(centres, force, force), family, variance)[:p, :p]
+    for column, taps in ((p, rate), (p + 1, target)):
+        out[:p, column] = _pixel_sum(u, _pixel_weights(centres, force, taps), family, variance)[:p, p]
         out[column, :p] = out[:p, column]
-    for i, one in enumerate((rate, bend)):
-        for j, other in enumerate((rate, bend)):
+    for i, one in enumerate((rate, target)):
+        for j, other in enumerate((rate, target)):
             out[p + i, p + j] = variance * np.sum(keep) * _overlap(one, other)
     return out
 
@@ -220,7 +228,7 @@ def _pixel_sum(u: Array, weights: Array, family: Bernstein, variance: float) -> 
     return np.asarray(np.einsum("n,nab->ab", shares, noise_covariance(family, points, variance)))
 
 
-def _spread_out(keep: NDArray[np.bool_], shape: tuple[int, ...], smoother: Smoother) -> Array:
+def _spread_out(keep: Flags, shape: tuple[int, ...], smoother: Smoother) -> Array:
     """Return the chosen centres as ones in a field with margins."""
     out = np.zeros(shape)
     out[tuple(slice(w.half, n - w.half) for w, n in zip(smoother.axes, shape, strict=True))] = keep

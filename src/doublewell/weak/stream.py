@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from doublewell.compute import Clock, Ledger, Pool, Region, check_resources, fingerprint, open_pool, shown_bytes
+from doublewell.dynamics import ALLEN_CAHN, WeakForm
 from doublewell.errors import InputError
 from doublewell.evidence import Block, Evidence, Key, merge
 from doublewell.hints import Array, Bools, Report
@@ -31,9 +32,9 @@ from doublewell.record import Cells, Record, line_sum, lines_checksum
 from doublewell.record.lazy import LazyArray, PhaseScale
 from doublewell.record.metadata import missing_fraction
 from doublewell.weak.assembly import weak_evidence, window_of
-from doublewell.weak.fold import Fold
-from doublewell.weak.frame_buffer import READ_BYTES, Part, Rolling, chunk_frames
-from doublewell.weak.processor import CPU, Processor
+from doublewell.weak.form import bends
+from doublewell.weak.frame_buffer import READ_BYTES, Fold, Part, Rolling, chunk_frames
+from doublewell.weak.gpu import CPU, Processor
 from doublewell.weak.weights import MARGIN, Derivative, Support, half_cells
 
 LIBRARIES = 350 * 10**6  # bytes that Python and its libraries take before anything is read
@@ -96,14 +97,15 @@ class Stream:
         *,
         derivative: Derivative = "discrete",
         folds: Sequence[Fold] = (),
+        form: WeakForm = ALLEN_CAHN.weak_form,
         processor: Processor = CPU,
         report: Report | None = None,
     ) -> Streamed:
         """Read the weak moments of a record region by region, each value once but for the halos."""
-        regions = make_plan(record, family, supports, self.memory, processor)
+        regions = make_plan(record, family, supports, self.memory, processor, form)
         threads = max(1, self.workers // len(regions))  # where there are more workers than regions
-        reading = Reading(record, family, tuple(supports), derivative, tuple(folds), processor, threads)
-        options = (family, reading.supports, reading.derivative, reading.folds)
+        reading = Reading(record, family, tuple(supports), derivative, tuple(folds), processor, threads, form)
+        options = (family, reading.supports, reading.derivative, reading.folds, form)
         prints = {} if self.checkpoint is None else fingerprint(record, seen.histogram, options, regions)
         ledger = Ledger(self.checkpoint, prints, partial(unpacked, family))
         size = int(np.prod(record.shape)) * np.dtype(record.values.dtype).itemsize
@@ -144,6 +146,7 @@ class Reading:
     folds: tuple[Fold, ...]
     processor: Processor = CPU
     threads: int = 1
+    form: WeakForm = ALLEN_CAHN.weak_form
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,17 +184,17 @@ def unpacked(family: Family, about: Mapping[str, Any], arrays: Mapping[str, Arra
 def assemble(reading: Reading, region: Region) -> Piece:
     """Read one region of a record with its halo and return its evidence."""
     record = reading.record
-    held, block = window_of(record, reading.family, reading.supports, region, reading.processor)
+    held, block = window_of(record, reading.family, reading.supports, region, reading.processor, reading.form)
     watch = _Watch(record, region, block.cells)
     first, last = block.frames
-    reel = Rolling(record, held, block.cells, first=first, until=last, read_part=watch.read)
+    frames = Rolling(record, held, block.cells, first=first, until=last, read_part=watch.read)
     try:
         evidence = weak_evidence(
             record, reading.family, reading.supports, derivative=reading.derivative, folds=reading.folds,
-            region=region, reel=reel, threads=reading.threads, processor=reading.processor,
+            form=reading.form, region=region, frames=frames, threads=reading.threads, processor=reading.processor,
         )  # fmt: skip
     finally:
-        reel.close()
+        frames.close()
     return Piece(evidence, watch.lines, watch.observed)
 
 
@@ -239,14 +242,15 @@ class _Watch:
 
 
 def make_plan(
-    record: Record, family: Family, supports: Sequence[Support], memory: int | None, processor: Processor = CPU
-) -> tuple[Region, ...]:
+    record: Record, family: Family, supports: Sequence[Support], memory: int | None, processor: Processor = CPU,
+    form: WeakForm = ALLEN_CAHN.weak_form,
+) -> tuple[Region, ...]:  # fmt: skip
     """Cut a record into regions, in the order in which their evidence is merged; `memory` is a budget in bytes.
 
     Slabs along time are made without a budget too, for workers and checkpoints: the answer does not depend on them.
     """
     whole = [Region.whole(record).cells]
-    tiles = whole if memory is None else _tiles(record, family, supports, memory, processor)
+    tiles = whole if memory is None else _tiles(record, family, supports, memory, processor, form)
     points = max(int(np.prod([high - low for low, high in cells])) for cells in tiles)
     halo = max(support.frames for support in supports) + MARGIN
     length = max(_HALOS * halo, _SLAB_BYTES // (8 * points), record.frames * len(tiles) // _REGIONS, 1)
@@ -255,10 +259,11 @@ def make_plan(
 
 
 def slab_bytes(
-    record: Record, family: Family, supports: Sequence[Support], region: Region, processor: Processor = CPU
-) -> int:
+    record: Record, family: Family, supports: Sequence[Support], region: Region, processor: Processor = CPU,
+    form: WeakForm = ALLEN_CAHN.weak_form,
+) -> int:  # fmt: skip
     """Return the memory that reading one region takes, at most, beside the libraries."""
-    held, block = window_of(record, family, supports, region, processor)
+    held, block = window_of(record, family, supports, region, processor, form)
     cells = int(np.prod([high - low for low, high in block.cells]))
     item = 4 if np.dtype(record.values.dtype).itemsize <= 4 else 8
     halo = max(support.frames for support in supports) + MARGIN
@@ -270,14 +275,14 @@ def slab_bytes(
 
 
 def _tiles(
-    record: Record, family: Family, supports: Sequence[Support], memory: int, processor: Processor
+    record: Record, family: Family, supports: Sequence[Support], memory: int, processor: Processor, form: WeakForm
 ) -> list[Cells]:
     """Cut the mesh into the fewest tiles that fit: the longest side is cut first, never x."""
     counts = [1] * len(record.mesh)
     while True:
         edges = [_edges(n, count, chunk) for n, count, chunk in zip(record.mesh, counts, _chunks(record), strict=True)]
-        widest = Region((0, record.frames), _widest(record, supports, edges))
-        need = slab_bytes(record, family, supports, widest, processor)
+        widest = Region((0, record.frames), _widest(record, supports, edges, MARGIN * bends(form)))
+        need = slab_bytes(record, family, supports, widest, processor, form)
         if LIBRARIES + need <= memory:
             return list(product(*(list(pairwise(one)) for one in edges)))
         sides = [n / count if n > count else 0.0 for n, count in zip(record.mesh[:-1], counts[:-1], strict=True)]
@@ -289,10 +294,10 @@ def _tiles(
         counts[int(np.argmax(sides))] += 1
 
 
-def _widest(record: Record, supports: Sequence[Support], edges: Sequence[list[int]]) -> Cells:
+def _widest(record: Record, supports: Sequence[Support], edges: Sequence[list[int]], margin: int) -> Cells:
     """Return along each axis the part that is longest with its halo."""
     length = max(support.length for support in supports)
-    halos = [half_cells(length / h) + MARGIN for h in record.dx]
+    halos = [half_cells(length / h) + margin for h in record.dx]
     return tuple(
         max(pairwise(one), key=lambda part: min(n, part[1] + halo) - max(0, part[0] - halo))
         for one, halo, n in zip(edges, halos, record.mesh, strict=True)

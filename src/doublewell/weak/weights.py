@@ -47,16 +47,25 @@ class Support:
 
 @dataclass(frozen=True)
 class AxisWeights:
-    """Weights along one axis: value sums to one; first and second are its derivatives' weights.
+    """Weights along one axis: value sums to one; first, second and fourth are its derivatives' weights.
 
     All are centred; ``half`` is the half-length, in cells, that a centre must keep from the edge of the record: the
-    weights' own half-width and the full margin of the difference stencil.
+    weights' own half-width and the full margins of the difference stencils.
     """
 
     value: Array
     first: Array
     second: Array
+    fourth: Array
     half: int
+
+    def of_time(self, kind: int) -> Array:
+        """Return the weights with so many derivatives along time."""
+        return (self.value, self.first)[kind]
+
+    def of_space(self, kind: int) -> Array:
+        """Return the weights with so many second derivatives along a space axis."""
+        return (self.value, self.second, self.fourth)[kind]
 
 
 def half_cells(width: float) -> int:
@@ -65,15 +74,15 @@ def half_cells(width: float) -> int:
 
 
 def axis_weights(
-    width: float, spacing: float, derivative: Derivative = "discrete", *, power: int = POWER
+    width: float, spacing: float, derivative: Derivative = "discrete", *, power: int = POWER, bends: int = 1
 ) -> AxisWeights:
     """Sample (1 - xi^2)^power with half-width `width` cells of size `spacing`, normalised to unit sum.
 
-    The power is the paper's five, unless another is given.
+    The power is the paper's five, unless another is given; `bends` is the most second derivatives that are taken.
 
-    With "discrete" the derivative weights are fourth-order centred differences of the sampled weights, carried with
-    their full margins: summation by parts is exact and constants are annihilated to round-off. With "analytic" they
-    are samples of the derivatives of the test function (the paper's control).
+    With "discrete" the derivative weights are fourth-order centred differences of the sampled weights, for the fourth
+    derivative taken twice, carried with their full margins: summation by parts is exact and constants are annihilated
+    to round-off. With "analytic" they are samples of the derivatives of the test function (the paper's control).
 
     >>> weights = axis_weights(6.0, 1/96)
     >>> weights.half, float(round(weights.value.sum(), 12)), weights.first.size
@@ -86,18 +95,21 @@ def axis_weights(
     if derivative == "discrete":
         first = np.convolve(value, _FIRST) / (mass * spacing)
         second = np.convolve(value, _SECOND) / (mass * spacing**2)
+        fourth = np.convolve(second, _SECOND) / spacing**2
     else:
         rest = 1.0 - xi**2
         reach = width * spacing
         first = 2 * power * xi * rest ** (power - 1) / (mass * reach)
         bend = (4 * power * (power - 1) * xi**2 - 2 * power * rest) * rest ** (power - 2)
         second = bend / (mass * reach**2)
-    return AxisWeights(value / mass, first, second, cells + MARGIN)
+        fourth = (np.polynomial.Polynomial([1.0, 0.0, -1.0]) ** power).deriv(4)(xi) / (mass * reach**4)
+    return AxisWeights(value / mass, first, second, fourth, cells + MARGIN * bends)
 
 
 def check_supports(
-    supports: Iterable[Support | tuple[int, float]], frames: int, mesh: tuple[int, ...], dx: tuple[float, ...]
-) -> tuple[Support, ...]:
+    supports: Iterable[Support | tuple[int, float]], frames: int, mesh: tuple[int, ...], dx: tuple[float, ...],
+    bends: int = 1,
+) -> tuple[Support, ...]:  # fmt: skip
     """Return the supports as values, each checked to fit the record with its margins."""
     given = _members(supports)
     if not given:
@@ -109,7 +121,7 @@ def check_supports(
         if len(pair) != 2 or not is_whole(pair[0]) or pair[0] < 2 or not _length(pair[1]):
             raise InputError(f"support {shown(item)}: expected a pair (integer number of frames >= 2, positive length)")
         support = Support(int(pair[0]), float(pair[1]))
-        _check_fit(support, frames, mesh, dx)
+        _check_fit(support, frames, mesh, dx, MARGIN * bends)
         checked.append(support)
     if len(set(checked)) != len(checked):
         raise InputError("supports: the same support is given twice; expected different ones")
@@ -127,7 +139,7 @@ def _length(value: object) -> bool:
     return bool(0 < value < np.inf)
 
 
-def _check_fit(support: Support, frames: int, mesh: tuple[int, ...], dx: tuple[float, ...]) -> None:
+def _check_fit(support: Support, frames: int, mesh: tuple[int, ...], dx: tuple[float, ...], margin: int) -> None:
     needs = 2 * (support.frames + MARGIN) + 1
     if needs > frames:
         shorter = (frames - 1) // 2 - MARGIN
@@ -143,10 +155,10 @@ def _check_fit(support: Support, frames: int, mesh: tuple[int, ...], dx: tuple[f
                 f"support length {support.length:.3g} is below two cells ({spacing:.3g} each): "
                 f"pass at least {2 * spacing:.3g}"
             )
-        if 2 * (half + MARGIN) + 1 > cells:
+        if 2 * (half + margin) + 1 > cells:
             raise InputError(
                 f"record is too small for a spatial half-width of {support.length:.3g} ({half} cells): needs "
-                f"{2 * (half + MARGIN) + 1} cells, has {cells}; pass a shorter support length"
+                f"{2 * (half + margin) + 1} cells, has {cells}; pass a shorter support length"
             )
 
 
