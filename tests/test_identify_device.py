@@ -7,7 +7,7 @@ import pytest
 from doublewell.errors import InputError
 from doublewell.identify import identify
 from doublewell.jax_runtime import computing_on, on_gpu
-from doublewell.options import Compute, Trajectory, Weak
+from doublewell.options import Compute, Weak
 
 
 @pytest.fixture
@@ -40,12 +40,6 @@ def test_the_cpu_can_be_asked_for(noisy):
         assert not on_gpu()
 
 
-@pytest.mark.usefixtures("gpu")
-def test_single_precision_is_not_for_trajectories(noisy):
-    with pytest.raises(InputError, match="precision='single' belongs to the weak reading"):
-        identify(noisy, method=Trajectory(precision="single"), compute=Compute(device="gpu"))
-
-
 def test_a_missing_gpu_and_wrong_words_are_refused(noisy, monkeypatch):
     monkeypatch.setattr("doublewell.weak.gpu.on_gpu", lambda: False)
     with pytest.raises(InputError, match="JAX sees only a CPU here"):
@@ -53,4 +47,4 @@ def test_a_missing_gpu_and_wrong_words_are_refused(noisy, monkeypatch):
     with pytest.raises(InputError, match="device is 'quantum'"):
         identify(noisy, compute=Compute(device="quantum"))
     with pytest.raises(InputError, match="precision is 'half'"):
-        identify(noisy, method=Trajectory(precision="half"))
+        identify(noisy, method=Weak(precision="half"))

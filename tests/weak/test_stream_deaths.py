@@ -78,6 +78,7 @@ SCRIPT = """
 import sys, time
 from doublewell.io import open_record, save
 from doublewell.identify import identify
+from doublewell.options import Compute, Weak
 from doublewell.weak import stream as plan
 
 def watch(words, done, total):
@@ -90,7 +91,8 @@ if __name__ == "__main__":
     path, checkpoint, out, workers, stop = *sys.argv[1:4], int(sys.argv[4]), int(sys.argv[5])
     plan._HALOS = plan._SLAB_BYTES = 1
     result = identify(
-        open_record(path), 1.0, method="weak", memory="1GB", workers=workers, checkpoint=checkpoint, progress=watch
+        open_record(path), 1.0, method=Weak(memory="1GB"), progress=watch,
+        compute=Compute(workers=workers, checkpoint=checkpoint),
     )
     save(result, out)
 """
