@@ -24,11 +24,11 @@ from doublewell.compute import Region, even_steps
 from doublewell.dynamics import ALLEN_CAHN, WeakForm
 from doublewell.errors import InputError
 from doublewell.evidence import Block, Evidence, Key, compact, merge
-from doublewell.hints import Array, Progress
+from doublewell.hints import Array, Bools, Progress
 from doublewell.law import Family
 from doublewell.record import Cells, Record
 from doublewell.threads import map_threads
-from doublewell.weak.form import Flags, bends, check_centred, complete_centres, starts, steps, terms, width
+from doublewell.weak.form import bends, check_centred, complete_centres, starts, steps, terms, width
 from doublewell.weak.frame_buffer import STRADDLE, Direct, Fold, FrameBuffer, Rolling, in_memory
 from doublewell.weak.gpu import CPU, DevicePass, Processor
 from doublewell.weak.weights import AxisWeights, Derivative, Support, axis_weights, check_supports, uneven_weights
@@ -154,7 +154,7 @@ class Window(NamedTuple):
     stop: int
     first: int
     fields: Array
-    seen: Flags | None
+    seen: Bools | None
     origin: tuple[int, ...]
     means: Array
 
@@ -164,7 +164,7 @@ class Part(NamedTuple):
 
     frames: Span
     taps: tuple[Array, Array]
-    complete: Flags | None
+    complete: Bools | None
 
 
 class Kernel(Protocol):

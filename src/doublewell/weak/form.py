@@ -11,15 +11,13 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from doublewell.dynamics import Column, WeakForm
 from doublewell.errors import InputError
-from doublewell.hints import Array
+from doublewell.hints import Array, Bools
 from doublewell.record import Record
 from doublewell.weak.weights import AxisWeights, Derivative, axis_weights
 
-Flags = NDArray[np.bool_]
 AXES = 4  # t, z, y, x
 
 
@@ -127,7 +125,7 @@ def check_centred(form: WeakForm, record: Record, cells: Sequence[tuple[int, int
     return True
 
 
-def complete_centres(seen: Flags, boxes: Iterable[tuple[int, ...]]) -> Flags:
+def complete_centres(seen: Bools, boxes: Iterable[tuple[int, ...]]) -> Bools:
     """Return for each centre [t, z, y, x] whether all values that its moments use were observed.
 
     The support of a moment is the union of boxes, given by their half-lengths along each axis. What lies outside the
@@ -139,7 +137,7 @@ def complete_centres(seen: Flags, boxes: Iterable[tuple[int, ...]]) -> Flags:
     return np.asarray(~_near(missing, largest, 0)) if missing.any() else np.ones(seen.shape, dtype=bool)
 
 
-def _near(missing: Flags, boxes: set[tuple[int, ...]], axis: int) -> Flags:
+def _near(missing: Bools, boxes: set[tuple[int, ...]], axis: int) -> Bools:
     """Mark the places that have a missing value in one of the boxes around them, along this axis and later ones."""
     if axis == missing.ndim:
         return missing
@@ -219,7 +217,7 @@ class Smoother:
         """Return the weighted mean in time of u at the centres, which the mask is made of."""
         return self._apply(u, [self.time.value, *(np.ones(1) for _ in self.space)])
 
-    def columns(self, fields: Sequence[Array], keep: Flags | None = None) -> Array:
+    def columns(self, fields: Sequence[Array], keep: Bools | None = None) -> Array:
         """Return S of several fields as columns, one row for each centre, of the kept centres or all."""
         smoothed = [self.value(field) for field in fields]
         return np.stack([s.reshape(-1) if keep is None else s[keep] for s in smoothed], axis=1)

@@ -24,10 +24,10 @@ import numpy as np
 from doublewell.compute import even_steps
 from doublewell.errors import InputError
 from doublewell.evidence import compact
-from doublewell.hints import Array
+from doublewell.hints import Array, Bools
 from doublewell.jax_runtime import device_memory, double_precision, gpu_found, on_gpu
 from doublewell.threads import map_threads
-from doublewell.weak.form import Flags, Step, steps, width
+from doublewell.weak.form import Step, steps, width
 
 if TYPE_CHECKING:
     from doublewell.weak.assembly import Part, Reader, Run, Window
@@ -176,7 +176,7 @@ class DevicePass:
         return max(_FEWEST, int(_SHARE * device_memory()) // (line * (_FRAMES + 2 * t)) - 2 * y)
 
     def _centres(
-        self, reader: Reader, shown: Shown, box: Sequence[Side], complete: Flags | None, time: Sequence[Array],
+        self, reader: Reader, shown: Shown, box: Sequence[Side], complete: Bools | None, time: Sequence[Array],
         cut: float,
     ) -> tuple[Array, int]:  # fmt: skip
         """Return R of the moments of all centres of a box of the fields, and their number.

@@ -16,9 +16,8 @@ from zlib import crc32
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from doublewell.hints import Array
+from doublewell.hints import Array, Bools
 from doublewell.weak import loops
 from doublewell.weak.loops import (
     ADD,
@@ -100,7 +99,7 @@ class Reading(NamedTuple):
     value: Array
     first: Array
     taps: Array
-    complete: NDArray[np.bool_]
+    complete: Bools
     ring: Ring
     triangle: Array
 
@@ -198,7 +197,7 @@ def smooth_along_x(
 @jit
 def mask_means(
     means: Array, slot: int, smooth: Array, frames: int, sizes: Sizes, first: int,
-    complete: NDArray[np.bool_], row: int, rows: int,
+    complete: Bools, row: int, rows: int,
 ) -> None:  # fmt: skip
     """Lay out the means of four frames and rows as the queue is; what is not a centre gets one that leaves it out.
 

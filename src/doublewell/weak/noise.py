@@ -25,11 +25,11 @@ from doublewell.checks import not_negative
 from doublewell.dynamics import ALLEN_CAHN, WeakForm
 from doublewell.errors import InputError
 from doublewell.evidence import Block, Key, compact
-from doublewell.hints import Array, Progress
+from doublewell.hints import Array, Bools, Progress
 from doublewell.law import Bernstein
 from doublewell.record import Record
 from doublewell.weak.assembly import support_key
-from doublewell.weak.form import Flags, Smoother, correlate
+from doublewell.weak.form import Smoother, correlate
 from doublewell.weak.weights import MARGIN, Derivative, Support, axis_weights, uneven_weights
 
 CUT = 0.95  # centres whose neighbours in time reach this are bulk; as PULL, chosen on a population of random laws
@@ -167,7 +167,7 @@ class _Window:
         """The frames that the supports hold."""
         return self.fields[self.start - self.half - self.first : self.stop + self.half - self.first]
 
-    def chosen(self, smoother: Smoother) -> Flags:
+    def chosen(self, smoother: Smoother) -> Bools:
         """Return which centres count: those where the frames outside their support are not a pure phase.
 
         White noise in these frames has nothing to do with the noise in the row, so the choice biases nothing. Where a
@@ -195,7 +195,7 @@ def _windows(record: Record, smoother: Smoother) -> Iterator[_Window]:
         yield _Window(start, stop, first, half, record.slab(first, last))
 
 
-def _rows(u: Array, keep: Flags, family: Bernstein, variance: float, smoother: Smoother, form: WeakForm) -> Array:
+def _rows(u: Array, keep: Bools, family: Bernstein, variance: float, smoother: Smoother, form: WeakForm) -> Array:
     """Return the rows [corrected features | rate | target] of the chosen centres."""
     force, *others = form
     features = corrected_features(family, u, variance)
@@ -203,7 +203,7 @@ def _rows(u: Array, keep: Flags, family: Bernstein, variance: float, smoother: S
     return np.stack([column[keep] for column in columns], axis=1)
 
 
-def _row_noise(u: Array, keep: Flags, family: Bernstein, variance: float, smoother: Smoother, form: WeakForm) -> Array:
+def _row_noise(u: Array, keep: Bools, family: Bernstein, variance: float, smoother: Smoother, form: WeakForm) -> Array:
     """Return the covariance of the noise in a row, summed over the chosen rows.
 
     Pixels are independent, so it is a sum over pixels of the covariance of what one pixel gives to two columns, times
@@ -228,7 +228,7 @@ def _pixel_sum(u: Array, weights: Array, family: Bernstein, variance: float) -> 
     return np.asarray(np.einsum("n,nab->ab", shares, noise_covariance(family, points, variance)))
 
 
-def _spread_out(keep: Flags, shape: tuple[int, ...], smoother: Smoother) -> Array:
+def _spread_out(keep: Bools, shape: tuple[int, ...], smoother: Smoother) -> Array:
     """Return the chosen centres as ones in a field with margins."""
     out = np.zeros(shape)
     out[tuple(slice(w.half, n - w.half) for w, n in zip(smoother.axes, shape, strict=True))] = keep

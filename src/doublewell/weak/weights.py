@@ -82,8 +82,8 @@ def axis_weights(
 
     With "discrete" the derivative weights are fourth-order centred differences of the sampled weights, for the fourth
     derivative taken twice, carried with their full margins: summation by parts is exact and constants are annihilated
-    to round-off. With "analytic" they are samples of the derivatives of the test function (the paper's control), without
-    a fourth: it ends in kinks, and sums over it would converge with the second power of the spacing only.
+    to round-off. With "analytic" they are samples of the derivatives of the test function (the paper's control),
+    without a fourth: it ends in kinks, and sums over it would converge with the second power of the spacing only.
 
     >>> weights = axis_weights(6.0, 1/96)
     >>> weights.half, float(round(weights.value.sum(), 12)), weights.first.size
