@@ -213,8 +213,8 @@ def test_a_result_that_cannot_be_written_leaves_the_old_one(result, tmp_path):
 
     path = tmp_path / "result.json"
     save(result, path)
-    with refused("result.refusal is 3: expected a text"):
-        save(replace(result, refusal=3), path)
+    with refused("result.version is 3: expected a text"):
+        save(replace(result, version=3), path)
     assert str(load_result(path)) == str(result)
 
 
