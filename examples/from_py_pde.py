@@ -1,8 +1,8 @@
-"""From py-pde and back: a movie that another solver made, its law found by both readings, and run in py-pde again.
+"""From py-pde and back: a movie that another solver made, its law found by both methods, and run in py-pde again.
 
 py-pde solves u_t = q (Laplacian u + sin(pi u) / (pi epsilon^2)) by finite differences and its own Runge-Kutta stepper.
-This is the potential F(u) = (1 + cos(pi u)) / pi^2, none of doublewell's named laws and no polynomial. The movie goes
-through py-pde's own HDF5 file; each reading finds the force; the export "py-pde" of the result is a script, and that
+This is the potential F(u) = (1 + cos(pi u)) / pi^2, none of doublewell's named laws and not a polynomial. The movie goes
+through py-pde's own HDF5 file; each method finds the force; the export "py-pde" of the result is a script, and that
 script evolves the first frame again.
 
     python examples/from_py_pde.py --out folder [--cells 128] [--frames 31] [--epsilon 0.05]
@@ -113,7 +113,7 @@ def draw(movie: dw.Record, results: dict[str, dw.Result], epsilon: float, path: 
 
 
 def main(words: list[str] | None = None) -> dict[str, dict[str, float]]:
-    """Make the movie, identify it by both readings, run both laws, and write errors.json and force.png."""
+    """Make the movie, identify it by both methods, run both laws, and write errors.json and force.png."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("from_py_pde"))
     parser.add_argument("--cells", type=int, default=128)
@@ -125,7 +125,7 @@ def main(words: list[str] | None = None) -> dict[str, dict[str, float]]:
     record = dw.open_record(movie, q=Q)  # mesh, times and the periodic border are in the file
     errors, results = {}, {}
     for method in ("weak", "trajectory"):
-        # The movie is clean, and its solver's finite differences are then all that the check could find.
+        # The movie is clean, and its solver's finite differences are then all that the check could detect.
         result = dw.identify(record, method=method, check=False)
         results[method] = result
         field = run_again(result, record.slab(), asked.out)

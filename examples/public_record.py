@@ -1,4 +1,4 @@
-"""The Allen-Cahn record of the neural-network literature: its force by both readings, clean and with noise.
+"""The Allen-Cahn record of the neural-network literature: its force by both methods, clean and with noise.
 
 The record is AC.mat of the repository maziarraissi/PINNs on GitHub (folder main/Data, MIT licence), made by its authors
 with Chebfun: u_t = 1e-4 u_xx + 5 u - 5 u^3 on [-1, 1), periodic, 201 frames of 512 cells. Here this is q = 1e-4 and
@@ -7,7 +7,7 @@ answer is known. The file is not part of doublewell:
 
     python examples/public_record.py AC.mat --out folder [--noise 0.03] [--seed 2001] [--every 1]
 
-Where the file is absent the script says so and ends. It writes errors.json and force.png to the folder.
+Where the file is absent the script reports so and ends. It writes errors.json and force.png to the folder.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def force_error(result: dw.Result) -> float:
 
 
 def band_covers(result: dw.Result) -> float:
-    """Return the share of the phase values whose true force lies in the 95 % band; the ends and 0 are exact."""
+    """Return the fraction of the phase values whose true force lies in the 95 % band; the ends and 0 are exact."""
     low, high = result.band("force", PHASES)
     inside = (low <= TRUE) & (high >= TRUE)
     return float(np.mean(inside[np.abs(TRUE) > 1e-9 * AMPLITUDE]))
@@ -48,7 +48,7 @@ def thinned(record: dw.Record, every: int) -> dw.Record:
 
 
 def draw(noisy: dw.Record, results: dict[str, dw.Result], path: Path) -> None:
-    """Draw the movie, the forces, and what is left to the truth with the band of the trajectory reading."""
+    """Draw the movie, the forces, and what is left to the truth with the band of the trajectory fit."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from doublewell.evidence import lower as lower
     from doublewell.evidence import merge as merge
     from doublewell.export import export as export
+    from doublewell.facts import facts as facts
+    from doublewell.findings import findings as findings
     from doublewell.identify import add_level_errors as add_level_errors
     from doublewell.identify import identify as identify
     from doublewell.identify import identify_many as identify_many
@@ -55,6 +57,8 @@ _MODULES = {
     "errors": ["InputError"],
     "evidence": ["lower", "merge"],
     "export": ["export"],
+    "facts": ["facts"],
+    "findings": ["findings"],
     "io": ["load_result", "open_record", "save"],
     "identify": ["add_level_errors", "identify", "identify_many"],
     "inference": ["estimate"],
