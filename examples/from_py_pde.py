@@ -1,9 +1,9 @@
 """From py-pde and back: a movie that another solver made, its law found by both methods, and run in py-pde again.
 
 py-pde solves u_t = q (Laplacian u + sin(pi u) / (pi epsilon^2)) by finite differences and its own Runge-Kutta stepper.
-This is the potential F(u) = (1 + cos(pi u)) / pi^2, none of doublewell's named laws and not a polynomial. The movie goes
-through py-pde's own HDF5 file; each method finds the force; the export "py-pde" of the result is a script, and that
-script evolves the first frame again.
+This is the potential F(u) = (1 + cos(pi u)) / pi^2, none of doublewell's named laws and not a polynomial. The movie
+goes through py-pde's own HDF5 file; each method finds the force; the export "py-pde" of the result is a script, and
+that script evolves the first frame again.
 
     python examples/from_py_pde.py --out folder [--cells 128] [--frames 31] [--epsilon 0.05]
 
