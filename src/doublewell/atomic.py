@@ -4,14 +4,63 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
 from doublewell.errors import InputError
 
-__all__ = ["replace_file", "replace_folder"]
+Content = bytes | Callable[[Path], object]  # the bytes of a file, or what writes it to a name
+
+
+def write_files(contents: Sequence[tuple[Path, Content]]) -> tuple[Path, ...]:
+    """Write files that belong together: all of them, or after a failure such as a full disk none; return their paths.
+
+    Folders are made as needed. Everything is on the disk under temporary names before the first file takes its name.
+    """
+    staged: list[tuple[Path, Path]] = []
+    moved: list[Path] = []
+    made = _missing_folders([path for path, _ in contents])
+    path = Path()
+    try:
+        for path, content in contents:
+            if path.is_dir():
+                raise InputError(f"{path} is a folder: expected the name of a file; choose another name")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            target = Path(os.path.realpath(path))
+            temporary = _beside(target, "part" if isinstance(content, bytes) else f"part{target.suffix}")
+            staged.append((temporary, target))
+            if isinstance(content, bytes):
+                temporary.write_bytes(content)
+            else:
+                content(temporary)
+            _flush(temporary)
+        for temporary, target in staged:
+            path = target
+            temporary.replace(target)
+            moved.append(target)
+    except OSError as error:
+        left = f"only {', '.join(map(str, moved))} was written" if moved else "nothing was written"
+        raise InputError(
+            f"{path} could not be written: {error.strerror or error}; {left}: check the name, the free space and the "
+            "rights"
+        ) from error
+    finally:
+        for temporary, _ in staged:
+            _remove(temporary)  # gone already after a move
+        for folder in made:
+            with suppress(OSError):
+                folder.rmdir()  # one that holds a file stays
+    for folder in {target.parent for _, target in staged}:
+        _flush_entry(folder)
+    return tuple(path for path, _ in contents)
+
+
+def _missing_folders(paths: Sequence[Path]) -> list[Path]:
+    """Return the folders that must be made for files, the innermost first."""
+    missing = {folder for path in paths for folder in path.absolute().parents if not folder.exists()}
+    return sorted(missing, key=lambda folder: len(folder.parts), reverse=True)
 
 
 @contextmanager

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
 from textwrap import wrap
 
+from doublewell.atomic import Content, write_files
 from doublewell.checks import seed as check_seed
 from doublewell.errors import InputError
 from doublewell.hints import Report
 from doublewell.identify import identify
 from doublewell.io import save
+from doublewell.io.result_file import result_bytes
 from doublewell.law import named_law
+from doublewell.problem import Source
 from doublewell.record import Record
-from doublewell.report import Truth, draw_figures, write_page
-from doublewell.report.style import write_bytes
+from doublewell.report import Truth, draw_figures, page_html
 from doublewell.result import Result
 from doublewell.simulate import add_noise, initial_field, simulate
 from doublewell.validate import Validation, validate
@@ -25,6 +27,7 @@ from doublewell.wording import percent
 _EPSILON = 0.03
 _INTERVAL = 5e-5
 _GEOMETRY = "nonconvex"
+_RECORD = "record.npz"
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,14 +112,16 @@ def run_demo(
     weak = identify(record, tension, method="weak", progress=show)
     show("compiling and fitting", 0, 0)
     result = identify(record, tension, progress=show)
+    result = replace(result, problem=result.problem.of_file(Source(_RECORD)))
     show("evolving", 0, 0)
     validation = validate(result, record, progress=partial(show, "evolving"))
     show("drawing and saving", 0, 0)
     drawn = draw_figures(result, truth=truth, record=record, validation=validation)
-    target.mkdir(parents=True, exist_ok=True)
-    save(record, target / "record.npz")
-    save(result, target / "result.json")
-    write_page(result, record, target / "report.html")
-    figures = write_bytes([(target / name, data) for name, data in drawn.items()])
-    files = (target / "report.html", target / "record.npz", target / "result.json", *figures)
+    contents: list[tuple[Path, Content]] = [
+        (target / "report.html", page_html(result, record).encode("utf-8")),
+        (target / _RECORD, partial(save, record)),
+        (target / "result.json", result_bytes(result)),
+        *((target / name, data) for name, data in drawn.items()),
+    ]
+    files = write_files(contents)
     return Demo(truth, noise, record, result, weak, validation, files)

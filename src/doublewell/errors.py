@@ -43,7 +43,7 @@ def option(name: str, value: Any = None) -> str:
     flag = name.replace("_", "-")
     if isinstance(value, bool):
         return f"--{flag}" if value else f"--no-{flag}"
-    return f"--{flag}" if value is None else f"--{flag} {_word(value)}"
+    return f"--{flag}" if value is None else f"--{flag} {as_word(value)}"
 
 
 @contextmanager
@@ -58,8 +58,12 @@ def shell_words() -> Iterator[None]:
             del os.environ[_SHELL]
 
 
-def _word(value: Any) -> str:
-    """Write a value as one word of the shell: (10, 200) as 10,200 and [(28, 0.06)] as 28:0.06."""
+def as_word(value: Any) -> str:
+    """Write a value as one word of the shell.
+
+    >>> as_word((10, 200)), as_word([(28, 0.06)])
+    ('10,200', '28:0.06')
+    """
     if isinstance(value, list):
         return ",".join(":".join(map(str, item)) if isinstance(item, tuple) else str(item) for item in value)
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)

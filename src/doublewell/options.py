@@ -212,7 +212,9 @@ class Trajectory(Options):
     corrected: ClassVar = False
     precision: ClassVar = "double"
 
-    ridge: float | None = _field(None, "a ridge, for one degree: a multiple of the mean squared column norm", _number)
+    ridge: float | None = _field(
+        None, "for one degree, a multiple of the mean squared column norm", _or(_number, "validated")
+    )  # "validated" is read to be refused in words
     memory: str | int | None = _field(None, "the most that one worker may take, such as 2GB; larger records are tiled")
 
     def __post_init__(self) -> None:
@@ -264,7 +266,7 @@ class Weak(Options):
     )  # fmt: skip
     corrected: bool = _field(False, "remove the bias of white noise", _flag)
     memory: str | int | None = _field(None, "the most that one worker may take, such as 2GB")
-    precision: str = _field("double", "of the sums on a GPU: double, or single (six digits)")
+    precision: Literal["double", "single"] = _field("double", "of the sums on a GPU: double, or single (six digits)")
 
     def __post_init__(self) -> None:
         self._check_word("derivative", get_args(Derivative))
@@ -390,7 +392,9 @@ class Observation(Options):
     pixel: bool = _field(False, "a pixel is the mean over its area, not the value at its centre", _flag)
     exposure: float = _field(0.0, "time over which a frame is averaged, in the unit of the times", _number)
     refine: int = _field(1, "how many times finer the model's mesh is than the movie's", _integer)
-    missing: str = _field("refuse", "values that are not finite: refuse them, or mask them as missing")
+    missing: Literal["refuse", "mask"] = _field(
+        "refuse", "values that are not finite: refuse them, or mask them as missing"
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "phases", _check_phases(self.phases))

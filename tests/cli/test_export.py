@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from doublewell.errors import shell_words
 from doublewell.export import FORMATS, export
 from doublewell.io import load_result
 
@@ -18,7 +19,8 @@ def result_file(tmp_path_factory, movie_file):
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_the_text_is_that_of_the_library(run, result_file, tmp_path, name):
-    text = export(load_result(result_file), name)
+    with shell_words():
+        text = export(load_result(result_file), name)
     code, out, err = run("export", result_file, name)
     assert (code, err) == (0, "")
     assert out == text.rstrip("\n") + "\n"

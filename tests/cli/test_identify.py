@@ -58,7 +58,7 @@ def test_options_reach_the_library(run_json, movie_file):
         method=Weak(supports=[(4, 0.1), (6, 0.2)], derivative="analytic", ridge=1e-3),
     )
     assert found["coefficients"] == result.coefficients.tolist()
-    assert found["epsilon"] == result.epsilon
+    assert found["facts"]["epsilon"]["value"] == result.epsilon
     assert found["result"]["settings"]["supports"] == [[4, 0.1], [6, 0.2]]
 
 
@@ -72,8 +72,7 @@ def test_options_reach_the_library(run_json, movie_file):
 def test_words_for_ridge_and_supports(run_json, movie_file, words, method):
     found = run_json("identify", movie_file, *WEAK, *words)
     assert found["coefficients"] == identify(open_record(movie_file), method=method).coefficients.tolist()
-    assert found["epsilon"] is None
-    assert found["barrier"] is None
+    assert not {"epsilon", "barrier"} & set(found["facts"])
 
 
 def test_metadata_of_the_command_line_goes_before_the_file(run_json, tmp_path, noisy):
@@ -128,34 +127,36 @@ def test_quiet_json_is_still_json(run, movie_file):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--degree", "two"], "--degree is 'two': expected auto, or an integer from 0 to 8"),
-        (["--degree", "2.5"], "--degree is '2.5': expected auto, or an integer from 0 to 8"),
-        (["--degree", "9"], "--degree is '9': expected auto, or an integer from 0 to 8"),
+        (["--degree", "two"], "--degree: 'two' is not an integer"),
+        (["--degree", "2.5"], "--degree: '2.5' is not an integer"),
+        (["--degree", "9"], "--degree is 9: expected "),
         (["--method", "strong"], "--method"),
         (["--method", "weak", "--degree", "auto"], "--degree auto needs the trajectory fit"),
         (["--ridge", "validated"], "--ridge validated belongs to the weak-form fit"),
         (["--ridge", "1"], "a ridge is a choice for one degree: give --degree a number"),
         (["--derivative", "left"], "--derivative"),
+        (["--supports", "paper"], "--supports belongs to --method weak: leave it out, or choose that"),
+        (["--corrected"], "--corrected belongs to --method weak"),
         (["--degree"], "--degree"),
         (["--surface-tension", "-1"], "surface tension is -1"),
         (["--surface-tension", "nan"], "surface tension is 'nan'"),
         (["--surface-tension", "much"], "--surface-tension"),
         (["--surface-tension", "1", "--tension-sd", "-1"], "sd"),
-        (["--tension-sd", "1"], "--tension-sd says nothing without a surface tension: pass --surface-tension too"),
-        (["--normalisation", "E"], "--normalisation says nothing without a surface tension"),
+        (["--tension-sd", "1"], "--tension-sd has no meaning without a surface tension: pass --surface-tension too"),
+        (["--normalisation", "E"], "--normalisation has no meaning without a surface tension"),
         (["--normalisation", "ee", "--surface-tension", "1"], "--normalisation"),
         (["--constraint", "maybe"], "--constraint"),
-        (["--ridge", "some"], "--ridge is 'some': expected a number of at least 0, or validated"),
-        (["--ridge", "-1"], "--ridge is '-1': expected a number of at least 0, or validated"),
-        (["--supports", "5", *WEAK], "--supports is '5': expected frames:length pairs"),
-        (["--supports", "5:x", *WEAK], "--supports is '5:x'"),
+        (["--ridge", "some"], "--ridge: 'some' is not a number"),
+        (["--ridge", "-1"], "--ridge is -1: expected"),
+        (["--supports", "5", *WEAK], "--supports: '5': expected frames:length pairs"),
+        (["--supports", "5:x", *WEAK], "--supports: '5:x'"),
         (["--supports", "50:0.1", *WEAK], "movie.npz: record is too short for a temporal half-width of 50 intervals"),
         (["--dx", "wide"], "--dx is 'wide': expected a number, or one per axis"),
         (["--dx", "1,2,3"], "dx has 3 entries: expected 1, or 2"),
         (["--dt", "-1"], "dt is -1"),
         (["--q", "0"], "q is 0"),
         (["--boundary", "closed"], "--boundary"),
-        (["--blur", "wide"], "--blur is 'wide': expected a length of at least 0, or estimated"),
+        (["--blur", "wide"], "--blur: 'wide' is not a number"),
         (["--var", "w"], "has no array 'w'"),
         (["--out", "result.txt"], "--out is result.txt: expected the name of a .json file"),
         (["--out", "nowhere/r.json"], "the folder nowhere does not exist"),
@@ -214,12 +215,10 @@ def test_figures_cannot_replace_a_file(refused, movie_file, tmp_path):
 
 
 def test_nothing_is_written_when_a_figure_fails(refused, movie_file, tmp_path, monkeypatch):
-    from doublewell.cli import targets
-
     def fail(*_, **__):
         raise InputError("no figure")
 
-    monkeypatch.setattr(targets, "draw_figures", fail)
+    monkeypatch.setattr("doublewell.report.draw_figures", fail)
     words = [*WEAK, "--figures", tmp_path / "f", "--out", tmp_path / "r.json"]
     assert refused("identify", movie_file, *words) == "no figure"
     assert list(tmp_path.iterdir()) == []
@@ -233,24 +232,33 @@ def test_zarr_is_read_too(run_json, noisy, tmp_path):
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs a folder in which nobody can write")
 def test_a_folder_that_cannot_be_made_leaves_no_result(refused, movie_file, tmp_path, monkeypatch):
-    monkeypatch.setattr("doublewell.cli.targets.draw_figures", lambda *_, **__: {"law.png": b"x"})
+    monkeypatch.setattr("doublewell.report.draw_figures", lambda *_, **__: {"law.png": b"x"})
     words = [*WEAK, "--figures", "/proc/nothing/here", "--out", tmp_path / "r.json"]
-    assert "--figures is /proc/nothing/here, which could not be made" in refused("identify", movie_file, *words)
+    said = refused("identify", movie_file, *words)
+    assert "/proc/nothing/here/law.png could not be written: " in said
+    assert "; nothing was written: " in said
     assert list(tmp_path.iterdir()) == []
 
 
-def test_folders_that_were_made_go_when_the_result_cannot_be_written(refused, movie_file, tmp_path, monkeypatch):
-    from doublewell.cli import targets
+def test_a_full_disk_leaves_nothing(refused, movie_file, tmp_path, monkeypatch):
+    from doublewell import atomic
 
-    def fail(*_):
-        raise InputError("disk full")
+    flushed = []
 
-    monkeypatch.setattr(targets, "draw_figures", lambda *_, **__: {"law.png": b"x"})
-    monkeypatch.setattr(targets, "save", fail)
+    def full(path):
+        flushed.append(path)
+        if len(flushed) == 2:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("doublewell.report.draw_figures", lambda *_, **__: {"law.png": b"x", "law.pdf": b"y"})
+    monkeypatch.setattr(atomic, "_flush", full)
     (tmp_path / "kept").mkdir()
+    (tmp_path / "r.json").write_text("the result of before")
     words = [*WEAK, "--figures", tmp_path / "kept" / "a" / "b", "--out", tmp_path / "r.json"]
-    assert refused("identify", movie_file, *words) == "disk full"
-    assert [path.name for path in tmp_path.rglob("*")] == ["kept"]
+    said = refused("identify", movie_file, *words)
+    assert "law.png could not be written: No space left on device; nothing was written: check the name, the" in said
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["kept", "r.json"]
+    assert (tmp_path / "r.json").read_text() == "the result of before"
 
 
 def test_no_boundary_means_a_window(run_json, tmp_path, noisy):
@@ -333,12 +341,12 @@ def test_the_report_says_options_and_not_arguments(run, movie_file, monkeypatch)
 
 
 def test_numbers_that_are_not_finite_are_still_json(trajectory, small_file):
-    from doublewell.cli.documents import identify_document
+    from doublewell.cli.identify import result_document
 
     record, result = open_record(small_file), load_result(trajectory[1] / "r.json")
     validation = validate(result, record)
     broken = replace(validation, error=np.array([0.0, np.inf, np.nan]))
-    document = identify_document(small_file, result, broken, ())
+    document = result_document(result, broken)
     assert json.loads(json.dumps(document, allow_nan=False))["validation"]["error"][1:] == [
         {"float": "inf"},
         {"float": "nan"},

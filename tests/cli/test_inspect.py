@@ -146,7 +146,7 @@ def test_the_errors_of_grey_levels_enter_a_fit(run, run_json, grey_file):
     assert given["result"]["levels"]["sd"] == [20.0, 30.0]
     assert run_json(*words, "--levels", "10000,30000")["result"]["levels"] is None
     for options, said in (
-        (("--levels-sd", "auto"), "--levels-sd says nothing without levels: pass --levels too"),
+        (("--levels-sd", "auto"), "--levels-sd has no meaning without levels: pass --levels too"),
         (("--levels", "auto", "--levels-sd", "1,2"), "pass --levels-sd auto"),
         (("--levels", "1,2", "--levels-sd", "auto"), "--levels-sd auto belongs to --levels auto"),
     ):

@@ -139,7 +139,7 @@ def test_a_silent_stage_is_named_on_a_terminal(run, monkeypatch, patience, optio
     monkeypatch.setattr("doublewell.report.inspect_record", slow(0.5))
     monkeypatch.setattr("doublewell.io.open_record", lambda *_, **__: None)
     assert run("inspect", "m.npz", *options)[0] == 2
-    assert ("looking" in screen.getvalue()) is shown
+    assert ("inspecting" in screen.getvalue()) is shown
 
 
 def test_no_progress_without_a_terminal(run, monkeypatch):

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
+from doublewell.cli.experiments import _law
+from doublewell.cli.options import parse_fraction
 from doublewell.cli.output import _PATIENT as PATIENT
-from doublewell.cli.plan import _law, parse_share
 from doublewell.identify import identify
 from doublewell.io import save
 from doublewell.law import named_law
@@ -57,26 +58,26 @@ def test_the_next_movie_of_a_recovered_law(noisy, tmp_path, tension):
 
 
 def test_shares():
-    assert parse_share(" 2.5 % ", "--target") == 0.025
-    assert parse_share("0", "--tension-error") == 0.0
+    assert parse_fraction(" 2.5 % ", "--target") == 0.025
+    assert parse_fraction("0", "--tension-error") == 0.0
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--target", "1"], "--target is '1': expected a share below 1, such as 1% or 0.01"),
-        (["--target", "small"], "--target is 'small': expected a share"),
+        (["--target", "1"], "--target is '1': expected a fraction below 1, such as 1% or 0.01"),
+        (["--target", "small"], "--target is 'small': expected a fraction"),
         (["--target", "0"], "target is 0: expected a relative error"),
-        (["--tension-error=-1%"], "--tension-error is '-1%': expected a share"),
+        (["--tension-error=-1%"], "--tension-error is '-1%': expected a fraction"),
         (["--law", "cubic"], "no law is named 'cubic'"),
         (["--law", "nowhere.json"], "nowhere.json"),
         (["--law", "nowhere.json", "--epsilon", "0.1"], "--epsilon belongs to a named law"),
         (["--geometry", "cube"], "no geometry is named 'cube'"),
         (["--geometry", "spinodal"], "a spinodal start needs --seed"),
-        (["--degree", "9"], "--degree is '9'"),
+        (["--degree", "9"], "--degree is 9"),
         (["--mesh", "big"], "--mesh is 'big'"),
         (["--noise", "0"], "noise is 0: expected the standard deviation of the noise of one pixel, a positive number"),
-        (["--noise", "loud"], "--noise is 'loud': expected a share below 1, such as 1% or 0.01"),
+        (["--noise", "loud"], "--noise is 'loud': expected a fraction below 1, such as 1% or 0.01"),
         (["--frames", "1"], "frames is 1"),
         (
             ["--frames", "5"],

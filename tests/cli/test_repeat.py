@@ -61,7 +61,7 @@ def test_a_file_that_moved_is_found_beside_the_result(answered, run, refused, tm
     assert run("repeat", tmp_path / "result.json")[0] == 0
     strange = replace(lost, reading=(("colour", "red"),))
     save(changed(result, source=strange), tmp_path / "result.json")
-    assert "was read with colour, which this version does not know" in refused("repeat", tmp_path / "result.json")
+    assert "was opened with colour, which this version does not know" in refused("repeat", tmp_path / "result.json")
 
 
 def test_a_result_from_python_names_no_file(noisy, movie_file, run, refused, tmp_path):

@@ -1,6 +1,5 @@
 import pytest
 
-from doublewell.cli import targets
 from doublewell.io import load_result
 
 WEAK = ["--method", "weak"]
@@ -38,7 +37,7 @@ def test_nothing_is_written_when_the_page_fails(movie_file, tmp_path, monkeypatc
     def fail(*_, **__):
         raise ZeroDivisionError("bug")
 
-    monkeypatch.setattr(targets, "page_html", fail)
+    monkeypatch.setattr("doublewell.report.page_html", fail)
     with pytest.raises(ZeroDivisionError):
         run("identify", movie_file, *WEAK, "--report", tmp_path / "out", "--out", tmp_path / "r.json")
     assert not list(tmp_path.iterdir())

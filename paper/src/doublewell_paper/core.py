@@ -18,6 +18,7 @@ from doublewell import (
     survey,
     weak_evidence,
 )
+from doublewell.atomic import write_files
 from doublewell.baselines import Baseline, BaselineFit, complete, measured
 from doublewell.baselines.regression import WIDTHS, pointwise_fit, smoothing_width
 from doublewell.checks import whole
@@ -31,7 +32,7 @@ from doublewell.law import Constraint, even_family
 from doublewell.law.family import namespace
 from doublewell.observation import Survey
 from doublewell.options import Compute, DoubleWell
-from doublewell.report.style import COLOURS, FIELD_MAP, FORMATS, new_figure, render, style, write_bytes
+from doublewell.report.style import COLOURS, FIELD_MAP, FORMATS, new_figure, render, style
 from doublewell.version import __version__
 from doublewell.weak import PHASE_CUT, Derivative, Fold, split_folds
 from doublewell.weak.form import Smoother

@@ -27,7 +27,7 @@ from doublewell_paper.core import (
     render,
     whole,
     worker_pool,
-    write_bytes,
+    write_files,
 )
 from doublewell_paper.figures import FIGURES, FigureKind
 from doublewell_paper.methods import METHODS, Outcome
@@ -125,7 +125,7 @@ def _write(
         contents += [(folder / "figures" / f"{kind.name}.{form}", render(figure, form)) for form in FORMATS]
     contents.append((folder / "about.json", (json.dumps(facts | {"run": run}, indent=1) + "\n").encode()))
     contents.append((folder / "paper.md", page(made, figures, results, facts, tiny=tiny).encode()))
-    return Study(made, results, write_bytes(contents))
+    return Study(made, results, write_files(contents))
 
 
 @dataclass(frozen=True)

@@ -1,103 +1,57 @@
-"""The command identify. All computing comes before all writing."""
+"""The commands identify and repeat. All computing comes before all writing, and files are written together."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from textwrap import wrap
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from cyclopts import Parameter
 
+from doublewell.cli.movie import Movie, about
+from doublewell.cli.options import ANSWER, MOVIE, TENSION, Given, Integer, Switch, options_of
 from doublewell.cli.output import Output
-from doublewell.cli.reading import Reading
-from doublewell.cli.streaming import Streaming
-from doublewell.cli.values import Constraint, Whole, parse_degree, parse_phases, parse_ridge, parse_supports
-from doublewell.cli.wording import about
 from doublewell.errors import InputError
+from doublewell.hints import Report
 
 if TYPE_CHECKING:
-    from doublewell.record import Phase, Record
+    from doublewell.identify import Repetition
+    from doublewell.record import Record
     from doublewell.result import Result
+    from doublewell.validate import Validation
 
-__all__ = ["identify"]
-
-Method = Literal["trajectory", "weak", "weak-corrected"]
+_WIDTH = 98
+_DIFFERENT = 1  # exit code
+_PAGE, _RESULT = "report.html", "result.json"
+_Answer = Parameter(group=ANSWER)
+_Tension = Parameter(group=TENSION, allow_leading_hyphen=True)
 
 
 def identify(
     file: Path,
     /,
     *,
-    surface_tension: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
-    tension_sd: float | None = None,
-    normalisation: Literal["E", "eE"] | None = None,
-    method: Method | None = None,
-    degree: str | None = None,
-    constraint: Constraint = "admissible",
-    wells: Literal["symmetric", "equal", "unequal"] = "symmetric",
-    phases: Annotated[str, Parameter(allow_leading_hyphen=True)] = "-1,1",
-    ridge: str | None = None,
-    supports: str | None = None,
-    derivative: Literal["discrete", "analytic"] = "discrete",
-    check: bool = True,
-    noise: Literal["white", "correlated", "shot", "robust"] = "white",
-    blur: str | None = None,
-    pixel: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
-    exposure: float = 0.0,
-    refine: Whole = 1,
-    out: Path | None = None,
-    figures: Path | None = None,
-    report: Path | None = None,
-    validate_from: Whole | None = None,
-    levels_sd: str | None = None,
-    reading: Reading = Reading(),  # noqa: B008  frozen
-    resources: Streaming = Streaming(),  # noqa: B008  frozen
+    out: Annotated[Path | None, _Answer] = None,
+    figures: Annotated[Path | None, _Answer] = None,
+    report: Annotated[Path | None, _Answer] = None,
+    validate_from: Annotated[Integer | None, _Answer] = None,
+    check: Annotated[bool, _Answer] = True,
     output: Output = Output(),  # noqa: B008  frozen
+    surface_tension: Annotated[str | None, _Tension] = None,
+    tension_sd: Annotated[float | None, _Tension] = None,
+    normalisation: Annotated[Literal["E", "eE"] | None, _Tension] = None,
+    movie: Movie = Movie(),  # noqa: B008  frozen
+    levels_sd: Annotated[str | None, Parameter(group=MOVIE)] = None,
+    given: Given = Given(),  # noqa: B008  frozen
 ) -> None:
     """Recover the law that drives a movie, and with a surface tension also its scale.
 
     Parameters
     ----------
     file
-        The movie: NumPy, zarr, HDF5, netCDF, MATLAB, TIFF, VTK or Exodus; a folder or a pattern for a file a frame.
-    surface_tension
-        A surface tension measured by other means, a number or "0.3 J/m^2 +- 5 %" (a unit needs those of the movie);
-        without it epsilon and F are not determined.
-    tension_sd
-        Standard deviation of the surface tension.
-    normalisation
-        E (the default): tension of the energy with (epsilon/2) |grad u|^2 + F/epsilon. eE: of epsilon times it.
-    method
-        trajectory (the default): the likelihood of the whole movie, with error bands. weak: space-time moments, faster
-        and without bands. weak-corrected: the same without the bias of white noise.
-    degree
-        Degree of the law in u^2, 0 to 8, or auto: the average over all degrees (the default of trajectory; weak: 2).
-    constraint
-        admissible: every double well of the degree; bernstein: the paper's part of them, positive coefficients; none:
-        plain least squares.
-    wells
-        symmetric: both wells alike. equal: equally deep, not alike. unequal: their depths may differ, too.
-    phases
-        The phase values of the two wells as low,high such as 0,1; or estimated.
-    ridge
-        A number, or validated: chosen on the last frames (weak only).
-    supports
-        Half-widths of the weak test functions as frames:length pairs such as 5:0.06,8:0.12, or paper.
-    derivative
-        Derivative weights of the weak test functions.
-    check
-        Ask the residual of the trajectory reading for what the model lacks; --no-check saves about half the time.
-    noise
-        Of the trajectory reading: white; correlated: its spectrum is measured on a first fit; shot: its variance is a
-        line in the phase value; robust: outliers are left out.
-    blur
-        Standard deviation of the point-spread function in the unit of dx, or estimated (trajectory only).
-    pixel
-        A pixel is the mean over its area, not the value at its centre (trajectory only).
-    exposure
-        Time over which a frame is averaged, in the unit of the times (trajectory only).
-    refine
-        How many times finer the model's mesh is than the movie's (trajectory only).
+        The movie: NumPy, zarr, HDF5, netCDF, MATLAB, TIFF, VTK or Exodus; a folder or a pattern for one file per frame.
     out
         Write the result to this .json file.
     figures
@@ -106,77 +60,124 @@ def identify(
         Write report.html, one page that opens offline, and the result to this folder.
     validate_from
         Evolve the recovered law from this frame to the last and report the field error.
+    check
+        Test the residual of a trajectory fit for model misspecification; --no-check saves about half the time.
+    surface_tension
+        A surface tension measured by other means, a number or "0.3 J/m^2 +- 5 %" (a unit needs those of the movie);
+        without it epsilon and F are not determined.
+    tension_sd
+        Standard deviation of the surface tension.
+    normalisation
+        E (the default): tension of the energy with (epsilon/2) |grad u|^2 + F/epsilon. eE: of epsilon times it.
     levels_sd
         Standard deviations of --levels, as low,high, or auto with --levels auto: the movie is fitted again with each
         level moved by one, and bands and intervals include what that changes.
     """
-    from doublewell.cli.documents import identify_document, identify_text
-    from doublewell.cli.targets import Targets, check_folder, check_result, write_answers
     from doublewell.identify import add_level_errors
-    from doublewell.identify import identify as run
-    from doublewell.options import DoubleWell, Observation, Trajectory, Weak
+    from doublewell.identify import identify as fit
     from doublewell.validate import validate
 
     tension = _tension(surface_tension, tension_sd, normalisation)
-    weak = method in ("weak", "weak-corrected")
-    own: dict[str, Any] = {"ridge": parse_ridge(ridge), "memory": resources.memory}
-    if weak:
-        own |= {"supports": parse_supports(supports), "derivative": derivative, "corrected": method == "weak-corrected"}
-        own |= {"precision": resources.precision or "double"}
-    elif supports is not None or resources.precision is not None or derivative != "discrete":
-        raise InputError("--supports, --derivative and --precision belong to --method weak")
-    options: dict[str, Any] = {"method": Weak(**own) if weak else Trajectory(**own), "check": check}
-    options |= {"law": DoubleWell(parse_degree(degree), constraint, wells)}
-    options |= {"observation": Observation(parse_phases(phases), noise, _blur(blur), pixel, exposure, refine)}
-    options |= {"compute": resources.compute()}
+    options = options_of(given)
     check_result(out)
     check_folder(figures, "--figures")
     check_folder(report, "--report")
     with about(file):
-        record, grey = reading.open_grey(file, levels_sd)
+        record, grey = movie.open_grey(file, levels_sd)
     _check_validation(record, file, validate_from)
     with output.bar() as bar:
         with about(file):
             bar.stage("reading and compiling, which takes a minute the first time")
-            show = bar.show if weak else output.fitting(bar)
-            result = run(record, tension, progress=show, **options)
-            result = replace(result, problem=result.problem.of_file(reading.source(file)))
+            show = output.fitting(bar) if options["method"].bands else bar.show
+            result = fit(record, tension, **options, check=check, progress=show)
+            result = replace(result, problem=result.problem.of_file(movie.source(file)))
             if grey is not None:
-                result = add_level_errors(result, grey, progress=show) if levels_sd else _noted(result, grey)
+                result = (
+                    add_level_errors(result, grey, progress=show) if levels_sd else replace(result, grey=grey.quality)
+                )
             validation = None
             if validate_from is not None:
                 validation = validate(result, record, start=validate_from, progress=bar.stage("evolving"))
-        targets = Targets(out, figures, report)
-        files = write_answers(result, record, validation, targets, progress=bar.show)
-    output.answer(identify_text(result, validation, files), identify_document(file, result, validation, files))
+        files = _write(result, record, validation, out, figures, report, progress=bar.show)
+    document = {"file": str(file), **result_document(result, validation), "files": [str(path) for path in files]}
+    output.answer(_text(result, validation, files), document)
 
 
-def _blur(text: str | None) -> Any:
-    try:
-        return text if text == "estimated" else float(text or 0.0)
-    except ValueError as error:
-        raise InputError(f"--blur is {text!r}: expected a length of at least 0, or estimated") from error
+def repeat(
+    result: Path,
+    data: Path | None = None,
+    /,
+    *,
+    any_data: Switch = False,
+    out: Path | None = None,
+    output: Output = Output(),  # noqa: B008  frozen
+) -> int:
+    """Do an identification again as its result states it, and report whether the numbers are the same.
+
+    Exit code 0: the same to round-off. 1: different. The values of the movie must be those of the result, by checksum.
+
+    Parameters
+    ----------
+    result
+        A result that identify wrote, .json.
+    data
+        The movie; without it the file that the result names.
+    any_data
+        Use the movie although its values are others, or the result knows no checksum.
+    out
+        Write the new result to this .json file.
+    """
+    from doublewell.identify import repeat as again
+    from doublewell.io import load_result, save
+
+    check_result(out)
+    before = load_result(result)
+    file = data or _file(before, result)
+    with output.bar() as bar, about(file):
+        record = _open(before, file)
+        bar.stage("compiling and reading")
+        done = again(before, record, any_data=any_data, progress=bar.show)
+    if out is not None:
+        save(done.again, out)
+    output.answer(f"{file}\n{done}", _repetition_document(file, done))
+    return 0 if done.comparison.same else _DIFFERENT
 
 
-def _noted(result: Result, grey: Phase) -> Result:
-    """Return a result with the numbers of the conversion from grey values."""
-    return replace(result, grey=grey.quality)
+def check_result(path: Path | None) -> None:
+    """Refuse a name that no result can be saved under."""
+    if path is None:
+        return
+    if path.suffix.lower() != ".json" or path.is_dir():
+        raise InputError(f"--out is {path}: expected the name of a .json file")
+    check_parent(path)
+
+
+def check_parent(path: Path) -> None:
+    """Refuse a name in a folder that does not exist."""
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"the folder {path.parent} does not exist: create it, or choose another name")
+
+
+def check_folder(path: Path | None, flag: str) -> None:
+    """Refuse a folder whose name is that of a file."""
+    if path is not None and path.exists() and not path.is_dir():
+        raise InputError(f"{flag} is {path}, which is a file: expected a folder; choose another name")
 
 
 def _tension(text: str | None, sd: float | None, normalisation: Literal["E", "eE"] | None) -> Any:
     from doublewell.calibrate import SurfaceTension
 
     if text is None:
-        given = [name for name, x in (("--tension-sd", sd), ("--normalisation", normalisation)) if x is not None]
-        if given:
-            raise InputError(f"{given[0]} says nothing without a surface tension: pass --surface-tension too")
+        flags = [name for name, x in (("--tension-sd", sd), ("--normalisation", normalisation)) if x is not None]
+        if flags:
+            raise InputError(f"{flags[0]} has no meaning without a surface tension: pass --surface-tension too")
         return None
     try:
         tension = SurfaceTension.of(text)
     except InputError as error:
         raise InputError(f"--surface-tension: {error}") from error
     if sd is not None and tension.sd is not None:
-        raise InputError("--tension-sd and --surface-tension both say an error: give one of them")
+        raise InputError("--tension-sd and --surface-tension both state an error: give one of them")
     return SurfaceTension(tension.value, tension.sd if sd is None else sd, normalisation or "E", tension.unit)
 
 
@@ -188,3 +189,117 @@ def _check_validation(record: Record, file: Path, validate_from: int | None) -> 
         raise InputError(
             f"--validate-from is {validate_from}: expected a frame from 0 to {record.frames - 2} of {file}"
         )
+
+
+def _write(
+    result: Result, record: Record, validation: Validation | None, out: Path | None, figures: Path | None,
+    report: Path | None, *, progress: Report,
+) -> tuple[Path, ...]:  # fmt: skip
+    """Draw everything, then write all files together; return their paths."""
+    from doublewell.atomic import write_files
+    from doublewell.io.result_file import result_bytes
+    from doublewell.report import draw_figures, page_html
+    from doublewell.report.page.film import predicted
+
+    shown = validation
+    if validation is None and (figures is not None or report is not None):
+        evolved = predicted(result, record, progress=partial(progress, "evolving"))
+        shown = None if isinstance(evolved, str) else evolved
+    progress("writing" if figures is None and report is None else "drawing", 0, 0)
+    results = [path for path in (out, report and report / _RESULT) if path is not None]
+    contents = [(path, result_bytes(result)) for path in results]
+    if figures is not None:
+        drawn = draw_figures(result, record=record, validation=shown)
+        contents += [(figures / name, data) for name, data in drawn.items()]
+    if report is not None:
+        page = page_html(result, record, validation=shown, progress=progress)
+        contents.append((report / _PAGE, page.encode("utf-8")))
+    return write_files(contents)
+
+
+def _text(result: Result, validation: Validation | None, files: tuple[Path, ...]) -> str:
+    """Return the report, what an evolution of the law gives, and the files written."""
+    parts = [str(result)]
+    if validation is not None:
+        parts.append("\n  ".join(["Evolution", *wrap(str(validation), _WIDTH)]))
+    if files:
+        parts.append("\n".join(["Written", *(f"  {path}" for path in files)]))
+    return "\n\n".join(parts)
+
+
+def result_document(result: Result, validation: Validation | None) -> dict[str, Any]:
+    """Return facts and findings, the most used numbers also by themselves, and the result as `save` writes it."""
+    from doublewell.export.documents import facts_document, finding_document
+    from doublewell.facts import facts
+    from doublewell.findings import findings, model_tests
+    from doublewell.io.result_file import result_body
+
+    table = facts(result)
+    epsilon, barrier = table.get("epsilon"), table.get("barrier")
+    return {
+        "dynamics": table.dynamics,
+        "method": table.method,
+        "equation": table.equation,
+        "phases": list(table.law.phases),
+        "degree": table.law.family.degree,
+        "coefficients": [g.value for g in table.coefficients],
+        "epsilon": None if epsilon is None else epsilon.value,
+        "barrier": None if barrier is None else barrier.value,
+        "double_well": table.structure.ok,
+        "structure": str(table.structure),
+        "facts": facts_document(table),
+        "degrees": [{"degree": fit.degree, "chi2": fit.chi2, "weight": fit.weight} for fit in table.degrees],
+        "verdict": table.verdict,
+        "tests": [asdict(test) for test in model_tests(result)],
+        "findings": [finding_document(item) for item in findings(result, table=table)],
+        "validation": None if validation is None else _validation(validation),
+        "result": result_body(result),
+    }
+
+
+def _validation(validation: Validation) -> dict[str, Any]:
+    """All but the predicted fields; a number that is not finite is written as the result files write it."""
+    from doublewell.io.codec import codec_of
+
+    hints = get_type_hints(type(validation))
+    names = [name for name in hints if name != "predicted"]
+    return {name: codec_of(hints[name]).encode(getattr(validation, name), name) for name in names}
+
+
+def _file(before: Result, result: Path) -> Path:
+    """Return the file that a result names: as it was given, or of the same name beside the result."""
+    source = before.problem.records[0].source
+    if source is None:
+        raise InputError(f"{result} does not name the file of its movie: give it, as in doublewell repeat RESULT MOVIE")
+    given = Path(source.path)
+    beside = result.parent / given.name
+    return given if given.exists() or not beside.exists() else beside
+
+
+def _open(before: Result, file: Path) -> Record:
+    """Open the movie with the options of then; a result from Python has none, so its own metadata serve."""
+    from doublewell.io import open_record
+
+    known = before.problem.records[0]
+    if known.source is not None:
+        return Movie.of(known.source).open(file)
+    return open_record(file, dx=known.dx, dt=known.dt, q=known.q, boundary=known.boundary)
+
+
+def _repetition_document(file: Path, done: Repetition) -> dict[str, Any]:
+    comparison = done.comparison
+    return {
+        "file": str(file),
+        "same": comparison.same,
+        "data": done.data,
+        "checksum": done.again.problem.records[0].checksum,
+        "version_before": done.before.version,
+        "version": done.again.version,
+        "fields": comparison.fields,
+        "equal_to_the_last_bit": comparison.equal,
+        "largest_difference": comparison.largest,
+        "differences": [
+            {"field": item.field, "before": item.before, "after": item.after, "size": item.size}
+            for item in comparison.differences
+        ],
+    }

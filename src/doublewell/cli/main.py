@@ -8,21 +8,12 @@ from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError, UnknownOptionError, UnusedCliTokensError
 
-from doublewell.cli.compare import compare
-from doublewell.cli.demo import demo
-from doublewell.cli.doctor import doctor
-from doublewell.cli.export import export
-from doublewell.cli.identify import identify
-from doublewell.cli.inspect import inspect
-from doublewell.cli.plan import plan
-from doublewell.cli.repeat import repeat
-from doublewell.cli.simulate import simulate
-from doublewell.cli.wording import shell_words
-from doublewell.errors import InputError
+from doublewell.cli.commands import compare, demo, doctor, export, inspect
+from doublewell.cli.experiments import plan, simulate
+from doublewell.cli.identify import identify, repeat
+from doublewell.errors import InputError, shell_words
 from doublewell.errors import shell_words as in_shell_words
 from doublewell.version import __version__
-
-__all__ = ["main"]
 
 _OK, _WRONG_USE, _INTERRUPTED, _CLOSED_PIPE = 0, 2, 130, 141
 
@@ -33,7 +24,8 @@ def main(tokens: Sequence[str] | None = None) -> int:
     Wrong use ends in one line on stderr. An error of the program itself is not caught: it shows its traceback.
     """
     try:
-        code = _run(sys.argv[1:] if tokens is None else list(tokens))
+        with shell_words():
+            code = _run(sys.argv[1:] if tokens is None else list(tokens))
         sys.stdout.flush()
     except KeyboardInterrupt:
         _complain("interrupted; nothing was left half written")
@@ -48,7 +40,7 @@ def main(tokens: Sequence[str] | None = None) -> int:
 
 
 def _words(error: Exception) -> str:
-    """Say what an expected error means; most say it themselves."""
+    """Put an expected error into words; most have their own."""
     if isinstance(error, UnusedCliTokensError):
         return f"unexpected words: {' '.join(error.unused_tokens or [])}; see doublewell --help"
     if isinstance(error, UnknownOptionError):  # the parser's own guess is often far off
@@ -58,7 +50,7 @@ def _words(error: Exception) -> str:
         return f"not enough memory ({error}): use a smaller mesh or fewer frames"
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror or error}"
-    return shell_words(str(error))
+    return str(error)
 
 
 def _run(tokens: list[str]) -> int:

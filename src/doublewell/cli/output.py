@@ -9,13 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from threading import RLock, Timer
-from typing import Annotated, Any
+from typing import Any
 
 from cyclopts import Parameter
 
+from doublewell.cli.options import ANSWER, Switch
 from doublewell.hints import Report
-
-__all__ = ["Bar", "Output", "one_line"]
 
 _PATIENCE = 1.0  # seconds before anything appears
 _PATIENT = "compiling and fitting; the first time on a machine takes a minute or more (--quiet hides this line)"
@@ -120,7 +119,7 @@ def one_line(words: str, room: int) -> str:
     return words if len(words) <= room else words[: max(room - 3, 0)] + "..."
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=ANSWER)
 @dataclass(frozen=True)
 class Output:
     """How the answer is given.
@@ -133,8 +132,8 @@ class Output:
         Print nothing but errors (and the JSON object, when asked for).
     """
 
-    json: Annotated[bool, Parameter(negative=(), show_default=False)] = False
-    quiet: Annotated[bool, Parameter(negative=(), show_default=False)] = False
+    json: Switch = False
+    quiet: Switch = False
 
     def answer(self, text: str, document: dict[str, Any]) -> None:
         """Print the answer in the form that was asked for."""

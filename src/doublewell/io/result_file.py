@@ -15,7 +15,7 @@ from doublewell.io.codec import codec_of
 from doublewell.io.format import as_path, reading
 from doublewell.result import Result
 
-__all__ = ["RESULT_SUFFIX", "load_result", "result_body", "write_result"]
+__all__ = ["RESULT_SUFFIX", "load_result", "result_body", "result_bytes", "write_result"]
 
 RESULT_SUFFIX = ".json"
 _FORMAT = "doublewell result"
@@ -25,12 +25,17 @@ _AGAIN = "restore the file, or run identify again"
 
 
 def write_result(result: Result, path: Path) -> None:
-    """Write a result as strict JSON, floats with all their digits."""
+    """Write a result to a file."""
+    content = result_bytes(result)
+    with replace_file(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def result_bytes(result: Result) -> bytes:
+    """Return the file of a result: strict JSON, floats with all their digits."""
     body = result_body(result)
     content = {"format": _FORMAT, "version": _VERSION, "checksum": _checksum(body), "result": body}
-    text = json.dumps(content, indent=1, allow_nan=False) + "\n"
-    with replace_file(path) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
+    return (json.dumps(content, indent=1, allow_nan=False) + "\n").encode("utf-8")
 
 
 def result_body(result: Result) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from doublewell.adequacy import FALSE_ALARMS
+from doublewell.atomic import write_files
 from doublewell.curves import Curve, Curves, Residual, Truth, curves, thresholds
 from doublewell.errors import InputError, option
 from doublewell.facts import Data, Facts, facts
@@ -26,7 +27,6 @@ from doublewell.report.style import (
     new_figure,
     render,
     style,
-    write_bytes,
 )
 from doublewell.result import Result
 from doublewell.validate import Validation
@@ -69,7 +69,7 @@ def write_figures(
     Nothing is written before all figures are drawn, and each file is there whole or not at all.
     """
     drawn = draw_figures(result, truth=truth, record=record, validation=validation, formats=formats)
-    return write_bytes([(Path(folder) / name, data) for name, data in drawn.items()])
+    return write_files([(Path(folder) / name, data) for name, data in drawn.items()])
 
 
 # --- the law ----------------------------------------------------------------------------------------------------------

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from doublewell.atomic import replace_file
 from doublewell.errors import InputError
 
 # Okabe and Ito: distinguished by readers with any of the common colour deficiencies
@@ -158,17 +156,3 @@ def _image(figure: Any, axis: Any, address: str, kind: str) -> Any:
     }
     written = {key: f"{value:.2f}" for key, value in places.items()}
     return ElementTree.Element("image", {"href": address, "preserveAspectRatio": "none", "class": kind} | written)
-
-
-def write_bytes(contents: Sequence[tuple[Path, bytes]]) -> tuple[Path, ...]:
-    """Write files so that each is there whole or not at all; folders are made as needed."""
-    for path, data in contents:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(
-                f"{path.parent} could not be made: {error.strerror or error}; choose another name"
-            ) from error
-        with replace_file(path) as temporary:
-            temporary.write_bytes(data)
-    return tuple(path for path, _ in contents)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from doublewell.atomic import write_files
 from doublewell.curves import Curves, curves
 from doublewell.errors import InputError, shell_words
 from doublewell.facts import METHODS, Fact, Facts, facts
@@ -33,7 +34,6 @@ from doublewell.report.page.charts import (
 )
 from doublewell.report.page.film import make_film, predicted, viewer
 from doublewell.report.page.markup import Html, join, list_of, math, measured, number, plain, prose, signs, table, tag
-from doublewell.report.style import write_bytes
 from doublewell.report.text import NOTHING, report_text, tilt_sentence
 from doublewell.result import Result
 from doublewell.validate import Validation
@@ -84,7 +84,7 @@ def write_page(
     if place.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"{place}: expected a name that ends in .html for a page")
     text = page_html(result, record, validation=validation, progress=progress)
-    return write_bytes([(place, text.encode("utf-8"))])[0]
+    return write_files([(place, text.encode("utf-8"))])[0]
 
 
 def page_html(

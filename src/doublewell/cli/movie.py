@@ -1,14 +1,16 @@
-"""Reading: the options that say how a movie is opened."""
+"""The movie of a command: the options that say how it is opened, and messages that name it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from cyclopts import Parameter
 
-from doublewell.cli.values import parse_levels, parse_numbers
+from doublewell.cli.options import MOVIE, parse_levels, parse_numbers
 from doublewell.errors import InputError
 from doublewell.units import check_dimension, factor, parse_quantity
 
@@ -16,15 +18,13 @@ if TYPE_CHECKING:
     from doublewell.problem import Source
     from doublewell.record import Phase, Record
 
-__all__ = ["Boundary", "Reading"]
-
 Boundary = Literal["periodic", "neumann"]
 Border = Literal["periodic", "neumann", "open"]
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=MOVIE)
 @dataclass(frozen=True)
-class Reading:
+class Movie:
     """What a file may not say, or says wrongly; these go before what the file says.
 
     Parameters
@@ -76,12 +76,12 @@ class Reading:
         return Source(str(file), tuple((name, value) for name, value in given.items() if value is not None))
 
     @classmethod
-    def of(cls, source: Source) -> Reading:
-        """Return the options that a result was read with; names of a later version are refused."""
+    def of(cls, source: Source) -> Movie:
+        """Return the options that the movie of a result was opened with; names of a later version are refused."""
         known = {part.name for part in fields(cls)}
         if unknown := [name for name, _ in source.reading if name not in known]:
             raise InputError(
-                f"the result was read with {', '.join(unknown)}, which this version does not know: run pip install "
+                f"the movie was opened with {', '.join(unknown)}, which this version does not know: run pip install "
                 "--upgrade doublewell"
             )
         options: dict[str, Any] = dict(source.reading)
@@ -97,7 +97,7 @@ class Reading:
 
         levels, sd = parse_levels(self.levels, "--levels"), parse_levels(levels_sd, "--levels-sd")
         if levels is None and sd is not None:
-            raise InputError("--levels-sd says nothing without levels: pass --levels too")
+            raise InputError("--levels-sd has no meaning without levels: pass --levels too")
         if isinstance(levels, str) and isinstance(sd, tuple):
             raise InputError("--levels auto finds the errors itself: pass --levels-sd auto")
         if isinstance(levels, tuple) and isinstance(sd, str):
@@ -106,10 +106,10 @@ class Reading:
             return self.open(file), None
         grey = self._open(file, (-1.0, 1.0))  # the values as they are
         pair = None if isinstance(levels, str) or isinstance(sd, str) else sd
-        found = phase_from_intensity(grey, levels=None if isinstance(levels, str) else levels, levels_sd=pair)
+        phase = phase_from_intensity(grey, levels=None if isinstance(levels, str) else levels, levels_sd=pair)
         if isinstance(levels, tuple):
-            found = replace(found, record=self.open(file))  # the same to the last bit with and without errors
-        return found.record, found
+            phase = replace(phase, record=self.open(file))  # the same to the last bit with and without errors
+        return phase.record, phase
 
     def _open(self, file: Path, levels: tuple[float, float] | Literal["auto"] | None) -> Record:
         from doublewell.io import open_record
@@ -119,31 +119,27 @@ class Reading:
                 check_dimension(unit, like, name)
         q, unit = (None, None) if self.q is None else parse_quantity(self.q, "--q")
         record = open_record(
-            file,
-            var=self.var,
-            axes=self.axes,
-            dx=parse_numbers(self.dx, "--dx"),
-            dt=self.dt,
-            times=parse_numbers(self.times, "--times"),
-            q=None if unit else q,
-            boundary=self.boundary,
-            levels=levels,
-            length_unit=self.length_unit,
-            time_unit=self.time_unit,
-            mask=self.mask,
-        )
+            file, var=self.var, axes=self.axes, dx=parse_numbers(self.dx, "--dx"), dt=self.dt,
+            times=parse_numbers(self.times, "--times"), q=None if unit else q, boundary=self.boundary, levels=levels,
+            length_unit=self.length_unit, time_unit=self.time_unit, mask=self.mask,
+        )  # fmt: skip
         return record if q is None or unit is None else _with_diffusion(record, q, unit)
 
 
 def _with_diffusion(record: Record, q: float, unit: str) -> Record:
     """Set q from a number with a unit of its own, converted to the record's."""
-    from doublewell.record import Record
-
     length, time = record.length_unit, record.time_unit
     if length is None or time is None:
         raise InputError(f"--q is in {unit}: pass --length-unit and --time-unit too, or --q as a plain number")
     check_dimension(unit, "m^2/s", "--q")
-    return Record(
-        record.values, dx=record.dx, times=record.times, q=q * factor(((unit, 1),), ((length, 2), (time, -1))),
-        boundary=record.boundary, length_unit=length, time_unit=time, mask=record.mask,
-    )  # fmt: skip
+    return record.replace(q=q * factor(((unit, 1),), ((length, 2), (time, -1))))
+
+
+@contextmanager
+def about(file: Path) -> Iterator[None]:
+    """Name the file in the message of an InputError, where it is not named yet."""
+    try:
+        yield
+    except InputError as error:
+        message = str(error)
+        raise InputError(message if str(file) in message else f"{file}: {message}") from error

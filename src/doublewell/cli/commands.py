@@ -1,0 +1,248 @@
+"""The short commands: inspect, compare, export, demo, doctor."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from textwrap import indent
+from typing import TYPE_CHECKING, Any, Literal
+
+from doublewell.cli.identify import check_folder, check_result, result_document
+from doublewell.cli.movie import Movie, about
+from doublewell.cli.options import Integer, check_seed
+from doublewell.cli.output import Output
+from doublewell.errors import InputError
+
+if TYPE_CHECKING:
+    from doublewell.record import Record
+
+_INCOMPLETE = 1  # exit code
+
+
+def inspect(
+    file: Path,
+    /,
+    *,
+    movie: Movie = Movie(),  # noqa: B008  frozen
+    output: Output = Output(),  # noqa: B008  frozen
+) -> None:
+    """Describe what a movie offers: noise, phases, interface width, and what to check.
+
+    Parameters
+    ----------
+    file
+        The movie: NumPy, zarr, HDF5, netCDF, MATLAB, TIFF, VTK or Exodus; a folder or a pattern for one file per frame.
+    """
+    from doublewell.export.documents import finding_document
+    from doublewell.io.codec import codec_of
+    from doublewell.observation import Survey
+    from doublewell.record_findings import grey_findings
+    from doublewell.report import inspect_record
+
+    with output.bar() as bar, about(file):
+        record, grey = movie.open_grey(file)
+        inspection = inspect_record(record, progress=bar.stage("inspecting"))
+    levels = "" if grey is None else "\n\nGrey levels\n" + indent(str(grey), "  ")
+    grey_document = None
+    if grey is not None:
+        notes = [finding_document(finding) for finding in grey_findings(grey.quality)]
+        grey_document = {"levels": grey.levels, "sd": grey.levels_sd, "findings": notes}
+    document = {
+        "file": str(file),
+        "grey_levels": grey_document,
+        "record": record_document(inspection.record),
+        "survey": codec_of(Survey).encode(inspection.survey, "survey"),
+        "coverage": inspection.survey.coverage,
+        "interface_share": inspection.survey.interface_share,
+        "supports": [[support.frames, support.length] for support in inspection.supports],
+        "supports_refused": inspection.refusal,
+        "findings": [finding_document(finding) for finding in inspection.findings],
+    }
+    output.answer(f"{file}: {inspection}{levels}", document)
+
+
+def record_document(record: Record) -> dict[str, Any]:
+    """Return what a record states of itself."""
+    return {
+        "shape": list(record.shape),
+        "dx": list(record.dx),
+        "times": record.times.tolist(),
+        "q": record.q,
+        "boundary": record.boundary,
+        "length_unit": record.length_unit,
+        "time_unit": record.time_unit,
+    }
+
+
+def compare(
+    file: Path,
+    /,
+    *,
+    methods: str | None = None,
+    seed: Integer = 0,
+    out: Path | None = None,
+    figures: Path | None = None,
+    movie: Movie = Movie(),  # noqa: B008  frozen
+    output: Output = Output(),  # noqa: B008  frozen
+) -> None:
+    """Run other methods on a movie and report how far they agree with ours; the true law need not be known.
+
+    Parameters
+    ----------
+    file
+        The movie, as for identify, with its diffusion coefficient.
+    methods
+        Names with commas between them, such as stac,smoothed-fd4,pysindy-ls-masked; all by default, slow ones only
+        where there is a GPU. A method whose library is missing is listed with its reason.
+    seed
+        Of the methods that draw random numbers.
+    out
+        Write the numbers to this .json file.
+    figures
+        Write compare.png, .pdf and .svg to this folder: every force over our band.
+    """
+    from doublewell.atomic import write_files
+    from doublewell.baselines import compare as run
+    from doublewell.report.style import FORMATS, render
+
+    check_result(out)
+    check_folder(figures, "--figures")
+    names = _names(methods)
+    check_seed(seed)
+    with about(file):
+        record = movie.open(file)
+        with output.bar() as bar:
+            show = output.fitting(bar)
+            comparison = run(record, methods=names, seed=seed, progress=show)
+            show("writing", 0, 0)
+            contents: list[tuple[Path, bytes]] = []
+            if out is not None:
+                contents.append((out, (json.dumps(comparison.document(), indent=1, allow_nan=False) + "\n").encode()))
+            if figures is not None:
+                figure = comparison.figure()
+                contents += [(figures / f"compare.{kind}", render(figure, kind)) for kind in FORMATS]
+            files = write_files(contents)
+    document = {"file": str(file), **comparison.document(), "files": [str(path) for path in files]}
+    written = [f"wrote {path}" for path in files]
+    output.answer("\n".join([str(comparison), *([""] if written else []), *written]), document)
+
+
+def _names(text: str | None) -> list[str] | None:
+    """Return the methods of --methods, checked before the movie is read."""
+    from doublewell.baselines import baseline
+
+    if text is None:
+        return None
+    names = [name for name in text.split(",") if name.strip()]
+    if not names:
+        raise InputError(f"--methods is {text!r}: expected names with commas between, such as stac,smoothed-fd4")
+    return [baseline(name).name for name in names]
+
+
+def export(
+    result: Path,
+    format: Literal["moose", "py-pde", "fipy", "sympy", "latex", "python", "json"],
+    /,
+    *,
+    out: Path | None = None,
+    output: Output = Output(),  # noqa: B008  frozen
+) -> None:
+    """Write an identified law as a text for another program, or as a page to read.
+
+    Parameters
+    ----------
+    result
+        A result that identify wrote with --out.
+    format
+        moose: an input file. py-pde, fipy: a script that evolves a field. sympy, python: the law as symbols or as NumPy
+        functions. latex: a page to read, with errors. json: all numbers and a table with bands.
+    out
+        Write the text to this file instead of the screen.
+    """
+    from doublewell.atomic import replace_file
+    from doublewell.export import export as write
+    from doublewell.io import load_result
+
+    text = write(load_result(result), format)
+    if out is not None:
+        with replace_file(out) as temporary:
+            temporary.write_text(text, encoding="utf-8", newline="\n")
+    shown = text.rstrip("\n") if out is None else f"{out}: the law of {result} for {format}"
+    document = {"result": str(result), "format": format, "file": None if out is None else str(out), "text": text}
+    output.answer(shown, document)
+
+
+def demo(
+    *,
+    out: Path = Path("demo"),
+    seed: Integer = 1,
+    law: str = "sixth",
+    noise: float = 0.03,
+    output: Output = Output(),  # noqa: B008  frozen
+) -> None:
+    """Simulate a noisy movie, recover its law, compare with the truth, and write figures.
+
+    Parameters
+    ----------
+    out
+        Folder for the record, the result and the figures.
+    seed
+        Seed of the noise.
+    law
+        quartic, sixth, bernstein3, exponential, rational or outside_cone.
+    noise
+        Standard deviation of the noise of one pixel.
+    """
+    from doublewell.checks import not_negative
+    from doublewell.demo import run_demo
+
+    check_seed(seed)
+    not_negative(noise, "--noise")
+    with output.bar() as bar:
+        done = run_demo(out, seed=seed, law=law, noise=noise, progress=output.fitting(bar))
+    document = {
+        "summary": done.summary,
+        "law": done.truth.law.name,
+        "true_epsilon": done.truth.epsilon,
+        "force_error": done.force_error,
+        "epsilon_error": done.epsilon_error,
+        "weak_force_error": done.weak_error,
+        **result_document(done.result, done.validation),
+        "files": [str(path) for path in done.files],
+    }
+    output.answer(str(done), document)
+
+
+def doctor(
+    *,
+    fit: bool = True,
+    output: Output = Output(),  # noqa: B008  frozen
+) -> int:
+    """Report which extras and devices are there, and time a small fit.
+
+    Exit code 0: all that is needed is there. 1: a needed package is missing.
+
+    Parameters
+    ----------
+    fit
+        Time a small fit; --no-fit leaves it out.
+    """
+    from doublewell.doctor import examine
+
+    with output.bar() as bar:
+        diagnosis = examine(fit=fit, progress=bar.show)
+    document = {
+        "version": diagnosis.version,
+        "python": diagnosis.python,
+        "machine": diagnosis.machine,
+        "cores": diagnosis.cores,
+        "packages": dict(diagnosis.packages),
+        "missing": list(diagnosis.missing),
+        "extras": {extra.name: {"ready": extra.ready, "packages": dict(extra.packages)} for extra in diagnosis.extras},
+        "devices": list(diagnosis.devices),
+        "cache": diagnosis.cache,
+        "cache_bytes": diagnosis.cache_bytes,
+        "seconds": {timing.name: {"first": timing.first, "next": timing.next} for timing in diagnosis.timings},
+    }
+    output.answer(str(diagnosis), document)
+    return _INCOMPLETE if diagnosis.missing else 0
