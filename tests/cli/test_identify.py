@@ -59,7 +59,7 @@ def test_options_reach_the_library(run_json, movie_file):
     )
     assert found["coefficients"] == result.coefficients.tolist()
     assert found["facts"]["epsilon"]["value"] == result.epsilon
-    assert found["result"]["settings"]["supports"] == [[4, 0.1], [6, 0.2]]
+    assert found["result"]["problem"]["method"]["supports"] == [[4, 0.1], [6, 0.2]]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_metadata_of_the_command_line_goes_before_the_file(run_json, tmp_path, n
         "identify", tmp_path / "plain.npz", "--var", "film", "--dx", "0.1,0.1", "--dt", 0.5, "--q", 0.01,
         "--boundary", "neumann", *WEAK,
     )  # fmt: skip
-    settings = found["result"]["settings"]
+    settings = found["result"]["problem"]["records"][0]
     assert (settings["dx"], settings["dt"], settings["q"]) == ([0.1, 0.1], 0.5, 0.01)
     assert settings["boundary"] == "neumann"
     other = identify(Record(noisy.slab(), dx=0.1, dt=0.5, q=0.01))
@@ -265,7 +265,7 @@ def test_no_boundary_means_a_window(run_json, tmp_path, noisy):
     np.savez(tmp_path / "plain.npz", u=noisy.slab()[:13, 8:56:2, 8:56:2])
     words = ["--dx", 1 / 32, "--dt", 1e-4, "--q", 1, "--degree", 1, "--no-check"]
     found = run_json("identify", tmp_path / "plain.npz", *words)
-    assert (found["method"], found["result"]["settings"]["boundary"]) == ("trajectory", "open")
+    assert (found["method"], found["result"]["resolved"]["boundary"]) == ("trajectory", "open")
     found = run_json("identify", tmp_path / "plain.npz", "--dx", 1 / 32, "--dt", 1e-4, "--q", 1, "--method", "weak")
     assert (found["method"], found["degree"], found["degrees"]) == ("weak", 2, [])
 
@@ -273,7 +273,7 @@ def test_no_boundary_means_a_window(run_json, tmp_path, noisy):
 def test_times_may_be_given(run_json, tmp_path, noisy):
     np.savez(tmp_path / "plain.npz", u=noisy.slab()[:20])
     words = ["--method", "weak", "--dx", 1 / 64, "--q", 1, "--times", ",".join(str(0.5 * k) for k in range(20))]
-    assert run_json("identify", tmp_path / "plain.npz", *words)["result"]["settings"]["dt"] == 0.5
+    assert run_json("identify", tmp_path / "plain.npz", *words)["result"]["problem"]["records"][0]["dt"] == 0.5
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ def test_physical_numbers_from_the_shell(run, run_json, movie_file):
     assert kappa["sd"] == pytest.approx(0.05 * kappa["value"])
     other = run_json("identify", movie_file, *WORDS, "--q", "1e-15 m^2/s", *tension)
     assert other["facts"]["physical_kappa"]["value"] == pytest.approx(kappa["value"], rel=1e-9)
-    assert other["result"]["settings"]["q"] == pytest.approx(0.001)
-    assert other["result"]["settings"]["length_unit"] == "um"
+    assert other["result"]["problem"]["records"][0]["q"] == pytest.approx(0.001)
+    assert other["result"]["problem"]["records"][0]["length_unit"] == "um"
     code, out, _ = run("identify", movie_file, *WORDS, "--q", "0.001", *tension)
     assert code == 0
     assert "Physical units" in out
