@@ -14,7 +14,7 @@ from doublewell.law import Law
 from doublewell.record import Record
 from doublewell.report import draw_figures, error_figure, fields_figure, law_figure, write_figures
 from doublewell.report.figures import rms_map
-from doublewell.report.style import COLOURS, render, write_bytes
+from doublewell.report.style import COLOURS, render
 from doublewell.validate import validate
 
 
@@ -290,16 +290,6 @@ def test_figures_leave_no_global_state(bare):
 def test_unknown_format_is_refused(bare):
     with pytest.raises(InputError, match="figure format is 'gif': expected one of png, pdf, svg"):
         draw_figures(bare, formats=("gif",))
-
-
-def test_a_failed_write_says_so_and_leaves_nothing(tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("kept")
-    with pytest.raises(InputError, match=r"file could not be made: .*choose another name"):
-        write_bytes([(tmp_path / "file" / "law.png", b"x")])
-    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
-    with pytest.raises(InputError, match=r"law\.png could not be written: No space left"):
-        write_bytes([(tmp_path / "law.png", b"x")])
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 @pytest.mark.parametrize(("length", "time"), [("um", "s"), ("$\\bad{", "$")])
