@@ -11,7 +11,7 @@ export DOUBLEWELL_CACHE := $(CURDIR)/build/cache/jax
 export NUMBA_CACHE_DIR := $(CURDIR)/build/cache/numba
 
 # Tests that take long, by path: recovery, sweeps, pages, examples, the paper, golden results, benchmarks, a browser.
-SLOW := tests/slow tests/recovery tests/docs tests/examples tests/paper
+SLOW := tests/slow tests/recovery tests/docs tests/examples tests/paper tests/golden
 PYTEST := -m pytest -n 2 --dist loadfile
 
 .PHONY: demo docs paper test test-slow test-all test-minimum lint bench bench-compare bench-accuracy clean
@@ -35,7 +35,7 @@ else
 	cp $(PAPER)/figures/*.png docs/figures/
 endif
 
-# The site, in build/site: the tutorial is run anew, a broken reference or link is an error. Open build/site/index.html.
+# The site, in build/site: the tutorial is run again, a broken reference or link is an error. Open build/site/index.html.
 $(VENV)/.docs-ready: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	touch $@

@@ -73,8 +73,8 @@ def test_shell_block_runs(tmp_path, monkeypatch, capsys) -> None:
         smaller = ["--mesh", "32x32", "--frames", "15", "--epsilon", "0.1", "--dt", "5e-4"]
         assert main([command, *words, *(smaller if command == "simulate" else [])]) == 0
     out = capsys.readouterr().out
-    assert "by the trajectory reading" in out
-    assert "law of degree 2 by the weak reading" in out
+    assert "by the trajectory fit" in out
+    assert "law of degree 2 by the weak-form fit" in out
     assert (tmp_path / "result.json").exists()
     assert (tmp_path / "figures" / "law.png").exists()
 
