@@ -10,9 +10,34 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# exported texts: what 0.1 says and what it is now (patterns), and lines that are new
-REWORDED: dict[str, str] = {}
+# exported texts: patterns of what 0.1 says and what it is now, what is said besides now, and lines that are new
+REWORDED: dict[str, str] = {
+    r"An identified Allen-Cahn law": "An identified law",
+    r"Law found by": "Law identified by",
+    r"weak reading": "weak-form fit",
+    r"trajectory reading": "trajectory fit",
+    r"(pure phases at u = -1 and u = \+1\.)(?! <)": r"\1 <equation>",
+    r"(G\$?)(\s+|\n\W*)goes on(\s)": r"\1\2continues\3",
+    r"F = epsilon\^2 H\.": "F = epsilon^2 H, barrier <number>.",
+    r"Model check:": "Test of the model:",
+    r"zero in the pure phases": "zero at the low phase",
+    r": zero at the pure phases\.": ".",
+    r"over that of the pure phases": "over that of the low phase",
+}
+NOW = {
+    r"(u = -1 and u = \+1\.) G\(u\) = .*": r"\1 <equation>",
+    r"barrier F\(0\) = [\d.e-]+(?<=\.)": "barrier <number>.",
+}
 ADDED = (r"\W*Check: ",)  # findings of the severity "check" that 0.1 did not have
+
+# numbers of the JSON document that stand elsewhere in its version 2
+MOVED = {
+    r"^powers_of_w$": "powers/values",
+    r"^scale/(epsilon|tension|tension_integral)$": r"facts/\1/value",
+    r"^scale/tension_(sd|unit)$": r"facts/tension/\1",
+    r"^scale/normalisation$": "facts/tension/note",
+    r"^intervals/(?!level)(\w+)$": r"facts/\1/interval",
+}
 
 # warnings of 0.1 that are no longer given, and why
 DROPPED = {"phase-scale": "sentences quote the phase values of the record"}
@@ -24,7 +49,7 @@ _LIMITS = {  # standard errors of a law, share of a band, relative error of a we
 }
 _MOMENTS = 1e-10  # of the largest entry
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?")
-_WRAPPED = {"moose": r"\n# {3}(?=\S)", "latex": r"\n% {3}(?=\S)", "json": r"$^"}  # a comment that continues
+_WRAPPED = {"moose": r"\n# {3}(?=\S)", "latex": r"\n% {3}(?=\S)"}  # a comment that continues
 
 
 class Gap(NamedTuple):
@@ -145,12 +170,16 @@ def _text_gaps(name: str, old: str, new: str) -> Iterator[Gap]:
     """Compare texts line by line, wrapped comments as one: words exactly, numbers to 1e-6 or to their last digit."""
     if old.startswith("refused: ") and new.startswith("refused: "):
         return
-    for before, after in REWORDED.items():
-        old = re.sub(before, after, old)
+    if old.startswith("{") and new.startswith("{"):
+        yield from _document_gaps(json.loads(old), json.loads(new))
+        return
     wrapped = re.compile(_WRAPPED.get(name, r"\n  (?=\S)"))
-    lines = [wrapped.sub(" ", text).splitlines() for text in (old, new)]
-    words = [[_NUMBER.sub("0", line).rstrip(",") for line in text] for text in lines]
-    for kind, a, b, c, d in SequenceMatcher(None, *words, autojunk=False).get_opcodes():
+    lines = [wrapped.sub(" ", text) for text in (old, new)]
+    for pattern, words in (NOW | REWORDED).items():
+        lines = [re.sub(pattern, words, text) for text in lines]
+    lines = [text.splitlines() for text in lines]
+    masked = [[_NUMBER.sub("0", line).rstrip(",") for line in text] for text in lines]
+    for kind, a, b, c, d in SequenceMatcher(None, *masked, autojunk=False).get_opcodes():
         here, there = lines[0][a:b], lines[1][c:d]
         if kind != "equal":
             there = [line for line in there if not any(re.match(pattern, line) for pattern in ADDED)]
@@ -160,6 +189,36 @@ def _text_gaps(name: str, old: str, new: str) -> Iterator[Gap]:
         for k, pair in enumerate(zip(here, there, strict=True), a + 1):
             numbers = zip(*(_NUMBER.findall(line) for line in pair), strict=True)
             yield Gap(f"{name}:{k}", max((_apart(*both) for both in numbers), default=0.0), "of it", 1e-6)
+
+
+def _document_gaps(old: dict[str, Any], new: dict[str, Any]) -> Iterator[Gap]:
+    """Compare a JSON document with one in which values may stand elsewhere; sentences are left to the other formats."""
+    moved = {} if old["version"] == new["version"] else MOVED
+    for path, value in _leaves("", old):
+        if value is None or path.split("/")[0] in ("version", "notes"):
+            continue
+        place, item = path, new
+        for pattern, words in moved.items():
+            place = re.sub(pattern, words, place)
+        for key in place.split("/"):
+            item = item.get(key, {}) if isinstance(item, dict) else {}
+        if isinstance(value, list) and isinstance(item, list) and len(value) == len(item):
+            unit = max(np.max(np.abs(value)), 1e-12)
+            yield Gap(f"json/{place}", worst(np.subtract(item, value) / unit), "largest entry", 1e-6)
+        elif isinstance(value, float) and isinstance(item, float):
+            yield Gap(f"json/{place}", worst((item - value) / max(abs(value), 1e-12)), "of it", 1e-6)
+        elif isinstance(value, str) and isinstance(item, str):
+            yield from _text_gaps(f"json/{place}", value, item)
+        else:
+            yield _same(f"json/{place}", value, item)
+
+
+def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if not isinstance(value, dict):
+        yield path, value
+        return
+    for name, item in value.items():
+        yield from _leaves(f"{path}/{name}".strip("/"), item)
 
 
 def _apart(old: str, new: str) -> float:

@@ -81,15 +81,23 @@ def test_changed_interval_test_and_warning_are_noticed() -> None:
     assert noticed == ["codes", "interval of epsilon", "adequacy/tests/q/0"]
 
 
-def test_changed_export_is_noticed() -> None:
-    def words(new):
-        new["texts"]["latex"] = new["texts"]["latex"].replace("band", "bend", 1)
+@pytest.mark.parametrize(
+    ("text", "before", "after"),
+    [
+        ("latex", "band", "bend"),
+        ("python", "w = (1.0 - x)", "w = (1.0 + x)"),
+        ("python", "KAPPA = 0.06472", "KAPPA = 0.06473"),
+        ("json", '"dt": 0.0005', '"dt": 0.00051'),
+        ("json", '"mobility": 12.35', '"mobility": 12.36'),
+        ("json", '"boundary": "periodic"', '"boundary": "neumann"'),
+    ],
+)
+def test_changed_export_is_noticed(text, before, after) -> None:
+    def change(new):
+        assert before in new["texts"][text]
+        new["texts"][text] = new["texts"][text].replace(before, after, 1)
 
-    def number(new):
-        new["texts"]["json"] = new["texts"]["json"].replace('"dt": 0.0005', '"dt": 0.00051', 1)
-
-    assert len(changed("export-symmetric", words)) == 1
-    assert len(changed("export-symmetric", number)) == 1
+    assert len(changed("export-symmetric", change)) == 1
 
 
 def test_changed_input_is_noticed() -> None:
