@@ -11,7 +11,8 @@ export DOUBLEWELL_CACHE := $(CURDIR)/build/cache/jax
 export NUMBA_CACHE_DIR := $(CURDIR)/build/cache/numba
 
 # Tests that take long, by path: recovery, sweeps, pages, examples, the paper, golden results, benchmarks, a browser.
-SLOW := tests/slow tests/recovery tests/docs tests/examples tests/paper tests/golden
+SLOW := tests/slow tests/recovery tests/convergence tests/docs tests/examples tests/paper tests/golden tests/test_readme.py \
+	tests/adequacy/test_false_alarms.py tests/report/page/test_browser.py
 PYTEST := -m pytest -n 2 --dist loadfile
 
 .PHONY: demo docs paper test test-slow test-all test-minimum lint bench bench-compare bench-accuracy clean

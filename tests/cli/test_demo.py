@@ -57,6 +57,12 @@ def test_the_numbers_are_those_of_the_saved_result(small):
     assert "From 15 frames with noise 0.02, the force of the quartic law was recovered to" in found["summary"]
 
 
+def test_the_demo_can_be_repeated(small, run):
+    code, out, err = run("repeat", small[0] / "result.json")
+    assert (code, err) == (0, "")
+    assert "numbers: the same" in out
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
