@@ -312,7 +312,7 @@ def _check_ridge(ridge: Any) -> None:
 
 
 def _check_memory(memory: Any) -> None:
-    from doublewell.compute.memory import parse_memory
+    from doublewell.compute.partition import parse_memory
 
     if memory is not None:
         parse_memory(memory)

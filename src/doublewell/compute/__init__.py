@@ -1,14 +1,16 @@
 """Compute: a record cut into parts, read on one core, many or a cluster, with a file of the parts that are done."""
 
 from doublewell.compute.checkpoint import Ledger, fingerprint
-from doublewell.compute.memory import check_resources, parse_memory, shown_bytes
 from doublewell.compute.partition import (
     Region,
+    check_resources,
     check_room,
     even_steps,
     interface_share,
     make_tiles,
     most_common,
+    parse_memory,
+    shown_bytes,
     tile_memory,
     tile_name,
     tile_record,

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from doublewell.checks import shown
-from doublewell.compute.memory import shown_bytes
+from doublewell.compute.partition import shown_bytes
 from doublewell.errors import InputError
 from doublewell.hints import Report
 from doublewell.record import Record

@@ -23,15 +23,16 @@ from doublewell.dynamics.open_boundary import (
     stable_substeps,
 )
 from doublewell.dynamics.protocol import (
+    Column,
     Dynamics,
     JointParameter,
     Stepper,
     Symbols,
+    WeakForm,
     fastest_rate,
     steps_per_frame,
     symbols,
 )
-from doublewell.dynamics.weak_form import Column, WeakForm
 from doublewell.errors import InputError
 
 DYNAMICS: dict[str, Dynamics] = {ALLEN_CAHN.name: ALLEN_CAHN}

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from doublewell.dynamics.protocol import Gauge, JointParameter
-from doublewell.dynamics.weak_form import Column, WeakForm
+from doublewell.dynamics.protocol import Column, Gauge, JointParameter, WeakForm
 from doublewell.hints import Array
 
 

@@ -18,7 +18,6 @@ import numpy as np
 
 from doublewell.checks import positive, whole
 from doublewell.dynamics.grid import Grid
-from doublewell.dynamics.weak_form import WeakForm
 from doublewell.hints import Array
 from doublewell.law import Law
 from doublewell.record import Record
@@ -155,3 +154,22 @@ def check_steps(*, dt: float, q: float, substeps: int) -> None:
     positive(dt, "dt", "the frame interval")
     positive(q, "q", "the diffusion coefficient")
     whole(substeps, "substeps", least=1, meaning="the steps from frame to frame")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the weak form, or with the source "features" one column for each feature of the force.
+
+    ``time`` is the order of the time derivative (0 or 1), ``space`` the power of the Laplacian (0, 1 or 2).
+    ``centred`` subtracts from the source its mean over the domain in each frame: a uniform multiplier.
+    """
+
+    name: str
+    source: Literal["features", "field"]
+    time: int = 0
+    space: int = 0
+    factor: float = 1.0
+    centred: bool = False
+
+
+WeakForm = tuple[Column, ...]

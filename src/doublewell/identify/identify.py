@@ -25,8 +25,7 @@ from doublewell.dynamics import Dynamics
 from doublewell.errors import InputError, option
 from doublewell.evidence import system
 from doublewell.hints import Report
-from doublewell.identify.agreement import agreements
-from doublewell.identify.conclude import Answer, TilePlan, conclude
+from doublewell.identify.conclude import Answer, TilePlan, agreements, conclude
 from doublewell.identify.phases import find_phases, from_minus_one, place_numbers, place_posterior, plateaus
 from doublewell.identify.readers import (
     Part,

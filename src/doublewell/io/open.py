@@ -15,13 +15,15 @@ from doublewell.checks import shown
 from doublewell.errors import InputError, option
 from doublewell.io.axes import Layout, arranged, check_axes, layout_of, mesh_metadata
 from doublewell.io.format import MARKS, METADATA, StoredField, about, as_path, check_version, is_own
-from doublewell.io.formats import format_to_read
+from doublewell.io.formats import FORMATS, format_to_read, format_to_write, suffixes
 from doublewell.io.formats.npz import read_npy
 from doublewell.io.nodes import inside_borders
+from doublewell.io.result_file import RESULT_SUFFIX, write_result
 from doublewell.record import Boundary, Record, phase_from_intensity
 from doublewell.record.lazy import GreyScale, lazy
 from doublewell.record.metadata import FINITE
 from doublewell.record.phase import check_levels
+from doublewell.result import Result
 
 _LONGEST = 10**8  # frames, or cells along an axis
 _CLOCK = {"dt", "times", "time_unit"}
@@ -208,3 +210,32 @@ def _by_name(mask: StoredField, field: StoredField, given: tuple[int, ...]) -> t
     if len(positions) != len(own) or positions != sorted(positions):
         return None
     return tuple(given[positions.index(k)] if k in positions else 1 for k in range(len(names)))
+
+
+def save(value: Record | Result, path: str | PathLike[str]) -> None:
+    """Save a record as .npz, .zarr or .nc, or a result as .json; what was there before is replaced.
+
+    Loading gives the same values to the last bit (of a trajectory result on more than a million cells all but the
+    fitted initial field, which only a page needs). The new file is written beside the old one and takes its place when
+    it is complete, so that an interruption leaves the old file. Records are written slab by slab.
+
+    >>> import tempfile, numpy as np
+    >>> from doublewell.io import open_record
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(Record(np.zeros((3, 8, 8)), dx=0.125, dt=0.1, q=1.0), f"{folder}/movie.npz")
+    ...     open_record(f"{folder}/movie.npz").q
+    1.0
+    """
+    place = as_path(path)
+    if isinstance(value, Record):
+        form = format_to_write(place)
+        if form is None or form.write is None:
+            written = suffixes(tuple(item for item in FORMATS if item.write is not None))
+            raise InputError(f"{place}: expected a name that ends in {written} for a Record (a Result goes to .json)")
+        form.write(value, place)
+    elif isinstance(value, Result):
+        if place.suffix.lower() != RESULT_SUFFIX:
+            raise InputError(f"{place}: expected a name that ends in {RESULT_SUFFIX} for a Result")
+        write_result(value, place)
+    else:
+        raise InputError(f"a {type(value).__name__} cannot be saved: expected a Record or a Result")
