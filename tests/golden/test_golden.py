@@ -131,3 +131,16 @@ def test_every_stored_warning_has_one_code() -> None:
     texts = [text for case in CASES.values() for text in case["answer"].get("warnings", [])]
     assert texts
     assert all(code_of(text) in golden.WARNINGS for text in texts)
+
+
+def test_intended_changes_hide_no_error(monkeypatch) -> None:
+    """A case whose changes are intended is still compared: its input counts, and it fails where it raises."""
+
+    def broken(case):
+        raise ValueError("broken")
+
+    monkeypatch.setattr(golden, "ask", broken)
+    for name in ("export-asymmetric", "export-phases", "export-symmetric"):
+        gaps = golden.compare_case(name, CASES[name])
+        assert [gap.what for gap in gaps if not gap.ok] == ["ValueError: broken"]
+        assert any(gap.what.startswith("input") for gap in gaps)
