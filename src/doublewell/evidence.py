@@ -232,4 +232,4 @@ class Beside:
     def draw(self, coefficients: Array, rng: np.random.Generator) -> Array:
         """Return one draw for each law."""
         z = rng.standard_normal((*coefficients.shape[:-1], len(self.names)))
-        return np.asarray(self.mean(coefficients) + np.linalg.solve(self.root, z[..., None])[..., 0])
+        return np.asarray(self.mean(coefficients) - np.linalg.solve(self.root, z[..., None])[..., 0])
