@@ -314,9 +314,10 @@ def physical_facts(found: Physical) -> Iterator[Fact]:
     """Yield the numbers of a law in physical units."""
     at = f"{found.result.law.maximum:.4g}"
     start, end = width_levels(found.result.law)
+    symbol = found.result.problem.dynamics.mobility
     rows: list[tuple[str, str, str, Measured | None]] = [
         ("kappa", "gradient coefficient kappa", "kappa", found.kappa),
-        ("mobility", "mobility L = q/kappa", "L", found.mobility),
+        ("mobility", f"mobility {symbol} = q/kappa", symbol, found.mobility),
         ("diffusion", "diffusion coefficient q", "q", found.diffusion),
         ("barrier", f"barrier f({at}) of f = kappa H", f"f({at})", found.barrier),
         ("width", f"planar interface from u = {start:.4g} to {end:.4g}", "width", found.width),

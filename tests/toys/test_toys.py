@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from html import escape
+
 import numpy as np
 import pytest
 from cahn_hilliard import CahnHilliard
 from mass_conserving import MassConserving
 
+from doublewell import facts, identify, physical, validate, write_page
 from doublewell.adequacy import check_adequacies
 from doublewell.dynamics import Cnab2, Etdrk4, Grid, dynamics_of, fastest_rate
 from doublewell.errors import InputError
@@ -17,6 +21,7 @@ from doublewell.record import Record
 from doublewell.simulate import add_noise, simulate
 
 CELLS, EPSILON, LAW = 16, 0.12, named_law("sixth")
+PHASES = np.linspace(-1.0, 1.0, 201)
 TRUTH = LAW.effective(EPSILON).coefficients
 TOYS = {"cahn-hilliard": (CahnHilliard(), 2e-2, 4e-3), "mass-conserving": (MassConserving(), 1.0, 1e-3)}
 RARE = 18.4  # chi-square of two degrees that is larger once in ten thousand
@@ -31,6 +36,14 @@ def movie(name: str, solver: str = "cnab2", substeps: int = 200) -> Record:
         LAW, start, dx=1 / CELLS, dt=dt, frames=8, epsilon=EPSILON, q=q, solver=solver, substeps=substeps,
         dynamics=dynamics,
     )  # fmt: skip
+
+
+def longer(name: str) -> Record:
+    """Thirteen frames of 24 x 24 with an interface that weak moments resolve."""
+    dynamics, q, _ = TOYS[name]
+    x, y = np.meshgrid(*[np.arange(24) / 24 - 0.5] * 2, indexing="ij")
+    start, dt = np.tanh((0.28 - np.hypot(x, 0.7 * y)) / 0.13), 2e-3 if name == "cahn-hilliard" else 6e-4
+    return simulate(LAW, start, dx=1 / 24, dt=dt, frames=13, epsilon=EPSILON, q=q, dynamics=dynamics, substeps=100)
 
 
 @pytest.fixture(scope="module", params=TOYS)
@@ -103,3 +116,58 @@ def test_another_equation_is_seen(name, fit) -> None:
 def test_an_open_window_is_refused(name, fit) -> None:
     with pytest.raises(InputError, match=r"boundary is 'open': .* has no rate on an open window"):
         Batch([fit.record.replace(boundary="open")], TOYS[name][0])
+
+
+# ---- the whole way, from a movie to a page
+
+
+@pytest.fixture(scope="module")
+def result(name):
+    record = add_noise(longer(name), 0.01, seed=2)
+    tension = LAW.surface_tension(epsilon=1.0)
+    return identify(record, tension, dynamics=TOYS[name][0], law=1, method="trajectory")
+
+
+def error(result) -> float:
+    exact = LAW.effective(EPSILON).force(PHASES)
+    return float(np.linalg.norm(result.force(PHASES) - exact) / np.linalg.norm(exact))
+
+
+def test_weak_moments_of_a_clean_movie_give_its_law(name) -> None:
+    found = identify(longer(name), dynamics=TOYS[name][0], law=1, method="weak")
+    assert error(found) < 0.02
+    wrong = identify(longer(name), law=1, method="weak")
+    assert error(wrong) > 0.1
+
+
+def test_a_trajectory_fit_gives_the_law_and_its_scale(result) -> None:
+    assert error(result) < 0.02
+    assert result.scale.epsilon == pytest.approx(EPSILON, rel=0.01)
+    assert result.diagnostics.likelihood.converged
+    assert result.adequacy.verdict == "adequate"
+
+
+def test_texts_say_which_equation_it_is(name, result, tmp_path) -> None:
+    equation = TOYS[name][0].equation
+    assert equation in str(result)
+    assert facts(result).motion == equation
+    page = write_page(result, longer(name), tmp_path / "page.html").read_text(encoding="utf-8")
+    assert escape(equation) in page or equation in page
+    assert "Allen-Cahn" not in page
+
+
+def test_the_mobility_has_the_unit_of_the_equation(name, result) -> None:
+    """E in J, lengths in m: q / kappa in m^(order - 1 + 2) / (J s) for a tension in J/m^2."""
+    fitted = result.problem
+    records = tuple(replace(record, length_unit="m", time_unit="s") for record in fitted.records)
+    tension = replace(fitted.tension, unit="J/m^2")
+    scaled = replace(result.scale, tension=tension)
+    numbers = physical(replace(result, problem=replace(fitted, records=records, tension=tension), scale=scaled))
+    power = {2: ("m^3", "m^2/s"), 4: ("m^5", "m^4/s")}[TOYS[name][0].order]
+    assert numbers.mobility.unit.startswith(power[0])
+    assert numbers.diffusion.unit == power[1]
+
+
+def test_a_law_is_validated_by_its_own_equation(name, result) -> None:
+    movie = longer(name)
+    assert validate(result, movie).error.max() < 0.02

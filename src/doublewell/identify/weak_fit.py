@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from doublewell.checks import positive
+from doublewell.dynamics import WeakForm
 from doublewell.errors import InputError
 from doublewell.evidence import Block, Evidence, restrict
 from doublewell.hints import Progress, Report
@@ -61,34 +62,36 @@ class Moments:
 
 def plain_moments(
     record: Record, family: Family, supports: Sequence[Support], noise: float, *,
-    derivative: Derivative, folds: Sequence[Fold], processor: Processor, progress: Progress | None,
+    form: WeakForm, derivative: Derivative, folds: Sequence[Fold], processor: Processor, progress: Progress | None,
 ) -> Moments:  # fmt: skip
     """Read the weak moments as they are."""
     evidence = weak_evidence(
-        record, family, supports, derivative=derivative, folds=folds, processor=processor, progress=progress
+        record, family, supports, form=form, derivative=derivative, folds=folds, processor=processor, progress=progress
     )
     return Moments(evidence, evidence, _rates(record, supports, noise, derivative))
 
 
 def streamed_moments(
     stream: Stream, record: Record, family: Family, supports: Sequence[Support], seen: Survey, *,
-    derivative: Derivative, folds: Sequence[Fold], processor: Processor, report: Report | None,
+    form: WeakForm, derivative: Derivative, folds: Sequence[Fold], processor: Processor, report: Report | None,
 ) -> Moments:  # fmt: skip
     """Read the weak moments as they are, region by region."""
     found = stream.evidence(
-        record, family, supports, seen, derivative=derivative, folds=folds, processor=processor, report=report
-    )
+        record, family, supports, seen, form=form, derivative=derivative, folds=folds, processor=processor,
+        report=report,
+    )  # fmt: skip
     rates = _rates(record, supports, seen.noise, derivative) if record.uniform else {}
     return Moments(found.evidence, found.evidence, rates, streamed=found)
 
 
 def corrected_moments(
     record: Record, family: Any, supports: Sequence[Support], noise: float, *,
-    derivative: Derivative, progress: Progress | None,
+    form: WeakForm, derivative: Derivative, progress: Progress | None,
 ) -> Moments:  # fmt: skip
     """Read the weak moments with the bias of white noise taken off."""
     found = [
-        noisy_moments(record, family, support, noise, derivative=derivative, progress=progress) for support in supports
+        noisy_moments(record, family, support, noise, form=form, derivative=derivative, progress=progress)
+        for support in supports
     ]
     return Moments(
         Evidence(family, tuple(without_noise(one) for one in found)),
@@ -151,14 +154,15 @@ def fit_weak(
     method, constraint = problem.method.start, problem.law.constraint
     chosen, rule = _supports(record, seen, method)
     folds = split_folds(record.frames, max(s.frames for s in chosen)) if method.ridge == "validated" else ()
-    options: dict[str, Any] = {"derivative": method.derivative, "processor": processor, "folds": folds}
+    form, derivative = problem.dynamics.weak_form, method.derivative
+    options: dict[str, Any] = {"form": form, "derivative": derivative, "processor": processor, "folds": folds}
     if stream is not None:
         moments = streamed_moments(stream, record, problem.moments, chosen, seen, report=report, **options)
     elif not method.corrected:
         moments = plain_moments(record, problem.moments, chosen, seen.noise, progress=progress, **options)
     else:
         moments = corrected_moments(
-            record, problem.fitted, chosen, seen.noise, derivative=method.derivative, progress=progress
+            record, problem.fitted, chosen, seen.noise, form=form, derivative=derivative, progress=progress
         )
     moments = _restricted(moments, problem.fitted)
     _check_complete(record, moments.evidence, chosen)

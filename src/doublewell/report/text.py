@@ -123,7 +123,7 @@ def physical_lines(numbers: dict[str, Fact], normalisation: str) -> Iterator[str
 
     barrier = numbers["physical_barrier"].symbol
     yield f"kappa = {shown('kappa')}"
-    yield f"L = q/kappa = {shown('mobility')}, with q = {shown('diffusion')}"
+    yield f"{numbers['physical_mobility'].symbol} = q/kappa = {shown('mobility')}, with q = {shown('diffusion')}"
     yield f"f(u) = kappa H(u): barrier {barrier} = {shown('barrier')}"
     if "physical_width" in numbers:
         yield f"{numbers['physical_width'].name}: {shown('width')}"

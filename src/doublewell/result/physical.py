@@ -137,7 +137,7 @@ class _Frame:
 
 def _measured(result: Result, scale: Scale, frame: _Frame) -> Physical:
     energy, metre, second = frame.show
-    q, k = result.settings.q, frame.power
+    q, k, order = result.settings.q, frame.power, result.problem.dynamics.order
     share = None if scale.tension.sd is None else scale.tension.sd / scale.tension.value
     ends = _ends(result, "kappa", scale.kappa, share)
     kappa = frame.measured(ends, ((frame.tension, 1), (frame.length, 1)), ((energy, 1), (metre, 1 - k)))
@@ -148,10 +148,11 @@ def _measured(result: Result, scale: Scale, frame: _Frame) -> Physical:
     )
     mobility = frame.measured(
         _inverse(q, ends),
-        ((frame.length, 1), (frame.time, -1), (frame.tension, -1)),
-        ((metre, 1 + k), (energy, -1), (second, -1)),
+        ((frame.length, order - 1), (frame.time, -1), (frame.tension, -1)),
+        ((metre, order - 1 + k), (energy, -1), (second, -1)),
     )
-    flow = frame.measured((q, None, None, None), ((frame.length, 2), (frame.time, -1)), ((metre, 2), (second, -1)))
+    given, target = ((frame.length, order), (frame.time, -1)), ((metre, order), (second, -1))
+    flow = frame.measured((q, None, None, None), given, target)
     half = scale.tension.normalisation == "eE"
     return Physical(
         kappa=kappa,
