@@ -96,9 +96,8 @@ def _trajectory(result: Result, fit: Likelihood, table: Facts) -> Iterator[Findi
     yield from _quality(result, fit)
     yield from _precision(fit, table)
     for number, other in enumerate(fit.others, 2):
-        yield from (
-            replace(item, where=f"record {number}") for item in _quality(result, other) if item.severity != "ok"
-        )
+        poor = (item for item in _quality(result, other) if item.severity != Severity.OK)
+        yield from (replace(item, where=f"record {number}") for item in poor if item.code != "model-untested")
 
 
 def _quality(result: Result, fit: FitQuality) -> Iterator[Finding]:

@@ -59,7 +59,8 @@ class Finding:
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
-        return place + self.sentence + (f": {self.advice}" if self.advice else "")
+        mark = ";" if ": " in self.sentence else ":"
+        return place + self.sentence + (f"{mark} {self.advice}" if self.advice else "")
 
 
 def pure_phases(phases: Phases) -> str:

@@ -187,7 +187,7 @@ def test_a_good_record_has_no_findings(movie, noisy) -> None:
         (lambda u: np.repeat(u[:1], 31, axis=0), "the picture hardly changes from first to last: record longer"),
         (
             lambda u: (np.sign(u) * (1 - 0.4 * (np.abs(u) < 0.5)))[:, ::2, ::2],
-            "pixels: too few for any fit: use a higher",
+            "pixels: too few for any fit; use a higher",
         ),
         (lambda u: u[:, ::2, ::2], r"spans \d.\d pixels; 9 or more are better"),
         (

@@ -29,7 +29,7 @@ from doublewell.facts import METHODS, Facts, facts
 from doublewell.findings import findings
 from doublewell.hints import Array
 from doublewell.law import Law
-from doublewell.record_findings import Finding, Severity
+from doublewell.record_findings import Finding, Severity, pure_phases
 from doublewell.result import Result
 from doublewell.units import energy_power, factor, has_pint, unit_text
 from doublewell.wording import after, percent
@@ -226,9 +226,8 @@ def template(content: Content, templates: dict[str, Any], format: str) -> Any:
 
 def _meaning(content: Content) -> Iterator[str]:
     table, data, (low, high) = content.facts, content.facts.data, content.law.phases
-    kind = f"degree {table.law.family.degree} in u^2" if content.unit and table.symmetric else "see the equation"
-    yield f"Law identified by doublewell {table.version}, {METHODS[table.method]}, {kind}."
-    yield f"Model: {table.motion}, pure phases at u = {low:+g} and u = {high:+g}. {table.equation}"
+    yield f"Law identified by doublewell {table.version}, {METHODS[table.method]}, degree {table.law.family.degree}."
+    yield f"Model: {table.motion}, pure phases at u = {pure_phases((low, high))}. {table.equation}"
     length = data.length_unit or "the unit of the record's dx"
     time = data.time_unit or "the unit of its dt"
     yield f"Units: lengths in {length}, times in {time}; q is length^2/time, G and H are 1/length^2."

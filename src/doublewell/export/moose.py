@@ -146,5 +146,5 @@ def _expression(content: Content) -> str:
         inside = f"k*{square}{w}^2*({form.code('primitive', variable=w)})"
         first = second = f"k*{form.force[0]!r}"
     above = f"{second}*(u - {high:g})^2" + (f" + k*{law.tilt!r}" if law.tilt else "")
-    below = f"{first}*(u + {-low:g})^2" if low <= 0.0 else f"{first}*(u - {low:g})^2"
+    below = f"{first}*(u + {-low:g})^2" if low < 0.0 else f"{first}*(u - {low:g})^2"
     return f"if(u > {high:g}, {above}, if(u < {low:g}, {below}, {inside}))"

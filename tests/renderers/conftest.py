@@ -1,0 +1,186 @@
+"""Results of every kind, made without a trajectory fit: their posteriors are put in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from doublewell.adequacy import Adequacy, ScoreTest, Spot, Verdict
+from doublewell.calibrate import SurfaceTension, calibrate, refusal_of
+from doublewell.evidence import Beside
+from doublewell.identify import identify
+from doublewell.inference import Component, DegreeFit, Posterior
+from doublewell.law import Law, named_law
+from doublewell.options import DoubleWell, Observation, Trajectory
+from doublewell.problem import family_of
+from doublewell.record import Record
+from doublewell.result import Agreement, FitQuality, Likelihood, Result, Tiling
+from doublewell.simulate import add_noise, initial_field, simulate
+
+TENSION = SurfaceTension(0.9, 0.02)
+WEIGHTS = (0.05, 0.05, 0.1, 0.1, 0.65, 0.05)  # of the degrees 0 to 5: degree 4 is the heaviest
+SKEWED = Law.wells([-70.0, -60.0, 60.0, 150.0])  # its maximum is not in the middle
+NAMES = ("q", "advection", "boundary", "tilt", "gain", "gain drift", "offset", "blur", "white in t", "white in y",
+         "white in x", "tails", "outliers", "cells")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A result with the record that it is of."""
+
+    result: Result
+    record: Record
+
+
+def equal_depths(law: Law) -> Law:
+    """Return the law of equal depths nearest to one whose wells may differ."""
+    target = family_of("equal", law.family.degree)
+    return Law(target, law.projected(target))
+
+
+def posterior_of(law: Law, top: int, error: float = 0.01, constraint: str = "admissible") -> Posterior:
+    """Return an average over degrees around one law; every degree that can hold it does."""
+    family = law.family.at(top)
+    path, parts = [], []
+    for degree, weight in enumerate(WEIGHTS[: top + 1]):
+        own = law.family.at(degree)
+        g = law.projected(own)
+        covariance = np.diag((error * (np.abs(g) + 0.1 * np.max(np.abs(g)))) ** 2)
+        path.append(DegreeFit(degree, 10.0 / (1 + degree), weight, g, g, covariance, ()))
+        if degree >= law.family.degree:
+            parts.append(Component(degree, None, None, weight, g, g, covariance))
+    total = sum(part.weight for part in parts)
+    kept = tuple(replace(part, weight=part.weight / total) for part in parts)
+    return Posterior(family, tuple(path), kept, np.zeros((2, family.size)), constraint)
+
+
+def scores(**changed: dict) -> tuple[ScoreTest, ...]:
+    """Return tests that find nothing, but for those given."""
+    plain = {"statistic": 0.5, "p": 0.6, "adjusted": 1.0, "estimate": (0.01,), "error": (0.02,), "shift": 0.1}
+    tests = []
+    for name in NAMES:
+        numbers = dict(plain, degrees=1)
+        if name == "advection":
+            numbers |= {"degrees": 2, "estimate": (0.01, 0.02), "error": (0.02, 0.02)}
+        if name.startswith("white") or name in ("tails", "outliers", "cells"):
+            numbers["shift"] = None
+        if name == "cells":
+            numbers |= {"spots": (Spot((3, 4), 0.001, 0.002),), "total": 1024}
+        tests.append(ScoreTest(name=name, **(numbers | changed.get(name, {}))))
+    return tuple(tests)
+
+
+GOOD = Adequacy(scores(), Verdict.ADEQUATE, 0.03)
+BAD = Adequacy(
+    scores(q={"statistic": 9.0, "p": 1e-18, "adjusted": 1e-17, "estimate": (0.05,), "error": (0.004,), "shift": 3.0}),
+    Verdict.NOT_ADEQUATE, 0.03, 0.9,
+)  # fmt: skip
+
+
+def likelihood(record: Record, adequacy: Adequacy | None, **changed: object) -> Likelihood:
+    frames, *mesh = record.shape
+    boundary = record.boundary or "open"
+    rest = np.random.default_rng(1).standard_normal(mesh)
+    numbers = {
+        "dx": record.dx, "boundary": boundary, "noise": 0.02, "status": "converged: the last step was small",
+        "converged": True, "time_size": 0.01, "mesh_size": 0.02, "distance": 0.1, "constraint_rise": 0.3,
+        "adequacy": adequacy, "steps": (), "substeps": 2, "rounds": 1, "extra_structure": 0.0, "segments": 1,
+        "residual_map": rest, "residual_frames": np.full(frames, 0.02),
+    }  # fmt: skip
+    return Likelihood(**(numbers | changed))
+
+
+@pytest.fixture(scope="session")
+def base() -> Kind:
+    """A weak-form fit of 15 frames of 32 x 32."""
+    start = initial_field("nonconvex", (32, 32), 1 / 32, epsilon=0.1)
+    movie = simulate(named_law("sixth"), start, dx=1 / 32, dt=5e-4, frames=15, epsilon=0.1)
+    record = add_noise(movie, 0.02, seed=5)
+    return Kind(identify(record, TENSION, method="weak"), record)
+
+
+@pytest.fixture(scope="session")
+def make(base):
+    """Return a trajectory result with another law: wells, phases, boundary, q, tension and fit as they are given."""
+
+    def build(law, *, wells="symmetric", phases=(-1.0, 1.0), tension=TENSION, boundary=None, q=1.0, top=5,
+              adequacy=GOOD, units=(None, None), agreements=(), **changed):  # fmt: skip
+        law = law.placed(phases)
+        posterior = posterior_of(law, top)
+        whole = Law(posterior.family, law.projected(posterior.family))
+        low, high = phases
+        middle, half = 0.5 * (low + high), 0.5 * (high - low)
+        record = Record(
+            middle + half * base.record.slab(), dx=base.record.dx, times=base.record.times, q=q, boundary=boundary,
+            length_unit=units[0], time_unit=units[1],
+        )  # fmt: skip
+        if q is None:
+            size = posterior.family.size
+            beside = Beside(("q",), np.array([1.02]), np.zeros((1, size)), np.array([[100.0]]), whole.coefficients)
+            posterior = replace(posterior, beside=beside)
+        seen = base.result.diagnostics.survey
+        seen = replace(seen, noise=half * seen.noise, low=middle + half * seen.low, high=middle + half * seen.high,
+                       change=half * seen.change)  # fmt: skip
+        fit = likelihood(record, adequacy, **changed)
+        numbers = replace(
+            base.result.diagnostics, unconstrained=whole.coefficients, active=(), contacts=(), bound=None, kkt=None,
+            survey=seen, supports=(), likelihood=fit,
+        )  # fmt: skip
+        info = replace(
+            base.result.problem.records[0], q=q, boundary=boundary, length_unit=units[0], time_unit=units[1],
+            checksum=None,
+        )  # fmt: skip
+        problem = replace(
+            base.result.problem, law=DoubleWell(wells=wells), method=Trajectory(), tension=tension,
+            observation=Observation(phases=phases), records=(info,),
+        )  # fmt: skip
+        resolved = replace(base.result.resolved, phases=phases, boundary=boundary or "open", q=1.02 if q is None else q)
+        scale = None if tension is None or refusal_of(whole) is not None else calibrate(whole, tension)
+        return Kind(
+            Result(whole, scale, numbers, problem, resolved, posterior=posterior, agreements=agreements), record
+        )
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def kinds(base, make) -> dict[str, Kind]:
+    """A result of every kind."""
+    sixth = Law.bernstein([75.0, 150.0])
+    skewed = equal_depths(SKEWED)
+    other = FitQuality(
+        dx=base.record.dx, boundary="periodic", noise=0.02, status="stopped: too many steps", converged=False,
+        time_size=0.0, mesh_size=0.0, distance=0.0, constraint_rise=0.0, adequacy=None,
+    )  # fmt: skip
+    agreements = (Agreement("record 1", 2.0, 3, 0.6, 1.0, True), Agreement("record 2", 90.0, 3, 1e-19, 1e-18, False))
+    tiles = Tiling((15, 16, 16), 3, 1, (), ("tile 2 (frames 0 to 14, y 0 to 15, x 16 to 31), stopped",), 1)
+    parts = tuple(Agreement(f"tile {k} (frames 0 to 14)", 2.0, 3, 0.6, 1.0, True) for k in (1, 2, 3))
+    odd = Law.bernstein([-300.0, 50.0, 80.0])  # H dips below the wells
+    return {
+        "symmetric": make(sixth, boundary="periodic"),
+        "units": make(sixth, tension=SurfaceTension(0.9, 0.02, unit="J/m^2"), units=("um", "s"), boundary="neumann"),
+        "no tension": make(sixth, tension=None),
+        "exact tension": make(sixth, tension=SurfaceTension(0.9)),
+        "equal": make(skewed, wells="equal"),
+        "unequal": make(SKEWED, wells="unequal"),
+        "other phases": make(sixth, phases=(0.0, 1.0)),
+        "equal, other phases": make(skewed, wells="equal", phases=(0.2, 1.4)),
+        "window": make(sixth, boundary=None),
+        "unknown q": make(sixth, q=None),
+        "several movies": make(sixth, agreements=agreements, others=(other,)),
+        "tiles": make(sixth, tiles=tiles, agreements=parts),
+        "untested": make(sixth, adequacy=None),
+        "not adequate": make(sixth, adequacy=BAD),
+        "weak": base,
+        "failed calibration": base_law(base, odd),
+    }  # fmt: skip
+
+
+def base_law(base: Kind, law: Law) -> Kind:
+    """Return a weak-form result with another law, which no surface tension can scale."""
+    assert refusal_of(law) is not None
+    numbers = replace(base.result.diagnostics, unconstrained=law.coefficients, active=(), contacts=(), bound=None)
+    problem = replace(base.result.problem, law=DoubleWell(degree=law.family.degree, constraint="none"))
+    return Kind(replace(base.result, law=law, scale=None, diagnostics=numbers, problem=problem), base.record)
