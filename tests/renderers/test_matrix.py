@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from doublewell.cli.documents import identify_document, identify_text
+
 from doublewell.curves import curves
 from doublewell.errors import shell_words
 from doublewell.export import export
