@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from doublewell.cli.documents import identify_document, identify_text
 
+from doublewell.cli.identify import _text, result_document
 from doublewell.curves import curves
 from doublewell.errors import shell_words
 from doublewell.export import export
@@ -95,9 +95,9 @@ def test_every_renderer_quotes_the_same_numbers(kind, name, page_of):
     result, table = kind.result, facts(kind.result)
     at, scaled = re.escape(f"{table['maximum'].value:.4g}"), "barrier" in table.numbers
     text = str(result)
-    shell = identify_text(result, None, ())
+    shell = _text(result, None, ())
     page = plain_words(page_of(name))
-    document = identify_document(Path("movie.npz"), result, None, ())
+    document = result_document(result, None)
     law = json.loads(export(result, "json"))
     latex = export(result, "latex")
     flat = " ".join(text.split())
@@ -164,7 +164,7 @@ def run(text):
 def test_findings_are_the_same_everywhere(kind, name, page_of):
     result = kind.result
     codes = [item.code for item in findings(result)]
-    document = identify_document(Path("movie.npz"), result, None, ())
+    document = result_document(result, None)
     assert [item["code"] for item in document["findings"]] == codes
     assert [item["code"] for item in json.loads(export(result, "json"))["findings"]] == codes
     page, text = plain_words(page_of(name)), " ".join(str(result).split())
