@@ -104,9 +104,9 @@ def _quality(result: Result, fit: FitQuality) -> Iterator[Finding]:
     """Yield convergence, model, resolution and constraint of the fit of one record."""
     make = _found("convergence")
     if fit.converged:
-        yield make("converged", "ok", fit.status)
+        yield make("converged", "ok", fit.status.text)
     else:
-        yield make("not-converged", "fail", f"the fit did not converge ({fit.status})", "do not use its errors")
+        yield make("not-converged", "fail", f"the fit did not converge ({fit.status.text})", "do not use its errors")
     if fit.distance > _UNSETTLED:
         yield make(
             "linearisation-far",

@@ -77,9 +77,9 @@ def _likelihood_lines(result: Result) -> Iterator[str]:
     if fit.tiles is None:
         solves = sum(step.iterations for step in fit.steps)
         steps = f"{count(len(fit.steps), 'step')}, {solves} of conjugate gradients"
-        yield f"Gauss-Newton {fit.status}; {steps}, then {passed}"
+        yield f"Gauss-Newton {fit.status.text}; {steps}, then {passed}"
     else:
-        yield f"{'; '.join(_tile_parts(result))}; {passed}; {fit.status}"
+        yield f"{'; '.join(_tile_parts(result))}; {passed}; {fit.status.text}"
     if fit.segments > 1:
         yield (
             f"the record amplifies its initial field: it was cut into {fit.segments} segments, and these were linked "

@@ -13,6 +13,7 @@ from doublewell.evidence import Beside
 from doublewell.identify import identify
 from doublewell.inference import Component, DegreeFit, Posterior
 from doublewell.law import Law, named_law
+from doublewell.likelihood import Convergence, Status
 from doublewell.options import DoubleWell, Observation, Trajectory
 from doublewell.problem import family_of
 from doublewell.record import Record
@@ -84,8 +85,8 @@ def likelihood(record: Record, adequacy: Adequacy | None, **changed: object) -> 
     boundary = record.boundary or "open"
     rest = np.random.default_rng(1).standard_normal(mesh)
     numbers = {
-        "dx": record.dx, "boundary": boundary, "noise": 0.02, "status": "converged: the last step was small",
-        "converged": True, "time_size": 0.01, "mesh_size": 0.02, "distance": 0.1, "constraint_rise": 0.3,
+        "dx": record.dx, "boundary": boundary, "noise": 0.02, "status": Status(Convergence.CONVERGED, 0.01, 3),
+        "time_size": 0.01, "mesh_size": 0.02, "distance": 0.1, "constraint_rise": 0.3,
         "adequacy": adequacy, "steps": (), "substeps": 2, "rounds": 1, "extra_structure": 0.0, "segments": 1,
         "residual_map": rest, "residual_frames": np.full(frames, 0.02),
     }  # fmt: skip
@@ -151,7 +152,7 @@ def kinds(base, make) -> dict[str, Kind]:
     sixth = Law.bernstein([75.0, 150.0])
     skewed = equal_depths(SKEWED)
     other = FitQuality(
-        dx=base.record.dx, boundary="periodic", noise=0.02, status="stopped: too many steps", converged=False,
+        dx=base.record.dx, boundary="periodic", noise=0.02, status=Status(Convergence.MOST_STEPS, 3.0, 20),
         time_size=0.0, mesh_size=0.0, distance=0.0, constraint_rise=0.0, adequacy=None,
     )  # fmt: skip
     agreements = (Agreement("record 1", 2.0, 3, 0.6, 1.0, True), Agreement("record 2", 90.0, 3, 1e-19, 1e-18, False))

@@ -44,7 +44,7 @@ def test_the_trajectory_report_has_its_sections_and_no_others(banded):
         low, high = banded.interval(name)
         assert f"(95 %: {low:.6g} to {high:.6g})" in text
     assert f"noise {fit.noise:.4g} per pixel" in text
-    assert f"Gauss-Newton {fit.status}; {len(fit.steps)} steps" in " ".join(text.split())
+    assert f"Gauss-Newton {fit.status.text}; {len(fit.steps)} steps" in " ".join(text.split())
     assert f"half the time step would move the estimate by {fit.time_size:.2g} standard errors" in text
     assert f"95 % band of G: +- {percent(band_size(banded))} of G" in text
     assert "probability of extra structure, from the data without the constraint: " in text

@@ -256,7 +256,8 @@ def _trajectory(result: Result, law: Law, active: int | None, seconds: float) ->
     status = "fitted"
     if diagnostics.likelihood is not None:
         extra |= {"noise": diagnostics.likelihood.noise, "rounds": diagnostics.likelihood.rounds}
-        status = "fitted" if diagnostics.likelihood.converged else f"not converged: {diagnostics.likelihood.status}"
+        ended = diagnostics.likelihood.status
+        status = "fitted" if ended.converged else f"not converged: {ended.text}"
     condition = diagnostics.scaled_condition if np.isfinite(diagnostics.scaled_condition) else None
     return Outcome(law, status, active, seconds, condition, diagnostics.rows, extra)
 

@@ -60,7 +60,7 @@ class Trajectory(Baseline):
 def _own_fit(result: Result, seconds: float, memory: int | None) -> BaselineFit:
     """Return a result of ours as a fit: the mean law and, where it has one, the band of the force."""
     likelihood = result.diagnostics.likelihood
-    notes = () if likelihood is None or likelihood.converged else (f"not converged: {likelihood.status}",)
+    notes = () if likelihood is None or likelihood.converged else (f"not converged: {likelihood.status.text}",)
     band = None if result.posterior is None else partial(result.band, "force")
     return BaselineFit("trajectory", result.force, seconds, memory, device_names()[0], notes, band, result.law)
 

@@ -127,8 +127,7 @@ def _quality(record: Record, reading: Reading, resolution: Resolution, distance:
         "dx": record.dx,
         "boundary": record.boundary,
         "noise": reading.noise,
-        "status": reading.status.text,
-        "converged": reading.status.converged,
+        "status": reading.status,
         "time_size": resolution.time_size,
         "mesh_size": resolution.mesh_size,
         "distance": distance,
@@ -156,8 +155,7 @@ def _of_tiles(joint: Joint, plan: TilePlan, shared: dict[str, Any], resolution: 
         **shared
         | {
             "noise": float(np.sqrt(sum(r.cost for r in readings) / freedom)),
-            "status": status.text,
-            "converged": converged,
+            "status": status,
             "time_size": resolution.time_size,
             "mesh_size": resolution.mesh_size,
             "adequacy": worst_of_parts(tests),

@@ -10,7 +10,7 @@ import types
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from enum import StrEnum
+from enum import Enum
 from math import isfinite
 from sys import float_info
 from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
@@ -49,7 +49,7 @@ def codec_of(hint: Any) -> Codec:
         return _BUILT[origin](get_args(hint))
     if is_dataclass(hint) and isinstance(hint, type):
         return _dataclass(hint)
-    if isinstance(hint, type) and issubclass(hint, StrEnum):
+    if isinstance(hint, type) and issubclass(hint, Enum):
         return _enum(hint)
     raise TypeError(f"no codec for {hint}: add one to doublewell.io.codec")
 
@@ -115,13 +115,16 @@ def _literal(options: tuple[Any, ...]) -> Codec:
     return Codec(check, check)
 
 
-def _enum(kind: type[StrEnum]) -> Codec:
-    def check(value: Any, where: str) -> Any:
-        return (
-            kind(value) if value in list(kind) else _refuse(where, " or ".join(repr(str(one)) for one in kind), value)
-        )
+def _enum(kind: type[Enum]) -> Codec:
+    """A member of an enum is its name."""
 
-    return Codec(lambda value, where: str(check(value, where)), check)
+    def decode(data: Any, where: str) -> Any:
+        names = [member.name for member in kind]
+        return kind[data] if isinstance(data, str) and data in names else _refuse(where, " or ".join(names), data)
+
+    return Codec(
+        lambda value, where: value.name if isinstance(value, kind) else _refuse(where, kind.__name__, value), decode
+    )
 
 
 def _tuple(hints: tuple[Any, ...]) -> Codec:

@@ -23,7 +23,7 @@ from doublewell.inference import (
     scalar_interval,
 )
 from doublewell.law import Law, Structure
-from doublewell.likelihood import Step
+from doublewell.likelihood import Status, Step
 from doublewell.observation import Optics, Survey
 from doublewell.problem import Problem, Resolved, Source
 from doublewell.record import GreyQuality
@@ -89,13 +89,17 @@ class FitQuality:
     dx: tuple[float, ...]
     boundary: str | None
     noise: float
-    status: str
-    converged: bool
+    status: Status
     time_size: float
     mesh_size: float
     distance: float
     constraint_rise: float
     adequacy: Adequacy | None
+
+    @property
+    def converged(self) -> bool:
+        """Whether the iteration ended where it should."""
+        return self.status.converged
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
