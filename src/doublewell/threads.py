@@ -9,8 +9,6 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from functools import lru_cache
 from typing import TypeVar
 
-__all__ = ["map_threads"]
-
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
 
@@ -24,7 +22,7 @@ def map_threads(count: int, function: Callable[[_In], _Out], items: Iterable[_In
     [1, 2, 3]
     """
     given = list(items)
-    found: dict[int, _Out] = {}
+    results: dict[int, _Out] = {}
     todo = deque(range(len(given)))
 
     def work() -> None:
@@ -34,7 +32,7 @@ def map_threads(count: int, function: Callable[[_In], _Out], items: Iterable[_In
             except IndexError:  # another thread was faster
                 return
             try:
-                found[k] = function(given[k])
+                results[k] = function(given[k])
             except BaseException:
                 todo.clear()  # nobody begins anything new
                 raise
@@ -46,7 +44,7 @@ def map_threads(count: int, function: Callable[[_In], _Out], items: Iterable[_In
         wait(others)
     for other in others:
         other.result()
-    return [found[k] for k in range(len(given))]
+    return [results[k] for k in range(len(given))]
 
 
 @lru_cache(maxsize=8)

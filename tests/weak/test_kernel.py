@@ -16,17 +16,26 @@ from doublewell.weak import kernel, loops
 from doublewell.weak.loops import ADD, CHUNK, FOREVER, STORE, TURN
 
 
-@njit
-def vectors(out, to, source, at, taps, use, mode):
-    loops.tile(out, to, source, at, taps, use, mode)
+def compiled(tile):
+    @njit
+    def call(out, to, source, at, taps, use, mode):
+        tile(out, to, source, at, taps, use, mode)
+
+    return call
 
 
+with pytest.MonkeyPatch.context() as patch:  # as on a processor with sixteen registers of four numbers
+    patch.setattr("llvmlite.binding.get_host_cpu_features", dict)
+    TILES = {"here": compiled(loops.tile), "short": compiled(loops._vector_tile())}
+
+
+@pytest.mark.parametrize("registers", TILES)
 @settings(derandomize=True, deadline=None, max_examples=40)
 @given(
     width=st.integers(3, 17), mode=st.sampled_from([STORE, ADD, TURN]), ring=st.booleans(), own=st.booleans(),
     start=st.integers(0, 30), seed=st.integers(0, 99),
 )  # fmt: skip
-def test_vectors_are_the_plain_loops(width, mode, ring, own, start, seed) -> None:
+def test_vectors_are_the_plain_loops(registers, width, mode, ring, own, start, seed) -> None:
     rng = np.random.default_rng(seed)
     room = 40
     source, out = rng.standard_normal((2 * room + 8) * CHUNK), rng.standard_normal(40 * CHUNK)
@@ -35,7 +44,7 @@ def test_vectors_are_the_plain_loops(width, mode, ring, own, start, seed) -> Non
     to = {STORE: (3, 4, CHUNK), ADD: (16, CHUNK, 4), TURN: (32, CHUNK, 4 * CHUNK)}[mode]
     use = (0, width if own else 0, width)
     fast, plain = out.copy(), out.copy()
-    vectors(fast, to, source, at, taps, use, mode)
+    TILES[registers](fast, to, source, at, taps, use, mode)
     loops.plain_tile(plain, to, source, at, taps, use, mode)
     assert np.allclose(fast, plain, rtol=0, atol=1e-12)
     assert np.count_nonzero(plain != out) == 4 * CHUNK

@@ -153,7 +153,9 @@ def test_a_checkpoint_of_something_else(long_movie, stored, tmp_path, many_slabs
 def test_what_is_no_checkpoint(stored, tmp_path, content) -> None:
     path = tmp_path / "part.npz"
     path.write_bytes(content)
-    with pytest.raises(InputError, match="part.npz is no checkpoint of this version .* delete the file to begin anew"):
+    with pytest.raises(
+        InputError, match="part.npz is not a checkpoint of this version .* delete the file to begin again"
+    ):
         identify(stored, compute=Compute(checkpoint=path))
     assert path.read_bytes() == content
 
@@ -161,7 +163,7 @@ def test_what_is_no_checkpoint(stored, tmp_path, content) -> None:
 def test_a_checkpoint_with_pickles_is_not_loaded(stored, tmp_path) -> None:
     path = tmp_path / "part.npz"
     np.savez(path, about=np.array([{"format": 1}], dtype=object))
-    with pytest.raises(InputError, match="part.npz is no checkpoint of this version"):
+    with pytest.raises(InputError, match="part.npz is not a checkpoint of this version"):
         identify(stored, compute=Compute(checkpoint=path))
 
 

@@ -3,7 +3,6 @@
 from doublewell.compute.checkpoint import Ledger, fingerprint
 from doublewell.compute.partition import (
     Region,
-    check_resources,
     check_room,
     even_steps,
     interface_share,
@@ -25,7 +24,6 @@ __all__ = [
     "Ledger",
     "Pool",
     "Region",
-    "check_resources",
     "check_room",
     "even_steps",
     "fingerprint",

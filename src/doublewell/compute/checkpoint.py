@@ -49,9 +49,9 @@ class Partial(Generic[P]):
     merged: P | None = None
     waiting: Mapping[int, P] = field(default_factory=dict)
 
-    def has(self, place: int) -> bool:
+    def has(self, number: int) -> bool:
         """Whether the piece of a task is there."""
-        return place < self.done or place in self.waiting
+        return number < self.done or number in self.waiting
 
     @property
     def count(self) -> int:
@@ -59,13 +59,13 @@ class Partial(Generic[P]):
         return self.done + len(self.waiting)
 
 
-def add(partial: Partial[P], place: int, piece: P) -> Partial[P]:
+def add(partial: Partial[P], number: int, piece: P) -> Partial[P]:
     """Return the pieces with one more; what is next in order is joined."""
-    waiting = {**partial.waiting, place: piece}
+    waiting = {**partial.waiting, number: piece}
     done, merged = partial.done, partial.merged
     while done in waiting:
-        one = waiting.pop(done)
-        merged = one if merged is None else merged.joined(one)
+        piece = waiting.pop(done)
+        merged = piece if merged is None else merged.joined(piece)
         done += 1
     return Partial(done, merged, waiting)
 
@@ -86,14 +86,14 @@ class Ledger(Generic[P]):
         self.pieces: Partial[P] = Partial() if path is None else load_partial(path, fingerprint, unpack)
         self._save()  # a place that cannot be written is found before the work
 
-    def add(self, place: int, piece: P) -> None:
+    def add(self, number: int, piece: P) -> None:
         """Take in one more piece."""
-        self.pieces = add(self.pieces, place, piece)
+        self.pieces = add(self.pieces, number, piece)
         self._save()
 
-    def left(self, places: range) -> list[int]:
-        """Return the places whose pieces are not there."""
-        return [place for place in places if not self.pieces.has(place)]
+    def left(self, numbers: range) -> list[int]:
+        """Return the numbers whose pieces are not there."""
+        return [number for number in numbers if not self.pieces.has(number)]
 
     def _save(self) -> None:
         if self._path is not None:
@@ -103,7 +103,7 @@ class Ledger(Generic[P]):
 def save_partial(path: Path, partial: Partial[P], fingerprint: Mapping[str, str]) -> None:
     """Write the pieces; the file on the disk is the one before or this one, never a part of it."""
     pieces = {} if partial.merged is None else {"merged": partial.merged}
-    pieces |= {str(place): piece for place, piece in sorted(partial.waiting.items())}
+    pieces |= {str(number): piece for number, piece in sorted(partial.waiting.items())}
     packed = {name: piece.packed() for name, piece in pieces.items()}
     about = {
         "format": _FORMAT,
@@ -129,13 +129,13 @@ def load_partial(
     _check(path, about, fingerprint)
     pieces = {name: unpack(words, _held(name, arrays)) for name, words in about["pieces"].items()}
     merged = pieces.pop("merged", None)
-    return Partial(int(about["done"]), merged, {int(place): piece for place, piece in pieces.items()})
+    return Partial(int(about["done"]), merged, {int(number): piece for number, piece in pieces.items()})
 
 
 def _held(name: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
     """Return the arrays of one piece, by their own names."""
-    found = (key.rsplit(" ", 1) for key in arrays)
-    return {kind: arrays[f"{kind} {piece}"] for kind, piece in found if piece == name}
+    names = (key.rsplit(" ", 1) for key in arrays)
+    return {kind: arrays[f"{kind} {piece}"] for kind, piece in names if piece == name}
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -147,8 +147,8 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
             raise KeyError("format")
     except (OSError, ValueError, KeyError, TypeError, BadZipFile, EOFError) as error:
         raise InputError(
-            f"{path} is no checkpoint of this version ({type(error).__name__}: {error}): expected a file that an "
-            "earlier run of the same command wrote; give another name, or delete the file to begin anew"
+            f"{path} is not a checkpoint of this version ({type(error).__name__}: {error}): expected a file that an "
+            "earlier run of the same command wrote; give another name, or delete the file to begin again"
         ) from error
     return about, arrays
 
@@ -158,7 +158,7 @@ def _check(path: Path, about: Mapping[str, Any], fingerprint: Mapping[str, str])
     if other:
         raise InputError(
             f"{path} is the checkpoint of another run: {' and '.join(other)} changed; expected the same command on the "
-            "same data; give another name, or delete the file to begin anew"
+            "same data; give another name, or delete the file to begin again"
         )
 
 

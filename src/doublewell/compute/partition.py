@@ -12,13 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from math import prod
-from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from doublewell.checks import shown, whole
+from doublewell.checks import shown
 from doublewell.dynamics import ALLEN_CAHN, stable_substeps
 from doublewell.errors import InputError
 from doublewell.observation.looks import GROUP, mean_picture
@@ -108,7 +106,7 @@ def make_tiles(record: Record, *, copies: int, rate: float, memory: int | None) 
             f"{record.mesh} cells; give more memory"
         )
     frames, *cells = max(short or plans[-1:], key=lambda plan: _kept(plan, rate * span))
-    return tuple(Region(span_of, place) for span_of in frames for place in product(*cells))
+    return tuple(Region(span_of, tile) for span_of in frames for tile in product(*cells))
 
 
 Parts = list[tuple[int, int]]
@@ -240,16 +238,3 @@ def shown_bytes(size: float) -> str:
     if size < 1e6:
         return f"{size:.0f} bytes"
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
-
-
-def check_resources(
-    memory: Any, workers: int | None, scheduler: Any, checkpoint: str | PathLike[str] | None
-) -> tuple[int | None, int, Path | None]:
-    """Return the budget in bytes, None without one, the number of workers and the path of the checkpoint."""
-    budget = None if memory is None else parse_memory(memory)
-    count = 1 if workers is None else whole(workers, "workers", least=1)
-    if scheduler is not None and workers is not None:
-        raise InputError("workers and scheduler are both given: a scheduler has its own workers; give one of them")
-    if checkpoint is not None and not isinstance(checkpoint, str | PathLike):
-        raise InputError(f"checkpoint is {shown(checkpoint)}: expected the name of a file")
-    return budget, count, None if checkpoint is None else Path(checkpoint).expanduser()

@@ -70,20 +70,20 @@ class Pool:
         self._executor: Executor | None = None
 
     def completed(self, task: Callable[..., Any], items: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
-        """Run the task on all items and give (place, result) as they finish; an error of a task ends it all."""
+        """Run the task on all items and give (number, result) as they finish; an error of a task ends it all."""
         todo, waiting, deaths = deque(range(len(items))), dict[Future[Any], int](), 0
         try:
             while todo or waiting:
                 lost = self._submit(task, items, todo, waiting)
                 done = wait(waiting, return_when=FIRST_COMPLETED).done if waiting else set()
                 for future in done:
-                    place = waiting.pop(future)
+                    number = waiting.pop(future)
                     if isinstance(future.exception(), BrokenExecutor):
-                        todo.append(place)
+                        todo.append(number)
                         lost = True
                     else:
                         deaths = 0
-                        yield place, _result(future)
+                        yield number, _result(future)
                 if lost:
                     deaths += 1
                     self._again(deaths)

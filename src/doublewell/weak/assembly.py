@@ -115,8 +115,8 @@ def weak_evidence(
     ]
     run: Run = partial(map_threads, whole(threads, "threads", least=1))
     for window in _windows(record, readers, part, frames, processor):
-        found = [evidence(*item) for item in _read_window(window, passes, folds, record.frames, run)]
-        parts = [merge([*parts, *found])]
+        new = [evidence(*item) for item in _read_window(window, passes, folds, record.frames, run)]
+        parts = [merge([*parts, *new])]
         if progress is not None:
             progress(window.stop, record.frames)
     return merge(parts)
@@ -146,7 +146,7 @@ def support_key(support: Support) -> str:
 class Window(NamedTuple):
     """The centre frames start..stop-1 and fields[t, z, y, x] of all frames they need, from frame `first` on.
 
-    ``seen`` says which of the values were observed, None for all of them; ``origin`` is the cell that fields begin at.
+    ``observed`` marks the values that were observed, None for all of them; ``origin`` is the cell that fields begin at.
     ``means[t, j]`` of the features over the domain are taken off, where there are any.
     """
 
@@ -154,7 +154,7 @@ class Window(NamedTuple):
     stop: int
     first: int
     fields: Array
-    seen: Bools | None
+    observed: Bools | None
     origin: tuple[int, ...]
     means: Array
 
@@ -192,7 +192,7 @@ class Reader:
         self.owned = ((0, 1),) * (3 - axes) + region.cells
         self.points = int(np.prod([high - low for low, high in region.cells]))
         self.terms = {name: [terms(c, axes) for c in form if c.source == name] for name in ("features", "field")}
-        self.boxes = {self._box(term.kinds) for columns in self.terms.values() for one in columns for term in one}
+        self.boxes = {self._box(term.kinds) for columns in self.terms.values() for column in columns for term in column}
         self.reach = tuple(max(box[k] for box in self.boxes) for k in range(4))  # of the taps along t, z, y, x
         self.frames, self.cells = self._tile_size(_QUEUE_BYTES if in_memory(record) else _QUEUE_BYTES // _STORED)
 
@@ -277,9 +277,9 @@ class Reader:
             return Part((0, 0), (self.time.value[None], self.time.first[None]), None)
         half, offset = self.time.half, window.first
         complete = None
-        if window.seen is not None:
-            seen = window.seen[start - half - offset : stop + half - offset]
-            complete = complete_centres(seen, self.boxes)[half:-half]
+        if window.observed is not None:
+            observed = window.observed[start - half - offset : stop + half - offset]
+            complete = complete_centres(observed, self.boxes)[half:-half]
         return Part((start - offset, stop - offset), self._time_taps(start, stop), complete)
 
     def _time_taps(self, start: int, stop: int) -> tuple[Array, Array]:
@@ -325,10 +325,10 @@ class Pass:
     def read(self, window: Window, parts: Sequence[Part], cut: float, run: Run) -> list[tuple[Array, int]]:
         """Fold all centres of the parts' frames, counted in the window; return R and the rows of each."""
         calls = [(step, boxes) for step in self._steps(parts) for boxes in self._boxes(window.origin)]
-        found = list(run(lambda call: self._call(window, parts, cut, *call), calls))
+        triangles = list(run(lambda call: self._call(window, parts, cut, *call), calls))
         none = np.zeros((0, self.columns))
         return [
-            (compact(np.vstack([none, *(call[k][0] for call in found)])), sum(call[k][1] for call in found))
+            (compact(np.vstack([none, *(call[k][0] for call in triangles)])), sum(call[k][1] for call in triangles))
             for k in range(len(parts))
         ]
 
@@ -430,12 +430,12 @@ def _windows(
     origin = (0,) * len(axes) + tuple(low for low, _ in cells)
     for start, stop in _owned_frames(region.frames, record.frames, size, halo):
         first, last = max(0, start - halo), min(record.frames, stop + halo)
-        fields, seen = frames.read(first, last)
+        fields, observed = frames.read(first, last)
         shape = (last - first, *axes, *fields.shape[1:])
         means, family = np.empty((0, 0)), readers[0].family
         if readers[0].centred:
             means = np.stack([family.features(u).reshape(family.size, -1).mean(axis=1) for u in fields])
-        flags = None if seen is None else seen.reshape(shape)
+        flags = None if observed is None else observed.reshape(shape)
         yield Window(start, stop, first, fields.reshape(shape), flags, origin, means)
 
 
@@ -474,5 +474,5 @@ def _read_window(
             spans = [(max(low, window.start), min(high, window.stop)) for _, low, high in segments]
             given = [k for k, (begin, end) in enumerate(spans) if begin < end]
             parts = [reader.part(window, *span) for reader, span in zip(pair, spans, strict=True)]
-            found = both.read(window, parts, PHASE_CUT, run) if given else []
-            yield from ((pair[k], segments[k][0], *found[k]) for k in given)
+            results = both.read(window, parts, PHASE_CUT, run) if given else []
+            yield from ((pair[k], segments[k][0], *results[k]) for k in given)

@@ -46,15 +46,15 @@ def terms(column: Column, axes: int) -> list[Term]:
     [((0, 0, 2, 0), 1.0), ((0, 0, 1, 1), 2.0), ((0, 0, 0, 2), 1.0)]
     """
     space = range(AXES - axes, AXES)
-    found: dict[tuple[int, ...], float] = {(column.time, 0, 0, 0): column.factor}
+    sums: dict[tuple[int, ...], float] = {(column.time, 0, 0, 0): column.factor}
     for _ in range(column.space):  # once more the sum over the axes
         more: dict[tuple[int, ...], float] = {}
-        for kinds, factor in found.items():
+        for kinds, factor in sums.items():
             for axis in space:
                 bent = tuple(kind + (k == axis) for k, kind in enumerate(kinds))
                 more[bent] = more.get(bent, 0.0) + factor
-        found = more
-    return [Term(kinds, factor) for kinds, factor in found.items()]
+        sums = more
+    return [Term(kinds, factor) for kinds, factor in sums.items()]
 
 
 def bends(form: WeakForm) -> int:
@@ -125,16 +125,16 @@ def check_centred(form: WeakForm, record: Record, cells: Sequence[tuple[int, int
     return True
 
 
-def complete_centres(seen: Bools, boxes: Iterable[tuple[int, ...]]) -> Bools:
+def complete_centres(observed: Bools, boxes: Iterable[tuple[int, ...]]) -> Bools:
     """Return for each centre [t, z, y, x] whether all values that its moments use were observed.
 
     The support of a moment is the union of boxes, given by their half-lengths along each axis. What lies outside the
     array counts as observed: no centre reaches it.
     """
-    missing = ~seen
+    missing = ~observed
     given = set(boxes)
     largest = {b for b in given if not any(b != c and all(x <= y for x, y in zip(b, c, strict=True)) for c in given)}
-    return np.asarray(~_near(missing, largest, 0)) if missing.any() else np.ones(seen.shape, dtype=bool)
+    return np.asarray(~_near(missing, largest, 0)) if missing.any() else np.ones(observed.shape, dtype=bool)
 
 
 def _near(missing: Bools, boxes: set[tuple[int, ...]], axis: int) -> Bools:

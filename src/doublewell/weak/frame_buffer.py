@@ -37,8 +37,8 @@ class Direct:
 
     def read(self, first: int, last: int) -> tuple[Array, Bools | None]:
         """Return frames first..last-1, where they lie."""
-        seen = None if self.record.mask is None else self.record.observed(first, last, self.cells)
-        return self.record.slab(first, last, self.cells), seen
+        observed = None if self.record.mask is None else self.record.observed(first, last, self.cells)
+        return self.record.slab(first, last, self.cells), observed
 
 
 class Rolling:
@@ -56,7 +56,7 @@ class Rolling:
         mesh = tuple(high - low for low, high in cells)
         self.record, self.cells, self.first, self.last = record, cells, first, first
         self.buffer = np.empty((min(record.frames, length), *mesh), kind)
-        self.seen = None if record.mask is None else np.empty(self.buffer.shape, bool)
+        self.observed = None if record.mask is None else np.empty(self.buffer.shape, bool)
         self._read_part = self._slab if read_part is None else read_part
         self._parts = read_parts(record, cells, first, record.frames if until is None else until)
         self._rest: Part | None = None
@@ -67,7 +67,7 @@ class Rolling:
     def read(self, first: int, last: int) -> tuple[Array, Bools | None]:
         """Return frames first..last-1; frames that were held stay, the others come in."""
         step = last - self.last
-        for held in (self.buffer, *(() if self.seen is None else (self.seen,))):
+        for held in (self.buffer, *(() if self.observed is None else (self.observed,))):
             for k in range(first, self.last):  # one by one: NumPy would copy the whole overlap first
                 held[k - first] = held[k - self.first]
         self.first = first
@@ -76,7 +76,7 @@ class Rolling:
         self._look_ahead(last + step)
         window = self.buffer[: last - first].view()
         window.flags.writeable = False
-        return window, None if self.seen is None else self.seen[: last - first]
+        return window, None if self.observed is None else self.observed[: last - first]
 
     def close(self) -> None:
         """End the thread that reads ahead."""
@@ -85,13 +85,13 @@ class Rolling:
 
     def _take(self, last: int) -> None:
         """Take in frames of the next part, up to `last`, and keep the rest of it."""
-        start, frames, seen = self._next() if self._rest is None else self._rest
+        start, frames, observed = self._next() if self._rest is None else self._rest
         count = min(last - start, len(frames))
         to = slice(start - self.first, start - self.first + count)
         self.buffer[to] = frames[:count]
-        if self.seen is not None and seen is not None:
-            self.seen[to] = seen[:count]
-        left = None if seen is None else seen[count:]
+        if self.observed is not None and observed is not None:
+            self.observed[to] = observed[:count]
+        left = None if observed is None else observed[count:]
         self._rest = (start + count, frames[count:], left) if count < len(frames) else None
         self.last = start + count
 
@@ -111,12 +111,12 @@ class Rolling:
             self._waiting.append(self._ahead.submit(self._fetch, *part))
 
     def _fetch(self, start: int, stop: int) -> Part:
-        first, frames, seen = self._read_part(start, stop)
-        return first, frames.astype(self.buffer.dtype, copy=False), seen
+        first, frames, observed = self._read_part(start, stop)
+        return first, frames.astype(self.buffer.dtype, copy=False), observed
 
     def _slab(self, start: int, stop: int) -> Part:
-        seen = None if self.record.mask is None else self.record.observed(start, stop, self.cells)
-        return start, self.record.slab(start, stop, self.cells), seen
+        observed = None if self.record.mask is None else self.record.observed(start, stop, self.cells)
+        return start, self.record.slab(start, stop, self.cells), observed
 
 
 def read_parts(record: Record, cells: Cells, first: int, last: int) -> Iterator[tuple[int, int]]:

@@ -71,7 +71,7 @@ def choose_processor(device: str | None, precision: str, values: int) -> Process
     if precision not in get_args(Precision):
         raise InputError(f"precision is {precision!r}: expected 'double' or 'single'")
     if device not in (None, *get_args(Device)):
-        raise InputError(f"device is {device!r}: expected 'cpu', 'gpu', or None for the one that is found")
+        raise InputError(f"device is {device!r}: expected 'cpu', 'gpu', or None for what is there")
     if device == "gpu" and not on_gpu():
         raise InputError(
             "device='gpu', but JAX sees only a CPU here: install JAX for the GPU (pip install 'jax[cuda12]'), see "
@@ -101,20 +101,20 @@ def on_device(fields: Array, precision: str = "double") -> Any:
         return jnp.concatenate(map_threads(_THREADS, put, parts))
 
 
-class Shown:
+class DeviceFields:
     """Fields on the device, and the features of the box that was asked for last: supports often share their box."""
 
     def __init__(self, fields: Any, table: tuple[Array, Array, Array], means: Array) -> None:
         self.fields, self.kind, self.means = fields, np.dtype(fields.dtype), means
-        self._table = [one.astype(self.kind) for one in table]
-        self._asked: tuple[Any, ...] | None = None
-        self._found: tuple[Any, Any] | None = None
+        self._table = [numbers.astype(self.kind) for numbers in table]
+        self._key: tuple[Any, ...] | None = None
+        self._held: tuple[Any, Any] | None = None
 
     def box(self, box: Sequence[Side], ends: tuple[int, ...]) -> tuple[Any, Any]:
         """Return u and its features in a box that is filled up to sides of `ends`, as [t, column, line, z, y, cell]."""
-        asked = (*box, ends)
-        if self._found is None or self._asked != asked:
-            self._found = None  # its memory is needed
+        key = (*box, ends)
+        if self._held is None or self._key != key:
+            self._held = None  # its memory is needed
             sides = tuple(high - low for low, high in box)
             lines = _program(_lines, sides, ends)(self.fields, tuple(low for low, _ in box))
             features = _program(_features)(lines, *self._table)
@@ -122,8 +122,8 @@ class Shown:
                 means = np.zeros((ends[0], self.means.shape[1]), self.kind)
                 means[: sides[0]] = self.means[slice(*box[0])]
                 features = _program(_centred)(features, means)
-            self._asked, self._found = asked, (lines, features)
-        return self._found
+            self._key, self._held = key, (lines, features)
+        return self._held
 
 
 class DevicePass:
@@ -146,10 +146,10 @@ class DevicePass:
 
     def read_copy(self, copy: Any, window: Window, parts: Sequence[Part], cut: float) -> list[tuple[Array, int]]:
         """Do the same with the window's fields on the device."""
-        shown = Shown(copy, self.family.kernel_table(), window.means)
-        return [self._read(k, shown, window.origin, part, cut) for k, part in enumerate(parts)]
+        fields = DeviceFields(copy, self.family.kernel_table(), window.means)
+        return [self._read(k, fields, window.origin, part, cut) for k, part in enumerate(parts)]
 
-    def _read(self, k: int, shown: Shown, origin: tuple[int, ...], part: Part, cut: float) -> tuple[Array, int]:
+    def _read(self, k: int, fields: DeviceFields, origin: tuple[int, ...], part: Part, cut: float) -> tuple[Array, int]:
         reader, (first, last) = self.readers[k], part.frames
         count = width(reader.form, self.family.size)
         triangle, rows = np.zeros((count, count)), 0
@@ -157,8 +157,8 @@ class DevicePass:
             own = slice(start - first, stop - first)
             complete = None if part.complete is None else part.complete[(own, *(slice(*side) for side in box))]
             sides = [(low - n, high + n) for (low, high), n in zip(((start, stop), *box), reader.reach, strict=True)]
-            found, kept = self._centres(reader, shown, sides, complete, [taps[own] for taps in part.taps], cut)
-            triangle, rows = compact(np.vstack([triangle, found])), rows + kept
+            added, kept = self._centres(reader, fields, sides, complete, [taps[own] for taps in part.taps], cut)
+            triangle, rows = compact(np.vstack([triangle, added])), rows + kept
         return triangle, rows
 
     def _boxes(self, reader: Reader, origin: tuple[int, ...]) -> Iterator[tuple[Side, ...]]:
@@ -170,13 +170,13 @@ class DevicePass:
     def _rows(self, reader: Reader, planes: int, cells: int) -> int:
         """Return how many rows of centres along y a call has room for."""
         results = [[len({step.result for step in level}) for level in self.levels[name]] for name in self.levels]
-        most: int = max(self.family.size * one + other for one, other in zip(*results, strict=True))
+        most: int = max(self.family.size * force + field for force, field in zip(*results, strict=True))
         t, z, y, x = reader.reach
         line: int = 8 * most * _HELD * (planes + 2 * z) * (cells + 2 * x)
         return max(_FEWEST, int(_SHARE * device_memory()) // (line * (_FRAMES + 2 * t)) - 2 * y)
 
     def _centres(
-        self, reader: Reader, shown: Shown, box: Sequence[Side], complete: Bools | None, time: Sequence[Array],
+        self, reader: Reader, fields: DeviceFields, box: Sequence[Side], complete: Bools | None, time: Sequence[Array],
         cut: float,
     ) -> tuple[Array, int]:  # fmt: skip
         """Return R of the moments of all centres of a box of the fields, and their number.
@@ -191,9 +191,9 @@ class DevicePass:
         odd = tuple(n | 1 for n in centres)
         mesh = tuple(n + 2 * reach for n, reach in zip(odd[1:], reader.reach[1:], strict=True))
         frames = _eights(sides[0])
-        weights = [_matrix(rows, sides[0], frames).astype(shown.kind) for rows in time]
+        weights = [_matrix(rows, sides[0], frames).astype(fields.kind) for rows in time]
         with double_precision():
-            u, features = shown.box(box, (frames, *mesh))
+            u, features = fields.box(box, (frames, *mesh))
             multiply = _program(_product)
             nodes = {
                 name: [multiply(weights[step.kind], values) for step in self.levels[name][0]]
@@ -202,12 +202,12 @@ class DevicePass:
             whole = None if complete is None else jnp.asarray(complete)
             keep, count = _program(_kept, reader.reach, centres, odd, cut)(nodes["field"][0], whole)
             if len(self.axes) == 2:
-                nodes = {name: [_program(_from_lines)(one) for one in arrays] for name, arrays in nodes.items()}
-            for place, axis in enumerate(self.axes[1:], 1):
+                nodes = {name: [_program(_from_lines)(values) for values in arrays] for name, arrays in nodes.items()}
+            for level, axis in enumerate(self.axes[1:], 1):
                 last = axis == 3
-                at = (4 if last else 2 + axis, (odd[0], odd[axis]), place == len(self.axes) - 2)
+                at = (4 if last else 2 + axis, (odd[0], odd[axis]), level == len(self.axes) - 2)
                 nodes = {
-                    name: [_smoothed(reader, axis, arrays, group, at) for group in _groups(self.levels[name][place])]
+                    name: [_smoothed(reader, axis, arrays, group, at) for group in _groups(self.levels[name][level])]
                     for name, arrays in nodes.items()
                 }
             left = {name: iter(arrays) for name, arrays in nodes.items()}
@@ -231,7 +231,7 @@ def _smoothed(
     as one after the other (H200). Columns of different kinds stay arrays of their own: joining them would copy them.
     """
     weights = [step.factor * reader.taps(axis, step.kind) for step in group]
-    taps = tuple((tuple(one.tolist()), reader.reach[axis] - len(one) // 2) for one in weights)
+    taps = tuple((tuple(row.tolist()), reader.reach[axis] - len(row) // 2) for row in weights)
     return _program(_sum, taps, *at)(*(arrays[step.source] for step in group))
 
 
@@ -357,17 +357,17 @@ def _kept(
 def _triangle(columns: tuple[Any, ...], keep: Any) -> Array:
     """Return R of the kept rows, with a positive diagonal."""
     count = sum(column.shape[1] for column in columns)
-    found = _rounds(columns, keep, np.eye(count), max(1, len(keep) // _SAMPLED))
-    return _rounds(columns, keep, found if found.all(where=np.eye(count, dtype=bool)) else np.eye(count))
+    guess = _rounds(columns, keep, np.eye(count), max(1, len(keep) // _SAMPLED))
+    return _rounds(columns, keep, guess if guess.all(where=np.eye(count, dtype=bool)) else np.eye(count))
 
 
-def _rounds(columns: tuple[Any, ...], keep: Any, found: Array, each: int = 1) -> Array:
+def _rounds(columns: tuple[Any, ...], keep: Any, triangle: Array, each: int = 1) -> Array:
     """Improve a guess of R, of every frame or of one in `each`, until the rows divided by it are well conditioned."""
-    count = len(found)
+    count = len(triangle)
     gram, upper = _program(_gram, each), np.triu_indices(count)
     for _ in range(_ROUNDS):
         squares = np.zeros((count, count))
-        squares[upper] = np.asarray(gram(columns, keep, found))
+        squares[upper] = np.asarray(gram(columns, keep, triangle))
         squares = squares + np.triu(squares, 1).T
         norms = np.sqrt(np.diag(squares))
         if not norms.any():
@@ -376,10 +376,10 @@ def _rounds(columns: tuple[Any, ...], keep: Any, found: Array, each: int = 1) ->
         scaled = squares / np.outer(norms, norms)
         lift = 10.0 * count * np.finfo(float).eps  # keeps dependent columns factorable; the next round takes it off
         factor = np.linalg.cholesky(scaled + lift * np.eye(count)).T
-        found = factor * norms @ found
+        triangle = factor * norms @ triangle
         if np.linalg.cond(scaled) < _GOOD:
             break
-    return found
+    return triangle
 
 
 def _gram(each: int, columns: tuple[Any, ...], keep: Any, triangle: Any) -> Any:
@@ -392,16 +392,16 @@ def _gram(each: int, columns: tuple[Any, ...], keep: Any, triangle: Any) -> Any:
 
     weight = keep[::each].astype(jnp.float64)
     rows: list[Any] = []
-    for j, column in enumerate(one[::each, k] for one in columns for k in range(one.shape[1])):
+    for j, column in enumerate(values[::each, k] for values in columns for k in range(values.shape[1])):
         rest = column.astype(jnp.float64) * weight
         for i, row in enumerate(rows):
             rest = rest - row * triangle[i, j]
         rows.append(rest / triangle[j, j])
-    products = [one * other for i, one in enumerate(rows) for other in rows[i:]]
+    products = [row * other for i, row in enumerate(rows) for other in rows[i:]]
     starts = [jnp.float64(0.0)] * len(products)
 
     def add_all(sums: Any, terms: Any) -> Any:
-        return [one + term for one, term in zip(sums, terms, strict=True)]
+        return [total + term for total, term in zip(sums, terms, strict=True)]
 
     lines = lax.reduce(products, starts, add_all, dimensions=(3,))
     return jnp.sum(jnp.stack(lines), axis=(1, 2, 3))

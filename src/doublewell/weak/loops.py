@@ -11,7 +11,7 @@ three taps. A place that reaches `end` goes back by `back`: the source may be a 
 is there; TURN stores output r where another stores lane i: out[o + i o_row + v o_vector + r].
 
 `plain_tile` is the reference that tests compare with. It takes the place of `tile` where DOUBLEWELL_PLAIN is set, or
-where llvmlite has no such way to write code. The whole weak call then takes 5 to 8 times as long (docs/design.md).
+where llvmlite has no such way to write code; the whole weak call then takes about 7 times as long (architecture.md).
 """
 
 from __future__ import annotations

@@ -51,39 +51,39 @@ class NoisyMoments:
     rows: int
 
 
-def without_noise(seen: NoisyMoments, *, pull: float = PULL) -> Block:
-    """Return the block whose squares are those seen less those of the noise.
+def without_noise(moments: NoisyMoments, *, pull: float = PULL) -> Block:
+    """Return the block whose squares are those moments less those of the noise.
 
     Where the share x of the squares in a direction of the coefficients is no noise, dividing by x alone would blow up
     for x near zero. So the answer there is x/(x^2 + pull^2) of what the rows say, which is never more than 1/(2 pull),
     and for the rest the corrected law of degree two. The target keeps its own square: noise in a target biases
     nothing.
     """
-    p = len(seen.triangle) - 2
-    if not _full(seen):
-        return Block(seen.key, seen.triangle, seen.rows)
-    root = seen.triangle[:p, :p]
-    shares, turn = _directions(root, seen.noise[:p, :p])
+    p = len(moments.triangle) - 2
+    if not _full(moments):
+        return Block(moments.key, moments.triangle, moments.rows)
+    root = moments.triangle[:p, :p]
+    shares, turn = _directions(root, moments.noise[:p, :p])
     left = np.maximum(1.0 - shares, _LEAST)
     weight = pull**2 / left
-    cross = root.T @ seen.triangle[:p, p:] - seen.noise[:p, p:]
-    law = turn.T @ (root @ _low_degree(seen, cross))
+    cross = root.T @ moments.triangle[:p, p:] - moments.noise[:p, p:]
+    law = turn.T @ (root @ _low_degree(moments, cross))
     right = turn.T @ np.linalg.solve(root.T, cross) + weight[:, None] * law
     size = np.sqrt(left + weight)
     rows = np.hstack([size[:, None] * (turn.T @ root), right / size[:, None]])
-    rest = _rest(seen, right.T @ (right / size[:, None] ** 2) - law.T @ (weight[:, None] * law))
-    return Block(seen.key, compact(np.vstack([rows, rest])), seen.rows)
+    rest = _rest(moments, right.T @ (right / size[:, None] ** 2) - law.T @ (weight[:, None] * law))
+    return Block(moments.key, compact(np.vstack([rows, rest])), moments.rows)
 
 
-def noise_shares(seen: NoisyMoments) -> Array:
+def noise_shares(moments: NoisyMoments) -> Array:
     """Return which share of the features' squares is noise in each direction of the coefficients, smallest first."""
-    p = len(seen.triangle) - 2
-    return _directions(seen.triangle[:p, :p], seen.noise[:p, :p])[0] if _full(seen) else np.zeros(0)
+    p = len(moments.triangle) - 2
+    return _directions(moments.triangle[:p, :p], moments.noise[:p, :p])[0] if _full(moments) else np.zeros(0)
 
 
-def _full(seen: NoisyMoments) -> bool:
+def _full(moments: NoisyMoments) -> bool:
     """Whether every column has something to say; one that has not is refused when solving."""
-    return bool(seen.rows) and bool(np.all(np.diag(seen.triangle)[:-1] > 0.0))
+    return bool(moments.rows) and bool(np.all(np.diag(moments.triangle)[:-1] > 0.0))
 
 
 def _directions(root: Array, noise: Array) -> tuple[Array, Array]:
@@ -93,24 +93,24 @@ def _directions(root: Array, noise: Array) -> tuple[Array, Array]:
     return shares, turn
 
 
-def _low_degree(seen: NoisyMoments, cross: Array) -> Array:
+def _low_degree(moments: NoisyMoments, cross: Array) -> Array:
     """Return the corrected coefficients of a low degree, written at the degree of the rows, for rate and target."""
     p = len(cross)
     family = Bernstein(p - 1)
     lift = Bernstein(min(_LOW, p - 1)).elevation(family)
-    root = compact(seen.triangle[:p, :p] @ lift)
-    shares, turn = _directions(root, lift.T @ seen.noise[:p, :p] @ lift)
+    root = compact(moments.triangle[:p, :p] @ lift)
+    shares, turn = _directions(root, lift.T @ moments.noise[:p, :p] @ lift)
     left = np.maximum(1.0 - shares, FLOOR)
     inner = (turn.T @ np.linalg.solve(root.T, lift.T @ cross)) / left[:, None]
     return np.asarray(lift @ np.linalg.solve(root, turn @ inner))
 
 
-def _rest(seen: NoisyMoments, told: Array) -> Array:
+def _rest(moments: NoisyMoments, explained: Array) -> Array:
     """Return the last two rows of the triangle: what rate and target hold beside the squares that features tell."""
-    p = len(seen.triangle) - 2
-    squares = seen.triangle[:, p:].T @ seen.triangle[:, p:] - told
-    rate = max(squares[0, 0] - seen.noise[p, p], FLOOR * seen.triangle[p, p] ** 2)
-    both = (squares[0, 1] - seen.noise[p, p + 1]) / np.sqrt(rate)
+    p = len(moments.triangle) - 2
+    squares = moments.triangle[:, p:].T @ moments.triangle[:, p:] - explained
+    rate = max(squares[0, 0] - moments.noise[p, p], FLOOR * moments.triangle[p, p] ** 2)
+    both = (squares[0, 1] - moments.noise[p, p + 1]) / np.sqrt(rate)
     out = np.zeros((2, p + 2))
     out[0, p:] = np.sqrt(rate), both
     out[1, p + 1] = np.sqrt(max(squares[1, 1] - both**2, 0.0))
@@ -181,8 +181,8 @@ class _Window:
                 *range(k - self.half - _LOOK, k - self.half),
                 *range(k + self.half + 1, k + self.half + 1 + _LOOK),
             ]
-            seen = [frame - self.first for frame in around if 0 <= frame - self.first < len(self.fields)]
-            keep[k - self.start] = np.abs(np.mean(smooth[seen], axis=0)) < CUT if seen else True
+            given = [frame - self.first for frame in around if 0 <= frame - self.first < len(self.fields)]
+            keep[k - self.start] = np.abs(np.mean(smooth[given], axis=0)) < CUT if given else True
         return keep
 
 
@@ -199,7 +199,7 @@ def _rows(u: Array, keep: Bools, family: Bernstein, variance: float, smoother: S
     """Return the rows [corrected features | rate | target] of the chosen centres."""
     force, *others = form
     features = corrected_features(family, u, variance)
-    columns = [smoother.column(force, field) for field in features] + [smoother.column(one, u) for one in others]
+    columns = [smoother.column(force, field) for field in features] + [smoother.column(column, u) for column in others]
     return np.stack([column[keep] for column in columns], axis=1)
 
 

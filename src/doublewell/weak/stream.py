@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.compute import Clock, Ledger, Pool, Region, check_resources, fingerprint, open_pool, shown_bytes
+from doublewell.compute import Clock, Ledger, Pool, Region, fingerprint, open_pool, parse_memory, shown_bytes
 from doublewell.dynamics import ALLEN_CAHN, WeakForm
 from doublewell.errors import InputError
 from doublewell.evidence import Block, Evidence, Key, merge
@@ -74,13 +74,13 @@ class Stream:
         share of missing values of a stored mask is 0 as yet: evidence counts them.
         """
         spans, rows = look_spans(record.frames), look_rows(record, self.memory)
-        found: dict[int, Look | None] = {}
-        for place, look in self.pool.completed(look_task, [(record, *span, rows) for span in spans]):
-            found[place] = look
+        by_span: dict[int, Look | None] = {}
+        for k, look in self.pool.completed(look_task, [(record, *span, rows) for span in spans]):
+            by_span[k] = look
             if report is not None:
-                report("looking at the record", len(found), len(spans))
-        shown_spans = [span for k, span in enumerate(spans) if found[k] is not None]
-        looks = [look for k in range(len(spans)) if (look := found[k]) is not None]
+                report("looking at the record", len(by_span), len(spans))
+        shown_spans = [span for k, span in enumerate(spans) if by_span[k] is not None]
+        looks = [look for k in range(len(spans)) if (look := by_span[k]) is not None]
         moved = 0.0
         if looks:
             ends = [(record, shown_spans[0], shown_spans[-1])]
@@ -93,7 +93,7 @@ class Stream:
         record: Record,
         family: Family,
         supports: Sequence[Support],
-        seen: Survey,
+        survey: Survey,
         *,
         derivative: Derivative = "discrete",
         folds: Sequence[Fold] = (),
@@ -106,18 +106,18 @@ class Stream:
         threads = max(1, self.workers // len(regions))  # where there are more workers than regions
         reading = Reading(record, family, tuple(supports), derivative, tuple(folds), processor, threads, form)
         options = (family, reading.supports, reading.derivative, reading.folds, form)
-        prints = {} if self.checkpoint is None else fingerprint(record, seen.histogram, options, regions)
+        prints = {} if self.checkpoint is None else fingerprint(record, survey.histogram, options, regions)
         ledger = Ledger(self.checkpoint, prints, partial(unpacked, family))
         size = int(np.prod(record.shape)) * np.dtype(record.values.dtype).itemsize
         say = Clock(size, ledger.pieces.count, len(regions), report)
         left = ledger.left(range(len(regions)))
-        for k, piece in self.pool.completed(assemble, [(reading, regions[place]) for place in left]):
+        for k, piece in self.pool.completed(assemble, [(reading, regions[number]) for number in left]):
             ledger.add(left[k], piece)
             say.done(ledger.pieces.count)
-        found = ledger.pieces.merged
-        assert found is not None
-        checksum = lines_checksum(record.shape, found.lines)
-        return Streamed(found.evidence, checksum, 1.0 - found.observed / int(np.prod(record.shape)))
+        whole = ledger.pieces.merged
+        assert whole is not None
+        checksum = lines_checksum(record.shape, whole.lines)
+        return Streamed(whole.evidence, checksum, 1.0 - whole.observed / int(np.prod(record.shape)))
 
 
 @contextmanager
@@ -130,9 +130,9 @@ def open_stream(
     checkpoint: str | PathLike[str] | None = None,
 ) -> Iterator[Stream]:
     """Give a stream for one record; what it started ends with the block."""
-    budget, count, path = check_resources(memory, workers, scheduler, checkpoint)
-    with open_pool(record, count, scheduler) as pool:
-        yield Stream(pool, budget, path, count)
+    path = None if checkpoint is None else Path(checkpoint).expanduser()
+    with open_pool(record, workers or 1, scheduler) as pool:
+        yield Stream(pool, None if memory is None else parse_memory(memory), path, workers or 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,26 +219,26 @@ class _Watch:
 
     def read(self, start: int, stop: int) -> Part:
         block = self.record.slab(start, stop, self.cells)
-        seen = None if self.record.mask is None else self.record.observed(start, stop, self.cells)
+        mask = None if self.record.mask is None else self.record.observed(start, stop, self.cells)
         first, last = max(start, self.region.frames[0]), min(stop, self.region.frames[1])
         if first < last:
             own = self._own(first - start, last - start)
-            self._count(block[own], None if seen is None else seen[own], first)
-        return start, self._scaled(block, seen), seen
+            self._count(block[own], None if mask is None else mask[own], first)
+        return start, self._scaled(block, mask), mask
 
     def _own(self, first: int, last: int) -> tuple[slice, ...]:
         pairs = zip(self.region.cells, self.cells, strict=True)
         return slice(first, last), *(slice(low - origin, high - origin) for (low, high), (origin, _) in pairs)
 
-    def _count(self, block: Array, seen: Bools | None, first: int) -> None:
-        self.observed += block.size if seen is None else int(np.count_nonzero(seen))
-        self.lines += line_sum(block, seen, first, self.region.cells, self.record.mesh)
+    def _count(self, block: Array, mask: Bools | None, first: int) -> None:
+        self.observed += block.size if mask is None else int(np.count_nonzero(mask))
+        self.lines += line_sum(block, mask, first, self.region.cells, self.record.mesh)
 
-    def _scaled(self, block: Array, seen: Bools | None) -> Array:
+    def _scaled(self, block: Array, mask: Bools | None) -> Array:
         if self.scale is None:
             return block
         scaled = self.scale(block)
-        return scaled if seen is None else np.where(seen, scaled, 0.0)
+        return scaled if mask is None else np.where(mask, scaled, 0.0)
 
 
 def make_plan(

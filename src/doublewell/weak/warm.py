@@ -8,8 +8,6 @@ from doublewell.law import Bernstein
 from doublewell.record import Record
 from doublewell.weak.assembly import weak_evidence
 
-__all__ = ["warm"]
-
 
 def warm() -> None:
     """Assemble a tiny record, which compiles every kernel or loads it from the cache."""

@@ -32,6 +32,9 @@ _FRAMES = (5, 8)  # the paper's temporal half-widths
 _CENTRES = 5  # centre frames that the longest support should leave
 LEAST_FRAMES = 2 * (2 + MARGIN) + _CENTRES  # of a record that the default supports fit, for the start of a fit too
 _LEAST_CELLS = 2  # cells of the shortest half-width that a weak moment can have
+# spatial half-widths in interface widths, the least of them in cells, and the rule in words; benchmarks/support_rules.py
+_SHORT = (0.25, 0.5), (4, 6), "a quarter and half of the interface width"
+_LONG = (0.5, 1.0), (6, 8), "half and one interface width"
 
 
 @dataclass(frozen=True)
@@ -271,67 +274,43 @@ def default_supports(record: Record, interface_width: float | None, *, long: boo
     both come out the same there is one support. The paper's supports are about twice as long in space. So are `long`
     ones, for "analytic" derivatives, which need at least 6 and 8 cells to be accurate, and for a search of the phases.
     """
-    return _choose(record, interface_width, long).supports
+    return _choose(record, interface_width, long)[0]
 
 
 def default_rule(record: Record, interface_width: float | None, *, long: bool = False) -> str:
-    """Say how the default supports came about, and where the record forced other half-widths than the rule's."""
-    return _choose(record, interface_width, long).rule
+    """Return how the default supports came about, and where the record forced other half-widths than the rule's."""
+    return _choose(record, interface_width, long)[1]
 
 
-@dataclass(frozen=True)
-class _Rule:
-    """Spatial half-widths in interface widths, the least of them in cells, and the rule in words."""
-
-    shares: tuple[float, float]
-    cells: tuple[int, int]
-    words: str
-
-
-_SHORT = _Rule((0.25, 0.5), (4, 6), "a quarter and half of the interface width")  # benchmarks/support_rules.py
-_LONG = _Rule((0.5, 1.0), (6, 8), "half and one interface width")
-
-
-@dataclass(frozen=True)
-class _Choice:
-    supports: tuple[Support, ...]
-    rule: str
-
-
-def _choose(record: Record, interface_width: float | None, long: bool) -> _Choice:
-    rule = _LONG if long else _SHORT
-    frames, told = _frames(record.frames)
-    coarse, most = max(record.dx), _longest(record)
-    unseen = rule.cells[0] / rule.shares[0]  # cells that stand for the width of an interface
-    width = unseen * coarse if interface_width is None else interface_width
-    lengths = []
-    for share, cells in zip(rule.shares, rule.cells, strict=True):
-        length, note = _limited(share * width, cells * coarse, min(record.extent) / 4, most)
-        lengths.append(length)
-        told += [note] if note else []
-    supports = tuple(dict.fromkeys(Support(n, x) for n, x in zip(frames, lengths, strict=True)))
-    one, other = (share * unseen for share in rule.shares)
-    base = f"{one:g} and {other:g} cells, no interface seen" if interface_width is None else rule.words
-    return _Choice(supports, f"{base}, chosen from the record" + (f" ({'; '.join(told)})" if told else ""))
-
-
-def _frames(frames: int) -> tuple[tuple[int, int], list[str]]:
-    """Return the two temporal half-widths, and what was shortened."""
-    longest = (frames - _CENTRES - 2 * MARGIN) // 2
+def _choose(record: Record, interface_width: float | None, long: bool) -> tuple[tuple[Support, ...], str]:
+    """Return the default supports and the rule in words."""
+    fractions, least, rule = _LONG if long else _SHORT
+    longest = (record.frames - _CENTRES - 2 * MARGIN) // 2
     if longest < 2:
-        raise InputError(f"record is too short: expected at least {LEAST_FRAMES} frames, has {frames}; record longer")
-    short, long = (min(n, longest) for n in _FRAMES)
-    cut = [f"{n} frames cut to {longest}" for n in _FRAMES if n > longest]
-    return (short, long), cut
-
-
-def _limited(wanted: float, least: float, quarter: float, most: float) -> tuple[float, str]:
-    """Return a spatial half-width within its limits, and what limited it."""
-    limits = [(max(wanted, least), f"raised to {least:.4g}, the least that is resolved" if least > wanted else "")]
-    limits.append((quarter, f"cut to {quarter:.4g}, a quarter of the shortest side"))
-    limits.append((most, f"cut to {most:.4g}, the most that fits"))
-    length, note = min(limits, key=lambda item: item[0])
-    return length, f"{wanted:.4g} {note}" if note else ""
+        raise InputError(
+            f"record is too short: expected at least {LEAST_FRAMES} frames, has {record.frames}; record longer"
+        )
+    notes = [f"{n} frames cut to {longest}" for n in _FRAMES if n > longest]
+    coarse, quarter, most = max(record.dx), min(record.extent) / 4, _longest(record)
+    unknown = least[0] / fractions[0]  # cells that stand for the width of an interface
+    supports = []
+    for frames, fraction, cells in zip(_FRAMES, fractions, least, strict=True):
+        wanted = fraction * (unknown * coarse if interface_width is None else interface_width)
+        resolved = cells * coarse
+        raised = f"raised to {resolved:.4g}, the least that is resolved" if resolved > wanted else ""
+        limits = [
+            (max(wanted, resolved), raised),
+            (quarter, f"cut to {quarter:.4g}, a quarter of the shortest side"),
+            (most, f"cut to {most:.4g}, the most that fits"),
+        ]
+        length, note = min(limits, key=lambda item: item[0])
+        supports.append(Support(min(frames, longest), length))
+        notes += [f"{wanted:.4g} {note}"] if note else []
+    if interface_width is None:
+        rule = " and ".join(f"{fraction * unknown:g}" for fraction in fractions) + " cells, no interface seen"
+    return tuple(dict.fromkeys(supports)), f"{rule}, chosen from the record" + (
+        f" ({'; '.join(notes)})" if notes else ""
+    )
 
 
 def _longest(record: Record) -> float:
