@@ -32,7 +32,7 @@ _FRAMES = (5, 8)  # the paper's temporal half-widths
 _CENTRES = 5  # centre frames that the longest support should leave
 LEAST_FRAMES = 2 * (2 + MARGIN) + _CENTRES  # of a record that the default supports fit, for the start of a fit too
 _LEAST_CELLS = 2  # cells of the shortest half-width that a weak moment can have
-# spatial half-widths in interface widths, the least of them in cells, and the rule in words; benchmarks/support_rules.py
+# spatial half-widths in interface widths, the least of them in cells, the rule in words; benchmarks/support_rules.py
 _SHORT = (0.25, 0.5), (4, 6), "a quarter and half of the interface width"
 _LONG = (0.5, 1.0), (6, 8), "half and one interface width"
 
