@@ -440,7 +440,8 @@ def _scale(result: Result, table: Facts) -> Iterator[Finding]:
     if result.scale is None:
         refused = None if result.settings.tension is None else refusal_of(result.law, result.diagnostics.bound)
         if refused is not None:
-            yield make(f"calibration-{refused.kind}", "fail", f"calibration refused: {refused.reason}")
+            severity = "check" if refused.kind == "unequal-depths" else "fail"  # there G and H are as good as ever
+            yield make(f"calibration-{refused.kind}", severity, f"calibration refused: {refused.reason}")
     elif result.posterior is not None and result.scale.tension.sd is None:
         words = "the intervals take the surface tension as exact"
         yield make("tension-exact", "check", words, "pass its standard deviation to include it")

@@ -35,10 +35,15 @@ class Kind:
     record: Record
 
 
-def equal_depths(law: Law) -> Law:
-    """Return the law of equal depths nearest to one whose wells may differ."""
-    target = family_of("equal", law.family.degree)
-    return Law(target, law.projected(target))
+def equal_depths() -> Law:
+    """Return G = -(1 - s^2) (100 s + 60 (s^2 - 1/5)): equally deep wells that differ, a maximum beside the middle."""
+    family, s = family_of("equal", 1), np.linspace(-1.0, 1.0, 101)
+    force = -(1 - s**2) * (100 * s + 60 * (s**2 - 0.2))
+    law = Law(family, np.linalg.lstsq(family.features(s).T, force, rcond=None)[0])
+    np.testing.assert_allclose(law.force(s), force, atol=1e-9)
+    assert law.tilt == 0.0
+    assert abs(law.maximum) > 0.05
+    return law
 
 
 def posterior_of(law: Law, top: int, error: float = 0.01, constraint: str = "admissible") -> Posterior:
@@ -150,7 +155,7 @@ def make(base):
 def kinds(base, make) -> dict[str, Kind]:
     """A result of every kind."""
     sixth = Law.bernstein([75.0, 150.0])
-    skewed = equal_depths(SKEWED)
+    skewed = equal_depths()
     other = FitQuality(
         dx=base.record.dx, boundary="periodic", noise=0.02, status=Status(Convergence.MOST_STEPS, 3.0, 20),
         time_size=0.0, mesh_size=0.0, distance=0.0, constraint_rise=0.0, adequacy=None,

@@ -216,7 +216,7 @@ def _found(table: Facts, items: list[Finding]) -> str:
     )
     if (energy := table.get("physical_barrier")) is not None:
         kappa = _value(table["physical_kappa"], holds)
-        found += f" In physical units the barrier is {energy.symbol} = {_value(energy, holds)}, and κ = {kappa}."
+        found += f" In physical units the barrier is {signs(energy.symbol)} = {_value(energy, holds)}, and κ = {kappa}."
     return found
 
 

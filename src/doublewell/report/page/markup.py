@@ -116,7 +116,8 @@ def prose(text: str) -> str:
 def signs(text: str) -> str:
     """Return a text with Greek letters, raised powers and proper signs."""
     greek = _LETTERS.sub(lambda found: _GREEK[found[1]], text).replace("+-", "±").replace("sqrt(", "√(")
-    return _MINUS.sub("−", raised(tens(greek))).replace("''", "″")
+    plain = raised(tens(greek)).replace("''", "″").replace("u_t", "uₜ").replace("Laplacian u", "∇²u")
+    return _MINUS.sub("−", plain)
 
 
 def tens(text: str) -> str:
