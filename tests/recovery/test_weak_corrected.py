@@ -74,9 +74,9 @@ def test_values_far_beyond_the_phases_are_named(noisy) -> None:
 
 
 def test_options_that_do_not_fit_are_refused(noisy) -> None:
-    with pytest.raises(InputError, match="ridge='validated' belongs to the plain weak reading"):
+    with pytest.raises(InputError, match="ridge='validated' belongs to the plain weak-form fit"):
         identify(noisy, method=Weak(corrected=True, ridge="validated"))
-    with pytest.raises(InputError, match="degree='auto' needs the trajectory reading"):
+    with pytest.raises(InputError, match="degree='auto' needs the trajectory fit"):
         identify(noisy, law="auto", method="weak-corrected")
 
 
