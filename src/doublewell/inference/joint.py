@@ -128,12 +128,17 @@ def fit_parts(plan: Plan) -> Loop:
     if plan.start is None:
         parts = plan.stages[-1]
         readings = yield from _own_fits(plan, parts)
-        readings, rounds = yield from _settled(plan, readings, common=False)
+        rounds = 1
+        for k in parts:
+            alone, count = yield from _settled(plan, {k: readings[k]}, common=False)
+            readings, rounds = readings | alone, max(rounds, count)
         if plan.check:
             tested = yield [
                 Job(k, readings[k].theta, readings[k], readings[k].substeps, adequacy=True) for k in plan.checked
             ]
             readings |= dict(zip(plan.checked, tested, strict=True))
+        if len(parts) > 1:
+            readings, _ = yield from _settled(plan, readings, common=False, rounds=0, worse=np.inf)
     else:
         readings, rounds = yield from _staged(plan, np.array(plan.start))
     sound = {k: reading for k, reading in readings.items() if reading.sound}
@@ -165,7 +170,14 @@ def _own_fits(plan: Plan, parts: Sequence[int]) -> Generator[list[Job], list[Rea
 
 
 def _settled(
-    plan: Plan, readings: dict[int, Reading], *, common: bool, rounds: int = 1, near: float = _NEAR, check: bool = False
+    plan: Plan,
+    readings: dict[int, Reading],
+    *,
+    common: bool,
+    rounds: int = 1,
+    near: float = _NEAR,
+    check: bool = False,
+    worse: float = _WORSE,
 ) -> Generator[list[Job], list[Reading], tuple[dict[int, Reading], int]]:
     """Linearise parts again until their common estimate lies near the point of linearisation of each.
 
@@ -185,8 +197,8 @@ def _settled(
         jobs = [_checked(plan, job) for job in jobs] if check else jobs
         fresh = yield jobs
         for job, new in zip(jobs, fresh, strict=True):
-            if new.noise <= _WORSE * readings[job.part].noise:
-                readings[job.part] = new
+            if new.noise <= worse * readings[job.part].noise:
+                readings[job.part] = replace(new, adequacy=new.adequacy or readings[job.part].adequacy)
             else:
                 fractions[job.part] *= 0.25
         rounds += 1
