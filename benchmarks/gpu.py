@@ -79,7 +79,7 @@ def rates() -> dict:
     import jax
     import jax.numpy as jnp
 
-    from doublewell.jax_runtime import double_precision
+    from doublewell.runtime import double_precision
 
     with double_precision():
         long, square = jnp.ones(2**28), jnp.ones((8192, 8192))

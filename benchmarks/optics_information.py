@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from wider import CELLS, LAWS, PHASES, about, movie, truth
 
-from doublewell.jax_runtime import double_precision
+from doublewell.runtime import double_precision
 from doublewell.likelihood import record_model, gauss_newton
 from doublewell.observation import Optics, View
 from doublewell.likelihood.iterate import compiled

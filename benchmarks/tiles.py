@@ -65,7 +65,7 @@ def budget(record, cut: int) -> int:
 
 
 def measure(cut: int, path: str, noise: float, seeds: list[int], check: bool) -> dict:
-    from doublewell.jax_runtime import device_names, on_gpu
+    from doublewell.runtime import device_names, on_gpu
     from doublewell.io import open_record
     from doublewell.identify import identify
     from doublewell.law import named_law
@@ -140,7 +140,7 @@ def shown(found: dict, whole: dict | None) -> dict:
 
 
 def on_a_gpu() -> bool:
-    code = "from doublewell.jax_runtime import on_gpu; print(int(on_gpu()))"
+    code = "from doublewell.runtime import on_gpu; print(int(on_gpu()))"
     return (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "1"
     )

@@ -30,7 +30,7 @@ def measure(cells: int, frames: int, degree: str, what: str) -> dict:
 
     import numpy as np
 
-    from doublewell.jax_runtime import double_precision
+    from doublewell.runtime import double_precision
     from doublewell.likelihood import Batch
     from doublewell.likelihood.iterate import compiled
     from doublewell.likelihood import record_model

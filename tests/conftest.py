@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from doublewell.jax_runtime import leave_room
 from doublewell.law import named_law
 from doublewell.record import Record
+from doublewell.runtime import leave_room
 from doublewell.simulate import add_noise, initial_field, simulate
 
 settings.register_profile("project", derandomize=True, deadline=None, max_examples=40)

@@ -6,8 +6,8 @@ import pytest
 
 from doublewell.errors import InputError
 from doublewell.identify import identify
-from doublewell.jax_runtime import computing_on, on_gpu
 from doublewell.options import Compute, Weak
+from doublewell.runtime import computing_on, on_gpu
 
 
 @pytest.fixture

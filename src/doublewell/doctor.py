@@ -12,7 +12,7 @@ from pathlib import Path
 from time import perf_counter
 
 from doublewell.hints import Report
-from doublewell.jax_runtime import device_names
+from doublewell.runtime import device_names
 
 _NEED = re.compile(r"""^([\w.-]+)[^;]*(?:;.*extra\s*==\s*["']([\w-]+)["'])?""")
 _TOOLS = ("all", "dev")  # sets of the other extras, and what the tests need
@@ -132,7 +132,7 @@ def _cache() -> Path | None:
     """Return the folder of compiled programs, None where they are not kept."""
     import jax
 
-    from doublewell.jax_runtime import keep_compiled
+    from doublewell.runtime import keep_compiled
 
     keep_compiled()
     folder = jax.config.jax_compilation_cache_dir

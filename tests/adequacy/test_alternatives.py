@@ -14,10 +14,10 @@ from doublewell.adequacy.alternatives import _slope
 from doublewell.adequacy.projection import project, score
 from doublewell.dynamics import Etdrk4, Grid
 from doublewell.dynamics.grid import numpy_transforms
-from doublewell.jax_runtime import double_precision
 from doublewell.law import Law
 from doublewell.likelihood import Batch
 from doublewell.record import Record
+from doublewell.runtime import double_precision
 
 
 @pytest.fixture(scope="module")

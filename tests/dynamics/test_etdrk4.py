@@ -8,8 +8,8 @@ import pytest
 
 from doublewell.dynamics import Cnab2, Etdrk4, Grid, Symbols, etd_weights, predict, step_weights
 from doublewell.errors import InputError
-from doublewell.jax_runtime import double_precision
 from doublewell.law import LAW_NAMES, Bernstein, Law, named_law
+from doublewell.runtime import double_precision
 
 STEPPERS = [Cnab2, Etdrk4]
 

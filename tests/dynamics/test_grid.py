@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from doublewell.dynamics import Grid
 from doublewell.dynamics.grid import jax_transforms, numpy_transforms
 from doublewell.errors import InputError
-from doublewell.jax_runtime import double_precision
+from doublewell.runtime import double_precision
 
 BOUNDARIES = ["periodic", "neumann"]
 

@@ -20,8 +20,8 @@ from doublewell.dynamics import (
     stable_substeps,
 )
 from doublewell.dynamics.open_boundary import BORDER
-from doublewell.jax_runtime import double_precision
 from doublewell.law import Bernstein, Law
+from doublewell.runtime import double_precision
 
 FORCE = np.array([30.0, 45.0])
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from doublewell.dynamics import ALLEN_CAHN, Grid, step_table, step_weights, symbols
-from doublewell.jax_runtime import double_precision
+from doublewell.runtime import double_precision
 
 SYMBOLS = symbols(ALLEN_CAHN, Grid((12, 10), 0.02, "periodic"))
 

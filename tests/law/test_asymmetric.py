@@ -169,7 +169,7 @@ def test_what_cannot_be_is_refused() -> None:
 def test_jax_and_numpy_agree() -> None:
     import jax.numpy as jnp
 
-    from doublewell.jax_runtime import double_precision
+    from doublewell.runtime import double_precision
 
     for family in FAMILIES:
         g = np.random.default_rng(3).standard_normal(family.size)

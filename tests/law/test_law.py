@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy.integrate import quad, solve_ivp
 
 from doublewell.errors import InputError
-from doublewell.jax_runtime import double_precision
 from doublewell.law import LAW_NAMES, MAX_DEGREE, Bernstein, Law, named_law
+from doublewell.runtime import double_precision
 
 PHASES = np.linspace(-1.3, 1.3, 521)
 INSIDE = np.linspace(-1.0, 1.0, 401)

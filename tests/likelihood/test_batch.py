@@ -12,11 +12,11 @@ from scipy import stats
 from doublewell.dynamics import Grid, refine_field
 from doublewell.errors import InputError
 from doublewell.evidence import lower, system
-from doublewell.jax_runtime import double_precision
 from doublewell.law import Bernstein, Law, named_law
 from doublewell.likelihood import gauss_newton, measure_resolution, record_model
 from doublewell.likelihood.iterate import Convergence, Rule, Step, compiled
 from doublewell.record import Record
+from doublewell.runtime import double_precision
 from doublewell.simulate import add_noise, initial_field, simulate
 
 EPSILON, CELLS, FRAMES = 0.1, 24, 13

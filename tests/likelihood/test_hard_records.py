@@ -8,11 +8,11 @@ from readings import read_trajectories, read_trajectory
 
 from doublewell.dynamics import ALLEN_CAHN, Grid, symbols
 from doublewell.evidence import system
-from doublewell.jax_runtime import double_precision
 from doublewell.law import Bernstein, named_law
 from doublewell.likelihood import gauss_newton, growth
 from doublewell.likelihood.segments import SegmentModel, segment_constants
 from doublewell.record import Record
+from doublewell.runtime import double_precision
 from doublewell.simulate import add_noise, simulate
 
 EPSILON, CELLS, FRAMES = 0.1, 24, 25

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from doublewell.errors import InputError
-from doublewell.jax_runtime import double_precision
 from doublewell.law import Bernstein
 from doublewell.likelihood import gauss_newton, record_model
 from doublewell.likelihood.model import check_window, least_substeps, observed
 from doublewell.observation import Optics, View, Whitening, check_view
 from doublewell.record import Record
+from doublewell.runtime import double_precision
 
 LAW = np.array([30.0, 45.0])
 COLOUR = 1.0 + 0.5 * np.cos(np.arange(14.0))[:, None] * np.sin(np.arange(12.0))

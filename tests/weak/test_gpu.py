@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from doublewell import jax_runtime as devices
+from doublewell import runtime as devices
 from doublewell.errors import InputError
 from doublewell.law import Bernstein, Wells
 from doublewell.record import Record

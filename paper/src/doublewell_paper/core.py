@@ -27,12 +27,12 @@ from doublewell.dynamics import ALLEN_CAHN, Grid, Weights, jax_transforms, roll,
 from doublewell.evidence import Block, Evidence, Key, compact, system
 from doublewell.hints import Array
 from doublewell.inference import DEGREE_PRIOR, Estimate, approximation_floor
-from doublewell.jax_runtime import device_names, keep_compiled, on_gpu
 from doublewell.law import Constraint, even_family
 from doublewell.law.family import namespace
 from doublewell.observation import Survey
 from doublewell.options import Compute, DoubleWell
 from doublewell.report.style import COLOURS, FIELD_MAP, FORMATS, new_figure, render, style
+from doublewell.runtime import device_names, keep_compiled, on_gpu
 from doublewell.version import __version__
 from doublewell.weak import PHASE_CUT, Derivative, Fold, split_folds
 from doublewell.weak.form import Smoother

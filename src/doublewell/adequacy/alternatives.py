@@ -15,13 +15,13 @@ import numpy as np
 
 from doublewell.dynamics import Grid, numpy_transforms
 from doublewell.hints import Array
-from doublewell.jax_runtime import double_precision
 from doublewell.law import Family
 from doublewell.likelihood import RecordModel, Trajectory
 from doublewell.likelihood.iterate import compiled
 from doublewell.likelihood.model import Constants
 from doublewell.observation.optics import mode_grid
 from doublewell.record import Boundary, Record
+from doublewell.runtime import double_precision
 
 AXES = ("z", "y", "x")
 _SMALL = 1e-5  # relative difference of q, and of the force

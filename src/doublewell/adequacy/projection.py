@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from doublewell.hints import Array
-from doublewell.jax_runtime import double_precision
 from doublewell.likelihood.gauss_newton import Model, solve_normal, tangents
+from doublewell.runtime import double_precision
 
 _TOLERANCE = 1e-2  # the residual is projected too: an unfinished solve for a direction only makes its test less sharp
 _MOST = 200

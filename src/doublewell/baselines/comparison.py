@@ -27,12 +27,12 @@ from doublewell.dynamics import Cnab2, Grid
 from doublewell.errors import InputError
 from doublewell.hints import Array, Report
 from doublewell.identify import identify
-from doublewell.jax_runtime import device_names, on_gpu
 from doublewell.law import Constraint
 from doublewell.options import DoubleWell
 from doublewell.record import Record
 from doublewell.report.style import COLOURS, new_figure, style
 from doublewell.result import Result
+from doublewell.runtime import device_names, on_gpu
 
 _MESH = 2001  # phase values of the distances
 _STEEPNESS_MESH = 401

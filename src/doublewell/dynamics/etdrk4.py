@@ -16,10 +16,10 @@ from doublewell.dynamics.allen_cahn import ALLEN_CAHN
 from doublewell.dynamics.grid import Grid, jax_transforms
 from doublewell.dynamics.protocol import Dynamics, Symbols, check_steps, symbols
 from doublewell.hints import Array
-from doublewell.jax_runtime import double_precision
 from doublewell.law import Family, Law
 from doublewell.law.family import namespace
 from doublewell.record import Boundary
+from doublewell.runtime import double_precision
 
 _CONTOUR = np.exp(1j * np.pi * (np.arange(16) + 0.5) / 16)  # upper half of the unit circle; the rest is conjugate
 _NEAR = 1e-10  # error of interpolated weights, relative to the largest of their kind

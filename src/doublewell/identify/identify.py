@@ -40,7 +40,6 @@ from doublewell.identify.readers import (
 from doublewell.identify.weak_fit import WeakFit, fit_weak, weak_diagnostics
 from doublewell.inference import Posterior
 from doublewell.inference.joint import Plan, fit_parts
-from doublewell.jax_runtime import computing_on
 from doublewell.law import Law
 from doublewell.likelihood import first_substeps, growth
 from doublewell.observation import Survey, check_survey, complete, joint_start, survey
@@ -48,6 +47,7 @@ from doublewell.options import Compute, DoubleWell, Method, Observation, Phases
 from doublewell.problem import Problem, RecordInfo, Resolved, ask, compute_of, observed_as
 from doublewell.record import Record, checksum
 from doublewell.result import Diagnostics, Result
+from doublewell.runtime import computing_on
 from doublewell.weak import CPU, Processor, Stream, choose_processor, default_supports, open_stream
 
 _BATCH = 20  # records of 61 x 96 x 96 take about 2 GB of a GPU's memory

@@ -22,12 +22,12 @@ from doublewell.identify.conclude import conclude
 from doublewell.identify.identify import _plan, _reader, _trajectory_result, _weak_result, begin, look
 from doublewell.identify.readers import run_loops
 from doublewell.inference.joint import fit_parts
-from doublewell.jax_runtime import on_gpu
 from doublewell.observation import Survey
 from doublewell.options import Compute
 from doublewell.problem import Problem, ask, observed_as
 from doublewell.record import Record
 from doublewell.result import Result
+from doublewell.runtime import on_gpu
 
 _BATCH = 20  # records of 61 x 96 x 96 take about 2 GB of a GPU's memory
 _SHOWN = 3  # entries that a message names with their reason

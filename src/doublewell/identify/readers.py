@@ -16,13 +16,13 @@ from doublewell.errors import InputError
 from doublewell.evidence import Block, Evidence, Key
 from doublewell.hints import Array, Bools, Report
 from doublewell.inference.joint import Job, Joint, Loop, Reading
-from doublewell.jax_runtime import device_memory, on_gpu
 from doublewell.law import Family
 from doublewell.likelihood import Batch, Convergence, Resolution, Status, Trajectory, measure_resolution
 from doublewell.observation.noise import noise_view, outlier_mask
 from doublewell.observation.optics import View
 from doublewell.options import Noise
 from doublewell.record import Record
+from doublewell.runtime import device_memory, on_gpu
 
 Reader = Callable[[list[Job]], list[Reading]]
 _PILOT = 4  # tiles

@@ -19,7 +19,6 @@ from doublewell.dynamics import ALLEN_CAHN, Dynamics, Grid, step_table, symbols
 from doublewell.errors import InputError
 from doublewell.evidence import Beside, Block, Evidence, Key, compact, joint_given_law
 from doublewell.hints import Array
-from doublewell.jax_runtime import double_precision, leave_room
 from doublewell.law import Bernstein, Family
 from doublewell.likelihood import model as models
 from doublewell.likelihood.iterate import Convergence, Iteration, Rule, Status, Step, Watch, compiled, iterate
@@ -27,6 +26,7 @@ from doublewell.likelihood.model import Constants, Observed, RecordModel, check_
 from doublewell.likelihood.segments import UNSTABLE, fit_by_segments
 from doublewell.observation.optics import PLAIN, View, check_view, joint_start, mode_grid
 from doublewell.record import Boundary, Record
+from doublewell.runtime import double_precision, leave_room
 
 _UNFINISHED = 0.05  # relative residual of the solves behind R above which its errors are not to be used
 _FOLLOW = Rule(most=8, gain=1e-5)  # the law feels the fields to second order only

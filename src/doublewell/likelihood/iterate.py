@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from doublewell.hints import Array
-from doublewell.jax_runtime import double_precision, on_gpu
 from doublewell.likelihood import gauss_newton
 from doublewell.likelihood.gauss_newton import Model
+from doublewell.runtime import double_precision, on_gpu
 
 CG_TOLERANCE, CG_MOST = 1e-2, 200
 _TOGETHER = 16  # solves at a time on a GPU, which waits for its next kernel, where a core waits for its numbers

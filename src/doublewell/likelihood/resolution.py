@@ -11,12 +11,12 @@ from doublewell.checks import whole
 from doublewell.dynamics import ALLEN_CAHN, Dynamics
 from doublewell.evidence import system
 from doublewell.hints import Array
-from doublewell.jax_runtime import double_precision
 from doublewell.law import Family
 from doublewell.likelihood.batch import Trajectory, points
 from doublewell.likelihood.iterate import compiled
 from doublewell.likelihood.model import first_substeps, record_model
 from doublewell.record import Record
+from doublewell.runtime import double_precision
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,7 @@ from doublewell.record.metadata import (
     regular_step,
     unwrapped,
 )
-from doublewell.threads import map_threads
+from doublewell.runtime import map_threads
 
 _LARGE = 128 * 2**20  # bytes from which threads are worth starting
 _THREADS = 8

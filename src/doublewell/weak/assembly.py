@@ -27,7 +27,7 @@ from doublewell.evidence import Block, Evidence, Key, compact, merge
 from doublewell.hints import Array, Bools, Progress
 from doublewell.law import Family
 from doublewell.record import Cells, Record
-from doublewell.threads import map_threads
+from doublewell.runtime import map_threads
 from doublewell.weak.form import bends, check_centred, complete_centres, starts, steps, terms, width
 from doublewell.weak.frame_buffer import STRADDLE, Direct, Fold, FrameBuffer, Rolling, in_memory
 from doublewell.weak.gpu import CPU, DevicePass, Processor

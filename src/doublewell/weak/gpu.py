@@ -25,8 +25,7 @@ from doublewell.compute import even_steps
 from doublewell.errors import InputError
 from doublewell.evidence import compact
 from doublewell.hints import Array, Bools
-from doublewell.jax_runtime import device_memory, double_precision, gpu_found, on_gpu
-from doublewell.threads import map_threads
+from doublewell.runtime import device_memory, double_precision, gpu_found, map_threads, on_gpu
 from doublewell.weak.form import Step, steps, width
 
 if TYPE_CHECKING:

@@ -1,23 +1,73 @@
-"""What JAX runs on: device, double precision, compiled programs kept on disk, and room for more of them."""
+"""What computing runs on: threads that stay; the device of JAX, its precision, and its compiled programs."""
 
 from __future__ import annotations
 
 import os
 import platform
 import sys
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TypeVar
 
+_In = TypeVar("_In")
+_Out = TypeVar("_Out")
 SWITCH = "DOUBLEWELL_CACHE"  # a folder, or "off"
 _SOUND = (0, 6, 2)  # of JAX: programs that 0.5.3 and 0.6.0 load from their cache end a loop before its first round
 _PLUGINS = ("jax_cuda12_plugin", "jax_cuda13_plugin", "jax_rocm7_plugin", "jax_rocm60_plugin")
 _CPU_MEMORY = 10**9
 _LIMIT, _USED = Path("/proc/sys/vm/max_map_count"), Path("/proc/self/maps")
 _FULL = 0.6  # fraction of the memory maps in use above which old programs are dropped
+
+
+def map_threads(count: int, function: Callable[[_In], _Out], items: Iterable[_In]) -> list[_Out]:
+    """Call a function for each item, on the thread that asks and count - 1 others; return what it gave, in order.
+
+    The others stay until the process ends. The function must not wait for another call of this kind.
+
+    >>> map_threads(2, abs, [-1, 2, -3])
+    [1, 2, 3]
+    """
+    given = list(items)
+    if count == 1:
+        return list(map(function, given))
+    results: dict[int, _Out] = {}
+    todo = deque(range(len(given)))
+
+    def work() -> None:
+        while todo:
+            try:
+                k = todo.popleft()
+            except IndexError:  # another thread was faster
+                return
+            try:
+                results[k] = function(given[k])
+            except BaseException:
+                todo.clear()  # nobody begins anything new
+                raise
+
+    others = [_kept(count - 1).submit(work) for _ in range(min(count, len(given)) - 1)]
+    try:
+        work()
+    finally:
+        wait(others)
+    for other in others:
+        other.result()
+    return [results[k] for k in range(len(given))]
+
+
+@lru_cache(maxsize=8)
+def _kept(count: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(count, thread_name_prefix="doublewell")
+
+
+if hasattr(os, "register_at_fork"):  # a forked process has none of them
+    os.register_at_fork(after_in_child=_kept.cache_clear)
 
 
 def device_names() -> tuple[str, ...]:
