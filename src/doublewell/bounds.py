@@ -15,8 +15,7 @@ from math import inf, sqrt
 import numpy as np
 from numpy.typing import ArrayLike
 
-from doublewell.checks import not_negative, positive, real
-from doublewell.errors import InputError
+from doublewell.errors import InputError, not_negative, positive, real
 from doublewell.law import Family, Law, even_family, gauss_legendre
 from doublewell.law.law import TENSION_NODES
 from doublewell.law.structure import bracket_roots

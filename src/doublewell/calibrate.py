@@ -9,8 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from doublewell.checks import not_negative, positive, shown
-from doublewell.errors import InputError, option
+from doublewell.errors import InputError, not_negative, option, positive, shown
 from doublewell.law import Law, check_law
 from doublewell.units import check_dimension, convert, energy_power, has_pint, parse_quantity
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from textwrap import wrap
 
 from doublewell.atomic import Content, write_files
-from doublewell.checks import seed as check_seed
 from doublewell.errors import InputError
+from doublewell.errors import seed as check_seed
 from doublewell.hints import Report
 from doublewell.identify import identify
 from doublewell.io import save

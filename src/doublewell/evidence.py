@@ -8,8 +8,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from doublewell.checks import positive
-from doublewell.errors import InputError
+from doublewell.errors import InputError, positive
 from doublewell.hints import Array
 from doublewell.law import Family
 

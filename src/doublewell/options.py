@@ -21,8 +21,7 @@ from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 
-from doublewell.checks import is_whole, not_negative, real, shown, whole
-from doublewell.errors import InputError, option
+from doublewell.errors import InputError, is_whole, not_negative, option, real, shown, whole
 
 Read = Callable[[str], Any]
 Constraint = Literal["admissible", "bernstein", "none"]

@@ -6,8 +6,7 @@ import re
 from importlib.util import find_spec
 from typing import Any
 
-from doublewell.checks import shown
-from doublewell.errors import InputError
+from doublewell.errors import InputError, shown
 
 __all__ = ["Parts", "check_dimension", "convert", "energy_power", "factor", "has_pint", "parse_quantity", "unit_text"]
 

@@ -7,9 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from doublewell.checks import is_whole, shown
 from doublewell.dynamics import Grid, fastest_rate, steps_per_frame
-from doublewell.errors import InputError
+from doublewell.errors import InputError, is_whole, shown
 from doublewell.hints import Array, Progress
 from doublewell.observation import survey
 from doublewell.record import Boundary, Record

@@ -21,9 +21,9 @@ from doublewell import (
 from doublewell.atomic import write_files
 from doublewell.baselines import Baseline, BaselineFit, complete, measured
 from doublewell.baselines.regression import WIDTHS, pointwise_fit, smoothing_width
-from doublewell.checks import whole
 from doublewell.compute import worker_pool
 from doublewell.dynamics import ALLEN_CAHN, Grid, Weights, jax_transforms, roll, step_weights, symbols
+from doublewell.errors import whole
 from doublewell.evidence import Block, Evidence, Key, compact, system
 from doublewell.hints import Array
 from doublewell.inference import DEGREE_PRIOR, Estimate, approximation_floor

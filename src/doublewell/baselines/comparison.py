@@ -22,9 +22,8 @@ from doublewell.baselines.method import (
 )
 from doublewell.baselines.pysindy import PySindy
 from doublewell.baselines.regression import Analytic, DirectFD4, SmoothedFD4, Stac, Wsindy
-from doublewell.checks import shown
 from doublewell.dynamics import Cnab2, Grid
-from doublewell.errors import InputError
+from doublewell.errors import InputError, shown
 from doublewell.hints import Array, Report
 from doublewell.identify import identify
 from doublewell.law import Constraint

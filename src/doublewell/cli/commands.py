@@ -193,8 +193,8 @@ def demo(
     noise
         Standard deviation of the noise of one pixel.
     """
-    from doublewell.checks import not_negative
     from doublewell.demo import run_demo
+    from doublewell.errors import not_negative
 
     check_seed(seed)
     not_negative(noise, "--noise")

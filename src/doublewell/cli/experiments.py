@@ -6,13 +6,12 @@ from math import atanh, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from doublewell.checks import not_negative
 from doublewell.cli.commands import record_document
 from doublewell.cli.identify import check_parent
 from doublewell.cli.movie import Boundary
 from doublewell.cli.options import Integer, Switch, check_seed, parse_fraction, parse_mesh, parse_numbers
 from doublewell.cli.output import Output
-from doublewell.errors import InputError
+from doublewell.errors import InputError, not_negative
 from doublewell.options import Constraint, DoubleWell
 
 if TYPE_CHECKING:

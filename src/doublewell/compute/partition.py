@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.checks import shown
 from doublewell.dynamics import ALLEN_CAHN, stable_substeps
-from doublewell.errors import InputError
+from doublewell.errors import InputError, shown
 from doublewell.observation.looks import GROUP, mean_picture
 from doublewell.record import Cells, Record
 

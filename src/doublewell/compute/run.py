@@ -26,9 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.checks import shown
 from doublewell.compute.partition import shown_bytes
-from doublewell.errors import InputError
+from doublewell.errors import InputError, shown
 from doublewell.hints import Report
 from doublewell.record import Record
 

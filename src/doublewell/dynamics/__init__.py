@@ -1,6 +1,5 @@
 """Dynamics: equations as values, and what steps them: grids, CNAB2 (NumPy), ETDRK4 and open windows (JAX)."""
 
-from doublewell.checks import shown
 from doublewell.dynamics.allen_cahn import ALLEN_CAHN, AllenCahn
 from doublewell.dynamics.cnab2 import Cnab2
 from doublewell.dynamics.etdrk4 import (
@@ -33,7 +32,7 @@ from doublewell.dynamics.protocol import (
     steps_per_frame,
     symbols,
 )
-from doublewell.errors import InputError
+from doublewell.errors import InputError, shown
 
 DYNAMICS: dict[str, Dynamics] = {ALLEN_CAHN.name: ALLEN_CAHN}
 

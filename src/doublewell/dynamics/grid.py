@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.checks import check_spacing, is_whole, shown
-from doublewell.errors import InputError
+from doublewell.errors import InputError, check_spacing, is_whole, shown
 from doublewell.hints import Array
 from doublewell.record import Boundary
 from doublewell.record.metadata import check_declared

@@ -16,8 +16,8 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from doublewell.checks import positive, whole
 from doublewell.dynamics.grid import Grid
+from doublewell.errors import positive, whole
 from doublewell.hints import Array
 from doublewell.law import Law
 from doublewell.record import Record

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
-from doublewell.checks import shown
-from doublewell.errors import InputError
+from doublewell.errors import InputError, shown
 from doublewell.export.content import Content, content_of
 from doublewell.export.documents import json_text, latex_text
 from doublewell.export.moose import moose_text

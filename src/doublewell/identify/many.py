@@ -14,9 +14,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from doublewell.calibrate import SurfaceTension, check_units
-from doublewell.checks import whole
 from doublewell.compute import worker_pool
-from doublewell.errors import InputError, UnfinishedError
+from doublewell.errors import InputError, UnfinishedError, whole
 from doublewell.hints import Report
 from doublewell.identify.conclude import conclude
 from doublewell.identify.identify import _plan, _reader, _trajectory_result, _weak_result, begin, look

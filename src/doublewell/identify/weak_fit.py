@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.checks import positive
 from doublewell.dynamics import WeakForm
-from doublewell.errors import InputError
+from doublewell.errors import InputError, positive
 from doublewell.evidence import Block, Evidence, restrict
 from doublewell.hints import Progress, Report
 from doublewell.inference import Diffusion, Estimate, check_motion, estimate, estimate_q

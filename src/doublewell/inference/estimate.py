@@ -7,8 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from doublewell.checks import not_negative
-from doublewell.errors import InputError
+from doublewell.errors import InputError, not_negative
 from doublewell.evidence import Evidence, system
 from doublewell.hints import Array
 from doublewell.inference.least_squares import (

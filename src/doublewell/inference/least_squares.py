@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from doublewell.checks import not_negative
-from doublewell.errors import InputError
+from doublewell.errors import InputError, not_negative
 from doublewell.evidence import Evidence, system
 from doublewell.hints import Array
 from doublewell.law import Constraint, Family

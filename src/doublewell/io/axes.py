@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from doublewell.checks import shown
-from doublewell.errors import InputError, option
+from doublewell.errors import InputError, option, shown
 from doublewell.io.format import Axis, about
 from doublewell.record.lazy import lazy
 from doublewell.record.metadata import coordinate_step, time_axis

@@ -15,8 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from doublewell.checks import shown
-from doublewell.errors import InputError, option
+from doublewell.errors import InputError, option, shown
 from doublewell.hints import Array
 from doublewell.record import LazyArray, Record
 from doublewell.record.lazy import Block, Values, lazy

@@ -11,8 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from doublewell.checks import shown
-from doublewell.errors import InputError, option
+from doublewell.errors import InputError, option, shown
 from doublewell.io.axes import Layout, arranged, check_axes, layout_of, mesh_metadata
 from doublewell.io.format import MARKS, METADATA, StoredField, about, as_path, check_version, is_own
 from doublewell.io.formats import FORMATS, format_to_read, format_to_write, suffixes

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.polynomial import chebyshev as cheb
 
-from doublewell.checks import shown
-from doublewell.errors import InputError
+from doublewell.errors import InputError, shown
 from doublewell.hints import Array
 from doublewell.law.family import EvenFamily
 

@@ -18,8 +18,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from doublewell.checks import shown
-from doublewell.errors import InputError
+from doublewell.errors import InputError, shown
 from doublewell.hints import Array
 from doublewell.law.squares import nearest_bracket
 from doublewell.law.structure import classify, powers_of

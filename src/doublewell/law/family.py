@@ -14,8 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from doublewell.checks import real, whole
-from doublewell.errors import InputError, option
+from doublewell.errors import InputError, option, real, whole
 from doublewell.hints import Array
 from doublewell.law.constraint import Constraint, Held
 from doublewell.law.structure import Structure, classify, classify_wells

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from doublewell.checks import numbers, positive, real, shown
-from doublewell.errors import InputError, option
+from doublewell.errors import InputError, numbers, option, positive, real, shown
 from doublewell.hints import Array
 from doublewell.law.asymmetric import Wells
 from doublewell.law.bernstein import Bernstein

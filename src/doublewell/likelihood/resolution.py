@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from doublewell.checks import whole
 from doublewell.dynamics import ALLEN_CAHN, Dynamics
+from doublewell.errors import whole
 from doublewell.evidence import system
 from doublewell.hints import Array
 from doublewell.law import Family

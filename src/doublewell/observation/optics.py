@@ -8,9 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from doublewell.checks import shown
 from doublewell.dynamics import ALLEN_CAHN, Dynamics, Grid, JointParameter
-from doublewell.errors import InputError
+from doublewell.errors import InputError, shown
 from doublewell.hints import Array
 from doublewell.record import Record
 

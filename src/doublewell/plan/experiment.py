@@ -16,8 +16,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from doublewell.checks import not_negative, numbers, positive, whole
 from doublewell.dynamics import Grid
+from doublewell.errors import not_negative, numbers, positive, whole
 from doublewell.hints import Array
 from doublewell.inference import fit_rows, mixture_mean, weigh_terms
 from doublewell.inference.least_squares import check_rank, column_scale

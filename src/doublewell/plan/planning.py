@@ -10,8 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from doublewell.checks import positive, shown
-from doublewell.errors import InputError
+from doublewell.errors import InputError, positive, shown
 from doublewell.law import CONSTRAINTS, Constraint
 from doublewell.likelihood import Information
 from doublewell.observation import check_survey, survey

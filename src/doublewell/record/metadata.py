@@ -9,8 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from doublewell.checks import numbers, positive, shown
-from doublewell.errors import InputError, option
+from doublewell.errors import InputError, numbers, option, positive, shown
 from doublewell.hints import Array
 from doublewell.record.lazy import lazy
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from doublewell.checks import not_negative, numbers, real, shown, whole
-from doublewell.errors import InputError, option
+from doublewell.errors import InputError, not_negative, numbers, option, real, shown, whole
 from doublewell.hints import Array
 from doublewell.record.lazy import Values, lazy
 from doublewell.record.levels import Camera, Flatten, Levels, find_levels, given_levels, rough_levels

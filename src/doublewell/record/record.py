@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from doublewell.checks import check_spacing, is_whole, positive, shown, whole
-from doublewell.errors import InputError, option
+from doublewell.errors import InputError, check_spacing, is_whole, option, positive, shown, whole
 from doublewell.hints import Array, Bools
 from doublewell.record.lazy import lazy
 from doublewell.record.metadata import (

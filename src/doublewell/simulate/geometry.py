@@ -13,10 +13,9 @@ from math import pi, sqrt
 
 import numpy as np
 
-from doublewell.checks import positive, shown
-from doublewell.checks import seed as generator
 from doublewell.dynamics import Grid
-from doublewell.errors import InputError
+from doublewell.errors import InputError, positive, shown
+from doublewell.errors import seed as generator
 from doublewell.hints import Array
 from doublewell.record import Boundary
 

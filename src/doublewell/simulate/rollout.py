@@ -8,11 +8,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from doublewell.checks import not_negative, positive, shown, whole
-from doublewell.checks import seed as generator
 from doublewell.dynamics import Cnab2, Dynamics, Etdrk4, Grid, Stepper, dynamics_of
 from doublewell.dynamics.grid import numpy_transforms
-from doublewell.errors import InputError
+from doublewell.errors import InputError, not_negative, positive, shown, whole
+from doublewell.errors import seed as generator
 from doublewell.hints import Array, Progress
 from doublewell.law import Law, check_law
 from doublewell.record import Boundary, Record, check_record

@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from doublewell.checks import whole
 from doublewell.compute import Region, even_steps
 from doublewell.dynamics import ALLEN_CAHN, WeakForm
-from doublewell.errors import InputError
+from doublewell.errors import InputError, whole
 from doublewell.evidence import Block, Evidence, Key, compact, merge
 from doublewell.hints import Array, Bools, Progress
 from doublewell.law import Family

@@ -21,9 +21,8 @@ from math import comb, factorial
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from doublewell.checks import not_negative
 from doublewell.dynamics import ALLEN_CAHN, WeakForm
-from doublewell.errors import InputError
+from doublewell.errors import InputError, not_negative
 from doublewell.evidence import Block, Key, compact
 from doublewell.hints import Array, Bools, Progress
 from doublewell.law import Bernstein

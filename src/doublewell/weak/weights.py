@@ -15,8 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from doublewell.checks import is_whole, shown
-from doublewell.errors import InputError
+from doublewell.errors import InputError, is_whole, shown
 from doublewell.hints import Array
 from doublewell.record import Record
 
