@@ -70,7 +70,7 @@ def records(long: Record) -> dict[str, Record]:
     even = np.arange(0, long.frames, STEPS)
     plain = long.replace(long.values[even], long.times[even])
     found = {name: plain.replace(plain.values, mask=mask) for name, mask in masks().items()}
-    return found | {name: long.replace(long.values[kept], long.times[kept]) for name, kept in clocks().items()}
+    return found | {name: long.replace(long.values[kept], times=long.times[kept]) for name, kept in clocks().items()}
 
 
 def fit(record: Record) -> tuple[float, int]:

@@ -118,7 +118,7 @@ def test_an_xarray_field_with_time_last():
 def test_replacing_and_showing():
     movie = record(mask=WHOLE, q=1.0)
     np.testing.assert_array_equal(movie.replace(-MOVIE).observed(), WHOLE)
-    np.testing.assert_array_equal(movie.replace(MOVIE[:2], [0.0, 1.0], mask=WHOLE[:2]).observed(), WHOLE[:2])
+    np.testing.assert_array_equal(movie.replace(MOVIE[:2], times=[0.0, 1.0], mask=WHOLE[:2]).observed(), WHOLE[:2])
     share = 100 * (1 - WHOLE.mean())
     assert repr(movie).endswith(f"q = 1, boundary = not declared, {share:.3g} % missing)")
     with pytest.raises(ValueError, match="read-only"):

@@ -135,10 +135,10 @@ def test_bulk_and_width_of_a_profile():
     u = np.tanh(x / 6.0) * np.ones((20, 1))
     width = interface_pixels(u)
     assert width == pytest.approx(2 * np.arctanh(0.9) * 6.0, rel=0.1)
-    bulk = find_bulk(u, width)
-    assert np.all(u[bulk.masks[1]] > 0.999)
-    assert np.all(u[bulk.masks[0]] < -0.999)
-    assert bulk.deficits[1] < 1e-3
+    (low, _), (high, deficit) = find_bulk(u, width)
+    assert np.all(u[high] > 0.999)
+    assert np.all(u[low] < -0.999)
+    assert deficit < 1e-3
 
 
 def test_the_smooth_basis_has_no_constant():

@@ -16,7 +16,7 @@ import numpy as np
 from doublewell.errors import InputError, check_spacing, is_whole, shown
 from doublewell.hints import Array
 from doublewell.record import Boundary
-from doublewell.record.metadata import check_declared
+from doublewell.record.record import check_boundary
 
 Transform = Callable[[Any], Any]
 
@@ -49,7 +49,7 @@ class Grid:
         mesh = _check_cells(cells)
         object.__setattr__(self, "cells", mesh)
         object.__setattr__(self, "dx", check_spacing(dx, len(mesh)))
-        object.__setattr__(self, "boundary", check_declared(boundary))
+        object.__setattr__(self, "boundary", check_boundary(boundary, known=True))
 
     @property
     def extent(self) -> tuple[float, ...]:

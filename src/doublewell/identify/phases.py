@@ -16,7 +16,7 @@ from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.inference import Posterior
 from doublewell.record import Record
-from doublewell.record.lazy import PhaseScale, lazy
+from doublewell.record.arrays import PhaseScale, lazy
 from doublewell.result import Diagnostics
 
 __all__ = ["find_phases", "from_minus_one", "place_numbers", "place_posterior", "plateaus"]

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from doublewell.errors import InputError, option, shown
 from doublewell.io.format import Axis, about
-from doublewell.record.lazy import lazy
-from doublewell.record.metadata import coordinate_step, time_axis
+from doublewell.record.arrays import lazy, time_axis
+from doublewell.record.record import coordinate_step
 
 Read = Callable[[str], tuple[NDArray[Any], Mapping[str, Any]] | None]  # of a name: values and attributes, or nothing
 _SINCE = re.compile(r"(\w+) since .*")

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from doublewell.errors import InputError, option, shown
 from doublewell.hints import Array
 from doublewell.record import LazyArray, Record
-from doublewell.record.lazy import Block, Values, lazy
+from doublewell.record.arrays import Block, Values, lazy
 
 FIELD = "u"
 SEEN = "seen"  # the array of what was observed, beside u

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from doublewell.errors import InputError, option
 from doublewell.hints import Array
 from doublewell.record import LazyArray
-from doublewell.record.lazy import Values, lazy
+from doublewell.record.arrays import Values, lazy
 
 _FLAT = 1e-9  # of the longest axis: an axis that is not longer is left out
 _SAME = 1e-6  # of the length of an axis: nodes closer than that have the same coordinate

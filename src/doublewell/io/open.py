@@ -19,9 +19,7 @@ from doublewell.io.formats.npz import read_npy
 from doublewell.io.nodes import inside_borders
 from doublewell.io.result_file import RESULT_SUFFIX, write_result
 from doublewell.record import Boundary, Record, phase_from_intensity
-from doublewell.record.lazy import GreyScale, lazy
-from doublewell.record.metadata import FINITE
-from doublewell.record.phase import check_levels
+from doublewell.record.arrays import FINITE, GreyScale, check_levels, lazy
 from doublewell.result import Result
 
 _LONGEST = 10**8  # frames, or cells along an axis

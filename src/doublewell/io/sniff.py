@@ -13,7 +13,7 @@ import numpy as np
 from doublewell.errors import InputError
 from doublewell.io.format import Format, reading
 from doublewell.record import LazyArray
-from doublewell.record.lazy import Block, Values
+from doublewell.record.arrays import Block, Values
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _SIGNATURES = (  # content, the usual suffix (None: not a record), first bytes

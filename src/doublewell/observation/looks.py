@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from doublewell.hints import Array, Bools
 from doublewell.record import Cells, Record
-from doublewell.record.metadata import regular_step
+from doublewell.record.record import regular_step
 
 GROUP = 5  # frames per look: one fourth difference in time
 FOURTH = np.array([1.0, -4.0, 6.0, -4.0, 1.0])

@@ -23,7 +23,7 @@ from doublewell.observation.looks import (
     space_noise,
 )
 from doublewell.record import Record
-from doublewell.record.metadata import missing_fraction
+from doublewell.record.arrays import missing_fraction
 
 _LEVEL = 0.9  # interface width is measured between the phase values -0.9 and 0.9
 _VISITED = 0.01  # share of the interface's values that makes a phase bin count as visited

@@ -14,16 +14,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from math import atanh
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from doublewell.errors import InputError, option
-from doublewell.hints import Array
+from doublewell.hints import Array, Bools
 
 Flatten = Literal["gain", "offset"]
-Mask = NDArray[np.bool_]
+Bulk = tuple[Bools, float]  # deep pixels of one phase in one frame, and how far they are from pure, in u
 _STEPS = 12  # Gauss-Newton steps of one fit
 _SMALL = 1e-7  # relative size of the last step
 _TAIL = 2.5  # robust standard deviations beyond which a pixel counts less
@@ -51,22 +51,19 @@ class Pixels:
 
 
 @dataclass(frozen=True, eq=False)
-class Bulk:
-    """Pixels of one frame deep inside the low and the high phase; a deficit is how far they are from pure, in u."""
-
-    masks: tuple[Mask, Mask]
-    deficits: tuple[float, float]
-
-
-@dataclass(frozen=True, eq=False)
 class Camera:
-    """The fitted camera: the two levels, log fading of each frame, log gain and offset of each pixel."""
+    """The fitted camera: the two levels over dark, log fading of each frame, log gain and offset of each pixel."""
 
     dark: float
     levels: Array
     fading: Array
     gain: Array
     offset: Array
+
+    @classmethod
+    def flat(cls, levels: Array, frames: int, mesh: tuple[int, ...], dark: float) -> Camera:
+        """Return a camera with even and steady light."""
+        return cls(dark, np.asarray(levels) - dark, np.zeros(frames), np.zeros(mesh), np.zeros(mesh))
 
     def phases(self, frames: Array, first: int) -> Array:
         """Return phase values of frames that begin at number `first`."""
@@ -106,18 +103,16 @@ def rough_levels(sample: Array) -> Array:
 
 
 def find_levels(
-    frame: Callable[[int], Array], chosen: list[int], frames: int, mesh: tuple[int, ...], start: Array, *,
-    dark: float, flatten: Flatten | None, bleaching: bool, order: int,
+    frame: Callable[[int], Array], chosen: list[int], camera: Camera, *,
+    flatten: Flatten | None, bleaching: bool, order: int,
 ) -> Levels:  # fmt: skip
-    """Fit the camera to bulk pixels, classified again with each fit; the first guess is a flat light and `start`."""
-    camera = _flat_camera(start, frames, mesh, dark)
+    """Fit the camera to bulk pixels of chosen frames, classified again with each fit; `camera` is the first guess."""
+    mesh = camera.gain.shape
     for _ in range(_ROUNDS if flatten or bleaching else 2):
         pixels, deficit = _bulk_pixels(frame, chosen, camera)
-        camera = fit_camera(
-            pixels, camera.levels + dark, mesh, frames, dark=dark, flatten=flatten, bleaching=bleaching, order=order
-        )
+        camera = _fitted(pixels, camera, flatten, bleaching, order)
     gain, offset = camera.gain.reshape(-1)[pixels.cell], camera.offset.reshape(-1)[pixels.cell]
-    flat = (pixels.value - dark - offset) / np.exp(gain + camera.fading[pixels.frame])
+    flat = (pixels.value - camera.dark - offset) / np.exp(gain + camera.fading[pixels.frame])
     rest, contrast = np.asarray(flat - camera.levels[pixels.phase]), float(np.ptp(camera.levels))
     spread = 1.4826 * float(np.median(np.abs(rest)))
     if contrast < _APART * spread:
@@ -130,67 +125,81 @@ def find_levels(
     return Levels(camera, sd, deficit, 2.0 * spread / contrast, _fade_gap(rest, pixels) / (0.5 * contrast))
 
 
-def given_levels(sample: Array, frames: int, levels: Array, *, dark: float) -> Levels:
+def given_levels(sample: Array, camera: Camera) -> Levels:
     """Return levels that are given, of a movie in which none could be found.
 
     The noise is that of two or three frames, `sample`: of their differences, in which slow changes cancel.
     """
-    camera = _flat_camera(levels, frames, sample.shape[1:], dark)
     weights = np.array([1.0, -2.0, 1.0] if len(sample) == 3 else [1.0, -1.0])
     rest = np.tensordot(weights, sample, axes=1) / np.linalg.norm(weights)
-    noise = 2.0 * 1.4826 * float(np.median(np.abs(rest))) / float(np.ptp(levels))
+    noise = 2.0 * 1.4826 * float(np.median(np.abs(rest))) / float(np.ptp(camera.levels))
     return Levels(camera, np.zeros(2), (0.0, 0.0), noise, 0.0)
 
 
 def smooth_basis(mesh: tuple[int, ...], order: int) -> Array:
     """Return Legendre polynomials of total degree 1..order on a mesh; shape (terms, cells). Each has mean near 0."""
     lines = [np.polynomial.legendre.legvander(np.linspace(-1.0, 1.0, n), order) for n in mesh]
-    powers = [p for p in product(range(order + 1), repeat=len(mesh)) if 0 < sum(p) <= order]
     terms = []
-    for power in powers:
-        term = np.ones(())
-        for line, p in zip(lines, power, strict=True):
-            term = np.multiply.outer(term, line[:, p])
-        terms.append((term - term.mean()).ravel())
-    return np.array(terms).reshape(len(powers), -1)
+    for powers in product(range(order + 1), repeat=len(mesh)):
+        if 0 < sum(powers) <= order:
+            term = np.ones(())
+            for line, p in zip(lines, powers, strict=True):
+                term = np.multiply.outer(term, line[:, p])
+            terms.append((term - term.mean()).ravel())
+    return np.array(terms)
 
 
-def fit_camera(
-    pixels: Pixels, start: Array, mesh: tuple[int, ...], frames: int, *,
-    dark: float, flatten: Flatten | None, bleaching: bool, order: int,
-) -> Camera:  # fmt: skip
-    """Fit levels, light and fading by robust Gauss-Newton steps from two rough levels."""
-    basis = smooth_basis(mesh, order) if flatten else np.zeros((0, int(np.prod(mesh))))
-    terms = basis[:, pixels.cell]
-    levels, weights = np.asarray(start, dtype=np.float64) - dark, np.zeros(len(basis))
-    fading = np.zeros(frames)
-    value = pixels.value - dark
+def _fitted(pixels: Pixels, camera: Camera, flatten: Flatten | None, bleaching: bool, order: int) -> Camera:
+    """Fit levels, light and fading by robust Gauss-Newton steps from the levels of a camera."""
+    mesh, frames = camera.gain.shape, len(camera.fading)
+    basis = smooth_basis(mesh, order) if flatten else np.zeros((0, camera.gain.size))
+    terms, levels, weights, fading = basis[:, pixels.cell], camera.levels, np.zeros(len(basis)), np.zeros(frames)
+    value, numbers = pixels.value - camera.dark, np.arange(frames)
+
+    def light(smooth: Array) -> tuple[Array, Array]:
+        """Return log gain and offset that a smooth picture stands for."""
+        none = np.zeros_like(smooth)
+        return (smooth, none) if flatten == "gain" else (none, smooth)
+
     for _ in range(_STEPS):
-        smooth = weights @ terms
-        light = np.exp(fading[pixels.frame] + (smooth if flatten == "gain" else 0.0))
-        signal = levels[pixels.phase] * light
-        rest = value - signal - (smooth if flatten == "offset" else 0.0)
-        columns = [np.where(pixels.phase == k, light, 0.0) for k in (0, 1)]
+        gain, offset = light(weights @ terms)
+        bright = np.exp(fading[pixels.frame] + gain)
+        signal = levels[pixels.phase] * bright
+        columns = [np.where(pixels.phase == k, bright, 0.0) for k in (0, 1)]
         columns += list(terms * (signal if flatten == "gain" else 1.0))
-        step = _robust_step(np.array(columns), rest)
-        levels, weights = levels + step[:2], weights + step[2:]
-        change = 0.0
-        if bleaching:
-            fading, change = _new_fading(pixels, value, levels, weights @ terms, flatten, fading)
+        step = _robust_step(np.array(columns), value - signal - offset)
+        levels, weights, change = levels + step[:2], weights + step[2:], 0.0
+        if bleaching:  # the ratio of the values of a frame to what the levels predict
+            gain, offset = light(weights @ terms)
+            model = levels[pixels.phase] * np.exp(gain)
+            top = np.bincount(pixels.frame, model * (value - offset), minlength=frames)
+            bottom = np.bincount(pixels.frame, model * model, minlength=frames)
+            known = (bottom > 0.0) & (top > 0.0)  # frames without any bulk lie between their neighbours
+            before, fading = fading, np.interp(numbers, numbers[known], np.log(top[known] / bottom[known]))
+            change = float(np.max(np.abs(fading - before)))
             levels, fading = levels * np.exp(fading.mean()), fading - fading.mean()
         if max(float(np.max(np.abs(step[:2]))) / float(np.ptp(levels)), change) < _SMALL:
             break
-    picture, none = (weights @ basis).reshape(mesh), np.zeros(mesh)
-    return Camera(
-        dark, levels, fading, picture if flatten == "gain" else none, picture if flatten == "offset" else none
-    )
+    return Camera(camera.dark, levels, fading, *light((weights @ basis).reshape(mesh)))
 
 
-def find_bulk(u: Array, width: float) -> Bulk:
-    """Return the pixels of a rough phase field that lie deep in a phase; `width` is the interface's, in pixels."""
+def find_bulk(u: Array, width: float) -> tuple[Bulk, Bulk]:
+    """Return the pixels of a rough phase field deep in the low and in the high phase; `width` in pixels.
+
+    Their distance from pure is the mean of 1 - tanh of their depth.
+    """
+    from scipy.ndimage import distance_transform_edt
+
     above = _smoothed(u) > 0.0
-    (low, below), (high, beyond) = _deep(~above, width), _deep(above, width)
-    return Bulk((low, high), (below, beyond))
+    parts: list[Bulk] = []
+    for inside in (~above, above):
+        deep, deficit = inside, 0.0
+        if inside.any() and not inside.all():
+            depth = distance_transform_edt(inside)
+            deep = depth >= min(_DEEP * width, float(np.quantile(depth[inside], _SHALLOW)))
+            deficit = float(np.mean(1.0 - np.tanh(_REACH * depth[deep] / width)))
+        parts.append((deep, deficit))
+    return parts[0], parts[1]
 
 
 def interface_pixels(u: Array) -> float | None:
@@ -204,11 +213,6 @@ def interface_pixels(u: Array) -> float | None:
         return None
     slope = float(np.median(np.sqrt(sum(g[near] ** 2 for g in np.atleast_2d(np.gradient(smooth))))))
     return _REACH / slope if slope > 0.0 else None
-
-
-def _flat_camera(levels: Array, frames: int, mesh: tuple[int, ...], dark: float) -> Camera:
-    none = np.zeros(mesh)
-    return Camera(dark, np.asarray(levels) - dark, np.zeros(frames), none, none)
 
 
 def _way_out() -> str:
@@ -228,73 +232,38 @@ def _robust_step(columns: Array, rest: Array) -> Array:
     return np.asarray(np.linalg.lstsq(heavy @ scaled.T, heavy @ rest, rcond=None)[0] / size)
 
 
-def _new_fading(
-    pixels: Pixels, value: Array, levels: Array, smooth: Array, flatten: Flatten | None, before: Array
-) -> tuple[Array, float]:
-    """Return the fading of every frame, the ratio of the values to what the levels predict, and its largest change.
-
-    Frames without any bulk lie between their neighbours.
-    """
-    light = np.exp(smooth) if flatten == "gain" else 1.0
-    model = levels[pixels.phase] * light
-    value = value - (smooth if flatten == "offset" else 0.0)
-    top = np.bincount(pixels.frame, model * value, minlength=len(before))
-    bottom = np.bincount(pixels.frame, model * model, minlength=len(before))
-    known = (bottom > 0.0) & (top > 0.0)
-    numbers = np.arange(len(before))
-    fading = np.interp(numbers, numbers[known], np.log(top[known] / bottom[known]))
-    return fading, float(np.max(np.abs(fading - before)))
-
-
 def _bulk_pixels(
     frame: Callable[[int], Array], chosen: list[int], camera: Camera
 ) -> tuple[Pixels, tuple[float, float]]:
-    """Collect bulk pixels of the frames, and the largest deficit of each phase among them."""
-    pictures = [(k, frame(k)) for k in chosen]
-    fields = [camera.phases(picture[None], k)[0] for k, picture in pictures]
-    widths = [width for u in fields if (width := interface_pixels(u)) is not None]
+    """Collect bulk pixels of the frames, and the largest deficit of each phase among them.
+
+    Of each phase the frames count whose bulk is deep, or about as deep as any.
+    """
+    pictures = {k: frame(k) for k in chosen}
+    fields = {k: camera.phases(picture[None], k)[0] for k, picture in pictures.items()}
+    widths = [width for u in fields.values() if (width := interface_pixels(u)) is not None]
     if not widths:
         raise InputError(
             "there is no interface between the two plateaus: the picture looks like one phase, like noise, or like a "
             f"mask with steps sharper than a pixel; record grey values that resolve the interface, or {_way_out()}"
         )
-    width = float(np.median(widths))
-    bulks = [(k, picture, find_bulk(u, width)) for (k, picture), u in zip(pictures, fields, strict=True)]
+    bulks = {k: find_bulk(u, float(np.median(widths))) for k, u in fields.items()}
     parts, deficits = [], []
-    for phase in (0, 1):
-        kept, deficit = _deep_frames(bulks, phase)
-        parts += [_sampled(picture, mask, k, phase, len(kept)) for k, picture, mask in kept]
-        deficits.append(deficit)
-    stacked = [np.concatenate([part[i] for part in parts]) for i in range(4)]
-    return Pixels(stacked[0], *(x.astype(np.int64) for x in stacked[1:])), (deficits[0], deficits[1])
-
-
-def _deep_frames(
-    bulks: list[tuple[int, Array, Bulk]], phase: int
-) -> tuple[list[tuple[int, Array, Mask]], float]:  # fmt: skip
-    """Keep the frames whose bulk of a phase is deep, or about as deep as any, and return the largest deficit."""
-    usable = [
-        (k, picture, bulk.masks[phase], bulk.deficits[phase])
-        for k, picture, bulk in bulks
-        if np.count_nonzero(bulk.masks[phase]) > 0
-    ]
-    least = min((deficit for *_, deficit in usable), default=1.0)
-    limit = max(_DEEP_ENOUGH, 1.5 * least)
-    kept = [(k, picture, mask) for k, picture, mask, deficit in usable if deficit <= limit]
-    if sum(np.count_nonzero(mask) for _, _, mask in kept) < _FEWEST or least > 0.1:
-        name = ("low", "high")[phase]
-        raise InputError(
-            f"the {name} plateau has no pixels far from an interface, so its level cannot be measured; {_way_out()}"
-        )
-    return kept, max(deficit for *_, deficit in usable if deficit <= limit)
-
-
-def _sampled(picture: Array, mask: Mask, k: int, phase: int, count: int) -> tuple[Any, ...]:
-    """Return values, phase, frame and cell of every n-th bulk pixel of a frame."""
-    cells = np.flatnonzero(mask)
-    most = max(_FEWEST, min(_PER_FRAME, _PIXELS // (2 * count)))
-    cells = cells[:: max(1, -(-cells.size // most))]
-    return picture.ravel()[cells], np.full(cells.size, phase), np.full(cells.size, k), cells
+    for phase, name in enumerate(("low", "high")):
+        usable = {k: bulk[phase] for k, bulk in bulks.items() if bulk[phase][0].any()}
+        least = min((deficit for _, deficit in usable.values()), default=1.0)
+        kept = {k: mask for k, (mask, deficit) in usable.items() if deficit <= max(_DEEP_ENOUGH, 1.5 * least)}
+        if sum(np.count_nonzero(mask) for mask in kept.values()) < _FEWEST or least > 0.1:
+            raise InputError(
+                f"the {name} plateau has no pixels far from an interface, so its level cannot be measured; {_way_out()}"
+            )
+        deficits.append(max(usable[k][1] for k in kept))
+        most = max(_FEWEST, min(_PER_FRAME, _PIXELS // (2 * len(kept))))
+        for k, mask in kept.items():
+            cells = np.flatnonzero(mask)
+            cells = cells[:: max(1, -(-cells.size // most))]
+            parts.append((pictures[k].ravel()[cells], np.full(cells.size, phase), np.full(cells.size, k), cells))
+    return Pixels(*(np.concatenate(column) for column in zip(*parts, strict=True))), (deficits[0], deficits[1])
 
 
 def _clustered_error(rest: Array, pixels: Pixels, phase: int, mesh: tuple[int, ...]) -> float:
@@ -325,14 +294,3 @@ def _smoothed(u: Array) -> Array:
     from scipy.ndimage import gaussian_filter
 
     return np.asarray(gaussian_filter(u, _SMOOTH, mode="nearest"))
-
-
-def _deep(inside: Mask, width: float) -> tuple[Mask, float]:
-    """Return the deep pixels of one phase, and the mean of 1 - tanh of their depth."""
-    from scipy.ndimage import distance_transform_edt
-
-    if inside.all() or not inside.any():
-        return inside, 0.0
-    depth = distance_transform_edt(inside)
-    chosen = depth >= min(_DEEP * width, float(np.quantile(depth[inside], _SHALLOW)))
-    return np.asarray(chosen), float(np.mean(1.0 - np.tanh(_REACH * depth[chosen] / width)))

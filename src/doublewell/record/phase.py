@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike
 
 from doublewell.errors import InputError, not_negative, numbers, option, real, shown, whole
 from doublewell.hints import Array
-from doublewell.record.lazy import Values, lazy
+from doublewell.record.arrays import Values, check_levels, lazy
 from doublewell.record.levels import Camera, Flatten, Levels, find_levels, given_levels, rough_levels
-from doublewell.record.metadata import Boundary
-from doublewell.record.record import Record
+from doublewell.record.record import Boundary, Record
 
 _LOOKS = 24  # frames that give the levels; all of them where each frame fades by itself
 _MOST = 400  # frames whose fading is measured one by one; the others lie between
@@ -194,13 +193,14 @@ def phase_from_intensity(
     dark = real(dark, "dark", "the camera's value without light")
     try:
         fitted = find_levels(
-            frame, _spread(frames, _MOST if bleaching else _LOOKS), frames, mesh, np.sort(start), dark=dark,
+            frame, _spread(frames, _MOST if bleaching else _LOOKS), Camera.flat(np.sort(start), frames, mesh, dark),
             flatten=flatten, bleaching=bool(bleaching), order=whole(order, "order", least=1, most=8),
         )  # fmt: skip
     except InputError:
         if levels is None or flatten is not None or bleaching:
             raise
-        fitted = given_levels(np.stack([frame(k) for k in range(min(frames, 3))]), frames, start, dark=dark)
+        sample = np.stack([frame(k) for k in range(min(frames, 3))])
+        fitted = given_levels(sample, Camera.flat(start, frames, mesh, dark))
     fitted, sd = _with_given(fitted, levels, levels_sd)
 
     camera, periodic = fitted.camera, known.get("boundary") == "periodic"
@@ -239,22 +239,17 @@ def measure_saturation(
 
     A fraction is 0 unless the value is a limit of the type, or of a camera of 8 to 16 bits; the step is 0 for floats.
     """
-    low, high, count = np.inf, -np.inf, 0
-    ends = {"low": 0, "high": 0}
-    steps, integers = [], kind.kind in "iu"
+    integers, rows = kind.kind in "iu", []
     for frame in frames:
-        first, last = float(frame.min()), float(frame.max())
-        ends["low"] = (ends["low"] if low == min(low, first) else 0) + int(np.sum(frame == min(low, first)))
-        ends["high"] = (ends["high"] if high == max(high, last) else 0) + int(np.sum(frame == max(high, last)))
-        low, high, count = min(low, first), max(high, last), count + frame.size
-        if integers:
-            values = np.unique(frame)
-            steps.append(float(np.min(np.diff(values))) if values.size > 1 else 0.0)
+        ends = [float(frame.min()), float(frame.max())]
+        gaps = np.diff(np.unique(frame)) if integers else np.zeros(1)
+        rows.append([*ends, *(np.count_nonzero(frame == end) for end in ends), frame.size, min(gaps, default=0.0)])
+    lows, highs, at_low, at_high, sizes, steps = np.array(rows).T
+    low, high = float(lows.min()), float(highs.max())
+    bottom, top = at_low[lows == low].sum() / sizes.sum(), at_high[highs == high].sum() / sizes.sum()
     at_bottom = integers and low in (0.0, float(np.iinfo(kind).min))
-    at_top = integers and high in (*_LIMITS, float(np.iinfo(kind).max))
-    top = ends["high"] / count
-    saturated = (ends["low"] / count if at_bottom else 0.0, top if at_top and top >= _PILE else 0.0)
-    return (low, high), saturated, min(steps, default=0.0)
+    at_top = integers and high in (*_LIMITS, float(np.iinfo(kind).max)) and top >= _PILE
+    return (low, high), (float(bottom) if at_bottom else 0.0, float(top) if at_top else 0.0), float(steps.min())
 
 
 def measure_drift(frame: Callable[[int], Array], frames: int, *, periodic: bool) -> Array:
@@ -269,14 +264,12 @@ def measure_drift(frame: Callable[[int], Array], frames: int, *, periodic: bool)
         return np.asarray(gaussian_filter(frame(k), _SMOOTH, mode="wrap" if periodic else "nearest"))
 
     before = smoothed(0)
-    shifts = np.zeros((frames, before.ndim))
-    step = np.zeros(before.ndim)
+    steps = np.zeros((frames, before.ndim))
     for k in range(1, frames):
         now = smoothed(k)
-        step = _shift(before, now, step, periodic)
-        shifts[k] = shifts[k - 1] + step
+        steps[k] = _shift(before, now, steps[k - 1], periodic)
         before = now
-    return shifts
+    return np.cumsum(steps, axis=0)
 
 
 def shift_frame(frame: Array, shift: Array, *, periodic: bool) -> Array:
@@ -298,13 +291,12 @@ def shift_frame(frame: Array, shift: Array, *, periodic: bool) -> Array:
 
 def _shift(before: Array, now: Array, start: Array, periodic: bool) -> Array:
     """Return the shift d for which now(x) is before(x - d)."""
-    margin = (slice(None),) if periodic else tuple(slice(3, -3) for _ in before.shape)
-    if periodic:
-        gradients = [0.5 * (np.roll(before, -1, axis) - np.roll(before, 1, axis)) for axis in range(before.ndim)]
-    else:
-        gradients = [np.gradient(before, axis=axis) for axis in range(before.ndim)]
-    slopes = np.array([g[margin].ravel() for g in gradients])
-    shift = start.copy()
+    margin = (slice(None) if periodic else slice(3, -3),) * before.ndim
+    gradients = [
+        0.5 * (np.roll(before, -1, axis) - np.roll(before, 1, axis)) if periodic else np.gradient(before, axis=axis)
+        for axis in range(before.ndim)
+    ]
+    slopes, shift = np.array([g[margin].ravel() for g in gradients]), start
     for _ in range(_STEPS):
         rest = (shift_frame(now, -shift, periodic=periodic) - before)[margin].ravel()
         change = np.linalg.lstsq(slopes.T, -rest, rcond=None)[0]
@@ -320,8 +312,7 @@ def _crop(mesh: tuple[int, ...], shifts: Array | None, *, periodic: bool) -> tup
         return (slice(None),) * len(mesh)
     parts = []
     for n, moved in zip(mesh, shifts.T, strict=True):
-        low = int(np.ceil(max(-float(moved.min()), 0.0))) + _SPLINE
-        high = int(np.ceil(max(float(moved.max()), 0.0))) + _SPLINE
+        low, high = (int(np.ceil(max(end, 0.0))) + _SPLINE for end in (-moved.min(), moved.max()))
         if n - low - high < 8:
             raise InputError(
                 f"the picture drifts by {np.ptp(moved):.1f} of {n} pixels, so nothing is left that all frames show: "
@@ -371,24 +362,11 @@ def _spread(frames: int, most: int) -> list[int]:
 
 def _start(frame: Callable[[int], Array], frames: int, levels: Any) -> Array:
     """Return rough levels: the given ones, or those of the histogram."""
-    sample = []
-    for k in _spread(frames, _LOOKS):
-        flat = frame(k).ravel()
-        sample.append(flat[:: max(1, -(-flat.size // _SAMPLE))])
-    values = np.concatenate(sample)
+    pictures = (frame(k).ravel() for k in _spread(frames, _LOOKS))
+    values = np.concatenate([picture[:: max(1, -(-picture.size // _SAMPLE))] for picture in pictures])
     if np.unique(values).size == 2:
         raise InputError(f"the picture holds two different values: {_MASK}")
     return rough_levels(values) if levels is None else check_levels(levels)
-
-
-def check_levels(levels: Any) -> Array:
-    """Return two different intensities (low, high)."""
-    pair = numbers(levels, "levels")
-    if pair.shape != (2,) or not np.all(np.isfinite(pair)) or pair[0] == pair[1]:
-        raise InputError(
-            f"levels is {shown(levels)}: expected two different intensities (low, high), those of the phases -1 and +1"
-        )
-    return pair
 
 
 def _with_given(fitted: Levels, levels: Any, sd: Any) -> tuple[Levels, tuple[float, float] | None]:
@@ -404,5 +382,4 @@ def _with_given(fitted: Levels, levels: Any, sd: Any) -> tuple[Levels, tuple[flo
     pair = numbers(sd, "levels_sd")
     if pair.shape != (2,):
         raise InputError(f"levels_sd is {shown(sd)}: expected two numbers")
-    low, high = (not_negative(x, "levels_sd") for x in pair)
-    return fitted, (low, high)
+    return fitted, (not_negative(pair[0], "levels_sd"), not_negative(pair[1], "levels_sd"))

@@ -29,8 +29,7 @@ from doublewell.observation import Survey
 from doublewell.observation.looks import BLOCK, Look, change_between, look_at, look_in_bands, look_spans
 from doublewell.observation.survey import survey_of
 from doublewell.record import Cells, Record, line_sum, lines_checksum
-from doublewell.record.lazy import LazyArray, PhaseScale
-from doublewell.record.metadata import missing_fraction
+from doublewell.record.arrays import LazyArray, PhaseScale, missing_fraction
 from doublewell.weak.assembly import weak_evidence, window_of
 from doublewell.weak.form import bends
 from doublewell.weak.frame_buffer import READ_BYTES, Fold, Part, Rolling, chunk_frames

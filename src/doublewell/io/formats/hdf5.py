@@ -29,7 +29,7 @@ from doublewell.io.format import (
     unpacked,
 )
 from doublewell.record import LazyArray
-from doublewell.record.lazy import Block, Values
+from doublewell.record.arrays import Block, Values
 
 _NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable"
 _NETCDF_FILL = 9.969209968386869e36  # what netCDF puts where nothing was written

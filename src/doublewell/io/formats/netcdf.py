@@ -27,7 +27,7 @@ from doublewell.io.format import (
 from doublewell.io.formats.hdf5 import Member, find_field, hdf5_members, open_first, read_hdf5, shown_attributes
 from doublewell.io.sniff import content_of
 from doublewell.record import LazyArray, Record
-from doublewell.record.lazy import Block, Values
+from doublewell.record.arrays import Block, Values
 
 
 def read_netcdf(path: Path, var: str | None, wanted: frozenset[str]) -> StoredField:

@@ -28,7 +28,7 @@ from doublewell.io.format import (
 )
 from doublewell.io.sniff import file_frames, is_pattern, members
 from doublewell.record import LazyArray
-from doublewell.record.lazy import Block, Values
+from doublewell.record.arrays import Block, Values
 
 _SUFFIXES = (".tif", ".tiff", ".btf", ".tf8")
 _COLOURS = {2: "RGB", 5: "CMYK", 6: "YCbCr", 8: "CIELab"}

@@ -24,7 +24,7 @@ from doublewell.errors import InputError
 from doublewell.io.format import Axis, Format, StoredField, about, choose_array, reading
 from doublewell.io.nodes import grid_nodes
 from doublewell.io.sniff import file_frames, is_pattern, members
-from doublewell.record.lazy import Values
+from doublewell.record.arrays import Values
 
 _FRAMES = (".vti", ".vtu")
 _LIST = ".pvd"

@@ -31,7 +31,7 @@ from doublewell.io.format import (
     unpacked,
 )
 from doublewell.record import LazyArray, Record
-from doublewell.record.lazy import Block, Values
+from doublewell.record.arrays import Block, Values
 
 _MARKERS = ("zarr.json", ".zarray", ".zgroup")
 _BLOSC = struct.Struct("<BBBBIII")  # versions, flags, bytes per number; bytes unpacked, in a block, packed

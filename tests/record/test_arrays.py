@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from doublewell.record import LazyArray, Record
-from doublewell.record import lazy as module
-from doublewell.record.lazy import GreyScale, PhaseScale, lazy, ranges
+from doublewell.record import arrays as module
+from doublewell.record.arrays import GreyScale, PhaseScale, lazy, ranges
 
 VALUES = np.random.default_rng(0).normal(size=(7, 5, 4, 3))
 
