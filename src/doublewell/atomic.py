@@ -1,10 +1,10 @@
-"""Atomic: write beside the target, flush to disk, then put in its place; a failure leaves everything as it was."""
+"""Atomic: write beside the target, flush to disk, then take its name; a failure leaves everything as it was."""
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
@@ -12,6 +12,7 @@ from uuid import uuid4
 from doublewell.errors import InputError
 
 Content = bytes | Callable[[Path], object]  # the bytes of a file, or what writes it to a name
+_CHECK = "check the name, the free space and the rights"
 
 
 def write_files(contents: Sequence[tuple[Path, Content]]) -> tuple[Path, ...]:
@@ -21,12 +22,11 @@ def write_files(contents: Sequence[tuple[Path, Content]]) -> tuple[Path, ...]:
     """
     staged: list[tuple[Path, Path]] = []
     moved: list[Path] = []
-    made = _missing_folders([path for path, _ in contents])
+    missing = {folder for path, _ in contents for folder in path.absolute().parents if not folder.exists()}
     path = Path()
     try:
         for path, content in contents:
-            if path.is_dir():
-                raise InputError(f"{path} is a folder: expected the name of a file; choose another name")
+            _check_no_folder(path)
             path.parent.mkdir(parents=True, exist_ok=True)
             target = Path(os.path.realpath(path))
             temporary = _beside(target, "part" if isinstance(content, bytes) else f"part{target.suffix}")
@@ -35,42 +35,29 @@ def write_files(contents: Sequence[tuple[Path, Content]]) -> tuple[Path, ...]:
                 temporary.write_bytes(content)
             else:
                 content(temporary)
-            _flush(temporary)
-        for temporary, target in staged:
-            path = target
-            temporary.replace(target)
-            moved.append(target)
+            _flush([temporary])
+        for temporary, path in staged:
+            temporary.replace(path)
+            moved.append(path)
     except OSError as error:
         left = f"only {', '.join(map(str, moved))} was written" if moved else "nothing was written"
-        raise InputError(
-            f"{path} could not be written: {error.strerror or error}; {left}: check the name, the free space and the "
-            "rights"
-        ) from error
+        raise InputError(f"{path} could not be written: {error.strerror or error}; {left}: {_CHECK}") from error
     finally:
         for temporary, _ in staged:
-            _remove(temporary)  # gone already after a move
-        for folder in made:
+            temporary.unlink(missing_ok=True)  # gone already after a move
+        for folder in sorted(missing, reverse=True):  # the innermost first
             with suppress(OSError):
                 folder.rmdir()  # one that holds a file stays
-    for folder in {target.parent for _, target in staged}:
-        _flush_entry(folder)
+    _flush({target.parent for _, target in staged})
     return tuple(path for path, _ in contents)
-
-
-def _missing_folders(paths: Sequence[Path]) -> list[Path]:
-    """Return the folders that must be made for files, the innermost first."""
-    missing = {folder for path in paths for folder in path.absolute().parents if not folder.exists()}
-    return sorted(missing, key=lambda folder: len(folder.parts), reverse=True)
 
 
 @contextmanager
 def replace_file(path: Path) -> Iterator[Path]:
     """Yield a temporary name; the file written there replaces `path` when the block ends without an error."""
-    with _writing(path):
-        if path.is_dir():
-            raise InputError(f"{path} is a folder: expected the name of a file; choose another name")
-        with _staged(path, os.replace) as temporary:
-            yield temporary
+    with _staged(path, os.replace) as temporary:
+        _check_no_folder(path)
+        yield temporary
 
 
 @contextmanager
@@ -79,24 +66,12 @@ def replace_folder(path: Path, *, replaceable: Callable[[Path], bool]) -> Iterat
 
     A folder that is not empty and not `replaceable` is refused, because its files belong to somebody else.
     """
-    with _writing(path):
+    with _staged(path, _swap) as temporary:
         if path.exists() and not path.is_dir():
             raise InputError(f"{path} is a file: expected a new name or a folder to replace; choose another name")
         if path.is_dir() and any(path.iterdir()) and not replaceable(path):
             raise InputError(f"{path} is a folder with other files, which are not overwritten: choose another name")
-        with _staged(path, _swap) as temporary:
-            yield temporary
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise InputError(
-            f"{path} could not be written: {error.strerror or error}; nothing was changed there: "
-            "check the name, the free space and the rights"
-        ) from error
+        yield temporary
 
 
 @contextmanager
@@ -107,11 +82,22 @@ def _staged(path: Path, move: Callable[[Path, Path], object]) -> Iterator[Path]:
     temporary = _beside(target, "part")
     try:
         yield temporary
-        _flush(temporary)
+        _flush([temporary, *temporary.rglob("*")])
         move(temporary, target)
-        _flush_entry(target.parent)
-    finally:
-        _remove(temporary)  # gone already after a move
+        _flush([target.parent])
+    except OSError as error:
+        raise InputError(
+            f"{path} could not be written: {error.strerror or error}; nothing was changed there: {_CHECK}"
+        ) from error
+    finally:  # gone already after a move
+        if temporary.is_dir():
+            shutil.rmtree(temporary, ignore_errors=True)
+        temporary.unlink(missing_ok=True)
+
+
+def _check_no_folder(path: Path) -> None:
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: expected the name of a file; choose another name")
 
 
 def _swap(new: Path, target: Path) -> None:
@@ -134,30 +120,16 @@ def _beside(target: Path, ending: str) -> Path:
     return target.with_name(f".{target.name[:100]}.{uuid4().hex}.{ending}")
 
 
-def _flush(path: Path) -> None:
-    """Ask the system to put a file, or all files of a folder, on the disk."""
-    if not path.is_dir():
-        with path.open("r+b") as file:
-            os.fsync(file.fileno())
-        return
-    for folder, _, names in os.walk(path):
-        for name in names:
-            _flush(Path(folder, name))
-        _flush_entry(Path(folder))
-
-
-def _flush_entry(folder: Path) -> None:
-    """Ask the system to put the names in a folder on the disk, where it can (not on every network disk)."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
+def _flush(paths: Iterable[Path]) -> None:
+    """Ask the system to put files, and the names in folders, on the disk; not every network disk does the latter."""
+    for path in paths:
+        folder = path.is_dir()
         try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
+            handle = os.open(path, os.O_RDONLY if folder else os.O_RDWR)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+        except OSError:
+            if not folder:
+                raise

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from importlib.util import find_spec
+from math import prod
 from typing import Any
 
 from doublewell.errors import InputError, shown
-
-__all__ = ["Parts", "check_dimension", "convert", "energy_power", "factor", "has_pint", "parse_quantity", "unit_text"]
 
 Parts = tuple[tuple[str, float], ...]  # a product of powers of units
 
@@ -28,13 +27,13 @@ def parse_quantity(value: Any, name: str) -> tuple[float, str | None]:
         value = f"{float(value.magnitude)!r} {value.units!s}"
     if not isinstance(value, str):
         return float(value), None
-    found = _QUANTITY.fullmatch(value)
-    if found is None:
+    parts = _QUANTITY.fullmatch(value)
+    if parts is None:
         raise InputError(f"{name} is {shown(value)}: expected a number, or a number with its unit such as '0.3 J/m^2'")
-    unit = (found[2] or "").strip() or None
+    unit = (parts[2] or "").strip() or None
     if unit is not None:
         _unit(unit, name)
-    return float(found[1]), unit
+    return float(parts[1]), unit
 
 
 def convert(value: float, unit: str, target: str, name: str) -> float:
@@ -43,12 +42,10 @@ def convert(value: float, unit: str, target: str, name: str) -> float:
     >>> convert(0.3, "J/m^2", "mN/m", "the tension")
     300.0
     """
-    registry, given = _registry(), _unit(unit, name)
-    wanted = _unit(target, name)
+    given, wanted = _unit(unit, name), _unit(target, name)
     if given.dimensionality != wanted.dimensionality:
         raise InputError(f"{name} is in {unit}, which is {_kind(given)}: expected {_kind(wanted)}, such as {target}")
-    factor = float((registry.Quantity(1.0, given)).to(wanted).magnitude)
-    return value * factor
+    return value * factor(((unit, 1),), ((target, 1),))
 
 
 def factor(given: Parts, target: Parts) -> float:
@@ -57,16 +54,11 @@ def factor(given: Parts, target: Parts) -> float:
     >>> round(factor((("J/m^2", 1), ("um", -1)), (("J", 1), ("m", -3))))
     1000000
     """
-    registry = _registry()
-    first, second = (_product(parts) for parts in (given, target))
-    return float(registry.Quantity(1.0, first).to(second).magnitude)
+    return float(_registry().Quantity(1.0, _product(given)).to(_product(target)).magnitude)
 
 
 def _product(parts: Parts) -> Any:
-    whole = _registry().Unit("")
-    for name, power in parts:
-        whole = whole * _unit(name, "a number") ** power
-    return whole
+    return prod((_unit(name, "a number") ** power for name, power in parts), start=_registry().Unit(""))
 
 
 def check_dimension(unit: str, like: str, name: str) -> None:
@@ -80,11 +72,9 @@ def energy_power(unit: str, name: str) -> int | None:
     >>> energy_power("mN/m", "the tension"), energy_power("J/m", "the tension"), energy_power("Pa", "it")
     (2, 1, None)
     """
-    given = _unit(unit, name)
-    for power in (0, 1, 2):
-        if given.dimensionality == _product((("J", 1), ("m", -power))).dimensionality:
-            return power
-    return None
+    given, joule, metre = (_unit(text, name) for text in (unit, "J", "m"))
+    kinds = [(joule / metre**power).dimensionality for power in (0, 1, 2)]
+    return kinds.index(given.dimensionality) if given.dimensionality in kinds else None
 
 
 def has_pint() -> bool:
@@ -98,17 +88,14 @@ def unit_text(parts: Parts) -> str:
     >>> unit_text((("J", 1), ("m", -3))), unit_text((("m", 3), ("J", -1), ("s", -1))), unit_text((("J/m^2", -1),))
     ('J/m^3', 'm^3/(J s)', '1/(J/m^2)')
     """
-    above = [_power(name, power) for name, power in parts if power > 0]
-    below = [_power(name, -power) for name, power in parts if power < 0]
-    bottom = " ".join(below)
-    top = " ".join(above) or "1"
+    above: list[str] = []
+    below: list[str] = []
+    for name, power in parts:
+        base = name if re.fullmatch(r"[A-Za-zµμÅ_]+", name) else f"({name})"
+        if power:
+            (above if power > 0 else below).append(base if abs(power) == 1 else f"{base}^{abs(power):g}")
+    top, bottom = " ".join(above) or "1", " ".join(below)
     return top if not below else f"{top}/{bottom}" if len(below) == 1 else f"{top}/({bottom})"
-
-
-def _power(name: str, power: float) -> str:
-    simple = re.fullmatch(r"[A-Za-zµμÅ_]+", name) is not None
-    base = name if simple else f"({name})"
-    return base if power == 1 else f"{base}^{power:g}"
 
 
 def _unit(text: str, name: str) -> Any:
@@ -129,11 +116,8 @@ def _kind(unit: Any) -> str:
     """Return a dimension in words, for an error."""
     kinds = {"m": "a length", "s": "a time", "J/m**2": "an energy per area (a surface tension)", "J": "an energy"}
     kinds |= {"J/m": "an energy per length (a line tension)", "m**2/s": "a length^2 per time", "": "no dimension"}
-    registry = _registry()
-    for example, words in kinds.items():
-        if registry.Unit(example).dimensionality == unit.dimensionality:
-            return words
-    return str(unit.dimensionality)
+    names = (words for text, words in kinds.items() if _registry().Unit(text).dimensionality == unit.dimensionality)
+    return next(names, str(unit.dimensionality))
 
 
 def _registry() -> Any:

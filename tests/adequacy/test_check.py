@@ -12,7 +12,7 @@ from scipy.stats import chi2, norm
 
 from doublewell.adequacy import Adequacy, check_adequacies
 from doublewell.dynamics import Cnab2, Grid
-from doublewell.io.codec import codec_of
+from doublewell.io.result_file import decode, encode
 from doublewell.law import named_law
 from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate
@@ -312,5 +312,4 @@ def test_a_batch_says_what_each_record_alone_says(records, answers, fit_of):
 
 
 def test_adequacy_survives_the_codec(answers):
-    codec = codec_of(Adequacy)
-    assert codec.decode(codec.encode(answers[0], "adequacy"), "adequacy") == answers[0]
+    assert decode(encode(answers[0], Adequacy, "adequacy"), Adequacy, "adequacy") == answers[0]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from doublewell.errors import InputError
-from doublewell.io.codec import codec_of
+from doublewell.io.result_file import decode, encode
 from doublewell.law import FAMILIES, Bernstein, Chebyshev, EqualWells, Family, Law, Wells, family_of
 
 KINDS = [Bernstein, EqualWells, Wells]
@@ -40,10 +40,10 @@ def u_of(family: Family) -> np.ndarray:
 @pytest.mark.parametrize("phases", PHASES)
 @pytest.mark.parametrize("kind", [*KINDS, Chebyshev])
 def test_a_family_is_read_back_as_it_was_written(kind: type[Family], phases: tuple[float, float]) -> None:
-    family, codec = kind(3, phases), codec_of(Family)
-    written = codec.encode(family, "family")
+    family = kind(3, phases)
+    written = encode(family, Family, "family")
     assert written["name"] == family.name
-    assert codec.decode(written, "family") == family
+    assert decode(written, Family, "family") == family
     assert FAMILIES[family.name] is kind
 
 

@@ -34,7 +34,7 @@ def inspect(
         The movie: NumPy, zarr, HDF5, netCDF, MATLAB, TIFF, VTK or Exodus; a folder or a pattern for one file per frame.
     """
     from doublewell.export.documents import finding_document
-    from doublewell.io.codec import codec_of
+    from doublewell.io.result_file import encode
     from doublewell.observation import Survey
     from doublewell.record_findings import grey_findings
     from doublewell.report import inspect_record
@@ -51,7 +51,7 @@ def inspect(
         "file": str(file),
         "grey_levels": grey_document,
         "record": record_document(inspection.record),
-        "survey": codec_of(Survey).encode(inspection.survey, "survey"),
+        "survey": encode(inspection.survey, Survey, "survey"),
         "coverage": inspection.survey.coverage,
         "interface_share": inspection.survey.interface_share,
         "supports": [[support.frames, support.length] for support in inspection.supports],

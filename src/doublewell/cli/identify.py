@@ -259,11 +259,11 @@ def result_document(result: Result, validation: Validation | None) -> dict[str, 
 
 def _validation(validation: Validation) -> dict[str, Any]:
     """All but the predicted fields; a number that is not finite is written as the result files write it."""
-    from doublewell.io.codec import codec_of
+    from doublewell.io.result_file import encode
 
     hints = get_type_hints(type(validation))
     names = [name for name in hints if name != "predicted"]
-    return {name: codec_of(hints[name]).encode(getattr(validation, name), name) for name in names}
+    return {name: encode(getattr(validation, name), hints[name], name) for name in names}
 
 
 def _file(before: Result, result: Path) -> Path:
