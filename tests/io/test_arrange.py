@@ -78,7 +78,7 @@ def test_squares_with_another_last_axis_look_like_time_last(npy, tmp_path) -> No
 
 
 def test_as_many_times_as_places_on_the_last_axis(npy) -> None:
-    with refused(r"has 6 times, and the axes of the field have 5, 4, 6 cells: .*pass axes='yxt'"):
+    with refused(r"there are 6 times, and the axes of the field have 5, 4, 6 cells: .*pass axes='yxt'"):
         open_record(npy(MOVIE), dx=0.1, times=range(6))
     with refused(r"times has shape \(7,\)"):
         open_record(npy(MOVIE), dx=0.1, times=range(7))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from doublewell.errors import InputError
-from doublewell.io.nodes import inside_borders
+from doublewell.io.axes import inside_borders
 from doublewell.law import named_law
 from doublewell.record import Record
 from doublewell.simulate import initial_field, simulate

@@ -9,7 +9,7 @@ from scipy.io import netcdf_file
 
 from doublewell.errors import InputError
 from doublewell.io import open_record
-from doublewell.io.nodes import grid_nodes
+from doublewell.io.axes import grid_nodes
 
 MOVIE = np.linspace(-1, 1, 5 * 4 * 6).reshape(5, 4, 6)
 

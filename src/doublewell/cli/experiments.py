@@ -116,7 +116,7 @@ def simulate(
 
 def _check_target(path: Path, *, force: bool) -> None:
     """Refuse a name that no record can be saved under, and one that is taken unless `force` gives it up."""
-    from doublewell.io.formats import format_to_write
+    from doublewell.io.open import format_to_write
 
     if format_to_write(path) is None:
         raise InputError(f"{path}: expected a name that ends in .npz, .zarr or .nc for a movie")

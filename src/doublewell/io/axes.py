@@ -1,4 +1,4 @@
-"""Axes: from those of an array in a file, in any order and unit, to those of a record: time first, then (z, y,) x."""
+"""Axes: from those of an array or of nodes in a file, in any order and unit, to a record's: time, then (z, y,) x."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublewell.errors import InputError, option, shown
-from doublewell.io.format import Axis, about
-from doublewell.record.arrays import lazy, time_axis
+from doublewell.hints import Array
+from doublewell.io.format import Axis
+from doublewell.record.arrays import Values, lazy, time_axis
 from doublewell.record.record import coordinate_step
 
 Read = Callable[[str], tuple[NDArray[Any], Mapping[str, Any]] | None]  # of a name: values and attributes, or nothing
+_FLAT = 1e-9  # of the longest axis: an axis of nodes that is not longer is left out
+_SAME = 1e-6  # of the length of an axis: nodes closer than that have the same coordinate
+_UNEVEN = 1e-3  # of a step: how far a node may lie from the regular mesh
+_IDENTICAL = 1e-6  # of the range of the values: how far a node may differ from its periodic image
 _SINCE = re.compile(r"(\w+) since .*")
 _METRES = {
     "m": Fraction(1), "cm": Fraction(1, 10**2), "mm": Fraction(1, 10**3), "um": Fraction(1, 10**6),
@@ -64,7 +70,7 @@ def check_axes(axes: Any) -> str | None:
 
 
 def layout_of(
-    path: Path, shape: tuple[int, ...], names: Sequence[str] | None, axes: str | None, chosen: dict[int, int]
+    path: Path, shape: tuple[int, ...], names: Sequence[str], axes: str | None, chosen: dict[int, int]
 ) -> Layout | None:
     """Return how the axes go into a record: by `axes`, or by their names in the file; None where neither is known.
 
@@ -82,12 +88,11 @@ def layout_of(
                 f"per axis, such as {option('axes', 'tyx')}"
             )
     free = [axis for axis in range(len(shape)) if axis not in chosen]
-    if names is None or len(free) < 2:
+    if not names or len(free) < 2:
         return None
     usual = "tyx" if len(free) == 3 else "tzyx"[-len(free) :]
     cure = f"pass {option('axes')}, one letter per axis in the order of the file, such as {option('axes', usual)}"
-    with about(path):
-        time = free[time_axis([names[axis] for axis in free], cure=cure)]
+    time = free[time_axis([names[axis] for axis in free], cure=cure)]
     single = {axis: 0 for axis in free if axis != time and shape[axis] == 1 and len(free) > 2}
     space = [axis for axis in free if axis != time and axis not in single]
     letters_of = {axis: names[axis].lower() for axis in space}
@@ -134,19 +139,17 @@ def _axis(name: str, points: NDArray[Any], attributes: Mapping[str, Any]) -> Axi
     return Axis(name, points=points, unit=unit)
 
 
-def mesh_metadata(path: Path, axes: Sequence[Axis], layout: Layout, wanted: frozenset[str]) -> dict[str, Any]:
+def mesh_metadata(axes: Sequence[Axis], layout: Layout, wanted: frozenset[str]) -> dict[str, Any]:
     """Return those of dx, dt or times and their units that are wanted and that the axes give."""
     known: dict[str, Any] = {}
     space, clock = [axes[axis] for axis in layout.space], axes[layout.time]
-    with about(path):
-        if "dx" in wanted and all(_has_steps(axis) and axis.name.lower() != "t" for axis in space):
-            known["dx"] = [
-                coordinate_step(np.asarray(axis.points), axis.name) if axis.step is None else axis.step
-                for axis in space
-            ]
-            if "length_unit" in wanted:
-                known["dx"], unit = common_length(known["dx"], [axis.unit for axis in space])
-                known |= {"length_unit": unit} if unit else {}
+    if "dx" in wanted and all(_has_steps(axis) and axis.name.lower() != "t" for axis in space):
+        known["dx"] = [
+            coordinate_step(np.asarray(axis.points), axis.name) if axis.step is None else axis.step for axis in space
+        ]
+        if "length_unit" in wanted:
+            known["dx"], unit = common_length(known["dx"], [axis.unit for axis in space])
+            known |= {"length_unit": unit} if unit else {}
     # an axis of space that the caller declares to be time has a step that is not a time
     if {"dt", "times"} <= wanted and _has_steps(clock) and clock.name.lower() not in ("x", "y", "z"):
         known |= {"dt": clock.step} if clock.points is None else {"times": clock.points}
@@ -196,3 +199,102 @@ def common_length(lengths: Sequence[float], units: Sequence[str | None]) -> tupl
         raise InputError(f"a mesh spacing is not a finite number: pass {option('dx')}")
     factors = [_METRES[str(unit)] / _METRES[str(units[-1])] for unit in units]
     return [float(Fraction(length) * factor) for length, factor in zip(lengths, factors, strict=True)], units[-1]
+
+
+@dataclass(frozen=True, eq=False)
+class GridNodes:
+    """A regular mesh of nodes: cells and spacing in the order (z, y,) x, and the number of the node at each cell."""
+
+    mesh: tuple[int, ...]
+    spacing: tuple[float, ...]
+    names: tuple[str, ...]
+    nodes: NDArray[np.int64]
+
+    def __call__(self, frames: Values, first: int = 0) -> Values:  # noqa: ARG002 (all frames have one mesh)
+        """Sort values u[t, node] into u[t, (z, y,) x]."""
+        return frames[:, self.nodes].reshape(-1, *self.mesh)
+
+
+def inside_borders(path: Path, values: Any, boundary: Any) -> Any:
+    """Return the field as a record with this boundary has it.
+
+    Nodes on both borders of a periodic domain are one node stored twice: the last is left out. A record with zero slope
+    has its values in the middle of cells, so nodes are brought there. Without a boundary nothing changes.
+    """
+    frames, *mesh = values.shape
+    if boundary == "neumann":
+        return lazy(values).map_frames(partial(_middles, path), tuple(n - 1 for n in mesh))
+    if boundary != "periodic":
+        return values
+    frame = np.asarray(values[0:1])[0]
+    for axis, name in enumerate("zyx"[-frame.ndim :]):
+        gap = np.max(np.abs(frame.take(0, axis) - frame.take(-1, axis)))
+        if not gap <= _IDENTICAL * float(np.ptp(frame)):
+            raise InputError(
+                f"{path}: boundary is 'periodic', and the first and the last layer of nodes along {name} are not the "
+                f"same: expected border nodes that are one node stored twice; leave out {option('boundary')}"
+            )
+    return lazy(values).part((0, frames), *((0, n - 1) for n in mesh))
+
+
+def _middles(path: Path, frames: Values, first: int) -> Array:  # noqa: ARG001 (all frames have one mesh)
+    """Return values u[t, (z, y,) x] on nodes as those in the middle of the cells between them.
+
+    The cosine series through the nodes, whose slope is zero on both borders, is evaluated half a step on, where its
+    last term is zero: exact for fields that the mesh resolves.
+    """
+    from scipy.fft import dct
+
+    block = np.asarray(frames, dtype=np.float64)
+    if not np.all(np.isfinite(block)):
+        raise InputError(
+            f"{path} has values on its nodes that are not finite: expected finite phase values, since with "
+            f"{option('boundary', 'neumann')} all nodes of a frame are used together; fill them, or leave out "
+            f"{option('boundary')}"
+        )
+    for axis in range(1, block.ndim):
+        cells = block.shape[axis] - 1
+        series = dct(block, type=1, axis=axis).take(range(cells), axis)
+        block = np.asarray(dct(series, type=3, axis=axis) / (2.0 * cells))
+    return block
+
+
+def grid_nodes(points: NDArray[Any]) -> GridNodes:
+    """Sort nodes, rows x, y, z, into a regular mesh; any other mesh is refused.
+
+    Axes without extent are left out. Nodes that several parts of a mesh share count once.
+    """
+    exact = np.asarray(points, dtype=np.float64)
+    if exact.ndim != 2 or not exact.size or not np.all(np.isfinite(exact)):
+        raise InputError("the coordinates of the nodes are not finite: copy the file again")
+    length = np.ptp(exact, axis=0)
+    axes = [axis for axis in range(exact.shape[1]) if length[axis] > _FLAT * length.max()][::-1]
+    columns = [_column(exact[:, axis], "xyz"[axis]) for axis in axes]
+    mesh = tuple(int(column.max()) + 1 for column, _ in columns)
+    if not columns or int(np.prod(mesh, dtype=object)) > len(exact):
+        raise _irregular(f"{len(exact)} nodes do not fill {' x '.join(map(str, mesh)) or 'a mesh'}")
+    flat = np.ravel_multi_index([column for column, _ in columns], mesh)
+    nodes = np.full(int(np.prod(mesh)), -1, dtype=np.int64)
+    nodes[flat[::-1]] = np.arange(len(exact))[::-1]  # the first of several nodes at one position stays
+    if np.any(nodes < 0):
+        raise _irregular(f"{int(np.sum(nodes < 0))} points of the mesh have no node")
+    return GridNodes(mesh, tuple(step for _, step in columns), tuple("xyz"[axis] for axis in axes), nodes)
+
+
+def _column(points: NDArray[Any], name: str) -> tuple[NDArray[np.int64], float]:
+    """Return the number of each node along an axis, and the spacing."""
+    ordered = np.sort(points)
+    length = float(ordered[-1] - ordered[0])
+    step = length / int(np.sum(np.diff(ordered) > _SAME * length))
+    numbers = (points - ordered[0]) / step
+    column = np.rint(numbers)
+    if np.max(np.abs(numbers - column)) > _UNEVEN:
+        raise _irregular(f"the nodes are not evenly spaced along {name}")
+    return column.astype(np.int64), step
+
+
+def _irregular(why: str) -> InputError:
+    return InputError(
+        f"the mesh is not regular, {why}: expected the nodes of a box with even spacing along each axis; "
+        "interpolate the field onto one"
+    )

@@ -1,8 +1,9 @@
-"""Format: what a file format supplies, and what all formats share: choice of the array, reading, refusing, writing."""
+"""Format: what a file format supplies, and what all formats share: choice of files and arrays, reading, writing."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublewell.errors import InputError, option, shown
-from doublewell.hints import Array
 from doublewell.record import LazyArray, Record
 from doublewell.record.arrays import Block, Values, lazy
 
@@ -28,6 +28,24 @@ _RECORD = "doublewell record"
 _VERSION = 1
 _SLAB = 32 * 2**20  # bytes held at once while a record is written
 _CHUNK = 2 * 2**20  # bytes, at most
+_HDF5 = b"\x89HDF\r\n\x1a\n"
+_SIGNATURES = (  # content, the usual suffix (None: not a record), first bytes
+    ("zip", ".npz", (b"PK\x03\x04", b"PK\x05\x06")),
+    ("npy", ".npy", (b"\x93NUMPY",)),
+    ("HDF5", ".h5", (_HDF5,)),
+    ("netCDF 3", ".nc", (b"CDF",)),
+    ("TIFF", ".tif", (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")),
+    ("MATLAB 5", ".mat", (b"MATLAB 5.0 MAT-file",)),
+    ("HDF5", ".mat", (b"MATLAB 7.3 MAT-file",)),
+    ("XML", ".vti", (b"<VTKFile", b"<?xml")),
+    ("PNG", None, (b"\x89PNG",)),
+    ("JPEG", None, (b"\xff\xd8\xff",)),
+    ("GIF", None, (b"GIF8",)),
+    ("AVI", None, (b"RIFF",)),
+    ("gzip", None, (b"\x1f\x8b",)),
+    ("PDF", None, (b"%PDF",)),
+)
+_USER_BLOCKS = (512, 1024, 2048)  # an HDF5 file may begin after a block that belongs to others
 _WHOLE = 0.8  # fraction of the machine's memory that an array may take that can only be read whole
 
 
@@ -69,7 +87,7 @@ class Format:
 
     ``read(path, var, wanted)`` finds the array `var` (None: the only one that can be a movie) and the metadata
     named in `wanted`. ``write(record, path)`` replaces the target at once or not at all; None where a format is only
-    read. ``contents`` are the kinds of content (see sniff.py) that its files can have; none: any. ``series`` is for
+    read. ``contents`` are the kinds of content (see `content_of`) that its files can have; none: any. ``series`` is for
     formats with one file per frame, whose path may be a folder or a pattern such as ``run/*.vti``.
 
     Another package adds a format by an entry point of the group ``doublewell.formats`` that leads to one of these.
@@ -99,7 +117,9 @@ def about(path: Path) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
+        if str(path) in str(error):
+            raise
+        raise InputError(f"{path}: {error}") from error
 
 
 @contextmanager
@@ -110,7 +130,8 @@ def reading(path: Path, kind: str) -> Iterator[None]:
     caught here, in one place; the cause stays attached.
     """
     try:
-        yield
+        with about(path):
+            yield
     except InputError:
         raise
     except MemoryError as error:
@@ -125,6 +146,70 @@ def reading(path: Path, kind: str) -> Iterator[None]:
             f"{path} is damaged or not in the {kind} format ({type(error).__name__}: {error}): copy the file again, or "
             "save it again"
         ) from error
+
+
+def content_of(path: Path) -> str | None:
+    """Return what a file is by its first bytes, None where they are unknown."""
+    with path.open("rb") as file:
+        head = file.read(_USER_BLOCKS[-1] + 8)
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    for content, _, starts in _SIGNATURES:
+        if head.startswith(starts) or (content == "XML" and text.startswith(starts)):
+            return content
+    return "HDF5" if any(head[block : block + 8] == _HDF5 for block in _USER_BLOCKS) else None
+
+
+def usual_suffix(content: str | None) -> str | None:
+    """Return the suffix that files of a content have, None where they are not records."""
+    return next((suffix for name, suffix, _ in _SIGNATURES if name == content), None)
+
+
+def is_pattern(path: Path) -> bool:
+    """Tell whether a name is a pattern for several files and not a file itself."""
+    return bool(set("*?[") & set(path.name)) and not path.exists()
+
+
+def members(path: Path, suffixes: tuple[str, ...]) -> list[Path]:
+    """Return the files of a folder or of a pattern that have one of the suffixes, frame 9 before frame 10.
+
+    Files of several suffixes, or of several beginnings such as a_1.vti and b_1.vti, are not one series.
+    """
+    inside = path.parent.glob(path.name) if is_pattern(path) else path.iterdir()
+    frames = [item for item in inside if item.suffix.lower() in suffixes and item.is_file() and item.name[0] != "."]
+    if not frames:
+        raise InputError(f"{path} holds no files {', '.join(suffixes)}: check the folder or the pattern")
+    stems = sorted({re.sub(r"[0-9]+", "*", item.name) for item in frames})
+    if len(stems) > 1:
+        raise InputError(
+            f"{path} holds files of several series, {', '.join(stems[:6])}: pass a pattern for one of them, such as "
+            f"{path.parent if is_pattern(path) else path}/{stems[0]}"
+        )
+    parts = {item: re.split(r"([0-9]+)", item.name) for item in frames}
+    return sorted(frames, key=lambda item: [int(part) if i % 2 else part for i, part in enumerate(parts[item])])
+
+
+def file_frames(
+    paths: Sequence[Path], read: Callable[[Path], Values], mesh: tuple[int, ...], dtype: np.dtype[Any]
+) -> LazyArray:
+    """Return frames of one mesh, each in a file of its own, that ``read(file)`` returns when they are sliced."""
+    files, dtype = tuple(paths), np.dtype(dtype)
+    return LazyArray(partial(_read_frames, files, read, mesh, dtype), (len(files), *mesh), dtype, files=files)
+
+
+def _read_frames(
+    paths: tuple[Path, ...], read: Callable[[Path], Values], mesh: tuple[int, ...], dtype: np.dtype[Any], block: Block
+) -> Values:
+    frames, *cells = block
+    parts = []
+    for path in paths[frames]:
+        frame = read(path)
+        if frame.shape != mesh or frame.dtype != dtype:
+            raise InputError(
+                f"{path} holds a frame of shape {frame.shape} and type {frame.dtype}, and {paths[0].name} one of "
+                f"{mesh} and {dtype}: expected the same mesh in every frame; leave out the other files"
+            )
+        parts.append(np.array(frame[tuple(cells)]))
+    return np.stack(parts)
 
 
 def check_file(path: Path, kind: str) -> None:
@@ -239,24 +324,6 @@ def touched_chunks(block: Sequence[slice], sizes: Sequence[int]) -> Iterator[tup
             yield (i, *rest)
 
 
-@dataclass(frozen=True)
-class Unpacking:
-    """Numbers stored as value = scale * number + offset; fill values become NaN, which a slab refuses."""
-
-    scale: float
-    offset: float
-    fills: tuple[float, ...]
-
-    def __call__(self, stored: Values) -> Array:
-        """Convert stored numbers."""
-        block = stored.astype(np.float64)
-        if (self.scale, self.offset) != (1.0, 0.0):
-            block = block * self.scale + self.offset
-        if self.fills:
-            block[np.isin(stored, np.array(self.fills).astype(stored.dtype))] = np.nan
-        return block
-
-
 def unpacked(values: Any, attributes: Mapping[str, Any]) -> Any:
     """Return the array as its attributes (netCDF's and xarray's) mean it, the array itself where they state nothing.
 
@@ -271,11 +338,21 @@ def unpacked(values: Any, attributes: Mapping[str, Any]) -> Any:
             return None
 
     scale, offset = number("scale_factor"), number("add_offset")
-    fills = tuple(fill for name in ("_FillValue", "missing_value") if (fill := number(name)) is not None)
-    fills, kind = tuple(fill for fill in fills if np.isfinite(fill)), np.dtype(values.dtype).kind
+    known = (number("_FillValue"), number("missing_value"))
+    fills, kind = [fill for fill in known if fill is not None and np.isfinite(fill)], np.dtype(values.dtype).kind
     if kind not in "iuf" or (scale is None and offset is None and (kind != "f" or not fills)):
         return values
-    return lazy(values).map(Unpacking(1.0 if scale is None else scale, 0.0 if offset is None else offset, fills))
+    return lazy(values).map(partial(_unpack, 1.0 if scale is None else scale, offset or 0.0, fills))
+
+
+def _unpack(scale: float, offset: float, fills: list[float], stored: Values) -> Values:
+    """Convert numbers stored as value = scale * number + offset; fill values become NaN, which a slab refuses."""
+    block = stored.astype(np.float64)
+    if (scale, offset) != (1.0, 0.0):
+        block = block * scale + offset
+    if fills:
+        block[np.isin(stored, np.array(fills).astype(stored.dtype))] = np.nan
+    return block
 
 
 def is_own(metadata: Mapping[str, Any]) -> bool:

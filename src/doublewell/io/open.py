@@ -1,9 +1,10 @@
-"""open_record: a file on disk as a Record; what the file does not state is asked for by name."""
+"""open_record and save: a file on disk as a Record; what the file does not state is asked for by name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, partial
+from importlib.metadata import EntryPoint, entry_points
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
@@ -12,11 +13,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from doublewell.errors import InputError, option, shown
-from doublewell.io.axes import Layout, arranged, check_axes, layout_of, mesh_metadata
-from doublewell.io.format import MARKS, METADATA, StoredField, about, as_path, check_version, is_own
-from doublewell.io.formats import FORMATS, format_to_read, format_to_write, suffixes
+from doublewell.io.axes import Layout, arranged, check_axes, inside_borders, layout_of, mesh_metadata
+from doublewell.io.format import (
+    MARKS,
+    METADATA,
+    Format,
+    StoredField,
+    about,
+    as_path,
+    check_version,
+    content_of,
+    is_own,
+    is_pattern,
+    reading,
+    usual_suffix,
+)
+from doublewell.io.formats import FORMATS
 from doublewell.io.formats.npz import read_npy
-from doublewell.io.nodes import inside_borders
+from doublewell.io.formats.zarr import ZARR, is_store
 from doublewell.io.result_file import RESULT_SUFFIX, write_result
 from doublewell.record import Boundary, Record, phase_from_intensity
 from doublewell.record.arrays import FINITE, GreyScale, check_levels, lazy
@@ -24,6 +38,7 @@ from doublewell.result import Result
 
 _LONGEST = 10**8  # frames, or cells along an axis
 _CLOCK = {"dt", "times", "time_unit"}
+_GROUP = "doublewell.formats"  # of entry points
 Read = Callable[[Path, str | None, frozenset[str]], StoredField]
 
 
@@ -84,42 +99,35 @@ def open_record(
     check_version(place, field.metadata)
     if max(field.values.shape, default=0) > _LONGEST:  # before memory for the times of so many frames is taken
         raise InputError(f"{place} is damaged: its field has shape {tuple(field.values.shape)}; copy the file again")
-    named = field.axes and all(axis.name for axis in field.axes)
-    names = [axis.name for axis in field.axes or ()] if named else None
-    layout = layout_of(place, tuple(field.values.shape), names, letters, field.chosen)
-    metadata = _metadata(place, field, layout, wanted) | given
-    _ask_for_missing(place, field, layout, metadata, levels)
     with about(place):
+        names = [axis.name for axis in field.axes or ()]
+        layout = layout_of(place, tuple(field.values.shape), names if all(names) else [], letters, field.chosen)
+        metadata = {name: item for name, item in field.metadata.items() if name not in (*MARKS, "mask_array")}
+        if "times" in metadata:
+            metadata.pop("dt", None)  # a file with both: the times tell more
+        if layout is not None and field.axes is not None:
+            metadata = mesh_metadata(field.axes, layout, wanted - _settled(metadata)) | metadata
+        metadata |= given
+        _ask_for_missing(place, field, layout, metadata, levels)
         metadata["mask"] = _mask(absolute, mask, field, layout, form.read)
-    values = arranged(field.values, layout)
-    if levels is not None and np.dtype(values.dtype).kind in "iuf":  # other types are refused next
-        low, high = (-1.0, 1.0) if isinstance(levels, str) else map(float, check_levels(levels))
-        values = lazy(values).map(GreyScale(low, high))
-    if field.bordered:
-        values = inside_borders(place, values, metadata.get("boundary"))
-    record = _record(place, values, metadata)
-    if not isinstance(levels, str):
-        return record
-    if levels != "auto":
-        raise InputError(f"levels is {shown(levels)}: expected 'auto', or two intensities (low, high)")
-    with about(place):
+        values = arranged(field.values, layout)
+        if levels is not None and np.dtype(values.dtype).kind in "iuf":  # other types are refused next
+            low, high = (-1.0, 1.0) if isinstance(levels, str) else map(float, check_levels(levels))
+            values = lazy(values).map(GreyScale(low, high))
+        if field.bordered:
+            values = inside_borders(place, values, metadata.get("boundary"))
+        record = _record(values, metadata)
+        if not isinstance(levels, str):
+            return record
+        if levels != "auto":
+            raise InputError(f"levels is {shown(levels)}: expected 'auto', or two intensities (low, high)")
         return phase_from_intensity(record).record
 
 
-def _settled(known: Any) -> set[str]:
+def _settled(known: dict[str, Any]) -> set[str]:
     """Return the metadata that need not be looked for: dt and times replace each other, and a number its unit."""
     clock = _CLOCK if {"dt", "times"} & set(known) else set()
     return set(known) | clock | ({"length_unit"} if "dx" in known else set())
-
-
-def _metadata(path: Path, field: StoredField, layout: Layout | None, wanted: frozenset[str]) -> dict[str, Any]:
-    """Return what the file states: its metadata in our words first, then what its axes tell."""
-    own = {name: value for name, value in field.metadata.items() if name not in (*MARKS, "mask_array")}
-    if "times" in own:
-        own.pop("dt", None)  # a file with both: the times tell more
-    if layout is None or field.axes is None:
-        return own
-    return mesh_metadata(path, field.axes, layout, wanted - _settled(own)) | own
 
 
 def _ask_for_missing(
@@ -155,19 +163,19 @@ def _count(metadata: dict[str, Any]) -> int:
         return 0
 
 
-def _record(path: Path, values: Any, metadata: dict[str, Any]) -> Record:
+def _record(values: Any, metadata: dict[str, Any]) -> Record:
     frames, *mesh = values.shape or (0,)
     count = _count(metadata)
     if count > 1 and count != frames and mesh and count == mesh[-1]:
         letters = "zyx"[3 - len(mesh) :] + "t"
         raise InputError(
-            f"{path} has {count} times, and the axes of the field have {', '.join(map(str, values.shape))} cells: "
-            f"where time is the last axis, pass {option('axes', letters)}"
+            f"there are {count} times, and the axes of the field have {', '.join(map(str, values.shape))} cells: where "
+            f"time is the last axis, pass {option('axes', letters)}"
         )
     try:
         return Record(values, **metadata)
-    except (ValueError, TypeError, OverflowError) as error:  # InputError is a ValueError
-        raise InputError(f"{path}: {error}") from error
+    except (ValueError, TypeError, OverflowError) as error:  # of metadata in the file that are no numbers
+        raise InputError(str(error)) from error
 
 
 def _mask(path: Path, mask: Any, field: StoredField, layout: Layout | None, read: Read) -> Any:
@@ -227,7 +235,7 @@ def save(value: Record | Result, path: str | PathLike[str]) -> None:
     if isinstance(value, Record):
         form = format_to_write(place)
         if form is None or form.write is None:
-            written = suffixes(tuple(item for item in FORMATS if item.write is not None))
+            written = _suffixes(item for item in FORMATS if item.write is not None)
             raise InputError(f"{place}: expected a name that ends in {written} for a Record (a Result goes to .json)")
         form.write(value, place)
     elif isinstance(value, Result):
@@ -236,3 +244,68 @@ def save(value: Record | Result, path: str | PathLike[str]) -> None:
         write_result(value, place)
     else:
         raise InputError(f"a {type(value).__name__} cannot be saved: expected a Record or a Result")
+
+
+def format_to_read(path: Path) -> Format:
+    """Return the format of an existing file by its suffix, of a folder by what is in it, of a pattern by its end."""
+    known = _by_suffix(path)
+    with reading(path, "expected"):
+        if is_pattern(path):
+            if known is None or not known.series:
+                raise InputError(
+                    f"{path} is a pattern for several files: expected one that ends in "
+                    f"{_suffixes(item for item in FORMATS if item.series)}, with one file per frame"
+                )
+            return known
+        if not path.exists():
+            raise InputError(f"{path} does not exist: expected a file or a zarr folder; check the name and the folder")
+        if known is None and path.is_dir():
+            inside = set() if is_store(path) else {item.suffix.lower() for item in path.iterdir()}
+            known = next((item for item in FORMATS if item.series and inside & set(item.suffixes)), ZARR)
+        content = content_of(path) if path.is_file() else None
+    suffix = usual_suffix(content)
+    if known is None:
+        hint = f"by its first bytes it is {content}: give it the suffix {suffix}" if suffix else "convert the file"
+        hint = "a .json file is a saved result, not a movie" if path.suffix.lower() == RESULT_SUFFIX else hint
+        raise InputError(f"{path} has no suffix of a record: expected {_suffixes(FORMATS)}; {hint}")
+    if content is not None and known.contents and content not in known.contents:
+        cure = f"give it the suffix {suffix}, or save it again" if suffix else "convert the file"
+        raise InputError(f"{path} holds {content} by its first bytes, not {known.name}: {cure}")
+    return known
+
+
+def format_to_write(path: Path) -> Format | None:
+    """Return the format in which a record is written under this name, None when there is none."""
+    known = _by_suffix(path)
+    return known if known is not None and known.write is not None else None
+
+
+def _suffixes(formats: Iterable[Format]) -> str:
+    return ", ".join(suffix for item in formats for suffix in item.suffixes)
+
+
+@cache
+def _entry_points() -> tuple[EntryPoint, ...]:
+    return tuple(entry_points(group=_GROUP))
+
+
+def _by_suffix(path: Path) -> Format | None:
+    """Return the format of a suffix; those of other packages are imported only for a suffix that is not our own."""
+    suffix = path.suffix.lower()
+    for known in FORMATS:
+        if suffix in known.suffixes:
+            return known
+    for point in _entry_points():
+        origin = f"the format {point.name!r} of another package ({point.value})"
+        cure = "update that package, or remove it"
+        try:
+            added = point.load()
+        except Exception as error:
+            raise InputError(f"{origin} cannot be loaded ({type(error).__name__}: {error}): {cure}") from error
+        if not isinstance(added, Format):
+            raise InputError(
+                f"{origin} is a {type(added).__name__}: expected a doublewell.io.format.Format; {cure}"
+            )  # fmt: skip
+        if suffix in added.suffixes:
+            return added
+    return None

@@ -152,7 +152,7 @@ def encode(value: Any, hint: Any, where: str) -> Any:
         return {"shape": list(value.shape), "float32": b64encode(value.astype("<f4").tobytes()).decode("ascii")}
     if origin is np.ndarray:
         array = np.asarray(value, dtype=np.float64)
-        values = [encode(number, float, where) for number in array.ravel().tolist()]
+        values = [x if isfinite(x) else {"float": str(x)} for x in array.ravel().tolist()]
         return values if array.ndim == 1 else {"shape": list(array.shape), "values": values}
     if hint is float:
         if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):

@@ -15,9 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublewell.errors import InputError
-from doublewell.io.format import Axis, Format, StoredField, check_file, check_memory, choose_array, reading
+from doublewell.io.format import (
+    Axis,
+    Format,
+    StoredField,
+    check_file,
+    check_memory,
+    choose_array,
+    content_of,
+    reading,
+)
 from doublewell.io.formats.hdf5 import open_first, open_hdf5, stored_dataset
-from doublewell.io.sniff import content_of
 
 _INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 _CLASSES = ("double", "single", "logical", *_INTEGERS, "char")

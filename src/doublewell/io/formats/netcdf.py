@@ -21,11 +21,11 @@ from doublewell.io.format import (
     StoredField,
     check_file,
     chunk_shape,
+    content_of,
     library,
     reading,
 )
 from doublewell.io.formats.hdf5 import Member, find_field, hdf5_members, open_first, read_hdf5, shown_attributes
-from doublewell.io.sniff import content_of
 from doublewell.record import LazyArray, Record
 from doublewell.record.arrays import Block, Values
 

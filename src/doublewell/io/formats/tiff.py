@@ -22,11 +22,13 @@ from doublewell.io.format import (
     check_file,
     choose_channel,
     choose_named,
+    file_frames,
+    is_pattern,
     library,
     mapped_array,
+    members,
     reading,
 )
-from doublewell.io.sniff import file_frames, is_pattern, members
 from doublewell.record import LazyArray
 from doublewell.record.arrays import Block, Values
 

@@ -21,9 +21,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublewell.errors import InputError
-from doublewell.io.format import Axis, Format, StoredField, about, choose_array, reading
-from doublewell.io.nodes import grid_nodes
-from doublewell.io.sniff import file_frames, is_pattern, members
+from doublewell.io.axes import grid_nodes
+from doublewell.io.format import (
+    Axis,
+    Format,
+    StoredField,
+    choose_array,
+    file_frames,
+    is_pattern,
+    members,
+    reading,
+)
 from doublewell.record.arrays import Values
 
 _FRAMES = (".vti", ".vtu")
@@ -169,7 +177,7 @@ def _times(paths: Sequence[Path]) -> list[float] | None:
     """Return the times that the files themselves have, None where one has none."""
     times = []
     for path in paths:
-        with reading(path, "VTK"), about(path):
+        with reading(path, "VTK"):
             document = _read_document(path)
             rows = [row for row in document.root.iterfind("*/FieldData/DataArray") if row.get("Name") in _TIMES]
             if not rows:
@@ -185,7 +193,7 @@ def _values(name: str, points: NDArray[Any] | None, path: Path) -> Values:
         raise InputError(f"{path} has no array {name!r}, which the first frame has: {_DAMAGED}")
     if points is not None and not np.array_equal(points, frame.points if frame.points is not None else np.empty(0)):
         raise InputError(f"{path} has another mesh than the first frame: expected one mesh for the whole series")
-    with reading(path, "VTK"), about(path):
+    with reading(path, "VTK"):
         return frame.fields[name].read()
 
 
@@ -193,7 +201,7 @@ def _frame(path: Path) -> VtkFrame:
     if not path.is_file():
         raise InputError(f"{path} does not exist: it is listed as a frame; copy the files of the series again")
     grids = {"ImageData": _image_frame, "UnstructuredGrid": _mesh_frame}
-    with reading(path, "VTK"), about(path):
+    with reading(path, "VTK"):
         document = _read_document(path)
         kind = str(document.root.get("type", ""))
         if kind not in grids:
