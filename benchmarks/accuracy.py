@@ -18,7 +18,7 @@ from common import print_table, save_results
 from doublewell.options import DoubleWell, Weak
 from doublewell.inference import approximation_floor, estimate
 from doublewell.evidence import lower, merge, system
-from doublewell.weak import weak_evidence
+from doublewell.weak.assembly import weak_evidence
 from doublewell.identify import identify as identify_any
 from doublewell.law import Bernstein, named_law
 from doublewell.record import Record

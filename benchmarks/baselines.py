@@ -34,7 +34,7 @@ from reference import reference_triangles
 from doublewell.errors import InputError
 from doublewell.inference import estimate
 from doublewell.evidence import Block, Evidence, Key
-from doublewell.weak import check_supports
+from doublewell.weak.weights import check_supports
 from doublewell.law import Bernstein
 from doublewell.baselines import (
     EXACT_DEGREE, PAPER_DEGREE, Analytic, Baseline, BaselineFit, PySindy, SmoothedFD4, Stac,

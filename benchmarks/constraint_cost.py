@@ -22,7 +22,7 @@ TOP = Bernstein(8)
 
 def seconds(triangle: np.ndarray, rows: int, constraint: str, summary) -> tuple[float, float]:
     """Return the seconds of the estimate and of its draws."""
-    evidence = Evidence(TOP, (Block(Key("r", "trajectory", "all"), triangle, rows),), kind="trajectory")
+    evidence = Evidence(TOP, (Block(Key("r", "trajectory", "all"), triangle, rows),), whitened=True)
     began = time.process_time()
     average = summary(evidence, 1.0, constraint=constraint)
     middle = time.process_time()

@@ -17,7 +17,8 @@ from floor import best_of
 from reference import reference_triangles
 from scipy import fft
 
-from doublewell.weak import axis_weights, weak_evidence
+from doublewell.weak.assembly import weak_evidence
+from doublewell.weak.weights import axis_weights
 from doublewell.law import Bernstein
 
 FRAMES, DEGREE, TIME = 25, 2, 5

@@ -18,7 +18,7 @@ import numpy as np
 from common import PAPER_SUPPORTS, print_table, synthetic_record
 from operations import operations
 
-from doublewell.weak import weak_evidence
+from doublewell.weak.assembly import weak_evidence
 from doublewell.law import Bernstein
 
 CASES = [((61, 96, 96), 5, 30), ((61, 96, 96), 2, 30), ((61, 256, 256), 5, 3), ((61, 256, 256), 2, 3)]

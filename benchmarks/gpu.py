@@ -33,8 +33,10 @@ from pathlib import Path
 import numpy as np
 from common import machine, print_table
 
-from doublewell.compute import Region
-from doublewell.weak import Processor, Support, weak_evidence
+from doublewell.compute.partition import Region
+from doublewell.runtime import Processor
+from doublewell.weak.assembly import weak_evidence
+from doublewell.weak.weights import Support
 from doublewell.weak.weights import axis_weights
 from doublewell.law import Bernstein, named_law
 from doublewell.record import Record
@@ -109,9 +111,9 @@ def floor(record: Record, seen: dict) -> dict:
 
 
 def weak(frames: int, cells: int) -> dict:
-    from doublewell.weak.gpu import on_device
     from doublewell.dynamics import ALLEN_CAHN
-    from doublewell.weak.assembly import PHASE_CUT, DevicePass, Reader, Window
+    from doublewell.weak.assembly import Reader, Window
+    from doublewell.weak.gpu import DevicePass, on_device
 
     record, family, seen = large_record(frames, cells), Bernstein(DEGREE), rates()
     found = {**seen, **floor(record, seen)}
@@ -124,11 +126,11 @@ def weak(frames: int, cells: int) -> dict:
         readers = [Reader(record, family, support, "discrete", whole, form) for support in supports()]
         both = DevicePass(readers, precision)
         window = Window(0, frames, 0, fields, None, (0, 0, 0), np.empty((0, 0)))
-        parts = [reader.part(window, reader.time.half, frames - reader.time.half) for reader in readers]
+        parts = [reader.part(window, reader.half[0], frames - reader.half[0]) for reader in readers]
         copy = on_device(fields, precision)
 
         def on_the_device(both=both, copy=copy, window=window, parts=parts) -> None:
-            both.read_copy(copy, window, parts, PHASE_CUT)
+            both.read_copy(copy, window, parts)
 
         found[f"{precision}, on the device ms"] = 1e3 * best(on_the_device)
         del copy

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from common import PAPER_SUPPORTS, print_table, save_results, synthetic_record
 
-from doublewell.weak import weak_evidence
+from doublewell.weak.assembly import weak_evidence
 from doublewell.io import open_record, save
 from doublewell.law import Bernstein
 from doublewell.record import Record

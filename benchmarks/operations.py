@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from doublewell.weak import axis_weights
+from doublewell.weak.weights import axis_weights
 
 __all__ = ["multiply_adds", "operations"]
 

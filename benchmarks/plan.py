@@ -40,7 +40,7 @@ def predicted(planned: Experiment, information) -> np.ndarray:
 
 def realised(law: Law, triangle: np.ndarray, rows: int) -> np.ndarray:
     """Errors in percent of one record, in the order of KINDS."""
-    evidence = Evidence(TOP, (Block(Key("r", "trajectory", "all"), triangle, rows),), kind="trajectory")
+    evidence = Evidence(TOP, (Block(Key("r", "trajectory", "all"), triangle, rows),), whitened=True)
     average = average_degrees(evidence, 1.0, constraint="none")
     force, primitive = law.force(PHASES), law.primitive(PHASES)
     ratio = law.tension_integral / (np.sqrt(2 * np.maximum(average.free @ TOP.primitives(NODES), 0)) @ WEIGHTS)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import fft
 
-from doublewell.weak import PHASE_CUT, axis_weights
+from doublewell.weak.assembly import PHASE_CUT
+from doublewell.weak.weights import axis_weights
 from doublewell.law import Bernstein
 from doublewell.record import Record
 

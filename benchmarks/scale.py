@@ -80,7 +80,7 @@ def inner_bytes(record) -> int:
 
 
 def kernel(path: Path) -> dict:
-    from doublewell.weak import weak_evidence
+    from doublewell.weak.assembly import weak_evidence
     from doublewell.io import open_record
     from doublewell.law import Bernstein
 
@@ -143,7 +143,7 @@ class _resources:
             return {"scheduler": client}, lambda: client.run(os.getpid).values()
         if self.workers == 1:
             return {}, lambda: []
-        from doublewell.compute import worker_pool
+        from doublewell.compute.run import worker_pool
 
         pool = self.stack.enter_context(worker_pool(self.workers))
         return {"scheduler": pool}, lambda: list(pool._processes)

@@ -18,7 +18,7 @@ from floor import best_of
 from operations import operations
 from reference import reference_triangles
 
-from doublewell.weak import weak_evidence
+from doublewell.weak.assembly import weak_evidence
 from doublewell.law import Bernstein
 
 BASE = (61, 128, 128)

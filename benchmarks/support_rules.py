@@ -19,7 +19,8 @@ from common import print_table, save_results
 
 from doublewell.inference import estimate
 from doublewell.evidence import lower
-from doublewell.weak import Support, default_supports, weak_evidence
+from doublewell.weak.assembly import weak_evidence
+from doublewell.weak.weights import Support, default_supports
 from doublewell.weak.weights import MARGIN
 from doublewell.law import Bernstein
 from doublewell.record import Record
@@ -57,7 +58,7 @@ def errors(sample: Sample) -> dict[tuple[int, str], float]:
     record, found = sample.record, {}
     width = survey(record).interface_width
     truth = sample.truth.force(PHASES)
-    assert by_rule(record, width, RULES[DEFAULT]) == default_supports(record, width)
+    assert by_rule(record, width, RULES[DEFAULT]) == default_supports(record, width)[0]
     for name, rule in RULES.items():
         evidence = weak_evidence(record, Bernstein(max(DEGREES)), by_rule(record, width, rule))
         for degree in DEGREES:

@@ -55,7 +55,7 @@ def _waves(cells: int):
 def budget(record, cut: int) -> int:
     """Return the memory that tiles of a cut take, to the byte; whole records get all there is."""
     from doublewell.likelihood import first_substeps
-    from doublewell.compute import tile_memory, window_copies
+    from doublewell.compute.partition import tile_memory, window_copies
 
     if cut == 1:
         return 10**15

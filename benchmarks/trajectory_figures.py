@@ -32,7 +32,7 @@ FOUR = ("sixth", "bernstein3", "exponential", "rational")
 def scores(name: str, triangle: np.ndarray, rows: int, constraint: str) -> dict:
     """Errors in percent, and whether bands and intervals cover, for one record."""
     law = study_law(name).effective(EPSILON)
-    evidence = Evidence(TOP, (Block(Key("r", "trajectory", "all"), triangle, rows),), kind="trajectory")
+    evidence = Evidence(TOP, (Block(Key("r", "trajectory", "all"), triangle, rows),), whitened=True)
     average = average_degrees(evidence, 1.0, constraint=constraint)
     posterior = Posterior(TOP, average.path, average.components, np.zeros((0, TOP.size)), constraint)
     truth, at = law.force(PHASES), law.force(BAND)
@@ -83,7 +83,7 @@ def inside(path: Path) -> list[dict]:
 
 
 def _distance(triangle: np.ndarray, truth: np.ndarray) -> float:
-    evidence = Evidence(TOP, (Block(Key("r", "trajectory", "all"), triangle, 1),), kind="trajectory")
+    evidence = Evidence(TOP, (Block(Key("r", "trajectory", "all"), triangle, 1),), whitened=True)
     matrix, target = system(lower(evidence, 5), 1.0)
     basis, root = np.linalg.qr(matrix)
     return float(np.sum((basis.T @ target - root @ truth) ** 2))
@@ -105,7 +105,7 @@ def violations(path: Path, constraint: str) -> dict:
     laws = [name for name in FOUR if np.any(names == name)]
     wrong = total = 0
     for triangle in content["triangles"][np.isin(names, laws)]:
-        evidence = Evidence(TOP, (Block(Key("r", "trajectory", "all"), triangle, 1),), kind="trajectory")
+        evidence = Evidence(TOP, (Block(Key("r", "trajectory", "all"), triangle, 1),), whitened=True)
         law = Law(TOP, average_degrees(evidence, 1.0, constraint=constraint).coefficients)
         wrong, total = wrong + (not law.structure.ok), total + 1
     return {"constraint": constraint, "averages": total, "no plain double well": wrong}

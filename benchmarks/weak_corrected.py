@@ -18,7 +18,9 @@ from law_population import KINDS, draw_law
 from doublewell.options import DoubleWell, Weak
 from doublewell.inference import estimate
 from doublewell.evidence import Evidence
-from doublewell.weak import noisy_moments, paper_supports, weak_evidence, without_noise
+from doublewell.weak.assembly import weak_evidence
+from doublewell.weak.noise import noisy_moments, without_noise
+from doublewell.weak.weights import paper_supports
 from doublewell.identify.weak_fit import find_q
 from doublewell.identify.weak_fit import fit_weak
 from doublewell.problem import ask
@@ -53,8 +55,8 @@ def one_record(record: Record, law: Law) -> dict[str, float]:
         for degree in DEGREES:
             asked = Weak(supports="paper", corrected=method == "weak-corrected")
             known = fit_weak(record, seen, ask([record], law=DoubleWell(degree, "bernstein"), method=asked))
-            q = find_q(known.moments, "bernstein").q
-            free = estimate(known.moments.evidence, q)
+            q, _ = find_q(record, known.uncorrected, known.supports, seen.noise, "discrete", "bernstein")
+            free = estimate(known.evidence, q)
             out[f"{method} m={degree} e_G"] = force_error(known.estimate.law, law)
             out[f"{method} m={degree} e_G, q unknown"] = force_error(free.law, law)
             out[f"{method} m={degree} e_q"] = 100.0 * (q - 1.0)

@@ -12,7 +12,7 @@ from doublewell.runtime import computing_on, on_gpu
 
 @pytest.fixture
 def gpu(monkeypatch):
-    monkeypatch.setattr("doublewell.weak.gpu.on_gpu", lambda: True)
+    monkeypatch.setattr("doublewell.runtime.on_gpu", lambda: True)
 
 
 @pytest.mark.usefixtures("gpu")
@@ -41,7 +41,7 @@ def test_the_cpu_can_be_asked_for(noisy):
 
 
 def test_a_missing_gpu_and_wrong_words_are_refused(noisy, monkeypatch):
-    monkeypatch.setattr("doublewell.weak.gpu.on_gpu", lambda: False)
+    monkeypatch.setattr("doublewell.runtime.on_gpu", lambda: False)
     with pytest.raises(InputError, match="JAX sees only a CPU here"):
         identify(noisy, compute=Compute(device="gpu"))
     with pytest.raises(InputError, match="device is 'quantum'"):

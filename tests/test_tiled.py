@@ -17,8 +17,8 @@ from readings import read_trajectory
 
 from doublewell.adequacy import Adequacy, ScoreTest, Spot, Verdict
 from doublewell.cli import main
-from doublewell.compute import Region
 from doublewell.compute.checkpoint import Partial, load_partial, save_partial
+from doublewell.compute.partition import Region
 from doublewell.dynamics import ALLEN_CAHN
 from doublewell.errors import InputError
 from doublewell.evidence import Block, Evidence, Key, compact, joint_given_law, system

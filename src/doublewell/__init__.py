@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from doublewell.simulate import initial_field as initial_field
     from doublewell.simulate import simulate as simulate
     from doublewell.validate import validate as validate
-    from doublewell.weak import weak_evidence as weak_evidence
+    from doublewell.weak.assembly import weak_evidence as weak_evidence
 
 _MODULES = {
     "calibrate": ["SurfaceTension", "calibrate"],
@@ -72,7 +72,7 @@ _MODULES = {
     "result": ["Result", "physical"],
     "simulate": ["add_noise", "initial_field", "simulate"],
     "validate": ["validate"],
-    "weak": ["weak_evidence"],
+    "weak.assembly": ["weak_evidence"],
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,8 +13,8 @@ from doublewell.errors import InputError, positive
 from doublewell.hints import Array
 from doublewell.law import Family
 
-Kind = Literal["weak", "trajectory"]
 MOMENTS = ("force", "rate", "target")  # the columns of weak moments
+_rows, _triangle = attrgetter("rows"), attrgetter("triangle")
 
 
 class Key(NamedTuple):
@@ -41,13 +42,13 @@ class Evidence:
     the "target". Each row says that the columns times their coefficients add up to the target. Weak moments have
     "rate" after the force, with the coefficient 1/q; a likelihood has what is estimated jointly with the law ("q",
     "blur") before the force, so that the last rows speak of the law alone. Known quantities contract their column by
-    name. Weights between blocks are applied only when solving, so that merging stays exact. ``kind`` says what a row
-    is: a weak moment, or a direction of a trajectory's likelihood in units of its noise.
+    name. Weights between blocks are applied only when solving, so that merging stays exact. ``whitened`` rows are
+    independent and in units of their noise, those of a likelihood; weak moments are not.
     """
 
     family: Family
     blocks: tuple[Block, ...]
-    kind: Kind = "weak"
+    whitened: bool = False
     columns: tuple[str, ...] = MOMENTS
 
     @property
@@ -55,34 +56,24 @@ class Evidence:
         """The names of what is estimated jointly with the law."""
         return self.columns[: self.columns.index("force")]
 
-    def places(self, name: str) -> slice:
-        """Return which columns of a triangle have a name."""
-        start = 0
-        for column in self.columns:
-            stop = start + (self.family.size if column == "force" else 1)
-            if column == name:
-                return slice(start, stop)
-            start = stop
-        raise KeyError(name)
-
     @property
     def rows(self) -> int:
         """Number of rows in all blocks."""
-        return sum(block.rows for block in self.blocks)
+        return sum(map(_rows, self.blocks))
 
     @property
     def folds(self) -> tuple[str, ...]:
         """The names of the folds, in the order of their first block."""
-        return tuple(dict.fromkeys(block.key.fold for block in self.blocks))
+        return tuple(dict.fromkeys(map(attrgetter("key.fold"), self.blocks)))
 
     @property
     def supports(self) -> tuple[str, ...]:
         """The names of the supports, in the order of their first block."""
-        return tuple(dict.fromkeys(block.key.support for block in self.blocks))
+        return tuple(dict.fromkeys(map(attrgetter("key.support"), self.blocks)))
 
     def select(self, choose: Callable[[Key], bool]) -> Evidence:
         """Return the evidence of the blocks whose key is chosen."""
-        return replace(self, blocks=tuple(block for block in self.blocks if choose(block.key)))
+        return replace(self, blocks=tuple([block for block in self.blocks if choose(block.key)]))
 
 
 def compact(rows: Array) -> Array:
@@ -101,19 +92,25 @@ def merge(parts: Iterable[Evidence]) -> Evidence:
     parts = tuple(parts) if isinstance(parts, Iterable) else (parts,)
     if not parts:
         raise InputError("nothing to merge: expected at least one piece of evidence")
-    for part in parts:
-        _check_evidence(part)
-    families = {part.family for part in parts}
-    if len(families) > 1:
-        names = " and ".join(sorted(f"{family.name} degree {family.degree}" for family in families))
-        raise InputError(f"cannot merge evidence of different families ({names}): assemble both at one degree")
-    if len({(part.kind, part.columns) for part in parts}) > 1:
-        raise InputError("cannot merge evidence with different columns: read all records by one method")
     groups: dict[Key, list[Block]] = {}
     for part in parts:
+        _check_evidence(part)
+        first = parts[0]
+        if part.family != first.family:
+            names = " and ".join(
+                sorted([f"{other.family.name} degree {other.family.degree}" for other in (first, part)])
+            )
+            raise InputError(f"cannot merge evidence of different families ({names}): assemble both at one degree")
+        if (part.whitened, part.columns) != (first.whitened, first.columns):
+            raise InputError("cannot merge evidence with different columns: read all records by one method")
         for block in part.blocks:
             groups.setdefault(block.key, []).append(block)
-    return replace(parts[0], blocks=tuple(_merge_blocks(key, group) for key, group in groups.items()))
+    blocks = []
+    for key, group in groups.items():
+        full = list(filter(_rows, group)) or group[:1]
+        triangle = compact(np.vstack(list(map(_triangle, full)))) if len(full) > 1 else full[0].triangle
+        blocks.append(Block(key, triangle, sum(map(_rows, full))))
+    return replace(parts[0], blocks=tuple(blocks))
 
 
 def _check_evidence(value: object) -> None:
@@ -124,20 +121,10 @@ def _check_evidence(value: object) -> None:
         )
 
 
-def _merge_blocks(key: Key, group: list[Block]) -> Block:
-    full = [block for block in group if block.rows] or group[:1]
-    if len(full) == 1:
-        return full[0]
-    triangle = compact(np.vstack([block.triangle for block in full]))
-    return Block(key, triangle, sum(block.rows for block in full))
-
-
 def lower(evidence: Evidence, degree: int) -> Evidence:
     """Return the same evidence at a lower degree: A_m = A_M E with E the elevation matrix, no new assembly."""
     _check_evidence(evidence)
     family = evidence.family.at(degree)
-    if degree == evidence.family.degree:
-        return evidence
     if degree > evidence.family.degree:
         raise InputError(
             f"evidence was assembled at degree {evidence.family.degree} and cannot serve degree {degree}: "
@@ -148,20 +135,20 @@ def lower(evidence: Evidence, degree: int) -> Evidence:
 
 def restrict(evidence: Evidence, family: Family) -> Evidence:
     """Return the same evidence for a family inside its own: a lower degree, equally deep wells, symmetric wells."""
-    whole = replace(evidence, family=family)
-    change = np.zeros((evidence.places("target").stop, whole.places("target").stop))
-    for name in evidence.columns:
-        lift = family.elevation(evidence.family) if name == "force" else np.eye(1)
-        change[evidence.places(name), whole.places(name)] = lift
-    blocks = tuple(replace(block, triangle=compact(block.triangle @ change)) for block in evidence.blocks)
-    return replace(whole, blocks=blocks)
+    if family == evidence.family:
+        return evidence
+    n, lift = len(evidence.joint), family.elevation(evidence.family)
+    change = np.eye(len(evidence.columns) - 1 + evidence.family.size)
+    change = np.hstack([change[:, :n], change[:, n : n + len(lift)] @ lift, change[:, n + len(lift) :]])
+    blocks = tuple([replace(block, triangle=compact(block.triangle @ change)) for block in evidence.blocks])
+    return replace(evidence, family=family, blocks=blocks)
 
 
 def stacked(evidence: Evidence) -> Array:
     """Return the rows of all blocks with all columns, weighted for solving.
 
     The folds of one support are one block. A block of n_b weak moments is scaled by (k n_b)^(-1/2), k the number of
-    blocks; blocks of trajectories are in units of their noise already. A block without rows is left out.
+    blocks; whitened blocks are in units of their noise already. A block without rows is left out.
     """
     _check_evidence(evidence)
     whole = [replace(block, key=block.key._replace(fold="")) for block in evidence.blocks if block.rows]
@@ -170,38 +157,40 @@ def stacked(evidence: Evidence) -> Array:
             "no centre is left: every temporal mean lies in a pure phase (|mean| >= 0.98) or the record is too "
             "small; record frames that contain an interface"
         )
-    blocks = merge(replace(evidence, blocks=(block,)) for block in whole).blocks
-    scales = [np.sqrt(len(blocks) * block.rows) if evidence.kind == "weak" else 1.0 for block in blocks]
-    return np.vstack([block.triangle / scale for block, scale in zip(blocks, scales, strict=True)])
+    blocks = merge([replace(evidence, blocks=tuple(whole))]).blocks
+    scales = 1.0 if evidence.whitened else np.sqrt(len(blocks) * np.array(list(map(_rows, blocks))))[:, None, None]
+    return np.concatenate(np.array(list(map(_triangle, blocks))) / scales)
 
 
 def system(evidence: Evidence, q: float = 1.0) -> tuple[Array, Array]:
     """Return the small problem (A, d) of the coefficients: joint parameters are eliminated, q is known."""
-    rows, force = stacked(evidence), evidence.places("force")
-    target = rows[:, -1]
+    rows, n = stacked(evidence), len(evidence.joint)
+    force, target = slice(n, n + evidence.family.size), rows[:, -1]
     if "rate" in evidence.columns:
-        rate = rows[:, evidence.places("rate")][:, 0]
+        rate = rows[:, force.stop - n - 1 + evidence.columns.index("rate")]
         target = target - rate / positive(q, "q", "the diffusion coefficient of the record")
-    if not evidence.joint:
-        return rows[:, force], target
-    rest = compact(np.hstack([rows[:, : force.stop], target[:, None]]))[force.start :]
-    return rest[:, force], rest[:, -1]
+    if n:
+        rest = compact(np.hstack([rows[:, : force.stop], target[:, None]]))[n:]
+        rows, target = rest[:, :-1], rest[:, -1]
+    return rows[:, force], target
 
 
 def joint_given_law(evidence: Evidence) -> Beside:
     """Return what evidence says of the joint parameters once the law is given, and the most likely law."""
-    rows, force, n = compact(stacked(evidence)), evidence.places("force"), len(evidence.joint)
-    root, cross = rows[:n, :n], rows[:n, force]
-    law = np.asarray(np.linalg.lstsq(rows[n:, force], rows[n:, -1], rcond=None)[0], dtype=np.float64)
+    rows, n = compact(stacked(evidence)), len(evidence.joint)
+    root, cross, target = rows[:n, :n], rows[:n, n:-1], rows[:, -1]
+    law = np.asarray(np.linalg.lstsq(rows[n:, n:-1], target[n:], rcond=None)[0], dtype=np.float64)
     slope = -np.asarray(np.linalg.solve(root, cross), dtype=np.float64)
-    best = np.asarray(np.linalg.solve(root, rows[:n, -1] - cross @ law), dtype=np.float64)
+    best = np.asarray(np.linalg.solve(root, target[:n] - cross @ law), dtype=np.float64)
     return Beside(evidence.joint, best, slope, root, law)
 
 
 def eliminate_joint(evidence: Evidence) -> Evidence:
     """Return the evidence of the law alone: what each block estimates jointly with it is its own, and eliminated."""
     n = len(evidence.joint)
-    blocks = tuple(replace(block, triangle=block.triangle[n:, n:]) for block in evidence.blocks)
+    if not n:
+        return evidence
+    blocks = tuple([replace(block, triangle=block.triangle[n:, n:]) for block in evidence.blocks])
     return replace(evidence, blocks=blocks, columns=evidence.columns[n:])
 
 
@@ -209,7 +198,7 @@ def eliminate_joint(evidence: Evidence) -> Evidence:
 class Beside:
     """What a record says of q or a blur, given the law: normal with mean best + slope (g - g_best) and a covariance.
 
-    ``root`` is the triangle of that covariance's inverse. Empty where nothing is estimated beside the law.
+    ``root`` is the triangle of that covariance's inverse. Empty where nothing is estimated jointly with the law.
     """
 
     names: tuple[str, ...]

@@ -15,7 +15,7 @@ from doublewell.likelihood import check_window
 from doublewell.observation import Optics, View, check_view
 from doublewell.options import Compute, DoubleWell, Method, Observation, Weak, method_of
 from doublewell.record import Boundary, Record
-from doublewell.weak import Support, check_supports, default_supports, paper_supports, split_folds
+from doublewell.weak.weights import Support, check_supports, default_supports, paper_supports, split_folds
 
 
 @dataclass(frozen=True)

@@ -9,18 +9,24 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar, get_args
 
+from doublewell.errors import InputError
+
+Device = Literal["cpu", "gpu"]
+Precision = Literal["double", "single"]
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
 SWITCH = "DOUBLEWELL_CACHE"  # a folder, or "off"
 _SOUND = (0, 6, 2)  # of JAX: programs that 0.5.3 and 0.6.0 load from their cache end a loop before its first round
 _PLUGINS = ("jax_cuda12_plugin", "jax_cuda13_plugin", "jax_rocm7_plugin", "jax_rocm60_plugin")
 _CPU_MEMORY = 10**9
+_WORTH = 30_000_000  # values below which compiling for a GPU takes longer than reading on a CPU
 _LIMIT, _USED = Path("/proc/sys/vm/max_map_count"), Path("/proc/self/maps")
 _FULL = 0.6  # fraction of the memory maps in use above which old programs are dropped
 
@@ -88,6 +94,40 @@ def on_gpu() -> bool:
 def gpu_found() -> bool:
     """Return whether JAX has a GPU, without importing it where no plugin for one is installed."""
     return any(find_spec(name) is not None for name in _PLUGINS) and on_gpu()
+
+
+@dataclass(frozen=True)
+class Processor:
+    """A device, and the precision of the sums on it; they are added up in double precision."""
+
+    device: Device = "cpu"
+    precision: Precision = "double"
+
+
+CPU = Processor()
+
+
+def choose_processor(device: str | None, precision: str, values: int) -> Processor:
+    """Return what a record of so many values is read on: what was asked for, or a GPU where one is and it is worth it.
+
+    >>> choose_processor(None, "double", 1000)
+    Processor(device='cpu', precision='double')
+    """
+    if precision not in get_args(Precision):
+        raise InputError(f"precision is {precision!r}: expected 'double' or 'single'")
+    if device not in (None, *get_args(Device)):
+        raise InputError(f"device is {device!r}: expected 'cpu', 'gpu', or None for what is there")
+    if device == "gpu" and not on_gpu():
+        raise InputError(
+            "device='gpu', but JAX sees only a CPU here: install JAX for the GPU (pip install 'jax[cuda12]'), see "
+            "'doublewell doctor', or leave device out"
+        )
+    gpu = device == "gpu" or (device is None and values >= _WORTH and gpu_found())
+    if precision == "single":
+        if not gpu:
+            raise InputError("precision='single' is for a GPU, on a CPU it saves nothing: add device='gpu' or leave it")
+        return Processor("gpu", "single")
+    return Processor("gpu") if gpu else CPU
 
 
 @contextmanager

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from doublewell.compute import parse_memory
+from doublewell.compute.partition import parse_memory
 from doublewell.errors import InputError
 
 

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from doublewell.compute import Region, interface_share, make_tiles, tile_memory, tile_record, tile_shape, whole_bytes
+from doublewell.compute.partition import (
+    Region,
+    interface_share,
+    make_tiles,
+    tile_memory,
+    tile_record,
+    tile_shape,
+    whole_bytes,
+)
 from doublewell.errors import InputError
 from doublewell.record import Record
 

@@ -7,8 +7,7 @@ import os
 import numpy as np
 import pytest
 
-from doublewell.compute import Pool, open_pool, worker_pool
-from doublewell.compute.run import Serial, check_travels
+from doublewell.compute.run import Pool, Serial, check_travels, open_pool, worker_pool
 from doublewell.errors import InputError
 from doublewell.record import Record
 

@@ -25,7 +25,7 @@ def problem(family, force, noise: float = 0.0, seed: int = 0):
 def evidence(matrix, target, family):
     """The same rows as the likelihood of a trajectory."""
     rows = np.column_stack([matrix, np.zeros(len(matrix)), target])
-    return Evidence(family, (Block(Key("r", "trajectory", "all"), compact(rows), len(rows)),), kind="trajectory")
+    return Evidence(family, (Block(Key("r", "trajectory", "all"), compact(rows), len(rows)),), whitened=True)
 
 
 def three_wells(s):

@@ -30,7 +30,7 @@ def evidence(triangle, best, rows=6912):
     stacked[:9, :9] = triangle
     stacked[:9, -1] = triangle @ best
     stacked[9, -1] = np.sqrt(rows)
-    return Evidence(TOP, (Block(Key("r", "trajectory", "all"), compact(stacked), rows),), kind="trajectory")
+    return Evidence(TOP, (Block(Key("r", "trajectory", "all"), compact(stacked), rows),), whitened=True)
 
 
 @pytest.fixture(scope="module", params=["sixth", "bernstein3"])
@@ -131,7 +131,7 @@ def test_the_bound_does_not_follow_coefficients_that_the_record_leaves_open() ->
     matrix = 10.0 * family.features(u).T
     target = matrix @ np.full(9, 100.0) + np.random.default_rng(3).standard_normal(400)
     root = np.linalg.qr(np.column_stack([matrix, np.zeros(400), target]), mode="r")
-    evidence = Evidence(family, (Block(Key("r", "trajectory", "all"), root, 400),), kind="trajectory")
+    evidence = Evidence(family, (Block(Key("r", "trajectory", "all"), root, 400),), whitened=True)
     path = average_degrees(evidence, 1.0, constraint="bernstein").path
     assert np.max(np.abs(path[-1].free)) > 1e11
     chi2 = [fit.chi2 for fit in path]

@@ -10,7 +10,8 @@ from doublewell.evidence import Block, Evidence, Key, compact, system
 from doublewell.inference import ALPHAS, approximation_floor, estimate
 from doublewell.inference.least_squares import choose_ridge, penalty, solve
 from doublewell.law import Bernstein, Law, named_law
-from doublewell.weak import split_folds, weak_evidence
+from doublewell.weak.assembly import weak_evidence
+from doublewell.weak.weights import split_folds
 
 
 def made(truth, *, folds=("training", "validation"), supports=("a", "b"), noise=0.0, rows=200, seed=0, q=0.5):

@@ -57,7 +57,7 @@ def evidence(law, noise, seed=0):
     matrix = design(8) / noise
     target = matrix @ law + np.random.default_rng(seed).standard_normal(60)
     rows = np.column_stack([matrix, np.zeros(60), target])
-    return Evidence(TOP, (Block(Key("r", "trajectory", "all"), compact(rows), 60),), kind="trajectory")
+    return Evidence(TOP, (Block(Key("r", "trajectory", "all"), compact(rows), 60),), whitened=True)
 
 
 @pytest.mark.parametrize("degree", range(9))

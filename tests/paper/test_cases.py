@@ -55,7 +55,7 @@ def test_every_case_is_used():
 
 
 def test_supports_fit_both_folds():
-    from doublewell.weak import check_supports, split_folds
+    from doublewell.weak.weights import check_supports, split_folds
 
     for case in CASES.values():
         for spec in {s for s in case.specs if s.cells <= 96}:

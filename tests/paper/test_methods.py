@@ -69,7 +69,7 @@ def test_rows_are_those_of_the_reader(sample):
     evidence, _ = sample.weak
     u, family = sample.record.slab(), evidence.family
     for support, name in zip(sample.spec.supports, evidence.supports, strict=True):
-        smoother = Smoother(sample.record, support)
+        smoother = Smoother.of(sample.record, support)
         keep = np.abs(smoother.temporal_mean(u)) < 0.98
         columns = [
             *smoother.columns(list(family.features(u)), keep).T,

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 from scipy.ndimage import correlate1d
 
-from doublewell.compute import Region
+from doublewell.compute.partition import Region
 from doublewell.dynamics import ALLEN_CAHN
 from doublewell.errors import InputError
 from doublewell.evidence import compact, lower, merge
 from doublewell.law import Bernstein
 from doublewell.record import Record
-from doublewell.weak import PHASE_CUT, Fold, Support, axis_weights, split_folds, weak_evidence
 from doublewell.weak import assembly as reader_module
 from doublewell.weak import assembly as weak_module
 from doublewell.weak import frame_buffer as reel_module
-from doublewell.weak.assembly import Reader, support_key
+from doublewell.weak.assembly import PHASE_CUT, Reader, weak_evidence
+from doublewell.weak.weights import Fold, Support, axis_weights, split_folds
 
 
 def plain_rows(record: Record, family: Bernstein, support: tuple[int, float], derivative: str = "discrete"):
@@ -144,13 +144,29 @@ def test_wide_supports_take_fewer_frames_and_cells_at_a_time(make_rough, monkeyp
         assert np.allclose(a.triangle, b.triangle, rtol=0, atol=1e-12 * np.abs(a.triangle).max())
 
 
-@pytest.mark.parametrize(("frames", "size", "halo"), [(13, 4, 5), (40, 4, 5), (41, 12, 7), (9, 1, 4), (100, 7, 10)])
-def test_owned_frames_partition_the_record(frames, size, halo) -> None:
-    ranges = list(weak_module._owned_frames((0, frames), frames, size, halo))
-    assert ranges[0][0] == 0
-    assert ranges[-1][1] == frames
-    assert all(a[1] == b[0] for a, b in pairwise(ranges))
-    assert all(min(frames, stop + halo) - max(0, start - halo) <= size + 2 * halo for start, stop in ranges)
+class Watched:
+    """A frame buffer that remembers what it was asked for."""
+
+    def __init__(self, record) -> None:
+        self.record, self.asked = record, []
+
+    def read(self, first, last):
+        self.asked.append((first, last))
+        return self.record.slab(first, last), None
+
+
+@pytest.mark.parametrize("frames", [13, 14, 37, 40, 61])
+def test_windows_cover_the_record_and_are_not_longer_than_announced(make_rough, monkeypatch, frames) -> None:
+    record, family, supports = make_rough((frames, 24, 24)), Bernstein(1), (Support(3, 0.1),)
+    monkeypatch.setitem(weak_module._STEP_BYTES, "cpu", 1)
+    watched = Watched(record)
+    evidence = weak_evidence(record, family, supports, frames=watched)
+    held, whole = weak_module.window_of(record, family, supports, Region.whole(record))
+    assert whole == Region.whole(record)
+    assert (watched.asked[0][0], watched.asked[-1][1]) == (0, frames)
+    assert all(a[1] - b[0] == 2 * 5 for a, b in pairwise(watched.asked))  # 3 intervals and a margin of 2
+    assert max(last - first for first, last in watched.asked) <= held
+    assert evidence.rows == weak_evidence(record, family, supports).rows
 
 
 def test_supports_that_differ_in_the_last_digit_stay_apart(make_rough) -> None:
@@ -162,7 +178,7 @@ def test_supports_that_differ_in_the_last_digit_stay_apart(make_rough) -> None:
     assert [block.rows for block in evidence.blocks] == [alone.rows] * 2
     other = weak_evidence(record, family, [(3, near)])
     assert len(merge([alone, other]).blocks) == 2
-    assert support_key(Support(5, np.float64(0.06))) == "(5 frames, 0.06)"
+    assert Support(5, np.float64(0.06)).key == "(5 frames, 0.06)"
 
 
 def test_folds_partition_the_rows(make_rough) -> None:

@@ -9,16 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from doublewell.compute import Region
+from doublewell.compute.partition import Region
 from doublewell.dynamics import ALLEN_CAHN, Column
 from doublewell.errors import InputError
 from doublewell.evidence import compact, merge
 from doublewell.law import Bernstein
 from doublewell.record import Record
-from doublewell.weak import PHASE_CUT, Processor, Support, axis_weights, noisy_moments, split_folds, weak_evidence
+from doublewell.runtime import Processor
+from doublewell.weak.assembly import PHASE_CUT, weak_evidence
 from doublewell.weak.form import Smoother, steps, terms
-from doublewell.weak.weights import uneven_weights
+from doublewell.weak.noise import noisy_moments
+from doublewell.weak.weights import Support, axis_weights, split_folds, uneven_weights
 
+TIME, SPACE = ("value", "first"), ("value", "second", "fourth")  # weights by kind
 CAHN_HILLIARD = (
     Column("force", "features", space=1),
     Column("rate", "field", time=1, factor=-1.0),
@@ -94,7 +97,7 @@ def test_moments_are_differences_of_the_smoothed_field(name, shape, dx, support,
 @pytest.mark.parametrize("name", FORMS)
 def test_the_smoother_gives_the_same_columns(name) -> None:
     record, family, form = rough((17, 34, 40)), Bernstein(1), FORMS[name]
-    smoother = Smoother(record, (3, 0.08), form=form)
+    smoother = Smoother.of(record, (3, 0.08), form=form)
     u = record.slab()
     keep = np.abs(smoother.temporal_mean(u)) < PHASE_CUT
     sources = [(c, source) for c in form for source in (family.features(u) if c.source == "features" else [u])]
@@ -139,8 +142,11 @@ def test_masks_leave_out_what_a_column_reaches(name) -> None:
     axes = [axis_weights(support[0], 0.1), *(axis_weights(support[1] / 0.02, 0.02) for _ in range(2))]
     reached = np.zeros(full.shape, bool)
     for column in form:
-        for kinds, _ in terms(column, 2):
-            halves = [len(axes[0].of_time(kinds[0])) // 2, *(len(axes[1].of_space(k)) // 2 for k in kinds[2:])]
+        for kinds in terms(column, 2):
+            halves = [
+                len(getattr(axes[0], TIME[kinds[0]])) // 2,
+                *(len(getattr(axes[1], SPACE[k])) // 2 for k in kinds[2:]),
+            ]
             reached[tuple(slice(p - h, p + h + 1) for p, h in zip((9, 17, 20), halves, strict=True))] = True
     rows = direct_rows(full, family, support, form, keep=~reached)
     evidence = weak_evidence(full.replace(full.values, mask=mask), family, [support], form=form)
@@ -150,8 +156,8 @@ def test_masks_leave_out_what_a_column_reaches(name) -> None:
 
 def test_uneven_times_in_a_cahn_hilliard_table() -> None:
     record, family, support = rough((33, 30, 36), times=UNEVEN, dt=None), Bernstein(1), (4, 0.08)
-    smoother = Smoother(rough((33, 30, 36)), support, form=CAHN_HILLIARD)
-    u, half = record.slab(), smoother.time.half
+    smoother = Smoother.of(rough((33, 30, 36)), support, form=CAHN_HILLIARD)
+    u, half = record.slab(), smoother.axes[0].half
     windows = np.lib.stride_tricks.sliding_window_view(record.times, 2 * half + 1)
     value, first = uneven_weights(4, windows)
 
@@ -159,17 +165,17 @@ def test_uneven_times_in_a_cahn_hilliard_table() -> None:
         reach = (len(taps[0]) - 1) // 2
         return np.stack([np.tensordot(row, field[c - reach : c + reach + 1], 1) for c, row in enumerate(taps, half)])
 
-    def at(taps, field, kinds):
+    def at(taps, field, factors):
         total = 0.0
-        for term in kinds:
+        for kinds, factor in factors.items():
             part = in_time(taps, field)
-            for axis, kind in enumerate(term.kinds[2:], 1):
-                w = smoother.space[axis - 1].of_space(kind)
+            for axis, kind in enumerate(kinds[2:], 1):
+                w = getattr(smoother.axes[axis], SPACE[kind])
                 part = sum(t * np.roll(part, len(w) // 2 - k, axis) for k, t in enumerate(w))
-            total = total + term.factor * part
-        return total[(slice(None), *smoother.inside[1:])]
+            total = total + factor * part
+        return total[(slice(None), *smoother.inside(u.shape)[1:])]
 
-    keep = np.abs(in_time(value, u)[(slice(None), *smoother.inside[1:])]) < PHASE_CUT
+    keep = np.abs(in_time(value, u)[(slice(None), *smoother.inside(u.shape)[1:])]) < PHASE_CUT
     columns = [at(value, field, terms(CAHN_HILLIARD[0], 2)) for field in family.features(u)]
     columns += [at(first, u, terms(CAHN_HILLIARD[1], 2)), at(value, u, terms(CAHN_HILLIARD[2], 2))]
     rows = np.stack([column[keep] for column in columns], axis=1)
@@ -187,7 +193,7 @@ def test_laplacians_of_smoothed_waves_are_of_fourth_order(space) -> None:
         x, y = np.meshgrid(h * np.arange(2 * n), h * np.arange(2 * n), indexing="ij")
         u = np.stack([np.sin(4.0 * x + 0.1 * k) * np.cos(3.0 * y) for k in range(9)])
         record = Record(u, dx=h, dt=0.1, q=1.0)
-        smoother = Smoother(record, (2, 0.25), form=CAHN_HILLIARD)
+        smoother = Smoother.of(record, (2, 0.25), form=CAHN_HILLIARD)
         exact = (-25.0) ** space * smoother.value(u)
         errors.append(np.abs(smoother.column(Column("u", "field", space=space), u) - exact).max())
     slope = np.polyfit(np.log(cells), np.log(errors), 1)[0]
@@ -222,7 +228,7 @@ def test_fourth_derivatives_sum_by_parts_exactly() -> None:
 
 def test_what_is_alike_is_made_once() -> None:
     target = terms(Column("target", "field", space=2), 3)
-    assert sorted(term.factor for term in target) == [1, 1, 1, 2, 2, 2]
+    assert sorted(target.values()) == [1, 1, 1, 2, 2, 2]
     levels = steps([terms(Column("rate", "field", time=1), 3), target], (0, 1, 2, 3), mean=True)
     assert [len({step.result for step in level}) for level in levels] == [2, 4, 4, 2]
     laplacian = steps([terms(ALLEN_CAHN.weak_form[2], 2)], (0, 3, 2))

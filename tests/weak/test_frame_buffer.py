@@ -9,15 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from doublewell.compute import Region
+from doublewell.compute.partition import Region
 from doublewell.errors import InputError
 from doublewell.evidence import merge
 from doublewell.law import Bernstein
 from doublewell.record import Record
-from doublewell.weak import Fold, weak_evidence
-from doublewell.weak.assembly import window_of
+from doublewell.weak.assembly import weak_evidence, window_of
 from doublewell.weak.frame_buffer import Rolling, read_parts
-from doublewell.weak.weights import Support
+from doublewell.weak.weights import Fold, Support
 
 SHAPE = (31, 26, 30)
 SUPPORTS = [(3, 0.1), (5, 0.14)]

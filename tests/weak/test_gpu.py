@@ -9,8 +9,10 @@ from doublewell import runtime as devices
 from doublewell.errors import InputError
 from doublewell.law import Bernstein, Wells
 from doublewell.record import Record
-from doublewell.weak import Processor, choose_processor, split_folds, weak_evidence
+from doublewell.runtime import Processor, choose_processor
 from doublewell.weak import gpu as readers
+from doublewell.weak.assembly import weak_evidence
+from doublewell.weak.weights import split_folds
 
 GPU = Processor("gpu")
 
@@ -100,14 +102,14 @@ def test_what_is_refused(asked, words):
 
 
 def test_a_gpu_that_is_not_there_is_said(monkeypatch):
-    monkeypatch.setattr("doublewell.weak.gpu.on_gpu", lambda: False)
+    monkeypatch.setattr("doublewell.runtime.on_gpu", lambda: False)
     with pytest.raises(InputError, match="JAX sees only a CPU here: install JAX for the GPU"):
         choose_processor("gpu", "double", 10)
 
 
 @pytest.mark.parametrize(("values", "device"), [(10**6, "cpu"), (10**8, "gpu")])
 def test_a_gpu_that_is_found_reads_large_records(monkeypatch, values, device):
-    monkeypatch.setattr("doublewell.weak.gpu.gpu_found", lambda: True)
+    monkeypatch.setattr("doublewell.runtime.gpu_found", lambda: True)
     assert choose_processor(None, "double", values).device == device
 
 

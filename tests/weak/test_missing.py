@@ -11,10 +11,11 @@ from scipy.ndimage import correlate1d
 from doublewell.evidence import compact, merge
 from doublewell.law import Bernstein
 from doublewell.record import Record
-from doublewell.weak import PHASE_CUT, axis_weights, split_folds, weak_evidence
 from doublewell.weak import assembly as reader_module
 from doublewell.weak import assembly as weak_module
+from doublewell.weak.assembly import PHASE_CUT, weak_evidence
 from doublewell.weak.form import complete_centres
+from doublewell.weak.weights import axis_weights, split_folds
 
 
 def columns_of(record: Record, family: Bernstein, support: tuple[int, float], derivative: str):

@@ -12,8 +12,10 @@ from doublewell.inference import estimate
 from doublewell.law import Bernstein
 from doublewell.record import Record
 from doublewell.simulate import add_noise
-from doublewell.weak import NoisyMoments, Support, noise_shares, noisy_moments, rate_noise, weak_evidence, without_noise
+from doublewell.weak.assembly import weak_evidence
 from doublewell.weak.form import Smoother
+from doublewell.weak.noise import NoisyMoments, noise_fractions, noisy_moments, without_noise
+from doublewell.weak.weights import Support, rate_noise
 
 SUPPORT = Support(3, 0.1)
 
@@ -55,7 +57,7 @@ def test_without_noise_nothing_is_taken_off_and_the_law_is_that_of_the_rows() ->
         estimate(weak_evidence(record, family, [SUPPORT]), 1.0, constraint="none").coefficients,
         rtol=1e-7,
     )
-    assert noise_shares(seen) == pytest.approx(np.zeros(3), abs=1e-10)
+    assert noise_fractions(seen) == pytest.approx(np.zeros(3), abs=1e-10)
 
 
 def _both(seen: NoisyMoments) -> tuple[Block, Block]:
@@ -78,10 +80,10 @@ def test_the_noise_in_a_row_does_not_choose_the_row(movie: Record) -> None:
     """Other values in the frames of the only support that uses them change none of its rows."""
     u = np.array(movie.slab())
     support = Support(3, 0.1)
-    smoother = Smoother(movie, (3, 0.1))
+    smoother = Smoother.of(movie, (3, 0.1))
     before = _chosen(movie, smoother, 15)
     u[10:21] += 0.5 * np.random.default_rng(0).standard_normal(u[10:21].shape)  # 15 +- 5 is the support with margin
-    assert smoother.time.half == 5
+    assert smoother.axes[0].half == 5
     np.testing.assert_array_equal(_chosen(movie.replace(u), smoother, 15), before)
     assert 0.02 < before.mean() < 0.9
     assert noisy_moments(movie, Bernstein(1), support, 0.0).rows < 31 * 64 * 64
@@ -115,7 +117,7 @@ def test_empty_rows_stay_empty() -> None:
     seen = noisy_moments(record, Bernstein(1), Support(2, 0.08), 0.01)
     assert seen.rows == 0
     assert without_noise(seen).rows == 0
-    assert noise_shares(seen).size == 0
+    assert noise_fractions(seen).size == 0
 
 
 def test_wrong_noise_is_refused(movie: Record) -> None:
@@ -145,7 +147,7 @@ def test_rate_noise_is_that_of_the_rows(derivative) -> None:
     rng = np.random.default_rng(4)
     record = Record(0.1 * rng.standard_normal((41, 50, 60)), dx=0.03, dt=0.1, q=1.0)
     found = rate_noise(record, SUPPORT, 0.1, derivative)
-    rates = Smoother(record, (3, 0.1), derivative).rate(record.slab())
+    rates = Smoother.of(record, (3, 0.1), derivative).rate(record.slab())
     error = np.sqrt(2.0 * found.overlap / rates.size)
     assert np.mean(rates**2) == pytest.approx(found.variance, rel=4.0 * error)
     assert error < 0.05

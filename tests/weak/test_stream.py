@@ -13,7 +13,7 @@ from grouping import grouped
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from doublewell.compute import Region
+from doublewell.compute.partition import Region
 from doublewell.errors import InputError
 from doublewell.identify import identify as identify_any
 from doublewell.identify.repeat import repeat
@@ -23,9 +23,10 @@ from doublewell.observation import survey
 from doublewell.options import Compute, Observation, Weak
 from doublewell.record import Record, checksum
 from doublewell.result import compare
-from doublewell.weak import Support, make_plan, open_stream
 from doublewell.weak import assembly as weak_module
 from doublewell.weak import stream as plan_module
+from doublewell.weak.stream import make_plan, open_stream
+from doublewell.weak.weights import Support
 
 identify = partial(identify_any, method="weak")
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from doublewell.errors import InputError
 from doublewell.law import Bernstein
 from doublewell.record import Record
-from doublewell.weak import Support, make_plan
-from doublewell.weak.stream import LIBRARIES, look_rows, slab_bytes
+from doublewell.weak.stream import LIBRARIES, look_rows, make_plan, slab_bytes
+from doublewell.weak.weights import Support
 
 FAMILY = Bernstein(2)
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from doublewell.evidence import merge
 from doublewell.law import Bernstein
 from doublewell.record import Record
-from doublewell.weak import PHASE_CUT, axis_weights, weak_evidence
-from doublewell.weak.weights import uneven_weights
+from doublewell.weak.assembly import PHASE_CUT, weak_evidence
+from doublewell.weak.weights import axis_weights, uneven_weights
 
 
 def jittered(half, spread, seed, rows=1):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from doublewell.errors import InputError
-from doublewell.weak import Support, axis_weights, check_supports
+from doublewell.weak.weights import Support, axis_weights, check_supports
 
 widths = st.floats(2.0, 20.0)
 

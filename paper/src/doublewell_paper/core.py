@@ -21,7 +21,7 @@ from doublewell import (
 from doublewell.atomic import write_files
 from doublewell.baselines import Baseline, BaselineFit, complete, measured
 from doublewell.baselines.regression import WIDTHS, pointwise_fit, smoothing_width
-from doublewell.compute import worker_pool
+from doublewell.compute.run import worker_pool
 from doublewell.dynamics import ALLEN_CAHN, Grid, Weights, jax_transforms, roll, step_weights, symbols
 from doublewell.errors import whole
 from doublewell.evidence import Block, Evidence, Key, compact, system
@@ -34,6 +34,7 @@ from doublewell.options import Compute, DoubleWell
 from doublewell.report.style import COLOURS, FIELD_MAP, FORMATS, new_figure, render, style
 from doublewell.runtime import device_names, keep_compiled, on_gpu
 from doublewell.version import __version__
-from doublewell.weak import PHASE_CUT, Derivative, Fold, split_folds
+from doublewell.weak.assembly import PHASE_CUT
 from doublewell.weak.form import Smoother
 from doublewell.weak.noise import hermite_matrix, monomial_matrix
+from doublewell.weak.weights import Derivative, Fold, split_folds

@@ -219,7 +219,7 @@ def _design(sample: Sample) -> Outcome:
     noisy, clean, supports = sample.record.slab(), sample.clean.slab(), sample.spec.supports
     blocks = []
     for support in supports:
-        smoother = Smoother(sample.record, support)
+        smoother = Smoother.of(sample.record, support)
         keep = np.abs(smoother.temporal_mean(noisy)) < PHASE_CUT
         scale = np.sqrt(len(supports) * np.count_nonzero(keep))
         before, after = (smoother.columns(list(_TOP.features(u)), keep) / scale for u in (clean, noisy))

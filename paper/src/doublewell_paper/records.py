@@ -203,12 +203,12 @@ class Sample:
         powers = [u**k for k in ODD_POWERS]
         blocks = []
         for support in self.spec.supports:
-            smoother = Smoother(record, support)
+            smoother = Smoother.of(record, support)
             columns = [*(smoother.value(power) for power in powers), smoother.rate(u), smoother.laplacian(u)]
             stack = np.stack(columns, axis=-1)
             straddle = np.ones(len(stack), dtype=bool)
             for fold in self._folds:  # centre frames whose whole support lies inside, counted from the first centre
-                part = slice(fold.start, max(fold.start, fold.stop - 2 * smoother.time.half))
+                part = slice(fold.start, max(fold.start, fold.stop - 2 * smoother.axes[0].half))
                 straddle[part] = False
                 blocks.append(_block(stack[part], support, fold.name))
             blocks.append(_block(stack[straddle], support, "straddle"))

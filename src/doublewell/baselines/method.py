@@ -21,7 +21,7 @@ from doublewell.inference.least_squares import solve
 from doublewell.law import MAX_DEGREE, Bernstein, Constraint, Law
 from doublewell.observation import survey
 from doublewell.record import Record, check_record
-from doublewell.weak import Derivative, Support, check_supports, default_supports, paper_supports
+from doublewell.weak.weights import Derivative, Support, check_supports, default_supports, paper_supports
 
 Force = Callable[[Array], Array]
 Band = Callable[[Array], tuple[Array, Array]]
@@ -154,7 +154,7 @@ def chosen_supports(record: Record, supports: Supports, derivative: Derivative =
     if supports == "paper":
         return paper_supports(record)
     if supports is None:
-        return default_supports(record, survey(record).interface_width, long=derivative == "analytic")
+        return default_supports(record, survey(record).interface_width, long=derivative == "analytic")[0]
     return check_supports(supports, record.frames, record.mesh, record.dx)
 
 

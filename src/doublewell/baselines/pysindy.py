@@ -23,7 +23,8 @@ from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.law import Bernstein, Law
 from doublewell.record import Record
-from doublewell.weak import PHASE_CUT, Support, check_supports
+from doublewell.weak.assembly import PHASE_CUT
+from doublewell.weak.weights import Support, check_supports
 
 Rows = Literal["all", "masked"]
 Solver = Literal["least squares", "NNLS"]

@@ -30,9 +30,9 @@ from doublewell.inference import estimate
 from doublewell.inference.least_squares import Solution, solve
 from doublewell.law import Bernstein, Law
 from doublewell.record import Record
-from doublewell.weak import PHASE_CUT, Derivative, Fold, axis_weights, split_folds, weak_evidence
+from doublewell.weak.assembly import PHASE_CUT, weak_evidence
 from doublewell.weak.form import Smoother
-from doublewell.weak.weights import MARGIN
+from doublewell.weak.weights import MARGIN, Derivative, Fold, axis_weights, split_folds
 
 WIDTHS = (0.5, 1.0, 1.5, 2.0, 3.0)  # of the filter of smoothed FD4: standard deviations, in cells and in frames
 _FAMILY = Bernstein(PAPER_DEGREE)
@@ -181,7 +181,7 @@ def _bump_evidence(record: Record, u: Array, bumps: list[Bump]) -> Evidence:
         axis_weights(bump.cells, spacing, "analytic", power=bump.power)
         for bump, spacing in zip(bumps, (record.dt, *record.dx), strict=True)
     )
-    smoother = Smoother.of_weights(record, time, space)
+    smoother = Smoother([time, *space])
     keep = np.abs(smoother.temporal_mean(u)) < PHASE_CUT
     if np.count_nonzero(keep) <= PAPER_DEGREE:
         raise InputError(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from doublewell.adequacy import worst_of_parts
 from doublewell.adequacy.check import holm_adjusted
-from doublewell.compute import Region, tile_name, tile_shape
+from doublewell.compute.partition import Region, tile_name, tile_shape
 from doublewell.evidence import Beside, compact, joint_given_law, system
 from doublewell.hints import Array
 from doublewell.identify.readers import noisy

@@ -11,16 +11,15 @@ from typing import Any, TypeVar
 import numpy as np
 
 from doublewell.calibrate import SurfaceTension, calibrate, refusal_of
-from doublewell.compute import (
-    Ledger,
+from doublewell.compute.checkpoint import Ledger, fingerprint
+from doublewell.compute.partition import (
     check_room,
-    fingerprint,
     interface_share,
     make_tiles,
     parse_memory,
     whole_bytes,
     window_copies,
-)  # fmt: skip
+)
 from doublewell.dynamics import Dynamics
 from doublewell.errors import InputError, option
 from doublewell.evidence import system
@@ -47,8 +46,9 @@ from doublewell.options import Compute, DoubleWell, Method, Observation, Phases
 from doublewell.problem import Problem, RecordInfo, Resolved, ask, compute_of, observed_as
 from doublewell.record import Record, checksum
 from doublewell.result import Diagnostics, Result
-from doublewell.runtime import computing_on
-from doublewell.weak import CPU, Processor, Stream, choose_processor, default_supports, open_stream
+from doublewell.runtime import CPU, Processor, choose_processor, computing_on
+from doublewell.weak.stream import Stream, open_stream
+from doublewell.weak.weights import default_supports
 
 _BATCH = 20  # records of 61 x 96 x 96 take about 2 GB of a GPU's memory
 _SHOWN = 3  # entries that a message names with their reason
@@ -173,7 +173,7 @@ class Begun:
     @property
     def info(self) -> RecordInfo:
         """The record by reference."""
-        streamed = self.weak.moments.streamed
+        streamed = self.weak.streamed
         return RecordInfo.of(self.record, checksum(self.record) if streamed is None else streamed.checksum)
 
     def part(self, name: str, problem: Problem) -> Part:
@@ -206,7 +206,7 @@ def _estimated_phases(
         report("estimating the phases", 0, 0)
     near, method = look(from_minus_one(record, plateaus(record))), problem.method.start
     if method.supports is None:
-        chosen = default_supports(record, near.interface_width, long=True)
+        chosen, _ = default_supports(record, near.interface_width, long=True)
         method = replace(method, supports=tuple((support.frames, support.length) for support in chosen))
     law = replace(problem.law, constraint="none", degree=problem.fitted.degree)
     searched = replace(problem, law=law, method=replace(method, ridge=None))
@@ -283,8 +283,8 @@ def _part_by_part(
         def begun(processor: Processor) -> Begun:
             own = replace(stream, checkpoint=None) if problem.method.bands else stream
             weak = fit_weak(scaled, seen, problem, stream=own, processor=processor, report=report)
-            assert weak.moments.streamed is not None
-            return Begun(record, phases, scaled, replace(seen, missing=weak.moments.streamed.missing), weak)
+            assert weak.streamed is not None
+            return Begun(record, phases, scaled, replace(seen, missing=weak.streamed.missing), weak)
 
         yield begun, stream
 

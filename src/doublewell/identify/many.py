@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from doublewell.calibrate import SurfaceTension, check_units
-from doublewell.compute import worker_pool
+from doublewell.compute.run import worker_pool
 from doublewell.errors import InputError, UnfinishedError, whole
 from doublewell.hints import Report
 from doublewell.identify.conclude import conclude

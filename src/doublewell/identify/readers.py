@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from doublewell.adequacy import Adequacy, ScoreTest, Spot, Verdict, check_adequacies
-from doublewell.compute import Clock, Ledger, Pool, Region, most_common, tile_record, tile_shape
+from doublewell.compute.checkpoint import Ledger
+from doublewell.compute.partition import Region, most_common, tile_record, tile_shape
+from doublewell.compute.run import Clock, Pool
 from doublewell.dynamics import Dynamics, border_mask
 from doublewell.errors import InputError
 from doublewell.evidence import Block, Evidence, Key
@@ -286,7 +288,7 @@ def unpacked(family: Family, joint: tuple[str, ...], about: Mapping[str, Any], a
         kept = {name: words[name] for name in ("noise", "cost", "power", "solve", "substeps")}
         readings.append(
             Reading(
-                evidence=Evidence(family, (block,), "trajectory", (*joint, "force", "target")),
+                evidence=Evidence(family, (block,), True, (*joint, "force", "target")),
                 theta=arrays[f"theta{k}"],
                 status=Status(**words["status"] | {"code": Convergence[words["status"]["code"]]}),
                 sums=tuple(words["sums"]),

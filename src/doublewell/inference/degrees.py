@@ -185,7 +185,7 @@ def fit_degree(evidence: Evidence, q: float, *, constraint: Constraint) -> Degre
 
 
 def _check(evidence: Evidence) -> None:
-    if evidence.kind != "trajectory":
+    if not evidence.whitened:
         raise InputError(
             f"weak moments have no noise model, so degrees cannot be weighed by them: use "
             f"{option('method', 'trajectory')}, or give a degree"

@@ -317,7 +317,7 @@ def _evidence(
     stacked[:size, -1] = triangle @ best
     stacked[size, -1] = np.sqrt(cost)
     block = Block(Key(label, "trajectory", "all"), compact(stacked), rows)
-    return Evidence(family, (block,), "trajectory", (*joint, "force", "target"))
+    return Evidence(family, (block,), True, (*joint, "force", "target"))
 
 
 def _labelled(evidence: Evidence, label: str) -> Evidence:

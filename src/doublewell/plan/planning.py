@@ -29,7 +29,7 @@ from doublewell.plan.experiment import (
 )
 from doublewell.record import Record
 from doublewell.record_findings import survey_findings
-from doublewell.weak import LEAST_FRAMES, default_supports
+from doublewell.weak.weights import LEAST_FRAMES, default_supports
 from doublewell.wording import percent
 
 Quantity = Literal["force", "potential", "epsilon"]

@@ -17,7 +17,7 @@ from doublewell.record import Phase, Record
 from doublewell.record_findings import Finding, Severity, grey_findings, pace_findings, survey_findings
 from doublewell.result import Physical, Result
 from doublewell.units import unit_text
-from doublewell.weak import Support, default_supports
+from doublewell.weak.weights import Support, default_supports
 from doublewell.wording import WIDTH, after, count, percent, wrapped
 
 _TABLE = 106  # wider than sentences, so that most tests need one line
@@ -296,7 +296,7 @@ def inspect_record(record: Record, *, progress: Progress | None = None) -> Inspe
     supports: tuple[Support, ...] = ()
     refusal = None
     try:
-        supports = default_supports(record, seen.interface_width)
+        supports, _ = default_supports(record, seen.interface_width)
     except InputError as error:
         refusal = str(error)
         items.append(Finding("supports-too-large", Severity.CHECK, "movie", refusal))

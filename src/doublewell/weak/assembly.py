@@ -6,39 +6,42 @@ with S the separable smoothing by the test weights, D and Lap fourth-order diffe
 summation by parts). The columns are those of a dynamics: for Allen-Cahn S[B_j(u)], D S[u] and Lap S[u]. Every mesh
 point whose whole derivative support lies inside the record is a centre, unless its weighted temporal mean is in a pure
 phase, or a mask says that a value of its support is missing.
+
+Ranges are (first, past the last); arrays of them have the axes t, z, y, x or z, y, x first. A missing space axis has
+one cell.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from threading import local
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from doublewell.compute import Region, even_steps
+from doublewell.compute.partition import Region
 from doublewell.dynamics import ALLEN_CAHN, WeakForm
 from doublewell.errors import InputError, whole
 from doublewell.evidence import Block, Evidence, Key, compact, merge
 from doublewell.hints import Array, Bools, Progress
 from doublewell.law import Family
-from doublewell.record import Cells, Record
-from doublewell.runtime import map_threads
-from doublewell.weak.form import bends, check_centred, complete_centres, starts, steps, terms, width
-from doublewell.weak.frame_buffer import STRADDLE, Direct, Fold, FrameBuffer, Rolling, in_memory
-from doublewell.weak.gpu import CPU, DevicePass, Processor
-from doublewell.weak.weights import AxisWeights, Derivative, Support, axis_weights, check_supports, uneven_weights
+from doublewell.record import Record
+from doublewell.runtime import CPU, Processor, map_threads
+from doublewell.weak.form import bends, check_centred, complete_centres, steps, terms
+from doublewell.weak.weights import AxisWeights, Derivative, Fold, Support, axis_weights, check_supports, uneven_weights
 
 if TYPE_CHECKING:
+    from doublewell.weak.frame_buffer import FrameBuffer
     from doublewell.weak.kernel import Program
 
 Span = tuple[int, int]
-Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]  # like `map`, perhaps on threads
 
 PHASE_CUT = 0.98  # centres whose temporal mean reaches this are bulk and carry no information
+STRADDLE = "straddle"  # the name of rows whose support lies in no fold
 ACROSS = 8  # centres along z per kernel call
 _STEP_BYTES = {"cpu": 8 * 2**20, "gpu": 2**30}  # of centre frames, about, in one step through a record
 _DIRECT = 4  # times as many frames in a step where nothing is copied, so that threads find enough to do
@@ -47,7 +50,7 @@ _STORED = 4  # times less for a stored record, of which a part is held too
 _SPARE = 3  # rows of taps past the last frame: the kernel smooths four frames together
 _FRAMES = 12  # most centre frames per kernel call; features of the halo frames are evaluated again in the next
 _FEATURE = 4  # multiply-adds that a feature costs, about
-_BAND = 24  # rows of a ring beside those that the taps of a band along y reach
+_BAND = 24  # rows of a ring besides those that the taps of a band along y reach
 _CELLS = 256  # most centres along x per kernel call
 _NARROW = 64  # least centres along x per kernel call, where there are that many
 _NO_AXIS = AxisWeights(np.ones(1), np.zeros(1), np.zeros(1), np.zeros(1), 0)
@@ -98,27 +101,35 @@ def weak_evidence(
     """
     if derivative not in ("discrete", "analytic"):
         raise InputError(f"derivative is {derivative!r}: expected 'discrete' or 'analytic'")
-    part = Region.whole(record) if region is None else region
-    readers = _readers(record, family, supports, part, form, derivative)
-    names = [*(fold.name for fold in folds), STRADDLE] if folds else ["all"]
-    columns, count = tuple(column.name for column in form), width(form, family.size)
+    threads, kernels = whole(threads, "threads", least=1), list[Kernel]()
+    region = region or Region((0, record.frames), tuple([(0, n) for n in record.mesh]))
+    readers = _readers(record, family, supports, region, form, derivative)
+    for k in range(0, len(readers), 2):
+        if processor.device == "cpu":
+            kernels.append(Pass(readers[k : k + 2], threads))
+        else:
+            from doublewell.weak.gpu import DevicePass
 
-    def evidence(reader: Reader, fold: str, triangle: Array, rows: int) -> Evidence:
-        key = Key(label, support_key(reader.support), fold)
-        return Evidence(family, (Block(key, triangle, rows),), columns=columns)
-
-    parts = [evidence(reader, name, np.zeros((count, count)), 0) for reader in readers for name in names]
-    pairs = [readers[k : k + 2] for k in range(0, len(readers), 2)]
-    passes = [
-        (pair, Pass(pair) if processor.device == "cpu" else DevicePass(pair, processor.precision)) for pair in pairs
-    ]
-    run: Run = partial(map_threads, whole(threads, "threads", least=1))
-    for window in _windows(record, readers, part, frames, processor):
-        new = [evidence(*item) for item in _read_window(window, passes, folds, record.frames, run)]
-        parts = [merge([*parts, *new])]
+            kernels.append(DevicePass(readers[k : k + 2], processor.precision))
+    names = [*[fold.name for fold in folds], STRADDLE] if folds else ["all"]
+    none = np.zeros((readers[0].columns,) * 2)
+    blocks = [Block(Key(label, reader.support.key, name), none, 0) for reader in readers for name in names]
+    evidence = Evidence(family, tuple(blocks), columns=tuple([column.name for column in form]))
+    for window in _windows(record, readers, region, frames, processor):
+        blocks = []
+        for kernel in kernels:
+            every = [reader.segments(folds, record.frames) for reader in kernel.readers]
+            for segments in zip_longest(*every, fillvalue=("", 0, 0)):
+                pairs = list(zip(kernel.readers, segments, strict=True))
+                parts = [reader.part(window, low, high) for reader, (_, low, high) in pairs]
+                keys = [Key(label, reader.support.key, fold) for reader, (fold, _, _) in pairs]
+                full = [k for k, part in enumerate(parts) if part.frames != (0, 0)]
+                read = kernel.read(window, parts) if full else []
+                blocks += [Block(keys[k], *read[k]) for k in full]
+        evidence = merge([evidence, replace(evidence, blocks=tuple(blocks))])
         if progress is not None:
             progress(window.stop, record.frames)
-    return merge(parts)
+    return evidence
 
 
 def window_of(
@@ -126,27 +137,15 @@ def window_of(
     form: WeakForm = ALLEN_CAHN.weak_form,
 ) -> tuple[int, Region]:  # fmt: skip
     """Return how many frames of a region are held at once, at most, and all frames and cells that are read for it."""
-    readers = _readers(record, family, supports, region, form, "discrete")
-    size, halo = _window_size(readers, processor), max(reader.time.half for reader in readers)
-    first, last = region.frames
-    frames = max(0, first - halo), min(record.frames, last + halo)
-    return min(size + 2 * halo, frames[1] - frames[0]), Region(frames, _with_halo(readers, region))
-
-
-def support_key(support: Support) -> str:
-    """Return the name of a support in the keys of blocks: every digit, so that different supports stay apart.
-
-    >>> support_key(Support(5, 0.0600001))
-    '(5 frames, 0.0600001)'
-    """
-    return f"({support.frames} frames, {float(support.length)!r})"
+    size, halo, cells = _window_size(_readers(record, family, supports, region, form, "discrete"), region, processor)
+    first, last = max(0, region.frames[0] - halo), min(record.frames, region.frames[1] + halo)
+    return min(size + 2 * halo, last - first), Region((first, last), tuple([(low, high) for low, high in cells]))
 
 
 class Window(NamedTuple):
     """The centre frames start..stop-1 and fields[t, z, y, x] of all frames they need, from frame `first` on.
 
-    ``observed`` marks the values that were observed, None for all of them; ``origin`` is the cell that fields begin at.
-    ``means[t, j]`` of the features over the domain are taken off, where there are any.
+    ``origin`` are the first cells. ``means[t, j]`` of the features over the domain are taken off, where there are any.
     """
 
     start: int
@@ -169,135 +168,123 @@ class Part(NamedTuple):
 class Kernel(Protocol):
     """What makes the moments of one or two supports of a window into triangles."""
 
-    def read(self, window: Window, parts: Sequence[Part], cut: float, run: Run) -> list[tuple[Array, int]]:
+    readers: Sequence[Reader]
+
+    def read(self, window: Window, parts: Sequence[Part]) -> list[tuple[Array, int]]:
         """Return R and the number of rows of each support, of all centres of the parts' frames."""
 
 
 class Reader:
-    """One support on one record: its weights, its centres in a region, and what it reads of a window."""
+    """One support on one record: its taps by axis and kind, its centres in a region, and the steps of the kernel.
+
+    ``half`` are the margins of a centre along t, z, y, x, ``reach`` the longest half-lengths of the taps. ``terms`` and
+    ``programs`` are by source, and ``used`` counts the results of a program along t, z and x.
+    """
 
     def __init__(
         self, record: Record, family: Family, support: Support, derivative: Derivative, region: Region, form: WeakForm
     ) -> None:
-        self.family, self.support, self.form = family, support, form
+        self.family, self.support, self.form, self.derivative = family, support, form, derivative
         self.centred = check_centred(form, record, region.cells)
         self.times = None if record.uniform else record.times
-        self.derivative: Derivative = derivative
-        self.time = axis_weights(support.frames, record.dt if record.uniform else 1.0, derivative)  # or its lengths
+        self.direct = isinstance(record.values, np.ndarray) and record.values.dtype == np.float64
         axes, power = len(record.mesh), bends(form)
-        lengths = [axis_weights(support.length / h, h, derivative, bends=power) for h in record.dx]
-        self.space = [_NO_AXIS] * (3 - axes) + lengths
-        self.mesh = (1,) * (3 - axes) + record.mesh
-        self.owned = ((0, 1),) * (3 - axes) + region.cells
-        self.points = int(np.prod([high - low for low, high in region.cells]))
-        self.terms = {name: [terms(c, axes) for c in form if c.source == name] for name in ("features", "field")}
-        self.boxes = {self._box(term.kinds) for columns in self.terms.values() for column in columns for term in column}
-        self.reach = tuple(max(box[k] for box in self.boxes) for k in range(4))  # of the taps along t, z, y, x
-        self.frames, self.cells = self._tile_size(_QUEUE_BYTES if in_memory(record) else _QUEUE_BYTES // _STORED)
+        time = axis_weights(support.frames, record.dt if record.uniform else 1.0, derivative)  # or its lengths
+        space = [axis_weights(support.length / h, h, derivative, bends=power) for h in record.dx]
+        space = [_NO_AXIS] * (3 - axes) + space
+        self.taps = [(time.value, time.first), *[(w.value, w.second, w.fourth) for w in space]]
+        self.half = np.array([w.half for w in (time, *space)])
+        self.mesh = np.array((1,) * (3 - axes) + record.mesh)
+        owned = np.array(((0, 1),) * (3 - axes) + region.cells)
+        low = np.maximum(owned[:, 0], self.half[1:])
+        self.centres = np.stack([low, np.maximum(low, np.minimum(owned[:, 1], self.mesh - self.half[1:]))], axis=1)
+        self.points = int(np.prod(owned[:, 1] - owned[:, 0]))
+        self.terms: dict[str, list[dict[tuple[int, ...], float]]] = {"features": [], "field": []}
+        first: dict[str, list[int]] = {"features": [], "field": []}  # columns of the moments
+        self.columns, self.boxes = 0, set[tuple[int, ...]]()
+        for column in form:
+            self.terms[column.source].append(terms(column, axes))
+            first[column.source].append(self.columns)
+            self.columns += family.size if column.source == "features" else 1
+            for kinds in self.terms[column.source][-1]:
+                self.boxes.add(tuple([len(self.taps[axis][kind]) // 2 for axis, kind in enumerate(kinds)]))
+        self.reach: tuple[int, ...] = tuple(np.max(list(self.boxes), axis=0).tolist())
+        taps, halves = list[float](), list[int]()
+        self.programs = {name: self._program(name, first[name], taps, halves) for name in self.terms}
+        self.flat, self.halves = np.array(taps), np.array(halves, np.int64)  # taps along space, half-lengths along y
+        self.used = np.array([(p.times.size, len(set(p.z[:, 0])), p.entries) for p in self.programs.values()])
+        self.frames, self.cells = self._tile_size()
 
-    def taps(self, axis: int, kind: int) -> Array:
-        """Return the taps of a kind along t, z, y or x."""
-        return self.space[axis - 1].of_space(kind) if axis else self.time.of_time(kind)
-
-    def _box(self, kinds: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(len(self.taps(axis, kind)) // 2 for axis, kind in enumerate(kinds))
-
-    def program(self, source: str, taps: list[float], halves: list[int]) -> tuple[Program, tuple[int, int, int]]:
-        """Return the steps that make the columns of a source, and how many results there are along t, z and x.
-
-        Taps that they use are added to the list, and half-lengths along y to theirs.
-        """
+    def _program(self, source: str, columns: list[int], taps: list[float], halves: list[int]) -> Program:
+        """Return the steps that make the columns of a source; its taps, and halves of those along y, join the lists."""
         from doublewell.weak.kernel import Program
 
-        order = [axis for axis in _WALK if axis != 1 or len(self.space[0].value) > 1]
-        levels = steps(self.terms[source], order, mean=source == "field")
-        rows: dict[int, list[tuple[int, ...]]] = {axis: [] for axis in _WALK}
-        for axis, level in zip(order[1:], levels[1:], strict=True):
-            stored: set[int] = set()
-            for step in level:
-                weights = step.factor * self.taps(axis, step.kind)
-                half = len(weights) // 2
+        order = [axis for axis in _WALK if axis != 1 or len(self.taps[1][0]) > 1]
+        levels = dict(zip(order, steps(self.terms[source], order, mean=source == "field"), strict=True))
+        tables = []
+        for axis in (1, 3, 2):
+            rows: list[tuple[int, ...]] = []
+            for step in levels.get(axis, []):
+                weights = step.factor * self.taps[axis][step.kind]
+                half, fresh = len(weights) // 2, not rows or rows[-1][0] != step.result
                 if axis == 2:
                     halves += [] if half in halves else [half]
                     half = halves.index(half)
-                rows[axis].append((step.result, step.source, len(taps), len(weights), half, step.result not in stored))
-                stored.add(step.result)
+                rows.append((step.result, step.source, len(taps), len(weights), half, fresh))
                 taps.extend(weights)
+            tables.append(np.array(rows, np.int64).reshape(-1, 6))
         times = np.array([step.kind for step in levels[0]], np.int64)
-        z, x, y = (np.array(rows[axis], np.int64).reshape(-1, 6) for axis in (1, 3, 2))
-        columns = np.array(starts(self.form, self.family.size, source), np.int64)
-        return Program(times, z, x, y, columns), (len(times), len(set(z[:, 0])), len(set(x[:, 0])))
+        z, x, y = tables
+        return Program(times, z, x, y, np.array(columns, np.int64), len(set(x[:, 0])))
 
-    def _tile_size(self, budget: int) -> tuple[int, int]:
+    def _tile_size(self) -> Span:
         """Return how many centre frames and cells along x a kernel call takes: few where supports are wide.
 
         Of those whose rings fit the budget, what costs least: halos in x are smoothed along t again, halos in t are
         evaluated again. Costs are in multiply-adds of a centre.
         """
-        (z0, z1), _, (x0, x1) = self.centres()
-        if x0 == x1 or z0 == z1:
+        planes, _, cells = self.centres[:, 1] - self.centres[:, 0]
+        if planes == 0 or cells == 0:
             return _FRAMES, _CELLS
-        p, used = self.family.size, [self.program(source, [], [])[1] for source in ("features", "field")]
-        entries, smoothings = (p * used[0][k] + used[1][k] for k in (2, 0))
-        row = 8 * (entries + 1) * min(ACROSS, z1 - z0) * (4 * self.space[1].half + _BAND)
-        taps, halo = self.time.value.size, 2 * self.space[2].half
-        costs = []
-        for frames in range(min(4, _FRAMES), _FRAMES + 1, 4):
-            cells = max(min(_CELLS, _NARROW), min(_CELLS, budget // (row * frames)))
-            widest = max(stop - start for start, stop in even_steps(x0, x1, cells))
-            smoothed, evaluated = smoothings * taps, _FEATURE * p * (frames + taps) / frames
-            fits = row * frames * widest <= budget
-            costs.append((not fits, (1 + halo / widest) * (smoothed + evaluated) if fits else frames, frames, cells))
-        _, _, frames, cells = min(costs)
-        return frames, cells
-
-    def centres(self) -> tuple[Span, ...]:
-        """Return the range of the region's centres along each space axis, perhaps an empty one."""
-        ranges = []
-        for axis, cells, (low, high) in zip(self.space, self.mesh, self.owned, strict=True):
-            first = max(low, axis.half)
-            ranges.append((first, max(first, min(high, cells - axis.half))))
-        return tuple(ranges)
+        budget = _QUEUE_BYTES if self.direct else _QUEUE_BYTES // _STORED
+        p, taps = self.family.size, len(self.taps[0][0])
+        smoothings, _, entries = np.array([p, 1]) @ self.used
+        frames = np.arange(min(4, _FRAMES), _FRAMES + 1, 4)
+        row = 8 * (entries + 1) * min(ACROSS, planes) * (4 * self.half[2] + _BAND) * frames
+        widths = np.clip(budget // row, min(_CELLS, _NARROW), _CELLS)
+        widest = -(-cells // -(-cells // widths))  # of even steps
+        costs = (1 + 2 * self.half[3] / widest) * (smoothings * taps + _FEATURE * p * (frames + taps) / frames)
+        best = np.argmin(np.where(row * widest <= budget, costs, np.inf))
+        return int(frames[best]), int(widths[best])
 
     def segments(self, folds: Sequence[Fold], frames: int) -> list[tuple[str, int, int]]:
         """Return (fold, first centre frame, past the last), a partition of all centre frames."""
-        half = self.time.half
+        half = int(self.half[0])
         if not folds:
             return [("all", half, frames - half)]
-        inside = [(fold.name, fold.start + half, fold.stop - half) for fold in folds]
-        inside = sorted((item for item in inside if item[1] < item[2]), key=lambda item: item[1])
-        edges = [half, *(edge for _, low, high in inside for edge in (low, high)), frames - half]
+        inside = [(fold.start + half, fold.stop - half, fold.name) for fold in folds]
+        inside = sorted([item for item in inside if item[0] < item[1]])
+        edges = [half, *[edge for item in inside for edge in item[:2]], frames - half]
         between = [(STRADDLE, a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if a < b]
-        return inside + between
+        return [(name, low, high) for low, high, name in inside] + between
 
     def part(self, window: Window, start: int, stop: int) -> Part:
-        """Return what is read of a window for the centre frames start..stop-1, counted from its first."""
+        """Return what is read of a window for the centre frames start..stop-1, as far as they are its own."""
+        start, stop = max(start, window.start), min(stop, window.stop)
+        value, first = (taps[None] for taps in self.taps[0])
         if start >= stop:
-            return Part((0, 0), (self.time.value[None], self.time.first[None]), None)
-        half, offset = self.time.half, window.first
-        complete = None
+            return Part((0, 0), (value, first), None)
+        half, complete = int(self.half[0]), None
+        low, high = start - window.first, stop - window.first
         if window.observed is not None:
-            observed = window.observed[start - half - offset : stop + half - offset]
-            complete = complete_centres(observed, self.boxes)[half:-half]
-        return Part((start - offset, stop - offset), self._time_taps(start, stop), complete)
-
-    def _time_taps(self, start: int, stop: int) -> tuple[Array, Array]:
-        """Return the taps along time of value and derivative, one row for each of the centre frames and spare ones."""
+            complete = complete_centres(window.observed[low - half : high + half], self.boxes)[half:-half]
         if self.times is None:
-            rows = (stop - start + _SPARE, 1)
-            return np.tile(self.time.value, rows), np.tile(self.time.first, rows)
-        half = self.time.half
-        windows = sliding_window_view(self.times[start - half : stop + half], 2 * half + 1)
-        value, first = uneven_weights(self.support.frames, windows, self.derivative)
-        return np.pad(value, ((0, _SPARE), (0, 0))), np.pad(first, ((0, _SPARE), (0, 0)))
-
-
-class _Memory(NamedTuple):
-    """What kernel calls of one thread work in: a ring for each support, one for none, and scratch."""
-
-    rings: list[Any]
-    nothing: Any
-    scratch: Any
+            value, first = (np.repeat(taps, stop - start + _SPARE, axis=0) for taps in (value, first))
+        else:
+            windows = sliding_window_view(self.times[start - half : stop + half], 2 * half + 1)
+            rows = uneven_weights(self.support.frames, windows, self.derivative)
+            value, first = (np.pad(taps, ((0, _SPARE), (0, 0))) for taps in rows)
+        return Part((low, high), (value, first), complete)
 
 
 class Pass:
@@ -307,104 +294,76 @@ class Pass:
     together do not depend on the number of threads, so neither does the result.
     """
 
-    def __init__(self, readers: Sequence[Reader]) -> None:
-        self.readers, self.family = readers, readers[0].family
-        self.columns = width(readers[0].form, self.family.size)
-        self.frames = min(reader.frames for reader in readers)
-        self.cells = min(reader.cells for reader in readers)
-        self.centres = [reader.centres() for reader in readers]
-        self._table, self._own, self._programs = self.family.kernel_table(), local(), []
-        for reader in readers:
-            taps: list[float] = []
-            halves: list[int] = []
-            (force, used), (field, own) = (reader.program(name, taps, halves) for name in ("features", "field"))
-            self._programs.append((np.array(halves, np.int64), force, field, np.array(taps)))
-            self._used = used, own  # the same for all supports
+    def __init__(self, readers: Sequence[Reader], threads: int) -> None:
+        self.readers, self.threads, self._own = readers, threads, local()
+        self.table = readers[0].family.kernel_table()
+        self.frames, self.cells = np.min([(reader.frames, reader.cells) for reader in readers], axis=0).tolist()
+        self.centres = np.array([reader.centres for reader in readers])
+        self.reach = np.array([reader.reach for reader in readers])
+        longest = [len(r.taps[0][r.programs["features"].times.max()]) // 2 for r in readers]
+        self.spare = int(np.min(self.reach[:, 0] - longest))  # frames at both ends that only the field reaches
+        full = self.centres[np.all(self.centres[..., 0] < self.centres[..., 1], axis=1)]
+        self.cuts: list[tuple[Span, ...]] = []  # of the centres along z and x, the same for all supports
+        if len(full):
+            z, y, x = zip(full[..., 0].min(axis=0).tolist(), full[..., 1].max(axis=0).tolist(), strict=True)
+            self.cuts = [((a, a + ACROSS), y, b) for a in range(*z, ACROSS) for b in even_steps(*x, self.cells)]
 
-    def read(self, window: Window, parts: Sequence[Part], cut: float, run: Run) -> list[tuple[Array, int]]:
+    def read(self, window: Window, parts: Sequence[Part]) -> list[tuple[Array, int]]:
         """Fold all centres of the parts' frames, counted in the window; return R and the rows of each."""
-        calls = [(step, boxes) for step in self._steps(parts) for boxes in self._boxes(window.origin)]
-        triangles = list(run(lambda call: self._call(window, parts, cut, *call), calls))
-        none = np.zeros((0, self.columns))
-        return [
-            (compact(np.vstack([none, *(call[k][0] for call in triangles)])), sum(call[k][1] for call in triangles))
-            for k in range(len(parts))
-        ]
+        spans, columns = np.array([part.frames for part in parts]), self.readers[0].columns
+        first, last = spans[spans[:, 0] < spans[:, 1]].T
+        times = [(t, t + self.frames) for t in range(first.min(), last.max(), self.frames)]
+        shift = np.array([0, *window.origin])[:, None]
+        cuts = np.array([(time, *cut) for time in times for cut in self.cuts], np.int64).reshape(-1, 1, 4, 2)
+        cuts[..., 1:, :] -= shift[1:]
+        own = np.concatenate([spans[:, None], self.centres - shift[1:]], axis=1)
+        low = np.maximum(own[..., 0], cuts[..., 0])  # [call, support, axis]
+        high = np.maximum(low, np.minimum(own[..., 1], cuts[..., 1]))
+        empty = np.any(low == high, axis=2)
+        low[..., 0], high[..., 0] = np.where(empty, spans[:, 0], (low[..., 0], high[..., 0]))
+        outside = np.where(empty, 2**40, 0)[..., None]
+        boxes = np.min(low - self.reach + outside, axis=1), np.max(high + self.reach - outside, axis=1)
+        some = ~empty.all(axis=1)
+        tiles = np.stack([low, high], axis=3)[some].reshape(-1, len(parts), 8)
+        triangles = np.zeros((len(tiles), len(parts), columns, columns))
+        calls = zip(tiles.tolist(), np.stack(boxes, axis=2)[some].reshape(-1, 8).tolist(), triangles, strict=True)
+        rows = np.array(map_threads(self.threads, partial(self._call, window, parts), calls)).reshape(-1, 2).sum(axis=0)
+        return [(compact(triangles[:, k].reshape(-1, columns)), int(rows[k])) for k in range(len(parts))]
 
-    def _call(
-        self, window: Window, parts: Sequence[Part], cut: float, step: Span, boxes: Sequence[tuple[Span, ...]]
-    ) -> list[tuple[Array, int]]:
-        """Read one tile of all supports."""
-        from doublewell.weak.kernel import assemble
+    def _call(self, window: Window, parts: Sequence[Part], call: tuple[list[list[int]], list[int], Array]) -> Span:
+        """Read one tile of each support into its triangle; return the numbers of rows."""
+        from doublewell.weak.kernel import Reading, assemble, make_memory
 
-        memory = self._memory()
-        pair = [self._reading(k, part, step, boxes[k], memory) for k, part in enumerate(parts)]
-        nothing = pair[0]._replace(tile=(0,) * 8, ring=memory.nothing)
-        rows = assemble(window.fields, *(*pair, nothing)[:2], window.means, *self._table, cut, memory.scratch)
-        return [(reading.triangle, count) for reading, count in zip(pair, rows, strict=False)]
-
-    def _steps(self, parts: Sequence[Part]) -> Iterator[Span]:
-        """Walk through the frames of all parts."""
-        spans = [part.frames for part in parts if part.frames[0] < part.frames[1]]
-        if spans:
-            first, last = min(low for low, _ in spans), max(high for _, high in spans)
-            yield from ((t, min(t + self.frames, last)) for t in range(first, last, self.frames))
-
-    def _boxes(self, origin: tuple[int, ...]) -> Iterator[list[tuple[Span, ...]]]:
-        """Cut the centres along z and x, the same cut for all supports; y is walked whole."""
-        inside = [own for own in self.centres if all(low < high for low, high in own)]
-        if not inside:
-            return
-        all_of = [(min(own[k][0] for own in inside), max(own[k][1] for own in inside)) for k in range(3)]
-        for z in range(*all_of[0], ACROSS):
-            for x in even_steps(*all_of[2], self.cells):
-                cuts = ((z, z + ACROSS), all_of[1], x)
-                yield [tuple(_within(own[k], cuts[k], origin[k]) for k in range(3)) for own in self.centres]
-
-    def _reading(self, k: int, part: Part, step: Span, box: tuple[Span, ...], memory: _Memory) -> Any:
-        from doublewell.weak.kernel import Reading
-
-        low, (start, stop) = part.frames[0], _within(part.frames, step, 0)
-        if start >= stop or any(first >= last for first, last in box):
-            start = stop = low
-        own = slice(start - low, start - low + max(1, stop - start + -(stop - start) % 4))
-        tile = (start, stop, *(edge for span in box for edge in span))
-        halves, force, field, taps = self._programs[k]
-        complete = _ALL
-        if part.complete is not None:  # as the kernel walks them, [y, t, z, x]
-            t0, t1, z0, z1, y0, y1, x0, x1 = tile
-            chosen = part.complete[t0 - low : t1 - low, z0:z1, y0:y1, x0:x1]
-            complete = np.ascontiguousarray(chosen.transpose(2, 0, 1, 3))
-        value, first = (rows[own] for rows in part.taps)
-        reach, triangle = self.readers[k].reach, np.zeros((self.columns, self.columns))
-        return Reading(tile, reach, halves, force, field, value, first, taps, complete, memory.rings[k], triangle)
-
-    def _memory(self) -> _Memory:
-        """Return the memory of this thread."""
+        tiles, box, triangles = call
         if not hasattr(self._own, "memory"):
-            self._own.memory = self._new_memory()
-        memory: _Memory = self._own.memory
-        return memory
+            planes, _, cells = np.max(self.centres[..., 1] - self.centres[..., 0], axis=0).tolist()
+            extent, one = (self.frames, min(ACROSS, planes), min(self.cells, cells)), self.readers[0]
+            self._own.memory = make_memory(one.columns, one.family.size, one.used, extent, self.reach)
+        rings, scratch = self._own.memory
+        pair: list[Any] = []
+        for k, (reader, part) in enumerate(zip(self.readers, parts, strict=True)):
+            t0, t1, z0, z1, y0, y1, x0, x1 = tiles[k]
+            start, stop, complete = t0 - part.frames[0], t1 - part.frames[0], _ALL
+            if part.complete is not None:  # as the kernel walks them, [y, t, z, x]
+                chosen = part.complete[start:stop, z0:z1, y0:y1, x0:x1]
+                complete = np.ascontiguousarray(chosen.transpose(2, 0, 1, 3))
+            own = slice(start, start + max(1, -(-(stop - start) // 4) * 4))
+            force, field = reader.programs.values()
+            value, first = part.taps[0][own], part.taps[1][own]
+            tile, reach, halves = tuple(tiles[k]), reader.reach[2], reader.halves
+            taps, ring, triangle = reader.flat, rings[k], triangles[k]
+            pair.append(Reading(tile, reach, halves, force, field, value, first, taps, complete, ring, triangle))
+        nothing = pair[0]._replace(tile=(0,) * 8, ring=rings[0]._replace(state=np.zeros(3, np.int64)))
+        both, where = (*pair, nothing)[:2], (tuple(box), self.spare)
+        rows: Span = assemble(window.fields, *both, *where, window.means, *self.table, PHASE_CUT, scratch)
+        return rows
 
-    def _new_memory(self) -> _Memory:
-        from doublewell.weak.kernel import Ring, Scratch
 
-        p, (used, own) = self.family.size, self._used
-        widest = [max(0, *(high - low for centres in self.centres for low, high in (centres[k],))) for k in (0, 2)]
-        planes, cells = min(ACROSS, widest[0]), min(self.cells, widest[1])
-        entries = p * used[2] + own[2]
-        reaches = [reader.reach for reader in self.readers]
-        rings = [Ring.of(entries, self.columns, self.frames, planes, cells, reach[2]) for reach in reaches]
-        t, z, y, x = (max(reach[k] for reach in reaches) for k in range(4))
-        nodes = max(used[0], own[0]), max(used[1], own[1], 1)
-        scratch = Scratch.of(self.columns, p, nodes, self.frames + 2 * t, planes + 2 * z, cells + 2 * x, y)
-        return _Memory(rings, Ring.of(entries, self.columns, 0, 0, 0, 0), scratch)
-
-
-def _within(own: Span, cut: Span, origin: int) -> Span:
-    """Return the part of a range that lies in a cut, counted from an origin; perhaps empty."""
-    low, high = max(own[0], cut[0]), min(own[1], cut[1])
-    return low - origin, max(low, high) - origin
+def even_steps(start: int, stop: int, size: int) -> list[Span]:
+    """Cut start..stop into parts of nearly equal size, none larger than `size`."""
+    parts = -(-(stop - start) // size)
+    edges = start + (stop - start) * np.arange(parts + 1) // max(parts, 1)
+    return list(pairwise(edges.tolist()))
 
 
 def _readers(
@@ -415,63 +374,43 @@ def _readers(
     return [Reader(record, family, support, derivative, region, form) for support in checked]
 
 
+def _window_size(readers: list[Reader], region: Region, processor: Processor) -> tuple[int, int, list[list[int]]]:
+    """Return the centre frames of one step, their halo, and the cells that the centres of a region need.
+
+    A step is about what a processor takes at once, in whole kernel calls.
+    """
+    frames, axes = [reader.frames for reader in readers], len(region.cells)
+    size = _STEP_BYTES[processor.device] // (8 * readers[0].points)
+    halo, *margins = np.max([reader.half for reader in readers], axis=0).tolist()
+    wide = np.array(region.cells) + np.array(margins[3 - axes :])[:, None] * [-1, 1]
+    cells = np.clip(wide, 0, readers[0].mesh[3 - axes :, None]).tolist()
+    return max(size // max(frames) * max(frames), min(frames)), halo, cells
+
+
 def _windows(
     record: Record, readers: list[Reader], region: Region, frames: FrameBuffer | None, processor: Processor
 ) -> Iterator[Window]:
     """Walk through a region, holding no more than the centre frames of one step and their halo."""
-    halo, cells = max(reader.time.half for reader in readers), _with_halo(readers, region)
-    size = _window_size(readers, processor)
-    if frames is None and in_memory(record):
-        size, frames = size * _DIRECT, Direct(record, cells)
+    size, halo, spans = _window_size(readers, region, processor)
+    (start, end), cells, family = region.frames, tuple([(low, high) for low, high in spans]), readers[0].family
+    if frames is None and readers[0].direct:
+        size *= _DIRECT
     elif frames is None:
-        frames = Rolling(record, size + 2 * halo, cells, first=max(0, region.frames[0] - halo))
-    axes = (1,) * (3 - len(cells))
-    origin = (0,) * len(axes) + tuple(low for low, _ in cells)
-    for start, stop in _owned_frames(region.frames, record.frames, size, halo):
-        first, last = max(0, start - halo), min(record.frames, stop + halo)
-        fields, observed = frames.read(first, last)
-        shape = (last - first, *axes, *fields.shape[1:])
-        means, family = np.empty((0, 0)), readers[0].family
+        from doublewell.weak.frame_buffer import Rolling
+
+        frames = Rolling(record, size + 2 * halo, cells, first=max(0, start - halo))
+    last_stop = end - (halo if end == record.frames else 0)
+    for begin, stop in pairwise([start, *range(max(start, halo) + size, last_stop, size), end]):
+        first, last = max(0, begin - halo), min(record.frames, stop + halo)
+        if frames is None:
+            fields = record.slab(first, last, cells)
+            observed = None if record.mask is None else record.observed(first, last, cells)
+        else:
+            fields, observed = frames.read(first, last)
+        means = np.empty((0, 0))
         if readers[0].centred:
             means = np.stack([family.features(u).reshape(family.size, -1).mean(axis=1) for u in fields])
+        axes = (1,) * (3 - len(cells))
+        shape, origin = (last - first, *axes, *fields.shape[1:]), (*([0] * len(axes)), *[low for low, _ in cells])
         flags = None if observed is None else observed.reshape(shape)
-        yield Window(start, stop, first, fields.reshape(shape), flags, origin, means)
-
-
-def _window_size(readers: list[Reader], processor: Processor) -> int:
-    """Return the centre frames of one step: about what a processor takes at once, whole kernel calls."""
-    frames = max(reader.frames for reader in readers)
-    size = _STEP_BYTES[processor.device] // (8 * readers[0].points)
-    return max(size // frames * frames, min(reader.frames for reader in readers))
-
-
-def _with_halo(readers: list[Reader], region: Region) -> Cells:
-    """Return the cells that the centres of a region need."""
-    halves = [max(reader.space[3 - len(region.cells) + k].half for reader in readers) for k in range(len(region.cells))]
-    mesh = readers[0].mesh[3 - len(region.cells) :]
-    return tuple(
-        (max(0, low - half), min(n, high + half))
-        for (low, high), half, n in zip(region.cells, halves, mesh, strict=True)
-    )
-
-
-def _owned_frames(owned: Span, frames: int, size: int, halo: int) -> Iterator[Span]:
-    """Cut a range of frames into parts, each with its halo at most size + 2 halo long."""
-    start, end = owned
-    stop, last = max(start, halo) + size, end - (halo if end == frames else 0)
-    while stop < last:
-        yield start, stop
-        start, stop = stop, stop + size
-    yield start, end
-
-
-def _read_window(
-    window: Window, passes: Sequence[tuple[list[Reader], Kernel]], folds: Sequence[Fold], frames: int, run: Run
-) -> Iterator[tuple[Reader, str, Array, int]]:
-    for pair, both in passes:
-        for segments in zip_longest(*(reader.segments(folds, frames) for reader in pair), fillvalue=("", 0, 0)):
-            spans = [(max(low, window.start), min(high, window.stop)) for _, low, high in segments]
-            given = [k for k, (begin, end) in enumerate(spans) if begin < end]
-            parts = [reader.part(window, *span) for reader, span in zip(pair, spans, strict=True)]
-            results = both.read(window, parts, PHASE_CUT, run) if given else []
-            yield from ((pair[k], segments[k][0], *results[k]) for k in given)
+        yield Window(begin, stop, first, fields.reshape(shape), flags, origin, means)

@@ -1,22 +1,18 @@
-"""Frames of a record on their way to the kernel: the latest of them held, each read once; and named ranges of them."""
+"""Frames of a stored record on their way to the kernel: the latest of them held, each read once."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from doublewell.errors import InputError
 from doublewell.hints import Array, Bools
 from doublewell.record import Cells, Record
 
 READ_BYTES = 4 * 2**20  # a stored record is read in parts of about this size
-
-STRADDLE = "straddle"  # the name of rows whose support lies in no fold
 
 Part = tuple[int, Array, Bools | None]  # first frame, frames, which values were observed (None: all)
 
@@ -26,19 +22,6 @@ class FrameBuffer(Protocol):
 
     def read(self, first: int, last: int) -> tuple[Array, Bools | None]:
         """Return frames first..last-1 and which values were observed, None for all; asked for in rising order."""
-
-
-@dataclass(frozen=True, eq=False)
-class Direct:
-    """The frames of a record in memory."""
-
-    record: Record
-    cells: Cells
-
-    def read(self, first: int, last: int) -> tuple[Array, Bools | None]:
-        """Return frames first..last-1, where they lie."""
-        observed = None if self.record.mask is None else self.record.observed(first, last, self.cells)
-        return self.record.slab(first, last, self.cells), observed
 
 
 class Rolling:
@@ -136,32 +119,3 @@ def chunk_frames(values: Any) -> int:
     chunks = getattr(values, "chunks", None)
     first = chunks[0] if isinstance(chunks, tuple) and chunks else 1
     return first if isinstance(first, int) and first > 0 else 1  # dask has tuples here
-
-
-@dataclass(frozen=True)
-class Fold:
-    """A named range of frames. Rows whose whole support lies inside belong to it."""
-
-    name: str
-    start: int
-    stop: int
-
-
-def split_folds(frames: int, longest: int, training: float = 0.6) -> tuple[Fold, Fold]:
-    """Split a record in time into training and validation frames; rows that straddle belong to neither.
-
-    `longest` is the temporal half-width, in intervals, of the longest support: both parts must hold it.
-    """
-    cut = round(training * frames)
-    needs = 2 * (longest + 2) + 1
-    if min(cut, frames - cut) < needs:
-        raise InputError(
-            f"record is too short for a validated ridge: each part needs {needs} frames, but {frames} frames split "
-            f"into {cut} and {frames - cut}; record longer, pass shorter supports, or give ridge a number"
-        )
-    return Fold("training", 0, cut), Fold("validation", cut, frames)
-
-
-def in_memory(record: Record) -> bool:
-    """Return whether frames can be read where they lie."""
-    return isinstance(record.values, np.ndarray) and record.values.dtype == np.float64

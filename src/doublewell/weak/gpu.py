@@ -1,4 +1,4 @@
-"""Weak moments on a GPU: those of many centres at once, by JAX; and what a record is read on.
+"""Weak moments on a GPU: those of many centres at once, by JAX.
 
 The same sums as in `kernel`, from the same table of columns, in another order. Along time a matrix of taps is
 multiplied with the features: a GPU does that at its full rate, and uneven times are other numbers in the matrix. Along
@@ -12,29 +12,22 @@ Householder steps (Yamamoto et al., 2015), and no row is ever moved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial, reduce
 from itertools import product
 from operator import add
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
-from doublewell.compute import even_steps
-from doublewell.errors import InputError
 from doublewell.evidence import compact
 from doublewell.hints import Array, Bools
-from doublewell.runtime import device_memory, double_precision, gpu_found, map_threads, on_gpu
-from doublewell.weak.form import Step, steps, width
-
-if TYPE_CHECKING:
-    from doublewell.weak.assembly import Part, Reader, Run, Window
+from doublewell.runtime import device_memory, double_precision, map_threads
+from doublewell.weak.assembly import PHASE_CUT, Part, Reader, Window, even_steps
+from doublewell.weak.form import Step, steps
 
 Row = tuple[float, ...]
-Side = tuple[int, int]
-Device = Literal["cpu", "gpu"]
-Precision = Literal["double", "single"]
+Side = Sequence[int]  # first, past the last
 _LINE = 32  # cells along x that stay together: 256 bytes, two cache lines
 _WIDEST = 64  # taps that are added as shifted copies; longer ones are a matrix product
 _EIGHT = 8
@@ -46,42 +39,7 @@ _FRAMES = 95  # most centre frames per call; with more, most of the matrix of ta
 _SHARE = 0.4  # of the device's memory that the arrays of one call may take
 _HELD = 4  # arrays of all columns that are there at once: features, and after each axis
 _FEWEST = 8  # rows along y per call
-_WORTH = 30_000_000  # values below which compiling for a GPU takes longer than reading on a CPU
 _KINDS: dict[str, Any] = {"double": np.float64, "single": np.float32}
-
-
-@dataclass(frozen=True)
-class Processor:
-    """A device, and the precision of the sums on it; they are added up in double precision."""
-
-    device: Device = "cpu"
-    precision: Precision = "double"
-
-
-CPU = Processor()
-
-
-def choose_processor(device: str | None, precision: str, values: int) -> Processor:
-    """Return what a record of so many values is read on: what was asked for, or a GPU where one is and it is worth it.
-
-    >>> choose_processor(None, "double", 1000)
-    Processor(device='cpu', precision='double')
-    """
-    if precision not in get_args(Precision):
-        raise InputError(f"precision is {precision!r}: expected 'double' or 'single'")
-    if device not in (None, *get_args(Device)):
-        raise InputError(f"device is {device!r}: expected 'cpu', 'gpu', or None for what is there")
-    if device == "gpu" and not on_gpu():
-        raise InputError(
-            "device='gpu', but JAX sees only a CPU here: install JAX for the GPU (pip install 'jax[cuda12]'), see "
-            "'doublewell doctor', or leave device out"
-        )
-    gpu = device == "gpu" or (device is None and values >= _WORTH and gpu_found())
-    if precision == "single":
-        if not gpu:
-            raise InputError("precision='single' is for a GPU, on a CPU it saves nothing: add device='gpu' or leave it")
-        return Processor("gpu", "single")
-    return Processor("gpu") if gpu else CPU
 
 
 def on_device(fields: Array, precision: str = "double") -> Any:
@@ -130,41 +88,35 @@ class DevicePass:
 
     def __init__(self, readers: Sequence[Reader], precision: str) -> None:
         self.readers, self.precision, self.family = readers, precision, readers[0].family
-        present = [k for k in (1, 2, 3) if len(readers[0].space[k - 1].value) > 1 or k == 3]
+        present = [k for k in (1, 2, 3) if len(readers[0].taps[k][0]) > 1 or k == 3]
         self.axes = [0, *present]
         terms = readers[0].terms
-        self.levels = {name: steps(terms[name], self.axes, mean=name == "field") for name in ("features", "field")}
+        self.levels = {name: steps(terms[name], self.axes, mean=name == "field") for name in terms}
 
-    def read(self, window: Window, parts: Sequence[Part], cut: float, run: Run) -> list[tuple[Array, int]]:
-        """Read all centres of the parts' frames, counted in the window; return R and the rows of each.
+    def read(self, window: Window, parts: Sequence[Part]) -> list[tuple[Array, int]]:
+        """Read all centres of the parts' frames, counted in the window; return R and the rows of each."""
+        return self.read_copy(on_device(window.fields, self.precision), window, parts)
 
-        The device has threads of its own, so those of `run` have no part.
-        """
-        del run
-        return self.read_copy(on_device(window.fields, self.precision), window, parts, cut)
-
-    def read_copy(self, copy: Any, window: Window, parts: Sequence[Part], cut: float) -> list[tuple[Array, int]]:
+    def read_copy(self, copy: Any, window: Window, parts: Sequence[Part]) -> list[tuple[Array, int]]:
         """Do the same with the window's fields on the device."""
         fields = DeviceFields(copy, self.family.kernel_table(), window.means)
-        return [self._read(k, fields, window.origin, part, cut) for k, part in enumerate(parts)]
+        return [self._read(reader, fields, window, part) for reader, part in zip(self.readers, parts, strict=True)]
 
-    def _read(self, k: int, fields: DeviceFields, origin: tuple[int, ...], part: Part, cut: float) -> tuple[Array, int]:
-        reader, (first, last) = self.readers[k], part.frames
-        count = width(reader.form, self.family.size)
-        triangle, rows = np.zeros((count, count)), 0
-        for (start, stop), box in product(even_steps(first, last, _FRAMES), self._boxes(reader, origin)):
-            own = slice(start - first, stop - first)
-            complete = None if part.complete is None else part.complete[(own, *(slice(*side) for side in box))]
-            sides = [(low - n, high + n) for (low, high), n in zip(((start, stop), *box), reader.reach, strict=True)]
-            added, kept = self._centres(reader, fields, sides, complete, [taps[own] for taps in part.taps], cut)
+    def _read(self, reader: Reader, fields: DeviceFields, window: Window, part: Part) -> tuple[Array, int]:
+        """Read one support in steps of frames and of rows along y."""
+        first, last = part.frames
+        triangle, rows = np.zeros((reader.columns, reader.columns)), 0
+        z, y, x = (reader.centres - np.array(window.origin)[:, None]).tolist()
+        if z[0] == z[1] or x[0] == x[1]:
+            return triangle, rows
+        tall = self._rows(reader, z[1] - z[0], x[1] - x[0])
+        for (start, stop), some in product(even_steps(first, last, _FRAMES), even_steps(y[0], y[1], tall)):
+            own, box = slice(start - first, stop - first), np.array([(start, stop), z, some, x])
+            complete = None if part.complete is None else part.complete[(own, *[slice(*side) for side in box[1:]])]
+            sides = (box + np.array(reader.reach)[:, None] * [-1, 1]).tolist()
+            added, kept = self._centres(reader, fields, sides, complete, [taps[own] for taps in part.taps])
             triangle, rows = compact(np.vstack([triangle, added])), rows + kept
         return triangle, rows
-
-    def _boxes(self, reader: Reader, origin: tuple[int, ...]) -> Iterator[tuple[Side, ...]]:
-        """Cut the centres of a support along y, counted in the fields."""
-        z, y, x = ((low - first, high - first) for (low, high), first in zip(reader.centres(), origin, strict=True))
-        if z[0] < z[1] and x[0] < x[1]:
-            yield from ((z, part, x) for part in even_steps(*y, self._rows(reader, z[1] - z[0], x[1] - x[0])))
 
     def _rows(self, reader: Reader, planes: int, cells: int) -> int:
         """Return how many rows of centres along y a call has room for."""
@@ -175,9 +127,8 @@ class DevicePass:
         return max(_FEWEST, int(_SHARE * device_memory()) // (line * (_FRAMES + 2 * t)) - 2 * y)
 
     def _centres(
-        self, reader: Reader, fields: DeviceFields, box: Sequence[Side], complete: Bools | None, time: Sequence[Array],
-        cut: float,
-    ) -> tuple[Array, int]:  # fmt: skip
+        self, reader: Reader, fields: DeviceFields, box: Sequence[Side], complete: Bools | None, time: Sequence[Array]
+    ) -> tuple[Array, int]:
         """Return R of the moments of all centres of a box of the fields, and their number.
 
         The box has its (first, past the last) along t, z, y and x, halos included. time has one row of taps per centre
@@ -199,7 +150,7 @@ class DevicePass:
                 for name, values in (("features", features), ("field", u))
             }
             whole = None if complete is None else jnp.asarray(complete)
-            keep, count = _program(_kept, reader.reach, centres, odd, cut)(nodes["field"][0], whole)
+            keep, count = _program(_kept, reader.reach, centres, odd)(nodes["field"][0], whole)
             if len(self.axes) == 2:
                 nodes = {name: [_program(_from_lines)(values) for values in arrays] for name, arrays in nodes.items()}
             for level, axis in enumerate(self.axes[1:], 1):
@@ -229,7 +180,7 @@ def _smoothed(
     Each is a program of its own, because the compiler makes the sums of two results at once, which takes twice as long
     as one after the other (H200). Columns of different kinds stay arrays of their own: joining them would copy them.
     """
-    weights = [step.factor * reader.taps(axis, step.kind) for step in group]
+    weights = [step.factor * reader.taps[axis][step.kind] for step in group]
     taps = tuple((tuple(row.tolist()), reader.reach[axis] - len(row) // 2) for row in weights)
     return _program(_sum, taps, *at)(*(arrays[step.source] for step in group))
 
@@ -342,13 +293,13 @@ def _from_lines(values: Any) -> Any:
 
 
 def _kept(
-    reach: tuple[int, ...], centres: tuple[int, ...], odd: tuple[int, ...], cut: float, mean: Any, complete: Any
+    reach: tuple[int, ...], centres: tuple[int, ...], odd: tuple[int, ...], mean: Any, complete: Any
 ) -> tuple[Any, Any]:
     """Return which centres count, and how many: between the phases, with a complete support, and not filled in."""
     import jax.numpy as jnp
 
     inside = [slice(half, half + n) for half, n in zip(reach[1:], centres[1:], strict=True)]
-    keep = jnp.abs(_from_lines(mean)[: centres[0], 0, inside[0], inside[1], inside[2]]) < cut
+    keep = jnp.abs(_from_lines(mean)[: centres[0], 0, inside[0], inside[1], inside[2]]) < PHASE_CUT
     keep = keep if complete is None else keep & complete
     return jnp.pad(keep, [(0, m - n) for m, n in zip(odd, centres, strict=True)]), jnp.sum(keep)
 

@@ -54,7 +54,7 @@ class Program(NamedTuple):
 
     A row of steps is (result, what it is made of, first tap, number of taps, half-length of the taps, 1 to store or 0
     to add). The last results are columns, of ``columns`` the first for each; along y the half-length is its number in
-    the list of them.
+    the list of them. A source takes ``entries`` entries of a ring.
     """
 
     times: Integers
@@ -62,37 +62,35 @@ class Program(NamedTuple):
     x: Integers
     y: Integers
     columns: Integers
+    entries: int
 
 
 class Ring(NamedTuple):
     """What a support keeps from batch to batch: smoothed rows, means, moments not yet folded, and how far it is.
 
-    state = (first row not yet smoothed along y, moments in the block, all moments).
+    state = (first row not yet smoothed along y, moments in the block, all moments). The ring has `rows` rows: those
+    that the taps of a band reach, and the batches that begin and end it. The rows of a band are smoothed along y
+    together: as many as their taps reach, so that few are loaded twice.
     """
 
     queue: Array
     means: Array
     block: Array
     state: Integers
-
-    @classmethod
-    def of(cls, entries: int, columns: int, frames: int, planes: int, cells: int, reach: int) -> Ring:
-        """Make room for tiles of so many centres, for taps that reach so far along y."""
-        size = up(frames, LANES) // LANES * planes * up(cells, BATCH) // BATCH * ring_rows(reach) * CHUNK
-        queue, means, block = _aligned(entries, size), _aligned(1, size)[0], _aligned(columns, BLOCK + _APART)
-        return cls(queue, means, block, np.zeros(3, np.int64))
+    rows: int
+    band: int
 
 
 class Reading(NamedTuple):
-    """One support on one tile: centres (t0, t1, z0, z1, y0, y1, x0, x1) in slab indices, and how far taps reach.
+    """One support on one tile: centres (t0, t1, z0, z1, y0, y1, x0, x1) in slab indices, programs and taps.
 
-    ``reach`` is the longest half-length of the taps along t, z, y and x; ``halves`` are those along y. Taps along time
-    have one row for each centre frame, to whole fours; those along space are one list. Centres where
+    ``halves`` are the half-lengths of taps along y, ``reach`` is the longest of them. Taps along time have one row for
+    each centre frame, to whole fours; those along space are one list. Centres where
     complete[y, t, z, x], counted from the tile's first centre, is False are left out; empty, it leaves out none.
     """
 
     tile: tuple[int, ...]
-    reach: tuple[int, ...]
+    reach: int
     halves: Integers
     force: Program
     field: Program
@@ -119,19 +117,30 @@ class Scratch(NamedTuple):
     quads: Integers
     singles: Integers
 
-    @classmethod
-    def of(
-        cls, columns: int, features: int, nodes: tuple[int, int], frames: int, planes: int, cells: int, reach: int
-    ) -> Scratch:
-        """Make room for so many frames, planes and cells, halos included, and for taps that reach so far along y."""
-        tall, line = _TILES + up(band(reach) + BATCH, BATCH) // BATCH, up(planes * cells, CHUNK)
-        beyond = BATCH * (cells + 1)  # what whole fours of planes and cells read past the end, and nobody uses
-        smooth, across = (_aligned(count, (line + beyond) * CHUNK) for count in nodes)
-        return cls(
-            _aligned(features + 1, (frames + LANES) * BATCH * line), _aligned(4, CELLS), smooth, across,
-            _aligned(columns, tall * TILE), np.empty((tall, 4), np.int64), np.empty(tall * CHUNK, np.int64),
-            np.empty(tall * TILE + LANES, np.int64),
-        )  # fmt: skip
+
+def make_memory(
+    columns: int, features: int, used: Integers, extent: tuple[int, int, int], reaches: Integers
+) -> tuple[list[Ring], Scratch]:
+    """Make room for tiles of so many centre frames, planes and cells: a ring for each support, and scratch for all.
+
+    used[source, k] counts the results of features and field along t, z and x; reaches[support, axis] are of the taps.
+    """
+    rings, size = [], -(-extent[0] // LANES) * extent[1] * -(-extent[2] // BATCH) * CHUNK
+    entries = features * int(used[0, 2]) + int(used[1, 2])
+    for reach in reaches[:, 2].tolist():
+        band = max(_BAND, -(-2 * reach // BATCH) * BATCH)
+        rows = -(-(2 * reach + 1 + band + 2 * BATCH) // BATCH) * BATCH
+        queue, means = _aligned(entries, size * rows), _aligned(1, size * rows)[0]
+        rings.append(Ring(queue, means, _aligned(columns, BLOCK + _APART), np.zeros(3, np.int64), rows, band))
+    tall = _TILES + max([ring.band for ring in rings]) // BATCH + 1
+    frames, planes, cells = (np.array(extent) + 2 * reaches[:, [0, 1, 3]].max(axis=0)).tolist()
+    line, along = -(-planes * cells // CHUNK) * CHUNK, used.max(axis=0).tolist()
+    room = (line + BATCH * (cells + 1)) * CHUNK  # whole fours of planes and cells read past the end, and nobody uses it
+    return rings, Scratch(
+        _aligned(features + 1, (frames + LANES) * BATCH * line), _aligned(4, CELLS), _aligned(along[0], room),
+        _aligned(max(along[1], 1), room), _aligned(columns, tall * TILE), np.empty((tall, 4), np.int64),
+        np.empty(tall * CHUNK, np.int64), np.empty(tall * TILE + LANES, np.int64),
+    )  # fmt: skip
 
 
 def _aligned(rows: int, columns: int) -> Array:
@@ -145,18 +154,6 @@ def _aligned(rows: int, columns: int) -> Array:
 def up(n: int, unit: int) -> int:
     """Round a number up to whole units."""
     return int((n + unit - 1) // unit * unit)
-
-
-@jit
-def band(reach: int) -> int:
-    """Return the rows that are smoothed along y together: as many as their taps reach, so that few are loaded twice."""
-    return int(max(_BAND, up(2 * reach, BATCH)))
-
-
-@jit
-def ring_rows(reach: int) -> int:
-    """Return the rows of a ring: those that the taps of a band reach, and the batches that begin and end it."""
-    return int(up(2 * reach + 1 + band(reach) + 2 * BATCH, BATCH))
 
 
 @jit
@@ -268,7 +265,7 @@ def take_source(
     """Smooth the rows of a batch of source c along t, z and x into entries of a support's ring, from `entry` on."""
     t0, t1, z0, z1, _, _, x0, x1 = reading.tile
     taps, queue, smooth, across = reading.taps, reading.ring.queue, scratch.smooth, scratch.across
-    wx, room = box[7] - box[6], ring_rows(reading.reach[2])
+    wx, room = box[7] - box[6], reading.ring.rows
     sizes, wide = (z1 - z0, x1 - x0, wx), up((box[3] - box[2]) * wx, CHUNK)
     chunks, first_z, first_x = sizes[0] * up(sizes[1], BATCH) // BATCH, z0 - box[2], x0 - box[6]
     for g in range(up(t1 - t0, LANES) // LANES):
@@ -301,11 +298,10 @@ def fold_band(reading: Reading, scratch: Scratch, cut: float, stop: int) -> None
     ring, quads, singles, halves = reading.ring, scratch.quads, scratch.singles, reading.halves
     moment, p, force = scratch.moment, scratch.feature.shape[0] - 1, reading.force
     places = scratch.places[:, : halves.size + 1]
-    chunks, groups = (z1 - z0) * up(x1 - x0, BATCH) // BATCH, up(t1 - t0, LANES) // LANES
-    room = ring_rows(reading.reach[2])
+    chunks, groups, room = (z1 - z0) * up(x1 - x0, BATCH) // BATCH, up(t1 - t0, LANES) // LANES, ring.rows
     means = ring.means[: groups * chunks * room * CHUNK].reshape((groups * chunks, room, CHUNK))
     ready, filled, total = ring.state
-    tall, each = up(stop - ready, BATCH) // BATCH, entries(force)
+    tall, each = up(stop - ready, BATCH) // BATCH, force.entries
     n, whole, alone = 0, 0, 0
     for i in range(groups * chunks):
         for y in range(ready, stop, BATCH):
@@ -327,27 +323,6 @@ def fold_band(reading: Reading, scratch: Scratch, cut: float, stop: int) -> None
 
 
 @jit
-def entries(program: Program) -> int:
-    """Return how many entries of a ring a source takes."""
-    return int(np.max(program.x[:, 0])) + 1
-
-
-@jit
-def inputs(reading: Reading) -> Box:
-    """Return the box of all values that a reading needs."""
-    t0, t1, z0, z1, y0, y1, x0, x1 = reading.tile
-    t, z, y, x = reading.reach
-    return t0 - t, t1 + t, z0 - z, z1 + z, y0 - y, y1 + y, x0 - x, x1 + x
-
-
-@jit
-def union(a: Box, b: Box) -> Box:
-    """Return the smallest box that holds two."""
-    t0, z0, y0, x0 = min(a[0], b[0]), min(a[2], b[2]), min(a[4], b[4]), min(a[6], b[6])
-    return t0, max(a[1], b[1]), z0, max(a[3], b[3]), y0, max(a[5], b[5]), x0, max(a[7], b[7])
-
-
-@jit
 def copy_rows(u: Array, rows: Array, box: Box, done: int, count: int) -> None:
     """Copy some rows of the box, all frames and planes, to [frame, row, cell]."""
     planes, wx = box[3] - box[2], box[7] - box[6]
@@ -363,16 +338,16 @@ def copy_rows(u: Array, rows: Array, box: Box, done: int, count: int) -> None:
 def advance(reading: Reading, scratch: Scratch, box: Box, done: int, count: int, cut: float) -> None:
     """Let a support take in a batch, if it needs its rows, and fold a band when one is complete."""
     t0, t1, _, _, y0, y1, _, _ = reading.tile
-    reach = reading.reach[2]
+    reach = reading.reach
     begin, end = y0 - reach - box[4], y1 + reach - box[4]
     if t0 == t1 or done >= end or done + count <= begin:
         return
-    p, each = scratch.feature.shape[0] - 1, entries(reading.force)
+    p, each = scratch.feature.shape[0] - 1, reading.force.entries
     for c in range(p):
         take_source(reading, scratch, box, done, count, reading.force, c, c * each)
     take_source(reading, scratch, box, done, count, reading.field, p, p * each)
     stop = min(done + count, end) - reach
-    if stop - reading.ring.state[0] >= band(reach) or done + count >= end:
+    if stop - reading.ring.state[0] >= reading.ring.band or done + count >= end:
         fold_band(reading, scratch, cut, stop)
 
 
@@ -386,23 +361,18 @@ def _kept(sources: int) -> Any:
     """
 
     def assemble(
-        u: Array, one: Reading, two: Reading, means: Array, table: Array, binomials: Array, slopes: Array, cut: float,
-        scratch: Scratch,
+        u: Array, one: Reading, two: Reading, box: Box, spare: int, means: Array, table: Array, binomials: Array,
+        slopes: Array, cut: float, scratch: Scratch,
     ) -> tuple[int, int]:  # fmt: skip
         """Fold the moment rows of all centres of the tiles of two supports into their triangles; return their numbers.
 
-        u[t, z, y, x] is a slab. What both need, rows and their features, is prepared once. A reading whose tile has no
-        frames is left out. Centres with |weighted temporal mean| >= cut are left out. means[t, j], where not empty, is
-        taken from feature j in frame t.
+        u[t, z, y, x] is a slab, and the box holds all values that both need; rows and features are prepared once. Only
+        the field reaches the `spare` outermost frames. A reading whose tile has no frames is left out. Centres with
+        |weighted temporal mean| >= cut are left out. means[t, j], where not empty, is taken from feature j in frame t.
         """
         if sources < 0:  # never: it makes the kernel close over the checksum
             return 0, 0
-        box, p = union(inputs(one), inputs(two)), binomials.size
-        if one.tile[0] == one.tile[1] or two.tile[0] == two.tile[1]:
-            box = inputs(one) if two.tile[0] == two.tile[1] else inputs(two)
-        wide, rows = up((box[3] - box[2]) * (box[7] - box[6]), CHUNK), box[5] - box[4]
-        # only the field may reach the outermost frames
-        spare = min(one.reach[0] - longest(one.force, one), two.reach[0] - longest(two.force, two))
+        wide, rows, p = up((box[3] - box[2]) * (box[7] - box[6]), CHUNK), box[5] - box[4], binomials.size
         for reading in (one, two):
             reading.ring.state[0] = reading.tile[4] - box[4]
             reading.ring.state[1:] = 0
@@ -426,15 +396,6 @@ def _kept(sources: int) -> Any:
         return njit(cache=True, nogil=True, fastmath=FAST)(assemble)
     except RuntimeError:  # numba's "cannot cache function: no locator available"
         return njit(nogil=True, fastmath=FAST)(assemble)
-
-
-@jit
-def longest(program: Program, reading: Reading) -> int:
-    """Return the longest half-length of taps along time that a program uses."""
-    half = 0
-    for kind in program.times:
-        half = max(half, (reading.first if kind else reading.value).shape[1] // 2)
-    return half
 
 
 assemble = _kept(crc32(Path(loops.__file__).read_bytes() + bytes([loops.PLAIN])))

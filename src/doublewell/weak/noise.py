@@ -13,13 +13,12 @@ covariance without bias is H[f] H[g] - H[f g]. Both are exact for polynomials on
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from math import comb, factorial
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from doublewell.dynamics import ALLEN_CAHN, WeakForm
 from doublewell.errors import InputError, not_negative
@@ -27,22 +26,21 @@ from doublewell.evidence import Block, Key, compact
 from doublewell.hints import Array, Bools, Progress
 from doublewell.law import Bernstein
 from doublewell.record import Record
-from doublewell.weak.assembly import support_key
 from doublewell.weak.form import Smoother, correlate
-from doublewell.weak.weights import MARGIN, Derivative, Support, axis_weights, uneven_weights
+from doublewell.weak.weights import Derivative, Support
 
 CUT = 0.95  # centres whose neighbours in time reach this are bulk; as PULL, chosen on a population of random laws
-PULL = 0.2  # share of the squares that is no noise below which the law of low degree has its say
-FLOOR = 0.1  # least such share of the law of low degree, and of the rate
+PULL = 0.2  # fraction of the squares that is not noise below which the law of low degree has its say
+FLOOR = 0.1  # least such fraction of the law of low degree, and of the rate
 _LOW = 2  # the paper's degree
-_LEAST = 1e-3  # least share, in place of one that came out as zero or less
+_LEAST = 1e-3  # least fraction, in place of one that came out as zero or less
 _VALUES = 2**22  # of a field that is held at a time
 _LOOK = 5  # frames on either side of a support that decide whether its centre counts
 
 
 @dataclass(frozen=True, eq=False)
 class NoisyMoments:
-    """Moments of one support as they are seen: R of [features | rate | target], the noise in R^T R, and the rows."""
+    """Moments of one support as they are: R of [features | rate | target], the noise in R^T R, and the rows."""
 
     key: Key
     triangle: Array
@@ -53,29 +51,33 @@ class NoisyMoments:
 def without_noise(moments: NoisyMoments, *, pull: float = PULL) -> Block:
     """Return the block whose squares are those moments less those of the noise.
 
-    Where the share x of the squares in a direction of the coefficients is no noise, dividing by x alone would blow up
+    Where a fraction x of the squares in a direction of the coefficients is not noise, dividing by x alone would blow up
     for x near zero. So the answer there is x/(x^2 + pull^2) of what the rows say, which is never more than 1/(2 pull),
-    and for the rest the corrected law of degree two. The target keeps its own square: noise in a target biases
-    nothing.
+    and for the rest the corrected law of degree two. The target keeps its own square: noise in it biases nothing.
     """
     p = len(moments.triangle) - 2
     if not _full(moments):
         return Block(moments.key, moments.triangle, moments.rows)
-    root = moments.triangle[:p, :p]
-    shares, turn = _directions(root, moments.noise[:p, :p])
-    left = np.maximum(1.0 - shares, _LEAST)
+    root, noise = moments.triangle[:p, :p], moments.noise
+    fractions, turn = _directions(root, noise[:p, :p])
+    left = np.maximum(1.0 - fractions, _LEAST)
     weight = pull**2 / left
-    cross = root.T @ moments.triangle[:p, p:] - moments.noise[:p, p:]
+    cross = root.T @ moments.triangle[:p, p:] - noise[:p, p:]
     law = turn.T @ (root @ _low_degree(moments, cross))
     right = turn.T @ np.linalg.solve(root.T, cross) + weight[:, None] * law
     size = np.sqrt(left + weight)
-    rows = np.hstack([size[:, None] * (turn.T @ root), right / size[:, None]])
-    rest = _rest(moments, right.T @ (right / size[:, None] ** 2) - law.T @ (weight[:, None] * law))
-    return Block(moments.key, compact(np.vstack([rows, rest])), moments.rows)
+    # the last two rows: what rate and target hold besides the squares that the features explain
+    squares = moments.triangle[:, p:].T @ moments.triangle[:, p:] + law.T @ (weight[:, None] * law)
+    squares -= right.T @ (right / size[:, None] ** 2)
+    rate = np.sqrt(max(squares[0, 0] - noise[p, p], FLOOR * moments.triangle[p, p] ** 2))
+    both = (squares[0, 1] - noise[p, p + 1]) / rate
+    rest = [[rate, both], [0.0, np.sqrt(max(squares[1, 1] - both**2, 0.0))]]
+    rows = np.block([[size[:, None] * (turn.T @ root), right / size[:, None]], [np.zeros((2, p)), np.array(rest)]])
+    return Block(moments.key, compact(rows), moments.rows)
 
 
-def noise_shares(moments: NoisyMoments) -> Array:
-    """Return which share of the features' squares is noise in each direction of the coefficients, smallest first."""
+def noise_fractions(moments: NoisyMoments) -> Array:
+    """Return which fraction of the features' squares is noise in each direction of the coefficients, smallest first."""
     p = len(moments.triangle) - 2
     return _directions(moments.triangle[:p, :p], moments.noise[:p, :p])[0] if _full(moments) else np.zeros(0)
 
@@ -88,32 +90,18 @@ def _full(moments: NoisyMoments) -> bool:
 def _directions(root: Array, noise: Array) -> tuple[Array, Array]:
     """Return the eigenvalues and vectors of the noise in units of the squares of `root`."""
     half = np.linalg.solve(root.T, noise)
-    shares, turn = np.linalg.eigh(np.linalg.solve(root.T, half.T))
-    return shares, turn
+    fractions, turn = np.linalg.eigh(np.linalg.solve(root.T, half.T))
+    return fractions, turn
 
 
 def _low_degree(moments: NoisyMoments, cross: Array) -> Array:
     """Return the corrected coefficients of a low degree, written at the degree of the rows, for rate and target."""
     p = len(cross)
-    family = Bernstein(p - 1)
-    lift = Bernstein(min(_LOW, p - 1)).elevation(family)
+    lift = Bernstein(min(_LOW, p - 1)).elevation(Bernstein(p - 1))
     root = compact(moments.triangle[:p, :p] @ lift)
-    shares, turn = _directions(root, lift.T @ moments.noise[:p, :p] @ lift)
-    left = np.maximum(1.0 - shares, FLOOR)
-    inner = (turn.T @ np.linalg.solve(root.T, lift.T @ cross)) / left[:, None]
+    fractions, turn = _directions(root, lift.T @ moments.noise[:p, :p] @ lift)
+    inner = (turn.T @ np.linalg.solve(root.T, lift.T @ cross)) / np.maximum(1.0 - fractions, FLOOR)[:, None]
     return np.asarray(lift @ np.linalg.solve(root, turn @ inner))
-
-
-def _rest(moments: NoisyMoments, explained: Array) -> Array:
-    """Return the last two rows of the triangle: what rate and target hold beside the squares that features tell."""
-    p = len(moments.triangle) - 2
-    squares = moments.triangle[:, p:].T @ moments.triangle[:, p:] - explained
-    rate = max(squares[0, 0] - moments.noise[p, p], FLOOR * moments.triangle[p, p] ** 2)
-    both = (squares[0, 1] - moments.noise[p, p + 1]) / np.sqrt(rate)
-    out = np.zeros((2, p + 2))
-    out[0, p:] = np.sqrt(rate), both
-    out[1, p + 1] = np.sqrt(max(squares[1, 1] - both**2, 0.0))
-    return out
 
 
 def noisy_moments(
@@ -137,69 +125,41 @@ def noisy_moments(
             "the correction for noise is for equations with the columns force, rate and target, none of them centred: "
             "expected one of these; use method='weak' without it"
         )
-    smoother = Smoother(record, (support.frames, support.length), derivative, form)
-    size = family.size + 2
+    smoother = Smoother.of(record, (support.frames, support.length), derivative, form)
+    size, half = family.size + 2, smoother.axes[0].half
     triangle, spread, rows = np.zeros((size, size)), np.zeros((size, size)), 0
-    for window in _windows(record, smoother):
-        keep = window.chosen(smoother)
-        part = _rows(window.inner, keep, family, variance, smoother, form)
-        triangle = compact(np.vstack([triangle, part]))
-        spread += _row_noise(window.inner, keep, family, variance, smoother, form)
-        rows += len(part)
+    held = max(1, _VALUES // int(np.prod(record.mesh)))
+    for start in range(half, record.frames - half, held):
+        stop = min(start + held, record.frames - half)
+        first = max(0, start - half - _LOOK)
+        fields = record.slab(first, min(record.frames, stop + half + _LOOK))
+        keep = _chosen(fields, range(start - first, stop - first), smoother)
+        u = fields[start - half - first : stop + half - first]
+        columns = [smoother.column(form[0], field) for field in corrected_features(family, u, variance)]
+        columns += [smoother.column(column, u) for column in form[1:]]
+        part = np.stack([column[keep] for column in columns], axis=1)
+        triangle, rows = compact(np.vstack([triangle, part])), rows + len(part)
+        spread += _row_noise(u, keep, family, variance, smoother, form)
         if progress is not None:
-            progress(window.stop, record.frames)
-    return NoisyMoments(Key(label, support_key(support), "all"), triangle, spread, rows)
+            progress(stop, record.frames)
+    return NoisyMoments(Key(label, support.key, "all"), triangle, spread, rows)
 
 
-@dataclass(frozen=True, eq=False)
-class _Window:
-    """The centre frames start..stop-1 with fields from frame `first` on: what their supports hold and _LOOK more."""
+def _chosen(fields: Array, centres: range, smoother: Smoother) -> Bools:
+    """Return which centres count: those where the frames outside their support are not a pure phase.
 
-    start: int
-    stop: int
-    first: int
-    half: int
-    fields: Array
-
-    @property
-    def inner(self) -> Array:
-        """The frames that the supports hold."""
-        return self.fields[self.start - self.half - self.first : self.stop + self.half - self.first]
-
-    def chosen(self, smoother: Smoother) -> Bools:
-        """Return which centres count: those where the frames outside their support are not a pure phase.
-
-        White noise in these frames has nothing to do with the noise in the row, so the choice biases nothing. Where a
-        support takes in the whole record all centres count.
-        """
-        flat = [np.ones(1), *(w.value for w in smoother.space)]
-        smooth = correlate(self.fields, flat)[(slice(None), *smoother.inside[1:])]
-        keep = np.empty((self.stop - self.start, *smooth.shape[1:]), dtype=bool)
-        for k in range(self.start, self.stop):
-            around = [
-                *range(k - self.half - _LOOK, k - self.half),
-                *range(k + self.half + 1, k + self.half + 1 + _LOOK),
-            ]
-            given = [frame - self.first for frame in around if 0 <= frame - self.first < len(self.fields)]
-            keep[k - self.start] = np.abs(np.mean(smooth[given], axis=0)) < CUT if given else True
-        return keep
-
-
-def _windows(record: Record, smoother: Smoother) -> Iterator[_Window]:
-    half = smoother.time.half
-    size = max(1, _VALUES // int(np.prod(record.mesh)))
-    for start in range(half, record.frames - half, size):
-        stop = min(start + size, record.frames - half)
-        first, last = max(0, start - half - _LOOK), min(record.frames, stop + half + _LOOK)
-        yield _Window(start, stop, first, half, record.slab(first, last))
-
-
-def _rows(u: Array, keep: Bools, family: Bernstein, variance: float, smoother: Smoother, form: WeakForm) -> Array:
-    """Return the rows [corrected features | rate | target] of the chosen centres."""
-    force, *others = form
-    features = corrected_features(family, u, variance)
-    columns = [smoother.column(force, field) for field in features] + [smoother.column(column, u) for column in others]
-    return np.stack([column[keep] for column in columns], axis=1)
+    White noise in these frames has nothing to do with the noise in the row, so the choice biases nothing. Where a
+    support takes in the whole record all centres count.
+    """
+    flat, half = [np.ones(1), *[w.value for w in smoother.axes[1:]]], smoother.axes[0].half
+    smooth = correlate(fields, flat)[(slice(None), *smoother.inside(fields.shape)[1:])]
+    keep = np.ones((len(centres), *smooth.shape[1:]), dtype=bool)
+    for k, centre in enumerate(centres):
+        before = smooth[max(0, centre - half - _LOOK) : centre - half]
+        around = np.concatenate([before, smooth[centre + half + 1 : centre + half + 1 + _LOOK]])
+        if len(around):
+            keep[k] = np.abs(np.mean(around, axis=0)) < CUT
+    return keep
 
 
 def _row_noise(u: Array, keep: Bools, family: Bernstein, variance: float, smoother: Smoother, form: WeakForm) -> Array:
@@ -210,48 +170,27 @@ def _row_noise(u: Array, keep: Bools, family: Bernstein, variance: float, smooth
     """
     p = family.size
     force, rate, target = (smoother.taps(column) for column in form)
-    centres = _spread_out(keep, u.shape, smoother)
-    out = np.zeros((p + 2, p + 2))
-    out[:p, :p] = _pixel_sum(u, _pixel_weights(centres, force, force), family, variance)[:p, :p]
-    for column, taps in ((p, rate), (p + 1, target)):
-        out[:p, column] = _pixel_sum(u, _pixel_weights(centres, force, taps), family, variance)[:p, p]
-        out[column, :p] = out[:p, column]
-    for i, one in enumerate((rate, target)):
-        for j, other in enumerate((rate, target)):
-            out[p + i, p + j] = variance * np.sum(keep) * _overlap(one, other)
+    centres, out = np.zeros(u.shape), np.zeros((p + 2, p + 2))
+    centres[smoother.inside(u.shape)] = keep
+    for column, taps in ((slice(p), force), (p, rate), (p + 1, target)):
+        weights = np.zeros(u.shape)  # of each pixel: the sum over all chosen centres of the products
+        for one, other in product(force, taps):
+            weights += correlate(centres, [x[::-1] for x in _products(one, other)])  # seen from the pixel
+        points, sizes = exact_nodes(u, weights, 4 * family.degree + 7)
+        covariance = np.einsum("n,nab->ab", sizes, noise_covariance(family, points, variance))
+        out[:p, column] = covariance[:p, column if taps is force else p]
+        out[column, :p] = out[:p, column].T
+    for (i, a), (j, b) in product(enumerate((rate, target), p), repeat=2):
+        overlap = sum(np.prod([x.sum() for x in _products(one, other)]) for one, other in product(a, b))
+        out[i, j] = variance * np.sum(keep) * overlap
     return out
 
 
-def _pixel_sum(u: Array, weights: Array, family: Bernstein, variance: float) -> Array:
-    points, shares = exact_nodes(u, weights, 4 * family.degree + 7)
-    return np.asarray(np.einsum("n,nab->ab", shares, noise_covariance(family, points, variance)))
-
-
-def _spread_out(keep: Bools, shape: tuple[int, ...], smoother: Smoother) -> Array:
-    """Return the chosen centres as ones in a field with margins."""
-    out = np.zeros(shape)
-    out[tuple(slice(w.half, n - w.half) for w, n in zip(smoother.axes, shape, strict=True))] = keep
-    return out
-
-
-def _pixel_weights(centres: Array, one: list[list[Array]], other: list[list[Array]]) -> Array:
-    """Return for each pixel the sum over all chosen centres of the product of two weights."""
-    total = np.zeros_like(centres)
-    for a in one:
-        for b in other:
-            taps = [_product(x, y)[::-1] for x, y in zip(a, b, strict=True)]  # seen from the pixel
-            total += correlate(centres, taps)
-    return total
-
-
-def _overlap(one: list[list[Array]], other: list[list[Array]]) -> float:
-    return float(sum(np.prod([_product(x, y).sum() for x, y in zip(a, b, strict=True)]) for a in one for b in other))
-
-
-def _product(x: Array, y: Array) -> Array:
-    """Return the product of two centred sets of taps, of the length of the shorter."""
-    gap = (x.size - y.size) // 2
-    return x[gap : x.size - gap] * y if gap > 0 else x * y[-gap : y.size + gap]
+def _products(one: list[Array], other: list[Array]) -> list[Array]:
+    """Return the products of two centred sets of taps along each axis, of the length of the shorter."""
+    lengths = [min(x.size, y.size) for x, y in zip(one, other, strict=True)]
+    middle = [[t[(t.size - n) // 2 : (t.size + n) // 2] for t, n in zip(s, lengths, strict=True)] for s in (one, other)]
+    return [x * y for x, y in zip(*middle, strict=True)]
 
 
 def monomial_matrix(family: Bernstein) -> Array:
@@ -267,14 +206,29 @@ def monomial_matrix(family: Bernstein) -> Array:
 
 def hermite_matrix(size: int, variance: float) -> Array:
     """Return the corrected powers in powers: column k is s^n He_n(u/s) for the k-th odd power n = 2 k + 1."""
-    return _as_floats(_hermite(size, Fraction(variance)))
+    return np.array(_hermite(size, Fraction(variance)), dtype=np.float64)
+
+
+def _hermite(size: int, variance: Fraction) -> Array:
+    out = np.full((size, size), Fraction(0), dtype=object)
+    for column in range(size):
+        k = 2 * column + 1
+        for i in range(column + 1):
+            out[column - i, column] = (-variance / 2) ** i * factorial(k) / (factorial(i) * factorial(k - 2 * i))
+    return out
 
 
 def corrected_features(family: Bernstein, u: Array, variance: float) -> Array:
-    """Evaluate the corrected features H[B_j] at u; shape (size, *u.shape). Without noise they are the B_j."""
-    # in u times Bernstein polynomials of u^2, one degree higher: powers of u would cancel at high degree
-    turn = _as_floats(_from_powers(family.size) @ _hermite(family.size + 1, Fraction(variance)) @ _powers(family))
+    """Evaluate the corrected features H[B_j] at u; shape (size, *u.shape). Without noise they are the B_j.
+
+    In u C(n, j) z^j (1 - z)^(n - j) with z = u^2, j = 0..n, one degree higher: powers of u would cancel at high degree.
+    """
     order = family.size
+    turn = np.full((order + 1, order + 1), Fraction(0), dtype=object)  # odd powers in these polynomials
+    for k, j in product(range(order + 1), repeat=2):
+        turn[j, k] = Fraction(comb(j, k), comb(order, k))
+    powers = np.vectorize(Fraction, otypes=[object])(monomial_matrix(family))  # its entries are integers
+    turn = np.array(turn @ _hermite(order + 1, Fraction(variance)) @ powers, dtype=np.float64)
     z = (u * u).ravel()
     fields = np.empty((order + 1, z.size))
     fields[0] = u.ravel()
@@ -323,64 +277,3 @@ def _polynomials(family: Bernstein, u: Array) -> Array:
     z, v = u * u, (1.0 - u) * (1.0 + u)
     inside = [-u * v * c * z**j * v ** (family.degree - j) for j, c in enumerate(family.binomials)]
     return np.stack([*inside, u])
-
-
-def _hermite(size: int, variance: Fraction) -> Array:
-    out = np.full((size, size), Fraction(0), dtype=object)
-    for column in range(size):
-        k = 2 * column + 1
-        for i in range(column + 1):
-            out[column - i, column] = (-variance / 2) ** i * factorial(k) / (factorial(i) * factorial(k - 2 * i))
-    return out
-
-
-def _powers(family: Bernstein) -> Array:
-    """Return monomial_matrix in exact arithmetic; its entries are integers."""
-    return np.asarray(np.vectorize(Fraction, otypes=[object])(monomial_matrix(family)))
-
-
-def _from_powers(order: int) -> Array:
-    """Return the odd powers in the columns u C(n, j) z^j (1 - z)^(n - j), j = 0..n, n = order."""
-    out = np.full((order + 1, order + 1), Fraction(0), dtype=object)
-    for k in range(order + 1):
-        for j in range(k, order + 1):
-            out[j, k] = Fraction(comb(j, k), comb(order, k))
-    return out
-
-
-def _as_floats(values: Array) -> Array:
-    return np.array(values, dtype=np.float64)
-
-
-@dataclass(frozen=True)
-class RateNoise:
-    """The variance of the noise in the rate D S[u] of one row, and how many neighbouring rows share one such noise."""
-
-    variance: float
-    overlap: float
-
-
-def rate_noise(record: Record, support: Support, noise: float, derivative: Derivative = "discrete") -> RateNoise:
-    """Return the noise in the rate of one support for pixels with white noise of a standard deviation.
-
-    Rows overlap: as far as their squares are concerned, `overlap` of them count as one. At uneven times the variance
-    is the mean over the centre frames, and the overlap that of frames at their mean interval.
-    """
-    interval = float(record.times[-1] - record.times[0]) / (record.frames - 1)
-    time = axis_weights(support.frames, interval, derivative)
-    space = [axis_weights(support.length / h, h, derivative) for h in record.dx]
-    taps = [time.first, *(w.value for w in space)]
-    centres = [n - 2 * w.half for n, w in zip(record.shape, [time, *space], strict=True)]
-    alike = [min(_alike(t), float(n)) for t, n in zip(taps, centres, strict=True)]
-    squares = [float(np.sum(t**2)) for t in taps]
-    if not record.uniform:
-        windows = sliding_window_view(record.times, 2 * (support.frames + MARGIN) + 1)
-        _, first = uneven_weights(support.frames, windows, derivative)
-        squares[0] = float(np.mean(np.sum(first**2, axis=1)))
-    return RateNoise(noise**2 * float(np.prod(squares)), float(np.prod(alike)))
-
-
-def _alike(taps: Array) -> float:
-    """Return the sum of the squared correlations of all shifts of the taps with themselves."""
-    shifts = np.correlate(taps, taps, mode="full")
-    return float(np.sum((shifts / shifts.max()) ** 2))

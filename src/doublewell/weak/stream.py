@@ -19,7 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.compute import Clock, Ledger, Pool, Region, fingerprint, open_pool, parse_memory, shown_bytes
+from doublewell.compute.checkpoint import Ledger, fingerprint
+from doublewell.compute.partition import Region, parse_memory, shown_bytes
+from doublewell.compute.run import Clock, Pool, open_pool
 from doublewell.dynamics import ALLEN_CAHN, WeakForm
 from doublewell.errors import InputError
 from doublewell.evidence import Block, Evidence, Key, merge
@@ -30,11 +32,11 @@ from doublewell.observation.looks import BLOCK, Look, change_between, look_at, l
 from doublewell.observation.survey import survey_of
 from doublewell.record import Cells, Record, line_sum, lines_checksum
 from doublewell.record.arrays import LazyArray, PhaseScale, missing_fraction
+from doublewell.runtime import CPU, Processor
 from doublewell.weak.assembly import weak_evidence, window_of
 from doublewell.weak.form import bends
-from doublewell.weak.frame_buffer import READ_BYTES, Fold, Part, Rolling, chunk_frames
-from doublewell.weak.gpu import CPU, Processor
-from doublewell.weak.weights import MARGIN, Derivative, Support, half_cells
+from doublewell.weak.frame_buffer import READ_BYTES, Part, Rolling, chunk_frames
+from doublewell.weak.weights import MARGIN, Derivative, Fold, Support, half_cells
 
 LIBRARIES = 350 * 10**6  # bytes that Python and its libraries take before anything is read
 _LOOK_FRAMES = 14  # frames, as float64, that a look at the record holds at once

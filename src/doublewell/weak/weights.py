@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from doublewell.errors import InputError, is_whole, shown
+from doublewell.errors import InputError, positive, shown, whole
 from doublewell.hints import Array
 from doublewell.record import Record
 
@@ -46,6 +46,11 @@ class Support:
     def __str__(self) -> str:
         return f"({self.frames} frames, {self.length:.4g})"
 
+    @property
+    def key(self) -> str:
+        """The name of the support in the keys of evidence: every digit, so that different supports stay apart."""
+        return f"({self.frames} frames, {float(self.length)!r})"
+
 
 @dataclass(frozen=True)
 class AxisWeights:
@@ -60,14 +65,6 @@ class AxisWeights:
     second: Array
     fourth: Array
     half: int
-
-    def of_time(self, kind: int) -> Array:
-        """Return the weights with so many derivatives along time."""
-        return (self.value, self.first)[kind]
-
-    def of_space(self, kind: int) -> Array:
-        """Return the weights with so many second derivatives along a space axis."""
-        return (self.value, self.second, self.fourth)[kind]
 
 
 def half_cells(width: float) -> int:
@@ -119,32 +116,24 @@ def check_supports(
     bends: int = 1,
 ) -> tuple[Support, ...]:  # fmt: skip
     """Return the supports as values, each checked to fit the record with its margins."""
-    given = _members(supports)
-    if not given:
-        came = shown(supports) if given is None else "empty"
-        raise InputError(f"supports is {came}: expected pairs (frames, length) such as [(5, 0.06), (8, 0.12)]")
-    checked = []
-    for item in given:
-        pair = (item.frames, item.length) if isinstance(item, Support) else _members(item) or ()
-        if len(pair) != 2 or not is_whole(pair[0]) or pair[0] < 2 or not _length(pair[1]):
-            raise InputError(f"support {shown(item)}: expected a pair (integer number of frames >= 2, positive length)")
-        support = Support(int(pair[0]), float(pair[1]))
+    listed = isinstance(supports, Iterable) and not isinstance(supports, str)
+    checked: dict[Support, None] = {}
+    for item in supports if listed else ():
+        try:
+            duration, length = (item.frames, item.length) if isinstance(item, Support) else item
+            support = Support(whole(duration, "frames", least=2), positive(length, "length"))
+        except (TypeError, ValueError):
+            raise InputError(
+                f"support {shown(item)}: expected a pair (integer number of frames >= 2, positive length)"
+            ) from None
         _check_fit(support, frames, mesh, dx, MARGIN * bends)
-        checked.append(support)
-    if len(set(checked)) != len(checked):
-        raise InputError("supports: the same support is given twice; expected different ones")
+        if support in checked:
+            raise InputError("supports: the same support is given twice; expected different ones")
+        checked[support] = None
+    if not checked:
+        came = "empty" if listed else shown(supports)
+        raise InputError(f"supports is {came}: expected pairs (frames, length) such as [(5, 0.06), (8, 0.12)]")
     return tuple(checked)
-
-
-def _members(value: object) -> tuple[Any, ...] | None:
-    """Return the members of a list, a tuple or a generator; None for a text or what has none."""
-    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else None
-
-
-def _length(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        return False
-    return bool(0 < value < np.inf)
 
 
 def _check_fit(support: Support, frames: int, mesh: tuple[int, ...], dx: tuple[float, ...], margin: int) -> None:
@@ -182,8 +171,11 @@ def uneven_weights(half: int, windows: Array, derivative: Derivative = "discrete
     >>> value.shape, first.shape, bool(abs(first.sum()) < 1e-12)
     ((1, 9), (1, 13), True)
     """
-    middle, reach = _bump(windows, half)
-    wide = _extended(windows)
+    start, end = windows[:, MARGIN, None], windows[:, MARGIN + 2 * half, None]
+    middle, reach = 0.5 * (start + end), 0.5 * (end - start)
+    before = 2.0 * windows[:, :1] - windows[:, _BEYOND:0:-1]  # intervals mirrored: no time outside the support's own
+    after = 2.0 * windows[:, -1:] - windows[:, -2 : -2 - _BEYOND : -1]
+    wide = np.concatenate([before, windows, after], axis=1)
     xi = (wide - middle) / reach
     test = np.zeros_like(xi)
     inner = slice(MARGIN + _BEYOND + 1, -MARGIN - _BEYOND - 1)
@@ -198,19 +190,6 @@ def uneven_weights(half: int, windows: Array, derivative: Derivative = "discrete
     rough = -weight[:, outer] * _slope(xi, test)[:, 1:-1]
     first = rough + _correction(xi[:, outer], weight[:, outer], rough, value)
     return value / mass, first / (mass * reach)
-
-
-def _bump(windows: Array, half: int) -> tuple[Array, Array]:
-    """Return middle and half-length of the time that a test function covers, as columns."""
-    start, end = windows[:, MARGIN, None], windows[:, MARGIN + 2 * half, None]
-    return 0.5 * (start + end), 0.5 * (end - start)
-
-
-def _extended(windows: Array) -> Array:
-    """Go on beyond both ends with the intervals mirrored: no time outside a support's own frames is asked for."""
-    before = 2.0 * windows[:, :1] - windows[:, _BEYOND:0:-1]
-    after = 2.0 * windows[:, -1:] - windows[:, -2 : -2 - _BEYOND : -1]
-    return np.concatenate([before, windows, after], axis=1)
 
 
 def _quadrature(xi: Array) -> Array:
@@ -265,61 +244,101 @@ def paper_supports(record: Record) -> tuple[Support, ...]:
     return Support(5, side / 16), Support(8, side / 8)
 
 
-def default_supports(record: Record, interface_width: float | None, *, long: bool = False) -> tuple[Support, ...]:
+def default_supports(
+    record: Record, interface_width: float | None, *, long: bool = False
+) -> tuple[tuple[Support, ...], str]:
     """Return two supports for a record whose interface is `interface_width` wide (between u = -0.9 and 0.9).
 
     The rule: in space a quarter and half of a width, but at least 4 and 6 cells, at most a quarter of the shortest side
     and never more than fits; in time 5 and 8 intervals, shortened so that at least 5 centre frames remain. Where
     both come out the same there is one support. The paper's supports are about twice as long in space. So are `long`
     ones, for "analytic" derivatives, which need at least 6 and 8 cells to be accurate, and for a search of the phases.
+    The text says how they came about, and where the record forced other half-widths than the rule's.
     """
-    return _choose(record, interface_width, long)[0]
-
-
-def default_rule(record: Record, interface_width: float | None, *, long: bool = False) -> str:
-    """Return how the default supports came about, and where the record forced other half-widths than the rule's."""
-    return _choose(record, interface_width, long)[1]
-
-
-def _choose(record: Record, interface_width: float | None, long: bool) -> tuple[tuple[Support, ...], str]:
-    """Return the default supports and the rule in words."""
     fractions, least, rule = _LONG if long else _SHORT
     longest = (record.frames - _CENTRES - 2 * MARGIN) // 2
     if longest < 2:
         raise InputError(
             f"record is too short: expected at least {LEAST_FRAMES} frames, has {record.frames}; record longer"
         )
-    notes = [f"{n} frames cut to {longest}" for n in _FRAMES if n > longest]
-    coarse, quarter, most = max(record.dx), min(record.extent) / 4, _longest(record)
-    unknown = least[0] / fractions[0]  # cells that stand for the width of an interface
-    supports = []
-    for frames, fraction, cells in zip(_FRAMES, fractions, least, strict=True):
-        wanted = fraction * (unknown * coarse if interface_width is None else interface_width)
-        resolved = cells * coarse
-        raised = f"raised to {resolved:.4g}, the least that is resolved" if resolved > wanted else ""
-        limits = [
-            (max(wanted, resolved), raised),
-            (quarter, f"cut to {quarter:.4g}, a quarter of the shortest side"),
-            (most, f"cut to {most:.4g}, the most that fits"),
-        ]
-        length, note = min(limits, key=lambda item: item[0])
-        supports.append(Support(min(frames, longest), length))
-        notes += [f"{wanted:.4g} {note}"] if note else []
-    if interface_width is None:
-        rule = " and ".join(f"{fraction * unknown:g}" for fraction in fractions) + " cells, no interface seen"
-    return tuple(dict.fromkeys(supports)), f"{rule}, chosen from the record" + (
-        f" ({'; '.join(notes)})" if notes else ""
-    )
-
-
-def _longest(record: Record) -> float:
-    """Return the longest spatial half-width that fits with its margins, at least two cells of the coarsest axis."""
-    fits = [((n - 1) // 2 - MARGIN) * h for n, h in zip(record.mesh, record.dx, strict=True)]
-    shortest = _LEAST_CELLS * max(record.dx)
-    if min(fits) < shortest * (1 - 1e-9):
-        needs = tuple(2 * (half_cells(shortest / h) + MARGIN) + 1 for h in record.dx)
+    coarse, quarter = max(record.dx), min(record.extent) / 4
+    fits = float(np.min(((np.array(record.mesh) - 1) // 2 - MARGIN) * np.array(record.dx)))
+    if fits < _LEAST_CELLS * coarse * (1 - 1e-9):
+        needs = tuple([2 * (half_cells(_LEAST_CELLS * coarse / h) + MARGIN) + 1 for h in record.dx])
         raise InputError(
             f"the mesh {record.mesh} is too small for a weak moment: expected at least {needs} cells, with which a "
             "test function and its margins fit; record a larger field of view"
         )
-    return min(fits)
+    notes = [f"{n} frames cut to {longest}" for n in _FRAMES if n > longest]
+    unknown = least[0] / fractions[0]  # cells that stand for the width of an interface
+    supports: dict[Support, None] = {}
+    for frames, fraction, cells in zip(_FRAMES, fractions, least, strict=True):
+        wanted = fraction * (unknown * coarse if interface_width is None else interface_width)
+        resolved = cells * coarse
+        limits = max(wanted, resolved), quarter, fits
+        reasons = (
+            f"raised to {resolved:.4g}, the least that is resolved" if resolved > wanted else "",
+            f"cut to {quarter:.4g}, a quarter of the shortest side",
+            f"cut to {fits:.4g}, the most that fits",
+        )
+        shortest = int(np.argmin(limits))
+        supports[Support(min(frames, longest), limits[shortest])] = None
+        notes += [f"{wanted:.4g} {reasons[shortest]}"] if reasons[shortest] else []
+    if interface_width is None:
+        rule = " and ".join([f"{fraction * unknown:g}" for fraction in fractions]) + " cells, no interface seen"
+    return tuple(supports), f"{rule}, chosen from the record" + (f" ({'; '.join(notes)})" if notes else "")
+
+
+@dataclass(frozen=True)
+class Fold:
+    """A named range of frames. Rows whose whole support lies inside belong to it."""
+
+    name: str
+    start: int
+    stop: int
+
+
+def split_folds(frames: int, longest: int, training: float = 0.6) -> tuple[Fold, Fold]:
+    """Split a record in time into training and validation frames; rows that straddle belong to neither.
+
+    `longest` is the temporal half-width, in intervals, of the longest support: both parts must hold it.
+    """
+    cut = round(training * frames)
+    needs = 2 * (longest + MARGIN) + 1
+    if min(cut, frames - cut) < needs:
+        raise InputError(
+            f"record is too short for a validated ridge: each part needs {needs} frames, but {frames} frames split "
+            f"into {cut} and {frames - cut}; record longer, pass shorter supports, or give ridge a number"
+        )
+    return Fold("training", 0, cut), Fold("validation", cut, frames)
+
+
+@dataclass(frozen=True)
+class RateNoise:
+    """The variance of the noise in the rate D S[u] of one row, and how many neighbouring rows share one such noise."""
+
+    variance: float
+    overlap: float
+
+
+def rate_noise(record: Record, support: Support, noise: float, derivative: Derivative = "discrete") -> RateNoise:
+    """Return the noise in the rate of one support for pixels with white noise of a standard deviation.
+
+    Rows overlap: as far as their squares are concerned, `overlap` of them count as one, the sum of the squared
+    correlations of all shifts. At uneven times the variance is the mean over the centre frames, and the overlap that of
+    frames at their mean interval.
+    """
+    interval = float(record.times[-1] - record.times[0]) / (record.frames - 1)
+    axes = [axis_weights(support.frames, interval, derivative)]
+    axes += [axis_weights(support.length / h, h, derivative) for h in record.dx]
+    variance, overlap = noise**2, 1.0
+    for k, (weights, length) in enumerate(zip(axes, record.shape, strict=True)):
+        taps = weights.value if k else weights.first
+        shifts = np.correlate(taps, taps, mode="full")
+        overlap *= min(float(np.sum((shifts / shifts.max()) ** 2)), float(length - 2 * weights.half))
+        square = float(np.sum(taps**2))
+        if k == 0 and not record.uniform:
+            windows = sliding_window_view(record.times, 2 * (support.frames + MARGIN) + 1)
+            square = float(np.mean(np.sum(uneven_weights(support.frames, windows, derivative)[1] ** 2, axis=1)))
+        variance *= square
+    return RateNoise(variance, overlap)
