@@ -81,17 +81,12 @@ def test_the_noise_in_a_row_does_not_choose_the_row(movie: Record) -> None:
     u = np.array(movie.slab())
     support = Support(3, 0.1)
     smoother = Smoother.of(movie, (3, 0.1))
-    before = _chosen(movie, smoother, 15)
+    before = corrected.chosen_centres(u, range(15, 16), smoother)
     u[10:21] += 0.5 * np.random.default_rng(0).standard_normal(u[10:21].shape)  # 15 +- 5 is the support with margin
     assert smoother.axes[0].half == 5
-    np.testing.assert_array_equal(_chosen(movie.replace(u), smoother, 15), before)
+    np.testing.assert_array_equal(corrected.chosen_centres(u, range(15, 16), smoother), before)
     assert 0.02 < before.mean() < 0.9
     assert noisy_moments(movie, Bernstein(1), support, 0.0).rows < 31 * 64 * 64
-
-
-def _chosen(record: Record, smoother: Smoother, frame: int) -> np.ndarray:
-    (window,) = corrected._windows(record, smoother)
-    return window.chosen(smoother)[frame - window.start]
 
 
 def test_a_support_as_long_as_the_record_takes_all_centres() -> None:

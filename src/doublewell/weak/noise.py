@@ -133,7 +133,7 @@ def noisy_moments(
         stop = min(start + held, record.frames - half)
         first = max(0, start - half - _LOOK)
         fields = record.slab(first, min(record.frames, stop + half + _LOOK))
-        keep = _chosen(fields, range(start - first, stop - first), smoother)
+        keep = chosen_centres(fields, range(start - first, stop - first), smoother)
         u = fields[start - half - first : stop + half - first]
         columns = [smoother.column(form[0], field) for field in corrected_features(family, u, variance)]
         columns += [smoother.column(column, u) for column in form[1:]]
@@ -145,7 +145,7 @@ def noisy_moments(
     return NoisyMoments(Key(label, support.key, "all"), triangle, spread, rows)
 
 
-def _chosen(fields: Array, centres: range, smoother: Smoother) -> Bools:
+def chosen_centres(fields: Array, centres: range, smoother: Smoother) -> Bools:
     """Return which centres count: those where the frames outside their support are not a pure phase.
 
     White noise in these frames has nothing to do with the noise in the row, so the choice biases nothing. Where a
