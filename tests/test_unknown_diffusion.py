@@ -106,8 +106,8 @@ def test_a_movie_that_runs_backwards_is_refused(movie) -> None:
 def test_little_motion_is_said(noisy) -> None:
     free = unknown(noisy)
     fit = fit_weak(free, survey(free), ask([free], law=DoubleWell(2, "none"), method="weak"))
-    assert fit.diffusion is not None
-    assert fit.diffusion.fraction > 0.9
+    assert fit.motion is not None
+    assert fit.motion > 0.9
     result = identify(unknown(noisy), method="weak")
     assert "q-little-motion" not in warned(result)
     slow = replace(result, diagnostics=replace(result.diagnostics, motion=0.25))

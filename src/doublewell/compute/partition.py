@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.dynamics import ALLEN_CAHN, stable_substeps
+from doublewell.dynamics import Dynamics, stable_substeps
 from doublewell.errors import InputError, shown
 from doublewell.observation.looks import GROUP, mean_picture
 from doublewell.record import Cells, Record
@@ -60,12 +60,12 @@ def window_copies(size: int, substeps: int) -> int:
     return 12 * substeps + 3 * size + 10
 
 
-def whole_bytes(record: Record, size: int) -> int:
+def whole_bytes(record: Record, size: int, dynamics: Dynamics) -> int:
     """Return what reading a whole record takes, libraries and all, with `size` unknowns of the law."""
     copies = _DECLARED
     if record.boundary in (None, "open"):
         q, interval = record.q, float(np.max(np.diff(record.times)))
-        copies = window_copies(size, _STEPS if q is None else stable_substeps(ALLEN_CAHN, record.dx, q, interval))
+        copies = window_copies(size, _STEPS if q is None else stable_substeps(dynamics, record.dx, q, interval))
     return tile_memory(copies, prod(record.shape))
 
 

@@ -294,7 +294,7 @@ def needs_tiles(record: Record, problem: Problem) -> bool:
     if problem.method.memory is None:
         return False
     unknowns = problem.family.size + len(problem.view(record).free)
-    return whole_bytes(record, unknowns) > parse_memory(problem.method.memory)
+    return whole_bytes(record, unknowns, problem.dynamics) > parse_memory(problem.method.memory)
 
 
 def _in_tiles(record: Record, problem: Problem, compute: Compute, report: Report | None) -> Result:

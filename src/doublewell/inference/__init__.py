@@ -14,7 +14,7 @@ from doublewell.inference.degrees import (
     mixture_mean,
     weigh_terms,
 )
-from doublewell.inference.diffusion import Diffusion, check_motion, estimate_q
+from doublewell.inference.diffusion import check_motion, estimate_q
 from doublewell.inference.estimate import Estimate, Floor, SupportFit, approximation_floor, estimate
 from doublewell.inference.least_squares import ALPHAS, RidgeChoice
 from doublewell.inference.posterior import Posterior, Quantity, Scalar, curve_band, quantile_interval, scalar_interval
@@ -26,7 +26,6 @@ __all__ = [
     "DegreeAverage",
     "DegreeFit",
     "DegreePrior",
-    "Diffusion",
     "Estimate",
     "FittedRows",
     "Floor",

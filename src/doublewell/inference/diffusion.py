@@ -10,7 +10,6 @@ nothing to do with that of the other columns, is taken off the rate's square. Wh
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,14 +23,6 @@ from doublewell.weak.weights import RateNoise
 _CLEAR = 0.1  # least fraction of the rate's square that must not be noise
 _SIGNIFICANT = 4.0  # least size of that fraction in standard errors of the noise
 _SLOW = 1e-3  # least size of the rate, in units of the Laplacian, that is not a matter of the mesh
-
-
-@dataclass(frozen=True)
-class Diffusion:
-    """An estimated q, and how much of the square of the rate is motion and not noise."""
-
-    q: float
-    fraction: float
 
 
 def check_motion(evidence: Evidence, noise: Mapping[str, RateNoise]) -> float:
