@@ -12,7 +12,7 @@ export NUMBA_CACHE_DIR := $(CURDIR)/build/cache/numba
 
 # Tests that take long, by path: recovery, sweeps, pages, examples, the paper, golden results, benchmarks, a browser.
 SLOW := tests/slow tests/recovery tests/convergence tests/docs tests/examples tests/paper tests/test_readme.py \
-	tests/adequacy/test_false_alarms.py tests/report/page/test_browser.py
+	tests/adequacy/test_false_alarms.py tests/report/test_browser.py
 PYTEST := -m pytest -n 2 --dist loadfile
 
 .PHONY: demo docs paper test test-slow test-all test-golden test-minimum lint bench bench-compare bench-accuracy clean

@@ -245,7 +245,7 @@ def moments(one: dict[str, Any], options: dict[str, Any], result: Any) -> dict[s
     record = as_record(one)
     record = record.replace((2.0 * np.asarray(one["u"]) - (low + high)) / (high - low)) if low != -1.0 else record
     evidence = dw.weak_evidence(
-        record, family(result.degree), result.settings.supports, derivative=options.get("derivative", "discrete")
+        record, family(result.degree), result.resolved.supports, derivative=options.get("derivative", "discrete")
     )
     return {f"{block.key.support} {block.key.fold}": _scaled(block.triangle) for block in evidence.blocks}
 
@@ -286,7 +286,7 @@ def answer(result: Any) -> dict[str, Any]:
     }
     if result.posterior is None:
         weak = {"rows": numbers.rows, "residual": numbers.residual, "spread": numbers.support_spread}
-        weak |= {"scaled_condition": numbers.scaled_condition, "supports": [list(s) for s in result.settings.supports]}
+        weak |= {"scaled_condition": numbers.scaled_condition, "supports": [list(s) for s in result.resolved.supports]}
         weak |= {"ridge": None if numbers.ridge is None else numbers.ridge.alpha, "active": list(numbers.active)}
         return found | {"weak": weak}
     fit = numbers.likelihood

@@ -14,6 +14,7 @@ import numpy as np
 REWORDED: dict[str, str] = {
     r"An identified Allen-Cahn law": "An identified law",
     r"Law found by": "Law identified by",
+    r"(doublewell) \d[\w.]*": r"\1 <version>",
     r"weak reading": "weak-form fit",
     r"trajectory reading": "trajectory fit",
     r"(pure phases at u = -1 and u = \+1\.)(?! <)": r"\1 <equation>",

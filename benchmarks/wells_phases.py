@@ -37,7 +37,7 @@ def main() -> None:
                 for phases in ((-1, 1), "estimated")
             ]
             errors = [100.0 * np.linalg.norm(fit.force(u) - true) / np.linalg.norm(true) for fit in fits]
-            low, high = fits[1].settings.phases
+            low, high = fits[1].resolved.phases
             found.append([100.0 * max(abs(low + 1.0), abs(high - 1.0)) / 2.0, *errors])
         worst = np.max(found, axis=0)
         rows.append({"noise": noise, "phase": worst[0], "given": worst[1], "estimated": worst[2]})

@@ -78,7 +78,7 @@ def make_movie(folder: Path, cells: int, frames: int, epsilon: float) -> Path:
 
 def run_again(result: dw.Result, movie: np.ndarray, folder: Path) -> float:
     """Export the law to py-pde, run that script, and return the largest relative field error over the frames."""
-    script = folder / f"law_{result.settings.method}.py"
+    script = folder / f"law_{result.problem.method.name}.py"
     script.write_text(dw.export(result, "py-pde"), encoding="utf-8")
     fields = runpy.run_path(str(script))["evolve"](movie[0], len(movie))
     return float(np.max(np.linalg.norm(fields - movie, axis=(1, 2)) / np.linalg.norm(movie, axis=(1, 2))))

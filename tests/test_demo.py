@@ -67,7 +67,7 @@ def test_demo_errors_are_against_the_truth(demo):
 
 
 def test_demo_uses_both_methods(demo):
-    assert (demo.result.settings.method, demo.weak.settings.method) == ("trajectory", "weak")
+    assert (demo.result.problem.method.name, demo.weak.problem.method.name) == ("trajectory", "weak")
     assert demo.record.boundary == "periodic"
     low, high = demo.result.interval("epsilon")
     assert low < demo.result.epsilon < high

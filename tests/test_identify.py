@@ -111,16 +111,16 @@ def test_supports_are_chosen_said_and_checked(movie) -> None:
     width = default.diagnostics.survey.interface_width
     cell = movie.dx[0]
     lengths = max(width / 4, 4 * cell), max(width / 2, 6 * cell)
-    assert default.settings.supports == tuple((n, pytest.approx(x)) for n, x in zip((5, 8), lengths, strict=True))
-    assert default.settings.supports_rule.startswith(
+    assert default.resolved.supports == tuple((n, pytest.approx(x)) for n, x in zip((5, 8), lengths, strict=True))
+    assert default.resolved.supports_rule.startswith(
         "a quarter and half of the interface width, chosen from the record"
     )
     assert "a quarter and half of the interface width, chosen from the record" in " ".join(str(default).split())
     paper = identify(movie, method=Weak(supports="paper"))
-    assert paper.settings.supports == ((5, 1 / 16), (8, 1 / 8))
+    assert paper.resolved.supports == ((5, 1 / 16), (8, 1 / 8))
     given = identify(movie, method=Weak(supports=[(4, 0.1)]))
-    assert given.settings.supports == ((4, 0.1),)
-    assert identify(movie, method=Weak(supports=(pair for pair in [(4, 0.1)]))).settings.supports == ((4, 0.1),)
+    assert given.resolved.supports == ((4, 0.1),)
+    assert identify(movie, method=Weak(supports=(pair for pair in [(4, 0.1)]))).resolved.supports == ((4, 0.1),)
     with pytest.raises(InputError, match="supports is 'wide': expected pairs"):
         identify(movie, method=Weak(supports="wide"))
     with pytest.raises(InputError, match="supports is 5: expected pairs"):
@@ -130,7 +130,7 @@ def test_supports_are_chosen_said_and_checked(movie) -> None:
 
 
 def test_short_record_gets_short_supports(movie) -> None:
-    assert identify(movie.clip(0, 15)).settings.supports[-1][0] == 3
+    assert identify(movie.clip(0, 15)).resolved.supports[-1][0] == 3
     with pytest.raises(InputError, match="record is too short: expected at least 13 frames, has 12; record longer"):
         identify(movie.clip(0, 12))
 

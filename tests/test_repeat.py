@@ -39,10 +39,10 @@ def fitted(small):
 
 
 def test_a_result_knows_its_data_and_its_tension(weak, noisy, fitted, small):
-    assert weak.settings.checksum == checksum(noisy)
-    assert fitted.settings.checksum == checksum(small)
-    assert weak.settings.tension == fitted.settings.tension == TENSION
-    assert identify(noisy, method="weak").settings.tension is None
+    assert weak.problem.records[0].checksum == checksum(noisy)
+    assert fitted.problem.records[0].checksum == checksum(small)
+    assert weak.problem.tension == fitted.problem.tension == TENSION
+    assert identify(noisy, method="weak").problem.tension is None
 
 
 def test_the_same_again(weak, noisy, fitted, small):
@@ -89,7 +89,7 @@ def test_the_metadata_are_those_of_the_result(weak, noisy):
     done = repeat(weak, other)
     assert done.data == "the same"
     assert done.comparison.same
-    assert done.again.settings.boundary == noisy.boundary
+    assert done.again.resolved.boundary == noisy.boundary
     shifted = Record(noisy.slab(), dx=noisy.dx, times=noisy.times + 3.0, q=1.0)
     assert repeat(weak, shifted).comparison.same
 

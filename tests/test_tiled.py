@@ -113,7 +113,7 @@ def test_the_law_is_found_and_the_bands_say_how_well(movie, result) -> None:
     assert np.all(np.abs(result.diagnostics.likelihood.residual_map) < 4.0)
     assert result.diagnostics.likelihood.residual_frames[1:] == pytest.approx(0.01, rel=0.15)
     assert all(one.agrees for one in result.agreements)
-    assert result.settings.boundary == "periodic"
+    assert result.resolved.boundary == "periodic"
     assert "read as 4 windows of at most 15 x 24 x 24 values" in str(result)
     assert set(warned(result)) == {"model-untested"}
 
@@ -172,7 +172,7 @@ def test_q_and_gaps(movie) -> None:
     low, high = found.interval("q", level=0.999)
     assert low < 1.0 < high
     assert high - low < 0.1
-    assert found.settings.boundary == "open"
+    assert found.resolved.boundary == "open"
     assert found.diagnostics.survey.missing == pytest.approx(48 / 48**2)
     assert error(found) < 4.0 * spread(found)
 

@@ -105,7 +105,7 @@ def test_other_phase_values_change_nothing_but_the_values() -> None:
     np.testing.assert_allclose(there.coefficients, here.coefficients, rtol=1e-9)
     np.testing.assert_allclose(there.force(0.5 * (1.0 + U)), 0.5 * here.force(U), rtol=1e-9, atol=1e-9)
     assert there.law.phases == (0.0, 1.0)
-    assert there.settings.phases == (0.0, 1.0)
+    assert there.resolved.phases == (0.0, 1.0)
     symmetric = weak(moved(fine("sixth"), 0.0, 1.0), phases=(0, 1))
     assert symmetric.law.maximum == 0.5
     assert symmetric.law.family == Bernstein(symmetric.degree, (0.0, 1.0))
@@ -114,7 +114,7 @@ def test_other_phase_values_change_nothing_but_the_values() -> None:
 @pytest.mark.parametrize(("low", "high"), [(-1.0, 1.0), (0.1, 0.8)])
 def test_phases_are_estimated(low: float, high: float) -> None:
     result = weak(moved(fine(), low, high), wells="unequal", phases="estimated")
-    np.testing.assert_allclose(result.settings.phases, (low, high), atol=2e-3 * (high - low))
+    np.testing.assert_allclose(result.resolved.phases, (low, high), atol=2e-3 * (high - low))
     u = 0.5 * (low + high) + 0.5 * (high - low) * U
     true = TILTED.effective(FINE).placed((low, high)).force(u)
     assert np.linalg.norm(result.force(u) - true) < 1e-2 * np.linalg.norm(true)
@@ -200,7 +200,7 @@ def test_validated_ridge_and_bounds() -> None:
     result = weak(fine(), wells="unequal", ridge="validated", supports=[(3, 0.15)])
     assert result.diagnostics.ridge.alpha in (0.0, 1e-8, 1e-6, 1e-4, 1e-2, 1.0)
     assert weak(fine(), wells="unequal", ridge=1e-6).law.structure.ok
-    assert weak(fine(), wells="unequal", constraint="none").settings.constraint == "none"
+    assert weak(fine(), wells="unequal", constraint="none").problem.law.constraint == "none"
 
 
 def test_a_figure_and_a_page_are_made(fitted: Result, tmp_path) -> None:

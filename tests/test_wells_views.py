@@ -68,7 +68,7 @@ def test_a_window_shows_a_tilted_law() -> None:
     inside = dw.Record(movie().values[:, 4:-4, 4:-4], dx=movie().dx, times=movie().times, q=movie().q)
     result = fit(inside)
     assert error(result) < 0.1
-    assert result.settings.boundary == "open"
+    assert result.resolved.boundary == "open"
 
 
 @pytest.mark.parametrize("method", ["trajectory", "weak"])
@@ -93,9 +93,9 @@ def test_several_records_share_one_tilted_law() -> None:
 
 def test_unlike_wells_have_one_class_and_its_name_is_kept() -> None:
     asked = [fit(movie(), constraint=name) for name in ("bernstein", "admissible")]
-    assert [one.settings.constraint for one in asked] == ["admissible", "admissible"]
+    assert [one.problem.law.constraint for one in asked] == ["admissible", "admissible"]
     np.testing.assert_array_equal(asked[0].coefficients, asked[1].coefficients)
-    assert fit(movie(), constraint="none").settings.constraint == "none"
+    assert fit(movie(), constraint="none").problem.law.constraint == "none"
 
 
 def test_what_does_not_go_together_is_refused() -> None:

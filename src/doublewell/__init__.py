@@ -39,13 +39,13 @@ if TYPE_CHECKING:
     from doublewell.options import Observation as Observation
     from doublewell.options import Trajectory as Trajectory
     from doublewell.options import Weak as Weak
+    from doublewell.physical import physical as physical
     from doublewell.plan import Experiment as Experiment
     from doublewell.plan import plan as plan
     from doublewell.record import Record as Record
     from doublewell.record import phase_from_intensity as phase_from_intensity
     from doublewell.report import write_page as write_page
     from doublewell.result import Result as Result
-    from doublewell.result import physical as physical
     from doublewell.simulate import add_noise as add_noise
     from doublewell.simulate import initial_field as initial_field
     from doublewell.simulate import simulate as simulate
@@ -69,7 +69,8 @@ _MODULES = {
     "plan": ["Experiment", "plan"],
     "record": ["Record", "phase_from_intensity"],
     "report": ["write_page"],
-    "result": ["Result", "physical"],
+    "physical": ["physical"],
+    "result": ["Result"],
     "simulate": ["add_noise", "initial_field", "simulate"],
     "validate": ["validate"],
     "weak.assembly": ["weak_evidence"],

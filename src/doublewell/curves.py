@@ -12,11 +12,10 @@ import numpy as np
 
 from doublewell.adequacy import FALSE_ALARMS
 from doublewell.errors import InputError
-from doublewell.facts import LEVEL, kept, scale_units
+from doublewell.facts import LEVEL, kept, per_area, scale_units
 from doublewell.hints import Array
 from doublewell.inference import Quantity
 from doublewell.law import Law
-from doublewell.provenance import per_area
 from doublewell.result import Result
 
 POINTS = 401
@@ -133,20 +132,20 @@ def _curve(
 
 
 def _residual(result: Result) -> Residual | None:
-    fit, asked = result.diagnostics.likelihood, result.settings
+    fit, record = result.diagnostics.likelihood, result.problem.records[0]
     if fit is None:
         return None
     edges = tuple(
         np.linspace(0, cells, blocks + 1).round() * step
-        for cells, blocks, step in zip(asked.shape[1:], fit.residual_map.shape, asked.dx, strict=True)
+        for cells, blocks, step in zip(record.shape[1:], fit.residual_map.shape, record.dx, strict=True)
     )
     return Residual(
         blocks=fit.residual_map,
         edges=edges,
-        times=asked.dt * np.arange(fit.residual_frames.size, dtype=np.float64),
+        times=record.dt * np.arange(fit.residual_frames.size, dtype=np.float64),
         frames=np.asarray(fit.residual_frames / fit.noise),
         noise=fit.noise,
-        spread=float(1.0 / np.sqrt(2.0 * prod(asked.shape[1:]))),
+        spread=float(1.0 / np.sqrt(2.0 * prod(record.shape[1:]))),
     )
 
 

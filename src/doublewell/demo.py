@@ -21,8 +21,8 @@ from doublewell.record import Record
 from doublewell.report import Truth, draw_figures, page_html
 from doublewell.result import Result
 from doublewell.simulate import add_noise, initial_field, simulate
+from doublewell.units import percent
 from doublewell.validate import Validation, validate
-from doublewell.wording import percent
 
 _EPSILON = 0.03
 _INTERVAL = 5e-5

@@ -1,4 +1,4 @@
-"""Facts: every number that a result is quoted with, once, with its symbol, unit and interval.
+"""Facts: every number that a result is quoted with, once, with its symbol, unit and interval, and what it rests on.
 
 All renderers read this table, `findings` and `curves`, so that a barrier is the same in the text, the page, the JSON
 and the LaTeX. Only these modules know how a result stores its numbers.
@@ -7,7 +7,7 @@ and the LaTeX. Only these modules know how a result stores its numbers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import wraps
 from math import hypot
 from typing import Any, TypeVar
@@ -18,26 +18,19 @@ import numpy as np
 from doublewell.calibrate import SurfaceTension, why_no_scale
 from doublewell.errors import InputError, option
 from doublewell.hints import Array
-from doublewell.law import Law, Structure
-from doublewell.problem import Source
-from doublewell.provenance import (
-    assumptions,
-    fit_lines,
-    held,
-    law_class,
-    level_lines,
-    per_area,
-    q_unit,
-    record_lines,
-    supports_line,
-    unit_lines,
-)
-from doublewell.result import Measured, Physical, Result, physical
-from doublewell.units import has_pint, unit_text
-from doublewell.wording import percent
+from doublewell.law import CONSTRAINTS, Law, Structure, check_constraint
+from doublewell.physical import Physical, physical, width_name
+from doublewell.problem import Problem, RecordInfo
+from doublewell.result import Result
+from doublewell.units import after, count, has_pint, percent, unit_text
 
 T = TypeVar("T")
 LEVEL = 0.95  # of all intervals and bands
+METHODS = {
+    "trajectory": "trajectory fit",
+    "weak": "weak-form fit",
+    "weak-corrected": "weak-form fit corrected for noise",
+}
 _DEVIATES = 3.92  # a 95 % interval in standard deviations of a normal distribution
 
 
@@ -81,64 +74,35 @@ class DegreeFact:
     held: str
 
 
-@dataclass(frozen=True)
-class Data:
-    """What the movie is: its shape (t, (z, y,) x), mesh, times, units, boundary and file."""
-
-    shape: tuple[int, ...]
-    dx: tuple[float, ...]
-    dt: float
-    boundary: str | None
-    length_unit: str | None
-    time_unit: str | None
-    checksum: str | None
-    source: Source | None
-    supports: str
-
-    @property
-    def title(self) -> str:
-        """The name of the file, or what the movie is."""
-        if self.source is not None:
-            return self.source.path.replace("\\", "/").rstrip("/").rpartition("/")[2] or self.source.path
-        return f"{self.shape[0]} frames of {' x '.join(str(n) for n in self.shape[1:])} pixels"
-
-
 @dataclass(frozen=True, eq=False)
 class Facts:
     """All facts of a result. ``numbers`` holds the quotable ones by key, in the order in which they are listed.
 
-    ``motion`` is the equation of motion, ``equation`` that of the force, both as text.
-    ``heaviest`` is the degree with the largest weight, its weight and its own equation, where degrees are averaged.
-    ``banded`` tells whether there are error bands, ``tiled`` whether the record was read in tiles, ``initial`` whether
-    the fitted initial field is known, ``imaged`` whether the picture is not the field itself (optics).
+    ``problem`` is what was asked and ``data`` its first record, with the boundary that was used. ``heaviest`` is the
+    degree with the largest weight in an average, its weight and its equation. ``banded`` tells whether there are error
+    bands, ``tiled`` whether the movie was read in tiles, ``initial`` whether the fitted initial field is known.
     ``verdict`` is that of the tests of the model: "adequate", "check", "not adequate" or "not tested".
     ``assumptions``, ``record``, ``fit``, ``units`` and ``levels`` tell in sentences what is assumed and not measured,
     what the movie is, how the fit went, which units hold, and what the errors of grey levels do.
     """
 
     version: str
-    dynamics: str
-    motion: str
-    method: str
-    degree_option: str
+    problem: Problem
+    data: RecordInfo
     law: Law
-    symmetric: bool
-    equation: str
     numbers: dict[str, Fact]
     coefficients: tuple[Coefficient, ...]
     correlations: Array | None
     degrees: tuple[DegreeFact, ...]
     heaviest: tuple[int, float, str] | None
     law_class: str
-    held_heading: str
     banded: bool
     tiled: bool
     initial: bool
-    imaged: bool
     verdict: str
     tension: SurfaceTension | None
     no_scale: str
-    data: Data
+    supports: str
     assumptions: tuple[str, ...]
     record: tuple[str, ...]
     fit: tuple[str, ...]
@@ -153,6 +117,16 @@ class Facts:
         return self.numbers.get(key)
 
     @property
+    def equation(self) -> str:
+        """The force as text."""
+        return self.law.equation()
+
+    @property
+    def motion(self) -> str:
+        """The equation of motion as text."""
+        return self.problem.dynamics.equation
+
+    @property
     def structure(self) -> Structure:
         """The stationary points of the law."""
         return self.law.structure
@@ -163,14 +137,24 @@ class Facts:
         kind = f"of degree {self.law.family.degree}"
         if self.heaviest is not None:
             kind = f"averaged over degrees (degree {self.heaviest[0]} has the weight {percent(self.heaviest[1])})"
-        return f"law {kind} by the {METHODS[self.method]}"
+        return f"law {kind} by the {METHODS[self.problem.method.name]}"
 
+    @property
+    def held_heading(self) -> str:
+        """What the column of a table of degrees lists."""
+        return "touches zero at |u|" if self.problem.law.constraint == "admissible" else "at the bound"
 
-METHODS = {
-    "trajectory": "trajectory fit",
-    "weak": "weak-form fit",
-    "weak-corrected": "weak-form fit corrected for noise",
-}
+    @property
+    def title(self) -> str:
+        """The name of the movie's file, or what the movie is."""
+        source = self.data.source
+        if source is not None:
+            return source.path.replace("\\", "/").rstrip("/").rpartition("/")[2] or source.path
+        return f"{self.data.shape[0]} frames of {' x '.join(str(n) for n in self.data.shape[1:])} pixels"
+
+    def document(self) -> dict[str, Any]:
+        """Return the quotable numbers as JSON values, by key; a number that is not finite is left out."""
+        return {key: asdict(fact) for key, fact in self.numbers.items() if np.isfinite(fact.value)}
 
 
 def kept(make: Callable[[Result], T]) -> Callable[[Result], T]:
@@ -190,40 +174,43 @@ def kept(make: Callable[[Result], T]) -> Callable[[Result], T]:
 @kept
 def facts(result: Result) -> Facts:
     """Return the facts of a result."""
-    asked, posterior, law, fit = result.settings, result.posterior, result.law, result.diagnostics.likelihood
+    problem, posterior, law, fit = result.problem, result.posterior, result.law, result.diagnostics.likelihood
     path = () if posterior is None else posterior.path
-    averaged = len(path) > 1
+    correlations = heaviest = None
+    if posterior is not None and len(path) == 1:
+        size = np.sqrt(np.diag(posterior.covariance))
+        correlations = np.asarray(posterior.covariance / np.outer(size, size))
+    elif posterior is not None and path:
+        best = max(path, key=lambda part: part.weight)
+        heaviest = best.degree, best.weight, Law(posterior.family.at(best.degree), best.coefficients).equation()
     listed = [*_force(result), *_scale(result), *_wells(result), *_record_numbers(result), *_physical(result)]
     return Facts(
-        version=asked.version,
-        dynamics=result.problem.dynamics.name,
-        motion=result.problem.dynamics.equation,
-        method=asked.method,
-        degree_option=str(asked.degree),
+        version=result.version,
+        problem=problem,
+        data=replace(problem.records[0], boundary=result.resolved.boundary),
         law=law,
-        symmetric=law.family.symmetric,
-        equation=law.equation(),
         numbers={fact.key: fact for fact in listed},
         coefficients=_coefficients(result),
-        correlations=None if averaged or posterior is None else _correlations(posterior.covariance),
-        degrees=tuple(DegreeFact(f.degree, f.chi2, f.weight, held(f.active, f.contacts)) for f in path),
-        heaviest=_heaviest(result) if averaged else None,
-        law_class=law_class(result),
-        held_heading="touches zero at |u|" if asked.constraint == "admissible" else "at the bound",
+        correlations=correlations,
+        degrees=tuple(DegreeFact(f.degree, f.chi2, f.weight, _held(f.active, f.contacts)) for f in path),
+        heaviest=heaviest,
+        law_class=_law_class(result),
         banded=posterior is not None,
         tiled=fit is not None and fit.tiles is not None,
         initial=fit is not None and fit.initial is not None,
-        imaged=asked.optics is not None,
         verdict="not tested" if result.adequacy is None else str(result.adequacy.verdict),
-        tension=asked.tension if result.scale is None else result.scale.tension,
+        tension=problem.tension if result.scale is None else result.scale.tension,
         no_scale="" if result.scale is not None else (result.refusal or why_no_scale()),
-        data=_data(result),
-        assumptions=tuple(assumptions(result)),
-        record=tuple(record_lines(result)),
-        fit=tuple(fit_lines(result)),
-        units=tuple(unit_lines(result)),
-        levels=tuple(level_lines(result)),
+        supports=_supports(result),
+        assumptions=tuple(_assumptions(result)),
+        record=tuple(_record_lines(result)),
+        fit=tuple(_weak_lines(result) if fit is None else _likelihood_lines(result)),
+        units=tuple(_unit_lines(result)),
+        levels=tuple(_level_lines(result)),
     )
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
 
 
 def _force(result: Result) -> Iterator[Fact]:
@@ -237,29 +224,28 @@ def _scale(result: Result) -> Iterator[Fact]:
     if scale is None:
         return
     of_epsilon, of_barrier, of_kappa = scale_units(result)
-    power = 1.0 if scale.tension.normalisation == "E" else 0.5
+    tension, plain = scale.tension, scale.tension.normalisation == "E"
     yield _interval(result, Fact("epsilon", "epsilon", "epsilon", scale.epsilon, of_epsilon, sd=scale.epsilon_sd))
-    top = float(result.potential(law.maximum))
     symbol = f"F({law.maximum:.4g})"
+    top = float(result.potential(law.maximum))
     yield _interval(result, Fact("barrier", f"barrier {symbol}", symbol, top, of_barrier))
     yield _interval(result, Fact("kappa", "gradient coefficient kappa", "kappa", scale.kappa, of_kappa))
-    kind = "E" if scale.tension.normalisation == "E" else "epsilon E"
-    tension = scale.tension
+    kind = "E" if plain else "epsilon E"
     yield Fact("tension", f"surface tension of {kind}", "sigma", tension.value, tension.unit, sd=tension.sd, note=kind)
     integral = _interval(result, Fact("tension_integral", "C_H", "C_H", scale.tension_integral))
     yield integral
     if integral.interval is not None:  # epsilon is sigma/C_H or its root: relative errors add in squares
-        movie = power * (integral.interval[1] - integral.interval[0]) / (_DEVIATES * scale.tension_integral)
-        spread = scale.epsilon_sd or 0.0
-        total = hypot(movie * scale.epsilon, spread)
-        yield Fact("epsilon_sd_movie", "sd of epsilon from the movie", "sd", movie * scale.epsilon, of_epsilon)
-        share = (spread / total) ** 2 if total else 0.0
-        yield Fact("tension_share", "fraction of the variance of epsilon from the surface tension", "", share)
+        relative = (integral.interval[1] - integral.interval[0]) / (_DEVIATES * scale.tension_integral)
+        movie, spread = (1.0 if plain else 0.5) * relative * scale.epsilon, scale.epsilon_sd or 0.0
+        total = hypot(movie, spread)
+        yield Fact("epsilon_sd_movie", "sd of epsilon from the movie", "sd", movie, of_epsilon)
+        fraction = (spread / total) ** 2 if total else 0.0
+        yield Fact("tension_share", "fraction of the variance of epsilon from the surface tension", "", fraction)
 
 
 def _wells(result: Result) -> Iterator[Fact]:
     """Yield where the wells and the barrier lie, how high it is, the curvatures, and the planar interface."""
-    law, area, length = result.law, per_area(result), result.settings.length_unit
+    law, area, fit = result.law, per_area(result), result.diagnostics.likelihood
     (low, high), form = law.phases, "by the form of the law: assumed, not measured"
     yield Fact("low", "low phase", "u", low, note=form)
     yield Fact("high", "high phase", "u", high, note=form)
@@ -269,65 +255,49 @@ def _wells(result: Result) -> Iterator[Fact]:
     yield Fact("height", f"barrier H({at})", f"H({at})", law.barrier, area)
     yield Fact("height_low", f"barrier of H over u = {low:g}", "H", first, area)
     yield Fact("height_high", f"barrier of H over u = {high:g}", "H", second, area)
-    if result.settings.wells == "unequal":
+    if result.problem.law.wells == "unequal":
         yield _interval(result, Fact("tilt", f"H({high:g}) - H({low:g})", "H", law.tilt, area))
     for key, u, value in (("low", low, law.well_curvatures[0]), ("high", high, law.well_curvatures[1])):
         yield Fact(f"curvature_{key}", f"curvature H''({u:g})", f"H''({u:g})", value, area)
     yield Fact("curvature_barrier", f"curvature H''({at})", f"H''({at})", law.centre_curvature, area)
     if law.has_interface:
-        start, end = width_levels(law)
-        name = f"planar interface from u = {start:.4g} to {end:.4g}"
-        yield _interval(result, Fact("width", name, "width", law.interface_width(), length))
+        unit = result.problem.records[0].length_unit
+        yield _interval(result, Fact("width", width_name(law), "width", law.interface_width(), unit))
         if result.scale is None:
             yield _interval(result, Fact("tension_integral", "C_H", "C_H", law.tension_integral))
-    fit = result.diagnostics.likelihood
     if fit is not None:
         name = "probability of extra structure, from the data without the constraint"
         yield Fact("extra_structure", name, "P", fit.extra_structure)
 
 
 def _record_numbers(result: Result) -> Iterator[Fact]:
-    asked, seen, fit = result.settings, result.diagnostics.survey, result.diagnostics.likelihood
-    q = Fact(
-        "q", "diffusion coefficient q", "q", asked.q, q_unit(result), note="estimated" if result.q_estimated else ""
-    )
-    estimated = result.q_estimated and result.posterior is not None and result.posterior.beside is not None
-    yield _interval(result, q) if estimated else q
-    yield Fact("noise", "noise of one pixel", "noise", seen.noise if fit is None else fit.noise)
-    yield Fact("survey_noise", f"noise of one pixel ({seen.noise_method})", "noise", seen.noise)
-    yield Fact("coverage", "fraction of the phase range visited", "", seen.coverage)
-    if seen.cells is not None:
-        yield Fact("cells", "interface width in cells", "", seen.cells)
-    if seen.missing:
-        yield Fact("missing", "fraction of the values that is missing", "", seen.missing)
+    survey, fit = result.diagnostics.survey, result.diagnostics.likelihood
+    note = "estimated" if result.q_estimated else ""
+    q = Fact("q", "diffusion coefficient q", "q", result.q, _q_unit(result), note=note)
+    joint = result.posterior is not None and result.posterior.beside is not None
+    yield _interval(result, q) if result.q_estimated and joint else q
+    yield Fact("noise", "noise of one pixel", "noise", survey.noise if fit is None else fit.noise)
+    yield Fact("survey_noise", f"noise of one pixel ({survey.noise_method})", "noise", survey.noise)
+    yield Fact("coverage", "fraction of the phase range visited", "", survey.coverage)
+    if survey.cells is not None:
+        yield Fact("cells", "interface width in cells", "", survey.cells)
+    if survey.missing:
+        yield Fact("missing", "fraction of the values that is missing", "", survey.missing)
 
 
 def _physical(result: Result) -> Iterator[Fact]:
     """Yield the numbers in physical units where length, time and tension have one."""
-    scale, asked = result.scale, result.settings
-    if scale is None or None in (scale.tension.unit, asked.length_unit, asked.time_unit) or not has_pint():
+    scale, record = result.scale, result.problem.records[0]
+    if scale is None or None in (scale.tension.unit, record.length_unit, record.time_unit) or not has_pint():
         return
     yield from physical_facts(physical(result))
 
 
-def physical_facts(found: Physical) -> Iterator[Fact]:
+def physical_facts(values: Physical) -> Iterator[Fact]:
     """Yield the numbers of a law in physical units."""
-    at = f"{found.result.law.maximum:.4g}"
-    start, end = width_levels(found.result.law)
-    symbol = found.result.problem.dynamics.mobility
-    rows: list[tuple[str, str, str, Measured | None]] = [
-        ("kappa", "gradient coefficient kappa", "kappa", found.kappa),
-        ("mobility", f"mobility {symbol} = q/kappa", symbol, found.mobility),
-        ("diffusion", "diffusion coefficient q", "q", found.diffusion),
-        ("barrier", f"barrier f({at}) of f = kappa H", f"f({at})", found.barrier),
-        ("width", f"planar interface from u = {start:.4g} to {end:.4g}", "width", found.width),
-        ("epsilon", "epsilon of the paper", "epsilon", found.epsilon),
-        ("paper_barrier", f"F({at}) of the paper", f"F({at})", found.paper_barrier),
-    ]
-    for key, name, symbol, item in rows:
-        if item is not None:
-            ends = None if item.low is None or item.high is None else (item.low, item.high)
-            yield Fact(f"physical_{key}", name, symbol, item.value, item.unit, ends, item.sd)
+    for key, name, symbol, item in values.rows():
+        ends = None if item.low is None or item.high is None else (item.low, item.high)
+        yield Fact(f"physical_{key}", name, symbol, item.value, item.unit, ends, item.sd)
 
 
 def _interval(result: Result, fact: Fact) -> Fact:
@@ -348,16 +318,6 @@ def band_size(result: Result) -> float:
     return float(0.5 * np.linalg.norm(high - low) / np.linalg.norm(result.force(u)))
 
 
-def width_levels(law: Law) -> tuple[float, float]:
-    """Return the phase values between which the width of an interface is measured: 90 % of the way from the middle.
-
-    >>> width_levels(Law.bernstein([1.0]))
-    (-0.9, 0.9)
-    """
-    middle, half = 0.5 * sum(law.phases), 0.5 * (law.phases[1] - law.phases[0])
-    return middle - 0.9 * half, middle + 0.9 * half
-
-
 def _coefficients(result: Result) -> tuple[Coefficient, ...]:
     numbers, alone = result.diagnostics, result.posterior is not None and len(result.posterior.path) == 1
     spread = np.sqrt(np.diag(result.covariance)) if alone else None
@@ -369,29 +329,9 @@ def _coefficients(result: Result) -> tuple[Coefficient, ...]:
     )  # fmt: skip
 
 
-def _correlations(covariance: Array) -> Array:
-    size = np.sqrt(np.diag(covariance))
-    return np.asarray(covariance / np.outer(size, size))
-
-
-def _heaviest(result: Result) -> tuple[int, float, str]:
-    """Return the degree with the largest weight, its weight and its equation."""
-    assert result.posterior is not None
-    best = max(result.posterior.path, key=lambda fit: fit.weight)
-    return best.degree, best.weight, Law(result.posterior.family.at(best.degree), best.coefficients).equation()
-
-
-def _data(result: Result) -> Data:
-    asked = result.settings
-    return Data(
-        asked.shape, asked.dx, asked.dt, asked.boundary, asked.length_unit, asked.time_unit, asked.checksum,
-        asked.source, supports_line(result),
-    )  # fmt: skip
-
-
 def scale_units(result: Result) -> tuple[str | None, str | None, str | None]:
     """Return the units of epsilon, F and kappa as they follow from those given; None where one is missing."""
-    length, scale = result.settings.length_unit, result.scale
+    length, scale = result.problem.records[0].length_unit, result.scale
     if length is None or scale is None or scale.tension.unit is None:
         return None, None, None
     unit = scale.tension.unit
@@ -399,3 +339,166 @@ def scale_units(result: Result) -> tuple[str | None, str | None, str | None]:
     if scale.tension.normalisation == "E":
         return kappa, unit_text(((unit, 2),)), kappa
     return unit_text(((unit, 0.5), (length, 0.5))), unit_text(((unit, 1), (length, -1))), kappa
+
+
+def _q_unit(result: Result) -> str | None:
+    """Return the unit of q, None unless both length and time are known."""
+    record, order = result.problem.records[0], result.problem.dynamics.order
+    if record.length_unit is None or record.time_unit is None:
+        return None
+    return unit_text(((record.length_unit, order), (record.time_unit, -1)))
+
+
+def per_area(result: Result) -> str | None:
+    """Return the unit of G and H, None where the length has none."""
+    length = result.problem.records[0].length_unit
+    return None if length is None else unit_text(((length, -2),))
+
+
+# --- what they rest on, in sentences ----------------------------------------------------------------------------------
+
+
+def _assumptions(result: Result) -> Iterator[str]:
+    """Yield what a result assumes and does not measure."""
+    problem, boundary, (low, high) = result.problem, result.resolved.boundary, result.law.phases
+    given = "" if result.q_estimated else f" with the given q = {result.q:.6g}{after(_q_unit(result))}"
+    yield f"the field obeys {problem.dynamics.equation}{given}"
+    kinds = {"symmetric": ", and the wells are symmetric", "equal": ", and the wells are equally deep", "unequal": ""}
+    yield f"the wells lie at u = {low:g} and u = {high:g}{kinds[problem.law.wells]}"
+    if problem.law.constraint != "none":
+        yield f"class of laws: {_law_class(result)}"
+    if result.posterior is not None:
+        yield f"the noise is {problem.observation.noise}"
+    if boundary in ("periodic", "neumann"):
+        yield f"the border is {'periodic' if boundary == 'periodic' else 'closed (no flux)'}"
+    if result.scale is not None:
+        yield "the surface tension is that of a planar interface of this law"
+
+
+def _record_lines(result: Result) -> Iterator[str]:
+    """Yield what the movie is."""
+    record, survey = result.problem.records[0], result.diagnostics.survey
+    mesh = " x ".join(str(n) for n in record.shape[1:])
+    boundary = "" if result.resolved.boundary is None else f", {result.resolved.boundary}"
+    estimated = ""
+    if result.q_estimated:
+        joint = result.posterior is not None and result.posterior.beside is not None
+        ends = "; 95 %: {:.6g} to {:.6g}".format(*result.interval("q")) if joint else ""
+        estimated = f" (estimated{ends})"
+    dx = ", ".join(f"{h:.6g}" for h in dict.fromkeys(record.dx)) + after(record.length_unit)
+    pace = f"dx = {dx}, dt = {record.dt:.6g}{after(record.time_unit)}, q = {result.q:.6g}{after(_q_unit(result))}"
+    yield f"{record.shape[0]} frames of {mesh}, {pace}{estimated}{boundary}"
+    width = "no interface detected" if survey.cells is None else f"interface {survey.cells:.1f} cells wide"
+    visited = f"{100 * survey.coverage:.0f} % of the phase range visited"
+    yield f"noise {survey.noise:.2g} ({survey.noise_method}), {width}, {visited}"
+
+
+def _weak_lines(result: Result) -> Iterator[str]:
+    numbers = result.diagnostics
+    yield f"supports {_supports(result)}"
+    yield (
+        f"{numbers.rows} moments, residual {percent(numbers.residual)}, condition number "
+        f"{numbers.scaled_condition:.3g} (columns scaled), optimality {numbers.kkt or 0.0:.1e}"
+    )
+    bound = _held(numbers.active, numbers.contacts)
+    what = "at the bound: " if numbers.active else "the bracket touches zero at |u| = "
+    ridge = "" if numbers.ridge is None else f"; ridge alpha = {numbers.ridge.alpha:g}"
+    yield f"{_law_class(result)}{f', {what}{bound}' if bound else ''}{ridge}"
+    if len(numbers.supports) > 1:
+        yield f"a single support changes the force by up to {percent(numbers.support_spread)}"
+
+
+def _likelihood_lines(result: Result) -> Iterator[str]:
+    numbers, fit = result.diagnostics, result.diagnostics.likelihood
+    assert fit is not None
+    yield f"noise {fit.noise:.4g} per pixel, {numbers.rows} values, condition number {numbers.condition:.3g}"
+    passed = f"{count(fit.rounds, 'linearisation')}; {count(fit.substeps, 'solver step')} per frame interval"
+    if (tiles := fit.tiles) is None:
+        solves = sum(step.iterations for step in fit.steps)
+        steps = f"{count(len(fit.steps), 'step')}, {solves} of conjugate gradients"
+        yield f"Gauss-Newton {fit.status.text}; {steps}, then {passed}"
+    else:
+        shape = " x ".join(str(n) for n in tiles.shape)
+        told = [f"read as {count(tiles.read, 'window')} of at most {shape} values, each with a border of its own"]
+        if tiles.empty:
+            told.append(f"{tiles.empty} without an interface were left out, because they tell nothing about the law")
+        if tiles.lost:
+            told.append(f"{len(tiles.lost)} could not be followed")
+        told.append(f"{sum(x.agrees for x in result.agreements)} of {len(result.agreements)} agree with the others")
+        if tiles.checked:
+            told.append(f"the model was tested on {tiles.checked} of them")
+        yield f"{'; '.join(told)}; {passed}; {fit.status.text}"
+    if fit.segments > 1:
+        yield (
+            f"the record amplifies its initial field: it was cut into {fit.segments} segments, and these were linked "
+            "step by step into one trajectory"
+        )
+    yield (
+        f"resolution: half the time step would move the estimate by {fit.time_size:.2g} standard errors, a finer mesh "
+        f"by {fit.mesh_size:.2g}"
+    )
+    line = _law_class(result)
+    if result.problem.law.constraint != "none":
+        line += f": chi2 rises by {max(fit.constraint_rise, 0.0):.1f}"
+        if numbers.active:
+            line += f"; at the bound: {_held(numbers.active, ())} of degree {result.degree}"
+        if numbers.contacts:
+            line += f"; the bracket touches zero at |u| = {_held((), numbers.contacts)}"
+        if numbers.active or numbers.contacts:
+            line += ", so the intervals show the spread of the constrained estimate"
+    yield line
+    if result.problem.method.ridge is not None:
+        yield f"ridge alpha = {result.problem.method.ridge}; the intervals are those without it"
+
+
+def _unit_lines(result: Result) -> Iterator[str]:
+    """Yield which units hold; nothing where none is known."""
+    record, scale, area = result.problem.records[0], result.scale, per_area(result)
+    if record.length_unit is None and record.time_unit is None:
+        return
+    length, time = record.length_unit or "an unknown unit", record.time_unit or "an unknown unit"
+    yield f"lengths in {length}, times in {time}{'' if area is None else f'; G and H in {area}'}"
+    if scale is None:
+        return
+    if scale.tension.unit is None:
+        yield "the surface tension has no unit, so energies have none: give it with one, such as '0.3 J/m^2'"
+    elif not has_pint():
+        try:
+            physical(result)
+        except InputError as error:
+            yield str(error)
+
+
+def _level_lines(result: Result) -> Iterator[str]:
+    """Yield what the errors of the grey levels do; nothing where they were not added."""
+    errors, (low, high) = result.levels, result.law.phases
+    if errors is None:
+        return
+    first, second = (f"{level:.6g} +- {sd:.2g}" for level, sd in zip(errors.levels, errors.sd, strict=True))
+    plus = "+" if high == 1.0 and low == -1.0 else ""
+    yield f"phase {low:g} at {first}, phase {plus}{high:g} at {second} (standard deviations)"
+    also = "" if errors.epsilon is None else f" and epsilon by {percent(errors.epsilon)}"
+    bands = "bands and intervals include it"
+    if result.posterior is None:
+        bands = "the weak-form fit has no bands that could include it"
+    yield f"these move G by {percent(errors.force)}{also}; {bands}"
+
+
+def _law_class(result: Result) -> str:
+    """Return the class of laws that the estimate was held in."""
+    constraint = result.problem.law.constraint
+    if not result.law.family.symmetric and constraint != "none":
+        return "two stable phases and one maximum between, exactly"
+    return CONSTRAINTS[check_constraint(constraint)]
+
+
+def _held(active: tuple[int, ...], contacts: tuple[float, ...]) -> str:
+    """Return what a constraint holds: names of coefficients or the |u| of contacts, the same twice once."""
+    return ", ".join(f"g_{j}" for j in active) or ", ".join(dict.fromkeys(f"{u:.3g}" for u in contacts))
+
+
+def _supports(result: Result) -> str:
+    """Return the supports of the weak test functions and the rule that chose them."""
+    length = after(result.problem.records[0].length_unit)
+    supports = ", ".join(f"({n} frames, {x:.4g}{length})" for n, x in result.resolved.supports)
+    return f"{supports}: {result.resolved.supports_rule}"

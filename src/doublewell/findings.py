@@ -5,7 +5,7 @@ Every finding has a code for programs, a severity and one sentence for readers. 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,6 +22,7 @@ from doublewell.observation import COVERED
 from doublewell.record_findings import (
     Finding,
     Severity,
+    about,
     grey_findings,
     one_sided_findings,
     pace_findings,
@@ -30,7 +31,7 @@ from doublewell.record_findings import (
     weak_mesh_findings,
 )
 from doublewell.result import FitQuality, Likelihood, Result
-from doublewell.wording import percent
+from doublewell.units import percent
 
 MOSTLY = 0.7  # of the band of G: half of its variance
 NARROW = 0.05  # half-width of the band of G, relative to G, that is good
@@ -73,20 +74,11 @@ def worst(items: list[Finding]) -> Severity:
     return Severity.FAIL if Severity.FAIL in kinds else Severity.CHECK if Severity.CHECK in kinds else Severity.OK
 
 
-def _found(topic: str) -> Callable[..., Finding]:
-    """Return a maker of findings about one topic: (code, severity, sentence, advice, numbers)."""
-
-    def make(code: str, severity: str, sentence: str, advice: str = "", **numbers: float) -> Finding:
-        return Finding(code, Severity(severity), topic, sentence, advice, numbers)
-
-    return make
-
-
 def _data(result: Result, checksum: str | None) -> Iterator[Finding]:
-    stored = result.settings.checksum
+    stored = result.problem.records[0].checksum
     if None not in (stored, checksum) and stored != checksum:
         words = "the movie at hand is not the one that the law came from: their checksums differ"
-        yield _found("data")("other-movie", "fail", words)
+        yield about("data")("other-movie", "fail", words)
 
 
 # --- a trajectory fit -----------------------------------------------------------------------------------------------
@@ -102,7 +94,7 @@ def _trajectory(result: Result, fit: Likelihood, table: Facts) -> Iterator[Findi
 
 def _quality(result: Result, fit: FitQuality) -> Iterator[Finding]:
     """Yield convergence, model, resolution and constraint of the fit of one record."""
-    make = _found("convergence")
+    make = about("convergence")
     if fit.converged:
         yield make("converged", "ok", fit.status.text)
     else:
@@ -120,7 +112,7 @@ def _quality(result: Result, fit: FitQuality) -> Iterator[Finding]:
     yield from _resolution(fit)
     if fit.constraint_rise > 9.0 and result.posterior is not None:
         constraint = result.posterior.constraint
-        yield _found("constraint")(
+        yield about("constraint")(
             "constraint-raises-chi2",
             "check",
             f"the constraint raises chi2 by {fit.constraint_rise:.0f}: the true law may {_OUTSIDE[constraint]}, or the "
@@ -131,7 +123,7 @@ def _quality(result: Result, fit: FitQuality) -> Iterator[Finding]:
 
 
 def _resolution(fit: FitQuality) -> Iterator[Finding]:
-    make, sizes = _found("resolution"), {"time": fit.time_size, "mesh": fit.mesh_size}
+    make, sizes = about("resolution"), {"time": fit.time_size, "mesh": fit.mesh_size}
     moved = f"half the time step would move the law by {fit.time_size:.2g} standard errors, a finer mesh by "
     if fit.mesh_size > 1.0:
         yield make(
@@ -148,7 +140,7 @@ def _resolution(fit: FitQuality) -> Iterator[Finding]:
 
 
 def _precision(fit: Likelihood, table: Facts) -> Iterator[Finding]:
-    make, size = _found("precision"), table["force_band"].value
+    make, size = about("precision"), table["force_band"].value
     if fit.adequacy is not None and fit.adequacy.verdict == Verdict.NOT_ADEQUATE:
         words = "the record is not this model plus white noise, so the bands do not hold"
         yield make("bands-invalid", "fail", words, band=size)
@@ -163,9 +155,10 @@ def _determination(result: Result, table: Facts) -> Iterator[Finding]:
     law, posterior, coverage = result.law, result.posterior, result.diagnostics.survey.coverage
     if posterior is None:
         return
-    make, u = _found("determination"), _places(result)
-    rough = quantile_interval(posterior.free_draws @ posterior.family.features(u), LEVEL)
-    if coverage >= COVERED and not _too_wide(law, u, *rough).any():
+    make, even = about("determination"), law.family.even  # an odd force is known by its half
+    u = np.linspace(0.0 if even else law.phases[0], law.phases[1], _POINTS)
+    low, high = quantile_interval(posterior.free_draws @ posterior.family.features(u), LEVEL)
+    if coverage >= COVERED and np.all(high - low <= np.max(np.abs(law.force(u)))):
         return  # the draws with the constraint take longer, and here they give nothing new
     if coverage < COVERED:
         yield make(
@@ -176,7 +169,7 @@ def _determination(result: Result, table: Facts) -> Iterator[Finding]:
             coverage=coverage,
         )
     if (wide := undetermined(law, posterior, u)) is not None:
-        name = "|u|" if _folded(result) else "u"
+        name = "|u|" if even else "u"
         yield make(
             "law-undetermined",
             "check",
@@ -194,39 +187,26 @@ def _determination(result: Result, table: Facts) -> Iterator[Finding]:
         if fact.interval is None:
             missing.setdefault(fact.why, []).append("C_H" if key == "tension_integral" else key)
         elif not fact.interval[0] <= fact.value <= fact.interval[1]:
-            low, high = fact.interval
             yield make(
                 "estimate-outside-interval",
                 "check",
-                f"the estimate of {key}, {fact.value:.4g}, lies outside its own 95 % interval, {low:.4g} to "
-                f"{high:.4g}: the law is so uncertain that the average over laws and the number of the average law "
-                "differ",
+                "the estimate of {}, {:.4g}, lies outside its own 95 % interval, {:.4g} to {:.4g}: the law is so "
+                "uncertain that the average over laws and the number of the average law differ".format(
+                    key, fact.value, *fact.interval
+                ),
                 "use neither",
                 value=fact.value,
-                low=low,
-                high=high,
+                low=fact.interval[0],
+                high=fact.interval[1],
             )
     for reason, names in missing.items():
         yield make("interval-missing", "check", f"no interval of {', '.join(names)}: {reason}")
 
 
-def _folded(result: Result) -> bool:
-    """Whether a force is odd in u, so that half of the phase range says all."""
-    return result.law.family.even
-
-
-def _places(result: Result) -> Array:
-    low, high = result.law.phases
-    return np.linspace(0.0 if _folded(result) else low, high, _POINTS)
-
-
-def _too_wide(law: Law, u: Array, low: Array, high: Array) -> Array:
-    return np.asarray(high - low > np.max(np.abs(law.force(u))))
-
-
 def undetermined(law: Law, posterior: Posterior, u: Array) -> tuple[float, float] | None:
     """Return the range of phase values u where the 95 % band of the force is wider than the largest force."""
-    wide = _too_wide(law, u, *curve_band(posterior, "force", u, LEVEL, None))
+    low, high = curve_band(posterior, "force", u, LEVEL, None)
+    wide = high - low > np.max(np.abs(law.force(u)))
     return (float(u[wide][0]), float(u[wide][-1])) if wide.any() else None
 
 
@@ -234,8 +214,8 @@ def undetermined(law: Law, posterior: Posterior, u: Array) -> tuple[float, float
 
 
 def _weak(result: Result, table: Facts) -> Iterator[Finding]:
-    numbers, make = result.diagnostics, _found("moments")
-    yield _found("precision")(
+    numbers, make = result.diagnostics, about("moments")
+    yield about("precision")(
         "no-error-bands",
         "check",
         "the weak-form fit has no noise model, so it gives no error bands and no test of the model",
@@ -295,7 +275,7 @@ def _weak(result: Result, table: Facts) -> Iterator[Finding]:
 
 def _weak_noise(result: Result) -> Iterator[Finding]:
     """Yield what noise does to a weak-form fit: to q, through the correction, or as a bias."""
-    numbers, make, (low, high) = result.diagnostics, _found("moments"), result.law.phases
+    numbers, make, (low, high) = result.diagnostics, about("moments"), result.law.phases
     seen, half = numbers.survey, 0.5 * (high - low)
     if numbers.motion is not None and numbers.motion < _LITTLE_MOTION:
         yield make(
@@ -307,7 +287,7 @@ def _weak_noise(result: Result) -> Iterator[Finding]:
             "record longer, or a shape that moves faster",
             motion=numbers.motion,
         )
-    if result.settings.method != "weak-corrected":
+    if not result.problem.method.corrected:
         bias = noise_bias(result.law, seen.noise)
         if bias > 0.01:
             yield make(
@@ -330,7 +310,7 @@ def _weak_noise(result: Result) -> Iterator[Finding]:
             beyond=beyond,
         )
     if numbers.held:
-        total = len(result.settings.supports) * result.law.family.size
+        total = len(result.resolved.supports) * result.law.family.size
         yield make(
             "correction-limited",
             "check",
@@ -386,7 +366,7 @@ def setting_of(result: Result, fit: FitQuality) -> Setting:
 
 
 def _structure(result: Result, fit: Likelihood | None) -> Iterator[Finding]:
-    make = _found("structure")
+    make = about("structure")
     if not result.structure.ok:
         words = f"not a double well with a single barrier: {result.structure}"
         yield make("not-a-double-well", "check", words, f"use {option('constraint', 'admissible')} or more data")
@@ -402,21 +382,21 @@ def _structure(result: Result, fit: Likelihood | None) -> Iterator[Finding]:
 
 def _movie(result: Result) -> Iterator[Finding]:
     """Yield what the movie itself lacks, or that all is well."""
-    asked, seen = result.settings, result.diagnostics.survey
-    q, dt = None if asked.q_estimated else asked.q, asked.dt if asked.times is None else None
-    items = [*survey_findings(seen, result.law.phases), *pace_findings(seen, q, dt, result.problem.dynamics)]
+    record, seen = result.problem.records[0], result.diagnostics.survey
+    dt = record.dt if record.times is None else None
+    items = [*survey_findings(seen, result.law.phases), *pace_findings(seen, record.q, dt, result.problem.dynamics)]
     if not result.law.family.symmetric:
         items += one_sided_findings(seen, result.law.phases)
     if not items:
         width = "" if seen.cells is None else f", interfaces {seen.cells:.1f} pixels wide"
         words = f"noise {seen.noise:.2g} per pixel{width}, {100 * seen.coverage:.0f} % of the phase range visited"
-        items = [_found("movie")("movie-good", "ok", words, noise=seen.noise, coverage=seen.coverage)]
+        items = [about("movie")("movie-good", "ok", words, noise=seen.noise, coverage=seen.coverage)]
     yield from items
 
 
 def _grey(result: Result, table: Facts) -> Iterator[Finding]:
     """Yield what the errors of the grey levels do, and how the grey values were converted."""
-    levels, source, make = result.levels, result.settings.source, _found("grey levels")
+    levels, source, make = result.levels, result.problem.records[0].source, about("grey levels")
     if levels is not None:
         part = f"the errors of the grey levels move G by {percent(levels.force)} (one standard deviation)"
         band = None if result.posterior is None else table["force_band"].value
@@ -436,9 +416,9 @@ def _grey(result: Result, table: Facts) -> Iterator[Finding]:
 
 def _scale(result: Result, table: Facts) -> Iterator[Finding]:
     """Yield whether the scale is fixed, where a surface tension was given."""
-    make, share = _found("scale"), table.get("tension_share")
+    make, share = about("scale"), table.get("tension_share")
     if result.scale is None:
-        refused = None if result.settings.tension is None else refusal_of(result.law, result.diagnostics.bound)
+        refused = None if result.problem.tension is None else refusal_of(result.law, result.diagnostics.bound)
         if refused is not None:
             severity = "check" if refused.kind == "unequal-depths" else "fail"  # there G and H are as good as ever
             yield make(f"calibration-{refused.kind}", severity, f"calibration refused: {refused.reason}")
@@ -454,7 +434,7 @@ def _scale(result: Result, table: Facts) -> Iterator[Finding]:
 
 def _agreement(result: Result, fit: Likelihood | None) -> Iterator[Finding]:
     """Yield which records or tiles have another law than the others, and which tiles could not be read."""
-    tiles, make = None if fit is None else fit.tiles, _found("agreement")
+    tiles, make = None if fit is None else fit.tiles, about("agreement")
     if tiles is not None and tiles.lost:
         yield make(
             "tiles-lost",

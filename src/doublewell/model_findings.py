@@ -10,7 +10,7 @@ import numpy as np
 from doublewell.adequacy import STEADY, Adequacy, ScoreTest, Verdict
 from doublewell.adequacy.values import NUMERICAL
 from doublewell.errors import option
-from doublewell.record_findings import Finding, Severity, pure_phases
+from doublewell.record_findings import Finding, Severity, about, pure_phases
 from doublewell.result import FitQuality
 
 _QUIET = 0.5  # standard error of the fraction of the other boundary above which the border is too quiet
@@ -25,6 +25,9 @@ _CODES = {
     "white in z": "noise-correlated-in-space", "white in y": "noise-correlated-in-space",
     "white in x": "noise-correlated-in-space", "tails": "noise-tails", "outliers": "outliers",
 }  # fmt: skip
+
+
+_made = about("model")
 
 
 class Setting(NamedTuple):
@@ -86,10 +89,6 @@ def model_findings(fit: FitQuality, setting: Setting) -> Iterator[Finding]:
             "if the movie is simulated, make it again with half the time step and a finer mesh, and see whether the "
             "residual shrinks",
         )
-
-
-def _made(code: str, severity: Severity, sentence: str, advice: str = "", **numbers: float) -> Finding:
-    return Finding(code, severity, "model", sentence, advice, numbers)
 
 
 def _numerical(fit: FitQuality, answer: Adequacy) -> str:

@@ -251,7 +251,6 @@ class Weak(Options):
     """
 
     noun = "method"
-    name: ClassVar = "weak"
     bands: ClassVar = False
 
     supports: tuple[tuple[int, float], ...] | Literal["paper"] | None = _field(
@@ -284,6 +283,11 @@ class Weak(Options):
         else:
             _check_ridge(self.ridge)
         _check_memory(self.memory)
+
+    @property
+    def name(self) -> str:
+        """The short form that names it."""
+        return "weak-corrected" if self.corrected else "weak"
 
     @property
     def start(self) -> Weak:

@@ -1,20 +1,24 @@
-"""Units: names of units understood by pint, which is imported only where one is met."""
+"""Units: names of units understood by pint, which is imported only where one is met; numbers and units in texts."""
 
 from __future__ import annotations
 
 import re
 from importlib.util import find_spec
 from math import prod
+from textwrap import wrap
 from typing import Any
 
 from doublewell.errors import InputError, shown
 
+WIDTH = 98  # characters of a line of text
 Parts = tuple[tuple[str, float], ...]  # a product of powers of units
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _QUANTITY = re.compile(rf"\s*({_NUMBER})\s*(\S.*)?", re.DOTALL)
 _UNIT = re.compile(r"[A-Za-zµμÅ_][A-Za-zµμÅ_0-9/*^.()\s²³⁻¹-]{0,59}")
 _POWER = re.compile(r"\^\(?-?\d{1,2}(?:\.\d{1,3})?\)?(?![\d^.])")  # a short number, and no power of a power
+_RAISED = re.compile(r"\^(-?\d+)")
+_SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
 def parse_quantity(value: Any, name: str) -> tuple[float, str | None]:
@@ -128,3 +132,44 @@ def _registry() -> Any:
             "units need the library pint: install it with pip install 'doublewell[units]', or give plain numbers"
         ) from None
     return pint.get_application_registry()
+
+
+# --- in texts --------------------------------------------------------------------------------------------------------
+
+
+def after(unit: str | None) -> str:
+    """Return a unit to stand after a number: a space and its name, or nothing."""
+    return f" {unit}" if unit else ""
+
+
+def percent(fraction: float) -> str:
+    """Return a fraction in percent with two digits, and never with a positive exponent.
+
+    >>> percent(0.0123), percent(0.983), percent(2.5)
+    ('1.2 %', '98 %', '250 %')
+    """
+    value = 100.0 * fraction
+    return f"{value:.2g} %" if abs(value) < 9.95 else f"{value:.0f} %"
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> count(1, "step"), count(3, "step")
+    ('1 step', '3 steps')
+    """
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def wrapped(text: str, width: int = WIDTH, *, indent: str = "") -> list[str]:
+    """Return a text in lines; all but the first are indented."""
+    return wrap(text, width, subsequent_indent=indent) or [""]
+
+
+def raised(text: str) -> str:
+    """Return units with raised powers.
+
+    >>> raised("1/um^2, J^2/m^4")
+    '1/um², J²/m⁴'
+    """
+    return _RAISED.sub(lambda power: power[1].translate(_SUPERSCRIPTS), text)

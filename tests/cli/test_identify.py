@@ -290,7 +290,7 @@ def trajectory(small_file, tmp_path_factory):
 def test_a_boundary_means_the_trajectory_reading_with_intervals(trajectory):
     found, folder = trajectory
     result = load_result(folder / "r.json")
-    assert (found["method"], result.settings.degree) == ("trajectory", "auto")
+    assert (found["method"], result.problem.degree) == ("trajectory", "auto")
     assert found["coefficients"] == result.coefficients.tolist()
     for name in ("epsilon", "barrier", "width", "tension_integral", "kappa"):
         assert tuple(found["facts"][name]["interval"]) == result.interval(name)

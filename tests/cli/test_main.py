@@ -2,16 +2,17 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
-from importlib.metadata import version
 from io import StringIO
 from threading import Event
 from time import sleep
 
 import pytest
 
-from doublewell.cli import main, output
+from doublewell.cli import main
+from doublewell.cli import options as output
 from doublewell.errors import InputError
 from doublewell.likelihood import Step
+from doublewell.version import __version__
 
 
 def python(*words, **options):
@@ -23,7 +24,7 @@ def test_help_and_version(run):
     assert (code, err) == (0, "")
     assert all(name in out for name in ("demo", "identify", "inspect", "simulate"))
     assert run()[1] == out
-    assert run("--version") == (0, f"{version('doublewell')}\n", "")
+    assert run("--version") == (0, f"{__version__}\n", "")
     for name in ("demo", "identify", "inspect", "simulate"):
         assert "--json" in run(name, "--help")[1]
 
@@ -35,7 +36,7 @@ def test_unknown_command_is_one_line(refused):
 
 def test_python_m_doublewell(movie_file):
     done = python("-m", "doublewell", "--version")
-    assert (done.returncode, done.stdout, done.stderr) == (0, f"{version('doublewell')}\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{__version__}\n", "")
     done = python("-m", "doublewell", "inspect", str(movie_file))
     assert done.returncode == 0
     assert "31 frames of 64 x 64 pixels" in done.stdout

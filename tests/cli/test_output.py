@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from doublewell.cli.output import _PATIENT, Bar, Output
+from doublewell.cli.options import _PATIENT, Bar, Output
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from doublewell.cli.experiments import _law
+from doublewell.cli.options import _PATIENT as PATIENT
 from doublewell.cli.options import parse_fraction
-from doublewell.cli.output import _PATIENT as PATIENT
 from doublewell.identify import identify
 from doublewell.io import save
 from doublewell.law import named_law

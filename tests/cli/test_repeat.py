@@ -26,7 +26,7 @@ def test_the_same_again(answered, run, tmp_path):
     assert "data: the same (sha256:" in out
     assert "numbers: the same: all " in out
     again = load_result(tmp_path / "again.json")
-    assert again.settings.q == 1.5  # as it was given then, not as the file says
+    assert again.resolved.q == 1.5  # as it was given then, not as the file says
 
 
 def test_json_and_quiet(answered, run, run_json):
@@ -54,7 +54,7 @@ def test_a_file_that_moved_is_found_beside_the_result(answered, run, refused, tm
     result = load_result(tmp_path / "result.json")
     from dataclasses import replace
 
-    lost = replace(result.settings.source, path="/nowhere/movie.npz")
+    lost = replace(result.problem.records[0].source, path="/nowhere/movie.npz")
     save(changed(result, source=lost), tmp_path / "result.json")
     assert "/nowhere/movie.npz does not exist" in refused("repeat", tmp_path / "result.json")
     shutil.copy(answered / "movie.npz", tmp_path / "movie.npz")

@@ -14,7 +14,7 @@ def test_report_writes_one_page_and_the_result(run, movie_file, tmp_path):
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert 'Free energy from <span class="file">movie.npz</span>' in page
     assert "boundary = neumann" in page  # what the file was opened with
-    source = load_result(folder / "result.json").settings.source
+    source = load_result(folder / "result.json").problem.records[0].source
     assert (source.path, source.reading) == (str(movie_file), (("boundary", "neumann"),))
 
 

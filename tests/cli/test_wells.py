@@ -15,8 +15,8 @@ def test_wells_and_phases_reach_the_library(run, movie_file, tmp_path):
     code, out, err = run("identify", movie_file, *words)
     assert (code, err) == (0, "")
     assert "maximum at u = " in out
-    settings = load_result(place).settings
-    assert (settings.wells, settings.phases) == ("unequal", (-1.0, 1.0))
+    result = load_result(place)
+    assert (result.problem.law.wells, result.resolved.phases) == ("unequal", (-1.0, 1.0))
     assert json.loads(place.read_text())["result"]["law"]["family"] == {
         "name": "wells", "degree": 1, "phases": [-1.0, 1.0],
     }  # fmt: skip

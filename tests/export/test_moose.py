@@ -65,7 +65,7 @@ def check_physics(result, blocks):
     )  # fmt: skip
     assert int(free["derivative_order"]) >= 2
     f, slope, bend = derivatives(free)
-    q = result.settings.q
+    q = result.resolved.q
     assert mobility * kappa == pytest.approx(q, rel=1e-15)
     size = np.max(np.abs(result.force(U)))
     # u_t = -L (f' - kappa Laplacian u) is q (Laplacian u - G)

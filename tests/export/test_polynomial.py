@@ -36,7 +36,7 @@ def test_asymmetric_wells_are_written_in_powers_of_the_way_between_the_phases(g)
     form, t = polynomial_of(law), np.linspace(0.0, 1.0, 301)
     assert form.variable == "t"
     size = max(map(abs, g)) * 2.0 ** len(g)
-    assert np.allclose(evaluate(law, form, t), law.force(t), rtol=0, atol=1e-13 * size)
+    assert np.allclose(evaluate(form, t), law.force(t), rtol=0, atol=1e-13 * size)
     height = 0.25 * t**2 * np.polynomial.polynomial.polyval(t, form.primitive)
     assert np.allclose(height, law.primitive(t), rtol=0, atol=1e-12 * size)
 

@@ -23,7 +23,7 @@ def grouped(**options: Any) -> dict[str, Any]:
 
 
 def changed(result: Any, **values: Any) -> Any:
-    """Return a result whose problem, record or resolved values are others, by the names of ``result.settings``."""
+    """Return a result whose problem, record or resolved values are others, by their names."""
     problem, resolved, (record, *others) = result.problem, result.resolved, result.problem.records
     for name, value in values.items():
         if name == "version":

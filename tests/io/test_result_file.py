@@ -113,7 +113,7 @@ def test_where_the_data_came_from_is_kept_and_may_be_absent(result, tmp_path):
     for name in ("checksum", "source"):
         save(named, path)
         older = load_result(edited(path, drop("problem", "records", 0, name)))
-        assert getattr(older.settings, name) is None
+        assert getattr(older.problem.records[0], name) is None
 
 
 def test_numbers_that_json_does_not_know(result, tmp_path):

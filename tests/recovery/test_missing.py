@@ -44,7 +44,7 @@ def test_holes_dead_rows_and_a_lost_frame(fine) -> None:
     assert found.diagnostics.rows < 0.6 * whole.diagnostics.rows
     assert error(whole) < 0.01
     assert error(found) < 0.01
-    assert found.settings.checksum != whole.settings.checksum
+    assert found.problem.records[0].checksum != whole.problem.records[0].checksum
     noisy = weak(add_noise(holed, 0.01, seed=3))
     assert error(noisy) < 0.04
 
@@ -59,8 +59,8 @@ def test_uneven_times_give_the_law_of_even_times(fine, tmp_path) -> None:
     assert error(even) < 0.01
     assert error(found) < 0.01
     assert np.allclose(found.law.coefficients, even.law.coefficients, rtol=0.01)
-    assert found.settings.times == pytest.approx(fine.times[kept])
-    assert even.settings.times is None
+    assert found.problem.records[0].times == pytest.approx(fine.times[kept])
+    assert even.problem.records[0].times is None
     save(found, tmp_path / "law.json")
     again = repeat(load_result(tmp_path / "law.json"), uneven)
     assert again.data == "the same"

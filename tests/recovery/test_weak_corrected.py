@@ -54,7 +54,7 @@ def test_high_degrees_stay_near_the_law(movie) -> None:
 
 def test_it_is_said_and_has_no_bands(noisy) -> None:
     result = identify(noisy, law=8, method="weak-corrected")
-    assert result.settings.method == "weak-corrected"
+    assert result.problem.method.name == "weak-corrected"
     assert "by the weak-form fit corrected for noise" in str(result)
     assert "correction-limited" in warned(result)
     assert "noise-bias" not in warned(result)

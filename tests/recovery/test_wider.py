@@ -83,7 +83,7 @@ def window(wide) -> Record:
 
 def test_a_window_without_a_boundary(window, whole) -> None:
     found = read(window)
-    assert found.settings.boundary == "open"
+    assert found.resolved.boundary == "open"
     assert found.diagnostics.likelihood.converged
     assert chi2(found) < RARE
     assert error(found) < 0.02
@@ -167,7 +167,7 @@ def test_correlated_noise(clean) -> None:
     white, found = read(record), read(record, noise="correlated")
     assert chi2(found) < RARE
     assert width(found) > 1.5 * width(white)
-    assert found.settings.noise == "correlated"
+    assert found.problem.observation.noise == "correlated"
 
 
 def test_shot_noise(clean) -> None:

@@ -1,4 +1,6 @@
+import re
 from dataclasses import replace
+from html import unescape
 from io import BytesIO
 from itertools import combinations
 
@@ -9,7 +11,7 @@ from PIL import Image
 from doublewell.identify import identify
 from doublewell.inference import Component, Posterior
 from doublewell.law import Bernstein, Law, named_law
-from doublewell.report import Truth
+from doublewell.report import Truth, page_html
 from doublewell.report.style import render
 from doublewell.simulate import add_noise, initial_field, simulate
 from doublewell.validate import validate
@@ -133,3 +135,24 @@ def clashes(figure):
     boxes = [(text.get_text(), text.get_window_extent()) for text in texts]
     assert len(boxes) > 5
     return [(a, b) for (a, box), (b, other) in combinations(boxes, 2) if box.shrunk(0.9, 0.9).overlaps(other)]
+
+
+@pytest.fixture(scope="session")
+def words_of():
+    """Return the text of a page as a reader sees it: no markup, style, script or data."""
+
+    def read(html):
+        body = re.sub(r"<(script|style|head)\b.*?</\1>", " ", html, flags=re.DOTALL)
+        return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]*>", " ", body)))
+
+    return read
+
+
+@pytest.fixture(scope="session")
+def banded_page(banded, small):
+    return page_html(banded, small)
+
+
+@pytest.fixture(scope="session")
+def weak_page(result, record, validation):
+    return page_html(result, record, validation=validation)

@@ -8,7 +8,7 @@ from doublewell.adequacy import Adequacy, Verdict
 from doublewell.calibrate import SurfaceTension, calibrate
 from doublewell.facts import band_size, facts
 from doublewell.findings import model_tests
-from doublewell.wording import percent
+from doublewell.units import percent
 
 
 def with_numbers(result, **numbers):

@@ -264,10 +264,11 @@ def _reference(record: Record, result: Result | None) -> tuple[Result, BaselineF
             "the result has no band, and distances are measured in it: expected a result of method='trajectory'; leave "
             "result out and it is made"
         )
-    if tuple(result.settings.shape) != record.shape:
+    shape = result.problem.records[0].shape
+    if shape != record.shape:
         raise InputError(
-            f"the result belongs to a record of shape {tuple(result.settings.shape)}, and this one has {record.shape}: "
-            "expected the record that the result came from"
+            f"the result belongs to a record of shape {shape}, and this one has {record.shape}: expected the record "
+            "that the result came from"
         )
     return result, _own_fit(result, cost.seconds, cost.memory)
 

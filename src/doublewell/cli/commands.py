@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from textwrap import indent
 from typing import TYPE_CHECKING, Any, Literal
 
 from doublewell.cli.identify import check_folder, check_result, result_document
-from doublewell.cli.movie import Movie, about
-from doublewell.cli.options import Integer, check_seed
-from doublewell.cli.output import Output
+from doublewell.cli.options import Integer, Movie, Output, about, check_seed
 from doublewell.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,7 +32,6 @@ def inspect(
     file
         The movie: NumPy, zarr, HDF5, netCDF, MATLAB, TIFF, VTK or Exodus; a folder or a pattern for one file per frame.
     """
-    from doublewell.export.documents import finding_document
     from doublewell.io.result_file import encode
     from doublewell.observation import Survey
     from doublewell.record_findings import grey_findings
@@ -45,7 +43,7 @@ def inspect(
     levels = "" if grey is None else "\n\nGrey levels\n" + indent(str(grey), "  ")
     grey_document = None
     if grey is not None:
-        notes = [finding_document(finding) for finding in grey_findings(grey.quality)]
+        notes = [asdict(finding) for finding in grey_findings(grey.quality)]
         grey_document = {"levels": grey.levels, "sd": grey.levels_sd, "findings": notes}
     document = {
         "file": str(file),
@@ -56,22 +54,16 @@ def inspect(
         "interface_share": inspection.survey.interface_share,
         "supports": [[support.frames, support.length] for support in inspection.supports],
         "supports_refused": inspection.refusal,
-        "findings": [finding_document(finding) for finding in inspection.findings],
+        "findings": [asdict(finding) for finding in inspection.findings],
     }
     output.answer(f"{file}: {inspection}{levels}", document)
 
 
 def record_document(record: Record) -> dict[str, Any]:
     """Return what a record states of itself."""
-    return {
-        "shape": list(record.shape),
-        "dx": list(record.dx),
-        "times": record.times.tolist(),
-        "q": record.q,
-        "boundary": record.boundary,
-        "length_unit": record.length_unit,
-        "time_unit": record.time_unit,
-    }
+    names = ("q", "boundary", "length_unit", "time_unit")
+    stated = {name: getattr(record, name) for name in names}
+    return {"shape": list(record.shape), "dx": list(record.dx), "times": record.times.tolist(), **stated}
 
 
 def compare(
@@ -102,12 +94,16 @@ def compare(
         Write compare.png, .pdf and .svg to this folder: every force over our band.
     """
     from doublewell.atomic import write_files
+    from doublewell.baselines import baseline
     from doublewell.baselines import compare as run
     from doublewell.report.style import FORMATS, render
 
     check_result(out)
     check_folder(figures, "--figures")
-    names = _names(methods)
+    names = None if methods is None else [name for name in methods.split(",") if name.strip()]
+    if names == []:
+        raise InputError(f"--methods is {methods!r}: expected names with commas between, such as stac,smoothed-fd4")
+    names = names and [baseline(name).name for name in names]  # refused before the movie is read
     check_seed(seed)
     with about(file):
         record = movie.open(file)
@@ -125,18 +121,6 @@ def compare(
     document = {"file": str(file), **comparison.document(), "files": [str(path) for path in files]}
     written = [f"wrote {path}" for path in files]
     output.answer("\n".join([str(comparison), *([""] if written else []), *written]), document)
-
-
-def _names(text: str | None) -> list[str] | None:
-    """Return the methods of --methods, checked before the movie is read."""
-    from doublewell.baselines import baseline
-
-    if text is None:
-        return None
-    names = [name for name in text.split(",") if name.strip()]
-    if not names:
-        raise InputError(f"--methods is {text!r}: expected names with commas between, such as stac,smoothed-fd4")
-    return [baseline(name).name for name in names]
 
 
 def export(

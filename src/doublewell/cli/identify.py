@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from cyclopts import Parameter
 
-from doublewell.cli.movie import Movie, about
-from doublewell.cli.options import ANSWER, MOVIE, TENSION, Given, Integer, Switch, options_of
-from doublewell.cli.output import Output
+from doublewell.cli.options import ANSWER, MOVIE, TENSION, Given, Integer, Movie, Output, Switch, about, options_of
 from doublewell.errors import InputError
 from doublewell.hints import Report
 
@@ -84,7 +82,12 @@ def identify(
     check_folder(report, "--report")
     with about(file):
         record, grey = movie.open_grey(file, levels_sd)
-    _check_validation(record, file, validate_from)
+    if validate_from is not None and record.boundary in (None, "open"):
+        raise InputError(f"{file} has no boundary, which --validate-from needs: pass --boundary periodic or neumann")
+    if validate_from is not None and not 0 <= validate_from < record.frames - 1:
+        raise InputError(
+            f"--validate-from is {validate_from}: expected a frame from 0 to {record.frames - 2} of {file}"
+        )
     with output.bar() as bar:
         with about(file):
             bar.stage("reading and compiling, which takes a minute the first time")
@@ -181,16 +184,6 @@ def _tension(text: str | None, sd: float | None, normalisation: Literal["E", "eE
     return SurfaceTension(tension.value, tension.sd if sd is None else sd, normalisation or "E", tension.unit)
 
 
-def _check_validation(record: Record, file: Path, validate_from: int | None) -> None:
-    """Ask for what is missing by the name of its option."""
-    if record.boundary in (None, "open") and validate_from is not None:
-        raise InputError(f"{file} has no boundary, which --validate-from needs: pass --boundary periodic or neumann")
-    if validate_from is not None and not 0 <= validate_from < record.frames - 1:
-        raise InputError(
-            f"--validate-from is {validate_from}: expected a frame from 0 to {record.frames - 2} of {file}"
-        )
-
-
 def _write(
     result: Result, record: Record, validation: Validation | None, out: Path | None, figures: Path | None,
     report: Path | None, *, progress: Report,
@@ -199,7 +192,7 @@ def _write(
     from doublewell.atomic import write_files
     from doublewell.io.result_file import result_bytes
     from doublewell.report import draw_figures, page_html
-    from doublewell.report.page.film import predicted
+    from doublewell.report.pictures import predicted
 
     shown = validation
     if validation is None and (figures is not None or report is not None):
@@ -229,16 +222,19 @@ def _text(result: Result, validation: Validation | None, files: tuple[Path, ...]
 
 def result_document(result: Result, validation: Validation | None) -> dict[str, Any]:
     """Return facts and findings, the most used numbers also by themselves, and the result as `save` writes it."""
-    from doublewell.export.documents import facts_document, finding_document
     from doublewell.facts import facts
     from doublewell.findings import findings, model_tests
-    from doublewell.io.result_file import result_body
+    from doublewell.io.result_file import encode, result_body
 
-    table = facts(result)
+    table, fields = facts(result), None
+    if validation is not None:  # all but the predicted fields; numbers that are not finite as result files write them
+        hints = get_type_hints(type(validation))
+        names = [name for name in hints if name != "predicted"]
+        fields = {name: encode(getattr(validation, name), hints[name], name) for name in names}
     epsilon, barrier = table.get("epsilon"), table.get("barrier")
     return {
-        "dynamics": table.dynamics,
-        "method": table.method,
+        "dynamics": table.problem.dynamics.name,
+        "method": table.problem.method.name,
         "equation": table.equation,
         "phases": list(table.law.phases),
         "degree": table.law.family.degree,
@@ -247,23 +243,14 @@ def result_document(result: Result, validation: Validation | None) -> dict[str, 
         "barrier": None if barrier is None else barrier.value,
         "double_well": table.structure.ok,
         "structure": str(table.structure),
-        "facts": facts_document(table),
+        "facts": table.document(),
         "degrees": [{"degree": fit.degree, "chi2": fit.chi2, "weight": fit.weight} for fit in table.degrees],
         "verdict": table.verdict,
         "tests": [asdict(test) for test in model_tests(result)],
-        "findings": [finding_document(item) for item in findings(result, table=table)],
-        "validation": None if validation is None else _validation(validation),
+        "findings": [asdict(item) for item in findings(result, table=table)],
+        "validation": fields,
         "result": result_body(result),
     }
-
-
-def _validation(validation: Validation) -> dict[str, Any]:
-    """All but the predicted fields; a number that is not finite is written as the result files write it."""
-    from doublewell.io.result_file import encode
-
-    hints = get_type_hints(type(validation))
-    names = [name for name in hints if name != "predicted"]
-    return {name: encode(getattr(validation, name), hints[name], name) for name in names}
 
 
 def _file(before: Result, result: Path) -> Path:
@@ -298,8 +285,5 @@ def _repetition_document(file: Path, done: Repetition) -> dict[str, Any]:
         "fields": comparison.fields,
         "equal_to_the_last_bit": comparison.equal,
         "largest_difference": comparison.largest,
-        "differences": [
-            {"field": item.field, "before": item.before, "after": item.after, "size": item.size}
-            for item in comparison.differences
-        ],
+        "differences": [asdict(item) for item in comparison.differences],
     }

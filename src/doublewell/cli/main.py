@@ -12,7 +12,6 @@ from doublewell.cli.commands import compare, demo, doctor, export, inspect
 from doublewell.cli.experiments import plan, simulate
 from doublewell.cli.identify import identify, repeat
 from doublewell.errors import InputError, shell_words
-from doublewell.errors import shell_words as in_shell_words
 from doublewell.version import __version__
 
 _OK, _WRONG_USE, _INTERRUPTED, _CLOSED_PIPE = 0, 2, 130, 141
@@ -25,7 +24,9 @@ def main(tokens: Sequence[str] | None = None) -> int:
     """
     try:
         with shell_words():
-            code = _run(sys.argv[1:] if tokens is None else list(tokens))
+            words = sys.argv[1:] if tokens is None else list(tokens)
+            command, bound, _ = _app().parse_args(words, exit_on_error=False, print_error=False)
+            answer = command(*bound.args, **bound.kwargs)
         sys.stdout.flush()
     except KeyboardInterrupt:
         _complain("interrupted; nothing was left half written")
@@ -36,7 +37,7 @@ def main(tokens: Sequence[str] | None = None) -> int:
     except (CycloptsError, InputError, OSError, MemoryError) as error:
         _complain(_words(error))
         return _WRONG_USE
-    return code
+    return answer if isinstance(answer, int) else _OK  # some commands have an answer of their own
 
 
 def _words(error: Exception) -> str:
@@ -53,20 +54,8 @@ def _words(error: Exception) -> str:
     return str(error)
 
 
-def _run(tokens: list[str]) -> int:
-    """Run a command; one that has an answer of its own returns its exit code, the others nothing."""
-    command, bound, _ = _app().parse_args(tokens, exit_on_error=False, print_error=False)
-    with in_shell_words():
-        answer = command(*bound.args, **bound.kwargs)
-    return answer if isinstance(answer, int) else _OK
-
-
 def _app() -> App:
-    app = App(
-        name="doublewell",
-        help="Recover free energies from phase-field movies.",
-        version=__version__,
-    )
+    app = App(name="doublewell", help="Recover free energies from phase-field movies.", version=__version__)
     for command in (demo, inspect, identify, repeat, compare, export, plan, simulate, doctor):
         app.command(command)
     app.register_install_completion_command()

@@ -1,4 +1,4 @@
-"""Options of the shell: one flag for each field of the option values, and words that need more than one number.
+"""Options of the shell: flags of the option values, the movie of a command, how it answers, words for numbers.
 
 The flags of the law, the method, the observation and the computing are read off the fields of `doublewell.options`:
 their names, defaults, help and how a word is read. A field that is added there needs no line here.
@@ -6,20 +6,46 @@ their names, defaults, help and how a word is read. A field that is added there 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import Field, field, fields, make_dataclass, replace
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import Field, dataclass, field, fields, make_dataclass, replace
+from functools import partial
+from pathlib import Path
+from threading import RLock, Timer
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin, get_type_hints
 
 from cyclopts import Group, Parameter
 
 from doublewell.errors import InputError, as_word, option
-from doublewell.options import METHODS, Compute, DoubleWell, Method, Observation, Options, method_of
+from doublewell.hints import Report
+from doublewell.options import METHODS, Compute, DoubleWell, Observation, Options, method_of
+from doublewell.units import check_dimension, factor, parse_quantity
 
+if TYPE_CHECKING:
+    from doublewell.problem import Source
+    from doublewell.record import Phase, Record
+
+Boundary = Literal["periodic", "neumann"]
+Border = Literal["periodic", "neumann", "open"]
 ANSWER, TENSION, MOVIE, LAW, METHOD, OBSERVATION, COMPUTE = (
     Group.create_ordered(name)
     for name in ("Answer", "Surface tension", "Movie", "Law", "Method", "Observation", "Computing")
 )
 Switch = Annotated[bool, Parameter(negative=(), show_default=False)]
+_PATIENCE = 1.0  # seconds before anything appears
+_PATIENT = "compiling and fitting; the first time on a machine takes a minute or more (--quiet hides this line)"
+_BESIDE = 20  # characters that spinner, shortest bar, share and time take from the line
+_SHORTER = (  # what a narrow terminal does without, the least useful first
+    ("^fitting: ", ""),
+    ("whole record, ", ""),
+    (" standard errors", " s.e."),
+    (" iterations", ""),
+    ("segments, links", "links"),
+    (", moved [^,]*", ""),
+)
 _VALUES: dict[str, tuple[Group, dict[str, type[Options]]]] = {
     "law": (LAW, {"": DoubleWell}),
     "method": (METHOD, dict(METHODS)),
@@ -66,32 +92,20 @@ else:
     )
 
 
-def law_of(given: Given) -> DoubleWell:
-    """Return the laws that are looked for."""
-    return replace(DoubleWell(), **_read(given, DoubleWell))
-
-
-def method_asked(given: Given) -> Method:
-    """Return the method with its own options; those of another method are refused."""
-    base = method_of(given.method)
-    own = {item.name for item in fields(base)}
+def options_of(given: Given) -> dict[str, Any]:
+    """Return the options of identify as its values; those of another method are refused."""
+    method = method_of(given.method)
+    own = {item.name for item in fields(method)}
     for name, kind in METHODS.items():
         for item in _given(given, kind):
             if item.name not in own:
                 raise InputError(
                     f"{option(item.name)} belongs to {option('method', name)}: leave it out, or choose that"
                 )
-    return replace(base, **_read(given, type(base)))
-
-
-def options_of(given: Given) -> dict[str, Any]:
-    """Return the options of identify as its values."""
-    return {
-        "law": law_of(given),
-        "method": method_asked(given),
-        "observation": replace(Observation(), **_read(given, Observation)),
-        "compute": replace(Compute(), **_read(given, Compute)),
-    }
+    values: dict[str, Any] = {
+        "law": DoubleWell(), "method": method, "observation": Observation(), "compute": Compute(),
+    }  # fmt: skip
+    return {name: replace(value, **_read(given, type(value))) for name, value in values.items()}
 
 
 def _given(given: Given, kind: type[Options]) -> list[Field[Any]]:
@@ -122,6 +136,279 @@ def _integer(_: Any, tokens: Sequence[Any]) -> int:
 
 
 Integer = Annotated[int, Parameter(converter=_integer)]
+
+
+# --- the movie --------------------------------------------------------------------------------------------------------
+
+
+@Parameter(name="*", group=MOVIE)
+@dataclass(frozen=True)
+class Movie:
+    """What a file may not say, or says wrongly; these go before what the file says.
+
+    Parameters
+    ----------
+    dx
+        Pixel size, one number or one per axis with commas, in the order (z, y,) x.
+    dt
+        Time from frame to frame.
+    times
+        Times of the frames with commas, instead of --dt.
+    q
+        Diffusion coefficient of u_t = q (Laplacian u - G(u)); where the units are known also as "1e-12 m^2/s". Without
+        it q is estimated from the movie.
+    boundary
+        What happens at the border; --validate-from needs it. open, or nothing: a field of view cut out of something
+        larger, and nothing is assumed about the outside.
+    var
+        Name of the array, the variable or the channel, where the file holds several.
+    axes
+        One letter for each axis in the order of the file, of t, z, y, x and c: yxt is time last.
+    levels
+        Intensities of the pure phases -1 and +1, as low,high, or auto; a file of integers needs them.
+    length_unit
+        Unit of --dx, such as um.
+    time_unit
+        Unit of --dt or --times, such as s.
+    mask
+        Where values are missing: the name of an array in the file, or of an .npy file, that is True (or 1) where a
+        value was observed; or finite, for all values that are finite numbers.
+    """
+
+    dx: str | None = None
+    dt: float | None = None
+    times: str | None = None
+    q: str | None = None
+    boundary: Border | None = None
+    var: str | None = None
+    axes: str | None = None
+    levels: str | None = None
+    length_unit: str | None = None
+    time_unit: str | None = None
+    mask: str | None = None
+
+    def source(self, file: Path) -> Source:
+        """Return what a result keeps of its file: the path as it was given, and the options that were given."""
+        from doublewell.problem import Source
+
+        given = {part.name: getattr(self, part.name) for part in fields(self)}
+        return Source(str(file), tuple((name, value) for name, value in given.items() if value is not None))
+
+    @classmethod
+    def of(cls, source: Source) -> Movie:
+        """Return the options that the movie of a result was opened with; names of a later version are refused."""
+        known = {part.name for part in fields(cls)}
+        if unknown := [name for name, _ in source.reading if name not in known]:
+            raise InputError(
+                f"the movie was opened with {', '.join(unknown)}, which this version does not know: run pip install "
+                "--upgrade doublewell"
+            )
+        options: dict[str, Any] = dict(source.reading)
+        return cls(**options)
+
+    def open(self, file: Path) -> Record:
+        """Open the record."""
+        return self._open(file, parse_levels(self.levels, "--levels"))
+
+    def open_grey(self, file: Path, levels_sd: str | None = None) -> tuple[Record, Phase | None]:
+        """Open the record, and where its grey levels are found, or have an error, also how they became phases."""
+        from doublewell.record import phase_from_intensity
+
+        levels, sd = parse_levels(self.levels, "--levels"), parse_levels(levels_sd, "--levels-sd")
+        if levels is None and sd is not None:
+            raise InputError("--levels-sd has no meaning without levels: pass --levels too")
+        if isinstance(levels, str) and isinstance(sd, tuple):
+            raise InputError("--levels auto finds the errors itself: pass --levels-sd auto")
+        if isinstance(levels, tuple) and isinstance(sd, str):
+            raise InputError("--levels-sd auto belongs to --levels auto: give two numbers such as 3,5")
+        if levels is None or (sd is None and isinstance(levels, tuple)):
+            return self.open(file), None
+        grey = self._open(file, (-1.0, 1.0))  # the values as they are
+        pair = None if isinstance(levels, str) or isinstance(sd, str) else sd
+        phase = phase_from_intensity(grey, levels=None if isinstance(levels, str) else levels, levels_sd=pair)
+        if isinstance(levels, tuple):
+            phase = replace(phase, record=self.open(file))  # the same to the last bit with and without errors
+        return phase.record, phase
+
+    def _open(self, file: Path, levels: tuple[float, float] | Literal["auto"] | None) -> Record:
+        from doublewell.io import open_record
+
+        for name, unit, like in (("--length-unit", self.length_unit, "m"), ("--time-unit", self.time_unit, "s")):
+            if unit is not None:
+                check_dimension(unit, like, name)
+        q, unit = (None, None) if self.q is None else parse_quantity(self.q, "--q")
+        record = open_record(
+            file, var=self.var, axes=self.axes, dx=parse_numbers(self.dx, "--dx"), dt=self.dt,
+            times=parse_numbers(self.times, "--times"), q=None if unit else q, boundary=self.boundary, levels=levels,
+            length_unit=self.length_unit, time_unit=self.time_unit, mask=self.mask,
+        )  # fmt: skip
+        return record if q is None or unit is None else _with_diffusion(record, q, unit)
+
+
+def _with_diffusion(record: Record, q: float, unit: str) -> Record:
+    """Set q from a number with a unit of its own, converted to the record's."""
+    length, time = record.length_unit, record.time_unit
+    if length is None or time is None:
+        raise InputError(f"--q is in {unit}: pass --length-unit and --time-unit too, or --q as a plain number")
+    check_dimension(unit, "m^2/s", "--q")
+    return record.replace(q=q * factor(((unit, 1),), ((length, 2), (time, -1))))
+
+
+@contextmanager
+def about(file: Path) -> Iterator[None]:
+    """Name the file in the message of an InputError, where it is not named yet."""
+    try:
+        yield
+    except InputError as error:
+        message = str(error)
+        raise InputError(message if str(file) in message else f"{file}: {message}") from error
+
+
+# --- the answer -------------------------------------------------------------------------------------------------------
+
+
+class Bar:
+    """The progress of the work, on a terminal, once it takes more than a second.
+
+    A timer shows it, not the work: a stage that is silent for long, such as a first compilation, still has its name
+    and a moving sign on the screen.
+    """
+
+    def __init__(self, *, wanted: bool) -> None:
+        self._wanted = wanted
+        self._lock = RLock()  # the timer shows what the work says
+        self._shown: Any = None
+        self._said: tuple[str, int, int] | None = None
+        self._timer: Timer | None = None
+
+    def __enter__(self) -> Bar:
+        if self._wanted:
+            self._timer = Timer(_PATIENCE, self._appear)
+            self._timer.daemon = True
+            self._timer.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._wanted = False
+            if self._timer is not None:
+                self._timer.cancel()
+            if self._shown is not None:
+                self._shown.stop()
+
+    def stage(self, name: str) -> Callable[[int, int], None]:
+        """Begin a stage of the work and return its callback (done, total)."""
+        self.show(name, 0, 0)
+        return partial(self.show, name)
+
+    def show(self, name: str, done: int, total: int) -> None:
+        """Show how far a stage is; a total of 0 is not known."""
+        with self._lock:
+            self._said = (name, done, total)
+            if self._shown is not None:
+                self._shown.say(*self._said)
+
+    def _appear(self) -> None:
+        with self._lock:
+            if self._wanted:
+                self._shown = _Screen()
+                if self._said is not None:
+                    self._shown.say(*self._said)
+
+
+class _Screen:
+    """One line on the terminal: a spinner, the name of the stage, how far it is, and the seconds so far."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeElapsedColumn(),
+        )
+        self._console = Console(stderr=True)
+        self._bar = Progress(*columns, console=self._console, transient=True)
+        self._task = self._bar.add_task("", total=None)
+        self._bar.start()
+
+    def say(self, name: str, done: int, total: int) -> None:
+        self._bar.tasks[0].total = total or None  # update() takes None for "as before"
+        words = one_line(name, self._console.width - _BESIDE)
+        self._bar.update(self._task, description=words, completed=done)
+
+    def stop(self) -> None:
+        self._bar.stop()
+
+
+def one_line(words: str, room: int) -> str:
+    """Return words that fit into one line: shorter forms where they are known, then cut.
+
+    >>> one_line("fitting: whole record, step 3: cost 12.5", 20)
+    'step 3: cost 12.5'
+    """
+    for pattern, shorter in _SHORTER:
+        if len(words) <= room:
+            return words
+        words = re.sub(pattern, shorter, words)
+    return words if len(words) <= room else words[: max(room - 3, 0)] + "..."
+
+
+@Parameter(name="*", group=ANSWER)
+@dataclass(frozen=True)
+class Output:
+    """How the answer is given.
+
+    Parameters
+    ----------
+    json
+        Print one JSON object and nothing else.
+    quiet
+        Print nothing but errors (and the JSON object, when asked for).
+    """
+
+    json: Switch = False
+    quiet: Switch = False
+
+    def answer(self, text: str, document: dict[str, Any]) -> None:
+        """Print the answer in the form that was asked for."""
+        if self.json:
+            _write(json.dumps(document, allow_nan=False))
+        elif not self.quiet:
+            _write(text)
+
+    def fitting(self, bar: Bar) -> Report:
+        """Return a callback that shows the progress of a fit, and first of all that compiling takes its time.
+
+        A terminal shows the bar; elsewhere one line on stderr says why nothing happens.
+        """
+        told = self.json or self.quiet or sys.stderr.isatty()
+
+        def show(name: str, done: int, total: int) -> None:
+            nonlocal told
+            if not told:
+                told = True
+                sys.stderr.write(f"doublewell: {_PATIENT}\n")
+                sys.stderr.flush()
+            bar.show(name, done, total)
+
+        return show
+
+    def bar(self) -> Bar:
+        """Return the sign of progress, silent where nobody watches."""
+        return Bar(wanted=not (self.json or self.quiet) and sys.stderr.isatty())
+
+
+def _write(text: str) -> None:
+    """Write a text; characters that the terminal does not know are escaped, not fatal."""
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
 
 
 def parse_mesh(text: str) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Content: what every exported text is made of: the law as a polynomial, the numbers of the equation, the notes.
+"""Content: what every exported text is made of: the law as a polynomial and as expressions, the numbers, the notes.
 
 With s = (u - middle)/half and w = 1 - s^2, symmetric wells are written in powers of w,
 
@@ -13,13 +13,13 @@ Both vanish at the low phase without cancellation. Beyond the phases G continues
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import atanh, comb
 from textwrap import wrap
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -29,49 +29,103 @@ from doublewell.facts import METHODS, Facts, facts
 from doublewell.findings import findings
 from doublewell.hints import Array
 from doublewell.law import Law
-from doublewell.record_findings import Finding, Severity, pure_phases
+from doublewell.record_findings import Finding, Severity
 from doublewell.result import Result
-from doublewell.units import energy_power, factor, has_pint, unit_text
-from doublewell.wording import after, percent
+from doublewell.units import after, energy_power, factor, has_pint, percent, unit_text
 
 _WIDTH = 100
 _CELLS = 4.0  # half-width of a first drop, in cells, where the law has no interface of its own
 _LOST = 1e-9  # of the largest force: more than this must not be lost by writing a law in powers
 
 
-@dataclass(frozen=True)
+class Notation(NamedTuple):
+    """How a language writes powers, products, quotients and numbers."""
+
+    power: str
+    times: str
+    over: str
+    number: Callable[[float], str]
+
+
+PYTHON = Notation("**", " * ", " / ", repr)  # SymPy too
+MOOSE = Notation("^", "*", "/", repr)
+WORDS = Notation("^", " ", " / ", "{:g}".format)
+
+
+@dataclass(frozen=True, eq=False)
 class Polynomial:
     """A law in powers of ``variable``, "w" for symmetric wells and "t" for asymmetric ones: a and b above."""
 
+    law: Law
     variable: str
     force: tuple[float, ...]
     primitive: tuple[float, ...]
 
-    def code(self, name: str, *, variable: str | None = None) -> str:
-        """Return a or b ("force" or "primitive") as code that Python, SymPy and MOOSE all read, with all digits."""
-        return horner(self.force if name == "force" else self.primitive, variable or self.variable)
+    @property
+    def slopes(self) -> tuple[float, float]:
+        """G' at the low and at the high phase, beyond which G continues linearly."""
+        return self.law.well_curvatures if self.variable == "t" else (2.0 * self.force[0],) * 2
+
+    def names(self, u: str, notation: Notation) -> dict[str, str]:
+        """Return the names that an expression of u is written with, and what each stands for."""
+        law, (low, high) = self.law, self.law.phases
+        if self.variable == "t":
+            return {"t": moved(u, low, high - low, notation)}
+        s = u if (low, high) == (-1.0, 1.0) else "s"
+        place = {} if s == u else {"s": moved(u, law.family.middle, law.family.half, notation)}
+        return place | {"w": f"1 - {s}{notation.power}2"}
+
+    def code(
+        self, kind: Literal["force", "primitive"], u: str, notation: Notation, *, variable: str = "", powers: str = ""
+    ) -> str:
+        """Return G or H between the phases; `variable` and `powers` stand for that of the law and its polynomial."""
+        half, v, (power, times, _, number) = self.law.family.half, variable or self.variable, notation
+        powers = powers or horner(self.force if kind == "force" else self.primitive, v)
+        if kind == "primitive":
+            head = "" if half == 1.0 else f"{number(half)}{power}2{times}"
+            return f"{head}{v}{power}2{times}({powers})"
+        if self.variable == "t":
+            return f"-{number(4.0 * half)}{times}{v}{times}(1 - {v}){times}({powers})"
+        plain = "s" not in self.names(u, notation)
+        return f"-{u if plain else f'{number(half)}{times}s'}{times}{v}{times}({powers})"
+
+
+def moved(u: str, by: float, over: float, notation: Notation) -> str:
+    """Return (u - by)/over.
+
+    >>> moved("u", -1.0, 2.0, PYTHON), moved("u", 0.0, 1.0, PYTHON)
+    ('(u + 1.0) / 2.0', 'u')
+    """
+    top = u if by == 0.0 else f"({u} {'-' if by > 0 else '+'} {notation.number(abs(by))})"
+    return top if over == 1.0 else f"{top}{notation.over}{notation.number(over)}"
 
 
 def polynomial_of(law: Law) -> Polynomial:
-    """Return a law in powers, converted exactly and then rounded to floats.
+    """Return a law in powers, converted exactly and then rounded to floats; refused where its powers cancel.
 
     >>> polynomial_of(Law.bernstein([0.75, 1.5])).force
     (1.5, -0.75)
     """
-    factor = list(law.family.exact_factor(law.coefficients))  # r in powers of t
-    while len(factor) > 1 and factor[-1] == 0:
-        factor.pop()
+    exact = list(law.family.exact_factor(law.coefficients))  # r in powers of t
+    while len(exact) > 1 and exact[-1] == 0:
+        exact.pop()
     if law.family.symmetric:
-        exact = _powers_of_w(factor)
+        exact = _powers_of_w(exact)
         primitive = [a / (2 * (i + 2)) for i, a in enumerate(exact)]
     else:
-        exact = factor
-        before = [Fraction(0), *exact]
-        primitive = [-8 * (a - b) / (i + 2) for i, (a, b) in enumerate(zip([*exact, Fraction(0)], before, strict=True))]
+        steps = zip([*exact, Fraction(0)], [Fraction(0), *exact], strict=True)
+        primitive = [-8 * (a - b) / (i + 2) for i, (a, b) in enumerate(steps)]
     kind = "w" if law.family.symmetric else "t"
-    found = Polynomial(kind, tuple(map(float, exact)), tuple(map(float, primitive)))
-    _check_digits(law, found)
-    return found
+    made = Polynomial(law, kind, tuple(map(float, exact)), tuple(map(float, primitive)))
+    u = np.linspace(*law.phases, 401)
+    force = law.force(u)
+    size = float(np.max(np.abs(force)))
+    if size > 0.0 and float(np.max(np.abs(evaluate(made, u) - force))) > _LOST * size:
+        raise InputError(
+            f"a law of degree {len(made.force) - 1} in {kind} cannot be written in powers without losing digits: "
+            "identify it with a degree of at most 8"
+        )
+    return made
 
 
 def _powers_of_w(factor: list[Fraction]) -> list[Fraction]:
@@ -79,7 +133,6 @@ def _powers_of_w(factor: list[Fraction]) -> list[Fraction]:
     powers: list[Fraction] = []  # of r in s, by Horner's scheme
     for c in reversed(factor):
         powers = [(a + b) / 2 for a, b in zip([*powers, Fraction(0)], [Fraction(0), *powers], strict=True)]
-        powers = powers or [Fraction(0)]
         powers[0] += c
     bracket = powers[1::2] or [Fraction(0)]
     exact = [Fraction(0)] * len(bracket)
@@ -101,25 +154,14 @@ def horner(powers: tuple[float, ...], name: str = "w") -> str:
     return text
 
 
-def _check_digits(law: Law, written: Polynomial) -> None:
-    """Refuse a law of so high a degree that its powers cancel."""
-    u = np.linspace(*law.phases, 401)
-    exact = law.force(u)
-    size = float(np.max(np.abs(exact)))
-    if size > 0.0 and float(np.max(np.abs(evaluate(law, written, u) - exact))) > _LOST * size:
-        raise InputError(
-            f"a law of degree {len(written.force) - 1} in {written.variable} cannot be written in powers without "
-            "losing digits: identify it with a degree of at most 8"
-        )
-
-
-def evaluate(law: Law, written: Polynomial, u: Array) -> Array:
+def evaluate(written: Polynomial, u: Array) -> Array:
     """Return the force of a law in powers, between its phases."""
-    half, s = law.family.half, (u - law.family.middle) / law.family.half
+    family = written.law.family
+    s = (u - family.middle) / family.half
     w, t = (1.0 - s) * (1.0 + s), 0.5 * (1.0 + s)
-    if written.variable == "w":
-        return np.asarray(-half * s * w * np.polynomial.polynomial.polyval(w, written.force))
-    return np.asarray(-half * w * np.polynomial.polynomial.polyval(t, written.force))
+    even = written.variable == "w"
+    powers = np.polynomial.polynomial.polyval(w if even else t, written.force)
+    return np.asarray(-family.half * (s if even else 1.0) * w * powers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,49 +169,33 @@ class Content:
     """The facts, findings and curves of a result, its law as a polynomial, and the numbers of the energy.
 
     The energy is the integral of kappa/2 |grad u|^2 + f(u) with f = kappa H, and u_t = -mobility dE/du; both follow
-    from q and kappa. ``scaled`` tells whether a surface tension fixed kappa, or whether it is 1 by choice.
+    from q and kappa. ``scaled`` tells whether a surface tension fixed kappa, or whether it is 1 by choice; without it
+    ``epsilon`` is None. ``steepest`` is the largest |G'|, which limits a step; ``profile`` the length l of the
+    profile tanh(x / l) whose width is that of the law's interface.
     """
 
     facts: Facts
     findings: tuple[Finding, ...]
     curves: Curves
+    law: Law
     polynomial: Polynomial
-
-    @property
-    def law(self) -> Law:
-        """The effective force."""
-        return self.facts.law
-
-    @property
-    def q(self) -> float:
-        """The diffusion coefficient."""
-        return self.facts["q"].value
-
-    @property
-    def scaled(self) -> bool:
-        """Whether a surface tension fixed kappa."""
-        return self.facts.get("kappa") is not None
-
-    @property
-    def kappa(self) -> float:
-        """The gradient coefficient; 1 by choice without a surface tension."""
-        return self.facts["kappa"].value if self.scaled else 1.0
-
-    @property
-    def mobility(self) -> float:
-        """L = q / kappa."""
-        return self.q / self.kappa
-
-    @property
-    def epsilon(self) -> float | None:
-        """The paper's interfacial scale, None without a surface tension."""
-        fact = self.facts.get("epsilon")
-        return None if fact is None else fact.value
+    q: float
+    scaled: bool
+    kappa: float
+    mobility: float
+    epsilon: float | None
+    steepest: float
+    profile: float
 
     @property
     def unit(self) -> bool:
         """Whether the phases are -1 and +1."""
         return self.law.phases == (-1.0, 1.0)
+
+    @property
+    def phases(self) -> tuple[str, str]:
+        """The phases as texts name them."""
+        return ("-1", "+1") if self.unit else (f"{self.law.phases[0]:g}", f"{self.law.phases[1]:g}")
 
     @property
     def cells(self) -> tuple[int, ...]:
@@ -180,20 +206,6 @@ class Content:
     def periodic(self) -> bool:
         """Whether the border is periodic; where nothing is known of it, it is taken as closed."""
         return self.facts.data.boundary == "periodic"
-
-    @cached_property
-    def steepest(self) -> float:
-        """The largest |G'|, which limits the time step of an explicit reaction."""
-        u = np.linspace(*self.law.phases, 801)
-        inside = float(np.max(np.abs(np.diff(self.law.force(u)) / np.diff(u))))
-        ends = [abs(bend) for bend in self.law.well_curvatures]
-        return max(inside, *ends, abs(float(np.nan_to_num(self.law.centre_curvature))))
-
-    @cached_property
-    def profile(self) -> float:
-        """The length l of the profile tanh(x / l) whose width is that of the law's interface."""
-        width = self.facts.get("width")
-        return _CELLS * max(self.facts.data.dx) if width is None else width.value / (2.0 * atanh(0.9))
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
@@ -209,39 +221,52 @@ class Content:
 def content_of(result: Result) -> Content:
     """Return what the texts need; refused where the law is zero everywhere."""
     table = facts(result)
-    if not np.any(table.law.coefficients):
+    law, width, epsilon, kappa = table.law, table.get("width"), table.get("epsilon"), table.get("kappa")
+    if not np.any(law.coefficients):
         raise InputError("the force of this result is zero everywhere: there is no law to export")
-    return Content(table, tuple(findings(result, table=table)), curves(result), polynomial_of(table.law))
+    u, q, size = np.linspace(*law.phases, 801), table["q"].value, 1.0 if kappa is None else kappa.value
+    slopes = [*np.diff(law.force(u)) / np.diff(u), *law.well_curvatures, np.nan_to_num(law.centre_curvature)]
+    return Content(
+        facts=table,
+        findings=tuple(findings(result, table=table)),
+        curves=curves(result),
+        law=law,
+        polynomial=polynomial_of(law),
+        q=q,
+        scaled=kappa is not None,
+        kappa=size,
+        mobility=q / size,
+        epsilon=None if epsilon is None else epsilon.value,
+        steepest=float(np.max(np.abs(slopes))),
+        profile=_CELLS * max(table.data.dx) if width is None else width.value / (2.0 * atanh(0.9)),
+    )
 
 
 def template(content: Content, templates: dict[str, Any], format: str) -> Any:
     """Return what a format writes for the dynamics of a result; refused where it has nothing for them."""
-    if content.facts.dynamics not in templates:
+    name = content.facts.problem.dynamics.name
+    if name not in templates:
         raise InputError(
-            f"no {format} text can be written for the dynamics {content.facts.dynamics!r}: expected one of "
-            f"{', '.join(templates)}; use the format json, sympy or python"
+            f"no {format} text can be written for the dynamics {name!r}: expected one of {', '.join(templates)}; use "
+            "the format json, sympy or python"
         )
-    return templates[content.facts.dynamics]
+    return templates[name]
 
 
 def _meaning(content: Content) -> Iterator[str]:
-    table, data, (low, high) = content.facts, content.facts.data, content.law.phases
-    yield f"Law identified by doublewell {table.version}, {METHODS[table.method]}, degree {table.law.family.degree}."
-    yield f"Model: {table.motion}, pure phases at u = {pure_phases((low, high))}. {table.equation}"
+    table, data, form, (low, high) = content.facts, content.facts.data, content.polynomial, content.phases
+    degree = f"degree {table.law.family.degree}{' in u^2' if content.law.family.symmetric else ''}"
+    yield f"Law identified by doublewell {table.version}, {METHODS[table.problem.method.name]}, {degree}."
+    yield f"Model: {table.motion}, pure phases at u = {low} and u = {high}. {table.equation}"
     length = data.length_unit or "the unit of the record's dx"
     time = data.time_unit or "the unit of its dt"
     yield f"Units: lengths in {length}, times in {time}; q is length^2/time, G and H are 1/length^2."
-    half, middle = table.law.family.half, table.law.family.middle
-    place = "u" if content.unit else "s"
-    where = "" if content.unit else f" and s = (u - {middle:g}) / {half:g}"
-    size = "" if content.unit else f"{half:g} "
-    if content.polynomial.variable == "w":
-        form = f"G(u) = -{size}{place} w (a_0 + a_1 w + ...) with w = 1 - {place}^2{where}"
-    else:
-        form = f"G(u) = -{4 * half:g} t (1 - t) (a_0 + a_1 t + ...) with t = (u - {low:g}) / {high - low:g}"
+    v = form.variable
+    force = form.code("force", "u", WORDS, powers=f"a_0 + a_1 {v} + ...")
+    where = " and ".join(f"{name} = {text}" for name, text in reversed(form.names("u", WORDS).items()))
     yield (
-        f"{form} between the pure phases; beyond them G continues linearly with its slope there. H is the integral of "
-        f"G from {low:g} to u."
+        f"G(u) = {force} with {where} between the pure phases; beyond them G continues linearly with its slope there. "
+        f"H is the integral of G from {low} to u."
     )
     if data.boundary in (None, "open"):
         yield "Nothing is known of the record's border: a closed one (no flux) is used here."
@@ -259,7 +284,7 @@ def _energy(content: Content) -> Iterator[str]:
         )
         return
     table = content.facts
-    tension, epsilon, barrier = table["tension"], table["epsilon"], table["barrier"]
+    tension, epsilon, barrier, length = table["tension"], table["epsilon"], table["barrier"], table.data.length_unit
     spread = "" if tension.sd is None else f" +- {tension.sd:.2g}"
     sigma = f"{tension.value:.6g}{spread}{after(tension.unit)} (of {tension.note})"
     ends = "" if epsilon.interval is None else " (95 %: {:.4g} to {:.4g})".format(*epsilon.interval)
@@ -268,19 +293,12 @@ def _energy(content: Content) -> Iterator[str]:
         f"C_H = {table['tension_integral'].value:.6g}; epsilon of the paper is {epsilon.value:.6g}{ends}, "
         f"F = epsilon^2 H, barrier {barrier.symbol} = {barrier.value:.6g}."
     )
-    if tension.unit is not None and table.data.length_unit is not None and has_pint():
-        yield _energy_unit(tension.unit, table.data.length_unit)
-
-
-def _energy_unit(tension: str, length: str) -> str:
-    """Return in which unit of energy kappa, f and L are numbers: that which makes the tension and the lengths fit."""
-    power = energy_power(tension, "the surface tension") or 0
-    parts = ((tension, 1), (length, power))
-    joules = factor(parts, (("J", 1),))
-    return (
-        f"The unit of energy here is {unit_text(parts)} = {joules:.6g} J: kappa, f and L are numbers in this unit, in "
-        f"{length} and in the unit of time."
-    )
+    if tension.unit is not None and length is not None and has_pint():  # which energy makes tension and lengths fit
+        parts = ((tension.unit, 1), (length, energy_power(tension.unit, "the surface tension") or 0))
+        yield (
+            f"The unit of energy here is {unit_text(parts)} = {factor(parts, (('J', 1),)):.6g} J: kappa, f and L are "
+            f"numbers in this unit, in {length} and in the unit of time."
+        )
 
 
 def _trust(content: Content) -> Iterator[str]:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from math import floor, log10
-from typing import Any
 
 import numpy as np
 
-from doublewell.export.content import Content, template
-from doublewell.facts import Fact, Facts
-from doublewell.record_findings import Finding
-from doublewell.wording import percent
+from doublewell.export.content import Content, Notation, moved, template
+from doublewell.facts import Facts
+from doublewell.units import percent
 
 _FORMAT, _VERSION = "doublewell law", 2
 _POINTS = 81
@@ -44,6 +42,7 @@ _MOTION = {"allen-cahn": r"\partial_t u = q\left(\nabla^2 u - G(u)\right)"}
 _EVEN = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0])
 _FINE = 1e-3  # largest change of the force by rounding, of its largest value
 _OF_BAND = 0.1  # and of the half-width of its band
+_MATH = Notation("^", "\\,", "/", "{:.6g}".format)
 _PLACES = 6  # more places than these are written with a power of ten
 
 
@@ -53,7 +52,7 @@ def json_text(content: Content) -> str:
     document = {
         "format": _FORMAT,
         "version": _VERSION,
-        "dynamics": table.dynamics,
+        "dynamics": table.problem.dynamics.name,
         "notes": list(content.notes),
         "equation": table.equation,
         "phases": list(law.phases),
@@ -63,8 +62,8 @@ def json_text(content: Content) -> str:
         "kappa": content.kappa,
         "mobility": content.mobility,
         "scaled_by_a_tension": content.scaled,
-        "facts": facts_document(table),
-        "findings": [finding_document(replace(item, advice="")) for item in content.findings],
+        "facts": table.document(),
+        "findings": [asdict(replace(item, advice="")) for item in content.findings],
         "record": {
             "shape": list(table.data.shape), "dx": list(table.data.dx), "dt": table.data.dt,
             "boundary": table.data.boundary, "length_unit": table.data.length_unit, "time_unit": table.data.time_unit,
@@ -73,28 +72,6 @@ def json_text(content: Content) -> str:
         "table": _table(content),
     }  # fmt: skip
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
-
-
-def facts_document(table: Facts) -> dict[str, Any]:
-    """Return the quotable numbers as JSON values, by key; a number that is not finite is left out."""
-    kept = {key: fact for key, fact in table.numbers.items() if np.isfinite(fact.value)}
-    return {key: _fact_document(fact) for key, fact in kept.items()}
-
-
-def _fact_document(fact: Fact) -> dict[str, Any]:
-    ends = None if fact.interval is None else list(fact.interval)
-    return {
-        "name": fact.name, "symbol": fact.symbol, "value": fact.value, "unit": fact.unit, "interval": ends,
-        "sd": fact.sd, "note": fact.note,
-    }  # fmt: skip
-
-
-def finding_document(item: Finding) -> dict[str, Any]:
-    """Return a finding as JSON values."""
-    return {
-        "code": item.code, "severity": str(item.severity), "topic": item.topic, "where": item.where,
-        "sentence": item.sentence, "advice": item.advice, "numbers": dict(item.numbers),
-    }  # fmt: skip
 
 
 def _table(content: Content) -> dict[str, list[float]]:
@@ -120,15 +97,13 @@ def latex_text(content: Content) -> str:
         *_numbers(content.facts),
     ]
     family = content.law.family
-    sign = "-" if family.middle >= 0 else "+"
-    place = "" if content.unit else rf", \qquad s = (u {sign} {abs(family.middle):.6g})/{family.half:.6g}"
     return _PAGE % {
         "comment": content.comment("%"),
         "motion": template(content, _MOTION, "latex"),
         "q": _number(content.q, 6),
         "factor": factor,
         "bracket": bracket,
-        "place": place,
+        "place": "" if content.unit else rf", \qquad s = {moved('u', family.middle, family.half, _MATH)}",
         "sentences": "\n".join(told),
         "columns": "r" * len(head),
         "heads": " & ".join(head),
@@ -216,29 +191,24 @@ def _numbers(table: Facts) -> Iterator[str]:
     names = {"epsilon": r"$\varepsilon$", "tension_integral": "$C_H$", "maximum": "place of the barrier, $u$"}
     for key in ("width", "tension_integral", "epsilon", "barrier", "maximum", "tilt"):
         fact = table.get(key)
-        if fact is None or not np.isfinite(fact.value) or (key == "maximum" and table.symmetric):
+        if fact is None or not np.isfinite(fact.value) or (key == "maximum" and table.law.family.symmetric):
             continue
-        name = names.get(key, _math_name(fact))
+        name = names.get(key, _math_name(fact.name))
         if fact.interval is None:
-            yield f"{_first(name)} = ${_number(fact.value, 5)}$."
+            yield f"{name[:1].upper()}{name[1:]} = ${_number(fact.value, 5)}$."
         else:
             value, low, high = (_rounded(x, fact.interval) for x in (fact.value, *fact.interval))
             yield f"95\\,\\% interval, {name} = {value}: ${low}$ to ${high}$."
 
 
-def _math_name(fact: Fact) -> str:
+def _math_name(name: str) -> str:
     """Return a name with its formulas between dollars.
 
-    >>> _math_name(Fact("barrier", "barrier F(0.4)", "F(0.4)", 1.0))
-    'barrier $F(0.4)$'
+    >>> _math_name("barrier F(0.4)"), _math_name("interface from u = -0.9 to 0.9")
+    ('barrier $F(0.4)$', 'interface from $u = -0.9$ to $0.9$')
     """
-    return re.sub(
-        r"(u = -?[\d.e+-]+(?: to -?[\d.e+-]+)?|[FH]\(-?[\d.e+-]+\)(?: - H\(-?[\d.e+-]+\))?)", r"$\1$", fact.name
-    )
-
-
-def _first(name: str) -> str:
-    return name[:1].upper() + name[1:]
+    name = re.sub(r"u = (\S+) to (\S+)", r"$u = \1$ to $\2$", name)
+    return re.sub(r"([FH]\([^)]*\)(?: - H\([^)]*\))?)", r"$\1$", name)
 
 
 def _rounded(value: float, ends: tuple[float, float]) -> str:

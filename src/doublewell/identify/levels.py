@@ -54,7 +54,7 @@ def _check(result: Result, phase: Phase) -> tuple[float, float]:
         )
     if result.levels is not None:
         raise InputError("the result holds the errors of its levels already: pass the one that identify gave")
-    if checksum(phase.record, like=result.settings.checksum) != result.settings.checksum:
+    if checksum(phase.record, like=result.problem.records[0].checksum) != result.problem.records[0].checksum:
         raise InputError(
             "the result is not of these phase values, their checksums differ: call identify(phase.record, ...) first"
         )

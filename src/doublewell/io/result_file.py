@@ -70,15 +70,15 @@ def load_result(path: str | PathLike[str]) -> Result:
         result: Result = decode(body, Result, "result")
     except InputError as error:
         raise InputError(f"{place}: {error}; {_AGAIN}") from error
-    size, numbers, settings = result.coefficients.size, result.diagnostics, result.settings
+    size, numbers, record = result.coefficients.size, result.diagnostics, result.problem.records[0]
     initial = None if numbers.likelihood is None else numbers.likelihood.initial
     alone = [part.coefficients for part in numbers.supports if part.coefficients is not None]
     fits = (
         size > 0
         and all(g.shape == (size,) for g in (numbers.unconstrained, *alone))
         and all(0 <= j < size for j in numbers.active)
-        and len(settings.shape) == len(settings.dx) + 1 > 1
-        and (initial is None or initial.shape == settings.shape[1:])
+        and len(record.shape) == len(record.dx) + 1 > 1
+        and (initial is None or initial.shape == record.shape[1:])
     )
     if not fits:
         raise InputError(f"{place}: the parts of the result do not belong together (sizes differ): {_AGAIN}")

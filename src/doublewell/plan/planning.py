@@ -29,8 +29,8 @@ from doublewell.plan.experiment import (
 )
 from doublewell.record import Record
 from doublewell.record_findings import survey_findings
+from doublewell.units import percent
 from doublewell.weak.weights import LEAST_FRAMES, default_supports
-from doublewell.wording import percent
 
 Quantity = Literal["force", "potential", "epsilon"]
 Show = Callable[[str], None]

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from os import PathLike
-from pathlib import Path
 from textwrap import fill
 from typing import Any
 
 import numpy as np
 
 from doublewell.adequacy import FALSE_ALARMS
-from doublewell.atomic import write_files
 from doublewell.curves import Curve, Curves, Residual, Truth, curves, thresholds
 from doublewell.errors import InputError, option
-from doublewell.facts import Data, Facts, facts
+from doublewell.facts import Facts, facts
 from doublewell.findings import ModelTest, findings, model_tests
 from doublewell.hints import Array
+from doublewell.problem import RecordInfo
 from doublewell.record import Record
 from doublewell.report.style import (
     COLOURS,
@@ -29,8 +27,8 @@ from doublewell.report.style import (
     style,
 )
 from doublewell.result import Result
+from doublewell.units import after, percent, raised
 from doublewell.validate import Validation
-from doublewell.wording import after, percent, raised
 
 _MARKERS = {"maximum": "^", "minimum": "v", "inflection": "D"}
 _LEAST = 4.0  # sigma: pure noise stays pale
@@ -58,18 +56,6 @@ def draw_figures(
     if validation is not None:
         figures["error"] = error_figure(validation, record=record)
     return {f"{name}.{kind}": render(figure, kind) for name, figure in figures.items() for kind in formats}
-
-
-def write_figures(
-    result: Result, folder: str | PathLike[str], *, truth: Truth | None = None, record: Record | None = None,
-    validation: Validation | None = None, formats: Sequence[str] = FORMATS,
-) -> tuple[Path, ...]:  # fmt: skip
-    """Write the figures of a result to a folder and return the paths.
-
-    Nothing is written before all figures are drawn, and each file is there whole or not at all.
-    """
-    drawn = draw_figures(result, truth=truth, record=record, validation=validation, formats=formats)
-    return write_files([(Path(folder) / name, data) for name, data in drawn.items()])
 
 
 # --- the law ----------------------------------------------------------------------------------------------------------
@@ -220,7 +206,7 @@ def residual_figure(result: Result) -> Any:
     return figure
 
 
-def draw_map(figure: Any, axis: Any, left: Residual, data: Data) -> None:
+def draw_map(figure: Any, axis: Any, left: Residual, data: RecordInfo) -> None:
     """Draw where the residual's variance is too large or too small; of three axes the slice with the largest value."""
     values, edges = left.blocks, left.edges
     limit = max(_LEAST, float(np.max(np.abs(values))))
@@ -242,7 +228,7 @@ def draw_map(figure: Any, axis: Any, left: Residual, data: Data) -> None:
     figure.colorbar(drawn, ax=axis, pad=0.02).set_label(_VARIANCE)
 
 
-def draw_frames(axis: Any, left: Residual, data: Data) -> None:
+def draw_frames(axis: Any, left: Residual, data: RecordInfo) -> None:
     """Draw each frame against the noise of the fit; one far below it, mostly the first, is a mark at the lower edge."""
     share, spread = left.frames, left.spread
     reach = max(5.0 * spread, 1.2 * float(np.max(np.abs(share[1:] - 1.0))))

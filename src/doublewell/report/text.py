@@ -13,12 +13,12 @@ from doublewell.facts import Fact, Facts, facts, physical_facts
 from doublewell.findings import findings, model_tests
 from doublewell.hints import Progress
 from doublewell.observation import MASK, TOO_FEW_CELLS, TOO_LARGE, Survey, survey
+from doublewell.physical import Physical
 from doublewell.record import Phase, Record
 from doublewell.record_findings import Finding, Severity, grey_findings, pace_findings, survey_findings
-from doublewell.result import Physical, Result
-from doublewell.units import unit_text
+from doublewell.result import Result
+from doublewell.units import WIDTH, after, count, percent, unit_text, wrapped
 from doublewell.weak.weights import Support, default_supports
-from doublewell.wording import WIDTH, after, count, percent, wrapped
 
 _TABLE = 106  # wider than sentences, so that most tests need one line
 _PICTURE = 1024  # frames of a 1-D movie that are looked at
@@ -143,7 +143,7 @@ def _well_lines(table: Facts) -> Iterator[str]:
     yield from wrapped(f"structure: {table.structure}", indent="  ")
     low, high, top = (table[key].value for key in ("low", "high", "maximum"))
     at_low, at_high, at_top = (table[f"curvature_{key}"].value for key in ("low", "high", "barrier"))
-    if table.symmetric:
+    if table.law.family.symmetric:
         curvatures = f"H''({top:.4g}) = {at_top:.6g}, H''({low:g}) = H''({high:g}) = {at_low:.6g}"
         yield f"{table['height'].symbol} = {table['height'].value:.6g}, {curvatures}"
     else:

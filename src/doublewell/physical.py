@@ -1,4 +1,4 @@
-"""Physical: the numbers of a result in physical units, and the paper's pair beside them.
+"""Physical: the numbers of a result in physical units, and the paper's pair.
 
 The model is E = integral of kappa/2 |grad u|^2 + f(u), u_t = -L dE/du. So q = L kappa and G = f'/kappa, and a measured
 tension sigma gives kappa = sigma/C_H, f = kappa H, L = q/kappa.
@@ -6,25 +6,28 @@ tension sigma gives kappa = sigma/C_H, f = kappa H, L = q/kappa.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from doublewell.calibrate import Normalisation, Scale, check_tension_unit
+from doublewell.calibrate import Normalisation, check_tension_unit
 from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.inference import Scalar
-from doublewell.result.result import Result
+from doublewell.law import Law
+from doublewell.result import Result
 from doublewell.units import Parts, check_dimension, factor, unit_text
 
 _LEVEL = 0.95
+Ends = tuple[float, float | None, float | None, float | None]  # value, low, high, sd
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A number with its unit; ``low`` and ``high`` are its 95 % interval, None where the reading gives none.
+    """A number with its unit; ``low`` and ``high`` are its 95 % interval, None where the fit gives none.
 
     ``sd`` is what the surface tension's error alone makes of it, where that is known.
     """
@@ -73,6 +76,19 @@ class Physical:
         low, high = self.result.band("bulk_energy", u, level=level)
         return factor * low, factor * high
 
+    def rows(self) -> Iterator[tuple[str, str, str, Measured]]:
+        """Yield (key, name, symbol, number) of each number that is known."""
+        law, symbol = self.result.law, self.result.problem.dynamics.mobility
+        at = f"{law.maximum:.4g}"
+        yield "kappa", "gradient coefficient kappa", "kappa", self.kappa
+        yield "mobility", f"mobility {symbol} = q/kappa", symbol, self.mobility
+        yield "diffusion", "diffusion coefficient q", "q", self.diffusion
+        yield "barrier", f"barrier f({at}) of f = kappa H", f"f({at})", self.barrier
+        if self.width is not None:
+            yield "width", width_name(law), "width", self.width
+        yield "epsilon", "epsilon of the paper", "epsilon", self.epsilon
+        yield "paper_barrier", f"F({at}) of the paper", f"F({at})", self.paper_barrier
+
     def __str__(self) -> str:
         from doublewell.report.text import physical_text
 
@@ -101,8 +117,8 @@ def physical(
     """
     for name, like in zip(show, ("J", "m", "s"), strict=True):
         check_dimension(name, like, "show")
-    asked, scale = result.settings, result._scale()
-    length, time = length or asked.length_unit, time or asked.time_unit
+    record, scale = result.problem.records[0], result._scale()
+    length, time = length or record.length_unit, time or record.time_unit
     unit = tension or scale.tension.unit
     if length is None or time is None or unit is None:
         given = {"length=": length, "time=": time, "tension=": unit}
@@ -110,66 +126,40 @@ def physical(
         raise InputError(
             f"the result does not know all its units: pass {missing}, such as length='um', time='s', tension='J/m^2'"
         )
-    power = check_tension_unit(unit, len(asked.dx), length, time)
-    return _measured(result, scale, _Frame(length, time, unit, power, show))
-
-
-Ends = tuple[float, float | None, float | None, float | None]  # value, low, high, sd
-
-
-@dataclass(frozen=True)
-class _Frame:
-    """The units of a result's numbers, and those to show."""
-
-    length: str
-    time: str
-    tension: str
-    power: int
-    show: tuple[str, str, str]
-
-    def measured(self, ends: Ends, given: Parts, target: Parts) -> Measured:
-        """Convert value, low and high, and sd."""
-        size, unit = factor(given, target), unit_text(target)
-        value, low, high, sd = (None if x is None else size * x for x in ends)
-        assert value is not None
-        return Measured(value, unit, low, high, sd)
-
-
-def _measured(result: Result, scale: Scale, frame: _Frame) -> Physical:
-    energy, metre, second = frame.show
-    q, k, order = result.settings.q, frame.power, result.problem.dynamics.order
-    share = None if scale.tension.sd is None else scale.tension.sd / scale.tension.value
-    ends = _ends(result, "kappa", scale.kappa, share)
-    kappa = frame.measured(ends, ((frame.tension, 1), (frame.length, 1)), ((energy, 1), (metre, 1 - k)))
-    barrier = frame.measured(
-        _ends(result, "bulk_barrier", scale.kappa * result.law.barrier, share),
-        ((frame.tension, 1), (frame.length, -1)),
-        ((energy, 1), (metre, -1 - k)),
-    )
-    mobility = frame.measured(
-        _inverse(q, ends),
-        ((frame.length, order - 1), (frame.time, -1), (frame.tension, -1)),
-        ((metre, order - 1 + k), (energy, -1), (second, -1)),
-    )
-    given, target = ((frame.length, order), (frame.time, -1)), ((metre, order), (second, -1))
-    flow = frame.measured((q, None, None, None), given, target)
-    half = scale.tension.normalisation == "eE"
+    k, order = check_tension_unit(unit, len(record.dx), length, time), result.problem.dynamics.order
+    (energy, metre, second), q, half = show, result.q, scale.tension.normalisation == "eE"
+    kappa = _ends(result, "kappa", scale.kappa)
+    in_space = _measured(kappa, ((unit, 1), (length, 1)), ((energy, 1), (metre, 1 - k)))
+    bulk = _ends(result, "bulk_barrier", scale.kappa * result.law.barrier)
+    barrier = _measured(bulk, ((unit, 1), (length, -1)), ((energy, 1), (metre, -1 - k)))
+    value, low, high, sd = kappa
+    inverse = (q / value, high and q / high, low and q / low, sd and q / value * sd / value)  # the ends change places
+    paper = barrier
+    if not half:  # F = kappa f, of the normalisation E
+        ends = _ends(result, "barrier", scale.epsilon**2 * result.law.barrier, power=2.0)
+        paper = _measured(ends, ((unit, 2),), ((energy, 2), (metre, -2 * k)))
+    width = _ends(result, "width", result.law.interface_width(), power=None) if result.law.has_interface else None
     return Physical(
-        kappa=kappa,
-        mobility=mobility,
+        kappa=in_space,
+        mobility=_measured(
+            inverse,
+            ((length, order - 1), (time, -1), (unit, -1)),
+            ((metre, order - 1 + k), (energy, -1), (second, -1)),
+        ),
         barrier=barrier,
-        width=_width(result, frame.length),
-        diffusion=flow,
-        epsilon=_root(kappa, ((energy, 0.5), (metre, 0.5 * (1 - k)))) if half else kappa,
-        paper_barrier=barrier if half else _paper_barrier(result, scale, frame),
+        width=None if width is None else Measured(width[0], length, *width[1:3]),
+        diffusion=_measured((q, None, None, None), ((length, order), (time, -1)), ((metre, order), (second, -1))),
+        epsilon=_root(in_space, unit_text(((energy, 0.5), (metre, 0.5 * (1 - k))))) if half else in_space,
+        paper_barrier=paper,
         normalisation=scale.tension.normalisation,
         result=result,
     )
 
 
-def _ends(result: Result, name: Scalar, value: float, share: float | None) -> Ends:
-    """Return a value with its interval; where the reading gives none, with what the tension's error makes of it."""
-    sd = None if share is None else value * share
+def _ends(result: Result, name: Scalar, value: float, power: float | None = 1.0) -> Ends:
+    """Return a value with its interval; where the fit gives none, with what the tension's error makes of it."""
+    tension = result._scale().tension
+    sd = None if tension.sd is None or power is None else power * value * tension.sd / tension.value
     if result.posterior is None:
         return value, None, None, sd
     try:
@@ -178,31 +168,21 @@ def _ends(result: Result, name: Scalar, value: float, share: float | None) -> En
         return value, None, None, sd
 
 
-def _inverse(q: float, ends: Ends) -> Ends:
-    """Return L = q / kappa: the ends change places."""
-    value, low, high, sd = ends
-    spread = None if sd is None else q / value * sd / value
-    return q / value, None if high is None else q / high, None if low is None else q / low, spread
+def width_name(law: Law) -> str:
+    """Name the width of an interface by its levels, 90 % of the way from the middle to the phases."""
+    middle, half = 0.5 * sum(law.phases), 0.5 * (law.phases[1] - law.phases[0])
+    return f"planar interface from u = {middle - 0.9 * half:.4g} to {middle + 0.9 * half:.4g}"
 
 
-def _width(result: Result, length: str) -> Measured | None:
-    law = result.law
-    if not law.has_interface:
-        return None
-    value, low, high, _ = _ends(result, "width", law.interface_width(), None)
-    return Measured(value, length, low, high)
+def _measured(ends: Ends, given: Parts, target: Parts) -> Measured:
+    """Convert value, low, high and sd."""
+    size = factor(given, target)
+    low, high, sd = (None if x is None else size * x for x in ends[1:])
+    return Measured(size * ends[0], unit_text(target), low, high, sd)
 
 
-def _root(kappa: Measured, unit: Parts) -> Measured:
+def _root(kappa: Measured, unit: str) -> Measured:
     """Return epsilon = sqrt(kappa)."""
     low, high = (None if x is None else x**0.5 for x in (kappa.low, kappa.high))
     sd = None if kappa.sd is None else 0.5 * kappa.value**0.5 * kappa.sd / kappa.value
-    return Measured(kappa.value**0.5, unit_text(unit), low, high, sd)
-
-
-def _paper_barrier(result: Result, scale: Scale, frame: _Frame) -> Measured:
-    """Return F(0) = kappa f(0) of the normalisation E."""
-    energy, metre, _ = frame.show
-    share = None if scale.tension.sd is None else 2.0 * scale.tension.sd / scale.tension.value
-    ends = _ends(result, "barrier", scale.epsilon**2 * result.law.barrier, share)
-    return frame.measured(ends, ((frame.tension, 2),), ((energy, 2), (metre, -2 * frame.power)))
+    return Measured(kappa.value**0.5, unit, low, high, sd)

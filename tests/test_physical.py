@@ -15,8 +15,8 @@ from doublewell.identify import identify
 from doublewell.inference import Component, DegreeFit, Posterior
 from doublewell.io import load_result, save
 from doublewell.law import Bernstein, named_law
+from doublewell.physical import physical
 from doublewell.record import Record
-from doublewell.result import physical
 from doublewell.simulate import initial_field, simulate
 
 pytest.importorskip("pint")
@@ -27,7 +27,7 @@ Q = 2e-3  # um^2/s
 SIGMA = 0.4  # J/m^2
 KAPPA = SIGMA * E * 1e-6 * 3 / (2 * sqrt(2))  # J/m
 BARRIER = KAPPA / (4 * (E * 1e-6) ** 2)  # J/m^3
-PAGE = (Path(__file__).parents[2] / "docs/units.md").read_text()
+PAGE = (Path(__file__).parents[1] / "docs/units.md").read_text()
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from doublewell.options import Weak
 from doublewell.problem import Source
 from doublewell.record import Record, checksum
 from doublewell.report import page_html, write_page
-from doublewell.report.page.film import _FRAMES, _SIDE, Film, encode, make_film, predicted, viewer
+from doublewell.report.pictures import _FRAMES, _SIDE, Film, encode, make_film, predicted, viewer
 
 
 def refused(match):
@@ -42,7 +42,7 @@ def test_the_law_its_numbers_and_the_way_back(banded_page, banded, small, words_
     lead = f"{float(banded.law.family.exact_bracket(banded.law.coefficients)[0]):.5g}"
     assert f"G(u) = −u (1 − u 2 ) [{lead}" in words
     assert checksum(small) in words
-    assert banded.settings.checksum == checksum(small)
+    assert banded.problem.records[0].checksum == checksum(small)
     assert "doublewell repeat result.json" in words
     assert "jax " in words
     for fit in banded.posterior.path:
@@ -190,11 +190,11 @@ def test_the_worst_movie_makes_a_page_of_less_than_12_megabytes():
 
 
 def test_a_movie_too_large_to_evolve_is_evolved_in_part_or_not_at_all(result, record, monkeypatch):
-    monkeypatch.setattr("doublewell.report.page.film._VALUES", 10 * 48 * 48)
+    monkeypatch.setattr("doublewell.report.pictures._VALUES", 10 * 48 * 48)
     found = predicted(result, record)
     assert (found.start, found.predicted.frames) == (15, 10)
     assert "from frame 15 on" in " ".join(make_film(result, record, found).notes)
-    monkeypatch.setattr("doublewell.report.page.film._VALUES", 48 * 48)
+    monkeypatch.setattr("doublewell.report.pictures._VALUES", 48 * 48)
     assert "too large to be evolved" in predicted(result, record)
 
 
@@ -202,7 +202,7 @@ def test_a_law_that_cannot_be_evolved_is_said(result, record, monkeypatch):
     def refuse(*_, **__):
         raise InputError("the field left the range")
 
-    monkeypatch.setattr("doublewell.report.page.film.validate", refuse)
+    monkeypatch.setattr("doublewell.report.pictures.validate", refuse)
     assert predicted(result, record) == "the law could not be evolved: the field left the range"
 
 

@@ -2,62 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from doublewell.adequacy import Adequacy
-from doublewell.calibrate import Scale, SurfaceTension, refusal_of, why_no_scale
+from doublewell.calibrate import Scale, refusal_of, why_no_scale
 from doublewell.errors import InputError, option
 from doublewell.hints import Array
-from doublewell.inference import (
-    Posterior,
-    Quantity,
-    RidgeChoice,
-    Scalar,
-    SupportFit,
-    curve_band,
-    scalar_interval,
-)
+from doublewell.inference import Posterior, Quantity, RidgeChoice, Scalar, SupportFit, curve_band, scalar_interval
 from doublewell.law import Law, Structure
 from doublewell.likelihood import Status, Step
-from doublewell.observation import Optics, Survey
-from doublewell.problem import Problem, Resolved, Source
+from doublewell.observation import Survey
+from doublewell.problem import Problem, Resolved
 from doublewell.record import GreyQuality
 from doublewell.version import __version__
 
-
-@dataclass(frozen=True)
-class Settings:
-    """What was asked and what it came to, of the first record: a flat view of the problem, for texts."""
-
-    version: str
-    method: str
-    degree: int | str
-    constraint: str
-    ridge: float | str | None
-    supports: tuple[tuple[int, float], ...]
-    supports_rule: str
-    derivative: str
-    shape: tuple[int, ...]
-    dx: tuple[float, ...]
-    dt: float
-    times: tuple[float, ...] | None
-    q: float
-    q_estimated: bool
-    boundary: str | None
-    checksum: str | None
-    source: Source | None
-    length_unit: str | None
-    time_unit: str | None
-    tension: SurfaceTension | None
-    optics: Optics | None
-    noise: str
-    wells: str
-    phases: tuple[float, float]
+ROUND_OFF = 1e-8  # the last bit of every value of a movie moves a trajectory result by up to 3e-11
+_ABOUT = (  # how the answer was asked for and found, not the answer
+    "version",
+    "problem.records",
+    "resolved.supports_rule",
+    "diagnostics.likelihood.steps",
+    "diagnostics.likelihood.initial",  # in single precision, and of the movie more than of the law
+    "diagnostics.kkt",
+)
+_RELATIVE = ("law.", "scale.", "posterior.")  # these have units, so only their own size is a measure
+_PURE = (".chi2", ".weight")  # and these are pure numbers again
+_NUMBER = re.compile(r"[-+]?\d[\d.]*(?:e[-+]?\d+)?")
 
 
 @dataclass(frozen=True)
@@ -199,7 +175,7 @@ class Result:
     ``print(result)`` gives the report, ``facts(result)`` and ``findings(result)`` what it is made of. ``levels`` are
     the errors of grey levels where ``add_level_errors`` added them, and ``grey`` the numbers of the conversion from
     grey values. Where several records were fitted together, ``agreements`` tells of each how it agrees with the others;
-    diagnostics and settings are those of the first. Of a record that was read in tiles it tells the same of these.
+    diagnostics are those of the first. Of a record that was read in tiles it tells the same of these.
     """
 
     law: Law
@@ -212,37 +188,6 @@ class Result:
     levels: LevelErrors | None = None
     agreements: tuple[Agreement, ...] = ()
     grey: GreyQuality | None = None
-
-    @cached_property
-    def settings(self) -> Settings:
-        """What was asked and what it came to, flat."""
-        problem, resolved, record = self.problem, self.resolved, self.problem.records[0]
-        return Settings(
-            version=self.version,
-            method="weak-corrected" if problem.method.corrected else problem.method.name,
-            degree=problem.degree,
-            constraint=problem.law.constraint,
-            ridge=problem.method.ridge,
-            supports=resolved.supports,
-            supports_rule=resolved.supports_rule,
-            derivative=problem.method.start.derivative,
-            shape=record.shape,
-            dx=record.dx,
-            dt=record.dt,
-            times=record.times,
-            q=resolved.q,
-            q_estimated=record.q is None,
-            boundary=resolved.boundary,
-            checksum=record.checksum,
-            source=record.source,
-            length_unit=record.length_unit,
-            time_unit=record.time_unit,
-            tension=problem.tension,
-            optics=None if problem.optics == Optics() else problem.optics,
-            noise=problem.observation.noise,
-            wells=problem.law.wells,
-            phases=resolved.phases,
-        )
 
     @property
     def coefficients(self) -> Array:
@@ -262,12 +207,12 @@ class Result:
     @property
     def q(self) -> float:
         """The diffusion coefficient of u_t = q (Laplacian u - G(u)), given or estimated."""
-        return self.settings.q
+        return self.resolved.q
 
     @property
     def q_estimated(self) -> bool:
         """Whether q was estimated from the record, which did not say it."""
-        return self.settings.q_estimated
+        return self.problem.records[0].q is None
 
     @property
     def kappa(self) -> float:
@@ -333,7 +278,7 @@ class Result:
     @property
     def refusal(self) -> str | None:
         """Why the supplied surface tension could not be used, None where it was or none was given."""
-        if self.scale is not None or self.settings.tension is None:
+        if self.scale is not None or self.problem.tension is None:
             return None
         found = refusal_of(self.law, self.diagnostics.bound)
         return None if found is None else f"calibration refused: {found.reason}"
@@ -362,3 +307,106 @@ def without_levels(result: Result) -> Result:
     if posterior is not None:
         posterior = replace(posterior, drift=posterior.drift[: -len(result.levels.shifts)])
     return replace(result, posterior=posterior, levels=None, grey=None)
+
+
+# --- two results, number by number ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One field in which two results differ: its name, both values in short, and the size where there is one."""
+
+    field: str
+    before: str
+    after: str
+    size: float | None
+
+    def __str__(self) -> str:
+        how = "" if self.size is None else f" (by {self.size:.2g} of its size)"
+        return f"{self.field}: {self.before} before, {self.after} now{how}"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How two results agree: fields compared, fields equal to the last bit, the largest difference, what differs.
+
+    ``largest`` is the largest relative difference of the fields that count as the same.
+    """
+
+    fields: int
+    equal: int
+    largest: float
+    differences: tuple[Difference, ...]
+
+    @property
+    def same(self) -> bool:
+        """Whether all numbers are the same to round-off."""
+        return not self.differences
+
+    def __str__(self) -> str:
+        if self.equal == self.fields:
+            return f"the same: all {self.fields} fields are equal to the last bit"
+        if self.same:
+            part = f"{self.equal} of {self.fields} fields are equal to the last bit"
+            return f"the same to round-off: {part}, the others to {self.largest:.1g} of their size"
+        return f"not the same: {len(self.differences)} of {self.fields} fields differ"
+
+
+def compare(before: Result, after: Result, *, tolerance: float = ROUND_OFF) -> Comparison:
+    """Compare two results field by field; numbers count as the same within `tolerance` of their size.
+
+    An array is measured by its largest entry. Diagnostics are pure numbers of size one, so there the tolerance is also
+    an absolute one. Texts are compared without the numbers in them. The version, the file's name and the steps of the
+    iteration are no part of the answer and are left out, as is the fitted initial field, kept in single precision.
+    """
+    found = [(name, a, b, _size(name, a, b)) for name, a, b in _pairs(before, after, "") if name not in _ABOUT]
+    apart = [item for item in found if item[3] is None or not item[3] <= tolerance]
+    close = [size for *_, size in found if size is not None and size <= tolerance]
+    return Comparison(
+        fields=len(found),
+        equal=sum(1 for size in close if size == 0.0),
+        largest=max(close, default=0.0),
+        differences=tuple(Difference(name, _short(a), _short(b), size) for name, a, b, size in apart),
+    )
+
+
+def _pairs(a: Any, b: Any, name: str) -> Iterator[tuple[str, Any, Any]]:
+    """Go through the fields of two values of one kind; where the kinds differ the values themselves are a pair."""
+    if name in _ABOUT:
+        return
+    if is_dataclass(a) and type(a) is type(b):
+        for part in fields(a):
+            yield from _pairs(getattr(a, part.name), getattr(b, part.name), f"{name}.{part.name}".lstrip("."))
+    elif isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b) and not _numeric(a):
+        for k, (one, other) in enumerate(zip(a, b, strict=True)):
+            yield from _pairs(one, other, f"{name}[{k}]")
+    else:
+        yield name, a, b
+
+
+def _size(name: str, a: Any, b: Any) -> float | None:
+    """Return the relative difference of two leaves: 0 where they are equal, None where it has no size."""
+    if _numeric(a) and _numeric(b):
+        first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+        if first.shape != second.shape:
+            return None
+        if np.array_equal(first, second, equal_nan=True):
+            return 0.0
+        floor = 0.0 if name.startswith(_RELATIVE) and not name.endswith(_PURE) else 1.0
+        unit = max(float(np.max(np.abs(first))), float(np.max(np.abs(second))), floor)
+        return float(np.max(np.abs(first - second))) / unit
+    if isinstance(a, str) and isinstance(b, str):
+        return 0.0 if _NUMBER.sub("#", a) == _NUMBER.sub("#", b) else None
+    return 0.0 if type(a) is type(b) and a == b else None
+
+
+def _numeric(value: Any) -> bool:
+    """Tell whether a value is a number, an array, or a list of numbers; true and false are no numbers."""
+    if isinstance(value, tuple):
+        return bool(value) and all(_numeric(item) and not isinstance(item, tuple | np.ndarray) for item in value)
+    return isinstance(value, int | float | np.number | np.ndarray) and not isinstance(value, bool)
+
+
+def _short(value: Any) -> str:
+    text = repr(value.tolist() if isinstance(value, np.ndarray) else value)
+    return text if len(text) <= 60 else text[:57] + "..."

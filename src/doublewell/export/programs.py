@@ -1,17 +1,19 @@
-"""Scripts: the law as NumPy functions, as SymPy expressions, and as programs that evolve a field."""
+"""Programs: the law as NumPy functions, as SymPy expressions, and as programs that evolve a field.
+
+MOOSE differentiates a parsed free energy itself; its kernels solve u_t = -L (f'(u) - kappa Laplacian u), so
+L = q / kappa and f = kappa H.
+"""
 
 from __future__ import annotations
 
-from doublewell.export.content import Content, template
+from typing import Literal
 
-_FORCE = '''\
-def force(u):
-    """Return G(u) in 1/length^2."""
-{place}    return {inside} + {outside}
-'''
-_PRIMITIVE = '''\
-def primitive(u):
-    """Return H(u) in 1/length^2, the integral of G from {low:g} to u."""
+from doublewell.export.content import MOOSE, PYTHON, Content, moved, template
+
+_FUNCTION = '''\
+def {name}(u):
+    """Return {what}."""
+    x = np.minimum(np.maximum(u, {low!r}), {high!r})
 {place}    return {inside} + {outside}
 '''
 _CONSTANTS = """\
@@ -25,7 +27,7 @@ PROFILE = {profile!r}  # an interface of this law is about tanh(x / PROFILE)
 """
 _MAIN = '''\
 def drop():
-    """Return a round drop of the phase {high:g} in the middle, a first field to try."""
+    """Return a round drop of the phase {high} in the middle, a first field to try."""
     lines = [(np.arange(n) + 0.5 - 0.5 * n) * h for n, h in zip(CELLS, DX)]
     distance = np.sqrt(sum(x**2 for x in np.meshgrid(*lines, indexing="ij")))
     return {scale}np.tanh((0.3 * min(n * h for n, h in zip(CELLS, DX)) - distance) / PROFILE)
@@ -75,7 +77,7 @@ H = {primitive}
 f = kappa * H
 
 # everywhere: beyond the pure phases G continues linearly
-below, above = u - {low!r}, u - {high!r}
+below, above = {below}, {above}
 G_everywhere = sympy.Piecewise(({slopes[0]!r} * below, below < 0), ({slopes[1]!r} * above, above > 0), (G, True))
 H_everywhere = sympy.Piecewise(
     ({bends[0]!r} * below**2, below < 0), ({tilt!r} + {bends[1]!r} * above**2, above > 0), (H, True)
@@ -158,6 +160,102 @@ def evolve(u0, frames):
     return np.array(fields)
 ''',
 }
+_MOOSE_HEAD = "# An identified law for MOOSE (phase_field module).\n"
+_MOOSE_MESH = """\
+[Mesh]
+  type = GeneratedMesh
+  dim = {dim}
+{sides}
+[]
+"""
+_MOOSE = {
+    "allen-cahn": """\
+[Variables]
+  [u]
+    order = FIRST
+    family = LAGRANGE
+  []
+[]
+
+[ICs]
+  [drop]  # put your own first field here
+    type = FunctionIC
+    variable = u
+    function = drop
+  []
+[]
+
+[Functions]
+  [drop]  # a round drop of the phase {high} with the interface of this law
+    type = ParsedFunction
+    expression = '{scale}tanh(({radius!r} - sqrt({squares}))/{profile!r})'
+  []
+[]
+
+[Kernels]
+  [u_dot]
+    type = TimeDerivative
+    variable = u
+  []
+  [bulk]  # L f'(u)
+    type = AllenCahn
+    variable = u
+    f_name = f
+    mob_name = L
+  []
+  [interface]  # -L kappa Laplacian u
+    type = ACInterface
+    variable = u
+    kappa_name = kappa
+    mob_name = L
+  []
+[]
+
+[Materials]
+  [numbers]  # L kappa = q
+    type = GenericConstantMaterial
+    prop_names = 'L kappa'
+    prop_values = '{mobility!r} {kappa!r}'
+  []
+  [free_energy]  # f(u) = kappa H(u), zero at the low phase
+    type = DerivativeParsedMaterial
+    property_name = f
+    coupled_variables = 'u'
+    constant_names = 'k'
+    constant_expressions = '{kappa!r}'
+    expression = '{expression}'
+    derivative_order = 2
+  []
+[]
+""",
+}
+_MOOSE_BORDER = """\
+[BCs]
+  [Periodic]
+    [all]
+      variable = u
+      auto_direction = '{directions}'
+    []
+  []
+[]
+"""
+_MOOSE_RUN = """\
+[Executioner]
+  type = Transient
+  scheme = bdf2
+  solve_type = NEWTON
+  nl_rel_tol = 1e-8
+  nl_abs_tol = 1e-12
+  dt = {dt!r}  # {steps} steps from frame to frame
+  end_time = {end!r}  # the length of the record
+[]
+
+[Outputs]
+  exodus = true
+  time_step_interval = {steps}
+[]
+"""
+_STEP = 0.1  # largest q |G'| dt of one step
 
 
 def python_text(content: Content) -> str:
@@ -168,8 +266,8 @@ def python_text(content: Content) -> str:
         _docstring(content, "An identified law as NumPy functions."),
         "import numpy as np\n",
         _constants(content) + "\n",
-        _force(content) + "\n",
-        _primitive(content) + "\n",
+        _function(content, "force") + "\n",
+        _function(content, "primitive") + "\n",
         _ENERGY.format(kappa=content.kappa, mobility=content.mobility, choice=_choice(content)),
     ]
     if content.epsilon is not None:
@@ -179,61 +277,83 @@ def python_text(content: Content) -> str:
 
 def pypde_text(content: Content) -> str:
     """Return the script; it needs numpy and py-pde alone."""
-    head = _docstring(content, "An identified law for py-pde (written for version 0.59; pip install py-pde).")
-    imports = "import sys\n\nimport numpy as np\nimport pde\n"
-    return _script(content, head, imports, template(content, _PYPDE, "py-pde"))
+    title = "An identified law for py-pde (written for version 0.59; pip install py-pde)."
+    return _script(content, title, "import numpy as np\nimport pde\n", template(content, _PYPDE, "py-pde"))
 
 
 def fipy_text(content: Content) -> str:
     """Return the script; it needs numpy and FiPy alone."""
-    head = _docstring(content, "An identified law for FiPy (written for version 4.0; pip install fipy).")
-    imports = "import sys\n\nimport fipy\nimport numpy as np\n"
-    return _script(content, head, imports, template(content, _FIPY, "fipy"))
+    title = "An identified law for FiPy (written for version 4.0; pip install fipy)."
+    return _script(content, title, "import fipy\nimport numpy as np\n", template(content, _FIPY, "fipy"))
 
 
 def sympy_text(content: Content) -> str:
     """Return a module with G, H and f as polynomials, and G and H everywhere as Piecewise."""
-    law, form = content.law, content.polynomial
-    (low, high), half = law.phases, law.family.half
-    size, square = ("", "") if content.unit else (f"{half!r} * ", f"{half!r}**2 * ")
-    if form.variable == "w":
-        s = "u" if content.unit else "s"
-        names = f"w = 1 - {s}**2"
-        names = names if content.unit else f"s = (u - {law.family.middle!r}) / {half!r}\n{names}"
-        force, primitive = (
-            f"-{size}{s} * w * ({form.code('force')})",
-            f"{square}w**2 * ({form.code('primitive')})",
-        )
-    else:
-        names = f"t = (u - {low!r}) / {high - low!r}"
-        force = f"-{4.0 * half!r} * t * (1 - t) * ({form.code('force')})"
-        primitive = f"{half!r}**2 * t**2 * ({form.code('primitive')})"
-    slopes = _slopes(content)
+    law, form, (low, high) = content.law, content.polynomial, content.law.phases
     body = _SYMPY.format(
-        names=names, q=content.q, kappa=content.kappa, choice=_choice(content), mobility=content.mobility, low=low,
-        high=high, force=force, primitive=primitive, slopes=slopes, bends=(0.5 * slopes[0], 0.5 * slopes[1]),
-        tilt=law.tilt,
+        names="\n".join(f"{name} = {text}" for name, text in form.names("u", PYTHON).items()), q=content.q,
+        kappa=content.kappa, choice=_choice(content), mobility=content.mobility, low=low, high=high,
+        force=form.code("force", "u", PYTHON), primitive=form.code("primitive", "u", PYTHON),
+        below=moved("u", low, 1.0, PYTHON).strip("()"), above=moved("u", high, 1.0, PYTHON).strip("()"),
+        slopes=form.slopes, bends=(0.5 * form.slopes[0], 0.5 * form.slopes[1]), tilt=law.tilt,
     )  # fmt: skip
     paper = "" if content.epsilon is None else _SYMPY_PAPER.format(epsilon=content.epsilon)
     return _docstring(content, "An identified law for SymPy.") + "\n" + body + paper + _SYMPY_MAIN
 
 
-def _script(content: Content, head: str, imports: str, evolve: str) -> str:
-    middle, half = content.law.family.middle, content.law.family.half
-    scale = "" if content.unit else f"{middle!r} + {half!r} * "
-    main = _MAIN.format(high=content.law.phases[1], scale=scale)
-    return "\n".join([head, imports, _constants(content), "", _force(content), "", evolve, "", main])
+def moose_text(content: Content) -> str:
+    """Return an input file for the phase_field module; it runs as it is, from a drop."""
+    data = content.facts.data
+    letters, cells = ("x", "y", "z")[: len(content.cells)], content.cells[::-1]  # a record has x last, MOOSE first
+    lengths = [n * h for n, h in zip(cells, data.dx[::-1], strict=True)]
+    sides = "\n".join(f"  n{x} = {n}\n  {x}max = {side!r}" for x, n, side in zip(letters, cells, lengths, strict=True))
+    steps = max(1, -int(-data.dt * content.q * content.steepest // _STEP))
+    parts = [
+        _MOOSE_HEAD + content.comment("#") + "\n",
+        _MOOSE_MESH.format(dim=len(letters), sides=sides),
+        template(content, _MOOSE, "moose").format(
+            radius=0.3 * min(lengths),
+            squares=" + ".join(f"({x} - {0.5 * side!r})^2" for x, side in zip(letters, lengths, strict=True)),
+            profile=content.profile,
+            scale=_on_phases(content, "*"),
+            high=content.phases[1],
+            mobility=content.mobility,
+            kappa=content.kappa,
+            expression=_moose_energy(content),
+        ),
+        *([_MOOSE_BORDER.format(directions=" ".join(letters))] if content.periodic else []),
+        _MOOSE_RUN.format(dt=data.dt / steps, steps=steps, end=data.dt * (data.shape[0] - 1)),
+    ]
+    return "\n".join(parts)
+
+
+def _moose_energy(content: Content) -> str:
+    """Return f(u) for the function parser: if() is differentiated branch by branch, and the branches meet smoothly."""
+    law, form, (low, high) = content.law, content.polynomial, content.law.phases
+    names = form.names("u", MOOSE)
+    variable = names[form.variable].replace("s^2", f"({names.get('s')})^2")  # expressions have no names of their own
+    inside = form.code("primitive", "u", MOOSE, variable=f"({variable})")
+    below, above = (
+        f"k*{0.5 * slope!r}*{moved('u', phase, 1.0, MOOSE)}^2"
+        for slope, phase in zip(form.slopes, (low, high), strict=True)
+    )
+    tilt = f" + k*{law.tilt!r}" if law.tilt else ""
+    return f"if(u > {high:g}, {above}{tilt}, if(u < {low:g}, {below}, k*{inside}))"
+
+
+def _script(content: Content, title: str, imports: str, evolve: str) -> str:
+    main = _MAIN.format(high=content.phases[1], scale=_on_phases(content, " * "))
+    head = [_docstring(content, title), f"import sys\n\n{imports}", _constants(content), ""]
+    return "\n".join([*head, _function(content, "force"), "", evolve, "", main])
+
+
+def _on_phases(content: Content, times: str) -> str:
+    """Return what brings a number from -1 to +1 to the phases of the law."""
+    return "" if content.unit else f"{content.law.family.middle!r} + {content.law.family.half!r}{times}"
 
 
 def _choice(content: Content) -> str:
     return "" if content.scaled else ", a choice: no surface tension fixed the scale"
-
-
-def _slopes(content: Content) -> tuple[float, float]:
-    """Return G' at the low and at the high phase, beyond which G continues linearly."""
-    if content.polynomial.variable == "w":
-        return (2.0 * content.polynomial.force[0],) * 2
-    return content.law.well_curvatures
 
 
 def _docstring(content: Content, title: str) -> str:
@@ -242,42 +362,20 @@ def _docstring(content: Content, title: str) -> str:
     return f'"""{title}\n\n' + "\n".join(line.removeprefix(" ") for line in body.splitlines()) + '\n"""\n'
 
 
-def _place(content: Content) -> str:
-    """Return the lines that bring u between the phases, x, and to the variable of the polynomial."""
-    (low, high), law = content.law.phases, content.law
-    lines = [f"x = np.minimum(np.maximum(u, {low!r}), {high!r})"]
-    if content.polynomial.variable == "t":
-        lines.append(f"t = (x - {low!r}) / {high - low!r}")
-    elif content.unit:
-        lines.append("w = (1.0 - x) * (1.0 + x)")
-    else:
-        lines += [f"s = (x - {law.family.middle!r}) / {law.family.half!r}", "w = (1.0 - s) * (1.0 + s)"]
-    return "".join(f"    {line}\n" for line in lines)
-
-
-def _force(content: Content) -> str:
-    """Return the function force(u): plain enough for Numba, so no loop and no list."""
-    form, half = content.polynomial, content.law.family.half
-    low, high = _slopes(content)
-    if form.variable == "t":
-        inside = f"-{4.0 * half!r} * t * (1.0 - t) * ({form.code('force')})"
-        outside = f"np.where(u < x, {low!r}, {high!r}) * (u - x)"
-    else:
-        inside = f"{'-x' if content.unit else f'-{half!r} * s'} * w * ({form.code('force')})"
-        outside = f"{high!r} * (u - x)"
-    return _FORCE.format(place=_place(content), inside=inside, outside=outside)
-
-
-def _primitive(content: Content) -> str:
-    form, half = content.polynomial, content.law.family.half
-    low, high = (0.5 * slope for slope in _slopes(content))
-    size = "" if content.unit else f"{half!r} ** 2 * "
-    power = "t**2" if form.variable == "t" else "w**2"
-    outside = f"{high!r} * (u - x) ** 2"
-    if form.variable == "t":
-        outside = f"np.where(u < x, {low!r}, {high!r}) * (u - x) ** 2"
-    inside = f"{size}{power} * ({form.code('primitive')})"
-    return _PRIMITIVE.format(low=content.law.phases[0], place=_place(content), inside=inside, outside=outside)
+def _function(content: Content, name: Literal["force", "primitive"]) -> str:
+    """Return the function force(u) or primitive(u): plain enough for Numba, so no loop and no list."""
+    form, (low, high) = content.polynomial, content.law.phases
+    names = form.names("x", PYTHON)
+    if "w" in names:
+        s = "s" if "s" in names else "x"
+        names["w"] = f"(1.0 - {s}) * (1.0 + {s})"  # without cancellation
+    what = "G(u) in 1/length^2" if name == "force" else f"H(u) in 1/length^2, the integral of G from {low:g} to u"
+    first, second = form.slopes if name == "force" else (0.5 * slope for slope in form.slopes)
+    slope = repr(second) if form.variable == "w" else f"np.where(u < x, {first!r}, {second!r})"
+    return _FUNCTION.format(
+        name=name, what=what, low=low, high=high, place="".join(f"    {key} = {names[key]}\n" for key in names),
+        inside=form.code(name, "x", PYTHON), outside=f"{slope} * (u - x)" + ("" if name == "force" else " ** 2"),
+    )  # fmt: skip
 
 
 def _constants(content: Content) -> str:

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from doublewell.report.page.markup import Html, join, math, measured, number, plain, prose, table, tag
+from doublewell.report.style import Html, join, math, measured, number, plain, prose, table, tag
 
 
 @given(st.text())

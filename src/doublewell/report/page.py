@@ -24,22 +24,22 @@ from doublewell.observation import FEW_CELLS
 from doublewell.record import Record, check_record, checksum
 from doublewell.record_findings import Finding, Severity
 from doublewell.report.figures import rms_map
-from doublewell.report.page.charts import (
+from doublewell.report.pictures import (
     coverage_chart,
     error_chart,
     law_chart,
+    make_film,
+    predicted,
     residual_charts,
     rms_chart,
+    viewer,
     weights_chart,
 )
-from doublewell.report.page.film import make_film, predicted, viewer
-from doublewell.report.page.markup import Html, join, list_of, math, measured, number, plain, prose, signs, table, tag
+from doublewell.report.style import Html, join, math, measured, number, plain, prose, signs, table, tag
 from doublewell.report.text import NOTHING, report_text, tilt_sentence
 from doublewell.result import Result
+from doublewell.units import after, percent, raised
 from doublewell.validate import Validation
-from doublewell.wording import after, percent, raised
-
-__all__ = ["page_html", "write_page"]
 
 _SYMBOLS = {Severity.OK: "✔", Severity.CHECK: "◆", Severity.FAIL: "✖"}  # distinguished without colour
 _VERDICTS = {
@@ -129,7 +129,7 @@ def page_html(
 
 def _document(title: str, top: list[Html], parts: list[Section]) -> str:
     style, script = (
-        files("doublewell.report.page").joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js")
+        files("doublewell.report").joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js")
     )
     policy = f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(script)}"
     head = tag(
@@ -157,7 +157,7 @@ def _hash(text: str) -> str:
 
 
 def _title(table: Facts) -> str:
-    return table.data.title if table.data.source is not None else table.data.title.replace(" x ", " × ")
+    return table.title if table.data.source is not None else table.title.replace(" x ", " × ")
 
 
 def _badge(severity: Severity) -> Html:
@@ -205,7 +205,7 @@ def _found(table: Facts, items: list[Finding]) -> str:
     if tilt is not None and tilt.value != 0.0:
         kind = f"{kind}; {signs(tilt_sentence(table, tilt))}"
     holds = _holds(items)
-    place = "" if table.symmetric else f" at u = {_value(table['maximum'], holds)}"
+    place = "" if table.law.family.symmetric else f" at u = {_value(table['maximum'], holds)}"
     if barrier is None or epsilon is None:
         height = table["height"]
         return (
@@ -268,7 +268,7 @@ def _equations(table: Facts) -> Html:
 def _numbers(table_: Facts) -> Html:
     """Return the numbers to quote, with their intervals."""
     keys = ["barrier", "epsilon", "kappa", "tension", "height", "curvature_low", "curvature_high", "curvature_barrier"]
-    if not table_.symmetric:
+    if not table_.law.family.symmetric:
         keys = ["maximum", *keys[:4], "height_low", "height_high", "tilt", *keys[5:]]
     rows = []
     for key in [*keys, "width", "tension_integral"]:
@@ -374,15 +374,15 @@ def _settings(table_: Facts, digest: str) -> Html:
     rows: list[tuple[str, str]] = [
         ("file", "not from a file" if source is None else source.path),
         *([("opened with", ", ".join(opened))] if opened else []),
-        ("method", METHODS[table_.method]),
-        ("degree", table_.degree_option),
+        ("method", METHODS[table_.problem.method.name]),
+        ("degree", str(table_.problem.degree)),
         ("class of laws", table_.law_class),
         ("frames and pixels", " × ".join(str(n) for n in data.shape)),
         ("pixel size dx", ", ".join(f"{h:.6g}" for h in dict.fromkeys(data.dx)) + length),
         ("frame interval dt", f"{data.dt:.6g}{time}"),
         ("diffusion coefficient q", diffusion),
         ("boundary", data.boundary or "not declared"),
-        ("weak test functions", data.supports),
+        ("weak test functions", table_.supports),
         ("surface tension", given),
         ("checksum of the values", digest),
         ("made with", f"doublewell {table_.version}"),
@@ -404,7 +404,7 @@ def _versions() -> Iterator[str]:
 
 
 def _better(table_: Facts, shown: Curves, items: Sequence[Finding]) -> Html:
-    told = list_of(advice(table_, shown, items), ordered=True)
+    told = tag("ol", *(tag("li", item) for item in advice(table_, shown, items)))
     data, noise = table_.data, table_["noise"].value
     if not table_.banded or len(data.shape) != 3 or data.boundary not in ("periodic", "neumann"):
         return told
