@@ -15,15 +15,12 @@ from pathlib import Path
 import numpy as np
 from study_laws import study_law
 
-from doublewell.dynamics import ALLEN_CAHN
-from doublewell.identify.readers import Part, Records, run_loops
-from doublewell.inference.joint import Plan, fit_parts
-from doublewell.observation import PLAIN
+from doublewell.identify.parts import Records, begin
+from doublewell.inference.joint import Plan, fit_parts, run_loops
 from doublewell.atomic import replace_file
-from doublewell.law import Bernstein
+from doublewell.problem import ask
 from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate
-from doublewell.observation import survey
 
 EPSILON = 0.03
 PRINCIPAL = ["sixth", "bernstein3", "exponential", "rational"]
@@ -37,17 +34,11 @@ def clean_movie(name: str, geometry: str, cells: int, frames: int) -> Record:
     )
 
 
-def rough_start(record: Record) -> np.ndarray:
-    """The quartic law with the record's interface width: no weak moments needed."""
-    width = survey(record).interface_width
-    slope = 2 * np.arctanh(0.9) / width
-    return np.full(3, 2 * slope**2)
-
-
 def read_all(records: list[Record], substeps: int) -> tuple[list, list[int]]:
     """Fit a batch, and linearise again where the average over degrees lies more than one standard error away."""
-    parts = [Part(record, f"record {k + 1}", rough_start(record), PLAIN) for k, record in enumerate(records)]
-    reader = Records(parts, Bernstein(8), Bernstein(2), ALLEN_CAHN)
+    problem = ask(records, check=False)
+    parts = [begin(record, problem, None) for record in records]
+    reader = Records(problem, parts)
     plans = [Plan(((k,),), True, (k,), check=False, most_substeps=substeps) for k in range(len(parts))]
     joints = run_loops([fit_parts(plan) for plan in plans], reader)
     return [joint.readings[k].fields for k, joint in enumerate(joints)], [joint.rounds for joint in joints]

@@ -23,8 +23,8 @@ from doublewell.dynamics import ALLEN_CAHN
 from doublewell.errors import InputError
 from doublewell.evidence import Block, Evidence, Key, compact, joint_given_law, system
 from doublewell.identify import identify as identify_any
-from doublewell.identify.readers import Pieces, TileModel, read_tiles, unpacked
-from doublewell.identify.repeat import repeat
+from doublewell.identify.again import repeat
+from doublewell.identify.tiles import Pieces, TileModel, read_tiles, unpacked
 from doublewell.inference.joint import Reading, add_up
 from doublewell.io import load_result, open_record, save
 from doublewell.law import Bernstein, named_law
@@ -316,7 +316,7 @@ def test_a_batch_is_filled_up_and_only_its_own_tiles_come_back(movie, monkeypatc
         seen.append(len(batch.records))
         return [record.slab()[0, 0, 0] for record in batch.records]
 
-    readers = import_module("doublewell.identify.readers")
+    readers = import_module("doublewell.identify.tiles")
     monkeypatch.setattr(readers.Batch, "follow", follow)
     plain = reading(np.eye(4), FOLLOWED)
     monkeypatch.setattr(readers, "reading_of", lambda value, *_: replace(plain, noise=value))

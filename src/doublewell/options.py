@@ -21,14 +21,12 @@ from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 
-from doublewell.errors import InputError, is_whole, not_negative, option, real, shown, whole
+from doublewell.errors import InputError, is_whole, not_negative, option, shown, whole
+from doublewell.law import MAX_DEGREE, Constraint, WellsKind, check_phases
 
 Read = Callable[[str], Any]
-Constraint = Literal["admissible", "bernstein", "none"]
-WellsKind = Literal["symmetric", "equal", "unequal"]
 Derivative = Literal["discrete", "analytic"]
 Noise = Literal["white", "correlated", "shot", "robust"]
-MAX_DEGREE = 8
 
 
 def _field(default: Any, about: str, read: Read = str) -> Any:
@@ -400,7 +398,8 @@ class Observation(Options):
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "phases", _check_phases(self.phases))
+        estimated = self.phases is None or (isinstance(self.phases, str) and self.phases == "estimated")
+        object.__setattr__(self, "phases", "estimated" if estimated else check_phases(self.phases))
         self._check_word("noise", get_args(Noise))
         self._check_word("missing", ("refuse", "mask"))
         if not (isinstance(self.blur, str) and self.blur == "estimated"):
@@ -417,23 +416,6 @@ def _length(value: Any, name: str, expected: str) -> float:
     if not good:
         raise InputError(f"{_subject(name)} is {shown(value)}: expected {expected}")
     return float(value)
-
-
-def _check_phases(phases: Any) -> Phases:
-    if phases is None or (isinstance(phases, str) and phases == "estimated"):
-        return "estimated"
-    try:
-        low, high = phases
-        if isinstance(phases, str):
-            raise TypeError
-    except (TypeError, ValueError):
-        raise InputError(
-            f"{_subject('phases')} is {shown(phases)}: expected a pair such as (-1, 1) or (0, 1), or 'estimated'"
-        ) from None
-    low, high = real(low, "the low phase", "a phase value"), real(high, "the high phase", "a phase value")
-    if not low < high:
-        raise InputError(f"the phases are {low:g} and {high:g}: expected the lower one first")
-    return low, high
 
 
 @dataclass(frozen=True, eq=False)

@@ -69,7 +69,7 @@ def test_it_survives_save_and_load_and_reaches_repeat(case, result, noisy, tmp_p
     save(replace(result, problem=replace(result.problem, **{part: value})), tmp_path / "r.json")
     loaded = load_result(tmp_path / "r.json")
     assert getattr(loaded.problem, part) == value
-    module, given = import_module("doublewell.identify.repeat"), {}
+    module, given = import_module("doublewell.identify.again"), {}
     monkeypatch.setattr(module, "identify", lambda *_, **options: given.update(options) or result)
     module.repeat(loaded, noisy)
     assert given[part] == value

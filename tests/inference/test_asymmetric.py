@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from doublewell.errors import InputError
 from doublewell.evidence import Block, Evidence, Key, compact
 from doublewell.inference import average_degrees, fit_degree
-from doublewell.inference.least_squares import solve, solve_free
+from doublewell.inference.estimate import solve, solve_free
 from doublewell.law import Bernstein, EqualWells, Law, Wells, asymmetric, named_law
 
 S = np.linspace(-1.0, 1.0, 301)

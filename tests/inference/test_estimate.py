@@ -8,7 +8,7 @@ import pytest
 from doublewell.errors import InputError
 from doublewell.evidence import Block, Evidence, Key, compact, system
 from doublewell.inference import ALPHAS, approximation_floor, estimate
-from doublewell.inference.least_squares import choose_ridge, penalty, solve
+from doublewell.inference.estimate import choose_ridge, penalty, solve
 from doublewell.law import Bernstein, Law, named_law
 from doublewell.weak.assembly import weak_evidence
 from doublewell.weak.weights import split_folds

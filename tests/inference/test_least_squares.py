@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from doublewell.errors import InputError
-from doublewell.inference.least_squares import column_scale, solve_free, solve_positive
+from doublewell.inference.estimate import column_scale, solve_free, solve_positive
 
 seeds = st.integers(0, 10_000)
 

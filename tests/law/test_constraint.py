@@ -17,9 +17,10 @@ from doublewell.inference import (
     quantile_interval,
     weigh_terms,
 )
-from doublewell.inference.least_squares import solve, solve_free
-from doublewell.law import Bernstein, Law, constraint, named_law
-from doublewell.law.constraint import contacts, into_class, into_cone, lowest, positive_rows
+from doublewell.inference.estimate import solve, solve_free
+from doublewell.law import Bernstein, Law, named_law
+from doublewell.law import bernstein as constraint
+from doublewell.law.bernstein import into_class, into_cone, lowest, positive_rows
 from doublewell.law.squares import nearest_bracket
 
 POINTS, WEIGHTS = np.polynomial.legendre.leggauss(60)
@@ -119,10 +120,10 @@ def test_a_contact_is_where_the_bracket_was_negative():
 
 
 def test_contacts_at_the_ends_and_of_a_flat_law():
-    assert contacts(np.array([1e-6, 1.0, 1e-6]), 1e-6) == (0.0, 1.0)
-    assert contacts(np.array([1e-6, 1.0, 2.0]), 1e-6) == (0.0,)
-    assert contacts(np.full(3, 1e-6), 1e-6) == (0.0, 1.0)
-    assert contacts(np.array([1.0, -0.9, 1.0]), -np.inf) == ()
+    assert Bernstein(2).contacts(np.array([1e-6, 1.0, 1e-6]), 1e-6) == (0.0, 1.0)
+    assert Bernstein(2).contacts(np.array([1e-6, 1.0, 2.0]), 1e-6) == (0.0,)
+    assert Bernstein(2).contacts(np.full(3, 1e-6), 1e-6) == (0.0, 1.0)
+    assert Bernstein(2).contacts(np.array([1.0, -0.9, 1.0]), -np.inf) == ()
 
 
 def test_the_cheap_test_agrees_with_the_exact_one():

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from doublewell.errors import InputError
-from doublewell.inference.least_squares import _judged, solve_free, solve_positive
+from doublewell.inference.estimate import _judged, solve_free, solve_positive
 from doublewell.law import Bernstein, Law, named_law, squares
 from doublewell.law.squares import nearest_bracket
 

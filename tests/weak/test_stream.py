@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from doublewell.compute.partition import Region
 from doublewell.errors import InputError
 from doublewell.identify import identify as identify_any
-from doublewell.identify.repeat import repeat
+from doublewell.identify.again import repeat
 from doublewell.io import open_record, save
 from doublewell.law import Bernstein
 from doublewell.observation import survey

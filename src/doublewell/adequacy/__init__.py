@@ -7,7 +7,7 @@ keeps the chance of any false alarm below 5 %.
 """
 
 from doublewell.adequacy.alternatives import DIRECTIONS, Fit
-from doublewell.adequacy.check import check_adequacies, projector_of, score_tests, worst_of_parts
+from doublewell.adequacy.check import check_adequacies, holm_adjusted, projector_of, score_tests, worst_of_parts
 from doublewell.adequacy.values import FALSE_ALARMS, STEADY, Adequacy, ScoreTest, Spot, Verdict
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Spot",
     "Verdict",
     "check_adequacies",
+    "holm_adjusted",
     "projector_of",
     "score_tests",
     "worst_of_parts",

@@ -17,7 +17,7 @@ import numpy as np
 
 from doublewell.errors import InputError
 from doublewell.hints import Array
-from doublewell.inference.least_squares import solve
+from doublewell.inference.estimate import solve
 from doublewell.law import MAX_DEGREE, Bernstein, Constraint, Law
 from doublewell.observation import survey
 from doublewell.record import Record, check_record

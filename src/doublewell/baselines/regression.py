@@ -27,7 +27,7 @@ from doublewell.errors import InputError
 from doublewell.evidence import Block, Evidence, Key, compact, lower, system
 from doublewell.hints import Array
 from doublewell.inference import estimate
-from doublewell.inference.least_squares import Solution, solve
+from doublewell.inference.estimate import Solution, solve
 from doublewell.law import Bernstein, Law
 from doublewell.record import Record
 from doublewell.weak.assembly import PHASE_CUT, weak_evidence

@@ -22,7 +22,8 @@ from doublewell.cli.options import (
     parse_numbers,
 )
 from doublewell.errors import InputError, not_negative
-from doublewell.options import Constraint, DoubleWell
+from doublewell.law import Constraint
+from doublewell.options import DoubleWell
 
 if TYPE_CHECKING:
     from doublewell.hints import Array

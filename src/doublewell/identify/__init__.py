@@ -1,8 +1,7 @@
-"""Identify: the whole road from records to calibrated laws, in one call; and once more, to see that it holds."""
+"""Identify: from records to calibrated laws, in one call; and again, to see that they hold."""
 
+from doublewell.identify.again import Repetition, add_level_errors, repeat
 from doublewell.identify.identify import identify
-from doublewell.identify.levels import add_level_errors
 from doublewell.identify.many import identify_many
-from doublewell.identify.repeat import Repetition, repeat
 
 __all__ = ["Repetition", "add_level_errors", "identify", "identify_many", "repeat"]

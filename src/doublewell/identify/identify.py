@@ -2,63 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from doublewell.calibrate import SurfaceTension, calibrate, refusal_of
-from doublewell.compute.checkpoint import Ledger, fingerprint
-from doublewell.compute.partition import (
-    check_room,
-    interface_share,
-    make_tiles,
-    parse_memory,
-    whole_bytes,
-    window_copies,
-)
 from doublewell.dynamics import Dynamics
 from doublewell.errors import InputError, option
-from doublewell.evidence import system
 from doublewell.hints import Report
-from doublewell.identify.conclude import Answer, TilePlan, agreements, conclude
-from doublewell.identify.phases import find_phases, from_minus_one, place_numbers, place_posterior, plateaus
-from doublewell.identify.readers import (
-    Part,
-    Records,
-    TileModel,
-    Tiles,
-    batch_width,
-    choose_stages,
-    run_loops,
-    unpacked,
-)  # fmt: skip
-from doublewell.identify.weak_fit import WeakFit, fit_weak, weak_diagnostics
-from doublewell.inference import Posterior
-from doublewell.inference.joint import Plan, fit_parts
-from doublewell.law import Law
-from doublewell.likelihood import first_substeps, growth
-from doublewell.observation import Survey, check_survey, complete, joint_start, survey
-from doublewell.options import Compute, DoubleWell, Method, Observation, Phases
-from doublewell.problem import Problem, RecordInfo, Resolved, ask, compute_of, observed_as
-from doublewell.record import Record, checksum
-from doublewell.result import Diagnostics, Result
-from doublewell.runtime import CPU, Processor, choose_processor, computing_on
-from doublewell.weak.stream import Stream, open_stream
-from doublewell.weak.weights import default_supports
+from doublewell.identify.conclude import Answer, conclude
+from doublewell.identify.parts import Part, Records, begin
+from doublewell.identify.tiles import fit_tiles, needs_tiles, streamed
+from doublewell.identify.weak_fit import weak_diagnostics
+from doublewell.inference.joint import Plan, fit_parts, run_loops
+from doublewell.options import Compute, DoubleWell, Method, Observation
+from doublewell.problem import Problem, Resolved, ask, compute_of, observed_as
+from doublewell.record import Record
+from doublewell.result import Result
+from doublewell.runtime import choose_processor, computing_on
 
-_BATCH = 20  # records of 61 x 96 x 96 take about 2 GB of a GPU's memory
-_SHOWN = 3  # entries that a message names with their reason
 _WEIGHINGS = {"white": 0, "robust": 2}  # how often the noise is measured and the fit made again; 1 for the others
-GUARD = 'put the call of identify_many under if __name__ == "__main__": in the script, or use one worker'
-
-Tension = float | str | tuple[float, float] | SurfaceTension | None
-Outcome = Result | str  # or what went wrong
-In = TypeVar("In")
-Out = TypeVar("Out")
 
 
 def identify(
@@ -126,262 +91,74 @@ def identify(
 
 def solve(records: list[Record], problem: Problem, compute: Compute, report: Report | None) -> Result:
     """Answer a problem by its method: weak moments, or the likelihood of whole records or tiles."""
-    (record, *others), method = records, problem.method
-    processor = _processor(record, problem, compute)
+    record, method = records[0], problem.method
     parted = any(x is not None for x in (method.memory, compute.workers, compute.scheduler, compute.checkpoint))
-    if method.bands:
-        large = [needs_tiles(one, problem) for one in records]
-        if others and any(large):
+    alone = compute.workers is None and compute.scheduler is None  # several workers share no GPU unless asked to
+    device = compute.device if alone or compute.device is not None else "cpu"
+    processor = choose_processor(device, method.precision, int(np.prod(record.shape)))
+    if method.bands and not any(needs_tiles(each, problem) for each in records):
+        parts = [begin(each, problem, report, processor=processor) for each in records]
+        (answer,) = fit_whole(parts, [range(len(parts))], problem, report)
+    elif method.bands:
+        if len(records) > 1:
             raise InputError(
                 f"several records are fitted together as a whole, and one takes more than {option('memory')} allows: "
                 "give more memory, or fit them one by one"
             )
-        if large[0]:
-            return _in_tiles(record, problem, compute, report)
-        return _together(records, problem, report, processor)
-    if parted and method.corrected:
-        raise InputError(
-            "the corrected weak-form fit holds the whole record: leave out memory, workers, scheduler and checkpoint, "
-            f"or use {option('method', 'weak')}"
-        )
-    if parted:
-        with _part_by_part(record, problem, compute, report) as (begun, _):
-            return _weak_result(begun(processor), problem)
-    return _weak_result(begin(record, problem, report, processor=processor), problem)
+        part, answer = fit_tiles(record, problem, compute, report)
+        parts = [part]
+    elif parted:
+        if method.corrected:
+            raise InputError(
+                "the corrected weak-form fit holds the whole record: leave out memory, workers, scheduler and "
+                f"checkpoint, or use {option('method', 'weak')}"
+            )
+        with streamed(record, problem, compute, report, processor) as (part, _):
+            parts, answer = [part], weak_answer(part)
+    else:
+        parts = [begin(record, problem, report, processor=processor)]
+        answer = weak_answer(parts[0])
+    return result_of(parts, problem, answer)
 
 
-def _processor(record: Record, problem: Problem, compute: Compute) -> Processor:
-    """Return what weak moments are summed on; several workers share no GPU unless that is asked for."""
-    alone = compute.workers is None and compute.scheduler is None
-    device = compute.device if alone or compute.device is not None else "cpu"
-    return choose_processor(device, problem.method.precision, int(np.prod(record.shape)))
+def weak_answer(part: Part) -> Answer:
+    """Return what the weak-form fit says by itself."""
+    return Answer(part.weak.estimate.law, weak_diagnostics(part.weak, part.survey))
 
 
-# ---- the start: phases, survey, weak-form fit
-
-
-@dataclass(frozen=True, eq=False)
-class Begun:
-    """A record with its phases, on the scale on which these are -1 and +1, its survey and its weak-form fit."""
-
-    record: Record
-    phases: tuple[float, float]
-    scaled: Record
-    survey: Survey
-    weak: WeakFit
-
-    @property
-    def info(self) -> RecordInfo:
-        """The record by reference."""
-        streamed = self.weak.streamed
-        return RecordInfo.of(self.record, checksum(self.record) if streamed is None else streamed.checksum)
-
-    def part(self, name: str, problem: Problem) -> Part:
-        """Return what the likelihood needs: a q to start from, and a window where no boundary is declared."""
-        record = self.scaled.replace(q=self.weak.q, boundary=self.scaled.boundary or "open")
-        return Part(record, name, self.weak.estimate.coefficients, problem.view(self.record))
-
-
-def begin(
-    record: Record, problem: Problem, report: Report | None, seen: Survey | None = None, processor: Processor = CPU
-) -> Begun:
-    """Survey a record and fit its weak moments: the answer of the weak-form fit, the start of the other."""
-    phases = problem.observation.phases
-    if isinstance(phases, str):
-        phases, seen = _estimated_phases(record, problem, report, processor), None
-    scaled = from_minus_one(record, phases)
-    seen = look(scaled) if seen is None else seen
-    words = "reading weak moments for a start" if problem.method.bands else "compiling and reading"
-    filled = complete(scaled) if problem.method.bands else scaled
-    return Begun(
-        record, phases, scaled, seen, fit_weak(filled, seen, problem, processor=processor, report=report, words=words)
+def fit_whole(
+    parts: list[Part], groups: Sequence[Sequence[int]], problem: Problem, report: Report | None = None
+) -> list[Answer]:
+    """Fit records by their likelihood, a law for each group; what the groups want next is done together."""
+    reader, weighings = Records(problem, list(parts), report), _WEIGHINGS.get(problem.observation.noise, 1)
+    joints = run_loops(
+        [
+            fit_parts(Plan((tuple(group),), problem.averaged, tuple(group), problem.check, weighings=weighings))
+            for group in groups
+        ],
+        reader,
     )
+    return [
+        conclude(problem, [reader.parts[k] for k in group], joint) for group, joint in zip(groups, joints, strict=True)
+    ]
 
 
-def _estimated_phases(
-    record: Record, problem: Problem, report: Report | None, processor: Processor
-) -> tuple[float, float]:
-    """Return the phases with the smallest weak-form residual."""
-    if report is not None:
-        report("estimating the phases", 0, 0)
-    near, method = look(from_minus_one(record, plateaus(record))), problem.method.start
-    if method.supports is None:
-        chosen, _ = default_supports(record, near.interface_width, long=True)
-        method = replace(method, supports=tuple((support.frames, support.length) for support in chosen))
-    law = replace(problem.law, constraint="none", degree=problem.fitted.degree)
-    searched = replace(problem, law=law, method=replace(method, ridge=None))
-
-    def misfit(scaled: Record) -> float:
-        filled = complete(scaled) if problem.method.bands else scaled
-        return fit_weak(filled, near, searched, processor=processor).estimate.relative_residual
-
-    return find_phases(record, misfit)
-
-
-def look(record: Record, phases: Phases = (-1.0, 1.0)) -> Survey:
-    """Survey a record, and refuse one that no law can be read from."""
-    seen = survey(from_minus_one(record, plateaus(record) if isinstance(phases, str) else phases))
-    check_survey(seen)
-    return seen
-
-
-# ---- whole records
-
-
-def _plan(problem: Problem, parts: Sequence[int]) -> Plan:
-    return Plan(
-        stages=(tuple(parts),),
-        averaged=problem.averaged,
-        checked=tuple(parts),
-        check=problem.check,
-        weighings=_WEIGHINGS.get(problem.observation.noise, 1),
-    )
-
-
-def _reader(parts: list[Part], problem: Problem, report: Report | None) -> Records:
-    return Records(parts, problem.family, problem.fitted, problem.dynamics, problem.observation.noise, report)
-
-
-def _together(records: Sequence[Record], problem: Problem, report: Report | None, processor: Processor) -> Result:
-    """Fit the law that records share by their likelihood; one record is fitted the same way."""
-    begun = [begin(record, problem, report, processor=processor) for record in records]
-    names = ["record"] if len(begun) == 1 else [f"record {k + 1}" for k in range(len(begun))]
-    parts = [one.part(name, problem) for one, name in zip(begun, names, strict=True)]
-    reader = _reader(parts, problem, report)
-    (joint,) = run_loops([fit_parts(_plan(problem, range(len(parts))))], reader)
-    answer = conclude(problem, [part.record for part in reader.parts], begun[0].survey, joint)
-    result = _trajectory_result(begun[0], problem, answer)
-    if len(parts) == 1:
-        return result
-    return replace(
-        result, agreements=agreements([system(joint.readings[k].evidence) for k in sorted(joint.readings)], names)
-    )
-
-
-# ---- a record larger than memory
-
-
-@contextmanager
-def _part_by_part(
-    record: Record, problem: Problem, compute: Compute, report: Report | None
-) -> Iterator[tuple[Callable[[Processor], Begun], Stream]]:
-    """Give what begins a record that is read part by part, and the stream that reads it."""
-    phases = problem.observation.phases
-    if isinstance(phases, str):
-        raise InputError(
-            f"{option('phases', 'estimated')} reads a record many times, which one read part by part is not made for: "
-            f"estimate them on a part of the record, and give {option('phases')} for the whole"
-        )
-    scaled = from_minus_one(record, phases, copy=False)
-    with open_stream(
-        scaled, memory=problem.method.memory, workers=compute.workers, scheduler=compute.scheduler,
-        checkpoint=compute.checkpoint,
-    ) as stream:  # fmt: skip
-        seen = stream.survey(scaled, report=report)
-        check_survey(seen)
-
-        def begun(processor: Processor) -> Begun:
-            own = replace(stream, checkpoint=None) if problem.method.bands else stream
-            weak = fit_weak(scaled, seen, problem, stream=own, processor=processor, report=report)
-            assert weak.streamed is not None
-            return Begun(record, phases, scaled, replace(seen, missing=weak.streamed.missing), weak)
-
-        yield begun, stream
-
-
-def needs_tiles(record: Record, problem: Problem) -> bool:
-    """Whether the trajectory fit of a record as a whole takes more than the budget; without one it is fitted whole."""
-    if problem.method.memory is None:
-        return False
-    unknowns = problem.family.size + len(problem.view(record).free)
-    return whole_bytes(record, unknowns, problem.dynamics) > parse_memory(problem.method.memory)
-
-
-def _in_tiles(record: Record, problem: Problem, compute: Compute, report: Report | None) -> Result:
-    """Fit the law by the likelihood of disjoint tiles, each a window of its own; each value belongs to one of them."""
-    _check_tiles(problem)
-    check_room(parse_memory(problem.method.memory))
-    with _part_by_part(record, problem, compute, report) as (begin_parts, stream):
-        begun = begin_parts(CPU)
-        part = begun.part("record", problem)
-        window, view = part.record.replace(boundary="open"), part.view
-        substeps = first_substeps(window, part.start, view, problem.dynamics)
-        start = problem.fitted.elevation(problem.family) @ part.start
-        theta = np.concatenate([joint_start(view, problem.dynamics), start])
-        copies = window_copies(theta.size, substeps)
-        rate = growth(window, part.start, problem.dynamics) / float(window.times[-1] - window.times[0])
-        regions = make_tiles(window, copies=copies, rate=rate, memory=stream.memory)
-        interface = [0.0] * len(regions)
-        for done, (k, fraction) in enumerate(
-            stream.pool.completed(interface_share, [(window, region) for region in regions]), 1
-        ):
-            interface[k] = fraction
-            if report is not None:
-                report("looking for interfaces", done, len(regions))
-        width = batch_width(regions, copies)
-        stages, pilot = choose_stages(regions, interface, width)
-        model = TileModel(window, problem.family, problem.dynamics, substeps, view, problem.check, width)
-        options = ("tiles", problem.family, substeps, problem.optics, window.q, problem.check, width, theta.tolist())
-        prints = {} if stream.checkpoint is None else fingerprint(window, begun.survey.histogram, options, regions)
-        ledger = Ledger(stream.checkpoint, prints, partial(unpacked, problem.family, view.free))
-        plan = Plan(stages, problem.averaged, pilot, problem.check, start=tuple(theta.tolist()))
-        (joint,) = run_loops([fit_parts(plan)], Tiles(model, regions, stream.pool, ledger, report))
-    tiles = TilePlan(regions)
-    answer = conclude(problem, [part.record], begun.survey, joint, tiles)
-    systems = [system(joint.readings[k].evidence) for k in sorted(joint.readings)]
-    agreed = agreements(systems, tiles.names(joint)) if len(systems) > 1 else ()
-    return replace(_trajectory_result(begun, problem, answer), agreements=agreed)
-
-
-def _check_tiles(problem: Problem) -> None:
-    """Refuse what tiles do not know."""
-    if problem.observation.noise != "white":
-        raise InputError(
-            f"{option('noise', problem.observation.noise)} is measured on a first fit of the whole record, which is "
-            f"larger than the memory: expected {option('noise', 'white')}; fit a part, or give more memory"
-        )
-    if problem.method.ridge is not None:
-        raise InputError("a ridge is for a record that is fitted as a whole: leave it out, or give more memory")
-    if problem.observation.refine > 1:
-        raise InputError(
-            f"{option('refine')} is for whole domains, and a record larger than the memory is fitted in windows: leave "
-            "it out, or give more memory"
-        )
-
-
-# ---- results
-
-
-def _trajectory_result(begun: Begun, problem: Problem, answer: Answer) -> Result:
-    law, posterior = answer.law.placed(begun.phases), place_posterior(answer.posterior, begun.phases)
-    return _result(begun, problem, law, place_numbers(answer.diagnostics, begun.phases), posterior)
-
-
-def _weak_result(begun: Begun, problem: Problem) -> Result:
-    law = begun.weak.estimate.law.placed(begun.phases)
-    numbers = place_numbers(weak_diagnostics(begun.weak, begun.survey), begun.phases)
-    return _result(begun, problem, law, numbers, None)
-
-
-def _result(begun: Begun, problem: Problem, law: Law, numbers: Diagnostics, posterior: Posterior | None) -> Result:
+def result_of(parts: Sequence[Part], problem: Problem, answer: Answer) -> Result:
     """Return a result with its scale; a law that cannot be calibrated is an outcome of the data and has none."""
-    record, weak, tension = begun.record, begun.weak, problem.tension
+    part, tension = parts[0], problem.tension
+    answer = answer.placed(part.phases)
+    law, numbers, posterior, q = answer.law, answer.diagnostics, answer.posterior, part.weak.q
+    if posterior is not None and posterior.beside is not None and "q" in posterior.beside.names:
+        lifted = posterior.family.at(law.family.degree).elevation(posterior.family) @ law.coefficients
+        q = float(posterior.beside.mean(lifted)[posterior.beside.names.index("q")])
     resolved = Resolved(
-        q=weak.q if posterior is None else _q(law, posterior, weak.q),
+        q=q,
         phases=law.phases,
-        boundary=record.boundary if posterior is None else record.boundary or "open",
-        supports=tuple((support.frames, support.length) for support in weak.supports),
-        supports_rule=weak.rule,
+        boundary=part.record.boundary,
+        supports=tuple((support.frames, support.length) for support in part.weak.supports),
+        supports_rule=part.weak.rule,
         tiled=numbers.likelihood is not None and numbers.likelihood.tiles is not None,
     )
     scale = None if tension is None or refusal_of(law, numbers.bound) is not None else calibrate(law, tension)
-    asked = replace(problem, records=(begun.info,))
-    return Result(law, scale, numbers, asked, resolved, posterior=posterior)
-
-
-def _q(law: Law, posterior: Posterior, q: float) -> float:
-    """Return q given the law, where it was estimated with it."""
-    if posterior.beside is None or "q" not in posterior.beside.names:
-        return q
-    lifted = posterior.family.at(law.family.degree).elevation(posterior.family) @ law.coefficients
-    return float(posterior.beside.mean(lifted)[posterior.beside.names.index("q")])
+    problem = replace(problem, records=tuple(each.info for each in parts))
+    return Result(law, scale, numbers, problem, resolved, posterior=posterior, agreements=answer.agreements)

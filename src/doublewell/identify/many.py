@@ -17,10 +17,8 @@ from doublewell.calibrate import SurfaceTension, check_units
 from doublewell.compute.run import worker_pool
 from doublewell.errors import InputError, UnfinishedError, whole
 from doublewell.hints import Report
-from doublewell.identify.conclude import conclude
-from doublewell.identify.identify import _plan, _reader, _trajectory_result, _weak_result, begin, look
-from doublewell.identify.readers import run_loops
-from doublewell.inference.joint import fit_parts
+from doublewell.identify.identify import fit_whole, result_of, weak_answer
+from doublewell.identify.parts import begin, survey_of
 from doublewell.observation import Survey
 from doublewell.options import Compute
 from doublewell.problem import Problem, ask, observed_as
@@ -83,10 +81,10 @@ def identify_many(
     for record, tension in zip(records, tensions, strict=True):
         check_units(tension, len(record.mesh), record.length_unit, record.time_unit)
     records = [observed_as(record, problem) for record, problem in zip(records, problems, strict=True)]
-    surveys = _each(records, "record", lambda record: look(record, problems[0].observation.phases))
+    surveys = _each(records, "record", lambda record: survey_of(record, problems[0].observation.phases))
     work = [
-        (record, replace(problem, tension=tension), look)
-        for record, problem, tension, look in zip(records, problems, tensions, surveys, strict=True)
+        (record, replace(problem, tension=tension), seen)
+        for record, problem, tension, seen in zip(records, problems, tensions, surveys, strict=True)
     ]
     gpu = any(problem.method.bands for problem in problems) and on_gpu()
     jobs = _jobs(work, batch if gpu else 1)
@@ -136,16 +134,14 @@ def _run(work: list[Work]) -> list[Outcome]:
 
 def _side_by_side(work: list[Work]) -> list[Result]:
     """Run one loop for each record; what they want next is done together."""
-    begun = [begin(record, problem, None, seen) for record, problem, seen in work]
+    parts = [begin(record, problem, None, seen) for record, problem, seen in work]
     first = work[0][1]
-    if not first.method.bands:
-        return [_weak_result(one, problem) for one, (_, problem, _) in zip(begun, work, strict=True)]
-    parts = [one.part(f"record {k + 1}", first) for k, one in enumerate(begun)]
-    reader = _reader(parts, first, None)
-    joints = run_loops([fit_parts(_plan(first, [k])) for k in range(len(parts))], reader)
+    if first.method.bands:
+        answers = fit_whole(parts, [[k] for k in range(len(parts))], first)
+    else:
+        answers = [weak_answer(part) for part in parts]
     return [
-        _trajectory_result(one, problem, conclude(problem, [reader.parts[k].record], one.survey, joints[k]))
-        for k, (one, (_, problem, _)) in enumerate(zip(begun, work, strict=True))
+        result_of([part], problem, answer) for part, answer, (_, problem, _) in zip(parts, answers, work, strict=True)
     ]
 
 

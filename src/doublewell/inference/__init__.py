@@ -15,8 +15,15 @@ from doublewell.inference.degrees import (
     weigh_terms,
 )
 from doublewell.inference.diffusion import check_motion, estimate_q
-from doublewell.inference.estimate import Estimate, Floor, SupportFit, approximation_floor, estimate
-from doublewell.inference.least_squares import ALPHAS, RidgeChoice
+from doublewell.inference.estimate import (
+    ALPHAS,
+    Estimate,
+    Floor,
+    RidgeChoice,
+    SupportFit,
+    approximation_floor,
+    estimate,
+)
 from doublewell.inference.posterior import Posterior, Quantity, Scalar, curve_band, quantile_interval, scalar_interval
 
 __all__ = [

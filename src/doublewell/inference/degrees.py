@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import groupby, product
 from math import log
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from doublewell.errors import InputError, option
 from doublewell.evidence import Evidence, system
 from doublewell.hints import Array
-from doublewell.inference.least_squares import check_rank, column_scale
+from doublewell.inference.estimate import check_rank, column_scale
 from doublewell.law import Constraint, Family
 
 NEGLIGIBLE = 1e-11  # weight over the largest one below which a term is not held in the class
@@ -53,14 +54,12 @@ class DegreePrior:
         >>> [(term.degree, term.ratio) for term in DegreePrior((0.3, 0.6), (1.0,), 0.9).terms(Bernstein(1))]
         [(0, 0.3), (1, 0.3), (1, 0.6)]
         """
-        pairs = list(product(self.ratios, self.sizes))
-        first = pairs[: 1 if family.symmetric else len(self.sizes)]
-        return tuple(
-            PriorTerm(degree, ratio, size, degree * log(self.odds) - log(len(kept)))
-            for degree in range(family.degree + 1)
-            for kept in (pairs if degree else first,)
-            for ratio, size in kept
-        )
+        terms = []
+        for degree in range(family.degree + 1):
+            ratios = self.ratios if degree else self.ratios[:1]
+            pairs = list(product(ratios, self.sizes if degree or not family.symmetric else self.sizes[:1]))
+            terms += [PriorTerm(degree, *pair, degree * log(self.odds) - log(len(pairs))) for pair in pairs]
+        return tuple(terms)
 
 
 # Chosen by benchmarks/degree_rules.py on random laws that are not among those reported.
@@ -151,37 +150,32 @@ def average_degrees(
     """Average over all degrees up to the evidence's own."""
     _check(evidence)
     (matrix, target), family = system(evidence, q), evidence.family
-    lower = [family.at(m) for m in range(family.degree + 1)]
-    table = [_most_likely(matrix @ part.elevation(family), target, part, constraint) for part in lower]
     terms = weigh_terms(matrix, target[None], family, prior, constraint=constraint)
-    weights = [sum(float(t.weights[0]) for t in terms if t.term.degree == fit.degree) for fit in table]
-    floor = min(fit.chi2 for fit in table)
-    path = tuple(replace(fit, chi2=fit.chi2 - floor, weight=w) for fit, w in zip(table, weights, strict=True))
-    components = tuple(
-        Component(
-            t.term.degree,
-            t.term.ratio,
-            t.term.size,
-            float(t.weights[0]),
-            t.free[0],
-            t.coefficients[0],
-            t.covariances[0],
-        )
-        for t in terms
-    )
+    weights, components = np.zeros(family.degree + 1), []
+    for item in terms:
+        term, weight = item.term, float(item.weights[0])
+        weights[term.degree] += weight
+        rest = item.free[0], item.coefficients[0], item.covariances[0]
+        components.append(Component(term.degree, term.ratio, term.size, weight, *rest))
+    path = []
+    for degree, weight in enumerate(weights.tolist()):
+        part = family.at(degree)
+        path.append(_most_likely(matrix @ part.elevation(family), target, part, constraint, weight))
+    floor = min(path, key=lambda fit: fit.chi2).chi2
     mean = mixture_mean(terms, family)
     if not family.convex:  # laws with different maxima may add up to one with two
         root = np.asarray(np.linalg.qr(matrix, mode="r"))
         mean = family.hold(constraint, root[None], mean @ root.T, mean).coefficients
-    return DegreeAverage(path, components, free_mean(terms, family)[0], mean[0])
+    table = tuple(replace(fit, chi2=fit.chi2 - floor) for fit in path)
+    return DegreeAverage(table, tuple(components), mixture_mean(terms, family, free=True)[0], mean[0])
 
 
 def fit_degree(evidence: Evidence, q: float, *, constraint: Constraint) -> DegreeAverage:
     """Return the fit at the evidence's own degree in the same form: one component, no prior."""
     _check(evidence)
-    fit = _most_likely(*system(evidence, q), evidence.family, constraint)
+    fit = _most_likely(*system(evidence, q), evidence.family, constraint, 1.0)
     component = Component(fit.degree, None, None, 1.0, fit.free, fit.coefficients, fit.covariance)
-    return DegreeAverage((replace(fit, chi2=0.0, weight=1.0),), (component,), fit.free, fit.coefficients)
+    return DegreeAverage((replace(fit, chi2=0.0),), (component,), fit.free, fit.coefficients)
 
 
 def _check(evidence: Evidence) -> None:
@@ -192,11 +186,11 @@ def _check(evidence: Evidence) -> None:
         )
 
 
-def _most_likely(matrix: Array, target: Array, family: Family, constraint: Constraint) -> DegreeFit:
+def _most_likely(matrix: Array, target: Array, family: Family, constraint: Constraint, weight: float) -> DegreeFit:
     fit = fit_rows(matrix, target[None], family, constraint=constraint)
-    g, active = fit.coefficients[0], tuple(int(j) for j in np.flatnonzero(fit.active[0]))
+    g, active = fit.coefficients[0], tuple(np.flatnonzero(fit.active[0]).tolist())
     contacts = family.contacts(g, float(fit.bounds[0]))
-    return DegreeFit(family.degree, float(fit.cost[0]), 0.0, g, fit.free[0], fit.covariance, active, contacts)
+    return DegreeFit(family.degree, float(fit.cost[0]), weight, g, fit.free[0], fit.covariance, active, contacts)
 
 
 def fit_rows(matrix: Array, targets: Array, family: Family, *, constraint: Constraint) -> FittedRows:
@@ -228,10 +222,11 @@ def weigh_terms(
     """
     basis, triangle = _factors(matrix)
     targets = targets @ basis  # the same likelihood but for a constant
-    unit = _unit(triangle, targets, family)
-    terms = prior.terms(family)
+    low = family.at(min(_LOW, family.degree))
+    basis, root = np.linalg.qr(triangle @ low.elevation(family) @ low.series()[0])
+    unit = np.asarray(np.abs(np.linalg.solve(root, (targets @ basis).T)[0]))  # |a_0| of a well-determined fit
     parts = []
-    for degree, group in groupby(terms, key=lambda term: term.degree):
+    for degree, group in groupby(prior.terms(family), key=attrgetter("degree")):
         part = family.at(degree)
         parts.append(_Posteriors.of(part, triangle @ part.elevation(family), targets, unit, tuple(group)))
     logs = np.concatenate([part.logs for part in parts])
@@ -239,27 +234,22 @@ def weigh_terms(
         logs = _held_logs(parts, logs, constraint, negligible)
     weights = np.exp(logs - np.max(logs, axis=0))
     weights /= np.sum(weights, axis=0)
-    held = [part.free if constraint == "none" else part.held for part in parts]
-    each = [one for p, g in zip(parts, held, strict=True) for one in zip(p.free, g, p.covariances, strict=True)]
-    return tuple(WeighedTerm(t, w, *rest) for t, w, rest in zip(terms, weights, each, strict=True))
+    weighed, rows = list[WeighedTerm](), iter(weights)
+    for each in parts:
+        held = each.free if constraint == "none" else each.held
+        weighed += map(WeighedTerm, each.terms, rows, each.free, held, each.covariances)
+    return tuple(weighed)
 
 
-def mixture_mean(terms: tuple[WeighedTerm, ...], family: Family) -> Array:
+def mixture_mean(terms: tuple[WeighedTerm, ...], family: Family, *, free: bool = False) -> Array:
     """Return the mean of the mixture in the coefficients of `family`, one row for each row of targets.
 
-    Where the class is convex, the mean of double wells is one.
+    Where the class is convex, the mean of double wells is one. With `free` the mean is that of the terms before they
+    were held in the class, with the weights that they have there.
     """
-    return _mean(terms, [item.coefficients for item in terms], family)
-
-
-def free_mean(terms: tuple[WeighedTerm, ...], family: Family) -> Array:
-    """Return the mean of the mixture before its terms were held in the class, with the weights that they have there."""
-    return _mean(terms, [item.free for item in terms], family)
-
-
-def _mean(terms: tuple[WeighedTerm, ...], each: list[Array], family: Family) -> Array:
     total = np.zeros((terms[0].weights.size, family.size))
-    for item, means in zip(terms, each, strict=True):
+    for item in terms:
+        means = item.free if free else item.coefficients
         total += item.weights[:, None] * (means @ family.at(item.term.degree).elevation(family).T)
     return total
 
@@ -270,18 +260,12 @@ def _factors(matrix: Array) -> tuple[Array, Array]:
     return basis, triangle
 
 
-def _unit(triangle: Array, targets: Array, family: Family) -> Array:
-    """Return |a_0| in a well-determined fit, for each row: the unit of the prior."""
-    low = family.at(min(_LOW, family.degree))
-    basis, root = np.linalg.qr(triangle @ low.elevation(family) @ low.series()[0])
-    return np.asarray(np.abs(np.linalg.solve(root, (targets @ basis).T)[0]))
-
-
 @dataclass(frozen=True, eq=False)
 class _Posteriors:
     """All terms of one degree after the data: [term, row, ...]. |roots g - right| is a term's own problem."""
 
     family: Family
+    terms: tuple[PriorTerm, ...]
     logs: Array
     roots: Array
     right: Array
@@ -295,8 +279,12 @@ class _Posteriors:
     ) -> _Posteriors:
         turn, orders = family.series()
         spreads = unit[:, None] * np.stack([t.size * t.ratio ** orders[1:] for t in terms])[:, None]
-        basis, roots = np.linalg.qr(_with_prior(matrix @ turn, spreads))
-        right = np.einsum("tnij,ni->tnj", basis[:, :, : len(matrix)], targets)
+        size, k = len(matrix), np.arange(1, family.size)
+        rows = np.zeros((*spreads.shape[:2], size + family.size, family.size))
+        rows[:, :, :size] = matrix @ turn
+        rows[:, :, size + k, k] = 1.0 / spreads  # a_k / spread = 0
+        basis, roots = np.linalg.qr(rows)
+        right = np.einsum("tnij,ni->tnj", basis[:, :, :size], targets)
         inverse = np.linalg.inv(roots)
         series = np.einsum("tnij,tnj->tni", inverse, right)
         cost = np.sum((series @ (matrix @ turn).T - targets) ** 2, axis=2)
@@ -306,17 +294,7 @@ class _Posteriors:
         free, spread_out = series @ turn.T, turn @ inverse
         covariances = spread_out @ np.swapaxes(spread_out, 2, 3)
         quartic = np.broadcast_to(unit[:, None] * turn[:, 0], free.shape).copy()
-        return cls(family, logs, roots @ np.linalg.inv(turn), right, free, quartic, covariances)
-
-
-def _with_prior(matrix: Array, spreads: Array) -> Array:
-    """Stack the data's rows on those of the prior, a_k / spread = 0, for each term and row of targets."""
-    size = matrix.shape[1]
-    rows = np.zeros((*spreads.shape[:2], len(matrix) + size, size))
-    rows[:, :, : len(matrix)] = matrix
-    k = np.arange(1, size)
-    rows[:, :, len(matrix) + k, k] = 1.0 / spreads
-    return rows
+        return cls(family, terms, logs, roots @ np.linalg.inv(turn), right, free, quartic, covariances)
 
 
 def _held_logs(parts: list[_Posteriors], logs: Array, constraint: Constraint, negligible: float) -> Array:

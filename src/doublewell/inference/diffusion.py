@@ -16,7 +16,7 @@ import numpy as np
 from doublewell.errors import InputError, option
 from doublewell.evidence import Evidence, compact, stacked
 from doublewell.hints import Array
-from doublewell.inference.least_squares import solve
+from doublewell.inference.estimate import solve
 from doublewell.law import Constraint
 from doublewell.weak.weights import RateNoise
 

@@ -7,8 +7,9 @@ alone, no fields.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from doublewell.errors import InputError
 from doublewell.evidence import Evidence, eliminate_joint, joint_given_law, merge, system
 from doublewell.hints import Array
-from doublewell.inference.degrees import DegreeAverage, average_degrees, fit_degree
+from doublewell.inference.degrees import average_degrees, fit_degree
 from doublewell.likelihood import Resolution, Status
 
 _NEAR = 1.0  # standard errors between the estimate and the point of linearisation that need no other one
@@ -24,8 +25,6 @@ _NEAR_TILE = 3.0  # of a tile: a step of eleven of them was right to a fiftieth 
 _WORSE = 1.05  # growth of the residual at which a point of linearisation is not taken
 _MOST_ROUNDS = 5
 _RESOLVED = 0.1  # standard errors by which half the time step may move the estimate
-
-Summary = Callable[..., DegreeAverage]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,18 +52,13 @@ class Reading:
     fields: Any = None
 
     @property
-    def law(self) -> Array:
-        """The coefficients at which the part was linearised."""
-        return self.theta[len(self.evidence.joint) :]
-
-    @property
     def sound(self) -> bool:
         """Whether all numbers are finite."""
         return bool(np.isfinite(self.evidence.blocks[0].triangle).all() and np.isfinite(self.cost))
 
     def distance(self, law: Array) -> float:
         """Return how far a law is from the point of linearisation, in standard errors of the part."""
-        return float(np.linalg.norm(system(self.evidence)[0] @ (law - self.law)))
+        return float(np.linalg.norm(system(self.evidence)[0] @ (law - self.theta[-law.size :])))
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,10 +96,9 @@ class Plan:
     weighings: int = 0
     most_substeps: int = 64
 
-    @property
-    def summary(self) -> Summary:
-        """The estimate from evidence: an average over degrees, or the fit of one."""
-        return average_degrees if self.averaged else fit_degree
+    def average(self, total: Evidence) -> Array:
+        """Return the unconstrained estimate from evidence: an average over degrees, or the fit of one."""
+        return (average_degrees if self.averaged else fit_degree)(total, 1.0, constraint="none").free
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +114,21 @@ class Joint:
 
 
 Loop = Generator[list[Job], list[Reading], Joint]
+Settled = Generator[list[Job], list[Reading], tuple[dict[int, Reading], int]]
+
+
+def run_loops(loops: Sequence[Loop], read: Callable[[list[Job]], list[Reading]]) -> list[Joint]:
+    """Run independent loops side by side; the jobs that all of them want next are done together."""
+    wanted, ends = {k: next(loop) for k, loop in enumerate(loops)}, dict[int, Joint]()
+    while wanted:
+        replies = iter(read([job for jobs in wanted.values() for job in jobs]))
+        for k, jobs in list(wanted.items()):
+            try:
+                wanted[k] = loops[k].send(list(islice(replies, len(jobs))))
+            except StopIteration as end:
+                ends[k] = end.value
+                del wanted[k]
+    return [ends[k] for k in range(len(loops))]
 
 
 def fit_parts(plan: Plan) -> Loop:
@@ -133,10 +141,8 @@ def fit_parts(plan: Plan) -> Loop:
             alone, count = yield from _settled(plan, {k: readings[k]}, common=False)
             readings, rounds = readings | alone, max(rounds, count)
         if plan.check:
-            tested = yield [
-                Job(k, readings[k].theta, readings[k], readings[k].substeps, adequacy=True) for k in plan.checked
-            ]
-            readings |= dict(zip(plan.checked, tested, strict=True))
+            jobs = [Job(k, readings[k].theta, readings[k], readings[k].substeps, adequacy=True) for k in plan.checked]
+            readings |= zip(plan.checked, (yield jobs), strict=True)
         if len(parts) > 1:
             readings, _ = yield from _settled(plan, readings, common=False, rounds=0, worse=np.inf)
     else:
@@ -144,41 +150,31 @@ def fit_parts(plan: Plan) -> Loop:
     sound = {k: reading for k, reading in readings.items() if reading.sound}
     lost = {k: reading for k, reading in readings.items() if not reading.sound}
     total = add_up(sound.values(), common=plan.start is not None)
-    law = plan.summary(total, 1.0, constraint="none").free
-    far = max(reading.distance(law) for reading in sound.values())
-    return Joint(sound, lost, total, rounds, far, plan.averaged)
+    law = plan.average(total)
+    return Joint(sound, lost, total, rounds, max(reading.distance(law) for reading in sound.values()), plan.averaged)
 
 
 def _own_fits(plan: Plan, parts: Sequence[int]) -> Generator[list[Job], list[Reading], dict[int, Reading]]:
     """Fit each part by itself, with steps that are short enough; then again with its noise as the fit shows it."""
     readings: dict[int, Reading] = {}
-    jobs = [Job(k, resolution=True) for k in parts]
     for weighing in range(plan.weighings + 1):
-        if weighing:
-            jobs = [Job(k, before=readings[k], weigh=True, resolution=True) for k in parts]
+        jobs = [Job(k, before=readings.get(k), weigh=weighing > 0, resolution=True) for k in parts]
         while jobs:
             replies = yield jobs
-            readings |= {job.part: reply for job, reply in zip(jobs, replies, strict=True)}
-            jobs = [
-                replace(job, substeps=2 * reply.substeps, before=reply, weigh=False)
-                for job, reply in zip(jobs, replies, strict=True)
-                if reply.resolution is not None
-                and reply.resolution.time_size > _RESOLVED
-                and reply.substeps < plan.most_substeps
-            ]
+            later = []
+            for job, reply in zip(jobs, replies, strict=True):
+                readings[job.part] = reply
+                assert reply.resolution is not None
+                if reply.resolution.time_size > _RESOLVED and reply.substeps < plan.most_substeps:
+                    later.append(replace(job, substeps=2 * reply.substeps, before=reply, weigh=False))
+            jobs = later
     return readings
 
 
 def _settled(
-    plan: Plan,
-    readings: dict[int, Reading],
-    *,
-    common: bool,
-    rounds: int = 1,
-    near: float = _NEAR,
-    check: bool = False,
-    worse: float = _WORSE,
-) -> Generator[list[Job], list[Reading], tuple[dict[int, Reading], int]]:
+    plan: Plan, readings: dict[int, Reading], *,
+    common: bool, rounds: int = 1, near: float = _NEAR, check: bool = False, worse: float = _WORSE,
+) -> Settled:  # fmt: skip
     """Linearise parts again until their common estimate lies near the point of linearisation of each.
 
     A point where a part's residual grows is not taken, and the next one is nearer: the force of a high degree may run
@@ -188,50 +184,42 @@ def _settled(
     while rounds < _MOST_ROUNDS:
         sound = {k: reading for k, reading in readings.items() if reading.sound}
         total = add_up(sound.values(), common=common)
-        law = plan.summary(total, 1.0, constraint="none").free
-        far = [k for k, reading in sound.items() if reading.distance(law) > near]
-        if not far:
+        law = plan.average(total)
+        if max(reading.distance(law) for reading in sound.values()) <= near:
             break
-        moving = sound if common else far
-        jobs = [_moved(k, readings[k], total if common else None, law, fractions[k]) for k in moving]
-        jobs = [_checked(plan, job) for job in jobs] if check else jobs
-        fresh = yield jobs
-        for job, new in zip(jobs, fresh, strict=True):
-            if new.noise <= worse * readings[job.part].noise:
-                readings[job.part] = replace(new, adequacy=new.adequacy or readings[job.part].adequacy)
+        jobs = []
+        for k, reading in sound.items():
+            start = reading.theta[-law.size :]
+            target = start + fractions[k] * (law - start)
+            joint = joint_given_law(total if common else reading.evidence).mean(target)
+            jobs.append(_checked(plan, Job(k, np.concatenate([joint, target]), reading, reading.substeps), check))
+        for job, reply in zip(jobs, (yield jobs), strict=True):
+            if reply.noise <= worse * readings[job.part].noise:
+                readings[job.part] = replace(reply, adequacy=reply.adequacy or readings[job.part].adequacy)
             else:
                 fractions[job.part] *= 0.25
         rounds += 1
     return readings, rounds
 
 
-def _moved(part: int, reading: Reading, total: Evidence | None, law: Array, fraction: float) -> Job:
-    """Return the job of a part at a point on the way to a law; joint parameters go to their most likely values."""
-    target = reading.law + fraction * (law - reading.law)
-    joint = joint_given_law(reading.evidence if total is None else total)
-    return Job(part, np.concatenate([joint.mean(target), target]), reading, reading.substeps)
+def _checked(plan: Plan, job: Job, check: bool) -> Job:
+    if not check or job.part not in plan.checked:
+        return job
+    return replace(job, resolution=True, adequacy=plan.check)
 
 
-def _checked(plan: Plan, job: Job) -> Job:
-    chosen = job.part in plan.checked
-    return replace(job, resolution=chosen, adequacy=chosen and plan.check)
-
-
-def _staged(plan: Plan, theta: Array) -> Generator[list[Job], list[Reading], tuple[dict[int, Reading], int]]:
+def _staged(plan: Plan, theta: Array) -> Settled:
     """Read a few parts first, then more, each stage at the law that the one before leads to."""
     rounds = 0
     readings: dict[int, Reading] = {}
     for stage in plan.stages:
         last = stage is plan.stages[-1]
-        jobs = [Job(k, theta) for k in stage]
-        jobs = [_checked(plan, job) for job in jobs] if last else jobs
-        replies = yield jobs
+        replies = yield [_checked(plan, Job(k, theta), last) for k in stage]
         readings = dict(zip(stage, replies, strict=True))
         rounds += 1
         if len(stage) > 1 or last:
-            readings, rounds = yield from _settled(
-                plan, readings, common=True, rounds=rounds, near=_NEAR_TILE, check=last
-            )
+            settled = _settled(plan, readings, common=True, rounds=rounds, near=_NEAR_TILE, check=last)
+            readings, rounds = yield from settled
         sound = [reading for reading in readings.values() if reading.sound]
         if not sound:
             raise InputError(
@@ -239,14 +227,12 @@ def _staged(plan: Plan, theta: Array) -> Generator[list[Job], list[Reading], tup
                 "obeys the equation; check the units of dx, dt and q, or use the weak-form fit"
             )
         total = add_up(sound, common=True)
-        law = plan.summary(total, 1.0, constraint="none").free
+        law = plan.average(total)
         theta = np.concatenate([joint_given_law(total).mean(law), law])
     return readings, rounds
 
 
-def add_up(readings: Any, *, common: bool) -> Evidence:
+def add_up(readings: Iterable[Reading], *, common: bool) -> Evidence:
     """Add the evidence of parts; what each estimates jointly with the law is common to them, or its own."""
     each = [reading.evidence if common else eliminate_joint(reading.evidence) for reading in readings]
-    if len(each) == 1 and common:
-        return each[0]
-    return merge(each)
+    return each[0] if len(each) == 1 and common else merge(each)

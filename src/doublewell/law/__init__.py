@@ -1,11 +1,21 @@
 """Laws: families of forces, one law, and the named laws."""
 
-from doublewell.law.asymmetric import EqualWells, Wells, WellsKind, family_of
+from doublewell.law.asymmetric import EqualWells, Wells
 from doublewell.law.bernstein import Bernstein, legendre_to_bernstein
 from doublewell.law.chebyshev import Chebyshev
-from doublewell.law.constraint import CONSTRAINTS, Constraint, Held, check_constraint
-from doublewell.law.family import MAX_DEGREE, EvenFamily, Family, check_phases, even_family
-from doublewell.law.law import LAW_NAMES, Law, check_law, gauss_legendre, named_law
+from doublewell.law.family import (
+    CONSTRAINTS,
+    MAX_DEGREE,
+    Constraint,
+    EvenFamily,
+    Family,
+    Held,
+    WellsKind,
+    check_constraint,
+    check_phases,
+    even_family,
+)
+from doublewell.law.law import LAW_NAMES, Law, check_law, family_of, gauss_legendre, named_law
 from doublewell.law.structure import StationaryPoint, Structure
 
 FAMILIES: dict[str, type[Family]] = {kind.name: kind for kind in (Bernstein, Chebyshev, Wells, EqualWells)}

@@ -14,7 +14,7 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cache
 from math import comb, inf
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +22,10 @@ from numpy.typing import NDArray
 from doublewell.errors import InputError, option
 from doublewell.hints import Array
 from doublewell.law.bernstein import Bernstein, bernstein_sum, binomials, elevation_matrix, legendre_to_bernstein
-from doublewell.law.constraint import Constraint, Held
-from doublewell.law.family import Family, namespace
+from doublewell.law.family import Constraint, Family, Held, namespace
 from doublewell.law.squares import MARGINS, sum_of_squares
 from doublewell.law.structure import powers_of
 
-WellsKind = Literal["symmetric", "equal", "unequal"]
 _ROUND_OFF = 1e-13  # of the terms that the difference of the depths is summed from
 _GRID = np.cos(np.linspace(np.pi, 0.0, 401))[1:-1]  # at which the maximum of a draw is sought
 _SCAN = 21  # values of c that are tried before the search
@@ -293,22 +291,6 @@ class EqualWells(_TwoWells):
             lifted = _bernstein_to_wells(self.degree) @ elevation_matrix(smaller.degree, self.degree)
             return np.asarray(wells_to_equal(self.degree) @ lifted)
         return elevation_matrix(smaller.size - 1, self.size - 1) if isinstance(smaller, EqualWells) else None
-
-
-_KINDS: dict[WellsKind, type[Bernstein | EqualWells | Wells]] = {
-    "symmetric": Bernstein,
-    "equal": EqualWells,
-    "unequal": Wells,
-}
-
-
-def family_of(wells: WellsKind, degree: int | Literal["auto"]) -> Family:
-    """Return the family of a degree, of the highest in the average over degrees for "auto".
-
-    Laws of one degree lie inside each other, symmetric in equal in unequal.
-    """
-    kind = _KINDS[wells]
-    return kind(kind.average_degree if degree == "auto" else degree)
 
 
 @cache

@@ -9,19 +9,45 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from doublewell.errors import InputError, option, real, whole
+from doublewell.errors import InputError, option, real, shown, whole
 from doublewell.hints import Array
-from doublewell.law.constraint import Constraint, Held
 from doublewell.law.structure import Structure, classify, classify_wells
 
+Constraint = Literal["admissible", "bernstein", "none"]
+CONSTRAINTS: dict[Constraint, str] = {
+    "admissible": "double wells with a single barrier",
+    "bernstein": "positive coefficients",
+    "none": "no constraint",
+}
+WellsKind = Literal["symmetric", "equal", "unequal"]
 MAX_DEGREE = 8
 UNIT = (-1.0, 1.0)
 _GRID = 401  # points between the phases at which draws are compared
+
+
+class Held(NamedTuple):
+    """Coefficients that obey a constraint, one row per problem, and the rise of the cost that this takes.
+
+    ``active`` marks coefficients at their bound, ``moved`` the rows that were outside the class, ``bounds`` are the
+    lower bounds of the brackets, -inf where the class has none.
+    """
+
+    coefficients: Array
+    rise: Array
+    active: NDArray[np.bool_]
+    moved: NDArray[np.bool_]
+    bounds: Array
+
+    @classmethod
+    def unchanged(cls, free: Array) -> Held:
+        """Return free solutions as they are."""
+        n = len(free)
+        return cls(free, np.zeros(n), np.zeros(free.shape, dtype=bool), np.zeros(n, dtype=bool), np.full(n, -np.inf))
 
 
 @dataclass(frozen=True)
@@ -349,12 +375,25 @@ def even_family(family: Family, purpose: str) -> EvenFamily:
     return family
 
 
+def check_constraint(value: Any) -> Constraint:
+    """Return the name of a constraint; anything else raises and lists them."""
+    if not isinstance(value, str) or value not in CONSTRAINTS:
+        raise InputError(
+            f"constraint is {shown(value)}: expected 'admissible' (double wells with a single barrier), "
+            "'bernstein' (positive coefficients) or 'none'"
+        )
+    return value
+
+
 def check_phases(phases: Any) -> tuple[float, float]:
     """Return the phase values of the two wells as floats, the lower first."""
     try:
-        low, high = phases
+        low, high = tuple[Any, ...]() if isinstance(phases, str) else phases
     except (TypeError, ValueError):
-        raise InputError(f"phases is {phases!r}: expected a pair such as (-1, 1) or (0, 1)") from None
+        raise InputError(
+            f"{option('phases').rstrip('=')} is {shown(phases)}: expected a pair such as (-1, 1) or (0, 1), or "
+            "'estimated' for a fit"
+        ) from None
     low, high = real(low, "the low phase", "a phase value"), real(high, "the high phase", "a phase value")
     if not low < high:
         raise InputError(f"the phases are {low:g} and {high:g}: expected the lower one first")

@@ -6,17 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from math import isfinite
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from doublewell.errors import InputError, numbers, option, positive, real, shown
 from doublewell.hints import Array
-from doublewell.law.asymmetric import Wells
+from doublewell.law.asymmetric import EqualWells, Wells
 from doublewell.law.bernstein import Bernstein
 from doublewell.law.chebyshev import proxy_of_force, proxy_of_potential
-from doublewell.law.family import MAX_DEGREE, UNIT, Family
+from doublewell.law.family import MAX_DEGREE, UNIT, Family, WellsKind
 from doublewell.law.structure import Structure
 
 TENSION_NODES = 64  # the paper's quadrature for C_H
@@ -284,6 +284,22 @@ class Law:
     def __repr__(self) -> str:
         name = f"{self.name!r}, " if self.name else ""
         return f"Law({name}{self.family.name} degree {self.family.degree}: {self.structure})"
+
+
+_KINDS: dict[WellsKind, type[Bernstein | EqualWells | Wells]] = {
+    "symmetric": Bernstein,
+    "equal": EqualWells,
+    "unequal": Wells,
+}
+
+
+def family_of(wells: WellsKind, degree: int | Literal["auto"]) -> Family:
+    """Return the family of a degree, of the highest in the average over degrees for "auto".
+
+    Laws of one degree lie inside each other, symmetric in equal in unequal.
+    """
+    kind = _KINDS[wells]
+    return kind(kind.average_degree if degree == "auto" else degree)
 
 
 def check_law(value: Any) -> Law:

@@ -1,20 +1,24 @@
-"""Structure: the stationary points of a law, decided in exact rational arithmetic.
+"""Structure: the stationary points of a law, decided in exact arithmetic.
 
 The interior stationary points of H are u = 0 and u = +-sqrt(z) for the roots z of the bracket polynomial in
-(0, 1). Coefficients are binary fractions, so Sturm's theorem counts and isolates the roots exactly.
+(0, 1). Coefficients are binary fractions, so Sturm's theorem counts and isolates the roots exactly: polynomials are
+arrays of Python integers, constant first.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
 from math import comb, gcd, lcm, sqrt
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from doublewell.hints import Array
 
 Kind = Literal["maximum", "minimum", "inflection"]
+Integers = NDArray[Any]  # of dtype object
 _WIDTH = Fraction(1, 2**55)  # of an isolating interval, relative to the root: below float precision
 
 
@@ -47,6 +51,9 @@ class Structure:
         )
 
 
+_ZERO = Structure(False, ("the force is zero everywhere",), ())
+
+
 def powers_of(bernstein: Array) -> list[Fraction]:
     """Return a polynomial on [0, 1], given by its Bernstein coefficients, in powers, constant first and exactly.
 
@@ -67,24 +74,22 @@ def classify(polynomial: list[Fraction]) -> Structure:
     >>> print(classify([Fraction(1)]))
     two stable pure phases and one central maximum
     """
-    ints = _to_integers(polynomial)
-    if not ints:
-        return Structure(False, ("the force is zero everywhere",), ())
-    at_zero, at_one = ints[0], sum(ints)
-    roots = bracket_roots(polynomial)
-    centre = _sign(next(c for c in ints if c))
-    points = [StationaryPoint(0.0, "maximum" if centre > 0 else "minimum")]
-    for z, kind in roots:
-        points += [StationaryPoint(-sqrt(z), kind), StationaryPoint(sqrt(z), kind)]
-    problems = []
+    p = _integers(polynomial)
+    if not p.size:
+        return _ZERO
+    centre = p[np.flatnonzero(p)[0]]
+    stationary, problems = [StationaryPoint(0.0, "maximum" if centre > 0 else "minimum")], []
     if centre < 0:
         problems.append("u = 0 is a local minimum: the mixed state is metastable")
-    elif at_zero == 0:
+    elif p[0] == 0:
         problems.append("the central maximum is flat (zero curvature at u = 0)")
-    problems += [_describe(z, kind) for z, kind in roots]
-    if at_one <= 0:
-        problems.append("the pure phases are " + ("marginal (zero curvature)" if at_one == 0 else "not stable"))
-    return Structure(not problems, tuple(problems), tuple(sorted(points, key=lambda point: point.u)))
+    for z, kind in bracket_roots(polynomial):
+        u = sqrt(z)
+        stationary = [StationaryPoint(-u, kind), *stationary, StationaryPoint(u, kind)]
+        problems.append(f"{_article(kind)} {kind} at u = -{u:.4g} and +{u:.4g}")
+    if p.sum() <= 0:
+        problems.append("the pure phases are " + ("not stable" if p.sum() else "marginal (zero curvature)"))
+    return Structure(not problems, tuple(problems), tuple(stationary))
 
 
 def classify_wells(factor: list[Fraction], low: float, high: float) -> Structure:
@@ -93,29 +98,31 @@ def classify_wells(factor: list[Fraction], low: float, high: float) -> Structure
     >>> print(classify_wells([Fraction(-1), Fraction(2)], 0.0, 1.0))
     two stable pure phases and one maximum between, at u = 0.5
     """
-    ints = _to_integers(factor)
-    if not ints:
-        return Structure(False, ("the force is zero everywhere",), ())
+    r = _integers(factor)
+    if not r.size:
+        return _ZERO
     points = tuple(StationaryPoint(low + (high - low) * t, kind) for t, kind in bracket_roots(factor))
-    problems = []
-    for name, value in ((low, -ints[0]), (high, sum(ints))):
-        if value <= 0:
-            problems.append(
-                f"the phase u = {name:g} is " + ("marginal (zero curvature)" if value == 0 else "not stable")
-            )
+    problems = [
+        f"the phase u = {phase:g} is " + ("not stable" if curvature else "marginal (zero curvature)")
+        for phase, curvature in ((low, -r[0]), (high, r.sum()))
+        if curvature <= 0
+    ]
     maxima = [point for point in points if point.kind == "maximum"]
     if not maxima:
         problems.append("no maximum between the phases")
-    others = points if len(maxima) != 1 else [point for point in points if point.kind != "maximum"]
-    problems += [f"{'an' if p.kind == 'inflection' else 'a local'} {p.kind} at u = {p.u:.4g}" for p in others]
-    if not problems and _repeated(ints):
+    problems += [
+        f"{_article(point.kind)} {point.kind} at u = {point.u:.4g}"
+        for point in points
+        if len(maxima) != 1 or point.kind != "maximum"
+    ]
+    # a multiple root is a root of the last of Sturm's chain
+    if not problems and len(r) > 1 and bracket_roots([Fraction(c) for c in _sturm(r)[-1]]):
         problems.append(f"the maximum at u = {maxima[0].u:.4g} is flat (zero curvature)")
     return Structure(not problems, tuple(problems), points)
 
 
-def _repeated(ints: list[int]) -> bool:
-    """Whether a root in (0, 1) is a multiple one: it is a root of the last of Sturm's chain."""
-    return len(ints) > 1 and bool(bracket_roots([Fraction(c) for c in _sturm(ints)[-1]]))
+def _article(kind: Kind) -> str:
+    return "an" if kind == "inflection" else "a local"
 
 
 def bracket_roots(polynomial: list[Fraction]) -> list[tuple[float, Kind]]:
@@ -123,109 +130,77 @@ def bracket_roots(polynomial: list[Fraction]) -> list[tuple[float, Kind]]:
 
     The bracket falling through zero is a minimum of H, rising a maximum, touching an inflection.
     """
-    ints = _to_integers(polynomial)
-    while ints and ints[0] == 0:  # roots at z = 0 are u = 0 itself
-        ints = ints[1:]
-    while len(ints) > 1 and sum(ints) == 0:  # roots at z = 1 are the pure phases
-        ints = _divide_by_one_minus_z(ints)
-    if len(ints) < 2:
+    p = np.trim_zeros(_integers(polynomial), "f")  # roots at z = 0 are u = 0 itself
+    while len(p) > 1 and p.sum() == 0:  # roots at z = 1 are the pure phases: divide by 1 - z
+        p = np.cumsum(p)[:-1]
+    if len(p) < 2:
         return []
-    chain = _sturm(ints)
-    return [_refine(ints, chain, low, high) for low, high in _isolate(chain, Fraction(0), Fraction(1))]
+    roots, chain, todo = list[tuple[float, Kind]](), _sturm(p), [(Fraction(0), Fraction(1))]
+    while todo:  # the ends of an interval are never roots; split it until it holds one
+        low, high = todo.pop()
+        count = _changes(chain, low) - _changes(chain, high)
+        if count == 1:
+            roots.append(_refine(chain, low, high))
+        elif count > 1:
+            middle, step = (low + high) / 2, (high - low) / 64
+            while _value(p, middle) == 0:
+                middle, step = middle + step, step / 2
+            todo += [(middle, high), (low, middle)]
+    return roots
 
 
-def _describe(z: float, kind: Kind) -> str:
-    article = "an" if kind == "inflection" else "a local"
-    return f"{article} {kind} at u = -{sqrt(z):.4g} and +{sqrt(z):.4g}"
+def _integers(polynomial: list[Fraction]) -> Integers:
+    """Scale by a positive number to integers without a common factor; leading zeros are dropped."""
+    scale = lcm(*(c.denominator for c in polynomial))
+    return _reduced(np.array([int(c * scale) for c in polynomial], dtype=object))
 
 
-def _sign(value: int | Fraction) -> int:
-    return (value > 0) - (value < 0)
+def _reduced(p: Integers) -> Integers:
+    p = np.trim_zeros(p, "b")
+    return p // gcd(*p) if p.size else p
 
 
-def _to_integers(polynomial: list[Fraction]) -> list[int]:
-    """Scale by a positive number to integers without a common factor; drop leading zeros."""
-    scale = lcm(*(c.denominator for c in polynomial)) if polynomial else 1
-    return _primitive([int(c * scale) for c in polynomial])
-
-
-def _primitive(ints: list[int]) -> list[int]:
-    while ints and ints[-1] == 0:
-        ints = ints[:-1]
-    content = gcd(*ints) if ints else 1
-    return [c // content for c in ints]
-
-
-def _divide_by_one_minus_z(ints: list[int]) -> list[int]:
-    out, carry = [], 0
-    for c in ints[:-1]:
-        carry += c
-        out.append(carry)
-    return out
-
-
-def _sturm(ints: list[int]) -> list[list[int]]:
-    chain = [ints, _primitive([k * c for k, c in enumerate(ints)][1:])]
+def _sturm(p: Integers) -> list[Integers]:
+    """Return p, p' and the negative remainders of Euclid's algorithm, each up to a positive factor."""
+    chain = [p, _reduced(p[1:] * np.arange(1, len(p)))]
     while len(chain[-1]) > 1:
-        rest = _remainder(chain[-2], chain[-1])
-        if not rest:
+        rest, divisor = chain[-2:]
+        while len(rest) >= len(divisor):
+            factor = rest[-1] if divisor[-1] > 0 else -rest[-1]
+            rest = rest * abs(divisor[-1])
+            rest[-len(divisor) :] -= factor * divisor
+            rest = np.trim_zeros(rest, "b")
+        if not rest.size:
             break
-        chain.append([-c for c in rest])
+        chain.append(-_reduced(rest))
     return chain
 
 
-def _remainder(a: list[int], b: list[int]) -> list[int]:
-    """A positive multiple of the remainder of a by b."""
-    lead, sign = abs(b[-1]), _sign(b[-1])
-    a = list(a)
-    while len(a) >= len(b):
-        factor, shift = a[-1] * sign, len(a) - len(b)
-        a = [c * lead for c in a]
-        for i, c in enumerate(b):
-            a[i + shift] -= factor * c
-        a.pop()
-        while a and a[-1] == 0:
-            a.pop()
-    return _primitive(a)
+def _value(p: Integers, z: Fraction) -> Any:
+    """Return p(z) times a positive integer, by Horner's scheme."""
+    total, power = 0, 1
+    for c in p[::-1]:
+        total, power = total * z.numerator + c * power, power * z.denominator
+    return total
 
 
-def _value_sign(ints: list[int], z: Fraction) -> int:
-    top, bottom, total, power = z.numerator, z.denominator, 0, 1
-    for c in reversed(ints):  # Horner on the numerator; the denominator is positive
-        total = total * top + c * power
-        power *= bottom
-    return _sign(total)
+def _changes(chain: list[Integers], z: Fraction) -> int:
+    """Return how often the sign changes along Sturm's chain at z."""
+    count, last = 0, 0
+    for p in chain:
+        value = _value(p, z)
+        count += value * last < 0
+        last = value or last
+    return count
 
 
-def _changes(chain: list[list[int]], z: Fraction) -> int:
-    signs = [s for s in (_value_sign(poly, z) for poly in chain) if s]
-    return sum(a != b for a, b in pairwise(signs))
-
-
-def _isolate(chain: list[list[int]], low: Fraction, high: Fraction) -> list[tuple[Fraction, Fraction]]:
-    """Split [low, high], whose ends are not roots, until each part holds one distinct root."""
-    count = _changes(chain, low) - _changes(chain, high)
-    if count <= 1:
-        return [(low, high)] * count
-    middle = _no_root_near(chain[0], (low + high) / 2, (high - low) / 64)
-    return _isolate(chain, low, middle) + _isolate(chain, middle, high)
-
-
-def _no_root_near(ints: list[int], z: Fraction, step: Fraction) -> Fraction:
-    while _value_sign(ints, z) == 0:
-        z, step = z + step, step / 2
-    return z
-
-
-def _refine(ints: list[int], chain: list[list[int]], low: Fraction, high: Fraction) -> tuple[float, Kind]:
-    before, after = _value_sign(ints, low), _value_sign(ints, high)
-    kind: Kind = "inflection" if before == after else "minimum" if before > 0 else "maximum"
+def _refine(chain: list[Integers], low: Fraction, high: Fraction) -> tuple[float, Kind]:
+    before, after = _value(chain[0], low), _value(chain[0], high)
+    kind: Kind = "inflection" if before * after > 0 else "minimum" if before > 0 else "maximum"
     while high - low > high * _WIDTH:  # relative, so that a root close to zero keeps its digits
         middle = (low + high) / 2
-        if _value_sign(ints, middle) == 0:
+        if _value(chain[0], middle) == 0:
             return float(middle), kind
-        if _changes(chain, low) - _changes(chain, middle) == 1:
-            high = middle
-        else:
-            low = middle
+        inside = _changes(chain, low) - _changes(chain, middle) == 1
+        low, high = (low, middle) if inside else (middle, high)
     return float((low + high) / 2), kind

@@ -20,7 +20,7 @@ from doublewell.dynamics import Grid
 from doublewell.errors import not_negative, numbers, positive, whole
 from doublewell.hints import Array
 from doublewell.inference import fit_rows, mixture_mean, weigh_terms
-from doublewell.inference.least_squares import check_rank, column_scale
+from doublewell.inference.estimate import check_rank, column_scale
 from doublewell.law import MAX_DEGREE, Bernstein, Constraint, Law, check_constraint, check_law
 from doublewell.likelihood import Information, record_information
 from doublewell.record import Boundary, Record

@@ -25,6 +25,7 @@ from doublewell.errors import InputError, not_negative
 from doublewell.evidence import Block, Key, compact
 from doublewell.hints import Array, Bools, Progress
 from doublewell.law import Bernstein
+from doublewell.law.bernstein import binomials
 from doublewell.record import Record
 from doublewell.weak.form import Smoother, correlate
 from doublewell.weak.weights import Derivative, Support
@@ -275,5 +276,5 @@ def exact_nodes(u: Array, weights: Array, count: int) -> tuple[Array, Array]:
 def _polynomials(family: Bernstein, u: Array) -> Array:
     """Evaluate B_0, ..., B_m and u as polynomials, at complex points too; shape (size + 1, *u.shape)."""
     z, v = u * u, (1.0 - u) * (1.0 + u)
-    inside = [-u * v * c * z**j * v ** (family.degree - j) for j, c in enumerate(family.binomials)]
+    inside = [-u * v * c * z**j * v ** (family.degree - j) for j, c in enumerate(binomials(family.degree))]
     return np.stack([*inside, u])

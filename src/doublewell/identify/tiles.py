@@ -1,32 +1,57 @@
-"""Readers: who does the jobs of the loop. Whole records in this process, those of one kind together; tiles anywhere."""
+"""Tiles: a record larger than memory, read part by part, and the trajectory fit of its disjoint windows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from doublewell.adequacy import Adequacy, ScoreTest, Spot, Verdict, check_adequacies
-from doublewell.compute.checkpoint import Ledger
-from doublewell.compute.partition import Region, most_common, tile_record, tile_shape
+from doublewell.compute.checkpoint import Ledger, fingerprint
+from doublewell.compute.partition import (
+    Region,
+    check_room,
+    interface_share,
+    make_tiles,
+    most_common,
+    parse_memory,
+    tile_record,
+    tile_shape,
+    whole_bytes,
+    window_copies,
+)
 from doublewell.compute.run import Clock, Pool
-from doublewell.dynamics import Dynamics, border_mask
-from doublewell.errors import InputError
+from doublewell.dynamics import Dynamics
+from doublewell.errors import InputError, option
 from doublewell.evidence import Block, Evidence, Key
-from doublewell.hints import Array, Bools, Report
-from doublewell.inference.joint import Job, Joint, Loop, Reading
+from doublewell.hints import Array, Report
+from doublewell.identify.conclude import Answer, conclude
+from doublewell.identify.parts import Part, from_minus_one, reading_of
+from doublewell.identify.weak_fit import fit_weak
+from doublewell.inference.joint import Job, Plan, Reading, fit_parts, run_loops
 from doublewell.law import Family
-from doublewell.likelihood import Batch, Convergence, Resolution, Status, Trajectory, measure_resolution
-from doublewell.observation.noise import noise_view, outlier_mask
+from doublewell.likelihood import (
+    Batch,
+    Convergence,
+    Resolution,
+    Status,
+    first_substeps,
+    growth,
+    measure_resolution,
+)  # fmt: skip
+from doublewell.observation import check_survey, joint_start
 from doublewell.observation.optics import View
-from doublewell.options import Noise
+from doublewell.options import Compute
+from doublewell.problem import Problem
 from doublewell.record import Record
-from doublewell.runtime import device_memory, on_gpu
+from doublewell.runtime import CPU, Processor, device_memory, on_gpu
+from doublewell.weak.stream import Stream, open_stream
 
-Reader = Callable[[list[Job]], list[Reading]]
 _PILOT = 4  # tiles
 _EMPTY = 0.01  # fraction of a tile's cells between the phases below which it says next to nothing
 _DEVICE = 0.3  # of a GPU's memory that a batch of tiles may take
@@ -34,147 +59,82 @@ _SOLVES = 60  # copies more, where the solves of all coefficients run together
 _BATCH = 16  # most tiles of a batch
 
 
-def run_loops(loops: Sequence[Loop], read: Reader) -> list[Joint]:
-    """Run independent loops side by side; the jobs that all of them want next are done together."""
-    wanted = {k: next(loop) for k, loop in enumerate(loops)}
-    ends: dict[int, Joint] = {}
-    while wanted:
-        replies = iter(read([job for jobs in wanted.values() for job in jobs]))
-        later = {}
-        for k, jobs in wanted.items():
-            try:
-                later[k] = loops[k].send([next(replies) for _ in jobs])
-            except StopIteration as end:
-                ends[k] = end.value
-        wanted = later
-    return [ends[k] for k in range(len(loops))]
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """A record with where its fit starts and how it is observed."""
-
-    record: Record
-    name: str
-    start: Array
-    view: View
-
-
-@dataclass(eq=False)
-class Records:
-    """Do jobs on whole records in this process; records of one kind that want the same are one batch."""
-
-    parts: list[Part]
-    family: Family
-    fitted: Family
-    dynamics: Dynamics
-    noise: Noise = "white"
-    report: Report | None = None
-    _batches: dict[tuple[int, ...], Batch] = field(default_factory=dict)
-    _models: dict[Any, Any] = field(default_factory=dict)
-
-    def __call__(self, jobs: list[Job]) -> list[Reading]:
-        """Do jobs, in their order."""
-        self._weigh([job for job in jobs if job.weigh])
-        groups: dict[Any, list[int]] = {}
-        for k, job in enumerate(jobs):
-            groups.setdefault(self._kind(job), []).append(k)
-        replies: dict[int, Reading] = {}
-        for places in groups.values():
-            replies |= zip(places, self._read([jobs[k] for k in places]), strict=True)
-        return [replies[k] for k in range(len(jobs))]
-
-    def _kind(self, job: Job) -> Any:
-        """Return what jobs of one batch have in common."""
-        part, held = self.parts[job.part], None if job.before is None else job.before.fields
-        record, plain = part.record, part.view.whitening.root is part.view.whitening.colour is None
-        seen = (part.view.optics, part.view.q_free) if plain and not part.view.whitening.memory else job.part
-        like = (record.shape, record.dx, record.q, record.boundary, tuple(record.times - record.times[0]), seen)
-        return job.theta is None, job.substeps, job.resolution, job.adequacy, id(getattr(held, "batch", None)), like
-
-    def _read(self, jobs: list[Job]) -> list[Reading]:
-        if jobs[0].theta is None:
-            fits = self._fit(jobs)
-        elif jobs[0].adequacy:
-            fits = [job.before.fields for job in jobs if job.before is not None]
-        else:
-            self._say("linearising again at the common law")
-            fits = [job.before.fields for job in jobs if job.before is not None]
-            laws = np.stack([np.asarray(job.theta)[-self.family.size :] for job in jobs])
-            fits = fits[0].batch.relinearise(fits, laws)
-        before = [job.before for job in jobs]
-        resolutions: Sequence[Resolution | None] = [None if one is None else one.resolution for one in before]
-        if jobs[0].resolution:
-            self._say("checking the resolution")
-            resolutions = measure_resolution(fits)
-        answers: Sequence[Adequacy | None] = [None] * len(jobs)
-        if jobs[0].adequacy:
-            self._say("checking the model")
-            answers = check_adequacies(fits)
-        return [reading_of(*each) for each in zip(fits, resolutions, answers, strict=True)]
-
-    def _fit(self, jobs: list[Job]) -> list[Trajectory]:
-        places = tuple(job.part for job in jobs)
-        parts = [self.parts[k] for k in places]
-        if places not in self._batches:
-            models = self._models.setdefault(self._kind(replace(jobs[0], before=None))[-1], {})
-            labels = [part.name for part in parts]
-            self._batches[places] = Batch([part.record for part in parts], self.dynamics, parts[0].view, labels, models)
-        starts = np.stack([part.start for part in parts])
-        watch = None if self.report is None else lambda step: self._say(f"fitting: {step}", step.number)
-        return self._batches[places].fit(
-            starts, family=self.family, fitted=self.fitted, substeps=jobs[0].substeps, watch=watch
+@contextmanager
+def streamed(
+    record: Record, problem: Problem, compute: Compute, report: Report | None, processor: Processor = CPU
+) -> Iterator[tuple[Part, Stream]]:
+    """Begin a record part by part: survey and weak-form fit; give it with the stream that reads it."""
+    phases = problem.observation.phases
+    if isinstance(phases, str):
+        raise InputError(
+            f"{option('phases', 'estimated')} reads a record many times, which one read part by part is not made for: "
+            f"estimate them on a part of the record, and give {option('phases')} for the whole"
         )
-
-    def _weigh(self, jobs: list[Job]) -> None:
-        """Let records be observed with their noise as the fit before shows it; outliers are masked."""
-        for job in jobs:
-            assert job.before is not None
-            self._say(f"fitting again with {self.noise} noise")
-            part, fit = self.parts[job.part], job.before.fields
-            if self.noise == "robust":
-                self.parts[job.part] = replace(
-                    part, record=part.record.replace(mask=outlier_mask(part.record, fit.residual))
-                )
-            else:
-                self.parts[job.part] = replace(part, view=noise_view(part.record, fit.residual, part.view, self.noise))
-            for places in [places for places in self._batches if job.part in places]:
-                del self._batches[places]
-            self._models.clear()
-
-    def _say(self, words: str, done: int = 0) -> None:
-        if self.report is not None:
-            self.report(words, done, 0)
+    scaled = from_minus_one(record, phases, copy=False)
+    with open_stream(
+        scaled, memory=problem.method.memory, workers=compute.workers, scheduler=compute.scheduler,
+        checkpoint=compute.checkpoint,
+    ) as stream:  # fmt: skip
+        seen = stream.survey(scaled, report=report)
+        check_survey(seen)
+        own = replace(stream, checkpoint=None) if problem.method.bands else stream
+        weak = fit_weak(scaled, seen, problem, stream=own, processor=processor, report=report)
+        assert weak.streamed is not None
+        seen = replace(seen, missing=weak.streamed.missing)
+        yield Part.of(record, phases, scaled, seen, weak, problem), stream
 
 
-def reading_of(fit: Trajectory, resolution: Resolution | None, adequacy: Adequacy | None) -> Reading:
-    """Return what a fit says of a law, with the fit itself."""
-    axes, values, kept = tuple(range(1, fit.residual.ndim)), fit.record.slab(), noisy(fit.record)
-    triangle = fit.evidence.blocks[0].triangle
-    return Reading(
-        evidence=fit.evidence,
-        theta=fit.theta,
-        noise=fit.noise,
-        cost=float(triangle[-1, -1] ** 2) * fit.noise**2,
-        power=float(np.vdot(values, values)),
-        status=fit.status,
-        solve=fit.solve,
-        substeps=fit.substeps,
-        sums=tuple(float(x) for x in np.sum(np.where(kept, fit.residual, 0.0) ** 2, axis=axes)),
-        counts=tuple(int(x) for x in np.count_nonzero(kept, axis=axes)),
-        resolution=resolution,
-        adequacy=adequacy,
-        fields=fit,
-    )
+def needs_tiles(record: Record, problem: Problem) -> bool:
+    """Whether the trajectory fit of a record as a whole takes more than the budget; without one it is fitted whole."""
+    if problem.method.memory is None:
+        return False
+    unknowns = problem.family.size + len(problem.view(record).free)
+    return whole_bytes(record, unknowns, problem.dynamics) > parse_memory(problem.method.memory)
 
 
-def noisy(record: Record) -> Bools:
-    """Return the values whose residual is noise: those observed, less the border of a window, which is estimated."""
-    seen = np.asarray(record.observed())
-    return np.asarray(seen & ~border_mask(record.mesh)) if record.boundary == "open" else seen
+def fit_tiles(record: Record, problem: Problem, compute: Compute, report: Report | None) -> tuple[Part, Answer]:
+    """Fit the law by the likelihood of disjoint tiles, each a window of its own; each value belongs to one of them."""
+    _check_tiles(problem)
+    check_room(parse_memory(problem.method.memory))
+    with streamed(record, problem, compute, report) as (part, stream):
+        start, dynamics, family, view = part.weak.estimate.coefficients, problem.dynamics, problem.family, part.view
+        window = part.record.replace(boundary="open")
+        substeps = first_substeps(window, start, view, dynamics)
+        theta = np.concatenate([joint_start(view, dynamics), problem.fitted.elevation(family) @ start])
+        copies = window_copies(theta.size, substeps)
+        rate = growth(window, start, dynamics) / float(window.times[-1] - window.times[0])
+        regions = make_tiles(window, copies=copies, rate=rate, memory=stream.memory)
+        interface = [0.0] * len(regions)
+        fractions = stream.pool.completed(interface_share, [(window, region) for region in regions])
+        for done, (k, fraction) in enumerate(fractions, 1):
+            interface[k] = fraction
+            if report is not None:
+                report("looking for interfaces", done, len(regions))
+        width = batch_width(regions, copies)
+        stages, pilot = choose_stages(regions, interface, width)
+        model = TileModel(window, family, dynamics, substeps, view, problem.check, width)
+        options = ("tiles", family, substeps, problem.optics, window.q, problem.check, width, theta.tolist())
+        prints = {} if stream.checkpoint is None else fingerprint(window, part.survey.histogram, options, regions)
+        ledger = Ledger(stream.checkpoint, prints, partial(unpacked, family, view.free))
+        plan = Plan(stages, problem.averaged, pilot, problem.check, start=tuple(theta.tolist()))
+        (joint,) = run_loops([fit_parts(plan)], Tiles(model, regions, stream.pool, ledger, report))
+    return part, conclude(problem, [part], joint, regions)
 
 
-# ---- tiles
+def _check_tiles(problem: Problem) -> None:
+    """Refuse what tiles do not know."""
+    if problem.observation.noise != "white":
+        raise InputError(
+            f"{option('noise', problem.observation.noise)} is measured on a first fit of the whole record, which is "
+            f"larger than the memory: expected {option('noise', 'white')}; fit a part, or give more memory"
+        )
+    if problem.method.ridge is not None:
+        raise InputError("a ridge is for a record that is fitted as a whole: leave it out, or give more memory")
+    if problem.observation.refine > 1:
+        raise InputError(
+            f"{option('refine')} is for whole domains, and a record larger than the memory is fitted in windows: leave "
+            "it out, or give more memory"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,18 +170,21 @@ class Tiles:
         values = sum(prod(tile_shape(self.regions[job.part])) for job in jobs)
         done = len(batches) - len(left)
         clock = Clock(values * np.dtype(record.values.dtype).itemsize, done, len(batches), self.report, "tiles")
-        items = [self._task([jobs[k] for k in batches[place - places.start]]) for place in left]
+        items = []
+        for place in left:
+            batch = [jobs[k] for k in batches[place - places.start]]
+            first, regions = batch[0], [self.regions[job.part] for job in batch]
+            items.append((self.model, regions, first.theta, first.resolution, first.adequacy))
         for k, piece in self.pool.completed(read_tiles, items):
             self.ledger.add(left[k], piece)
             done += 1
             clock.done(done)
         merged = self.ledger.pieces.merged
         assert merged is not None
-        found = merged.readings[self._tiles : self._tiles + len(jobs)]
+        replies = merged.readings[self._tiles : self._tiles + len(jobs)]
         self._done, self._tiles = places.stop, self._tiles + len(jobs)
-        order = [k for batch in batches for k in batch]
-        replies = dict(zip(order, found, strict=True))
-        return [replies[k] for k in range(len(jobs))]
+        order = np.argsort([k for batch in batches for k in batch])
+        return [replies[k] for k in order.tolist()]
 
     def _batches(self, jobs: list[Job]) -> list[list[int]]:
         """Put tiles of one shape and slab that want the same together, as many as are fitted at once."""
@@ -232,9 +195,6 @@ class Tiles:
             alike.setdefault(key, []).append(k)
         width = self.model.width
         return [group[k : k + width] for group in alike.values() for k in range(0, len(group), width)]
-
-    def _task(self, jobs: list[Job]) -> tuple[Any, ...]:
-        return self.model, [self.regions[job.part] for job in jobs], jobs[0].theta, jobs[0].resolution, jobs[0].adequacy
 
 
 def read_tiles(model: TileModel, regions: Sequence[Region], theta: Array, resolution: bool, adequacy: bool) -> Pieces:

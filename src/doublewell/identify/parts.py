@@ -1,0 +1,222 @@
+"""Parts: records brought to the phases -1 and +1, surveyed, with the law of their weak moments; and their reader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from doublewell.adequacy import Adequacy, check_adequacies
+from doublewell.dynamics import border_mask
+from doublewell.hints import Bools, Report
+from doublewell.identify.phases import find_phases, plateaus
+from doublewell.identify.weak_fit import WeakFit, fit_weak
+from doublewell.inference.joint import Job, Reading
+from doublewell.likelihood import Batch, Resolution, Trajectory, measure_resolution
+from doublewell.observation import Survey, check_survey, complete, survey
+from doublewell.observation.noise import noise_view, outlier_mask
+from doublewell.observation.optics import View
+from doublewell.options import Phases
+from doublewell.problem import Problem, RecordInfo
+from doublewell.record import Record, checksum
+from doublewell.record.arrays import PhaseScale, lazy
+from doublewell.runtime import CPU, Processor
+from doublewell.weak.weights import default_supports
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A record as it was given (``source``), and as the likelihood sees it: ``record`` has its phases at -1 and +1.
+
+    Where q is not known it starts from that of the ``weak`` fit, and where no boundary is declared it is a window.
+    """
+
+    source: Record
+    phases: tuple[float, float]
+    survey: Survey
+    weak: WeakFit
+    record: Record
+    view: View
+
+    @classmethod
+    def of(
+        cls, source: Record, phases: tuple[float, float], scaled: Record, seen: Survey, weak: WeakFit, problem: Problem
+    ) -> Part:
+        """Return the part of a record that was surveyed and fitted by its weak moments."""
+        record = scaled.replace(q=weak.q, boundary=scaled.boundary or "open") if problem.method.bands else scaled
+        return cls(source, phases, seen, weak, record, problem.view(source))
+
+    @property
+    def info(self) -> RecordInfo:
+        """The record by reference."""
+        streamed = self.weak.streamed
+        return RecordInfo.of(self.source, checksum(self.source) if streamed is None else streamed.checksum)
+
+
+def begin(
+    record: Record, problem: Problem, report: Report | None, seen: Survey | None = None, processor: Processor = CPU
+) -> Part:
+    """Survey a record and fit its weak moments: the answer of the weak-form fit, the start of the other."""
+    phases, bands = problem.observation.phases, problem.method.bands
+    if isinstance(phases, str):
+        phases, seen = _estimated_phases(record, problem, report, processor), None
+    scaled = from_minus_one(record, phases)
+    seen = survey_of(scaled) if seen is None else seen
+    words = "reading weak moments for a start" if bands else "compiling and reading"
+    filled = complete(scaled) if bands else scaled
+    weak = fit_weak(filled, seen, problem, processor=processor, report=report, words=words)
+    return Part.of(record, phases, scaled, seen, weak, problem)
+
+
+def _estimated_phases(
+    record: Record, problem: Problem, report: Report | None, processor: Processor
+) -> tuple[float, float]:
+    """Return the phases with the smallest weak-form residual."""
+    if report is not None:
+        report("estimating the phases", 0, 0)
+    near, method = survey_of(record, "estimated"), problem.method.start
+    if method.supports is None:
+        chosen, _ = default_supports(record, near.interface_width, long=True)
+        method = replace(method, supports=tuple((support.frames, support.length) for support in chosen))
+    law = replace(problem.law, constraint="none", degree=problem.fitted.degree)
+    searched = replace(problem, law=law, method=replace(method, ridge=None))
+
+    def misfit(low: float, high: float) -> float:
+        scaled = from_minus_one(record, (low, high))
+        filled = complete(scaled) if problem.method.bands else scaled
+        return fit_weak(filled, near, searched, processor=processor).estimate.relative_residual
+
+    return find_phases(record, misfit)
+
+
+def from_minus_one(record: Record, phases: tuple[float, float], *, copy: bool = True) -> Record:
+    """Return the record with its phases at -1 and +1; one that has them there is returned as it is.
+
+    A field u = middle + half s obeys the equation of s with the force half G(s): a record is fitted as s, and its law
+    is moved to the phases of u afterwards. Values that are stored, or without `copy` all, are converted when read.
+    """
+    if phases == (-1.0, 1.0):
+        return record
+    scale, values = PhaseScale(*phases), record.values
+    return record.replace(scale(values) if copy and isinstance(values, np.ndarray) else lazy(values).map(scale))
+
+
+def survey_of(record: Record, phases: Phases = (-1.0, 1.0)) -> Survey:
+    """Survey a record, and refuse one that determines no law."""
+    seen = survey(from_minus_one(record, plateaus(record) if isinstance(phases, str) else phases))
+    check_survey(seen)
+    return seen
+
+
+@dataclass(eq=False)
+class Records:
+    """Do the jobs of the loop on whole records, here; records of one kind that want the same are one batch."""
+
+    problem: Problem
+    parts: list[Part]
+    report: Report | None = None
+    _batches: dict[tuple[int, ...], Batch] = field(default_factory=dict)
+    _models: dict[Any, Any] = field(default_factory=dict)
+
+    def __call__(self, jobs: list[Job]) -> list[Reading]:
+        """Do jobs, in their order."""
+        for job in jobs:
+            if job.weigh:
+                self._weigh(job)
+        groups: dict[Any, list[int]] = {}
+        for k, job in enumerate(jobs):
+            groups.setdefault(self._kind(job), []).append(k)
+        replies: dict[int, Reading] = {}
+        for places in groups.values():
+            replies |= zip(places, self._read([jobs[k] for k in places]), strict=True)
+        return [replies[k] for k in range(len(jobs))]
+
+    def _kind(self, job: Job) -> Any:
+        """Return what jobs of one batch have in common; the last entry is about the record alone."""
+        view, record = self.parts[job.part].view, self.parts[job.part].record
+        plain = view.whitening.root is view.whitening.colour is None and not view.whitening.memory
+        camera = (view.optics, view.q_free) if plain else job.part
+        like = (record.shape, record.dx, record.q, record.boundary, tuple(record.times - record.times[0]), camera)
+        batch = None if job.before is None else id(job.before.fields.batch)
+        return job.theta is None, job.substeps, job.resolution, job.adequacy, batch, like
+
+    def _read(self, jobs: list[Job]) -> list[Reading]:
+        first, before = jobs[0], [job.before for job in jobs]
+        resolutions: Sequence[Resolution | None] = [None if last is None else last.resolution for last in before]
+        answers: Sequence[Adequacy | None] = [None] * len(jobs)
+        if first.theta is None:
+            fits = self._fit(jobs)
+        else:
+            fits = [last.fields for last in before if last is not None]
+            if not first.adequacy:
+                self._say("linearising again at the common law")
+                laws = np.stack([np.asarray(job.theta)[-self.problem.family.size :] for job in jobs])
+                fits = fits[0].batch.relinearise(fits, laws)
+        if first.resolution:
+            self._say("checking the resolution")
+            resolutions = measure_resolution(fits)
+        if first.adequacy:
+            self._say("checking the model")
+            answers = check_adequacies(fits)
+        return [*map(reading_of, fits, resolutions, answers)]
+
+    def _fit(self, jobs: list[Job]) -> list[Trajectory]:
+        places = tuple(job.part for job in jobs)
+        parts = [self.parts[k] for k in places]
+        if places not in self._batches:
+            models = self._models.setdefault(self._kind(replace(jobs[0], before=None))[-1], {})
+            labels = ["record"] if len(self.parts) == 1 else [f"record {k + 1}" for k in places]
+            records = [part.record for part in parts]
+            self._batches[places] = Batch(records, self.problem.dynamics, parts[0].view, labels, models)
+        starts = np.stack([part.weak.estimate.coefficients for part in parts])
+        watch: Callable[[Any], None] | None = None
+        if self.report is not None:
+            watch = lambda step: self._say(f"fitting: {step}", step.number)  # noqa: E731
+        return self._batches[places].fit(
+            starts, family=self.problem.family, fitted=self.problem.fitted, substeps=jobs[0].substeps, watch=watch
+        )
+
+    def _weigh(self, job: Job) -> None:
+        """Let a record be observed with its noise as the fit before shows it; outliers are masked."""
+        assert job.before is not None
+        noise, part, residual = self.problem.observation.noise, self.parts[job.part], job.before.fields.residual
+        self._say(f"fitting again with {noise} noise")
+        if noise == "robust":
+            part = replace(part, record=part.record.replace(mask=outlier_mask(part.record, residual)))
+        else:
+            part = replace(part, view=noise_view(part.record, residual, part.view, noise))
+        self.parts[job.part] = part
+        self._batches = {places: batch for places, batch in self._batches.items() if job.part not in places}
+        self._models.clear()
+
+    def _say(self, words: str, done: int = 0) -> None:
+        if self.report is not None:
+            self.report(words, done, 0)
+
+
+def reading_of(fit: Trajectory, resolution: Resolution | None, adequacy: Adequacy | None) -> Reading:
+    """Return what a fit says of a law, with the fit itself."""
+    axes, values, kept = tuple(range(1, fit.residual.ndim)), fit.record.slab(), noisy(fit.record)
+    return Reading(
+        evidence=fit.evidence,
+        theta=fit.theta,
+        noise=fit.noise,
+        cost=float(fit.evidence.blocks[0].triangle[-1, -1] ** 2) * fit.noise**2,
+        power=float(np.vdot(values, values)),
+        status=fit.status,
+        solve=fit.solve,
+        substeps=fit.substeps,
+        sums=tuple(np.sum(np.where(kept, fit.residual, 0.0) ** 2, axis=axes).tolist()),
+        counts=tuple(np.count_nonzero(kept, axis=axes).tolist()),
+        resolution=resolution,
+        adequacy=adequacy,
+        fields=fit,
+    )
+
+
+def noisy(record: Record) -> Bools:
+    """Return the values whose residual is noise: those observed, less the border of a window, which is estimated."""
+    observed = np.asarray(record.observed())
+    return np.asarray(observed & ~border_mask(record.mesh)) if record.boundary == "open" else observed
