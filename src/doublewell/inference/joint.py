@@ -138,13 +138,16 @@ def fit_parts(plan: Plan) -> Loop:
         readings = yield from _own_fits(plan, parts)
         rounds = 1
         for k in parts:
-            alone, count = yield from _settled(plan, {k: readings[k]}, common=False)
-            readings, rounds = readings | alone, max(rounds, count)
+            settled, count = yield from _settled(plan, {k: readings[k]}, common=False)
+            readings, rounds = readings | settled, max(rounds, count)
         if plan.check:
             jobs = [Job(k, readings[k].theta, readings[k], readings[k].substeps, adequacy=True) for k in plan.checked]
             readings |= zip(plan.checked, (yield jobs), strict=True)
         if len(parts) > 1:
+            alone = readings
             readings, _ = yield from _settled(plan, readings, common=False, rounds=0, worse=np.inf)
+            # what a record that disagrees has left at the common law is not its noise
+            readings = {k: replace(reading, noise=alone[k].noise) for k, reading in readings.items()}
     else:
         readings, rounds = yield from _staged(plan, np.array(plan.start))
     sound = {k: reading for k, reading in readings.items() if reading.sound}
