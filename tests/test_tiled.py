@@ -17,7 +17,7 @@ from readings import read_trajectory
 
 from doublewell.adequacy import Adequacy, ScoreTest, Spot, Verdict
 from doublewell.cli import main
-from doublewell.compute.checkpoint import Partial, load_partial, save_partial
+from doublewell.compute.checkpoint import Ledger
 from doublewell.compute.partition import Region
 from doublewell.dynamics import ALLEN_CAHN
 from doublewell.errors import InputError
@@ -232,7 +232,7 @@ def test_a_run_that_is_killed_goes_on(path, result, tmp_path) -> None:
 def reading(rows, status, resolution=None, adequacy=None, name="tile") -> Reading:
     """What a tile with q and two coefficients says; rows [q | law | target] of any number."""
     block = Block(Key(name, "trajectory", "all"), compact(rows), 100)
-    evidence = Evidence(Bernstein(1), (block,), "trajectory", ("q", "force", "target"))
+    evidence = Evidence(Bernstein(1), (block,), True, ("q", "force", "target"))
     numbers = {"noise": 0.1, "cost": 2.0, "power": 3.0, "solve": np.nan, "substeps": 2}
     return Reading(
         evidence, np.arange(3.0), status=status, sums=(1.0, np.pi), counts=(5, 6), resolution=resolution,
@@ -246,8 +246,12 @@ def test_what_a_checkpoint_holds_comes_back(tmp_path) -> None:
     rows = np.random.default_rng(0).standard_normal((3, 4))
     tile = reading(rows, FOLLOWED, Resolution(rows[0, :3], rows[1, :3], 0.1, 0.2), answer)
     plain = reading(2 * rows, STOPPED)
-    save_partial(tmp_path / "p.npz", Partial(2, Pieces((tile, plain)), {4: Pieces((plain,))}), {"plan": "a"})
-    back = load_partial(tmp_path / "p.npz", {"plan": "a"}, partial(unpacked, Bernstein(1), ("q",)))
+    given = tmp_path / "p.npz", {"plan": "a"}, partial(unpacked, Bernstein(1), ("q",))
+    ledger = Ledger(*given)
+    for number, piece in ((4, plain), (0, tile), (1, plain)):
+        ledger.add(number, Pieces((piece,)))
+    back = Ledger(*given)
+    assert (back.done, back.count, back.left(range(6))) == (2, 3, [2, 3, 5])
     first, second = back.merged.readings
     assert np.array_equal(first.evidence.blocks[0].triangle, tile.evidence.blocks[0].triangle)
     assert (first.evidence.columns, first.evidence.rows) == (tile.evidence.columns, 100)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from doublewell.compute.partition import (
     Region,
-    interface_share,
+    interface_fraction,
     make_tiles,
     tile_memory,
     tile_record,
@@ -97,14 +97,14 @@ def noisy_step(noise):
 def test_interfaces_are_seen_through_noise(noise) -> None:
     record = noisy_step(noise)
     with_one, without = (Region((0, 9), ((0, 24), cells)) for cells in ((12, 36), (36, 48)))
-    assert interface_share(record, with_one) == pytest.approx(7 / 24, abs=0.1)
-    assert interface_share(record, without) < 0.01
+    assert interface_fraction(record, with_one) == pytest.approx(7 / 24, abs=0.1)
+    assert interface_fraction(record, without) < 0.01
 
 
 def test_nothing_seen_is_no_interface() -> None:
     record = noisy_step(0.0)
     masked = record.replace(mask=np.arange(48)[None, None, :] < 24 * np.ones((1, 24, 1)))
-    assert interface_share(masked, Region((0, 9), ((0, 24), (24, 48)))) == 0.0
+    assert interface_fraction(masked, Region((0, 9), ((0, 24), (24, 48)))) == 0.0
 
 
 def test_a_tile_is_a_window_of_its_own() -> None:

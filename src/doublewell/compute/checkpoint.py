@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Generic, Protocol, Self, TypeVar
@@ -41,39 +40,11 @@ class Joinable(Protocol):
 P = TypeVar("P", bound=Joinable)
 
 
-@dataclass(frozen=True, eq=False)
-class Partial(Generic[P]):
-    """The pieces of the first `done` tasks as one, and those of later ones that are there already."""
-
-    done: int = 0
-    merged: P | None = None
-    waiting: Mapping[int, P] = field(default_factory=dict)
-
-    def has(self, number: int) -> bool:
-        """Whether the piece of a task is there."""
-        return number < self.done or number in self.waiting
-
-    @property
-    def count(self) -> int:
-        """How many pieces are there."""
-        return self.done + len(self.waiting)
-
-
-def add(partial: Partial[P], number: int, piece: P) -> Partial[P]:
-    """Return the pieces with one more; what is next in order is joined."""
-    waiting = {**partial.waiting, number: piece}
-    done, merged = partial.done, partial.merged
-    while done in waiting:
-        piece = waiting.pop(done)
-        merged = piece if merged is None else merged.joined(piece)
-        done += 1
-    return Partial(done, merged, waiting)
-
-
 class Ledger(Generic[P]):
     """The pieces that are there, in memory and, where a path is given, in a file after each of them.
 
-    `unpack` makes a piece of what ``packed`` gave.
+    ``merged`` are those of the first ``done`` tasks as one, ``waiting`` those of later ones by number. `unpack` makes a
+    piece of what ``packed`` gave.
     """
 
     def __init__(
@@ -82,63 +53,55 @@ class Ledger(Generic[P]):
         fingerprint: Mapping[str, str],
         unpack: Callable[[Mapping[str, Any], Mapping[str, Array]], P],
     ) -> None:
-        self._path, self._fingerprint = path, fingerprint
-        self.pieces: Partial[P] = Partial() if path is None else load_partial(path, fingerprint, unpack)
+        self._path, self._fingerprint = path, dict(fingerprint)
+        self.done = 0
+        self.merged: P | None = None
+        self.waiting: dict[int, P] = {}
+        if path is not None and path.exists():
+            about, arrays = _read(path, fingerprint)
+            for name, words in about["pieces"].items():
+                held = {key.rsplit(" ", 1)[0]: array for key, array in arrays.items() if key.rsplit(" ", 1)[1] == name}
+                if name == "merged":
+                    self.merged = unpack(words, held)
+                else:
+                    self.waiting[int(name)] = unpack(words, held)
+            self.done = int(about["done"])
         self._save()  # a place that cannot be written is found before the work
 
-    def add(self, number: int, piece: P) -> None:
-        """Take in one more piece."""
-        self.pieces = add(self.pieces, number, piece)
-        self._save()
+    @property
+    def count(self) -> int:
+        """How many pieces are there."""
+        return self.done + len(self.waiting)
 
     def left(self, numbers: range) -> list[int]:
         """Return the numbers whose pieces are not there."""
-        return [number for number in numbers if not self.pieces.has(number)]
+        return [number for number in numbers if number >= self.done and number not in self.waiting]
+
+    def add(self, number: int, piece: P) -> None:
+        """Take in one more piece; what is next in order is joined."""
+        self.waiting[number] = piece
+        while self.done in self.waiting:
+            piece = self.waiting.pop(self.done)
+            self.merged = piece if self.merged is None else self.merged.joined(piece)
+            self.done += 1
+        self._save()
 
     def _save(self) -> None:
-        if self._path is not None:
-            save_partial(self._path, self.pieces, self._fingerprint)
+        """Write the pieces; the file on the disk is the one before or this one, never a part of it."""
+        if self._path is None:
+            return
+        pieces = {} if self.merged is None else {"merged": self.merged}
+        pieces |= {str(number): piece for number, piece in sorted(self.waiting.items())}
+        packed = {name: piece.packed() for name, piece in pieces.items()}
+        about = {"format": _FORMAT, "version": _VERSION, "fingerprint": self._fingerprint, "done": self.done}
+        about["pieces"] = {name: words for name, (words, _) in packed.items()}
+        arrays: dict[str, Any] = {f"{kind} {name}": x for name, (_, held) in packed.items() for kind, x in held.items()}
+        with replace_file(self._path) as temporary, temporary.open("wb") as file:
+            np.savez(file, about=np.array(json.dumps(about)), **arrays)
 
 
-def save_partial(path: Path, partial: Partial[P], fingerprint: Mapping[str, str]) -> None:
-    """Write the pieces; the file on the disk is the one before or this one, never a part of it."""
-    pieces = {} if partial.merged is None else {"merged": partial.merged}
-    pieces |= {str(number): piece for number, piece in sorted(partial.waiting.items())}
-    packed = {name: piece.packed() for name, piece in pieces.items()}
-    about = {
-        "format": _FORMAT,
-        "version": _VERSION,
-        "fingerprint": dict(fingerprint),
-        "done": partial.done,
-        "pieces": {name: words for name, (words, _) in packed.items()},
-    }
-    arrays: dict[str, Any] = {
-        f"{kind} {name}": array for name, (_, held) in packed.items() for kind, array in held.items()
-    }
-    with replace_file(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, about=np.array(json.dumps(about)), **arrays)
-
-
-def load_partial(
-    path: Path, fingerprint: Mapping[str, str], unpack: Callable[[Mapping[str, Any], Mapping[str, Array]], P]
-) -> Partial[P]:
-    """Read the pieces of the same question to the same record; none where there is no file yet."""
-    if not path.exists():
-        return Partial()
-    about, arrays = _read(path)
-    _check(path, about, fingerprint)
-    pieces = {name: unpack(words, _held(name, arrays)) for name, words in about["pieces"].items()}
-    merged = pieces.pop("merged", None)
-    return Partial(int(about["done"]), merged, {int(number): piece for number, piece in pieces.items()})
-
-
-def _held(name: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the arrays of one piece, by their own names."""
-    names = (key.rsplit(" ", 1) for key in arrays)
-    return {kind: arrays[f"{kind} {piece}"] for kind, piece in names if piece == name}
-
-
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
+def _read(path: Path, fingerprint: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Read the file of the same question to the same record."""
     try:
         with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
@@ -150,16 +113,13 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
             f"{path} is not a checkpoint of this version ({type(error).__name__}: {error}): expected a file that an "
             "earlier run of the same command wrote; give another name, or delete the file to begin again"
         ) from error
-    return about, arrays
-
-
-def _check(path: Path, about: Mapping[str, Any], fingerprint: Mapping[str, str]) -> None:
     other = [_WORDS[name] for name, value in fingerprint.items() if about["fingerprint"].get(name) != value]
     if other:
         raise InputError(
             f"{path} is the checkpoint of another run: {' and '.join(other)} changed; expected the same command on the "
             "same data; give another name, or delete the file to begin again"
         )
+    return about, arrays
 
 
 def fingerprint(
@@ -170,25 +130,19 @@ def fingerprint(
     The record's holds its shape, mesh and times, the histogram of values that the survey made, and name, size and time
     of change of its files. So a file that was written again is another record.
     """
-    return {
-        "record": _digest(_record(record), histogram, *_stamps(record.values), *_stamps(record.mask)),
-        "options": _digest(__version__, *options),
-        "plan": _digest(*regions),
-    }
-
-
-def _record(record: Record) -> tuple[Any, ...]:
     functions = getattr(record.values, "functions", ())
     mask = None if record.mask is None else (record.mask.shape, _content(record.mask))
-    return record.shape, str(record.values.dtype), record.dx, _content(record.times), functions, mask
+    kind = record.shape, str(record.values.dtype), record.dx, _content(record.times), functions, mask
+    parts = {
+        "record": (kind, histogram, *_stamps(record.values), *_stamps(record.mask)),
+        "options": (__version__, *options),
+        "plan": regions,
+    }
+    return {name: sha256("\n".join(map(repr, values)).encode()).hexdigest() for name, values in parts.items()}
 
 
 def _content(values: Any) -> str:
     return sha256(np.ascontiguousarray(values).data).hexdigest() if isinstance(values, np.ndarray) else ""
-
-
-def _digest(*values: object) -> str:
-    return sha256("\n".join(repr(value) for value in values).encode()).hexdigest()
 
 
 def _stamps(values: Any) -> Iterator[tuple[str, int, int]]:

@@ -104,46 +104,32 @@ def make_tiles(record: Record, *, copies: int, rate: float, memory: int | None) 
             f"memory is {shown_bytes(memory)}: expected at least {shown_bytes(need)} to read tiles of a record of "
             f"{record.mesh} cells; give more memory"
         )
-    frames, *cells = max(short or plans[-1:], key=lambda plan: _kept(plan, rate * span))
-    return tuple(Region(span_of, tile) for span_of in frames for tile in product(*cells))
+
+    def kept(plan: list[list[tuple[int, int]]]) -> float:
+        """Return the fraction of what a record says that its tiles keep, roughly."""
+        growth = rate * span / len(plan[0])
+        return growth / (growth + _START) * prod(1.0 - _RING * len(parts) / parts[-1][1] for parts in plan[1:])
+
+    frames, *cells = max(short or plans[-1:], key=kept)
+    return tuple(Region(slab, tile) for slab in frames for tile in product(*cells))
 
 
-Parts = list[tuple[int, int]]
-
-
-def _plan(record: Record, slabs: int, room: int) -> list[Parts] | None:
+def _plan(record: Record, slabs: int, room: int) -> list[list[tuple[int, int]]] | None:
     """Return the parts of each axis, time first, for a number of slabs; None where no tile fits."""
-    frames, counts = _parts(record.frames, slabs), [1] * len(record.mesh)
+    counts = [slabs, *([1] * len(record.mesh))]
     while True:
-        cells = [_even(n, count) for n, count in zip(record.mesh, counts, strict=True)]
-        if prod(_longest(part) for part in (frames, *cells)) <= room:
-            return [frames, *cells]
-        pairs = list(zip(record.mesh, counts, strict=True))
+        parts = []
+        for size, count, more in zip(record.shape, counts, (1.0, *[_MORE] * len(record.mesh)), strict=True):
+            most = min(int(more * count), size // _SMALLEST)  # a few more, where they are all of one length then
+            even = next((n for n in range(count, most + 1) if size % n == 0), count)
+            parts.append(list(pairwise(round(k * size / even) for k in range(even + 1))))
+        if prod(max(stop - start for start, stop in axis) for axis in parts) <= room:
+            return parts
+        pairs = zip(record.mesh, counts[1:], strict=True)
         sides = [n / count if n >= _SMALLEST * (count + 1) else 0.0 for n, count in pairs]
         if not any(sides):
             return None
-        counts[int(np.argmax(sides))] += 1
-
-
-def _even(size: int, count: int) -> Parts:
-    """Cut 0..size into `count` parts, or a few more that are all of one length."""
-    most = min(int(_MORE * count), size // _SMALLEST)
-    return _parts(size, next((n for n in range(count, most + 1) if size % n == 0), count))
-
-
-def _parts(size: int, count: int) -> Parts:
-    return list(pairwise(round(k * size / count) for k in range(count + 1)))
-
-
-def _longest(parts: Parts) -> int:
-    return max(stop - start for start, stop in parts)
-
-
-def _kept(plan: list[Parts], growth: float) -> float:
-    """Return the share of what a record says that its tiles keep, roughly; `growth` is q |G'| of its whole time."""
-    frames, *cells = plan
-    each = growth / len(frames)
-    return each / (each + _START) * prod(1.0 - _RING * len(parts) / parts[-1][1] for parts in cells)
+        counts[1 + int(np.argmax(sides))] += 1
 
 
 def tile_shape(region: Region) -> tuple[int, ...]:
@@ -173,38 +159,28 @@ def tile_record(record: Record, region: Region) -> Record:
     )  # fmt: skip
 
 
-def interface_share(record: Record, region: Region) -> float:
-    """Return the share of a tile's cells that lie between the phases, smoothed over five frames and three cells.
+def interface_fraction(record: Record, region: Region) -> float:
+    """Return the fraction of a tile's cells that lie between the phases, smoothed over five frames and three cells.
 
-    The first, the middle and the last frames are looked at, and the largest share of the three counts. What noise is
+    The first, the middle and the last frames are looked at, and the largest fraction of the three counts. What noise is
     left is a fifteenth or so in two dimensions, so that it neither makes an interface nor hides one.
     """
-    start, stop = region.frames
-    size = min(GROUP, stop - start)
-    starts = sorted({start + round(k * (stop - start - size) / (_LOOKS - 1)) for k in range(_LOOKS)})
-    return max(_between(record, (first, first + size), region) for first in starts)
-
-
-def _between(record: Record, span: tuple[int, int], region: Region) -> float:
     from scipy.ndimage import uniform_filter
 
-    mean, _ = mean_picture(record, span, region.cells)
-    known = np.isfinite(mean)
-    weight = uniform_filter(known.astype(np.float64), 3, mode="nearest")
-    smooth = uniform_filter(np.where(known, mean, 0.0), 3, mode="nearest") / np.maximum(weight, 1e-12)
-    return float(np.mean(known & (np.abs(smooth) < _PURE)))
+    start, stop = region.frames
+    size, most = min(GROUP, stop - start), 0.0
+    for first in sorted({start + round(k * (stop - start - size) / (_LOOKS - 1)) for k in range(_LOOKS)}):
+        mean, _ = mean_picture(record, (first, first + size), region.cells)
+        known = np.isfinite(mean)
+        weight = uniform_filter(known.astype(np.float64), 3, mode="nearest")
+        smooth = uniform_filter(np.where(known, mean, 0.0), 3, mode="nearest") / np.maximum(weight, 1e-12)
+        most = max(most, float(np.mean(known & (np.abs(smooth) < _PURE))))
+    return most
 
 
 def most_common(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """Return the shape that most tiles have, the first of several."""
     return max(dict.fromkeys(shapes), key=shapes.count)
-
-
-def even_steps(start: int, stop: int, size: int) -> Parts:
-    """Cut start..stop into parts of nearly equal size, none larger than `size`."""
-    parts = -(-(stop - start) // size)
-    edges = [start + (stop - start) * k // parts for k in range(parts + 1)] if parts else [start]
-    return list(pairwise(edges))
 
 
 _TEXT = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE)

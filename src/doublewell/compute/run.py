@@ -17,12 +17,11 @@ from concurrent.futures import (
     wait,
 )
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from functools import partial
 from multiprocessing import active_children, get_context, parent_process
 from signal import SIG_IGN, SIGINT, signal
 from threading import Thread
 from time import monotonic
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -61,21 +60,36 @@ class Serial(Executor):
 class Pool:
     """Runs tasks on an executor, a few more at a time than it has workers, and again where a worker died.
 
-    `make` gives a new executor in place of a broken one; `width` says how many tasks to have under way.
+    `make` gives a new executor in place of a broken one; `width` says how many tasks to have under way. As a context
+    it ends the executor that it started; after an error without waiting for what is under way.
     """
 
     def __init__(self, make: Callable[[], AbstractContextManager[Executor]], width: Callable[[], int]) -> None:
         self._make, self._width, self._stack = make, width, ExitStack()
         self._executor: Executor | None = None
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._executor = None
+        self._stack.__exit__(*error)
+
     def completed(self, task: Callable[..., Any], items: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
         """Run the task on all items and give (number, result) as they finish; an error of a task ends it all."""
         todo, waiting, deaths = deque(range(len(items))), dict[Future[Any], int](), 0
         try:
             while todo or waiting:
-                lost = self._submit(task, items, todo, waiting)
-                done = wait(waiting, return_when=FIRST_COMPLETED).done if waiting else set()
-                for future in done:
+                if self._executor is None:
+                    self._executor = self._stack.enter_context(self._make())
+                lost, width = False, self._width()
+                while todo and len(waiting) < width and not lost:
+                    try:
+                        waiting[self._executor.submit(task, *items[todo[0]])] = todo[0]
+                        todo.popleft()
+                    except BrokenExecutor:
+                        lost = True
+                for future in wait(waiting, return_when=FIRST_COMPLETED).done if waiting else ():
                     number = waiting.pop(future)
                     if isinstance(future.exception(), BrokenExecutor):
                         todo.append(number)
@@ -85,40 +99,15 @@ class Pool:
                         yield number, _result(future)
                 if lost:
                     deaths += 1
-                    self._again(deaths)
+                    self._drop(deaths)
                     todo.extend(waiting.values())
                     waiting.clear()
         finally:
             for future in waiting:
                 future.cancel()
 
-    def close(self) -> None:
-        """End the executor that this pool started."""
-        self._executor = None
-        self._stack.close()
-
-    def fail(self, error: BaseException) -> None:
-        """End the executor without waiting for what is under way."""
-        self._executor = None
-        self._stack.__exit__(type(error), error, error.__traceback__)
-
-    def _submit(
-        self, task: Callable[..., Any], items: Sequence[tuple[Any, ...]], todo: deque[int],
-        waiting: dict[Future[Any], int],
-    ) -> bool:  # fmt: skip
-        """Submit what there is room for; return whether the executor turned out to be broken."""
-        if self._executor is None:
-            self._executor = self._stack.enter_context(self._make())
-        width = self._width()
-        while todo and len(waiting) < width:
-            try:
-                future = self._executor.submit(task, *items[todo[0]])
-            except BrokenExecutor:
-                return True
-            waiting[future] = todo.popleft()
-        return False
-
-    def _again(self, deaths: int) -> None:
+    def _drop(self, deaths: int) -> None:
+        """Close a broken executor, so that the next task starts another one."""
         if deaths >= _TRIES:
             raise InputError(
                 f"worker processes ended {deaths} times in a row before they finished anything, perhaps for want of "
@@ -142,32 +131,20 @@ def _result(future: Future[Any]) -> Any:
         ) from error
 
 
-@contextmanager
-def open_pool(record: Record, workers: int = 1, scheduler: Any = None) -> Iterator[Pool]:
-    """Give a pool: of one core, of several spawned processes, or of what `scheduler` is.
+def open_pool(record: Record, workers: int = 1, scheduler: Any = None) -> Pool:
+    """Return a pool: of one core, of several spawned processes, or of what `scheduler` is.
 
     A scheduler is the address of a Dask scheduler, a Dask Client, or any Executor. Records whose values are in memory
     are read by threads, because their values would have to be copied to processes.
     """
-    pool = _pool(record, workers, scheduler)
-    try:
-        yield pool
-    except BaseException as error:
-        pool.fail(error)
-        raise
-    else:
-        pool.close()
-
-
-def _pool(record: Record, workers: int, scheduler: Any) -> Pool:
     if isinstance(scheduler, Executor):
         width = int(getattr(scheduler, "_max_workers", 1))
         return Pool(lambda: nullcontext(scheduler), lambda: 2 * width)
     if scheduler is not None:
         check_travels(record, "a cluster")
-        return Pool(*cluster_pool(scheduler))
+        return _cluster_pool(scheduler)
     if workers == 1:
-        return Pool(lambda: nullcontext(Serial()), lambda: 1)
+        return Pool(Serial, lambda: 1)
     if isinstance(record.values, np.ndarray):
         return Pool(lambda: ThreadPoolExecutor(workers), lambda: 2 * workers)
     check_travels(record, "other processes")
@@ -204,8 +181,7 @@ class _Light(pickle.Pickler):
         return NotImplemented
 
 
-def cluster_pool(scheduler: Any) -> tuple[Callable[[], AbstractContextManager[Executor]], Callable[[], int]]:
-    """Return what makes an executor on a scheduler, and how many tasks to have under way there."""
+def _cluster_pool(scheduler: Any) -> Pool:
     try:
         from distributed import Client
     except ImportError:
@@ -218,7 +194,15 @@ def cluster_pool(scheduler: Any) -> tuple[Callable[[], AbstractContextManager[Ex
 
     @contextmanager
     def make() -> Iterator[Executor]:
-        client = _connect(scheduler) if isinstance(scheduler, str) else scheduler
+        client: Any = scheduler
+        if isinstance(scheduler, str):
+            try:
+                client = Client(scheduler, timeout=_PATIENCE, set_as_default=False)
+            except (OSError, ValueError) as error:
+                raise InputError(
+                    f"no Dask scheduler answers at {scheduler!r} ({shown(error)}): {_EXPECTED}Executor; start one with "
+                    "dask scheduler"
+                ) from error
         clients[:] = [client]
         try:
             yield client.get_executor(pure=False)
@@ -226,19 +210,7 @@ def cluster_pool(scheduler: Any) -> tuple[Callable[[], AbstractContextManager[Ex
             if isinstance(scheduler, str):
                 client.close()
 
-    return make, lambda: max(2, 2 * sum(clients[0].nthreads().values()))
-
-
-def _connect(address: str) -> Any:
-    from distributed import Client
-
-    try:
-        return Client(address, timeout=_PATIENCE, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"no Dask scheduler answers at {address!r} ({shown(error)}): {_EXPECTED}Executor; start one with "
-            "dask scheduler"
-        ) from error
+    return Pool(make, lambda: max(2, 2 * sum(clients[0].nthreads().values())))
 
 
 @contextmanager
@@ -257,15 +229,15 @@ def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
 
 def _start() -> None:
     """Leave Ctrl-C to the main process, and end when that one ends, however it ends."""
+
+    def end_with_parent() -> None:
+        parent = parent_process()
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
     signal(SIGINT, SIG_IGN)
-    Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    Thread(target=end_with_parent, daemon=True).start()
 
 
 @contextmanager
@@ -277,9 +249,8 @@ def _one_thread() -> Iterator[None]:
         yield
     finally:
         for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
+            os.environ.pop(name, None)
+            if value is not None:
                 os.environ[name] = value
 
 
@@ -287,23 +258,17 @@ class Clock:
     """Says how fast values come and how much time is left; `size` bytes were cut into `total` parts."""
 
     def __init__(self, size: float, before: int, total: int, report: Report | None, parts: str = "slabs") -> None:
-        self._part, self._parts = size / total / 1e6, parts
-        self._before, self._total, self._began = before, total, monotonic()
-        self._say = None if report is None else partial(self._report, report)
-        if self._say is not None and before < total:
-            self._say(f"reading {parts}, {before} were there" if before else "compiling and reading", before)
+        self._megabytes, self._before, self._total, self._parts = size / total / 1e6, before, total, parts
+        self._report, self._began = report, monotonic()
+        if report is not None and before < total:
+            report(f"reading {parts}, {before} were there" if before else "compiling and reading", before, total)
 
     def done(self, count: int) -> None:
         """Say that so many parts are there."""
-        if self._say is None:
-            return
-        spent = max(monotonic() - self._began, 1e-9)
-        rate = (count - self._before) / spent
-        left = _span((self._total - count) / rate)
-        self._say(f"reading {self._parts}, {rate * self._part:.3g} MB/s, {left} left", count)
-
-    def _report(self, report: Report, words: str, count: int) -> None:
-        report(words, count, self._total)
+        if self._report is not None:
+            rate = (count - self._before) / max(monotonic() - self._began, 1e-9)
+            speed, left = f"{rate * self._megabytes:.3g} MB/s", _span((self._total - count) / rate)
+            self._report(f"reading {self._parts}, {speed}, {left} left", count, self._total)
 
 
 def _span(seconds: float) -> str:
@@ -313,7 +278,6 @@ def _span(seconds: float) -> str:
     ('1 min 15 s', '2 h 1 min')
     """
     minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes} min"
+    if minutes >= 60:
+        return f"{minutes // 60} h {minutes % 60} min"
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -16,7 +16,7 @@ from doublewell.compute.checkpoint import Ledger, fingerprint
 from doublewell.compute.partition import (
     Region,
     check_room,
-    interface_share,
+    interface_fraction,
     make_tiles,
     most_common,
     parse_memory,
@@ -105,7 +105,7 @@ def fit_tiles(record: Record, problem: Problem, compute: Compute, report: Report
         rate = growth(window, start, dynamics) / float(window.times[-1] - window.times[0])
         regions = make_tiles(window, copies=copies, rate=rate, memory=stream.memory)
         interface = [0.0] * len(regions)
-        fractions = stream.pool.completed(interface_share, [(window, region) for region in regions])
+        fractions = stream.pool.completed(interface_fraction, [(window, region) for region in regions])
         for done, (k, fraction) in enumerate(fractions, 1):
             interface[k] = fraction
             if report is not None:
@@ -179,7 +179,7 @@ class Tiles:
             self.ledger.add(left[k], piece)
             done += 1
             clock.done(done)
-        merged = self.ledger.pieces.merged
+        merged = self.ledger.merged
         assert merged is not None
         replies = merged.readings[self._tiles : self._tiles + len(jobs)]
         self._done, self._tiles = places.stop, self._tiles + len(jobs)

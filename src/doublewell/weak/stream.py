@@ -110,12 +110,12 @@ class Stream:
         prints = {} if self.checkpoint is None else fingerprint(record, survey.histogram, options, regions)
         ledger = Ledger(self.checkpoint, prints, partial(unpacked, family))
         size = int(np.prod(record.shape)) * np.dtype(record.values.dtype).itemsize
-        say = Clock(size, ledger.pieces.count, len(regions), report)
+        say = Clock(size, ledger.count, len(regions), report)
         left = ledger.left(range(len(regions)))
         for k, piece in self.pool.completed(assemble, [(reading, regions[number]) for number in left]):
             ledger.add(left[k], piece)
-            say.done(ledger.pieces.count)
-        whole = ledger.pieces.merged
+            say.done(ledger.count)
+        whole = ledger.merged
         assert whole is not None
         checksum = lines_checksum(record.shape, whole.lines)
         return Streamed(whole.evidence, checksum, 1.0 - whole.observed / int(np.prod(record.shape)))
