@@ -16,7 +16,7 @@ from doublewell.law import Bernstein
 from doublewell.record import Record
 from doublewell.weak import assembly as reader_module
 from doublewell.weak import assembly as weak_module
-from doublewell.weak import frame_buffer as reel_module
+from doublewell.weak import stream
 from doublewell.weak.assembly import PHASE_CUT, Reader, weak_evidence
 from doublewell.weak.weights import Fold, Support, axis_weights, split_folds
 
@@ -120,7 +120,7 @@ def test_stored_records_are_read_once_in_small_parts(make_rough, monkeypatch, nu
     values, family = make_rough((80, 24, 24)).slab().astype(number), Bernstein(1)
     supports = [(3, 0.1), (6, 0.12)]
     monkeypatch.setitem(weak_module._STEP_BYTES, "cpu", 1)
-    monkeypatch.setattr(reel_module, "READ_BYTES", 8 * 5 * 24 * 24)
+    monkeypatch.setattr(stream, "READ_BYTES", 8 * 5 * 24 * 24)
     stored, metadata = Stored(values), {"dx": 0.02, "dt": 0.1, "q": 1.0}
     evidence = weak_evidence(Record(stored, **metadata), family, supports)
     assert stored.most == 5

@@ -35,7 +35,6 @@ from doublewell.weak.form import bends, check_centred, complete_centres, steps, 
 from doublewell.weak.weights import AxisWeights, Derivative, Fold, Support, axis_weights, check_supports, uneven_weights
 
 if TYPE_CHECKING:
-    from doublewell.weak.frame_buffer import FrameBuffer
     from doublewell.weak.kernel import Program
 
 Span = tuple[int, int]
@@ -140,6 +139,13 @@ def window_of(
     size, halo, cells = _window_size(_readers(record, family, supports, region, form, "discrete"), region, processor)
     first, last = max(0, region.frames[0] - halo), min(record.frames, region.frames[1] + halo)
     return min(size + 2 * halo, last - first), Region((first, last), tuple([(low, high) for low, high in cells]))
+
+
+class FrameBuffer(Protocol):
+    """Frames of a part of a record."""
+
+    def read(self, first: int, last: int) -> tuple[Array, Bools | None]:
+        """Return frames first..last-1 and which values were observed, None for all; asked for in rising order."""
 
 
 class Window(NamedTuple):
@@ -396,7 +402,7 @@ def _windows(
     if frames is None and readers[0].direct:
         size *= _DIRECT
     elif frames is None:
-        from doublewell.weak.frame_buffer import Rolling
+        from doublewell.weak.stream import Rolling
 
         frames = Rolling(record, size + 2 * halo, cells, first=max(0, start - halo))
     last_stop = end - (halo if end == record.frames else 0)

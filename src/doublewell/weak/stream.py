@@ -8,7 +8,9 @@ record, the supports and the budget alone, and so does the answer, to the last b
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,7 +23,7 @@ import numpy as np
 
 from doublewell.compute.checkpoint import Ledger, fingerprint
 from doublewell.compute.partition import Region, parse_memory, shown_bytes
-from doublewell.compute.run import Clock, Pool, open_pool
+from doublewell.compute.run import Clock, Pool, Serial, open_pool
 from doublewell.dynamics import ALLEN_CAHN, WeakForm
 from doublewell.errors import InputError
 from doublewell.evidence import Block, Evidence, Key, merge
@@ -35,9 +37,9 @@ from doublewell.record.arrays import LazyArray, PhaseScale, missing_fraction
 from doublewell.runtime import CPU, Processor
 from doublewell.weak.assembly import weak_evidence, window_of
 from doublewell.weak.form import bends
-from doublewell.weak.frame_buffer import READ_BYTES, Part, Rolling, chunk_frames
 from doublewell.weak.weights import MARGIN, Derivative, Fold, Support, half_cells
 
+READ_BYTES = 4 * 2**20  # a stored record is read in parts of about this size
 LIBRARIES = 350 * 10**6  # bytes that Python and its libraries take before anything is read
 _LOOK_FRAMES = 14  # frames, as float64, that a look at the record holds at once
 _SCRATCH = 48 * 2**20  # bytes of the kernel
@@ -105,14 +107,15 @@ class Stream:
         """Read the weak moments of a record region by region, each value once but for the halos."""
         regions = make_plan(record, family, supports, self.memory, processor, form)
         threads = max(1, self.workers // len(regions))  # where there are more workers than regions
-        reading = Reading(record, family, tuple(supports), derivative, tuple(folds), processor, threads, form)
-        options = (family, reading.supports, reading.derivative, reading.folds, form)
-        prints = {} if self.checkpoint is None else fingerprint(record, survey.histogram, options, regions)
+        options = {"derivative": derivative, "folds": folds, "form": form, "processor": processor, "threads": threads}
+        asked = (family, tuple(supports), derivative, tuple(folds), form)
+        prints = {} if self.checkpoint is None else fingerprint(record, survey.histogram, asked, regions)
         ledger = Ledger(self.checkpoint, prints, partial(unpacked, family))
         size = int(np.prod(record.shape)) * np.dtype(record.values.dtype).itemsize
         say = Clock(size, ledger.count, len(regions), report)
         left = ledger.left(range(len(regions)))
-        for k, piece in self.pool.completed(assemble, [(reading, regions[number]) for number in left]):
+        tasks = [(record, regions[number], family, supports, options) for number in left]
+        for k, piece in self.pool.completed(assemble, tasks):
             ledger.add(left[k], piece)
             say.done(ledger.count)
         whole = ledger.merged
@@ -134,20 +137,6 @@ def open_stream(
     path = None if checkpoint is None else Path(checkpoint).expanduser()
     with open_pool(record, workers or 1, scheduler) as pool:
         yield Stream(pool, None if memory is None else parse_memory(memory), path, workers or 1)
-
-
-@dataclass(frozen=True, eq=False)
-class Reading:
-    """What is read of a record: the same for all its regions."""
-
-    record: Record
-    family: Family
-    supports: tuple[Support, ...]
-    derivative: Derivative
-    folds: tuple[Fold, ...]
-    processor: Processor = CPU
-    threads: int = 1
-    form: WeakForm = ALLEN_CAHN.weak_form
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,21 +171,18 @@ def unpacked(family: Family, about: Mapping[str, Any], arrays: Mapping[str, Arra
     return Piece(Evidence(family, blocks), int(about["lines"], 16), about["observed"])
 
 
-def assemble(reading: Reading, region: Region) -> Piece:
+def assemble(
+    record: Record, region: Region, family: Family, supports: Sequence[Support], options: Mapping[str, Any]
+) -> Piece:
     """Read one region of a record with its halo and return its evidence."""
-    record = reading.record
-    held, block = window_of(record, reading.family, reading.supports, region, reading.processor, reading.form)
-    watch = _Watch(record, region, block.cells)
+    held, block = window_of(record, family, supports, region, options["processor"], options["form"])
     first, last = block.frames
-    frames = Rolling(record, held, block.cells, first=first, until=last, read_part=watch.read)
+    frames = Rolling(record, held, block.cells, first=first, until=last, region=region)
     try:
-        evidence = weak_evidence(
-            record, reading.family, reading.supports, derivative=reading.derivative, folds=reading.folds,
-            form=reading.form, region=region, frames=frames, threads=reading.threads, processor=reading.processor,
-        )  # fmt: skip
+        evidence = weak_evidence(record, family, supports, region=region, frames=frames, **options)
     finally:
         frames.close()
-    return Piece(evidence, watch.lines, watch.observed)
+    return Piece(evidence, frames.lines, frames.count)
 
 
 def look_task(record: Record, start: int, stop: int, rows: int) -> Look | None:
@@ -205,41 +191,95 @@ def look_task(record: Record, start: int, stop: int, rows: int) -> Look | None:
     return None if look is None else replace(look, mean=np.empty(0))
 
 
-class _Watch:
-    """Reads parts of a region with its halo, and counts and hashes what belongs to the region itself.
+class Rolling:
+    """The latest frames of a stored record, in single precision where it is stored so; each is read once.
 
-    The checksum is of the values as they are stored; those of a record with other phases are rescaled after.
+    `length` is the most that is asked for at once. With `until`, frames up to that one are read ahead by a thread while
+    the caller is busy, as many as the last step took. With a `region`, ``count`` and ``lines`` are how many of its own
+    values were observed and the sum for its checksum: that of the values as they are stored, those of a record with
+    other phases are rescaled after.
     """
 
-    def __init__(self, record: Record, region: Region, cells: Cells) -> None:
-        last = record.values.functions[-1:] if isinstance(record.values, LazyArray) else ()
+    def __init__(
+        self, record: Record, length: int, cells: Cells, *, first: int = 0, until: int | None = None,
+        region: Region | None = None,
+    ) -> None:  # fmt: skip
+        kind = np.float32 if np.dtype(record.values.dtype).itemsize <= 4 else np.float64
+        last = record.values.functions[-1:] if region is not None and isinstance(record.values, LazyArray) else ()
         self.scale = last[0] if last and isinstance(last[0], PhaseScale) else None
         self.record = record if self.scale is None else record.replace(record.values.base)
-        self.region, self.cells = region, cells
-        self.lines, self.observed = 0, 0
+        self.cells, self.region, self.first, self.last, self.count, self.lines = cells, region, first, first, 0, 0
+        self.buffer = np.empty((min(record.frames, length), *[high - low for low, high in cells]), kind)
+        self.observed = None if record.mask is None else np.empty(self.buffer.shape, bool)
+        self._reader: Executor = Serial() if until is None else ThreadPoolExecutor(1, "reading ahead")
+        self._ahead = until is not None
+        self._parts = read_parts(record, cells, first, record.frames if until is None else until)
+        self._waiting: deque[Future[tuple[int, Array, Bools | None]]] = deque()
+        self._asked = first  # past the last frame that is read, being read or waiting to be
+        self._rest: tuple[int, Array, Bools | None] = first, self.buffer[:0], None
 
-    def read(self, start: int, stop: int) -> Part:
-        block = self.record.slab(start, stop, self.cells)
+    def read(self, first: int, last: int) -> tuple[Array, Bools | None]:
+        """Return frames first..last-1; frames that were held stay, the others come in."""
+        step = last - self.last
+        for held in (self.buffer, *(() if self.observed is None else (self.observed,))):
+            for k in range(first, self.last):  # one by one: NumPy would copy the whole overlap first
+                held[k - first] = held[k - self.first]
+        self.first = first
+        while self.last < last:
+            start, frames, observed = self._rest
+            if not len(frames):
+                self._request(self.last + 1)
+                start, frames, observed = self._waiting.popleft().result()
+            count = min(last - start, len(frames))
+            to = slice(start - first, start - first + count)
+            self.buffer[to] = frames[:count]
+            if self.observed is not None and observed is not None:
+                self.observed[to] = observed[:count]
+            self.last = start + count
+            self._rest = self.last, frames[count:], None if observed is None else observed[count:]
+        if self._ahead:
+            self._request(last + step)
+        window = self.buffer[: last - first].view()
+        window.flags.writeable = False
+        return window, None if self.observed is None else self.observed[: last - first]
+
+    def close(self) -> None:
+        """End the thread that reads ahead."""
+        self._reader.shutdown(cancel_futures=True)
+
+    def _request(self, until: int) -> None:
+        while self._asked < until and (part := next(self._parts, None)):
+            self._asked = part[1]
+            self._waiting.append(self._reader.submit(self._fetch, *part))
+
+    def _fetch(self, start: int, stop: int) -> tuple[int, Array, Bools | None]:
+        values = self.record.slab(start, stop, self.cells)
         mask = None if self.record.mask is None else self.record.observed(start, stop, self.cells)
-        first, last = max(start, self.region.frames[0]), min(stop, self.region.frames[1])
-        if first < last:
-            own = self._own(first - start, last - start)
-            self._count(block[own], None if mask is None else mask[own], first)
-        return start, self._scaled(block, mask), mask
+        if self.region is not None:
+            first, last = max(start, self.region.frames[0]), min(stop, self.region.frames[1])
+            pairs = zip(self.region.cells, self.cells, strict=True)
+            own = slice(first - start, last - start), *[slice(low - at, high - at) for (low, high), (at, _) in pairs]
+            if first < last:
+                known = None if mask is None else mask[own]
+                self.count += values[own].size if known is None else int(np.count_nonzero(known))
+                self.lines += line_sum(values[own], known, first, self.region.cells, self.record.mesh)
+        if self.scale is not None:
+            values = self.scale(values) if mask is None else np.where(mask, self.scale(values), 0.0)
+        return start, values.astype(self.buffer.dtype, copy=False), mask
 
-    def _own(self, first: int, last: int) -> tuple[slice, ...]:
-        pairs = zip(self.region.cells, self.cells, strict=True)
-        return slice(first, last), *(slice(low - origin, high - origin) for (low, high), (origin, _) in pairs)
 
-    def _count(self, block: Array, mask: Bools | None, first: int) -> None:
-        self.observed += block.size if mask is None else int(np.count_nonzero(mask))
-        self.lines += line_sum(block, mask, first, self.region.cells, self.record.mesh)
+def read_parts(record: Record, cells: Cells, first: int, last: int) -> Iterator[tuple[int, int]]:
+    """Cut frames first..last-1 into parts of about READ_BYTES whose edges are those of stored chunks."""
+    chunk = stored_together(record)[0]
+    size = max(1, READ_BYTES // (8 * chunk * int(np.prod([high - low for low, high in cells])))) * chunk
+    yield from pairwise([first, *range(first // chunk * chunk + size, last, size), last])
 
-    def _scaled(self, block: Array, mask: Bools | None) -> Array:
-        if self.scale is None:
-            return block
-        scaled = self.scale(block)
-        return scaled if mask is None else np.where(mask, scaled, 0.0)
+
+def stored_together(record: Record) -> tuple[int, ...]:
+    """Return how many frames, and cells along each axis, are stored together; 1 where that is not known."""
+    chunks = getattr(record.values, "chunks", None)  # of dask a tuple for each axis
+    whole = isinstance(chunks, tuple) and all(isinstance(n, int) for n in chunks)
+    return tuple(chunks) if whole and chunks else (1,) * len(record.shape)
 
 
 def make_plan(
@@ -255,7 +295,7 @@ def make_plan(
     points = max(int(np.prod([high - low for low, high in cells])) for cells in tiles)
     halo = max(support.frames for support in supports) + MARGIN
     length = max(_HALOS * halo, _SLAB_BYTES // (8 * points), record.frames * len(tiles) // _REGIONS, 1)
-    edges = _edges(record.frames, max(1, round(record.frames / length)), chunk_frames(record.values))
+    edges = _edges(record.frames, max(1, round(record.frames / length)), stored_together(record)[0])
     return tuple(Region(frames, cells) for frames in pairwise(edges) for cells in tiles)
 
 
@@ -269,7 +309,7 @@ def slab_bytes(
     item = 4 if np.dtype(record.values.dtype).itemsize <= 4 else 8
     halo = max(support.frames for support in supports) + MARGIN
     step = max(held - 2 * halo, 1)
-    part = max(READ_BYTES, 8 * cells * chunk_frames(record.values))
+    part = max(READ_BYTES, 8 * cells * stored_together(record)[0])
     window = cells * (held + step) * item
     mask = 0 if record.mask is None else cells * (held + step + _MASKS * held)
     return window + mask + 4 * part + _SCRATCH
@@ -279,30 +319,25 @@ def _tiles(
     record: Record, family: Family, supports: Sequence[Support], memory: int, processor: Processor, form: WeakForm
 ) -> list[Cells]:
     """Cut the mesh into the fewest tiles that fit: the longest side is cut first, never x."""
-    counts = [1] * len(record.mesh)
+    counts, length = [1] * len(record.mesh), max(support.length for support in supports)
     while True:
-        edges = [_edges(n, count, chunk) for n, count, chunk in zip(record.mesh, counts, _chunks(record), strict=True)]
-        widest = Region((0, record.frames), _widest(record, supports, edges, MARGIN * bends(form)))
-        need = slab_bytes(record, family, supports, widest, processor, form)
-        if LIBRARIES + need <= memory:
-            return list(product(*(list(pairwise(one)) for one in edges)))
-        sides = [n / count if n > count else 0.0 for n, count in zip(record.mesh[:-1], counts[:-1], strict=True)]
-        if not any(sides):
+        parts, widest = [], []
+        for n, count, chunk, h in zip(record.mesh, counts, stored_together(record)[1:], record.dx, strict=True):
+            parts.append(list(pairwise(_edges(n, count, chunk))))
+            halo = half_cells(length / h) + MARGIN * bends(form)
+            sides = [min(n, high + halo) - max(0, low - halo) for low, high in parts[-1]]
+            widest.append(parts[-1][sides.index(max(sides))])
+        region = Region((0, record.frames), tuple(widest))
+        need = LIBRARIES + slab_bytes(record, family, supports, region, processor, form)
+        if need <= memory:
+            return list(product(*parts))
+        lengths = [n / count if n > count else 0.0 for n, count in zip(record.mesh[:-1], counts[:-1], strict=True)]
+        if not any(lengths):
             raise InputError(
-                f"memory is {shown_bytes(memory)}: expected at least {shown_bytes(LIBRARIES + need)} for a record of "
-                f"{record.mesh} cells with these supports; give more memory, or shorter supports"
+                f"memory is {shown_bytes(memory)}: expected at least {shown_bytes(need)} for a record of {record.mesh} "
+                "cells with these supports; give more memory, or shorter supports"
             )
-        counts[int(np.argmax(sides))] += 1
-
-
-def _widest(record: Record, supports: Sequence[Support], edges: Sequence[list[int]], margin: int) -> Cells:
-    """Return along each axis the part that is longest with its halo."""
-    length = max(support.length for support in supports)
-    halos = [half_cells(length / h) + margin for h in record.dx]
-    return tuple(
-        max(pairwise(one), key=lambda part: min(n, part[1] + halo) - max(0, part[0] - halo))
-        for one, halo, n in zip(edges, halos, record.mesh, strict=True)
-    )
+        counts[int(np.argmax(lengths))] += 1
 
 
 def look_rows(record: Record, memory: int | None) -> int:
@@ -321,14 +356,6 @@ def look_rows(record: Record, memory: int | None) -> int:
             f"{record.mesh} cells; give more memory"
         )
     return int(rows) // BLOCK * BLOCK - 2 * BLOCK  # a band has neighbours on both sides
-
-
-def _chunks(record: Record) -> tuple[int, ...]:
-    """Return how many cells are stored together along each space axis, 1 where that is not known."""
-    chunks = getattr(record.values, "chunks", None)
-    if isinstance(chunks, tuple) and len(chunks) == len(record.shape) and all(isinstance(n, int) for n in chunks):
-        return chunks[1:]
-    return (1,) * len(record.mesh)  # dask has tuples there
 
 
 def _edges(size: int, parts: int, multiple: int) -> list[int]:

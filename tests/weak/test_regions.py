@@ -15,7 +15,7 @@ from doublewell.evidence import merge
 from doublewell.law import Bernstein
 from doublewell.record import Record
 from doublewell.weak.assembly import weak_evidence, window_of
-from doublewell.weak.frame_buffer import Rolling, read_parts
+from doublewell.weak.stream import Rolling, read_parts
 from doublewell.weak.weights import Fold, Support
 
 SHAPE = (31, 26, 30)
@@ -94,16 +94,16 @@ class Chunked:
 
 
 @pytest.mark.parametrize("ahead", [False, True])
-def test_a_reel_reads_each_chunk_once(ahead) -> None:
+def test_a_buffer_reads_each_chunk_once(ahead) -> None:
     stored = Chunked(values(), 4)
     record = Record(stored, dt=0.1, **META)
     region = Region((6, 25), ((3, 20), (0, 30)))
     held, block = window_of(record, Bernstein(2), [Support(*s) for s in SUPPORTS], region)
     assert block == Region((0, 31), ((0, 26), (0, 30)))
     first, last = block.frames
-    reel = Rolling(record, held, block.cells, first=first, until=last if ahead else None)
-    evidence = weak_evidence(record, Bernstein(2), SUPPORTS, region=region, frames=reel)
-    reel.close()
+    buffer = Rolling(record, held, block.cells, first=first, until=last if ahead else None)
+    evidence = weak_evidence(record, Bernstein(2), SUPPORTS, region=region, frames=buffer)
+    buffer.close()
     assert sorted(frame for a, b in stored.read for frame in range(a, b)) == list(range(31))
     assert all(a % 4 == 0 for a, _ in stored.read)
     same(weak_evidence(RECORDS["even"], Bernstein(2), SUPPORTS, region=region), evidence)
