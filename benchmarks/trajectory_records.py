@@ -41,7 +41,7 @@ def read_all(records: list[Record], substeps: int) -> tuple[list, list[int]]:
     reader = Records(problem, parts)
     plans = [Plan(((k,),), True, (k,), check=False, most_substeps=substeps) for k in range(len(parts))]
     joints = run_loops([fit_parts(plan) for plan in plans], reader)
-    return [joint.readings[k].fields for k, joint in enumerate(joints)], [joint.rounds for joint in joints]
+    return [joint.fits[k].fields for k, joint in enumerate(joints)], [joint.rounds for joint in joints]
 
 
 def main() -> None:

@@ -25,7 +25,7 @@ from doublewell.evidence import Block, Evidence, Key, compact, joint_given_law, 
 from doublewell.identify import identify as identify_any
 from doublewell.identify.again import repeat
 from doublewell.identify.tiles import Pieces, TileModel, read_tiles, unpacked
-from doublewell.inference.joint import Reading, add_up
+from doublewell.inference.joint import PartFit, Plan, joined
 from doublewell.io import load_result, open_record, save
 from doublewell.law import Bernstein, named_law
 from doublewell.likelihood import Convergence, Resolution, Status
@@ -138,7 +138,7 @@ def test_a_tile_says_what_a_fit_of_its_window_says(movie) -> None:
     theta = np.array([law[0], law[-1]])
     (window, *_), region = windows(movie), Region((0, 15), CELLS[0])
     model = TileModel(movie.replace(boundary="open"), family, ALLEN_CAHN, 6, PLAIN, check=False)
-    (tile,) = read_tiles(model, [region], theta, False, False).readings
+    (tile,) = read_tiles(model, [region], theta, False, False).fits
     fit = read_trajectory(window, theta, family=family, substeps=6)
     (there,) = fit.batch.relinearise([fit], theta[None])
     (own, aim), (rows, target) = system(there.evidence), system(tile.evidence)
@@ -229,12 +229,12 @@ def test_a_run_that_is_killed_goes_on(path, result, tmp_path) -> None:
         identify(open_record(path), method=Trajectory(memory=BUDGET - 3_000_000), compute=Compute(checkpoint=part))
 
 
-def reading(rows, status, resolution=None, adequacy=None, name="tile") -> Reading:
+def reading(rows, status, resolution=None, adequacy=None, name="tile") -> PartFit:
     """What a tile with q and two coefficients says; rows [q | law | target] of any number."""
     block = Block(Key(name, "trajectory", "all"), compact(rows), 100)
     evidence = Evidence(Bernstein(1), (block,), True, ("q", "force", "target"))
     numbers = {"noise": 0.1, "cost": 2.0, "power": 3.0, "solve": np.nan, "substeps": 2}
-    return Reading(
+    return PartFit(
         evidence, np.arange(3.0), status=status, sums=(1.0, np.pi), counts=(5, 6), resolution=resolution,
         adequacy=adequacy, **numbers,
     )  # fmt: skip
@@ -252,20 +252,21 @@ def test_what_a_checkpoint_holds_comes_back(tmp_path) -> None:
         ledger.add(number, Pieces((piece,)))
     back = Ledger(*given)
     assert (back.done, back.count, back.left(range(6))) == (2, 3, [2, 3, 5])
-    first, second = back.merged.readings
+    first, second = back.merged.fits
     assert np.array_equal(first.evidence.blocks[0].triangle, tile.evidence.blocks[0].triangle)
     assert (first.evidence.columns, first.evidence.rows) == (tile.evidence.columns, 100)
     assert np.array_equal(first.resolution.mesh_shift, rows[1, :3])
     assert (first.sums, first.counts, first.adequacy) == (tile.sums, tile.counts, answer)
     assert (second.resolution, second.adequacy, second.status) == (None, None, STOPPED)
-    assert np.array_equal(back.waiting[4].readings[0].theta, plain.theta)
+    assert np.array_equal(back.waiting[4].fits[0].theta, plain.theta)
 
 
 def test_sums_know_what_is_beside_the_law() -> None:
     """Two tiles with a common q: the sum is the least-squares fit of all rows."""
     rng = np.random.default_rng(2)
     stack = rng.standard_normal((5, 4, 4))
-    total = add_up([reading(rows, FOLLOWED, name=f"tile {k}") for k, rows in enumerate(stack)], common=True)
+    tiles = {k: reading(rows, FOLLOWED, name=f"tile {k}") for k, rows in enumerate(stack)}
+    total, _, _ = joined(Plan(((0,),), False, (), False), tiles, common=True)
     rows = np.vstack(stack)
     best = np.linalg.lstsq(rows[:, :-1], rows[:, -1], rcond=None)[0]
     known, (matrix, target) = joint_given_law(total), system(total)
@@ -323,10 +324,10 @@ def test_a_batch_is_filled_up_and_only_its_own_tiles_come_back(movie, monkeypatc
     readers = import_module("doublewell.identify.tiles")
     monkeypatch.setattr(readers.Batch, "follow", follow)
     plain = reading(np.eye(4), FOLLOWED)
-    monkeypatch.setattr(readers, "reading_of", lambda value, *_: replace(plain, noise=value))
+    monkeypatch.setattr(readers, "part_fit", lambda value, *_: replace(plain, noise=value))
     model = TileModel(movie.replace(boundary="open"), Bernstein(1), ALLEN_CAHN, 6, PLAIN, check=False, width=4)
     regions = [Region((0, 15), cells) for cells in CELLS[:3]]
-    tiles = read_tiles(model, regions, np.ones(2), False, False).readings
+    tiles = read_tiles(model, regions, np.ones(2), False, False).fits
     assert seen == [4]
     assert [tile.noise for tile in tiles] == [movie.slab()[0, y[0], x[0]] for y, x in CELLS[:3]]
 

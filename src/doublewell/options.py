@@ -217,8 +217,7 @@ class Trajectory(Options):
     def __post_init__(self) -> None:
         if isinstance(self.ridge, str):
             raise InputError(f"{option('ridge', self.ridge)} belongs to the weak-form fit: give a number, or none")
-        _check_ridge(self.ridge)
-        _check_memory(self.memory)
+        _check_budget(self.ridge, self.memory)
 
     @property
     def start(self) -> Weak:
@@ -278,9 +277,7 @@ class Weak(Options):
                     f"{option('ridge', 'validated')} belongs to the plain weak-form fit, because a residual on "
                     "held-out frames holds the noise that was removed: give a number"
                 )
-        else:
-            _check_ridge(self.ridge)
-        _check_memory(self.memory)
+        _check_budget(None if isinstance(self.ridge, str) else self.ridge, self.memory)
 
     @property
     def name(self) -> str:
@@ -307,15 +304,12 @@ def _pairs(supports: Any) -> tuple[tuple[Any, Any], ...]:
     return tuple((int(n) if is_whole(n) else n, length) for n, length in pairs)
 
 
-def _check_ridge(ridge: Any) -> None:
+def _check_budget(ridge: Any, memory: Any) -> None:
     if ridge is not None:
         not_negative(ridge, _subject("ridge"), "None, 'validated' (weak-form fit), or alpha")
-
-
-def _check_memory(memory: Any) -> None:
-    from doublewell.compute.partition import parse_memory
-
     if memory is not None:
+        from doublewell.compute.partition import parse_memory
+
         parse_memory(memory)
 
 

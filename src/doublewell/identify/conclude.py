@@ -16,7 +16,7 @@ from doublewell.identify.agreement import agreements
 from doublewell.identify.parts import Part, noisy
 from doublewell.inference import DegreeAverage, Posterior, average_degrees, estimate, fit_degree
 from doublewell.inference.estimate import column_scale
-from doublewell.inference.joint import Joint, Reading
+from doublewell.inference.joint import Joint, PartFit
 from doublewell.law import Family, Law
 from doublewell.likelihood import Convergence, Resolution, Status, Trajectory, moved
 from doublewell.problem import Problem
@@ -72,9 +72,9 @@ def conclude(problem: Problem, parts: Sequence[Part], joint: Joint, tiles: Seque
         shrunk = estimate(total, 1.0, constraint=problem.law.constraint, ridge=problem.method.ridge)
         law, contacts = shrunk.law, shrunk.solution.contacts
         active = tuple(np.flatnonzero(shrunk.solution.active).tolist())
-    places = sorted(joint.readings)
-    readings = [joint.readings[k] for k in places]
-    first, resolution = readings[0], combined(readings, matrix)
+    places = sorted(joint.fits)
+    fits = [joint.fits[k] for k in places]
+    first, resolution = fits[0], combined(fits, matrix)
     given = joint_given_law(total if total.joint else first.evidence)
     units = {"q": float(record.q or 0.0), "blur": record.dx[-1] ** 2}  # of what is estimated jointly with the law
     posterior = Posterior(
@@ -90,15 +90,15 @@ def conclude(problem: Problem, parts: Sequence[Part], joint: Joint, tiles: Seque
         {
             "dx": part.record.dx,
             "boundary": part.record.boundary,
-            "noise": reading.noise,
-            "status": reading.status,
-            "time_size": (reading.resolution or resolution).time_size,
-            "mesh_size": (reading.resolution or resolution).mesh_size,
+            "noise": own.noise,
+            "status": own.status,
+            "time_size": (own.resolution or resolution).time_size,
+            "mesh_size": (own.resolution or resolution).mesh_size,
             "distance": joint.distance,
             "constraint_rise": rise,
-            "adequacy": reading.adequacy,
+            "adequacy": own.adequacy,
         }
-        for part, reading in zip(parts, readings, strict=False)
+        for part, own in zip(parts, fits, strict=False)
     ]
     common: dict[str, Any] = quality[0] | {
         "rounds": joint.rounds,
@@ -120,7 +120,7 @@ def conclude(problem: Problem, parts: Sequence[Part], joint: Joint, tiles: Seque
     else:
         names = [tile_name(k + 1, tiles[k]) for k in places]
         likelihood = _of_tiles(joint, tiles, names, common, resolution, record.frames)
-        misfit = float(np.sqrt(sum(r.cost for r in readings) / sum(r.power for r in readings)))
+        misfit = float(np.sqrt(sum(r.cost for r in fits) / sum(r.power for r in fits)))
         rows = total.rows
     condition = float(np.divide(*column_scale(matrix)[2][[0, -1]]))
     diagnostics = Diagnostics(
@@ -131,7 +131,8 @@ def conclude(problem: Problem, parts: Sequence[Part], joint: Joint, tiles: Seque
         bound=None,
         kkt=None,
         residual=misfit,
-        unconstrained=at_degree(average.free, family, law.family.degree),
+        # at a lower degree in the least-squares sense: the rest is negligible by choice of the degree
+        unconstrained=np.asarray(np.linalg.lstsq(law.family.elevation(family), average.free, rcond=None)[0]),
         ridge=None,
         supports=(),
         support_spread=0.0,
@@ -139,7 +140,7 @@ def conclude(problem: Problem, parts: Sequence[Part], joint: Joint, tiles: Seque
         likelihood=likelihood,
         contacts=contacts,
     )
-    agreed = agreements([system(r.evidence) for r in readings], names) if len(readings) > 1 else ()
+    agreed = agreements([system(r.evidence) for r in fits], names) if len(fits) > 1 else ()
     return Answer(law, diagnostics, posterior, agreed)
 
 
@@ -148,17 +149,17 @@ def _of_tiles(
     frames: int,
 ) -> Likelihood:  # fmt: skip
     """Return how the fit of a record in tiles went: pooled noise, the tests of the worst tile."""
-    places = sorted(joint.readings)
-    readings, regions = [joint.readings[k] for k in places], [tiles[k] for k in places]
-    unfinished = [f"{name}, {r.status.text}" for name, r in zip(names, readings, strict=True) if not r.status.converged]
+    places = sorted(joint.fits)
+    fits, regions = [joint.fits[k] for k in places], [tiles[k] for k in places]
+    unfinished = [f"{name}, {r.status.text}" for name, r in zip(names, fits, strict=True) if not r.status.converged]
     status = Status(Convergence.TILES, 0.0, 0)
-    if len(unfinished) > _FEW * len(readings):
-        status = next(r.status for r in readings if not r.status.converged)
-    freedom = sum(r.evidence.rows - r.theta.size for r in readings)
-    tests = [(r.adequacy, n.split(" (")[0]) for r, n in zip(readings, names, strict=True) if r.adequacy is not None]
+    if len(unfinished) > _FEW * len(fits):
+        status = next(r.status for r in fits if not r.status.converged)
+    freedom = sum(r.evidence.rows - r.theta.size for r in fits)
+    tests = [(r.adequacy, n.split(" (")[0]) for r, n in zip(fits, names, strict=True) if r.adequacy is not None]
     lost = [f"{tile_name(k + 1, tiles[k])}: {joint.lost[k].status.text}" for k in sorted(joint.lost)]
     numbers = common | {
-        "noise": float(np.sqrt(sum(r.cost for r in readings) / freedom)),
+        "noise": float(np.sqrt(sum(r.cost for r in fits) / freedom)),
         "status": status,
         "time_size": resolution.time_size,
         "mesh_size": resolution.mesh_size,
@@ -168,12 +169,12 @@ def _of_tiles(
         **numbers,
         steps=(),
         segments=1,
-        residual_map=_tile_map(readings, regions, tiles),
-        residual_frames=_frame_noise(readings, [region.frames for region in regions], frames),
+        residual_map=_tile_map(fits, regions, tiles),
+        residual_frames=_frame_noise(fits, [region.frames for region in regions], frames),
         tiles=Tiling(
             shape=tuple(np.max([tile_shape(region) for region in tiles], axis=0).tolist()),
-            read=len(readings),
-            empty=len(tiles) - len(readings) - len(lost),
+            read=len(fits),
+            empty=len(tiles) - len(fits) - len(lost),
             lost=tuple(lost),
             unfinished=tuple(unfinished),
             checked=len(tests),
@@ -181,13 +182,13 @@ def _of_tiles(
     )
 
 
-def combined(readings: Sequence[Reading], matrix: Array) -> Resolution:
+def combined(fits: Sequence[PartFit], matrix: Array) -> Resolution:
     """Return the shifts by time step and mesh of the common law: each part that measured them moves it by its weight.
 
     They stand for all parts: a finer step or mesh moves every tile alike. Sizes are in standard errors of all parts.
     """
-    measured = [(system(r.evidence)[0], r.resolution) for r in readings if r.resolution is not None]
-    if len(readings) == 1:
+    measured = [(system(r.evidence)[0], r.resolution) for r in fits if r.resolution is not None]
+    if len(fits) == 1:
         return measured[0][1]
     pulls = [root @ np.stack([res.time_shift, res.mesh_shift], axis=1) for root, res in measured]
     shifts = np.linalg.lstsq(np.vstack([root for root, _ in measured]), np.vstack(pulls), rcond=None)[0].T
@@ -225,19 +226,14 @@ def felt(average: DegreeAverage, family: Family, matrix: Array, shifts: Array) -
 def trimmed(average: DegreeAverage, top: Family) -> Law:
     """Return the average law at the highest degree whose weight counts."""
     kept = [item for item in average.components if item.weight >= _NEGLIGIBLE]
-    family = top.at(max(item.degree for item in kept))
-    total = sum(item.weight for item in kept)
-    lifted = [item.weight / total * (family.at(item.degree).elevation(family) @ item.coefficients) for item in kept]
-    law = Law(family, np.asarray(np.sum(lifted, axis=0)))
+    family, total, sums = top.at(kept[-1].degree), 0.0, np.zeros(1)  # components are in the order of their degrees
+    for item in kept:
+        sums = sums + item.weight * (family.at(item.degree).elevation(family) @ item.coefficients)
+        total += item.weight
+    law = Law(family, sums / total)
     if family.even or law.structure.ok:
         return law
     return Law(top, average.coefficients)  # laws with different maxima may add up to one with two
-
-
-def at_degree(coefficients: Array, family: Family, degree: int) -> Array:
-    """Write coefficients at a lower degree, in the least-squares sense; the rest is negligible by choice of degree."""
-    lift = family.at(degree).elevation(family)
-    return np.asarray(np.linalg.lstsq(lift, coefficients, rcond=None)[0])
 
 
 def residual_map(fit: Trajectory) -> Array:
@@ -250,18 +246,18 @@ def residual_map(fit: Trajectory) -> Array:
     counts = np.count_nonzero(kept, axis=0).astype(float)
     for axis, cells in enumerate(sums.shape):
         edges = np.linspace(0, cells, min(cells, _BLOCKS) + 1).round().astype(int)[:-1]
-        sums, counts = (np.add.reduceat(values, edges, axis=axis) for values in (sums, counts))
+        sums, counts = np.add.reduceat(sums, edges, axis=axis), np.add.reduceat(counts, edges, axis=axis)
     return _deviations(sums, counts)
 
 
-def _tile_map(readings: Sequence[Reading], regions: Sequence[Region], tiles: Sequence[Region]) -> Array:
+def _tile_map(fits: Sequence[PartFit], regions: Sequence[Region], tiles: Sequence[Region]) -> Array:
     """Return the same for tiles in space."""
     places = list(dict.fromkeys(region.cells for region in tiles))
     shape = tuple(len({place[axis] for place in places}) for axis in range(len(places[0])))
     sums, counts = np.zeros(len(places)), np.zeros(len(places))
-    for reading, region in zip(readings, regions, strict=True):
-        sums[places.index(region.cells)] += reading.cost
-        counts[places.index(region.cells)] += reading.evidence.rows - reading.theta.size
+    for own, region in zip(fits, regions, strict=True):
+        sums[places.index(region.cells)] += own.cost
+        counts[places.index(region.cells)] += own.evidence.rows - own.theta.size
     return _deviations(sums, counts).reshape(shape)
 
 
@@ -273,10 +269,10 @@ def _deviations(sums: Array, counts: Array) -> Array:
     return np.asarray(np.where(none, 0.0, (np.cbrt(ratio) - (1.0 - spread)) / np.sqrt(spread)))
 
 
-def _frame_noise(readings: Sequence[Reading], spans: Sequence[tuple[int, int]], frames: int) -> Array:
+def _frame_noise(fits: Sequence[PartFit], spans: Sequence[tuple[int, int]], frames: int) -> Array:
     """Return the standard deviation of the residual of each frame, 0 where nothing of it was observed."""
     sums, counts = np.zeros(frames), np.zeros(frames)
-    for reading, span in zip(readings, spans, strict=True):
-        sums[slice(*span)] += reading.sums
-        counts[slice(*span)] += reading.counts
+    for own, span in zip(fits, spans, strict=True):
+        sums[slice(*span)] += own.sums
+        counts[slice(*span)] += own.counts
     return np.asarray(np.sqrt(sums / np.maximum(counts, 1.0)))

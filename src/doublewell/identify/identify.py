@@ -92,11 +92,12 @@ def identify(
 def solve(records: list[Record], problem: Problem, compute: Compute, report: Report | None) -> Result:
     """Answer a problem by its method: weak moments, or the likelihood of whole records or tiles."""
     record, method = records[0], problem.method
-    parted = any(x is not None for x in (method.memory, compute.workers, compute.scheduler, compute.checkpoint))
+    parted = {method.memory, compute.workers, compute.scheduler, compute.checkpoint} != {None}
     alone = compute.workers is None and compute.scheduler is None  # several workers share no GPU unless asked to
     device = compute.device if alone or compute.device is not None else "cpu"
     processor = choose_processor(device, method.precision, int(np.prod(record.shape)))
-    if method.bands and not any(needs_tiles(each, problem) for each in records):
+    large = method.memory is not None and any(needs_tiles(each, problem) for each in records)
+    if method.bands and not large:
         parts = [begin(each, problem, report, processor=processor) for each in records]
         (answer,) = fit_whole(parts, [range(len(parts))], problem, report)
     elif method.bands:
@@ -131,16 +132,13 @@ def fit_whole(
 ) -> list[Answer]:
     """Fit records by their likelihood, a law for each group; what the groups want next is done together."""
     reader, weighings = Records(problem, list(parts), report), _WEIGHINGS.get(problem.observation.noise, 1)
-    joints = run_loops(
-        [
-            fit_parts(Plan((tuple(group),), problem.averaged, tuple(group), problem.check, weighings=weighings))
-            for group in groups
-        ],
-        reader,
-    )
-    return [
-        conclude(problem, [reader.parts[k] for k in group], joint) for group, joint in zip(groups, joints, strict=True)
-    ]
+    loops, answers = [], []
+    for group in groups:
+        plan = Plan((tuple(group),), problem.averaged, tuple(group), problem.check, weighings=weighings)
+        loops.append(fit_parts(plan))
+    for group, joint in zip(groups, run_loops(loops, reader), strict=True):
+        answers.append(conclude(problem, [reader.parts[k] for k in group], joint))
+    return answers
 
 
 def result_of(parts: Sequence[Part], problem: Problem, answer: Answer) -> Result:

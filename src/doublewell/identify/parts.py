@@ -13,7 +13,7 @@ from doublewell.dynamics import border_mask
 from doublewell.hints import Bools, Report
 from doublewell.identify.phases import find_phases, plateaus
 from doublewell.identify.weak_fit import WeakFit, fit_weak
-from doublewell.inference.joint import Job, Reading
+from doublewell.inference.joint import Job, PartFit
 from doublewell.likelihood import Batch, Resolution, Trajectory, measure_resolution
 from doublewell.observation import Survey, check_survey, complete, survey
 from doublewell.observation.noise import noise_view, outlier_mask
@@ -64,7 +64,7 @@ def begin(
         phases, seen = _estimated_phases(record, problem, report, processor), None
     scaled = from_minus_one(record, phases)
     seen = survey_of(scaled) if seen is None else seen
-    words = "reading weak moments for a start" if bands else "compiling and reading"
+    words = "weak moments for a start" if bands else "compiling and reading"
     filled = complete(scaled) if bands else scaled
     weak = fit_weak(filled, seen, problem, processor=processor, report=report, words=words)
     return Part.of(record, phases, scaled, seen, weak, problem)
@@ -120,7 +120,7 @@ class Records:
     _batches: dict[tuple[int, ...], Batch] = field(default_factory=dict)
     _models: dict[Any, Any] = field(default_factory=dict)
 
-    def __call__(self, jobs: list[Job]) -> list[Reading]:
+    def __call__(self, jobs: list[Job]) -> list[PartFit]:
         """Do jobs, in their order."""
         for job in jobs:
             if job.weigh:
@@ -128,7 +128,7 @@ class Records:
         groups: dict[Any, list[int]] = {}
         for k, job in enumerate(jobs):
             groups.setdefault(self._kind(job), []).append(k)
-        replies: dict[int, Reading] = {}
+        replies: dict[int, PartFit] = {}
         for places in groups.values():
             replies |= zip(places, self._read([jobs[k] for k in places]), strict=True)
         return [replies[k] for k in range(len(jobs))]
@@ -142,7 +142,7 @@ class Records:
         batch = None if job.before is None else id(job.before.fields.batch)
         return job.theta is None, job.substeps, job.resolution, job.adequacy, batch, like
 
-    def _read(self, jobs: list[Job]) -> list[Reading]:
+    def _read(self, jobs: list[Job]) -> list[PartFit]:
         first, before = jobs[0], [job.before for job in jobs]
         resolutions: Sequence[Resolution | None] = [None if last is None else last.resolution for last in before]
         answers: Sequence[Adequacy | None] = [None] * len(jobs)
@@ -160,7 +160,7 @@ class Records:
         if first.adequacy:
             self._say("checking the model")
             answers = check_adequacies(fits)
-        return [*map(reading_of, fits, resolutions, answers)]
+        return [*map(part_fit, fits, resolutions, answers)]
 
     def _fit(self, jobs: list[Job]) -> list[Trajectory]:
         places = tuple(job.part for job in jobs)
@@ -196,10 +196,10 @@ class Records:
             self.report(words, done, 0)
 
 
-def reading_of(fit: Trajectory, resolution: Resolution | None, adequacy: Adequacy | None) -> Reading:
+def part_fit(fit: Trajectory, resolution: Resolution | None, adequacy: Adequacy | None) -> PartFit:
     """Return what a fit says of a law, with the fit itself."""
     axes, values, kept = tuple(range(1, fit.residual.ndim)), fit.record.slab(), noisy(fit.record)
-    return Reading(
+    return PartFit(
         evidence=fit.evidence,
         theta=fit.theta,
         noise=fit.noise,

@@ -31,9 +31,9 @@ from doublewell.errors import InputError, option
 from doublewell.evidence import Block, Evidence, Key
 from doublewell.hints import Array, Report
 from doublewell.identify.conclude import Answer, conclude
-from doublewell.identify.parts import Part, from_minus_one, reading_of
+from doublewell.identify.parts import Part, from_minus_one, part_fit
 from doublewell.identify.weak_fit import fit_weak
-from doublewell.inference.joint import Job, Plan, Reading, fit_parts, run_loops
+from doublewell.inference.joint import Job, PartFit, Plan, fit_parts, run_loops
 from doublewell.law import Family
 from doublewell.likelihood import (
     Batch,
@@ -85,9 +85,7 @@ def streamed(
 
 
 def needs_tiles(record: Record, problem: Problem) -> bool:
-    """Whether the trajectory fit of a record as a whole takes more than the budget; without one it is fitted whole."""
-    if problem.method.memory is None:
-        return False
+    """Whether the trajectory fit of a record as a whole takes more than the budget."""
     unknowns = problem.family.size + len(problem.view(record).free)
     return whole_bytes(record, unknowns, problem.dynamics) > parse_memory(problem.method.memory)
 
@@ -162,7 +160,7 @@ class Tiles:
     _done: int = 0
     _tiles: int = 0
 
-    def __call__(self, jobs: list[Job]) -> list[Reading]:
+    def __call__(self, jobs: list[Job]) -> list[PartFit]:
         """Do jobs, in their order."""
         batches = self._batches(jobs)
         places = range(self._done, self._done + len(batches))
@@ -181,7 +179,7 @@ class Tiles:
             clock.done(done)
         merged = self.ledger.merged
         assert merged is not None
-        replies = merged.readings[self._tiles : self._tiles + len(jobs)]
+        replies = merged.fits[self._tiles : self._tiles + len(jobs)]
         self._done, self._tiles = places.stop, self._tiles + len(jobs)
         order = np.argsort([k for batch in batches for k in batch])
         return [replies[k] for k in order.tolist()]
@@ -211,43 +209,43 @@ def read_tiles(model: TileModel, regions: Sequence[Region], theta: Array, resolu
     shifts: Sequence[Resolution | None] = measure_resolution(fits) if resolution else [None] * len(fits)
     answers: Sequence[Adequacy | None] = check_adequacies(fits) if adequacy else [None] * len(fits)
     each = list(zip(fits, shifts, answers, strict=True))[: len(regions)]
-    return Pieces(tuple(replace(reading_of(*parts), fields=None) for parts in each))
+    return Pieces(tuple(replace(part_fit(*parts), fields=None) for parts in each))
 
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
     """Readings of tiles in the order of the plan."""
 
-    readings: tuple[Reading, ...]
+    fits: tuple[PartFit, ...]
 
     def joined(self, other: Pieces) -> Pieces:
-        """Return these readings and those that follow."""
-        return Pieces((*self.readings, *other.readings))
+        """Return these fits and those that follow."""
+        return Pieces((*self.fits, *other.fits))
 
     def packed(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return what a checkpoint holds of them."""
         abouts, arrays = [], {}
-        for k, reading in enumerate(self.readings):
-            block = reading.evidence.blocks[0]
-            plain = replace(reading, evidence=None, theta=None, resolution=None)  # type: ignore[arg-type]
+        for k, fit in enumerate(self.fits):
+            block = fit.evidence.blocks[0]
+            plain = replace(fit, evidence=None, theta=None, resolution=None)  # type: ignore[arg-type]
             abouts.append(asdict(plain) | {"rows": block.rows, "label": block.key.record, "sizes": None})
-            abouts[-1]["status"]["code"] = reading.status.code.name
-            arrays[f"triangle{k}"], arrays[f"theta{k}"] = block.triangle, reading.theta
-            if reading.resolution is not None:
-                abouts[-1]["sizes"] = [reading.resolution.time_size, reading.resolution.mesh_size]
-                arrays[f"shifts{k}"] = np.stack([reading.resolution.time_shift, reading.resolution.mesh_shift])
-        return {"readings": abouts}, arrays
+            abouts[-1]["status"]["code"] = fit.status.code.name
+            arrays[f"triangle{k}"], arrays[f"theta{k}"] = block.triangle, fit.theta
+            if fit.resolution is not None:
+                abouts[-1]["sizes"] = [fit.resolution.time_size, fit.resolution.mesh_size]
+                arrays[f"shifts{k}"] = np.stack([fit.resolution.time_shift, fit.resolution.mesh_shift])
+        return {"fits": abouts}, arrays
 
 
 def unpacked(family: Family, joint: tuple[str, ...], about: Mapping[str, Any], arrays: Mapping[str, Array]) -> Pieces:
-    """Return the readings that a checkpoint holds."""
-    readings = []
-    for k, words in enumerate(about["readings"]):
+    """Return the fits that a checkpoint holds."""
+    fits = []
+    for k, words in enumerate(about["fits"]):
         block = Block(Key(words["label"], "trajectory", "all"), arrays[f"triangle{k}"], words["rows"])
         resolution = None if words["sizes"] is None else Resolution(*arrays[f"shifts{k}"], *words["sizes"])
         kept = {name: words[name] for name in ("noise", "cost", "power", "solve", "substeps")}
-        readings.append(
-            Reading(
+        fits.append(
+            PartFit(
                 evidence=Evidence(family, (block,), True, (*joint, "force", "target")),
                 theta=arrays[f"theta{k}"],
                 status=Status(**words["status"] | {"code": Convergence[words["status"]["code"]]}),
@@ -258,7 +256,7 @@ def unpacked(family: Family, joint: tuple[str, ...], about: Mapping[str, Any], a
                 **kept,
             )
         )
-    return Pieces(tuple(readings))
+    return Pieces(tuple(fits))
 
 
 def _adequacy(words: Mapping[str, Any] | None) -> Adequacy | None:

@@ -7,7 +7,7 @@ alone, no fields.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -28,7 +28,7 @@ _RESOLVED = 0.1  # standard errors by which half the time step may move the esti
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class PartFit:
     """What one part says of a law.
 
     ``evidence`` has one block, in units of the ``noise``, linearised at ``theta``: what is estimated jointly with the
@@ -71,7 +71,7 @@ class Job:
 
     part: int
     theta: Array | None = None
-    before: Reading | None = None
+    before: PartFit | None = None
     substeps: int | None = None
     weigh: bool = False
     resolution: bool = False
@@ -96,28 +96,24 @@ class Plan:
     weighings: int = 0
     most_substeps: int = 64
 
-    def average(self, total: Evidence) -> Array:
-        """Return the unconstrained estimate from evidence: an average over degrees, or the fit of one."""
-        return (average_degrees if self.averaged else fit_degree)(total, 1.0, constraint="none").free
-
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """What the loop ends in: the readings by part, those that were lost, their sum, and how it was reached."""
+    """What the loop ends in: the fits by part, those that were lost, their sum, and how it was reached."""
 
-    readings: Mapping[int, Reading]
-    lost: Mapping[int, Reading]
+    fits: Mapping[int, PartFit]
+    lost: Mapping[int, PartFit]
     evidence: Evidence
     rounds: int
     distance: float
     averaged: bool
 
 
-Loop = Generator[list[Job], list[Reading], Joint]
-Settled = Generator[list[Job], list[Reading], tuple[dict[int, Reading], int]]
+Loop = Generator[list[Job], list[PartFit], Joint]
+Settled = Generator[list[Job], list[PartFit], tuple[dict[int, PartFit], int]]
 
 
-def run_loops(loops: Sequence[Loop], read: Callable[[list[Job]], list[Reading]]) -> list[Joint]:
+def run_loops(loops: Sequence[Loop], read: Callable[[list[Job]], list[PartFit]]) -> list[Joint]:
     """Run independent loops side by side; the jobs that all of them want next are done together."""
     wanted, ends = {k: next(loop) for k, loop in enumerate(loops)}, dict[int, Joint]()
     while wanted:
@@ -135,47 +131,45 @@ def fit_parts(plan: Plan) -> Loop:
     """Fit the law that parts share."""
     if plan.start is None:
         parts = plan.stages[-1]
-        readings = yield from _own_fits(plan, parts)
+        fits = yield from _own_fits(plan, parts)
         rounds = 1
         for k in parts:
-            settled, count = yield from _settled(plan, {k: readings[k]}, common=False)
-            readings, rounds = readings | settled, max(rounds, count)
+            settled, count = yield from _settled(plan, {k: fits[k]}, common=False)
+            fits, rounds = fits | settled, max(rounds, count)
         if plan.check:
-            jobs = [Job(k, readings[k].theta, readings[k], readings[k].substeps, adequacy=True) for k in plan.checked]
-            readings |= zip(plan.checked, (yield jobs), strict=True)
+            jobs = [Job(k, fits[k].theta, fits[k], fits[k].substeps, adequacy=True) for k in plan.checked]
+            fits |= zip(plan.checked, (yield jobs), strict=True)
         if len(parts) > 1:
-            alone = readings
-            readings, _ = yield from _settled(plan, readings, common=False, rounds=0, worse=np.inf)
+            alone = fits
+            fits, _ = yield from _settled(plan, fits, common=False, rounds=0, worse=np.inf)
             # what a record that disagrees has left at the common law is not its noise
-            readings = {k: replace(reading, noise=alone[k].noise) for k, reading in readings.items()}
+            fits = {k: replace(fit, noise=alone[k].noise) for k, fit in fits.items()}
     else:
-        readings, rounds = yield from _staged(plan, np.array(plan.start))
-    sound = {k: reading for k, reading in readings.items() if reading.sound}
-    lost = {k: reading for k, reading in readings.items() if not reading.sound}
-    total = add_up(sound.values(), common=plan.start is not None)
-    law = plan.average(total)
-    return Joint(sound, lost, total, rounds, max(reading.distance(law) for reading in sound.values()), plan.averaged)
+        fits, rounds = yield from _staged(plan, np.array(plan.start))
+    total, _, far = joined(plan, fits, common=plan.start is not None)
+    sound, lost = {k: r for k, r in fits.items() if r.sound}, {k: r for k, r in fits.items() if not r.sound}
+    return Joint(sound, lost, total, rounds, far, plan.averaged)
 
 
-def _own_fits(plan: Plan, parts: Sequence[int]) -> Generator[list[Job], list[Reading], dict[int, Reading]]:
+def _own_fits(plan: Plan, parts: Sequence[int]) -> Generator[list[Job], list[PartFit], dict[int, PartFit]]:
     """Fit each part by itself, with steps that are short enough; then again with its noise as the fit shows it."""
-    readings: dict[int, Reading] = {}
+    fits: dict[int, PartFit] = {}
     for weighing in range(plan.weighings + 1):
-        jobs = [Job(k, before=readings.get(k), weigh=weighing > 0, resolution=True) for k in parts]
+        jobs = [Job(k, before=fits.get(k), weigh=weighing > 0, resolution=True) for k in parts]
         while jobs:
             replies = yield jobs
             later = []
             for job, reply in zip(jobs, replies, strict=True):
-                readings[job.part] = reply
+                fits[job.part] = reply
                 assert reply.resolution is not None
                 if reply.resolution.time_size > _RESOLVED and reply.substeps < plan.most_substeps:
                     later.append(replace(job, substeps=2 * reply.substeps, before=reply, weigh=False))
             jobs = later
-    return readings
+    return fits
 
 
 def _settled(
-    plan: Plan, readings: dict[int, Reading], *,
+    plan: Plan, fits: dict[int, PartFit], *,
     common: bool, rounds: int = 1, near: float = _NEAR, check: bool = False, worse: float = _WORSE,
 ) -> Settled:  # fmt: skip
     """Linearise parts again until their common estimate lies near the point of linearisation of each.
@@ -183,26 +177,26 @@ def _settled(
     A point where a part's residual grows is not taken, and the next one is nearer: the force of a high degree may run
     away beyond the pure phases, where a movie that the model does not describe can have values.
     """
-    readings, fractions = dict(readings), dict.fromkeys(readings, 1.0)
+    fits, fractions = dict(fits), dict.fromkeys(fits, 1.0)
     while rounds < _MOST_ROUNDS:
-        sound = {k: reading for k, reading in readings.items() if reading.sound}
-        total = add_up(sound.values(), common=common)
-        law = plan.average(total)
-        if max(reading.distance(law) for reading in sound.values()) <= near:
+        total, law, far = joined(plan, fits, common=common)
+        if far <= near:
             break
         jobs = []
-        for k, reading in sound.items():
-            start = reading.theta[-law.size :]
+        for k, fit in fits.items():
+            if not fit.sound:
+                continue
+            start = fit.theta[-law.size :]
             target = start + fractions[k] * (law - start)
-            joint = joint_given_law(total if common else reading.evidence).mean(target)
-            jobs.append(_checked(plan, Job(k, np.concatenate([joint, target]), reading, reading.substeps), check))
+            joint = joint_given_law(total if common else fit.evidence).mean(target)
+            jobs.append(_checked(plan, Job(k, np.concatenate([joint, target]), fit, fit.substeps), check))
         for job, reply in zip(jobs, (yield jobs), strict=True):
-            if reply.noise <= worse * readings[job.part].noise:
-                readings[job.part] = replace(reply, adequacy=reply.adequacy or readings[job.part].adequacy)
+            if reply.noise <= worse * fits[job.part].noise:
+                fits[job.part] = replace(reply, adequacy=reply.adequacy or fits[job.part].adequacy)
             else:
                 fractions[job.part] *= 0.25
         rounds += 1
-    return readings, rounds
+    return fits, rounds
 
 
 def _checked(plan: Plan, job: Job, check: bool) -> Job:
@@ -214,28 +208,32 @@ def _checked(plan: Plan, job: Job, check: bool) -> Job:
 def _staged(plan: Plan, theta: Array) -> Settled:
     """Read a few parts first, then more, each stage at the law that the one before leads to."""
     rounds = 0
-    readings: dict[int, Reading] = {}
+    fits: dict[int, PartFit] = {}
     for stage in plan.stages:
         last = stage is plan.stages[-1]
         replies = yield [_checked(plan, Job(k, theta), last) for k in stage]
-        readings = dict(zip(stage, replies, strict=True))
+        fits = dict(zip(stage, replies, strict=True))
         rounds += 1
         if len(stage) > 1 or last:
-            settled = _settled(plan, readings, common=True, rounds=rounds, near=_NEAR_TILE, check=last)
-            readings, rounds = yield from settled
-        sound = [reading for reading in readings.values() if reading.sound]
-        if not sound:
-            raise InputError(
-                "no tile of the record could be followed by the law that its weak moments give: expected a movie that "
-                "obeys the equation; check the units of dx, dt and q, or use the weak-form fit"
-            )
-        total = add_up(sound, common=True)
-        law = plan.average(total)
+            settled = _settled(plan, fits, common=True, rounds=rounds, near=_NEAR_TILE, check=last)
+            fits, rounds = yield from settled
+        total, law, _ = joined(plan, fits, common=True)
         theta = np.concatenate([joint_given_law(total).mean(law), law])
-    return readings, rounds
+    return fits, rounds
 
 
-def add_up(readings: Iterable[Reading], *, common: bool) -> Evidence:
-    """Add the evidence of parts; what each estimates jointly with the law is common to them, or its own."""
-    each = [reading.evidence if common else eliminate_joint(reading.evidence) for reading in readings]
-    return each[0] if len(each) == 1 and common else merge(each)
+def joined(plan: Plan, fits: Mapping[int, PartFit], *, common: bool) -> tuple[Evidence, Array, float]:
+    """Add the evidence of parts; what each estimates jointly with the law is common to them, or its own.
+
+    Return the sum, its unconstrained law, and how far that is from the farthest point of linearisation.
+    """
+    sound = [fit for fit in fits.values() if fit.sound]
+    if not sound:
+        raise InputError(
+            "no part of the record could be followed by the law that its weak moments give: expected a movie that "
+            "obeys the equation; check the units of dx, dt and q, or use the weak-form fit"
+        )
+    each = [fit.evidence if common else eliminate_joint(fit.evidence) for fit in sound]
+    total = each[0] if len(each) == 1 and common else merge(each)
+    law = (average_degrees if plan.averaged else fit_degree)(total, 1.0, constraint="none").free
+    return total, law, max(fit.distance(law) for fit in sound)

@@ -147,7 +147,8 @@ class Law:
     @cached_property
     def lowest(self) -> float:
         """The smallest value of H at an interior stationary point; negative when H dips below the wells."""
-        return min((float(self.primitive(point.u)) for point in self.structure.stationary), default=0.0)
+        heights = self.primitive([point.u for point in self.structure.stationary])
+        return float(np.min(heights)) if heights.size else 0.0
 
     @property
     def has_interface(self) -> bool:
