@@ -97,7 +97,7 @@ def test_the_weak_reading_says_it_without_bands(phase):
 
 def test_the_page_asks_whether_the_levels_are_known(fitted, wider):
     def advice(result):
-        return advice_of(facts(result), curves(result), findings(result))
+        return list(advice_of(facts(result), curves(result), findings(result)))
 
     def asked(result):
         return [item for item in findings(result) if item.topic == "grey levels"]

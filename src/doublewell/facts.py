@@ -150,7 +150,7 @@ class Facts:
         source = self.data.source
         if source is not None:
             return source.path.replace("\\", "/").rstrip("/").rpartition("/")[2] or source.path
-        return f"{self.data.shape[0]} frames of {' x '.join(str(n) for n in self.data.shape[1:])} pixels"
+        return f"{self.data.shape[0]} frames of {' × '.join(str(n) for n in self.data.shape[1:])} pixels"
 
     def document(self) -> dict[str, Any]:
         """Return the quotable numbers as JSON values, by key; a number that is not finite is left out."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from doublewell.adequacy import Verdict
-from doublewell.calibrate import refusal_of
+from doublewell.calibrate import NoScale, refusal_of
 from doublewell.errors import option
 from doublewell.facts import LEVEL, Facts, facts
 from doublewell.hints import Array
@@ -22,7 +22,7 @@ from doublewell.observation import COVERED
 from doublewell.record_findings import (
     Finding,
     Severity,
-    about,
+    Topic,
     grey_findings,
     one_sided_findings,
     pace_findings,
@@ -55,9 +55,12 @@ def findings(result: Result, *, checksum: str | None = None, table: Facts | None
     ['interface-few-cells', 'tension-exact']
     """
     table = facts(result) if table is None else table
-    fit = result.diagnostics.likelihood
+    fit, stored, items = result.diagnostics.likelihood, result.problem.records[0].checksum, []
+    if None not in (stored, checksum) and stored != checksum:
+        words = "the movie at hand is not the one that the law came from: their checksums differ"
+        items.append(Topic("data").fail("other-movie", words))
     return [
-        *_data(result, checksum),
+        *items,
         *(_weak(result, table) if fit is None else _trajectory(result, fit, table)),
         *_structure(result, fit),
         *_movie(result),
@@ -70,15 +73,7 @@ def findings(result: Result, *, checksum: str | None = None, table: Facts | None
 
 def worst(items: list[Finding]) -> Severity:
     """Return the worst severity."""
-    kinds = [item.severity for item in items]
-    return Severity.FAIL if Severity.FAIL in kinds else Severity.CHECK if Severity.CHECK in kinds else Severity.OK
-
-
-def _data(result: Result, checksum: str | None) -> Iterator[Finding]:
-    stored = result.problem.records[0].checksum
-    if None not in (stored, checksum) and stored != checksum:
-        words = "the movie at hand is not the one that the law came from: their checksums differ"
-        yield about("data")("other-movie", "fail", words)
+    return max((item.severity for item in items), key=list(Severity).index, default=Severity.OK)
 
 
 # --- a trajectory fit -----------------------------------------------------------------------------------------------
@@ -94,15 +89,14 @@ def _trajectory(result: Result, fit: Likelihood, table: Facts) -> Iterator[Findi
 
 def _quality(result: Result, fit: FitQuality) -> Iterator[Finding]:
     """Yield convergence, model, resolution and constraint of the fit of one record."""
-    make = about("convergence")
+    make = Topic("convergence")
     if fit.converged:
-        yield make("converged", "ok", fit.status.text)
+        yield make.ok("converged", fit.status.text)
     else:
-        yield make("not-converged", "fail", f"the fit did not converge ({fit.status.text})", "do not use its errors")
+        yield make.fail("not-converged", f"the fit did not converge ({fit.status.text})", "do not use its errors")
     if fit.distance > _UNSETTLED:
-        yield make(
+        yield make.fail(
             "linearisation-far",
-            "fail",
             f"the law lies {fit.distance:.0f} standard errors from the fit that its errors come from, and a fit nearby "
             "is worse: the movie does not follow the model, or holds too little information",
             "do not use the errors",
@@ -112,9 +106,8 @@ def _quality(result: Result, fit: FitQuality) -> Iterator[Finding]:
     yield from _resolution(fit)
     if fit.constraint_rise > 9.0 and result.posterior is not None:
         constraint = result.posterior.constraint
-        yield about("constraint")(
+        yield Topic("constraint").check(
             "constraint-raises-chi2",
-            "check",
             f"the constraint raises chi2 by {fit.constraint_rise:.0f}: the true law may {_OUTSIDE[constraint]}, or the "
             f"phase values are not at {pure_phases(result.law.phases)}",
             f"compare with {option('constraint', 'none')}",
@@ -123,31 +116,30 @@ def _quality(result: Result, fit: FitQuality) -> Iterator[Finding]:
 
 
 def _resolution(fit: FitQuality) -> Iterator[Finding]:
-    make, sizes = about("resolution"), {"time": fit.time_size, "mesh": fit.mesh_size}
+    make, sizes = Topic("resolution"), {"time": fit.time_size, "mesh": fit.mesh_size}
     moved = f"half the time step would move the law by {fit.time_size:.2g} standard errors, a finer mesh by "
     if fit.mesh_size > 1.0:
-        yield make(
+        yield make.check(
             "mesh-coarse",
-            "check",
             f"a finer mesh would move the estimate by {fit.mesh_size:.1f} standard errors: the record is coarser than "
             "its dynamics; the bands include this",
             **sizes,
         )
     elif fit.time_size > _STEP:
-        yield make("time-step-coarse", "check", f"{moved}{fit.mesh_size:.2g}", **sizes)
+        yield make.check("time-step-coarse", f"{moved}{fit.mesh_size:.2g}", **sizes)
     else:
-        yield make("resolved", "ok", f"{moved}{fit.mesh_size:.2g}", **sizes)
+        yield make.ok("resolved", f"{moved}{fit.mesh_size:.2g}", **sizes)
 
 
 def _precision(fit: Likelihood, table: Facts) -> Iterator[Finding]:
-    make, size = about("precision"), table["force_band"].value
+    make, size = Topic("precision"), table["force_band"].value
     if fit.adequacy is not None and fit.adequacy.verdict == Verdict.NOT_ADEQUATE:
         words = "the record is not this model plus white noise, so the bands do not hold"
-        yield make("bands-invalid", "fail", words, band=size)
+        yield make.fail("bands-invalid", words, band=size)
         return
-    severity = "ok" if size <= NARROW else "check" if size <= _WIDE else "fail"
-    code = "band-narrow" if severity == "ok" else "band-wide"
-    yield make(code, severity, f"the 95 % band of G is +-{percent(size)} of G, on average", band=size)
+    severity = Severity.OK if size <= NARROW else Severity.CHECK if size <= _WIDE else Severity.FAIL
+    code = "band-narrow" if size <= NARROW else "band-wide"
+    yield make.finding(severity, code, f"the 95 % band of G is +-{percent(size)} of G, on average", band=size)
 
 
 def _determination(result: Result, table: Facts) -> Iterator[Finding]:
@@ -155,24 +147,22 @@ def _determination(result: Result, table: Facts) -> Iterator[Finding]:
     law, posterior, coverage = result.law, result.posterior, result.diagnostics.survey.coverage
     if posterior is None:
         return
-    make, even = about("determination"), law.family.even  # an odd force is known by its half
+    make, even = Topic("determination"), law.family.even  # an odd force is known by its half
     u = np.linspace(0.0 if even else law.phases[0], law.phases[1], _POINTS)
     low, high = quantile_interval(posterior.free_draws @ posterior.family.features(u), LEVEL)
     if coverage >= COVERED and np.all(high - low <= np.max(np.abs(law.force(u)))):
         return  # the draws with the constraint take longer, and here they give nothing new
     if coverage < COVERED:
-        yield make(
+        yield make.check(
             "numbers-extrapolated",
-            "check",
             "the width, C_H, epsilon and F take in all phase values, so they rest on the law where it was not "
             "measured; their intervals hold only if it is as smooth there as elsewhere",
             coverage=coverage,
         )
     if (wide := undetermined(law, posterior, u)) is not None:
         name = "|u|" if even else "u"
-        yield make(
+        yield make.check(
             "law-undetermined",
-            "check",
             f"the law is not determined for {name} from {wide[0]:.2g} to {wide[1]:.2g}: its 95 % band there is wider "
             "than the largest force",
             "record until the field takes these values, or with less noise",
@@ -187,9 +177,8 @@ def _determination(result: Result, table: Facts) -> Iterator[Finding]:
         if fact.interval is None:
             missing.setdefault(fact.why, []).append("C_H" if key == "tension_integral" else key)
         elif not fact.interval[0] <= fact.value <= fact.interval[1]:
-            yield make(
+            yield make.check(
                 "estimate-outside-interval",
-                "check",
                 "the estimate of {}, {:.4g}, lies outside its own 95 % interval, {:.4g} to {:.4g}: the law is so "
                 "uncertain that the average over laws and the number of the average law differ".format(
                     key, fact.value, *fact.interval
@@ -200,7 +189,7 @@ def _determination(result: Result, table: Facts) -> Iterator[Finding]:
                 high=fact.interval[1],
             )
     for reason, names in missing.items():
-        yield make("interval-missing", "check", f"no interval of {', '.join(names)}: {reason}")
+        yield make.check("interval-missing", f"no interval of {', '.join(names)}: {reason}")
 
 
 def undetermined(law: Law, posterior: Posterior, u: Array) -> tuple[float, float] | None:
@@ -214,18 +203,16 @@ def undetermined(law: Law, posterior: Posterior, u: Array) -> tuple[float, float
 
 
 def _weak(result: Result, table: Facts) -> Iterator[Finding]:
-    numbers, make = result.diagnostics, about("moments")
-    yield about("precision")(
+    numbers, make = result.diagnostics, Topic("moments")
+    yield Topic("precision").check(
         "no-error-bands",
-        "check",
         "the weak-form fit has no noise model, so it gives no error bands and no test of the model",
         f"use {option('method', 'trajectory')}",
     )
     left = percent(numbers.residual)
     if numbers.residual > _LARGE_RESIDUAL:
-        yield make(
+        yield make.check(
             "moments-unexplained",
-            "check",
             f"the law leaves {100 * numbers.residual:.0f} % of the moments unexplained: the field does not follow "
             f"{table.motion}, or noise dominates",
             "check the scale of the field, q, dx and dt",
@@ -234,19 +221,18 @@ def _weak(result: Result, table: Facts) -> Iterator[Finding]:
     elif numbers.support_spread <= 0.1:
         spread = f"; a single support changes G by up to {percent(numbers.support_spread)}" if numbers.supports else ""
         words = f"the law leaves {left} of {numbers.rows} moments, most of it noise{spread}"
-        yield make("moments-explained", "ok", words, residual=numbers.residual)
+        yield make.ok("moments-explained", words, residual=numbers.residual)
     for part in numbers.supports:
         if part.coefficients is None:
             frames, length = part.support.strip("()").split(" frames, ")
             name = f"({frames} frames, {float(length):.4g})"
             words = f"the support {name} is not sufficient alone ({part.rows} moments): {part.status}"
-            yield make("few-moments", "check", words, rows=part.rows)
+            yield make.check("few-moments", words, rows=part.rows)
     yield from weak_mesh_findings(numbers.survey)
     yield from _weak_noise(result)
     if numbers.support_spread > 0.1:
-        yield make(
+        yield make.check(
             "supports-disagree",
-            "check",
             f"the supports disagree: one alone changes the force by {100 * numbers.support_spread:.0f} %",
             "lower the degree or choose supports",
             spread=numbers.support_spread,
@@ -254,20 +240,18 @@ def _weak(result: Result, table: Facts) -> Iterator[Finding]:
     if numbers.scaled_condition > 1e4:
         words = f"the design is ill-conditioned ({numbers.scaled_condition:.1e})"
         advice = f"lower the degree or use {option('ridge')}"
-        yield make("ill-conditioned", "check", words, advice, condition=numbers.scaled_condition)
+        yield make.check("ill-conditioned", words, advice, condition=numbers.scaled_condition)
     if numbers.active:
         names = ", ".join(f"g_{j}" for j in numbers.active)
-        yield make(
+        yield make.check(
             "coefficients-at-bound",
-            "check",
             f"{names} at the lower bound: the data ask for a law outside the positive family, or are too noisy for "
             "this degree",
         )
     if numbers.contacts:
         where = ", ".join(dict.fromkeys(f"{u:.3g}" for u in numbers.contacts))
-        yield make(
+        yield make.check(
             "bracket-touches-zero",
-            "check",
             f"the bracket touches zero at |u| = {where}: the data ask for a law that is not a double well with a "
             "single barrier, or are too noisy for this degree",
         )
@@ -275,12 +259,11 @@ def _weak(result: Result, table: Facts) -> Iterator[Finding]:
 
 def _weak_noise(result: Result) -> Iterator[Finding]:
     """Yield what noise does to a weak-form fit: to q, through the correction, or as a bias."""
-    numbers, make, (low, high) = result.diagnostics, about("moments"), result.law.phases
+    numbers, make, (low, high) = result.diagnostics, Topic("moments"), result.law.phases
     seen, half = numbers.survey, 0.5 * (high - low)
     if numbers.motion is not None and numbers.motion < _LITTLE_MOTION:
-        yield make(
+        yield make.check(
             "q-little-motion",
-            "check",
             f"only {100 * numbers.motion:.0f} % of the squared rate of change is motion, the rest noise: q rests on "
             "the measured noise, and an error of one percent in its square moves q by about "
             f"{1.0 / numbers.motion - 1.0:.1f} percent",
@@ -290,9 +273,8 @@ def _weak_noise(result: Result) -> Iterator[Finding]:
     if not result.problem.method.corrected:
         bias = noise_bias(result.law, seen.noise)
         if bias > 0.01:
-            yield make(
+            yield make.check(
                 "noise-bias",
-                "check",
                 f"noise {seen.noise:.2g} biases the force by about {100 * bias:.0f} % (noise^2/2 times its curvature), "
                 "which averaging does not remove",
                 f"{option('method', 'weak-corrected')} removes it where the noise is white",
@@ -301,9 +283,8 @@ def _weak_noise(result: Result) -> Iterator[Finding]:
         return
     beyond = max(low - seen.low, seen.high - high)
     if beyond > _BEYOND * seen.noise + 0.01 * half:
-        yield make(
+        yield make.check(
             "correction-beyond-phases",
-            "check",
             f"values reach {beyond:.2g} beyond the pure phases, more than white noise of {seen.noise:.2g} explains: "
             "the corrected features are polynomials on the whole line and grow fast there",
             f"compare with {option('method', 'weak')}",
@@ -311,9 +292,8 @@ def _weak_noise(result: Result) -> Iterator[Finding]:
         )
     if numbers.held:
         total = len(result.resolved.supports) * result.law.family.size
-        yield make(
+        yield make.check(
             "correction-limited",
-            "check",
             f"in {numbers.held} of {total} directions of the coefficients nearly all is noise: there the law is that "
             "of degree 2",
             held=numbers.held,
@@ -366,18 +346,20 @@ def setting_of(result: Result, fit: FitQuality) -> Setting:
 
 
 def _structure(result: Result, fit: Likelihood | None) -> Iterator[Finding]:
-    make = about("structure")
+    make = Topic("structure")
     if not result.structure.ok:
         words = f"not a double well with a single barrier: {result.structure}"
-        yield make("not-a-double-well", "check", words, f"use {option('constraint', 'admissible')} or more data")
+        yield make.check("not-a-double-well", words, f"use {option('constraint', 'admissible')} or more data")
         return
     if fit is None:
-        yield make("double-well", "ok", str(result.structure))
+        yield make.ok("double-well", str(result.structure))
         return
     chance = "less than 0.1 %" if fit.extra_structure < 1e-3 else percent(fit.extra_structure)
     words = f"{result.structure}; probability of further wells, from the data alone: {chance}"
-    code, severity = ("double-well", "ok") if fit.extra_structure < _UNSURE else ("extra-structure", "check")
-    yield make(code, severity, words, probability=fit.extra_structure)
+    if fit.extra_structure < _UNSURE:
+        yield make.ok("double-well", words, probability=fit.extra_structure)
+    else:
+        yield make.check("extra-structure", words, probability=fit.extra_structure)
 
 
 def _movie(result: Result) -> Iterator[Finding]:
@@ -390,55 +372,55 @@ def _movie(result: Result) -> Iterator[Finding]:
     if not items:
         width = "" if seen.cells is None else f", interfaces {seen.cells:.1f} pixels wide"
         words = f"noise {seen.noise:.2g} per pixel{width}, {100 * seen.coverage:.0f} % of the phase range visited"
-        items = [about("movie")("movie-good", "ok", words, noise=seen.noise, coverage=seen.coverage)]
+        items = [Topic("movie").ok("movie-good", words, noise=seen.noise, coverage=seen.coverage)]
     yield from items
 
 
 def _grey(result: Result, table: Facts) -> Iterator[Finding]:
     """Yield what the errors of the grey levels do, and how the grey values were converted."""
-    levels, source, make = result.levels, result.problem.records[0].source, about("grey levels")
+    levels, source, make = result.levels, result.problem.records[0].source, Topic("grey levels")
     if levels is not None:
         part = f"the errors of the grey levels move G by {percent(levels.force)} (one standard deviation)"
         band = None if result.posterior is None else table["force_band"].value
         if band is None:
-            yield make("grey-level-errors", "check" if levels.force > NARROW else "ok", part, force=levels.force)
+            severity = Severity.CHECK if levels.force > NARROW else Severity.OK
+            yield make.finding(severity, "grey-level-errors", part, force=levels.force)
         elif _REACH * levels.force > MOSTLY * band:
             words = f"{part}, which is most of the band of G: better levels help most"
-            yield make("grey-levels-dominate", "check", words, force=levels.force)
+            yield make.check("grey-levels-dominate", words, force=levels.force)
         else:
-            yield make("grey-level-errors", "ok", f"{part}, and the bands include it", force=levels.force)
+            yield make.ok("grey-level-errors", f"{part}, and the bands include it", force=levels.force)
     elif source is not None and ("levels", "auto") in source.reading:
         words = "the grey levels were estimated from the movie, and no band includes their error"
-        yield make("grey-levels-unmeasured", "check", words, f"{option('levels_sd', 'auto')} adds it")
+        yield make.check("grey-levels-unmeasured", words, f"{option('levels_sd', 'auto')} adds it")
     if result.grey is not None:
         yield from grey_findings(result.grey)
 
 
 def _scale(result: Result, table: Facts) -> Iterator[Finding]:
     """Yield whether the scale is fixed, where a surface tension was given."""
-    make, share = about("scale"), table.get("tension_share")
+    make, share = Topic("scale"), table.get("tension_share")
     if result.scale is None:
         refused = None if result.problem.tension is None else refusal_of(result.law, result.diagnostics.bound)
         if refused is not None:
-            severity = "check" if refused.kind == "unequal-depths" else "fail"  # there G and H are as good as ever
-            yield make(f"calibration-{refused.kind}", severity, f"calibration refused: {refused.reason}")
+            write = make.check if refused.kind == NoScale.UNEQUAL_DEPTHS else make.fail  # G and H are as good as ever
+            yield write(f"calibration-{refused.kind}", f"calibration refused: {refused.reason}")
     elif result.posterior is not None and result.scale.tension.sd is None:
         words = "the intervals take the surface tension as exact"
-        yield make("tension-exact", "check", words, "pass its standard deviation to include it")
+        yield make.check("tension-exact", words, "pass its standard deviation to include it")
     elif share is not None:
         words = f"{percent(share.value)} of the variance of epsilon comes from the surface tension"
-        yield make("scale-fixed", "ok", words, share=share.value)
+        yield make.ok("scale-fixed", words, share=share.value)
     else:
-        yield make("scale-fixed", "ok", "epsilon and F are fixed by the surface tension that was given")
+        yield make.ok("scale-fixed", "epsilon and F are fixed by the surface tension that was given")
 
 
 def _agreement(result: Result, fit: Likelihood | None) -> Iterator[Finding]:
     """Yield which records or tiles have another law than the others, and which tiles could not be read."""
-    tiles, make = None if fit is None else fit.tiles, about("agreement")
+    tiles, make = None if fit is None else fit.tiles, Topic("agreement")
     if tiles is not None and tiles.lost:
-        yield make(
+        yield make.check(
             "tiles-lost",
-            "check",
             f"{len(tiles.lost)} of {len(tiles.lost) + tiles.read} tiles could not be followed and are left out: "
             f"{'; '.join(tiles.lost[:_NAMED])}",
             "look at the record there",
@@ -446,7 +428,7 @@ def _agreement(result: Result, fit: Likelihood | None) -> Iterator[Finding]:
     if tiles is not None and tiles.unfinished:
         named = "; ".join(tiles.unfinished[:_NAMED])
         words = f"the fields of {len(tiles.unfinished)} tiles were not followed to the end: {named}"
-        yield make("tiles-unfinished", "check", words)
+        yield make.check("tiles-unfinished", words)
     code, advice = "record-disagrees", "check its units, q and phase values, or leave it out"
     if tiles is not None:
         code, advice = (
@@ -459,4 +441,4 @@ def _agreement(result: Result, fit: Likelihood | None) -> Iterator[Finding]:
                 f"{item.record} disagrees with the others (chi2 {item.chi2:.0f} of {item.degrees} degrees, "
                 f"p = {item.adjusted:.1g} for all together)"
             )
-            yield make(code, "check", words, advice, chi2=item.chi2, p=item.adjusted)
+            yield make.check(code, words, advice, chi2=item.chi2, p=item.adjusted)

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from doublewell.adequacy import STEADY, Adequacy, ScoreTest, Verdict
+from doublewell.adequacy import STEADY, ScoreTest, Verdict
 from doublewell.adequacy.values import NUMERICAL
 from doublewell.errors import option
-from doublewell.record_findings import Finding, Severity, about, pure_phases
+from doublewell.record_findings import Finding, Severity, Topic, pure_phases
 from doublewell.result import FitQuality
 
 _QUIET = 0.5  # standard error of the fraction of the other boundary above which the border is too quiet
@@ -27,7 +27,7 @@ _CODES = {
 }  # fmt: skip
 
 
-_made = about("model")
+_model = Topic("model")
 
 
 class Setting(NamedTuple):
@@ -49,14 +49,21 @@ def model_findings(fit: FitQuality, setting: Setting) -> Iterator[Finding]:
     answer = fit.adequacy
     if answer is None:
         words = "the tests were switched off, so it is not known whether the record is this model plus white noise"
-        yield _made("model-untested", Severity.CHECK, words, f"run with {option('check', True)}")
+        yield _model.check("model-untested", words, f"run with {option('check', True)}")
         return
     if answer.numerical:
-        yield _made("residual-numerical", Severity.OK, _numerical(fit, answer), noise=answer.relative_noise)
+        yield _model.ok(
+            "residual-numerical",
+            f"the residual is {fit.noise:.1g}, {100 * answer.relative_noise:.1g} % of the field; noise of a "
+            f"measurement would be {100 * NUMERICAL:g} % or more, and differences between two solvers are of this "
+            "size: the movie follows the model as closely as numbers allow. The tests are of white noise and have no "
+            "meaning here; the bands do not include such differences",
+            noise=answer.relative_noise,
+        )
         return
     if not answer.significant:
         words = f"none of {len(answer.tests)} tests is significant after correction for their number"
-        yield _made("no-test-significant", Severity.OK, words)
+        yield _model.ok("no-test-significant", words)
         return
     severity = Severity.FAIL if answer.verdict == Verdict.NOT_ADEQUATE else Severity.CHECK
     first, *others = answer.significant
@@ -64,40 +71,31 @@ def model_findings(fit: FitQuality, setting: Setting) -> Iterator[Finding]:
     moved = "" if first.shift is None else f"; {fix} would move the law by {first.shift:.1f} standard errors"
     words = f"{sentence_of(first, setting)} ({first.sigma:.1f} sigma){moved}"
     numbers = {"sigma": first.sigma} | ({} if first.shift is None else {"shift": first.shift})
-    yield _made(code_of(first, setting), severity, words, _advice(first, setting), **numbers)
+    yield _model.finding(severity, code_of(first, setting), words, _advice(first, setting), **numbers)
     if answer.rivals:
         words = f"the residual alone can hardly distinguish this from {' or '.join(map(_sized, answer.rivals))}"
-        yield _made("cause-ambiguous", severity, words, "check each")
+        yield _model.finding(severity, "cause-ambiguous", words, "check each")
     if traces := [test for test in others if test not in answer.rivals]:
         words = f"also significant, perhaps from the same cause: {', '.join(map(_sized, traces))}"
-        yield _made("also-significant", severity, words, "fix the first and check again")
+        yield _model.finding(severity, "also-significant", words, "fix the first and check again")
     if (rest := answer.unexplained) is not None:
-        yield _made(
-            "residual-unexplained",
+        yield _model.finding(
             severity,
+            "residual-unexplained",
             f"all named causes together do not explain the residual ({sentence_of(rest, setting)} without them)",
             "look for something that is not among the tests, such as correlated noise, another equation or a strong "
             "blur, or for a fault so large that its name is only a guess",
         )
     if answer.steadiness is not None and answer.steadiness < STEADY:
         own = answer.steadiness * fit.noise
-        yield _made(
-            "residual-not-noise",
+        yield _model.finding(
             severity,
+            "residual-not-noise",
             f"the record itself has almost no noise ({own:.1g}, and the residual is {fit.noise:.2g}): the residual is "
             "a difference between two computations, or a wrong model",
             "if the movie is simulated, make it again with half the time step and a finer mesh, and see whether the "
             "residual shrinks",
         )
-
-
-def _numerical(fit: FitQuality, answer: Adequacy) -> str:
-    return (
-        f"the residual is {fit.noise:.1g}, {100 * answer.relative_noise:.1g} % of the field; noise of a measurement "
-        f"would be {100 * NUMERICAL:g} % or more, and differences between two solvers are of this size: the movie "
-        "follows the model as closely as numbers allow. The tests are of white noise and have no meaning here; the "
-        "bands do not include such differences"
-    )
 
 
 def _sized(test: ScoreTest) -> str:
@@ -117,8 +115,24 @@ def code_of(test: ScoreTest, setting: Setting) -> str:
 
 def sentence_of(test: ScoreTest, setting: Setting) -> str:
     """Return what a test gave."""
-    write = _SENTENCES.get(test.name, _white if test.name.startswith("white in ") else _plain)
-    return write(test, setting) + (f" in {test.part}" if test.part else "")
+    value, error, half = test.estimate[0], test.error[0], setting.half
+    up, size = value >= 0, f"{100 * abs(value):.2g} +- {100 * error:.1g} %"
+    unit = 100.0 * half / setting.force if setting.force else 0.0
+    known = {
+        "q": f"q is {size} {'larger' if up else 'smaller'} than declared",
+        "tilt": f"the force lacks a constant of {half * value:.3g}, {unit * value:.2g} +- {unit * error:.1g} % of its "
+        "largest value",
+        "gain": f"the contrast is {size} too {'large' if up else 'small'}",
+        "gain drift": f"the contrast {'grows' if up else 'falls'} by {size} over the record",
+        "offset": f"the values are too {'large' if up else 'small'} by {half * abs(value):.2g} +- {half * error:.1g}",
+        "tails": f"excess kurtosis of the residual {value:+.3f} +- {error:.3f}",
+    }
+    if test.name.startswith("white in "):
+        axis = test.name.removeprefix("white in ")
+        which = "consecutive frames" if axis == "t" else f"neighbours along {axis}"
+        known[test.name] = f"{which} of the residual correlate by {value:+.4f} +- {error:.4f}"
+    words = known.get(test.name) or _SENTENCES.get(test.name, _plain)(test, setting)
+    return words + (f" in {test.part}" if test.part else "")
 
 
 def _advice(test: ScoreTest, setting: Setting) -> str:
@@ -157,10 +171,6 @@ def _plain(test: ScoreTest, _: Setting) -> str:
     return f"{test.name} is {', '.join(parts)}"
 
 
-def _q(test: ScoreTest, _: Setting) -> str:
-    return f"q is {_percent(test)} {_either(test, 'larger', 'smaller')} than declared"
-
-
 def _advection(test: ScoreTest, setting: Setting) -> str:
     axes = _AXES[-len(setting.dx) :]
     parts = (f"{v:.3g} +- {e:.2g} along {a}" for v, e, a in zip(test.estimate, test.error, axes, strict=True))
@@ -171,28 +181,8 @@ def _boundary(test: ScoreTest, setting: Setting) -> str:
     other = "neumann" if setting.boundary == "periodic" else "periodic"
     if test.error[0] > _QUIET:
         return f"the border is too quiet to distinguish {setting.boundary} from {other}"
-    share = f"{test.estimate[0]:.2f} +- {test.error[0]:.2g}"
-    return f"fraction of the way from the {setting.boundary} border (0) to the {other} one (1): {share}"
-
-
-def _tilt(test: ScoreTest, setting: Setting) -> str:
-    value, error = setting.half * test.estimate[0], setting.half * test.error[0]
-    unit = 100.0 / setting.force if setting.force else 0.0
-    share = f"{unit * value:.2g} +- {unit * error:.1g} % of its largest value"
-    return f"the force lacks a constant of {value:.3g}, {share}"
-
-
-def _contrast(test: ScoreTest, _: Setting) -> str:
-    return f"the contrast is {_percent(test)} too {_either(test, 'large', 'small')}"
-
-
-def _gain(test: ScoreTest, _: Setting) -> str:
-    return f"the contrast {_either(test, 'grows', 'falls')} by {_percent(test)} over the record"
-
-
-def _offset(test: ScoreTest, setting: Setting) -> str:
-    value, error = setting.half * abs(test.estimate[0]), setting.half * test.error[0]
-    return f"the values are too {_either(test, 'large', 'small')} by {value:.2g} +- {error:.1g}"
+    way = f"fraction of the way from the {setting.boundary} border (0) to the {other} one (1)"
+    return f"{way}: {test.estimate[0]:.2f} +- {test.error[0]:.2g}"
 
 
 def _blur_known(test: ScoreTest, unit: float) -> bool:
@@ -214,19 +204,8 @@ def _blur(test: ScoreTest, setting: Setting) -> str:
     return f"{words}; one of less than {np.sqrt(_DETECTED * error):.2g} cells looks like another law"
 
 
-def _white(test: ScoreTest, _: Setting) -> str:
-    axis = test.name.removeprefix("white in ")
-    which = "consecutive frames" if axis == "t" else f"neighbours along {axis}"
-    return f"{which} of the residual correlate by {test.estimate[0]:+.4f} +- {test.error[0]:.4f}"
-
-
-def _tails(test: ScoreTest, _: Setting) -> str:
-    return f"excess kurtosis of the residual {test.estimate[0]:+.3f} +- {test.error[0]:.3f}"
-
-
 def _outliers(test: ScoreTest, _: Setting) -> str:
-    number = "1 value" if test.count == 1 else f"{test.count} values"
-    where = ""
+    number, where = "1 value" if test.count == 1 else f"{test.count} values", ""
     if test.spots:
         frame, *cell = test.spots[0].index
         where = f", the largest in frame {frame} at cell {tuple(cell)}"
@@ -248,20 +227,10 @@ def _cells(test: ScoreTest, setting: Setting) -> str:
         return f"{words}: {named}{f' and {more} more' if more > 0 else ''}"
     top = test.spots[0]
     most = f"the most at {top.index}, {half * top.size:+.2g} +- {half * test.error[0]:.1g} on average"
-    if test.count:
-        return f"{test.count} of {test.total} cells stand out, {most}"
-    return f"no single cell stands out, {most}"
-
-
-def _percent(test: ScoreTest) -> str:
-    return f"{100 * abs(test.estimate[0]):.2g} +- {100 * test.error[0]:.1g} %"
-
-
-def _either(test: ScoreTest, up: str, down: str) -> str:
-    return up if test.estimate[0] >= 0 else down
+    number = f"{test.count} of {test.total} cells stand" if test.count else "no single cell stands"
+    return f"{number} out, {most}"
 
 
 _SENTENCES: dict[str, Callable[[ScoreTest, Setting], str]] = {
-    "q": _q, "advection": _advection, "boundary": _boundary, "tilt": _tilt, "gain": _contrast, "gain drift": _gain,
-    "offset": _offset, "blur": _blur, "tails": _tails, "outliers": _outliers, "cells": _cells,
+    "advection": _advection, "boundary": _boundary, "blur": _blur, "outliers": _outliers, "cells": _cells,
 }  # fmt: skip

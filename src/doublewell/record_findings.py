@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partialmethod
 from itertools import pairwise
 from math import atanh, sqrt
 
@@ -63,16 +64,21 @@ class Finding:
         return place + self.sentence + (f"{mark} {self.advice}" if self.advice else "")
 
 
-def about(topic: str) -> Callable[..., Finding]:
-    """Return a maker of findings about one topic: (code, severity, sentence, advice, numbers)."""
+class Topic(str):
+    """The question that findings answer; ``topic.check(code, sentence, advice, numbers...)`` makes one."""
 
-    def make(code: str, severity: str, sentence: str, advice: str = "", **numbers: float) -> Finding:
-        return Finding(code, Severity(severity), topic, sentence, advice, numbers)
+    __slots__ = ()
 
-    return make
+    def finding(self, severity: Severity, code: str, sentence: str, advice: str = "", **numbers: float) -> Finding:
+        """Return a finding on this topic."""
+        return Finding(code, severity, str(self), sentence, advice, numbers)
+
+    ok = partialmethod(finding, Severity.OK)
+    check = partialmethod(finding, Severity.CHECK)
+    fail = partialmethod(finding, Severity.FAIL)
 
 
-_movie, _grey = about("movie"), about("grey levels")
+_movie, _grey = Topic("movie"), Topic("grey levels")
 
 
 def pure_phases(phases: Phases) -> str:
@@ -94,9 +100,8 @@ def survey_findings(survey: Survey, phases: Phases = UNIT) -> Iterator[Finding]:
     yield from _value_findings(survey, seen, phases)
     yield from _interface_findings(seen)
     if seen.missing > _GAPS:
-        yield _movie(
+        yield _movie.check(
             "values-missing",
-            "check",
             f"{100 * seen.missing:.3g} % of the values are missing: the weak-form fit uses only test functions that "
             "need none of them, the trajectory fit every value that was observed",
             missing=seen.missing,
@@ -104,9 +109,8 @@ def survey_findings(survey: Survey, phases: Phases = UNIT) -> Iterator[Finding]:
     if seen.coverage < COVERED:
         name = "|u|" if phases == UNIT else f"the distance from u = {middle:g}"
         where = " and ".join(f"{half * a:.2g} to {half * b:.2g}" for a, b in seen.unseen)
-        yield _movie(
+        yield _movie.check(
             "phase-range-not-covered",
-            "check",
             f"only {100 * seen.coverage:.0f} % of the phase range is visited: for {name} from {where} the law is not "
             "measured but extrapolated",
             coverage=seen.coverage,
@@ -114,16 +118,16 @@ def survey_findings(survey: Survey, phases: Phases = UNIT) -> Iterator[Finding]:
     if seen.noise > 0.1:
         apart = f"{survey.noise:.2g}; the phases are {2.0 * half:g} apart"
         advice = "average pixels or frames before a fit"
-        yield _movie("noise-strong", "check", f"the noise is strong ({apart})", advice, noise=survey.noise)
+        yield _movie.check("noise-strong", f"the noise is strong ({apart})", advice, noise=survey.noise)
     if seen.change <= 3.0 * seen.noise * sqrt(2.0 / min(GROUP, seen.frames)):
         words = "the picture hardly changes from first to last"
-        yield _movie("little-change", "check", words, "record longer, or a shape that moves", change=survey.change)
+        yield _movie.check("little-change", words, "record longer, or a shape that moves", change=survey.change)
 
 
 def _value_findings(survey: Survey, seen: Survey, phases: Phases) -> Iterator[Finding]:
     """Yield what is wrong with the values; `seen` is the survey on the scale whose phases are -1 and +1."""
     if seen.two_valued:
-        yield _movie("two-valued", "fail", f"the picture holds no more than {seen.distinct} different values", MASK)
+        yield _movie.fail("two-valued", f"the picture holds no more than {seen.distinct} different values", MASK)
         return
     beyond, pure = max(-seen.low, seen.high), pure_phases(phases)
     scaling = _rescaling(seen) if phases == UNIT else ""
@@ -132,22 +136,20 @@ def _value_findings(survey: Survey, seen: Survey, phases: Phases) -> Iterator[Fi
     if beyond > TOO_LARGE:
         advice = f"rescale the picture so that the pure phases lie at {pure}{scaling}; phase_from_intensity does it"
         words = f"values run from {survey.low:.3g} to {survey.high:.3g}, which are not phase values"
-        yield _movie("not-phase-values", "fail", words, advice, **numbers)
+        yield _movie.fail("not-phase-values", words, advice, **numbers)
     elif beyond > 1.2 + 4.0 * seen.noise:
         value = survey.high if seen.high >= -seen.low else survey.low
         shown = abs(value) if phases == UNIT else value
-        yield _movie(
+        yield _movie.check(
             "values-beyond-phases",
-            "check",
             f"values reach {shown:.3g}, beyond the pure phases at {pure}",
             scale,
             **numbers,
         )
     elif min(-seen.low, seen.high) < _REACHED:
         if _unfinished(seen):
-            yield _movie(
+            yield _movie.check(
                 "phases-still-forming",
-                "check",
                 f"the pure phases are not reached yet (the values run from {survey.low:.2g} to {survey.high:.2g})",
                 f"record longer, until {pure} are reached, because nothing is known of the law beyond these values; "
                 "where the phases are there already, the scale of the picture is wrong",
@@ -158,7 +160,7 @@ def _value_findings(survey: Survey, seen: Survey, phases: Phases) -> Iterator[Fi
         phase, value = (phases[0], survey.low) if lower else (phases[1], survey.high)
         shown_phase = f"{phase:+g}" if phases == UNIT else f"{phase:g}"
         words = f"the phase {shown_phase} is not reached (the values end at {value:.2g})"
-        yield _movie("phase-not-reached", "check", words, scale, **numbers)
+        yield _movie.check("phase-not-reached", words, scale, **numbers)
 
 
 def _unfinished(seen: Survey) -> bool:
@@ -191,23 +193,20 @@ def _rescaling(seen: Survey) -> str:
 
 def _interface_findings(seen: Survey) -> Iterator[Finding]:
     if seen.cells is None:
-        yield _movie(
-            "no-interface", "fail", "no interface is detected: the picture looks like one phase, or like noise"
-        )
+        yield _movie.fail("no-interface", "no interface is detected: the picture looks like one phase, or like noise")
     elif seen.cells < TOO_FEW_CELLS:
         words = f"an interface spans {seen.cells:.1f} pixels: too few for any fit"
-        yield _movie("interface-unresolved", "fail", words, "use a higher magnification", cells=seen.cells)
+        yield _movie.fail("interface-unresolved", words, "use a higher magnification", cells=seen.cells)
     elif seen.cells < FEW_CELLS:
         words = f"an interface spans {seen.cells:.1f} pixels; {FEW_CELLS:g} or more are better"
-        yield _movie("interface-few-cells", "check", words, cells=seen.cells)
+        yield _movie.check("interface-few-cells", words, cells=seen.cells)
 
 
 def weak_mesh_findings(seen: Survey) -> Iterator[Finding]:
     """Yield what few cells across an interface cost the weak-form fit; the trajectory fit is far less affected."""
     if seen.cells is not None and TOO_FEW_CELLS <= seen.cells < FEW_CELLS:
-        yield _movie(
+        yield _movie.check(
             "weak-mesh-coarse",
-            "check",
             f"with an interface of {seen.cells:.1f} pixels and noise the weak-form fit has a force error of ten "
             "percent or more",
             f"use {option('method', 'trajectory')}, or a higher magnification",
@@ -227,9 +226,8 @@ def pace_findings(
     if q is None:
         return
     if dynamics.order == 2 and seen.pace is not None and seen.pace > _FAST * q:
-        yield _movie(
+        yield _movie.check(
             "change-too-fast",
-            "check",
             f"the picture changes {seen.pace / q:.2g} times as fast as its own diffusion, q Laplacian u, with "
             f"q = {q:.3g}; expected a few times at most",
             "check the units of dt, dx and q",
@@ -240,9 +238,8 @@ def pace_findings(
         waves = [np.linspace(0.0, 2.0 * np.sqrt(slope), 201)]
         action = dt * q * fastest_rate(dynamics, waves, slope)
         if action > _APART:
-            yield _movie(
+            yield _movie.check(
                 "frames-far-apart",
-                "check",
                 f"the frames are too far apart for dt = {dt:.3g} and q = {q:.3g}: an interface of this width settles "
                 f"about {action:.2g} times from one frame to the next, expected at most {_APART:g}",
                 "check the units of dt, dx and q, or record more often",
@@ -259,9 +256,8 @@ def one_sided_findings(seen: Survey, phases: Phases) -> Iterator[Finding]:
     edges = np.linspace(*phases, shares.size + 1)
     first, last = np.flatnonzero(missing)[[0, -1]]
     low, high = float(edges[first]), float(edges[last + 1])
-    yield _movie(
+    yield _movie.check(
         "phase-range-one-sided",
-        "check",
         f"some phase values between {low:.2g} and {high:.2g} are hardly visited, only their mirror images: that tells "
         "nothing where the wells are asymmetric",
         "record frames that show them",
@@ -274,18 +270,16 @@ def grey_findings(grey: GreyQuality) -> Iterator[Finding]:
     """Yield what weakens phase values that were made from grey values; nothing when all is well."""
     for share, value in zip(grey.saturated, grey.limits, strict=True):
         if share > _SATURATED:
-            yield _grey(
+            yield _grey.check(
                 "grey-saturated",
-                "check",
                 f"{100 * share:.1f} % of the values are at the limit {value:g} of the camera or the file: that plateau "
                 "is cut off and its level wrong",
                 "record with less light or another range",
                 fraction=share,
             )
     if grey.steps < _FEW_STEPS:
-        yield _grey(
+        yield _grey.check(
             "grey-few-steps",
-            "check",
             f"only {grey.steps:.0f} grey values lie between the plateaus: phase values come in steps of "
             f"{2 / grey.steps:.2g}",
             "record with more contrast or more bits",
@@ -293,9 +287,8 @@ def grey_findings(grey: GreyQuality) -> Iterator[Finding]:
         )
     for name, deficit in zip(("low", "high"), grey.deficit, strict=True):
         if deficit > _FAR:
-            yield _grey(
+            yield _grey.check(
                 "grey-plateau-narrow",
-                "check",
                 f"no pixel of the {name} plateau lies far from an interface: its level may be off by {deficit:.2g} in "
                 "u, which the error of the levels includes",
                 f"a larger picture or {option('levels')} is better",
@@ -304,15 +297,14 @@ def grey_findings(grey: GreyQuality) -> Iterator[Finding]:
     if grey.fade_gap > _GAP and not grey.bleaching:
         words = f"the contrast changes by {grey.fade_gap:.2g} in u over the record"
         advice = "if the light or the dye fades, convert with phase_from_intensity(..., bleaching=True) in Python"
-        yield _grey("grey-fading", "check", words, advice, gap=grey.fade_gap)
+        yield _grey.check("grey-fading", words, advice, gap=grey.fade_gap)
     elif grey.fade_gap > _GAP:
         words = f"the two plateaus fade differently (by {grey.fade_gap:.2g} in u)"
         advice = f"give phase_from_intensity dark=, the camera's value without light, which is {grey.dark:g} here"
-        yield _grey("grey-fading-unequal", "check", words, advice, gap=grey.fade_gap)
+        yield _grey.check("grey-fading-unequal", words, advice, gap=grey.fade_gap)
     if grey.moved is not None:
-        yield _grey(
+        yield _grey.check(
             "grey-frames-moved",
-            "check",
             f"frames were moved back by up to {grey.moved:.2f} pixels and interpolated: noise of neighbours is "
             "correlated, and bands of the trajectory fit are then too narrow",
             pixels=grey.moved,

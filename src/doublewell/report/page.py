@@ -35,7 +35,7 @@ from doublewell.report.pictures import (
     viewer,
     weights_chart,
 )
-from doublewell.report.style import Html, join, math, measured, number, plain, prose, signs, table, tag
+from doublewell.report.style import Html, html_table, join, math, measured, number, plain, prose, signs, tag
 from doublewell.report.text import NOTHING, report_text, tilt_sentence
 from doublewell.result import Result
 from doublewell.units import after, percent, raised
@@ -58,7 +58,7 @@ _QUESTIONS = {
     "structure": "Is it a double well?",
     "movie": "Is the movie good enough?",
     "determination": "Is the law determined everywhere?",
-    "grey levels": "Are the grey levels known well enough?",
+    "grey levels": "Are the grey levels table well enough?",
     "scale": "Are ε and F fixed?",
     "agreement": "Do all parts agree?",
 }
@@ -111,11 +111,12 @@ def page_html(
         items, tests = findings(result, checksum=digest, table=table), model_tests(result)
         film = viewer(make_film(result, record, found))
         charts = tag("div", law_chart(shown.potential, shown), law_chart(shown.law[0], shown), class_="grid pairs")
+        answers = [(_QUESTIONS[item.topic], _badge(item.severity), prose(str(item))) for item in items]
         printed = tag("details", tag("summary", "the report as text"), tag("pre", report_text(result)))
         parts: list[Section] = [
             ("law", "The law", join([_equations(table), charts])),
             ("wells", "Wells, barrier and scale", _numbers(table)),
-            ("checks", "Can it be trusted?", _checks(items)),
+            ("checks", "Can it be trusted?", html_table(("question", "verdict", "finding"), answers, kind="checks")),
             ("better", "What would improve it", _better(table, shown, items)),
             ("fields", "Fields: observed, predicted, difference", film),
             ("residual", "What the fit leaves", _residual(table, shown, tests, record, found)),
@@ -123,8 +124,8 @@ def page_html(
             ("settings", "Settings, versions, checksum", _settings(table, digest)),
             ("text", "The printed report", printed),
         ]
-    top = [tag("h1", "Free energy from ", tag("span", _title(table), class_="file")), _box(items), _lead(table, items)]
-    return _document(_title(table), top, [part for part in parts if part[2]])
+    top = [tag("h1", "Free energy from ", tag("span", table.title, class_="file")), _box(items), _lead(table, items)]
+    return _document(table.title, top, [part for part in parts if part[2]])
 
 
 def _document(title: str, top: list[Html], parts: list[Section]) -> str:
@@ -156,10 +157,6 @@ def _hash(text: str) -> str:
 # --- the head ---------------------------------------------------------------------------------------------------------
 
 
-def _title(table: Facts) -> str:
-    return table.title if table.data.source is not None else table.title.replace(" x ", " × ")
-
-
 def _badge(severity: Severity) -> Html:
     """Return a severity as a sign and a word."""
     sign = tag("span", _SYMBOLS[severity], aria_hidden="true")
@@ -178,8 +175,12 @@ def _box(items: list[Finding]) -> Html:
 
 def _lead(table: Facts, items: list[Finding]) -> Html:
     """Return what was asked, what is assumed, what was found and how precise it is."""
+    mesh, tension, also = " × ".join(str(n) for n in table.data.shape[1:]), table.tension, ""
+    if tension is not None:
+        also = f", and with the surface tension {plain(tension.value)}{raised(after(tension.unit))} its scale ε"
+    question = f"Which free energy drives this movie of {table.data.shape[0]} frames of {mesh} pixels{also}?"
     told = (
-        ("Question:", _question(table)),
+        ("Question:", question),
         ("Assumed:", prose("; ".join(table.assumptions)) + "."),
         ("Found:", _found(table, items)),
         ("Precision:", _precision(table, items)),
@@ -187,19 +188,9 @@ def _lead(table: Facts, items: list[Finding]) -> Html:
     return tag("div", *(tag("p", tag("b", head), " ", body) for head, body in told), class_="sentences")
 
 
-def _question(table: Facts) -> str:
-    mesh = " × ".join(str(n) for n in table.data.shape[1:])
-    tension = table.tension
-    also = ""
-    if tension is not None:
-        also = f", and with the surface tension {plain(tension.value)}{raised(after(tension.unit))} its scale ε"
-    return f"Which free energy drives this movie of {table.data.shape[0]} frames of {mesh} pixels{also}?"
-
-
 def _found(table: Facts, items: list[Finding]) -> str:
-    if table.structure.ok:
-        kind = "The energy is a double well"
-    else:
+    kind = "The energy is a double well"
+    if not table.structure.ok:
         kind = f"The energy is not a double well with a single barrier: {table.structure}"
     tilt, barrier, epsilon = table.get("tilt"), table.get("barrier"), table.get("epsilon")
     if tilt is not None and tilt.value != 0.0:
@@ -235,12 +226,12 @@ def _holds(items: list[Finding]) -> bool:
 
 def _precision(table: Facts, items: list[Finding]) -> str:
     if not table.banded:
-        return "No error bands are known: the weak-form fit has no noise model. The numbers have no stated error."
+        return "No error bands are table: the weak-form fit has no noise model. The numbers have no stated error."
     first = next(prose(str(item)) for item in items if item.topic == "model" and not item.where)
     if not _holds(items):
         return f"Unreliable: the 95 % bands do not hold. {first}."
     return (
-        f"The force is known to ±{percent(table['force_band'].value)} (95 % band, on average over the phases). {first}."
+        f"The force is table to ±{percent(table['force_band'].value)} (95 % band, on average over the phases). {first}."
     )
 
 
@@ -265,62 +256,48 @@ def _equations(table: Facts) -> Html:
     return join(lines)
 
 
-def _numbers(table_: Facts) -> Html:
+def _numbers(table: Facts) -> Html:
     """Return the numbers to quote, with their intervals."""
     keys = ["barrier", "epsilon", "kappa", "tension", "height", "curvature_low", "curvature_high", "curvature_barrier"]
-    if not table_.law.family.symmetric:
+    if not table.law.family.symmetric:
         keys = ["maximum", *keys[:4], "height_low", "height_high", "tilt", *keys[5:]]
-    rows = []
-    for key in [*keys, "width", "tension_integral"]:
-        fact = table_.get(key)
-        if fact is not None and np.isfinite(fact.value):
-            value = join([number(fact.value, 5), raised(after(fact.unit))])
-            rows.append((_name(fact), value, _error(table_, fact)))
-    notes = [prose(table_.no_scale)] if table_.no_scale else []
-    if table_.verdict == "not adequate":
+    listed = [table[key] for key in [*keys, "width", "tension_integral"] if key in table.numbers]
+    notes = [prose(table.no_scale)] if table.no_scale else []
+    if table.verdict == "not adequate":
         notes.append("The intervals do not hold: the movie is not this model plus noise.")
-    if not table_.banded:
+    if not table.banded:
         notes.append("No intervals: the weak-form fit has no noise model.")
-    made = [table(("", "value", "95 % interval"), rows), *(tag("p", note, class_="note") for note in notes)]
-    if table_.units:
-        made += [tag("h3", "In physical units"), *(tag("p", signs(line)) for line in table_.units), _units(table_)]
+    made = [_fact_table(table, listed), *(tag("p", note, class_="note") for note in notes)]
+    if table.units:
+        listed = [fact for key, fact in table.numbers.items() if key.startswith("physical_")]
+        units = _fact_table(table, listed) if listed else Html()
+        made += [tag("h3", "In physical units"), *(tag("p", signs(line)) for line in table.units), units]
     return join(made)
 
 
-def _name(fact: Fact) -> Html:
-    return Html(join([signs(fact.name)]).replace("C_H", "C<sub>H</sub>"))
+def _fact_table(table: Facts, listed: Sequence[Fact]) -> Html:
+    rows = []
+    for fact in listed:
+        if np.isfinite(fact.value):
+            name = Html(join([signs(fact.name)]).replace("C_H", "C<sub>H</sub>"))
+            value = join([number(fact.value, 5), raised(after(fact.unit))])
+            rows.append((name, value, _error(table, fact)))
+    return html_table(("", "value", "95 % interval"), rows)
 
 
-def _error(table_: Facts, fact: Fact) -> str:
+def _error(table: Facts, fact: Fact) -> str:
     """Return the interval of a number, or where it comes from."""
     if fact.key == "tension":
         return "taken as exact" if fact.sd is None else f"± {plain(fact.sd, 2)}, as given"
-    if fact.key == "epsilon" and fact.interval is not None:
-        share = table_["tension_share"].value
-        part = "" if not share else f"; {percent(share)} of the variance from the surface tension"
-        return f"{measured(fact.interval[0], 5)} to {measured(fact.interval[1], 5)}{part}"
     if fact.interval is not None:
-        return f"{measured(fact.interval[0], 5)} to {measured(fact.interval[1], 5)}"
+        share = table["tension_share"].value if fact.key == "epsilon" else 0.0
+        part = f"; {percent(share)} of the variance from the surface tension" if share else ""
+        return f"{measured(fact.interval[0], 5)} to {measured(fact.interval[1], 5)}{part}"
     return f"± {plain(fact.sd, 2)} from the surface tension alone" if fact.sd is not None else ""
 
 
-def _units(table_: Facts) -> Html:
-    listed = [fact for key, fact in table_.numbers.items() if key.startswith("physical_")]
-    rows = [
-        (signs(fact.name), f"{plain(fact.value, 5)}{raised(after(fact.unit))}", _error(table_, fact)) for fact in listed
-    ]
-    return table(("", "value", "95 % interval"), rows) if rows else Html()
-
-
-def _checks(items: Sequence[Finding]) -> Html:
-    rows = [(_QUESTIONS[item.topic], _badge(item.severity), prose(str(item))) for item in items]
-    return table(("question", "verdict", "finding"), rows, kind="checks")
-
-
-def _residual(
-    table_: Facts, shown: Curves, tests: Sequence[ModelTest], record: Record, found: Validation | str
-) -> Html:
-    charts, why = residual_charts(shown, table_, tests), Html()
+def _residual(table: Facts, shown: Curves, tests: Sequence[ModelTest], record: Record, found: Validation | str) -> Html:
+    charts, why = residual_charts(shown, table, tests), Html()
     if not isinstance(found, str):
         charts += [] if charts else [rms_chart(rms_map(found, record), record)]
         charts.append(error_chart(found, record.time_unit))
@@ -328,8 +305,8 @@ def _residual(
         end = f", and there is no prediction: {found}." if isinstance(found, str) else ": this is the prediction's."
         why = tag("p", f"The weak-form fit has no residual of its own{end}")
     rows = [
-        (test.name, f"{'z' if test.symbol == 'z' else 'χ²'} = {plain(test.statistic, 3)}", _chance(test.adjusted),
-         prose(test.sentence))
+        (test.name, f"{'z' if test.symbol == 'z' else 'χ²'} = {plain(test.statistic, 3)}",
+         "< 10⁻⁹⁹" if test.adjusted < 1e-99 else plain(test.adjusted, 2), prose(test.sentence))
         for test in tests
     ]  # fmt: skip
     head = ("test", "size", "probability, adjusted", "in words")
@@ -337,22 +314,18 @@ def _residual(
     return join([why, tag("div", *charts, class_="grid pairs"), listed if rows else Html()])
 
 
-def _chance(p: float) -> str:
-    return "< 10⁻⁹⁹" if p < 1e-99 else plain(p, 2)
-
-
-def _phases(table_: Facts, shown: Curves) -> Html:
+def _phases(table: Facts, shown: Curves) -> Html:
     charts = tag("div", *(item for item in (coverage_chart(shown), weights_chart(shown)) if item), class_="grid pairs")
-    if not table_.degrees:
-        rows = [(_subscript(g.symbol), number(g.value, 5)) for g in table_.coefficients]
-        words = f"The weak-form fit has one degree, here {table_.law.family.degree}; it does not choose it."
-        return join([charts, tag("p", words), table(("coefficient", "value"), rows)])
+    if not table.degrees:
+        rows = [(_subscript(g.symbol), number(g.value, 5)) for g in table.coefficients]
+        words = f"The weak-form fit has one degree, here {table.law.family.degree}; it does not choose it."
+        return join([charts, tag("p", words), html_table(("coefficient", "value"), rows)])
     listed = [
         (str(fit.degree), f"{fit.chi2:.1f}" if fit.chi2 < 1e6 else number(fit.chi2),
          percent(fit.weight) if fit.weight >= 5e-4 else "0", _subscript(fit.held) if fit.held else "none")
-        for fit in table_.degrees
+        for fit in table.degrees
     ]  # fmt: skip
-    return join([charts, table(("degree", "χ² above the best", "weight", table_.held_heading), listed)])
+    return join([charts, html_table(("degree", "χ² above the best", "weight", table.held_heading), listed)])
 
 
 def _subscript(names: str) -> Html:
@@ -360,36 +333,36 @@ def _subscript(names: str) -> Html:
     return join([x for name, _, k in parts for x in (", ", name, tag("sub", k) if k else "")][1:])
 
 
-def _settings(table_: Facts, digest: str) -> Html:
-    data, source, tension = table_.data, table_.data.source, table_.tension
+def _settings(table: Facts, digest: str) -> Html:
+    data, source, tension = table.data, table.data.source, table.tension
     length, time = raised(after(data.length_unit)), raised(after(data.time_unit))
     given = "none"
     if tension is not None:
         error = "" if tension.sd is None else f" ± {tension.sd:.3g}"
         given = f"{tension.value:.6g}{error}{raised(after(tension.unit))}, of {tension.normalisation}"
     opened = [] if source is None else [f"{name} = {value}" for name, value in source.reading]
-    q = table_["q"]
+    q = table["q"]
     diffusion = signs(f"{q.value:.6g}") + raised(after(q.unit)) + (f", {q.note}" if q.note else "")
     versions = [f"Python {platform.python_version()}", *_versions()]
     rows: list[tuple[str, str]] = [
         ("file", "not from a file" if source is None else source.path),
         *([("opened with", ", ".join(opened))] if opened else []),
-        ("method", METHODS[table_.problem.method.name]),
-        ("degree", str(table_.problem.degree)),
-        ("class of laws", table_.law_class),
+        ("method", METHODS[table.problem.method.name]),
+        ("degree", str(table.problem.degree)),
+        ("class of laws", table.law_class),
         ("frames and pixels", " × ".join(str(n) for n in data.shape)),
         ("pixel size dx", ", ".join(f"{h:.6g}" for h in dict.fromkeys(data.dx)) + length),
         ("frame interval dt", f"{data.dt:.6g}{time}"),
         ("diffusion coefficient q", diffusion),
         ("boundary", data.boundary or "not declared"),
-        ("weak test functions", table_.supports),
+        ("weak test functions", table.supports),
         ("surface tension", given),
         ("checksum of the values", digest),
-        ("made with", f"doublewell {table_.version}"),
+        ("made with", f"doublewell {table.version}"),
         ("page made with", ", ".join(versions)),
     ]
     again = tag("p", "To do it again and compare every number: ", tag("code", "doublewell repeat result.json"))
-    return join([table(("", ""), rows, kind="settings"), again])
+    return join([html_table(("", ""), rows, kind="settings"), again])
 
 
 def _versions() -> Iterator[str]:
@@ -403,27 +376,23 @@ def _versions() -> Iterator[str]:
 # --- what would improve a result --------------------------------------------------------------------------------------
 
 
-def _better(table_: Facts, shown: Curves, items: Sequence[Finding]) -> Html:
-    told = tag("ol", *(tag("li", item) for item in advice(table_, shown, items)))
-    data, noise = table_.data, table_["noise"].value
-    if not table_.banded or len(data.shape) != 3 or data.boundary not in ("periodic", "neumann"):
+def _better(table: Facts, shown: Curves, items: Sequence[Finding]) -> Html:
+    told = tag("ol", *(tag("li", item) for item in advice(table, shown, items)))
+    data, noise = table.data, table["noise"].value
+    if not table.banded or len(data.shape) != 3 or data.boundary not in ("periodic", "neumann"):
         return told
     mesh = "x".join(str(n) for n in data.shape[1:])
     step = ",".join(f"{h:.6g}" for h in dict.fromkeys(data.dx))
     command = (
         f"doublewell plan --law result.json --mesh {mesh} --dx {step} --dt {data.dt:.6g} --frames {data.shape[0]} "
-        f"--noise {noise:.2g} --q {table_['q'].value:.6g} --boundary {data.boundary}"
+        f"--noise {noise:.2g} --q {table['q'].value:.6g} --boundary {data.boundary}"
     )
     ask = "What a change of the movie would bring can be computed before it is made, here for a round drop:"
     return join([told, tag("p", ask), tag("pre", command, class_="command")])
 
 
-def advice(table_: Facts, shown: Curves, items: Sequence[Finding]) -> list[str]:
-    """Return what to do to improve a result, what matters most first."""
-    return list(_advice(table_, shown, items))
-
-
-def _advice(table_: Facts, shown: Curves, items: Sequence[Finding]) -> Iterator[str]:
+def advice(table: Facts, shown: Curves, items: Sequence[Finding]) -> Iterator[str]:
+    """Yield what to do to improve a result, what matters most first."""
     codes = {item.code: item for item in items}
     model = [item for item in items if item.topic == "model" and not item.where and item.severity != Severity.OK]
     if model and model[0].code != "model-untested":
@@ -438,62 +407,62 @@ def _advice(table_: Facts, shown: Curves, items: Sequence[Finding]) -> Iterator[
             "Better grey levels: most of the band of G comes from them. Record a field with some pixels of each phase "
             "far from every interface, or measure the levels apart and pass them (--levels, --levels-sd)."
         )
-    if not table_.banded:
+    if not table.banded:
         yield "Use the trajectory fit (leave out --method weak): it gives error bands and tests the model."
-    yield from _scale_advice(table_)
+    yield from _scale_advice(table)
     ranges = [f"{plain(low, 2)} to {plain(high, 2)}" for low, high in shown.unseen]
     if ranges:
         yield (
             f"A movie that shows the phase values {' and '.join(ranges)} too: there the law rests on its form alone. "
             "Moving interfaces show all of them."
         )
-    cells = table_.get("cells")
+    cells = table.get("cells")
     if cells is not None and cells.value < FEW_CELLS:
-        finer = plain(max(table_.data.dx) * cells.value / FEW_CELLS, 2)
+        finer = plain(max(table.data.dx) * cells.value / FEW_CELLS, 2)
         yield (
             f"Finer pixels: an interface spans {cells.value:.1f} of them, and {FEW_CELLS:g} or more are better "
-            f"(dx at most {finer}{raised(after(table_.data.length_unit))})."
+            f"(dx at most {finer}{raised(after(table.data.length_unit))})."
         )
     told = ("interface-few-cells", "phase-range-not-covered")
     for item in items:
         if item.topic == "movie" and item.severity != Severity.OK and item.code not in told:
             yield f"{prose(str(item))}."
-    if table_.banded and "bands-invalid" not in codes:
-        yield from _band_advice(table_, shown, codes)
+    if table.banded and "bands-invalid" not in codes:
+        yield from _band_advice(table, shown, codes)
 
 
-def _scale_advice(table_: Facts) -> Iterator[str]:
-    epsilon, share, movie = table_.get("epsilon"), table_.get("tension_share"), table_.get("epsilon_sd_movie")
+def _scale_advice(table: Facts) -> Iterator[str]:
+    epsilon, share, movie = table.get("epsilon"), table.get("tension_share"), table.get("epsilon_sd_movie")
     if epsilon is None:
-        if table_.tension is None:
+        if table.tension is None:
             yield "Measure a surface tension by other means and pass it: it fixes ε and the potential F."
     elif share is None or movie is None:
         return
-    elif table_["tension"].sd is None:
+    elif table["tension"].sd is None:
         yield "Pass the standard deviation of the surface tension, so that the interval of ε includes it too."
     elif share.value > _MOST:
         now = _REACH * movie.value / epsilon.value / np.sqrt(1.0 - share.value)
         yield (
             f"A better surface tension: {percent(share.value)} of the variance of ε comes from it. With an exact one ε "
-            f"would be known to ±{percent(_REACH * movie.value / epsilon.value)} instead of ±{percent(now)} (95 %)."
+            f"would be table to ±{percent(_REACH * movie.value / epsilon.value)} instead of ±{percent(now)} (95 %)."
         )
 
 
-def _band_advice(table_: Facts, shown: Curves, codes: dict[str, Finding]) -> Iterator[str]:
+def _band_advice(table: Facts, shown: Curves, codes: dict[str, Finding]) -> Iterator[str]:
     """Yield how the bands shrink: their width is proportional to the noise, and to one over the root of the frames."""
-    size = table_["force_band"].value
+    size = table["force_band"].value
     grey = next((codes[code] for code in ("grey-levels-dominate", "grey-level-errors") if code in codes), None)
     levels = 0.0 if grey is None else min(_REACH * grey.numbers["force"], size)  # noise is not a part of this
     movie = np.sqrt(size**2 - levels**2)
     half, twice = (float(np.hypot(part * movie, levels)) for part in (0.5, np.sqrt(0.5)))
     yield (
-        f"Less noise: it is {table_['noise'].value:.2g} per pixel, and half of it would narrow the band of G from "
+        f"Less noise: it is {table['noise'].value:.2g} per pixel, and half of it would narrow the band of G from "
         f"±{percent(size)} to about ±{percent(half)}. Twice the frames in the same time give about ±{percent(twice)}."
     )
     force = shown.law[0]
     if force.low is not None and force.high is not None:
         place = float(force.u[int(np.argmax(force.high - force.low))])
-        sign = "±" if table_.law.family.even else ""
+        sign = "±" if table.law.family.even else ""
         yield (
             f"The force is least certain near u = {sign}{abs(place) if sign else place:.2f}: frames with more values "
             "there (more interface, or one that moves more) help most."

@@ -200,7 +200,7 @@ def _kept(text: str) -> str:
     return _PERCENT.sub("\N{NO-BREAK SPACE}%", text).replace(" × 10", "\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10")
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, kind: str = "") -> Html:
+def html_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, kind: str = "") -> Html:
     """Return a table whose first column names the rows; it scrolls by itself where it is too wide."""
     top = tag("thead", tag("tr", *(tag("th", cell, scope="col") for cell in head))) if any(head) else Html()
     body = [tag("tr", tag("th", first, scope="row"), *(tag("td", cell) for cell in rest)) for first, *rest in rows]

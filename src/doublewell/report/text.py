@@ -15,7 +15,7 @@ from doublewell.hints import Progress
 from doublewell.observation import MASK, TOO_FEW_CELLS, TOO_LARGE, Survey, survey
 from doublewell.physical import Physical
 from doublewell.record import Phase, Record
-from doublewell.record_findings import Finding, Severity, grey_findings, pace_findings, survey_findings
+from doublewell.record_findings import Finding, Severity, Topic, grey_findings, pace_findings, survey_findings
 from doublewell.result import Result
 from doublewell.units import WIDTH, after, count, percent, unit_text, wrapped
 from doublewell.weak.weights import Support, default_supports
@@ -64,9 +64,9 @@ def joined(sections: Sections) -> str:
     return "\n".join(f"\n{title}\n" + "\n".join(f"  {line}" for line in lines) for title, lines in written if lines)
 
 
-def with_interval(fact: Fact, *, digits: int = 6, unit: bool = True) -> str:
+def with_interval(fact: Fact, *, digits: int = 6) -> str:
     """Return a number with its unit and its interval, or with what is known of its error."""
-    text = f"{fact.value:.{digits}g}{after(fact.unit) if unit else ''}"
+    text = f"{fact.value:.{digits}g}{after(fact.unit)}"
     if fact.interval is not None:
         return f"{text} (95 %: {fact.interval[0]:.{digits}g} to {fact.interval[1]:.{digits}g})"
     if fact.why:
@@ -156,9 +156,7 @@ def _well_lines(table: Facts) -> Iterator[str]:
     if tilt is not None and tilt.value != 0.0:
         yield from wrapped(tilt_sentence(table, tilt), indent="  ")
     if (width := table.get("width")) is not None:
-        ends = "" if width.interval is None else " (95 %: {:.6g} to {:.6g})".format(*width.interval)
-        missing = " (no interval: the data allow laws without one)" if width.why else ""
-        yield f"{width.name}: {width.value:.5g}{after(width.unit)} long{ends or missing}"
+        yield f"{width.name}: {with_interval(width)}"
     if (extra := table.get("extra_structure")) is not None:
         yield f"{extra.name}: {'less than 0.1 %' if extra.value < 1e-3 else percent(extra.value)}"
 
@@ -196,8 +194,8 @@ def _model_lines(result: Result, table: Facts, items: list[Finding]) -> Iterator
     told = [item for item in items if item.topic == "model" and not item.where]
     if not told:
         return
-    for text in (f"{table.verdict}: {told[0]}", *map(str, told[1:])):
-        yield from wrapped(text, indent="  ")
+    for item in told:
+        yield from wrapped(f"{table.verdict}: {item}" if item is told[0] else str(item), indent="  ")
     tests = model_tests(result)
     if tests:
         yield f"{'test':<12}{'z or chi2':>11}{'p adjusted':>12}"
@@ -268,19 +266,25 @@ class Inspection:
     findings: tuple[Finding, ...]
 
     def __str__(self) -> str:
-        unit = self.record.length_unit
+        survey, width, supports = self.survey, "none detected", "none of the default ones fits"
+        noise = f"{survey.noise:.2g} per pixel, {percent(0.5 * survey.noise)} of the step between the phases"
+        if survey.interface_width is not None:
+            size = f"{survey.interface_width:.4g}{after(self.record.length_unit)}"
+            width = f"{size} wide from u = -0.9 to 0.9, that is {survey.cells:.1f} pixels"
+        if self.supports:
+            supports = f"half-widths in time and space that fit: {', '.join(map(str, self.supports))}"
+        change = f"the picture changes by {survey.change:.2g} (root mean square) from first to last"
         sections: Sections = [
-            ("Mesh and time", _mesh(self.record, self.survey)),
-            ("Noise", _noise(self.survey)),
-            ("Phase values", _phases(self.survey)),
-            ("Interface", _interface(self.survey, unit)),
-            ("Test functions", _supports(self)),
+            ("Mesh and time", _mesh(self.record, survey)),
+            ("Noise", [f"{noise} ({survey.noise_method})"]),
+            ("Phase values", _phases(survey)),
+            ("Interface", [width, change]),
+            ("Test functions", [supports]),
             ("Warnings", bullets(map(str, self.findings)) if self.findings else [NOTHING]),
         ]
         mesh = " x ".join(str(n) for n in self.record.mesh)
-        line = len(self.record.mesh) == 1
-        head = f"{'read as a 1-D movie: ' if line else ''}{self.record.frames} frames of {mesh} pixels"
-        return f"{head}\n{joined(sections)}"
+        line = "read as a 1-D movie: " if len(self.record.mesh) == 1 else ""
+        return f"{line}{self.record.frames} frames of {mesh} pixels\n{joined(sections)}"
 
 
 def inspect_record(record: Record, *, progress: Progress | None = None) -> Inspection:
@@ -291,35 +295,27 @@ def inspect_record(record: Record, *, progress: Progress | None = None) -> Inspe
     >>> inspect_record(Record(u, dx=x[1] - x[0], dt=0.1, q=1.0)).findings
     ()
     """
-    seen = survey(record, progress=progress)
+    looked, movie = survey(record, progress=progress), Topic("movie")
     items: list[Finding] = []
     supports: tuple[Support, ...] = ()
     refusal = None
     try:
-        supports, _ = default_supports(record, seen.interface_width)
+        supports, _ = default_supports(record, looked.interface_width)
     except InputError as error:
         refusal = str(error)
-        items.append(Finding("supports-too-large", Severity.CHECK, "movie", refusal))
-    items += [*survey_findings(seen), *pace_findings(seen, record.q, record.dt if record.uniform else None)]
-    items += _one_picture(record)
-    return Inspection(record, seen, supports, refusal, tuple(items))
-
-
-def _one_picture(record: Record) -> Iterator[Finding]:
-    """Yield that a 1-D movie looks like one picture: its frames differ as neighbouring cells do."""
-    if len(record.mesh) != 1 or record.mask is not None:
-        return
-    u = record.slab(0, min(record.frames, _PICTURE))
-    steps = [float(np.sqrt(np.mean(np.diff(u, axis=axis) ** 2))) for axis in (0, 1)]
-    if steps[0] > _SIMILAR * steps[1]:
-        yield Finding(
-            "one-picture",
-            Severity.CHECK,
-            "movie",
-            f"read as a 1-D movie with {record.frames} frames of {record.mesh[0]} cells, but one frame differs from "
-            "the next as much as one cell from its neighbour",
-            "if this is one picture (y, x), no law can be identified from it; record a movie (t, y, x)",
-        )
+        items.append(movie.check("supports-too-large", refusal))
+    items += [*survey_findings(looked), *pace_findings(looked, record.q, record.dt if record.uniform else None)]
+    if len(record.mesh) == 1 and record.mask is None:  # frames of one picture differ as neighbouring cells do
+        u = record.slab(0, min(record.frames, _PICTURE))
+        along_t, along_x = (float(np.sqrt(np.mean(np.diff(u, axis=axis) ** 2))) for axis in (0, 1))
+        if along_t > _SIMILAR * along_x:
+            words = (
+                f"read as a 1-D movie with {record.frames} frames of {record.mesh[0]} cells, but one frame differs "
+                "from the next as much as one cell from its neighbour"
+            )
+            advice = "if this is one picture (y, x), no law can be identified from it; record a movie (t, y, x)"
+            items.append(movie.check("one-picture", words, advice))
+    return Inspection(record, looked, supports, refusal, tuple(items))
 
 
 def _mesh(record: Record, seen: Survey) -> Iterator[str]:
@@ -337,11 +333,6 @@ def _mesh(record: Record, seen: Survey) -> Iterator[str]:
     q = "not given, a fit estimates it (the movie must show motion)" if record.q is None else f"{record.q:.6g}{both}"
     yield f"diffusion coefficient q: {q}"
     yield f"boundary: {record.boundary or 'not declared, the movie is fitted as a window (needed to evolve the law)'}"
-
-
-def _noise(seen: Survey) -> Iterator[str]:
-    share = percent(0.5 * seen.noise)
-    yield f"{seen.noise:.2g} per pixel, {share} of the step between the phases ({seen.noise_method})"
 
 
 def _phases(seen: Survey) -> Iterator[str]:
@@ -373,19 +364,3 @@ def _order_parameter(seen: Survey) -> str:
         )
     share = f"{100 * seen.interface_share:.1f} % of the pixels lie between -0.9 and 0.9"
     return f"these look like a resolved order parameter: {share}, inside interfaces"
-
-
-def _interface(seen: Survey, unit: str | None) -> Iterator[str]:
-    if seen.interface_width is None:
-        yield "none detected"
-    else:
-        size = f"{seen.interface_width:.4g}{after(unit)}"
-        yield f"{size} wide from u = -0.9 to 0.9, that is {seen.cells:.1f} pixels"
-    yield f"the picture changes by {seen.change:.2g} (root mean square) from first to last"
-
-
-def _supports(inspection: Inspection) -> Iterator[str]:
-    if inspection.supports:
-        yield f"half-widths in time and space that fit: {', '.join(str(support) for support in inspection.supports)}"
-    else:
-        yield "none of the default ones fits"
