@@ -58,7 +58,7 @@ _QUESTIONS = {
     "structure": "Is it a double well?",
     "movie": "Is the movie good enough?",
     "determination": "Is the law determined everywhere?",
-    "grey levels": "Are the grey levels table well enough?",
+    "grey levels": "Are the grey levels known well enough?",
     "scale": "Are ε and F fixed?",
     "agreement": "Do all parts agree?",
 }
@@ -226,12 +226,12 @@ def _holds(items: list[Finding]) -> bool:
 
 def _precision(table: Facts, items: list[Finding]) -> str:
     if not table.banded:
-        return "No error bands are table: the weak-form fit has no noise model. The numbers have no stated error."
+        return "No error bands are known: the weak-form fit has no noise model. The numbers have no stated error."
     first = next(prose(str(item)) for item in items if item.topic == "model" and not item.where)
     if not _holds(items):
         return f"Unreliable: the 95 % bands do not hold. {first}."
     return (
-        f"The force is table to ±{percent(table['force_band'].value)} (95 % band, on average over the phases). {first}."
+        f"The force is known to ±{percent(table['force_band'].value)} (95 % band, on average over the phases). {first}."
     )
 
 
@@ -280,8 +280,7 @@ def _fact_table(table: Facts, listed: Sequence[Fact]) -> Html:
     for fact in listed:
         if np.isfinite(fact.value):
             name = Html(join([signs(fact.name)]).replace("C_H", "C<sub>H</sub>"))
-            value = join([number(fact.value, 5), raised(after(fact.unit))])
-            rows.append((name, value, _error(table, fact)))
+            rows.append((name, plain(fact.value, 5) + raised(after(fact.unit)), _error(table, fact)))
     return html_table(("", "value", "95 % interval"), rows)
 
 
@@ -310,7 +309,7 @@ def _residual(table: Facts, shown: Curves, tests: Sequence[ModelTest], record: R
         for test in tests
     ]  # fmt: skip
     head = ("test", "size", "probability, adjusted", "in words")
-    listed = tag("details", tag("summary", f"the {len(rows)} tests of the model in numbers"), table(head, rows))
+    listed = tag("details", tag("summary", f"the {len(rows)} tests of the model in numbers"), html_table(head, rows))
     return join([why, tag("div", *charts, class_="grid pairs"), listed if rows else Html()])
 
 
@@ -444,7 +443,7 @@ def _scale_advice(table: Facts) -> Iterator[str]:
         now = _REACH * movie.value / epsilon.value / np.sqrt(1.0 - share.value)
         yield (
             f"A better surface tension: {percent(share.value)} of the variance of ε comes from it. With an exact one ε "
-            f"would be table to ±{percent(_REACH * movie.value / epsilon.value)} instead of ±{percent(now)} (95 %)."
+            f"would be known to ±{percent(_REACH * movie.value / epsilon.value)} instead of ±{percent(now)} (95 %)."
         )
 
 

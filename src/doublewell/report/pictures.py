@@ -67,15 +67,14 @@ def law_chart(curve: Curve, shown: Curves) -> Html:
             figures.draw_strip(axes[1, 0], curve, shown)
             axes[0, 0].set_xlabel("")
 
-    width = "" if curve.half_width is None else f"at most ±{plain(100.0 * curve.half_width, 2)} % of the largest value"
-    listed = ", ".join(
-        f"{plain(float(curve.evaluate(u)))} at {plain(float(u))}" for u in np.linspace(curve.u[0], curve.u[-1], 9)
-    )
-    low, high = plain(float(curve.u[0])), plain(float(curve.u[-1]))
-    known = f"The 95 % band is {width}." if banded else "No band is known."
-    text = f"{curve.name} over the phase value u from {low} to {high}: {listed}. {known}"
-    caption = [f"{curve.symbol}(u). Line: recovered. ▲ barrier, ▼ wells."]
-    caption.append(f" Shaded: 95 % band, {width}; below it is enlarged." if banded else f" No band: {curve.why}.")
+    known, band = "No band is known.", f"No band: {curve.why}."
+    if curve.half_width is not None:
+        width = f"at most ±{plain(100.0 * curve.half_width, 2)} % of the largest value"
+        known, band = f"The 95 % band is {width}.", f"Shaded: 95 % band, {width}; below it is enlarged."
+    u = np.linspace(curve.u[0], curve.u[-1], 9)
+    listed = ", ".join(f"{plain(float(curve.evaluate(x)))} at {plain(float(x))}" for x in u)
+    text = f"{curve.name} over the phase value u from {plain(u[0])} to {plain(u[-1])}: {listed}. {known}"
+    caption = [f"{curve.symbol}(u). Line: recovered. ▲ barrier, ▼ wells. {band}"]
     if shown.unseen:
         caption.append(" Grey: phase values that the movie does not show.")
     return chart(f"curve-{curve.symbol}", curve.name, text, caption, draw, height=4.6 if banded else 3.4)
@@ -117,11 +116,11 @@ def residual_charts(shown: Curves, table: Facts, tests: Sequence[ModelTest]) -> 
         for axis, edges, k in zip("zyx"[-left.blocks.ndim :], left.edges, place, strict=True)
     )
     words = f"farthest from the mean by {plain(float(left.blocks[place]), 3)} sigma at {at}"
-    where = f"the variance of the residual over time, {words}. Pure noise stays below about 4."
     made = [
         chart(
             "residual-map", "Variance of the residual over time",
-            f"Map of the variance of the residual over time, block by block, {words}.", [f"Where: {where}"],
+            f"Map of the variance of the residual over time, block by block, {words}.",
+            [f"Where: the variance of the residual over time, {words}. Pure noise stays below about 4."],
             lambda figure: figures.draw_map(figure, figure.subplots(), left, data), height=3.9,
         )
     ]  # fmt: skip
@@ -142,9 +141,13 @@ def residual_charts(shown: Curves, table: Facts, tests: Sequence[ModelTest]) -> 
         f"{plain(2 * left.spread, 2)}; the frame farthest from 1 is {worst} with {plain(float(left.frames[worst]))}. "
         f"The first frame has {plain(float(left.frames[0]), 3)}."
     )
-    caption = ["When: the residual of each frame. Dashed: the noise of the fit. Grey: where a frame should lie."]
-    draw = lambda figure: figures.draw_frames(figure.subplots(), left, data)  # noqa: E731
-    made.append(chart("residual-frames", "Residual of each frame", text, caption, draw, height=3.4))
+    made.append(
+        chart(
+            "residual-frames", "Residual of each frame", text,
+            ["When: the residual of each frame. Dashed: the noise of the fit. Grey: where a frame should lie."],
+            lambda figure: figures.draw_frames(figure.subplots(), left, data), height=3.4,
+        )
+    )  # fmt: skip
     return made
 
 
@@ -178,9 +181,9 @@ def rms_chart(values: Array, record: Record) -> Html:
 class Film:
     """Fields to look at, [frame, y, x] (one space axis: [t, x]), with their frame numbers and times.
 
-    ``told`` and ``rest`` (predicted, and observed - predicted) are None where nothing could be predicted. ``notes``
-    tell why, or what was predicted from what, and what was left out. ``extent`` and ``names`` are of the axes across
-    and up, ``phases`` those of the wells.
+    ``told``, the predicted ones, are None where nothing could be predicted. ``notes`` tell why, or what was predicted
+    from what, and what was left out. ``extent`` and ``names`` are of the axes across and up, ``phases`` those of the
+    wells.
     """
 
     frames: tuple[int, ...]
@@ -192,11 +195,6 @@ class Film:
     names: tuple[str, str] = ("x (length)", "y (length)")
     time_unit: str | None = None
     phases: tuple[float, float] = (-1.0, 1.0)
-
-    @property
-    def rest(self) -> Array | None:
-        """What the prediction leaves: observed - predicted."""
-        return None if self.told is None else self.seen - self.told
 
     @property
     def flat(self) -> bool:
@@ -297,18 +295,8 @@ def _notes(record: Record, picks: list[int], steps: tuple[int, ...], start: int)
         yield f"{len(picks)} of {record.frames - start} frames are shown, evenly spread."
     if max(steps) > 1:
         axes = "zyx"[-len(steps) :]
-        kept = " and ".join(f"every {_ordinal(n)} pixel along {a}" for n, a in zip(steps, axes, strict=True) if n > 1)
+        kept = " and ".join(f"one pixel in {n} along {a}" for n, a in zip(steps, axes, strict=True) if n > 1)
         yield f"Of each frame {kept} is shown; nothing is averaged, so the noise looks as it is."
-
-
-def _ordinal(n: int) -> str:
-    """Return a number as an order.
-
-    >>> _ordinal(2), _ordinal(3), _ordinal(4), _ordinal(12), _ordinal(22)
-    ('2nd', '3rd', '4th', '12th', '22nd')
-    """
-    ending = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
-    return f"{n}{ending}"
 
 
 # --- the viewer -------------------------------------------------------------------------------------------------------
@@ -321,13 +309,9 @@ class _Kind:
     key: str
     name: str
     colours: str
-    limits: tuple[float, float]
+    ends: tuple[str, str]
     images: list[str]
     legend: str
-
-    @property
-    def ends(self) -> tuple[str, str]:
-        return plain(self.limits[0], 2), plain(self.limits[1], 2)
 
 
 def viewer(film: Film) -> Html:
@@ -347,18 +331,20 @@ def _kinds(film: Film) -> list[_Kind]:
     size = half * min(max(1.0, np.ceil(10 * reach) / 10), 2.0)
     limits = (middle - size, middle + size)
     named = f"dark is the phase {plain(low)}, light the phase {plain(high)}"
-    kinds = [_Kind("seen", "observed", _FIELD, limits, _images(film, film.seen, limits, _FIELD), named)]
-    if film.told is not None and film.rest is not None:
-        far = max(float(np.percentile(np.abs(film.rest), 99.9)), 1e-12)
-        kinds.append(_Kind("told", "predicted", _FIELD, limits, _images(film, film.told, limits, _FIELD), named))
-        rest = _images(film, film.rest, (-far, far), _REST)
+    kinds = [_kind("seen", "observed", _FIELD, limits, film.seen, named)]
+    if film.told is not None:
+        rest = film.seen - film.told
+        far = max(float(np.percentile(np.abs(rest), 99.9)), 1e-12)
         words = "grey is no difference, light too large, dark too small"
-        kinds.append(_Kind("rest", "observed − predicted", _REST, (-far, far), rest, words))
+        kinds.append(_kind("told", "predicted", _FIELD, limits, film.told, named))
+        kinds.append(_kind("rest", "observed − predicted", _REST, (-far, far), rest, words))
     return kinds
 
 
-def _images(film: Film, fields: Array, limits: tuple[float, float], colours: str) -> list[str]:
-    return [encode(fields, limits, colours)] if film.flat else [encode(field, limits, colours) for field in fields]
+def _kind(key: str, name: str, colours: str, limits: tuple[float, float], fields: Array, legend: str) -> _Kind:
+    """Encode the frames of one kind of field; a movie of one space axis is one picture."""
+    images = [encode(field, limits, colours) for field in (fields if fields.ndim == 3 else fields[None])]
+    return _Kind(key, name, colours, (plain(limits[0], 2), plain(limits[1], 2)), images, legend)
 
 
 def _panel(film: Film, kind: _Kind, k: int, name: str) -> Html:
@@ -379,7 +365,14 @@ def _panel(film: Film, kind: _Kind, k: int, name: str) -> Html:
 
 
 def _caption(kind: _Kind, when: str = "") -> Html:
-    bar = tag("img", src=_PREFIX + _bar(kind.colours), alt="", width=80, height=10, class_="bar-image")
+    bar = tag(
+        "img",
+        src=_PREFIX + _png(np.arange(256, dtype=np.uint8)[None], kind.colours),
+        alt="",
+        width=80,
+        height=10,
+        class_="bar-image",
+    )
     colours = tag("span", kind.ends[0], " ", bar, " ", kind.ends[1], class_="colours")
     return tag("figcaption", tag("b", kind.name), when, " ", colours)
 
@@ -399,7 +392,7 @@ def _live(film: Film, kinds: list[_Kind]) -> Html:
 
 def _strip(film: Film, kinds: list[_Kind]) -> Html:
     """Return the first, middle and last frame of each kind, for print and for browsers without script."""
-    same = film.rest is not None and len(film.frames) > 1 and not np.any(film.rest[0])  # a start that was observed
+    same = film.told is not None and len(film.frames) > 1 and np.array_equal(film.seen[0], film.told[0])
     picks = list(dict.fromkeys((int(same), len(film.frames) // 2, len(film.frames) - 1)))
     panels = []
     for k in picks:
@@ -421,11 +414,6 @@ def encode(field: Array, limits: tuple[float, float], colours: str) -> str:
     """Return a field as a PNG of 256 colours in base64, the first row at the bottom; beyond the limits are the ends."""
     share = np.clip((field - limits[0]) / (limits[1] - limits[0]), 0.0, 1.0)
     return _png(np.round(255.0 * share).astype(np.uint8)[::-1], colours)
-
-
-@cache
-def _bar(colours: str) -> str:
-    return _png(np.arange(256, dtype=np.uint8)[None], colours)
 
 
 def _png(levels: Any, colours: str) -> str:
