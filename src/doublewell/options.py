@@ -13,6 +13,7 @@ result files and `repeat` need no code of their own for any of them. Short forms
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -29,9 +30,20 @@ Derivative = Literal["discrete", "analytic"]
 Noise = Literal["white", "correlated", "shot", "robust"]
 
 
-def _field(default: Any, about: str, read: Read = str) -> Any:
-    """Declare an option: its default, its help, and how it is read from a word."""
-    return field(default=default, metadata={"help": about, "read": read})
+def _field(default: Any, read: Read = str) -> Any:
+    """Declare an option: its default, and how it is read from a word; its help is its paragraph of the docstring."""
+    return field(default=default, metadata={"read": read})
+
+
+def help_of(kind: type[Options]) -> dict[str, str]:
+    """Return the help of each option of a value, from its docstring.
+
+    >>> help_of(Compute)["device"]
+    '"gpu", "cpu", or by default what is there.'
+    """
+    text = inspect.getdoc(kind) or ""
+    paragraphs = re.findall(r"^(\w+)\n((?:    .*\n?)+)", text.partition("----------\n")[2], re.MULTILINE)
+    return {name: " ".join(words.split()) for name, words in paragraphs}
 
 
 def _number(text: str) -> float:
@@ -145,7 +157,7 @@ class DoubleWell(Options):
     ----------
     degree
         Degree of the bracket polynomial in u^2, 0 to 8, or "auto": the average over all degrees, weighted by the
-        likelihood. None: "auto" for a trajectory fit, 2 for a weak-form fit.
+        likelihood. By default "auto" for a trajectory fit, 2 for a weak-form fit.
     constraint
         "admissible": all laws of the degree with two stable pure phases and one central maximum, so the wells are right
         by construction. "bernstein": positive coefficients, the paper's part of these. "none": plain least squares.
@@ -160,17 +172,9 @@ class DoubleWell(Options):
 
     noun = "law"
 
-    degree: int | Literal["auto"] | None = _field(
-        None, "degree of the law in u^2, 0 to 8, or auto: the average over all degrees", _or(_integer, "auto")
-    )
-    constraint: Constraint = _field(
-        "admissible",
-        "admissible: every double well of the degree; bernstein: positive coefficients, the paper's part of them; "
-        "none: plain least squares",
-    )
-    wells: WellsKind = _field(
-        "symmetric", "symmetric; equal: equally deep but not identical; unequal: their depths may differ too"
-    )
+    degree: int | Literal["auto"] | None = _field(None, _or(_integer, "auto"))
+    constraint: Constraint = _field("admissible")
+    wells: WellsKind = _field("symmetric")
 
     def __post_init__(self) -> None:
         self._check_word("constraint", get_args(Constraint))
@@ -197,10 +201,10 @@ class Trajectory(Options):
     Parameters
     ----------
     ridge
-        None, or for one degree a multiple alpha of the mean squared column norm.
+        For one degree, a multiple alpha of the mean squared column norm; by default none.
     memory
         The most that one worker may take, such as "2GB". A record over the budget is fitted in disjoint tiles, each a
-        window with a border of its own: what the borders take makes the bands wider. None: the record is fitted whole.
+        window with a border of its own: what the borders take makes the bands wider. By default it is fitted whole.
     """
 
     noun = "method"
@@ -209,10 +213,8 @@ class Trajectory(Options):
     corrected: ClassVar = False
     precision: ClassVar = "double"
 
-    ridge: float | None = _field(
-        None, "for one degree, a multiple of the mean squared column norm", _or(_number, "validated")
-    )  # "validated" is read to be refused in words
-    memory: str | int | None = _field(None, "the most that one worker may take, such as 2GB; larger records are tiled")
+    ridge: float | None = _field(None, _or(_number, "validated"))  # "validated" is read to be refused in words
+    memory: str | int | None = _field(None)
 
     def __post_init__(self) -> None:
         if isinstance(self.ridge, str):
@@ -232,13 +234,13 @@ class Weak(Options):
     Parameters
     ----------
     supports
-        Pairs (frames, length) of half-widths of the test functions, "paper", or None for a rule that follows the
-        interface width.
+        Half-widths of the test functions as pairs (frames, length), in the shell 5:0.06,8:0.12, or "paper"; by default
+        a rule that follows the interface width.
     derivative
         "discrete" (exact summation by parts) or "analytic" derivative weights.
     ridge
-        None, a multiple alpha of the mean squared column norm, or "validated": alpha from the paper's grid, chosen on
-        the last 40 % of the frames.
+        A multiple alpha of the mean squared column norm, or "validated": alpha from the paper's grid, chosen on the
+        last 40 % of the frames; by default none.
     corrected
         Whether the bias of white noise is removed.
     memory
@@ -250,18 +252,12 @@ class Weak(Options):
     noun = "method"
     bands: ClassVar = False
 
-    supports: tuple[tuple[int, float], ...] | Literal["paper"] | None = _field(
-        None, "half-widths of the test functions as frames:length pairs such as 5:0.06,8:0.12, or paper",
-        _or(_supports, "paper"),
-    )  # fmt: skip
-    derivative: Derivative = _field("discrete", "derivative weights of the test functions: discrete or analytic")
-    ridge: float | Literal["validated"] | None = _field(
-        None, "a multiple of the mean squared column norm, or validated: chosen on the last frames",
-        _or(_number, "validated"),
-    )  # fmt: skip
-    corrected: bool = _field(False, "remove the bias of white noise", _flag)
-    memory: str | int | None = _field(None, "the most that one worker may take, such as 2GB")
-    precision: Literal["double", "single"] = _field("double", "of the sums on a GPU: double, or single (six digits)")
+    supports: tuple[tuple[int, float], ...] | Literal["paper"] | None = _field(None, _or(_supports, "paper"))
+    derivative: Derivative = _field("discrete")
+    ridge: float | Literal["validated"] | None = _field(None, _or(_number, "validated"))
+    corrected: bool = _field(False, _flag)
+    memory: str | int | None = _field(None)
+    precision: Literal["double", "single"] = _field("double")
 
     def __post_init__(self) -> None:
         self._check_word("derivative", get_args(Derivative))
@@ -349,7 +345,7 @@ class Observation(Options):
     Parameters
     ----------
     phases
-        The phase values of the two wells, or "estimated": those with the smallest weak-form residual.
+        The phase values of the two wells, such as 0,1, or "estimated": those with the smallest weak-form residual.
     noise
         "white"; "correlated": its spectrum and its memory are measured on a first fit; "shot": its variance is linear
         in the phase value; "robust": outliers are found and left out.
@@ -371,25 +367,13 @@ class Observation(Options):
 
     noun = "observation"
 
-    phases: Phases = _field(
-        (-1.0, 1.0), "the phase values of the two wells as low,high such as 0,1; or estimated", _or(_pair, "estimated")
-    )
-    noise: Noise = _field(
-        "white",
-        "white; correlated: its spectrum is measured on a first fit; shot: its variance is linear in the phase value; "
-        "robust: outliers are left out",
-    )
-    blur: float | Literal["estimated"] = _field(
-        0.0,
-        "standard deviation of the point-spread function in the unit of dx, or estimated",
-        _or(_number, "estimated"),
-    )
-    pixel: bool = _field(False, "a pixel is the mean over its area, not the value at its centre", _flag)
-    exposure: float = _field(0.0, "time over which a frame is averaged, in the unit of the times", _number)
-    refine: int = _field(1, "how many times finer the model's mesh is than the movie's", _integer)
-    missing: Literal["refuse", "mask"] = _field(
-        "refuse", "values that are not finite: refuse them, or mask them as missing"
-    )
+    phases: Phases = _field((-1.0, 1.0), _or(_pair, "estimated"))
+    noise: Noise = _field("white")
+    blur: float | Literal["estimated"] = _field(0.0, _or(_number, "estimated"))
+    pixel: bool = _field(False, _flag)
+    exposure: float = _field(0.0, _number)
+    refine: int = _field(1, _integer)
+    missing: Literal["refuse", "mask"] = _field("refuse")
 
     def __post_init__(self) -> None:
         estimated = self.phases is None or (isinstance(self.phases, str) and self.phases == "estimated")
@@ -426,15 +410,15 @@ class Compute(Options):
     checkpoint
         A file that keeps what was computed so far; the same call resumes from there.
     device
-        "gpu", "cpu", or None for what is found.
+        "gpu", "cpu", or by default what is there.
     """
 
     noun = "compute"
 
-    workers: int | None = _field(None, "how many processes read the parts of a movie", _integer)
-    scheduler: Any = _field(None, "the address of a Dask scheduler, in place of workers")
-    checkpoint: str | PathLike[str] | None = _field(None, "a file that keeps what was computed; the same call resumes")
-    device: str | None = _field(None, "gpu, cpu, or what is found")
+    workers: int | None = _field(None, _integer)
+    scheduler: Any = _field(None)
+    checkpoint: str | PathLike[str] | None = _field(None)
+    device: str | None = _field(None)
 
     def __post_init__(self) -> None:
         if self.workers is not None:

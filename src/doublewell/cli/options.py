@@ -21,7 +21,7 @@ from cyclopts import Group, Parameter
 
 from doublewell.errors import InputError, as_word, option
 from doublewell.hints import Report
-from doublewell.options import METHODS, Compute, DoubleWell, Observation, Options, method_of
+from doublewell.options import METHODS, Compute, DoubleWell, Observation, Options, help_of, method_of
 from doublewell.units import check_dimension, factor, parse_quantity
 
 if TYPE_CHECKING:
@@ -71,11 +71,10 @@ def _flags() -> list[tuple[str, Any, Any]]:
 
 def _flag(group: Group, kinds: int, owners: list[tuple[str, type[Options], Field[Any]]]) -> tuple[str, Any, Any]:
     _, kind, item = owners[0]
-    texts = {owned.metadata["help"]: name for name, _, owned in owners}
-    about = "; ".join(f"{name}: {text}" if len(texts) > 1 else text for text, name in texts.items())
+    texts = {help_of(owner)[item.name]: name for name, owner, _ in owners}
+    about = " ".join(f"{name.capitalize()}: {text}" if len(texts) > 1 else text for text, name in texts.items())
     if len(owners) < kinds:
         about += f" ({', '.join(name for name, *_ in owners)} only)"
-    about = f"{about[0].upper()}{about[1:]}."
     hint, default = get_type_hints(kind)[item.name], item.default
     if hint is bool:
         return item.name, Annotated[Switch, Parameter(group=group, help=about)], field(default=default)
