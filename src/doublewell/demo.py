@@ -70,13 +70,9 @@ class Demo:
             f"was recovered to {percent(self.force_error)} and its epsilon {scale}."
         )
 
-    @property
-    def comparison(self) -> str:
-        """The error of the weak-form fit, in one sentence."""
-        return f"The weak-form fit alone: force error {percent(self.weak_error)}."
-
     def __str__(self) -> str:
-        against = "\n  ".join([self.summary, self.comparison, *wrap(str(self.validation), 98)])
+        weak = f"The weak-form fit alone: force error {percent(self.weak_error)}."
+        against = "\n  ".join([self.summary, weak, *wrap(str(self.validation), 98)])
         written = "\n  ".join(str(path) for path in self.files)
         return f"{self.result}\n\nAgainst the truth\n  {against}\n\nWritten\n  {written}"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, metadata, version
 from pathlib import Path
@@ -30,15 +29,10 @@ class Extra:
         """Whether all packages are there."""
         return all(number is not None for _, number in self.packages)
 
-    @property
-    def remedy(self) -> str:
-        """The command that installs it."""
-        return f"pip install 'doublewell[{self.name}]'"
-
     def __str__(self) -> str:
-        if self.ready:
-            return f"{self.name}: installed ({', '.join(f'{name} {number}' for name, number in self.packages)})"
-        return f"{self.name}: not installed; {self.remedy}"
+        versions = ", ".join(f"{name} {number}" for name, number in self.packages)
+        cure = f"not installed; pip install 'doublewell[{self.name}]'"
+        return f"{self.name}: {f'installed ({versions})' if self.ready else cure}"
 
 
 @dataclass(frozen=True)
@@ -88,13 +82,11 @@ def examine(*, fit: bool = True, progress: Report | None = None) -> Diagnosis:
 
     The first fit of a machine compiles; later processes load what it compiled.
     """
-    needs = _needs()
-    packages = tuple((name, _version(name)) for name in needs.get("", ()))
-    extras = tuple(
-        Extra(name, tuple((package, _version(package)) for package in wanted))
-        for name, wanted in needs.items()
-        if name and name not in _TOOLS
-    )
+    needs: dict[str, list[tuple[str, str | None]]] = {"": []}  # of doublewell itself under "", the others by extra
+    for line in metadata("doublewell").get_all("Requires-Dist") or []:
+        if (parts := _NEED.match(line)) and parts[1] != "doublewell":
+            needs.setdefault(parts[2] or "", []).append((parts[1], _version(parts[1])))
+    packages = tuple(needs.pop(""))
     ready = all(number is not None for _, number in packages)
     timings = _timings(progress or (lambda *_: None)) if fit and ready else ()
     cache = _cache() if ready else None
@@ -104,21 +96,12 @@ def examine(*, fit: bool = True, progress: Report | None = None) -> Diagnosis:
         machine=f"{platform.system()} {platform.machine()}",
         cores=os.cpu_count() or 1,
         packages=packages,
-        extras=extras,
+        extras=tuple(Extra(name, tuple(wanted)) for name, wanted in needs.items() if name not in _TOOLS),
         devices=device_names() if ready else (),
         cache=None if cache is None else str(cache),
         cache_bytes=0 if cache is None else sum(file.stat().st_size for file in cache.rglob("*") if file.is_file()),
         timings=timings,
     )
-
-
-def _needs() -> dict[str, list[str]]:
-    """Return the packages that the installed doublewell declares: needed ones under "", the others by extra."""
-    needs: dict[str, list[str]] = {}
-    for line in metadata("doublewell").get_all("Requires-Dist") or []:
-        if (parts := _NEED.match(line)) and parts[1] != "doublewell":
-            needs.setdefault(parts[2] or "", []).append(parts[1])
-    return needs
 
 
 def _version(package: str) -> str | None:
@@ -149,16 +132,12 @@ def _timings(show: Report) -> tuple[Timing, ...]:
     clean = simulate(named_law("sixth"), start, dx=1 / 24, dt=5e-4, frames=13, epsilon=0.1)
     movie = add_noise(clean, 0.02, seed=1)
     timings = []
-    for name, work in (
-        ("weak-form fit", lambda: identify(movie, law=1, method="weak")),
-        ("trajectory fit", lambda: identify(movie, law=1, check=False)),
-    ):
+    for name, options in (("weak-form fit", {"method": "weak"}), ("trajectory fit", {"check": False})):
         show(f"timing the {name}", 0, 0)
-        timings.append(Timing(name, _seconds(work), _seconds(work)))
+        seconds = []
+        for _ in range(2):
+            began = perf_counter()
+            identify(movie, law=1, **options)
+            seconds.append(perf_counter() - began)
+        timings.append(Timing(name, *seconds))
     return tuple(timings)
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    start = perf_counter()
-    work()
-    return perf_counter() - start

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partialmethod
-from itertools import pairwise
 from math import atanh, sqrt
 
 import numpy as np
@@ -93,94 +92,89 @@ def pure_phases(phases: Phases) -> str:
 def survey_findings(survey: Survey, phases: Phases = UNIT) -> Iterator[Finding]:
     """Yield what in a movie prevents a fit or makes it worse; nothing when all is well. `survey` is in its units."""
     middle, half = 0.5 * (phases[0] + phases[1]), 0.5 * (phases[1] - phases[0])
-    seen = replace(
+    unit = replace(
         survey, noise=survey.noise / half, low=(survey.low - middle) / half, high=(survey.high - middle) / half,
         change=survey.change / half,
     )  # fmt: skip
-    yield from _value_findings(survey, seen, phases)
-    yield from _interface_findings(seen)
-    if seen.missing > _GAPS:
-        yield _movie.check(
-            "values-missing",
-            f"{100 * seen.missing:.3g} % of the values are missing: the weak-form fit uses only test functions that "
-            "need none of them, the trajectory fit every value that was observed",
-            missing=seen.missing,
+    yield from _value_findings(survey, unit, phases)
+    if unit.cells is None:
+        words = "no interface is detected: the picture looks like one phase, or like noise"
+        yield _movie.fail("no-interface", words)
+    elif unit.cells < TOO_FEW_CELLS:
+        words, advice = f"an interface spans {unit.cells:.1f} pixels: too few for any fit", "use a higher magnification"
+        yield _movie.fail("interface-unresolved", words, advice, cells=unit.cells)
+    elif unit.cells < FEW_CELLS:
+        words = f"an interface spans {unit.cells:.1f} pixels; {FEW_CELLS:g} or more are better"
+        yield _movie.check("interface-few-cells", words, cells=unit.cells)
+    if unit.missing > _GAPS:
+        words = (
+            f"{100 * unit.missing:.3g} % of the values are missing: the weak-form fit uses only test functions that "
+            "need none of them, the trajectory fit every value that was observed"
         )
-    if seen.coverage < COVERED:
+        yield _movie.check("values-missing", words, missing=unit.missing)
+    if unit.coverage < COVERED:
         name = "|u|" if phases == UNIT else f"the distance from u = {middle:g}"
-        where = " and ".join(f"{half * a:.2g} to {half * b:.2g}" for a, b in seen.unseen)
-        yield _movie.check(
-            "phase-range-not-covered",
-            f"only {100 * seen.coverage:.0f} % of the phase range is visited: for {name} from {where} the law is not "
-            "measured but extrapolated",
-            coverage=seen.coverage,
+        where = " and ".join(f"{half * a:.2g} to {half * b:.2g}" for a, b in unit.unseen)
+        words = (
+            f"only {100 * unit.coverage:.0f} % of the phase range is visited: for {name} from {where} the law is not "
+            "measured but extrapolated"
         )
-    if seen.noise > 0.1:
-        apart = f"{survey.noise:.2g}; the phases are {2.0 * half:g} apart"
-        advice = "average pixels or frames before a fit"
-        yield _movie.check("noise-strong", f"the noise is strong ({apart})", advice, noise=survey.noise)
-    if seen.change <= 3.0 * seen.noise * sqrt(2.0 / min(GROUP, seen.frames)):
+        yield _movie.check("phase-range-not-covered", words, coverage=unit.coverage)
+    if unit.noise > 0.1:
+        words = f"the noise is strong ({survey.noise:.2g}; the phases are {2.0 * half:g} apart)"
+        yield _movie.check("noise-strong", words, "average pixels or frames before a fit", noise=survey.noise)
+    if unit.change <= 3.0 * unit.noise * sqrt(2.0 / min(GROUP, unit.frames)):
         words = "the picture hardly changes from first to last"
         yield _movie.check("little-change", words, "record longer, or a shape that moves", change=survey.change)
 
 
-def _value_findings(survey: Survey, seen: Survey, phases: Phases) -> Iterator[Finding]:
-    """Yield what is wrong with the values; `seen` is the survey on the scale whose phases are -1 and +1."""
-    if seen.two_valued:
-        yield _movie.fail("two-valued", f"the picture holds no more than {seen.distinct} different values", MASK)
+def _value_findings(survey: Survey, unit: Survey, phases: Phases) -> Iterator[Finding]:
+    """Yield what is wrong with the values; `unit` is the survey on the scale whose phases are -1 and +1."""
+    if unit.two_valued:
+        words = f"the picture holds no more than {unit.distinct} different values"
+        yield _movie.fail("two-valued", words, MASK)
         return
-    beyond, pure = max(-seen.low, seen.high), pure_phases(phases)
-    scaling = _rescaling(seen) if phases == UNIT else ""
+    beyond, pure = max(-unit.low, unit.high), pure_phases(phases)
+    scaling = _rescaling(unit) if phases == UNIT else ""
     scale = f"check the scale of the picture{scaling}"
     numbers = {"low": survey.low, "high": survey.high}
     if beyond > TOO_LARGE:
         advice = f"rescale the picture so that the pure phases lie at {pure}{scaling}; phase_from_intensity does it"
         words = f"values run from {survey.low:.3g} to {survey.high:.3g}, which are not phase values"
         yield _movie.fail("not-phase-values", words, advice, **numbers)
-    elif beyond > 1.2 + 4.0 * seen.noise:
-        value = survey.high if seen.high >= -seen.low else survey.low
-        shown = abs(value) if phases == UNIT else value
-        yield _movie.check(
-            "values-beyond-phases",
-            f"values reach {shown:.3g}, beyond the pure phases at {pure}",
-            scale,
-            **numbers,
+    elif beyond > 1.2 + 4.0 * unit.noise:
+        value = survey.high if unit.high >= -unit.low else survey.low
+        words = f"values reach {abs(value) if phases == UNIT else value:.3g}, beyond the pure phases at {pure}"
+        yield _movie.check("values-beyond-phases", words, scale, **numbers)
+    elif min(-unit.low, unit.high) < _REACHED and _unfinished(unit):
+        words = f"the pure phases are not reached yet (the values run from {survey.low:.2g} to {survey.high:.2g})"
+        advice = (
+            f"record longer, until {pure} are reached, because nothing is known of the law beyond these values; where "
+            "the phases are there already, the scale of the picture is wrong"
         )
-    elif min(-seen.low, seen.high) < _REACHED:
-        if _unfinished(seen):
-            yield _movie.check(
-                "phases-still-forming",
-                f"the pure phases are not reached yet (the values run from {survey.low:.2g} to {survey.high:.2g})",
-                f"record longer, until {pure} are reached, because nothing is known of the law beyond these values; "
-                "where the phases are there already, the scale of the picture is wrong",
-                **numbers,
-            )
-            return
-        lower = -seen.low < seen.high
-        phase, value = (phases[0], survey.low) if lower else (phases[1], survey.high)
-        shown_phase = f"{phase:+g}" if phases == UNIT else f"{phase:g}"
-        words = f"the phase {shown_phase} is not reached (the values end at {value:.2g})"
-        yield _movie.check("phase-not-reached", words, scale, **numbers)
+        yield _movie.check("phases-still-forming", words, advice, **numbers)
+    elif min(-unit.low, unit.high) < _REACHED:
+        phase, value = (phases[0], survey.low) if -unit.low < unit.high else (phases[1], survey.high)
+        name = f"{phase:+g}" if phases == UNIT else f"{phase:g}"
+        yield note(
+            "phase-not-reached", "check", f"the phase {name} is not reached (the values end at {value:.2g})", scale
+        )
 
 
-def _unfinished(seen: Survey) -> bool:
-    """Whether phases are still forming: values around zero, without two peaks or with a growing contrast."""
-    middle, half = (seen.high + seen.low) / 2, (seen.high - seen.low) / 2
-    return abs(middle) <= _CENTRED * half and (seen.growth > _GROWS or _one_peak(seen))
+def _unfinished(unit: Survey) -> bool:
+    """Whether phases are still forming: values around zero, with a growing contrast or without two peaks.
+
+    Two phases have most values at the ends of their range, one peak has them in its middle third.
+    """
+    middle, half, bins = (unit.high + unit.low) / 2, (unit.high - unit.low) / 2, len(unit.histogram)
+    centres, weights = (2.0 * np.arange(bins) + 1.0) / bins - 1.0, np.array(unit.histogram)
+    one_peak = weights[np.abs(centres) < half / 3].sum() > 0.5 * weights.sum()
+    return abs(middle) <= _CENTRED * half and bool(unit.growth > _GROWS or one_peak)
 
 
-def _one_peak(seen: Survey) -> bool:
-    """Whether most values lie in the middle third of their range; two phases have theirs at the ends."""
-    edges = [-1.0 + 2.0 * k / len(seen.histogram) for k in range(len(seen.histogram) + 1)]
-    centres = [(a + b) / 2 for a, b in pairwise(edges)]
-    third = (seen.high - seen.low) / 6
-    near = sum(share for u, share in zip(centres, seen.histogram, strict=True) if abs(u) < third)
-    return near > 0.5 * sum(seen.histogram)
-
-
-def _rescaling(seen: Survey) -> str:
+def _rescaling(unit: Survey) -> str:
     """Return what takes the values to -1 and +1; the percentiles reach three standard deviations too far."""
-    low, high = seen.low + 3.0 * seen.noise, seen.high - 3.0 * seen.noise
+    low, high = unit.low + 3.0 * unit.noise, unit.high - 3.0 * unit.noise
     for white in _SCALES:
         if abs(low) < _NEAR * white and abs(high - white) < _NEAR * white:
             return f"; for a picture from 0 to {white:g}, {'2 u' if white == 1.0 else f'2 u / {white:g}'} - 1 is right"
@@ -191,31 +185,19 @@ def _rescaling(seen: Survey) -> str:
     return f"; {shift} / {half:g} takes its values to -1 and +1"
 
 
-def _interface_findings(seen: Survey) -> Iterator[Finding]:
-    if seen.cells is None:
-        yield _movie.fail("no-interface", "no interface is detected: the picture looks like one phase, or like noise")
-    elif seen.cells < TOO_FEW_CELLS:
-        words = f"an interface spans {seen.cells:.1f} pixels: too few for any fit"
-        yield _movie.fail("interface-unresolved", words, "use a higher magnification", cells=seen.cells)
-    elif seen.cells < FEW_CELLS:
-        words = f"an interface spans {seen.cells:.1f} pixels; {FEW_CELLS:g} or more are better"
-        yield _movie.check("interface-few-cells", words, cells=seen.cells)
-
-
-def weak_mesh_findings(seen: Survey) -> Iterator[Finding]:
+def weak_mesh_findings(survey: Survey) -> Iterator[Finding]:
     """Yield what few cells across an interface cost the weak-form fit; the trajectory fit is far less affected."""
-    if seen.cells is not None and TOO_FEW_CELLS <= seen.cells < FEW_CELLS:
-        yield _movie.check(
-            "weak-mesh-coarse",
-            f"with an interface of {seen.cells:.1f} pixels and noise the weak-form fit has a force error of ten "
-            "percent or more",
-            f"use {option('method', 'trajectory')}, or a higher magnification",
-            cells=seen.cells,
+    if survey.cells is not None and TOO_FEW_CELLS <= survey.cells < FEW_CELLS:
+        words = (
+            f"with an interface of {survey.cells:.1f} pixels and noise the weak-form fit has a force error of ten "
+            "percent or more"
         )
+        advice = f"use {option('method', 'trajectory')}, or a higher magnification"
+        yield _movie.check("weak-mesh-coarse", words, advice, cells=survey.cells)
 
 
 def pace_findings(
-    seen: Survey, q: float | None, dt: float | None, dynamics: Dynamics = ALLEN_CAHN
+    survey: Survey, q: float | None, dt: float | None, dynamics: Dynamics = ALLEN_CAHN
 ) -> Iterator[Finding]:
     """Yield that dt, dx and q do not belong together: a picture too fast for q, or frames too far apart.
 
@@ -225,72 +207,68 @@ def pace_findings(
     """
     if q is None:
         return
-    if dynamics.order == 2 and seen.pace is not None and seen.pace > _FAST * q:
-        yield _movie.check(
-            "change-too-fast",
-            f"the picture changes {seen.pace / q:.2g} times as fast as its own diffusion, q Laplacian u, with "
-            f"q = {q:.3g}; expected a few times at most",
-            "check the units of dt, dx and q",
-            ratio=seen.pace / q,
+    if dynamics.order == 2 and survey.pace is not None and survey.pace > _FAST * q:
+        words = (
+            f"the picture changes {survey.pace / q:.2g} times as fast as its own diffusion, q Laplacian u, with "
+            f"q = {q:.3g}; expected a few times at most"
         )
-    if seen.interface_width is not None and dt is not None:
-        slope = 4.0 * (2.0 * atanh(0.9) / seen.interface_width) ** 2
-        waves = [np.linspace(0.0, 2.0 * np.sqrt(slope), 201)]
-        action = dt * q * fastest_rate(dynamics, waves, slope)
+        yield _movie.check("change-too-fast", words, "check the units of dt, dx and q", ratio=survey.pace / q)
+    if survey.interface_width is not None and dt is not None:
+        slope = 4.0 * (2.0 * atanh(0.9) / survey.interface_width) ** 2
+        action = dt * q * fastest_rate(dynamics, [np.linspace(0.0, 2.0 * np.sqrt(slope), 201)], slope)
         if action > _APART:
-            yield _movie.check(
-                "frames-far-apart",
+            words = (
                 f"the frames are too far apart for dt = {dt:.3g} and q = {q:.3g}: an interface of this width settles "
-                f"about {action:.2g} times from one frame to the next, expected at most {_APART:g}",
+                f"about {action:.2g} times from one frame to the next, expected at most {_APART:g}"
+            )
+            yield _movie(
+                "frames-far-apart",
+                "check",
+                words,
                 "check the units of dt, dx and q, or record more often",
                 action=action,
             )
 
 
-def one_sided_findings(seen: Survey, phases: Phases) -> Iterator[Finding]:
+def one_sided_findings(survey: Survey, phases: Phases) -> Iterator[Finding]:
     """Yield which phase values are known only by their mirror image, which tells nothing about asymmetric wells."""
-    shares = np.array(seen.histogram)
-    missing = np.array(seen.visited) & (shares < _SEEN * seen.interface_share)
-    if not missing.any():
-        return
-    edges = np.linspace(*phases, shares.size + 1)
-    first, last = np.flatnonzero(missing)[[0, -1]]
-    low, high = float(edges[first]), float(edges[last + 1])
-    yield _movie.check(
-        "phase-range-one-sided",
-        f"some phase values between {low:.2g} and {high:.2g} are hardly visited, only their mirror images: that tells "
-        "nothing where the wells are asymmetric",
-        "record frames that show them",
-        low=low,
-        high=high,
-    )
+    weights = np.array(survey.histogram)
+    missing = np.flatnonzero(np.array(survey.visited) & (weights < _SEEN * survey.interface_share))
+    if missing.size:
+        edges = np.linspace(*phases, weights.size + 1)
+        low, high = float(edges[missing[0]]), float(edges[missing[-1] + 1])
+        words = (
+            f"some phase values between {low:.2g} and {high:.2g} are hardly visited, only their mirror images: that "
+            "tells nothing where the wells are asymmetric"
+        )
+        yield _movie.check("phase-range-one-sided", words, "record frames that show them", low=low, high=high)
 
 
 def grey_findings(grey: GreyQuality) -> Iterator[Finding]:
     """Yield what weakens phase values that were made from grey values; nothing when all is well."""
-    for share, value in zip(grey.saturated, grey.limits, strict=True):
-        if share > _SATURATED:
-            yield _grey.check(
-                "grey-saturated",
-                f"{100 * share:.1f} % of the values are at the limit {value:g} of the camera or the file: that plateau "
-                "is cut off and its level wrong",
-                "record with less light or another range",
-                fraction=share,
+    for fraction, value in zip(grey.saturated, grey.limits, strict=True):
+        if fraction > _SATURATED:
+            words = (
+                f"{100 * fraction:.1f} % of the values are at the limit {value:g} of the camera or the file: that "
+                "plateau is cut off and its level wrong"
             )
+            yield _grey.check("grey-saturated", words, "record with less light or another range", fraction=fraction)
     if grey.steps < _FEW_STEPS:
-        yield _grey.check(
-            "grey-few-steps",
+        words = (
             f"only {grey.steps:.0f} grey values lie between the plateaus: phase values come in steps of "
-            f"{2 / grey.steps:.2g}",
-            "record with more contrast or more bits",
-            steps=grey.steps,
+            f"{2 / grey.steps:.2g}"
         )
+        yield _grey.check("grey-few-steps", words, "record with more contrast or more bits", steps=grey.steps)
     for name, deficit in zip(("low", "high"), grey.deficit, strict=True):
         if deficit > _FAR:
-            yield _grey.check(
-                "grey-plateau-narrow",
+            words = (
                 f"no pixel of the {name} plateau lies far from an interface: its level may be off by {deficit:.2g} in "
-                "u, which the error of the levels includes",
+                "u, which the error of the levels includes"
+            )
+            yield _grey(
+                "grey-plateau-narrow",
+                "check",
+                words,
                 f"a larger picture or {option('levels')} is better",
                 deficit=deficit,
             )
@@ -303,9 +281,8 @@ def grey_findings(grey: GreyQuality) -> Iterator[Finding]:
         advice = f"give phase_from_intensity dark=, the camera's value without light, which is {grey.dark:g} here"
         yield _grey.check("grey-fading-unequal", words, advice, gap=grey.fade_gap)
     if grey.moved is not None:
-        yield _grey.check(
-            "grey-frames-moved",
+        words = (
             f"frames were moved back by up to {grey.moved:.2f} pixels and interpolated: noise of neighbours is "
-            "correlated, and bands of the trajectory fit are then too narrow",
-            pixels=grey.moved,
+            "correlated, and bands of the trajectory fit are then too narrow"
         )
+        yield _grey.check("grey-frames-moved", words, pixels=grey.moved)

@@ -1,44 +1,24 @@
 """Baselines: other methods for the same records, behind one protocol."""
 
-from doublewell.baselines.comparison import Comparison, Row, Trajectory, baseline, compare, methods
-from doublewell.baselines.method import (
-    EXACT_DEGREE,
-    PAPER_DEGREE,
-    Baseline,
-    BaselineFit,
-    Force,
-    admissible,
-    complete,
-    cores,
-    measured,
-    missing,
-    project,
-)
-from doublewell.baselines.pysindy import PySindy
-from doublewell.baselines.regression import Analytic, DirectFD4, SmoothedFD4, Stac, Wsindy
-
-__all__ = [
-    "EXACT_DEGREE",
-    "PAPER_DEGREE",
-    "Analytic",
-    "Baseline",
-    "BaselineFit",
-    "Comparison",
-    "DirectFD4",
-    "Force",
-    "PySindy",
-    "Row",
-    "SmoothedFD4",
-    "Stac",
-    "Trajectory",
-    "Wsindy",
-    "admissible",
-    "baseline",
-    "compare",
-    "complete",
-    "cores",
-    "measured",
-    "methods",
-    "missing",
-    "project",
-]
+from doublewell.baselines.comparison import Comparison as Comparison
+from doublewell.baselines.comparison import Row as Row
+from doublewell.baselines.comparison import Trajectory as Trajectory
+from doublewell.baselines.comparison import baseline as baseline
+from doublewell.baselines.comparison import compare as compare
+from doublewell.baselines.comparison import methods as methods
+from doublewell.baselines.method import EXACT_DEGREE as EXACT_DEGREE
+from doublewell.baselines.method import PAPER_DEGREE as PAPER_DEGREE
+from doublewell.baselines.method import Baseline as Baseline
+from doublewell.baselines.method import BaselineFit as BaselineFit
+from doublewell.baselines.method import admissible as admissible
+from doublewell.baselines.method import complete as complete
+from doublewell.baselines.method import cores as cores
+from doublewell.baselines.method import measured as measured
+from doublewell.baselines.method import missing as missing
+from doublewell.baselines.method import project as project
+from doublewell.baselines.pysindy import PySindy as PySindy
+from doublewell.baselines.regression import Analytic as Analytic
+from doublewell.baselines.regression import DirectFD4 as DirectFD4
+from doublewell.baselines.regression import SmoothedFD4 as SmoothedFD4
+from doublewell.baselines.regression import Stac as Stac
+from doublewell.baselines.regression import Wsindy as Wsindy

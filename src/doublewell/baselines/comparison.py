@@ -6,21 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import entry_points
+from itertools import chain
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import Any, get_args
 
 import numpy as np
 
-from doublewell.baselines.method import (
-    Baseline,
-    BaselineFit,
-    Force,
-    admissible,
-    known_q,
-    measured,
-    missing,
-)
-from doublewell.baselines.pysindy import PySindy
+from doublewell.baselines.method import Baseline, BaselineFit, Cost, Force, admissible, known_q, measured, missing
+from doublewell.baselines.pysindy import PySindy, Rows, Solver
 from doublewell.baselines.regression import Analytic, DirectFD4, SmoothedFD4, Stac, Wsindy
 from doublewell.dynamics import Cnab2, Grid
 from doublewell.errors import InputError, shown
@@ -38,6 +32,10 @@ _STEEPNESS_MESH = 401
 _STEP = 0.05  # largest q |G'| dt of one internal step
 _GROWTH = 10.0  # over the larger of 1 and max |u0|: beyond it the solution blows up
 _LONG = "takes many minutes on a CPU: name it in methods= to run it all the same"
+_LEVEL = 0.95
+_ROOM = 4.0  # of the band's or the median method's largest difference: more is cut off
+_LINES = ("#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000", "#8C8C8C")  # Okabe and Ito; grey for yellow
+_DASHES = ("-", "--", ":", "-.")  # another one for each, so that curves that lie on each other can be seen
 _HEAD = ("method", "seconds", "memory MB", "distance %", "deviations", "residual", "double well")
 
 
@@ -53,28 +51,21 @@ class Trajectory(Baseline):
         known_q(record, self.name)
         with measured() as cost:
             result = identify(record, law=DoubleWell(constraint=self.constraint), method="trajectory", check=False)
-        return _own_fit(result, cost.seconds, cost.memory)
+        return _own_fit(result, cost)
 
 
-def _own_fit(result: Result, seconds: float, memory: int | None) -> BaselineFit:
+def _own_fit(result: Result, cost: Cost) -> BaselineFit:
     """Return a result of ours as a fit: the mean law and, where it has one, the band of the force."""
     likelihood = result.diagnostics.likelihood
     notes = () if likelihood is None or likelihood.converged else (f"not converged: {likelihood.status.text}",)
     band = None if result.posterior is None else partial(result.band, "force")
-    return BaselineFit("trajectory", result.force, seconds, memory, device_names()[0], notes, band, result.law)
+    device = device_names()[0]
+    return BaselineFit("trajectory", result.force, cost.seconds, cost.memory, device, notes, band, result.law)
 
 
 _ALL: tuple[Baseline, ...] = (
-    Trajectory(),
-    Stac(),
-    Analytic(),
-    Wsindy(),
-    SmoothedFD4(),
-    DirectFD4(),
-    PySindy("masked", "least squares"),
-    PySindy("masked", "NNLS"),
-    PySindy("all", "least squares"),
-    PySindy("all", "NNLS"),
+    *(Trajectory(), Stac(), Analytic(), Wsindy(), SmoothedFD4(), DirectFD4()),
+    *(PySindy(rows, solver) for rows in get_args(Rows)[::-1] for solver in get_args(Solver)),
 )
 
 
@@ -116,6 +107,14 @@ class Row:
     residual: float | None
     notes: tuple[str, ...] = ()
 
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The texts of a row of the table."""
+        fit, memory = self.fit, "-" if self.fit.memory is None else f"{self.fit.memory / 1e6:.0f}"
+        residual = "-" if self.residual is None else f"{self.residual:.4f}"
+        distance, well = f"{100 * self.distance:.2f}", "yes" if admissible(fit) else "no"
+        return fit.name, f"{fit.seconds:.2f}", memory, distance, f"{self.deviations:.1f}", residual, well
+
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
@@ -133,13 +132,12 @@ class Comparison:
 
     def __str__(self) -> str:
         """Return the table, the methods that did not run, and what the columns mean."""
-        lines = [_HEAD, *(_cells(row) for row in self.rows)]
-        widths = [max(len(line[k]) for line in lines) for k in range(len(_HEAD))]
-        first, reference = widths[0], self.rows[0].fit.name
-        text = ["Methods on the same record"]
+        lines = [_HEAD, *(row.cells for row in self.rows)]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        text, reference = ["Methods on the same record"], self.rows[0].fit.name
         for name, *numbers in lines:
             cells = (cell.rjust(width) for cell, width in zip(numbers, widths[1:], strict=True))
-            text.append("  ".join(["  " + name.ljust(first), *cells]).rstrip())
+            text.append("  ".join(["  " + name.ljust(widths[0]), *cells]).rstrip())
         text += [
             "",
             f"distance: of the force to that of {reference}, relative, over all phase values",
@@ -180,19 +178,42 @@ class Comparison:
         }
 
     def figure(self) -> Any:
-        """Return a figure of every force over our band, and of the differences to ours."""
-        from doublewell.baselines.comparison import comparison_figure
-
-        return comparison_figure(self)
-
-
-def _cells(row: Row) -> tuple[str, ...]:
-    fit = row.fit
-    memory = "-" if fit.memory is None else f"{fit.memory / 1e6:.0f}"
-    residual = "-" if row.residual is None else f"{row.residual:.4f}"
-    well = "yes" if admissible(fit) else "no"
-    distance, deviations = f"{100 * row.distance:.2f}", f"{row.deviations:.1f}"
-    return fit.name, f"{fit.seconds:.2f}", memory, distance, deviations, residual, well
+        """Return the figure of G by every method over our 95 % band, and of the differences to our G in percent."""
+        u = np.linspace(-1.0, 1.0, 401)
+        ours = np.asarray(self.result.force(u))
+        low, high = self.result.band("force", u, level=_LEVEL)
+        largest = float(np.max(np.abs(ours)))
+        unit = 100.0 / largest
+        with style():
+            figure = new_figure(8.6, 6.4)
+            grid = figure.add_gridspec(2, 2, width_ratios=[3.4, 1.0], height_ratios=[1.5, 1.0])
+            top, below = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[1, 0])
+            top.fill_between(u, low, high, color=COLOURS["band"], lw=0, label="our 95 % band", zorder=2)
+            below.fill_between(u, unit * (low - ours), unit * (high - ours), color=COLOURS["band"], lw=0, zorder=2)
+            top.plot(u, ours, color=COLOURS["recovered"], lw=2.2, label=self.rows[0].fit.name, zorder=5)
+            below.axhline(0.0, color=COLOURS["recovered"], lw=1.6, zorder=5)
+            gaps = []
+            for k, row in enumerate(self.rows[1:]):
+                line = {"color": _LINES[k % len(_LINES)], "ls": _DASHES[k % len(_DASHES)], "lw": 1.4}
+                curve = np.asarray(row.fit.force(u))
+                gaps.append(unit * float(np.max(np.abs(curve - ours))))
+                top.plot(u, curve, label=f"{row.fit.name}\n{100 * row.distance:.2g} %", zorder=3, **line)
+                below.plot(u, unit * (curve - ours), zorder=3, **line)
+            top.axhline(0.0, color="0.6", lw=0.8, zorder=1)
+            size = 1.6 * largest
+            top.set(title="effective force G by every method", ylabel="G(u)", xlim=(-1.05, 1.05), ylim=(-size, size))
+            band = unit * float(np.max(high - low))
+            room = _ROOM * max(
+                [band, float(np.median(gaps)) if gaps else band, 1e-6]
+            )  # one far off presses no other flat
+            room = min(room, 1.1 * max([*gaps, band]))
+            below.set(
+                xlabel="phase value u", ylabel="difference to ours\n(% of max)", xlim=(-1.05, 1.05), ylim=(-room, room)
+            )
+            corner = figure.add_subplot(grid[:, 1])
+            corner.set_axis_off()
+            corner.legend(*top.get_legend_handles_labels(), loc="upper left", frameon=False, borderaxespad=0.0)
+        return figure
 
 
 def compare(
@@ -237,22 +258,26 @@ def compare(
     u = np.linspace(-1.0, 1.0, _MESH)
     curves = np.stack([np.asarray(fit.force(u)) for fit in fits])
     gaps = np.linalg.norm(curves[:, None] - curves[None], axis=2) / np.linalg.norm(curves, axis=1)[:, None]
-    noise, initial = _start(result, record)
+    quality = result.diagnostics.likelihood
+    assert quality is not None
+    initial = quality.initial if quality.initial is not None and quality.initial.shape == record.mesh else None
+    reason = cannot_run(record) or (
+        "no forward run: the result holds no fitted first frame" if initial is None else None
+    )
     rows = []
     for fit, curve, distance in zip(fits, curves, gaps[0], strict=True):
-        residual, notes = _residual(fit, record, q, noise, initial)
+        rms = None if reason or initial is None else forward_rms(fit.force, record, initial.astype(np.float64), q)
+        notes = () if rms is not None else (reason or "its movie blows up",)
+        residual = None if rms is None else rms / quality.noise
         rows.append(Row(fit, float(distance), _deviations(result, u, curve), residual, notes))
-    return Comparison(result, tuple(rows), tuple(left_out), gaps, noise)
+    return Comparison(result, tuple(rows), tuple(left_out), gaps, quality.noise)
 
 
 def _chosen(names: Sequence[str | Baseline] | None) -> list[Baseline]:
-    if names is None:
-        chosen = list(methods().values())
-    else:
-        given = [names] if isinstance(names, str) else list(names)
-        chosen = [name if isinstance(name, Baseline) else baseline(name) for name in given]
-        if not chosen:
-            raise InputError(f"methods is empty: expected some of {', '.join(methods())}, or None for all")
+    given = methods().values() if names is None else [names] if isinstance(names, str) else names
+    chosen = [name if isinstance(name, Baseline) else baseline(name) for name in given]
+    if not chosen:
+        raise InputError(f"methods is empty: expected some of {', '.join(methods())}, or None for all")
     return [m for k, m in enumerate(chosen) if m.name != Trajectory.name and m not in chosen[:k]]
 
 
@@ -270,7 +295,7 @@ def _reference(record: Record, result: Result | None) -> tuple[Result, BaselineF
             f"the result belongs to a record of shape {shape}, and this one has {record.shape}: expected the record "
             "that the result came from"
         )
-    return result, _own_fit(result, cost.seconds, cost.memory)
+    return result, _own_fit(result, cost)
 
 
 def _tried(method: Baseline, record: Record, seed: int) -> BaselineFit | str:
@@ -292,24 +317,6 @@ def _deviations(result: Result, u: Array, curve: Array) -> float:
     return float(np.sqrt(np.mean((rest[inner] / spread[inner]) ** 2)))
 
 
-def _start(result: Result, record: Record) -> tuple[float, Array | None]:
-    """Return the noise and the fitted first frame, None where no movie can be made from it."""
-    fit = result.diagnostics.likelihood
-    assert fit is not None
-    usable = fit.initial is not None and fit.initial.shape == record.mesh
-    return fit.noise, fit.initial.astype(np.float64) if usable and fit.initial is not None else None
-
-
-def _residual(
-    fit: BaselineFit, record: Record, q: float, noise: float, initial: Array | None
-) -> tuple[float | None, tuple[str, ...]]:
-    reason = cannot_run(record)
-    if reason is not None or initial is None:
-        return None, (reason or "no forward run: the result holds no fitted first frame",)
-    rms = forward_rms(fit.force, record, initial, q)
-    return (None, ("its movie blows up",)) if rms is None else (rms / noise, ())
-
-
 def cannot_run(record: Record) -> str | None:
     """Return why no force can be run forward from the first frame of a record, or None."""
     if record.boundary in (None, "open"):
@@ -317,16 +324,6 @@ def cannot_run(record: Record) -> str | None:
     if not record.uniform:
         return "no forward run: the frames are not evenly spaced"
     return None
-
-
-@dataclass(frozen=True)
-class _Driven:
-    """A force alone, which is all that a step needs."""
-
-    given: Force
-
-    def force(self, u: Any) -> Any:
-        return np.asarray(self.given(u), dtype=np.float64)
 
 
 def forward_rms(force: Force, record: Record, initial: Array, q: float) -> float | None:
@@ -337,63 +334,14 @@ def forward_rms(force: Force, record: Record, initial: Array, q: float) -> float
     substeps = max(1, ceil(q * steepness * record.dt / _STEP))
     stepper = Cnab2(Grid(record.mesh, record.dx, record.boundary), record.dt, q, substeps)
     limit = _GROWTH * max(1.0, float(np.max(np.abs(initial))))
-    squares, count = _misfit(record, 0, initial)
+    driven = SimpleNamespace(force=lambda u: np.asarray(force(u), dtype=np.float64))
+    squares, count = 0.0, 0
     with np.errstate(all="ignore"):  # a blow-up is an answer
-        for frame, u in enumerate(stepper.run(_Driven(force), initial, intervals=record.frames - 1), start=1):
+        movie = stepper.run(driven, initial, intervals=record.frames - 1)
+        for frame, u in enumerate(chain([initial], movie)):
             if not float(np.max(np.abs(u))) <= limit:
                 return None
-            more, values = _misfit(record, frame, u)
-            squares, count = squares + more, count + values
+            observed = record.observed(frame, frame + 1)[0]
+            squares += float(np.sum((record.slab(frame, frame + 1)[0] - u) ** 2, where=observed))
+            count += int(np.count_nonzero(observed))
     return float(np.sqrt(squares / count))
-
-
-def _misfit(record: Record, frame: int, u: Array) -> tuple[float, int]:
-    """Return the sum of squares over the values of a frame that were observed, and their number."""
-    observed = record.observed(frame, frame + 1)[0]
-    return float(np.sum((record.slab(frame, frame + 1)[0] - u) ** 2, where=observed)), int(np.count_nonzero(observed))
-
-
-if TYPE_CHECKING:
-    from doublewell.baselines.comparison import Comparison
-
-_LEVEL = 0.95
-_ROOM = 4.0  # of the band's or the median method's largest difference: more is cut off
-_LINES = ("#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000", "#8C8C8C")  # Okabe and Ito; grey for yellow
-_DASHES = ("-", "--", ":", "-.")  # another one for each, so that curves that lie on each other can be seen
-
-
-def comparison_figure(comparison: Comparison) -> Any:
-    """Return the figure of G by every method over our 95 % band, and of the differences to our G in percent."""
-    u = np.linspace(-1.0, 1.0, 401)
-    ours = np.asarray(comparison.result.force(u))
-    low, high = comparison.result.band("force", u, level=_LEVEL)
-    largest = float(np.max(np.abs(ours)))
-    unit = 100.0 / largest
-    with style():
-        figure = new_figure(8.6, 6.4)
-        grid = figure.add_gridspec(2, 2, width_ratios=[3.4, 1.0], height_ratios=[1.5, 1.0])
-        top, below = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[1, 0])
-        top.fill_between(u, low, high, color=COLOURS["band"], lw=0, label="our 95 % band", zorder=2)
-        below.fill_between(u, unit * (low - ours), unit * (high - ours), color=COLOURS["band"], lw=0, zorder=2)
-        top.plot(u, ours, color=COLOURS["recovered"], lw=2.2, label=comparison.rows[0].fit.name, zorder=5)
-        below.axhline(0.0, color=COLOURS["recovered"], lw=1.6, zorder=5)
-        gaps = []
-        for k, row in enumerate(comparison.rows[1:]):
-            line = {"color": _LINES[k % len(_LINES)], "ls": _DASHES[k % len(_DASHES)], "lw": 1.4}
-            curve = np.asarray(row.fit.force(u))
-            gaps.append(unit * float(np.max(np.abs(curve - ours))))
-            top.plot(u, curve, label=f"{row.fit.name}\n{100 * row.distance:.2g} %", zorder=3, **line)
-            below.plot(u, unit * (curve - ours), zorder=3, **line)
-        top.axhline(0.0, color="0.6", lw=0.8, zorder=1)
-        size = 1.6 * largest
-        top.set(title="effective force G by every method", ylabel="G(u)", xlim=(-1.05, 1.05), ylim=(-size, size))
-        band = unit * float(np.max(high - low))
-        room = _ROOM * max([band, float(np.median(gaps)) if gaps else band, 1e-6])  # one far off presses no other flat
-        room = min(room, 1.1 * max([*gaps, band]))
-        below.set(
-            xlabel="phase value u", ylabel="difference to ours\n(% of max)", xlim=(-1.05, 1.05), ylim=(-room, room)
-        )
-        corner = figure.add_subplot(grid[:, 1])
-        corner.set_axis_off()
-        corner.legend(*top.get_legend_handles_labels(), loc="upper left", frameon=False, borderaxespad=0.0)
-    return figure

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -83,43 +83,44 @@ class PySindy(Baseline):
 def _gathered(method: PySindy, record: Record, q: float, support: Support) -> tuple[Array, Array]:
     """Return the design and the target of the wanted number of rows."""
     u = np.moveaxis(record.slab(), 0, -1)
-    batches: list[tuple[Array, Array]] = []
-    grid = _mesh(record)
+    axes = [h * np.arange(n) for n, h in zip(record.mesh, record.dx, strict=True)]
+    grid = np.stack(np.meshgrid(*axes, record.times, indexing="ij"), axis=-1)
+    sizes = [*(support.length for _ in record.mesh), support.frames * record.dt]
+    rows = np.empty((0, Bernstein(method.degree).size + 1))
     for _ in range(_TRIES * -(-method.count // method.batch)):
-        batches.append(_batch(method, u, grid, record, q, support))
-        if sum(len(target) for _, target in batches) >= method.count:
-            break
-    matrix, target = np.vstack([a for a, _ in batches]), np.concatenate([b for _, b in batches])
-    if len(target) < method.count:
-        raise InputError(
-            f"{method.name} found {len(target)} domains between the pure phases where {method.count} were wanted: "
-            "expected a record that shows an interface; lower count, or use rows='all'"
-        )
-    return matrix[: method.count], target[: method.count]
+        rows = np.vstack([rows, _batch(method, u, grid, sizes, q)])
+        if len(rows) >= method.count:
+            return rows[: method.count, :-1], rows[: method.count, -1]
+    raise InputError(
+        f"{method.name} found {len(rows)} domains between the pure phases where {method.count} were wanted: "
+        "expected a record that shows an interface; lower count, or use rows='all'"
+    )
 
 
-def _batch(method: PySindy, u: Array, grid: Array, record: Record, q: float, support: Support) -> tuple[Array, Array]:
-    """Return [features] and Lap u - u_t / q of new random domains, those of the mask."""
+def _batch(method: PySindy, u: Array, grid: Array, sizes: list[float], q: float) -> Array:
+    """Return rows [features, Lap u - u_t / q] of new random domains, those of the mask."""
     import pysindy
 
     family = Bernstein(method.degree)
-    functions = [_feature(family, j) for j in range(family.size)]
     library = pysindy.WeakPDELibrary(
-        function_library=pysindy.CustomLibrary(library_functions=functions),
+        function_library=pysindy.CustomLibrary(library_functions=[_feature(family, j) for j in range(family.size)]),
         derivative_order=2,
         spatiotemporal_grid=grid,
         include_interaction=False,
         K=method.batch,
-        H_xt=[*(support.length for _ in record.mesh), support.frames * record.dt],
+        H_xt=sizes,
         p=_POWER,
     )
     columns = np.asarray(library.fit_transform(u[..., None]))
     _check_columns(columns, family.size, len(library.multiindices))
     second = [family.size + j for j, orders in enumerate(library.multiindices) if max(orders) == 2]
     rate = np.asarray(library.convert_u_dot_integral(u[..., None]))[:, 0]
-    keep = _between(u, library.inds_k) if method.rows == "masked" else np.ones(len(rate), dtype=bool)
-    target = np.sum(columns[:, second], axis=1) - rate / q
-    return columns[keep, : family.size], np.asarray(target[keep])
+    rows = np.column_stack([columns[:, : family.size], np.sum(columns[:, second], axis=1) - rate / q])
+    if method.rows == "all":
+        return rows
+    centres = [(tuple(int(axis[len(axis) // 2]) for axis in space), time) for *space, time in library.inds_k]
+    means = [float(np.mean(u[centre][np.asarray(time)])) for centre, time in centres]  # of the central pixel, in time
+    return np.asarray(rows[np.abs(means) < PHASE_CUT])
 
 
 def _check_columns(columns: Array, features: int, derivatives: int) -> None:
@@ -133,20 +134,6 @@ def _check_columns(columns: Array, features: int, derivatives: int) -> None:
 def _feature(family: Bernstein, j: int) -> Callable[[Array], Array]:
     """Return one feature as a function of one argument and no default, or PySINDy leaves it out."""
     return lambda u: np.asarray(family.features(np.asarray(u))[j])
-
-
-def _between(u: Array, domains: list[Any]) -> Any:
-    """Return for each domain whether the mean in time of its central pixel lies between the pure phases."""
-    means = []
-    for *space, time in domains:
-        centre = tuple(int(axis[len(axis) // 2]) for axis in space)
-        means.append(float(np.mean(u[centre][np.asarray(time)])))
-    return np.abs(means) < PHASE_CUT
-
-
-def _mesh(record: Record) -> Array:
-    axes = [h * np.arange(n) for n, h in zip(record.mesh, record.dx, strict=True)]
-    return np.stack(np.meshgrid(*axes, record.times, indexing="ij"), axis=-1)
 
 
 def _fitted(method: PySindy, matrix: Array, target: Array) -> tuple[Array, Array]:

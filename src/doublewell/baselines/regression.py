@@ -32,7 +32,7 @@ from doublewell.law import Bernstein, Law
 from doublewell.record import Record
 from doublewell.weak.assembly import PHASE_CUT, weak_evidence
 from doublewell.weak.form import Smoother
-from doublewell.weak.weights import MARGIN, Derivative, Fold, axis_weights, split_folds
+from doublewell.weak.weights import MARGIN, Derivative, axis_weights, split_folds
 
 WIDTHS = (0.5, 1.0, 1.5, 2.0, 3.0)  # of the filter of smoothed FD4: standard deviations, in cells and in frames
 _FAMILY = Bernstein(PAPER_DEGREE)
@@ -55,11 +55,11 @@ class _Regression(Baseline):
     def fit(self, record: Record, *, seed: int = 0) -> BaselineFit:  # noqa: ARG002  nothing here is random
         """Estimate the force of a record by least squares."""
         with measured() as cost:
-            law, notes = self.solve(record)
+            law, notes = self._solve(record)
         return BaselineFit(self.name, law.force, cost.seconds, cost.memory, cores(), notes, law=law)
 
     @abstractmethod
-    def solve(self, record: Record) -> tuple[Law, tuple[str, ...]]:
+    def _solve(self, record: Record) -> tuple[Law, tuple[str, ...]]:
         """Return the law and notes on what was chosen."""
 
 
@@ -72,8 +72,7 @@ class Stac(_Regression):
     name: str = "STAC"
     derivative: Derivative = "discrete"
 
-    def solve(self, record: Record) -> tuple[Law, tuple[str, ...]]:
-        """Solve the weak moments of one degree."""
+    def _solve(self, record: Record) -> tuple[Law, tuple[str, ...]]:
         q = known_q(record, self.name)
         supports = chosen_supports(record, self.supports, self.derivative)
         evidence = weak_evidence(record, Bernstein(self.degree), supports, derivative=self.derivative)
@@ -119,8 +118,7 @@ class Wsindy(_Regression):
     spread: float = 1.0
     name: str = "WSINDy test functions"
 
-    def solve(self, record: Record) -> tuple[Law, tuple[str, ...]]:
-        """Solve the moments with the chosen test functions."""
+    def _solve(self, record: Record) -> tuple[Law, tuple[str, ...]]:
         q = complete(record, self.name)
         u = record.slab()
         bumps = [chosen_bump(u, axis, decay=self.decay, spread=self.spread) for axis in range(u.ndim)]
@@ -130,6 +128,8 @@ class Wsindy(_Regression):
 
 def chosen_bump(u: Array, axis: int, *, decay: float, spread: float) -> Bump:
     """Return the test function along one axis of a field."""
+    from scipy.optimize import brentq
+
     length = u.shape[axis]
     most = (length - _CENTRES) // 2 - MARGIN
     if most < _LEAST_CELLS:
@@ -137,7 +137,14 @@ def chosen_bump(u: Array, axis: int, *, decay: float, spread: float) -> Bump:
             f"axis {axis} of the record has {length} points, too few for a test function: expected at least "
             f"{2 * (_LEAST_CELLS + MARGIN) + _CENTRES}; record longer, or a larger field of view"
         )
-    wanted = _half_width(corner(u, axis), length, decay, spread)
+    waves, low, high = corner(u, axis), 1.0 + 1e-9, float(length)
+
+    def gap(m: float) -> float:
+        """Vanish where the power that the decay sets puts the corner at `spread` deviations of the spectrum."""
+        slope, room = log((2 * m - 1) / m**2), (2 * pi * waves * m) ** 2 - 3 * (length * spread) ** 2
+        return float(slope * room - 2 * (length * spread) ** 2 * log(decay))
+
+    wanted = length if gap(low) * gap(high) > 0.0 else ceil(float(brentq(gap, low, high)))  # or more than there is
     cells = max(_LEAST_CELLS, min(wanted, most))
     power = floor(log(decay) / log((2 * cells - 1) / cells**2))  # falls to `decay` one cell inside the edge
     return Bump(cells, max(_LEAST_POWER, power), wanted > most)
@@ -159,21 +166,6 @@ def corner(u: Array, axis: int) -> int:
 
     candidates = range(_EDGE, spectrum.size - _EDGE)
     return max(1, int(spectrum.size) - 1 - min(candidates, key=misfit)) if candidates else 1
-
-
-def _half_width(waves: int, length: int, decay: float, spread: float) -> int:
-    """Return the half-width whose power, set by the decay, puts the corner at `spread` deviations of its spectrum."""
-    from scipy.optimize import brentq
-
-    def gap(m: float) -> float:
-        slope = log((2 * m - 1) / m**2)
-        room = (2 * pi * waves * m) ** 2 - 3 * (length * spread) ** 2
-        return slope * room - 2 * (length * spread) ** 2 * log(decay)
-
-    low, high = 1.0 + 1e-9, float(length)
-    if gap(low) * gap(high) > 0.0:
-        return length  # more than there is: the caller cuts it
-    return ceil(float(brentq(gap, low, high)))
 
 
 def _bump_evidence(record: Record, u: Array, bumps: list[Bump]) -> Evidence:
@@ -199,8 +191,7 @@ class DirectFD4(_Regression):
 
     name: str = "direct FD4"
 
-    def solve(self, record: Record) -> tuple[Law, tuple[str, ...]]:
-        """Solve the rows of all pixels."""
+    def _solve(self, record: Record) -> tuple[Law, tuple[str, ...]]:
         fit = pointwise_fit(record, complete(record, self.name), 0.0)
         return fit.law, (f"{fit.rows} rows",)
 
@@ -215,27 +206,23 @@ class SmoothedFD4(_Regression):
     supports: Supports = None
     name: str = "smoothed FD4"
 
-    def solve(self, record: Record) -> tuple[Law, tuple[str, ...]]:
-        """Choose the width, then solve the rows of all pixels."""
+    def _solve(self, record: Record) -> tuple[Law, tuple[str, ...]]:
         q = complete(record, self.name)
         supports = chosen_supports(record, self.supports)
-        folds = _folds(record, max(support.frames for support in supports))
+        longest = max(support.frames for support in supports)
+        try:
+            folds = split_folds(record.frames, longest, _TRAINING)
+        except InputError as error:
+            needs = round((2 * (longest + MARGIN) + 1) / (1.0 - _TRAINING))
+            raise InputError(
+                f"smoothed FD4 chooses its filter on the last {100 * (1 - _TRAINING):.0f} % of the frames: expected "
+                f"about {needs} frames for a support of {longest} intervals, and the record has {record.frames}; "
+                "record longer, or pass shorter supports"
+            ) from error
         moments = weak_evidence(record, _FAMILY, supports, folds=folds)
         width = smoothing_width(record, q, moments, round(_TRAINING * record.frames))
         fit = pointwise_fit(record, q, width)
         return fit.law, (f"filter of {width:g} cells and frames", f"{fit.rows} rows")
-
-
-def _folds(record: Record, longest: int) -> tuple[Fold, Fold]:
-    try:
-        return split_folds(record.frames, longest, _TRAINING)
-    except InputError as error:
-        needs = round((2 * (longest + MARGIN) + 1) / (1.0 - _TRAINING))
-        raise InputError(
-            f"smoothed FD4 chooses its filter on the last {100 * (1 - _TRAINING):.0f} % of the frames: expected about "
-            f"{needs} frames for a support of {longest} intervals, and the record has {record.frames}; record longer, "
-            "or pass shorter supports"
-        ) from error
 
 
 def smoothing_width(record: Record, q: float, moments: Evidence, frames: int) -> float:

@@ -105,9 +105,8 @@ def stored_dataset(path: Path, dataset: Any, frames: int | None = None) -> LazyA
 
     The file is open only while something is read, so that the array can go to another process.
     """
-    name, shape = dataset.name.lstrip("/"), tuple(dataset.shape)
-    shape = shape if frames is None else (frames, *shape[1:])
-    read = partial(_read_dataset, path, name)
+    shape = tuple(dataset.shape) if frames is None else (frames, *dataset.shape[1:])
+    read = partial(_read_dataset, path, dataset.name.lstrip("/"))
     return LazyArray(read, shape, np.dtype(dataset.dtype), chunks=dataset.chunks, files=(path,))
 
 
@@ -173,22 +172,20 @@ def hdf5_members(path: Path, file: Any) -> dict[str, Member]:
 
 
 def shown_attributes(node: Any) -> dict[str, Any]:
-    """Return the attributes as plain values: texts as str, single numbers as numbers."""
-    return {name: value for name in node.attrs if (value := _plain(node.attrs, name)) is not None}
-
-
-def _plain(attributes: Mapping[str, Any], name: str) -> Any:
-    try:
-        value = attributes[name]
-    except (OSError, TypeError, ValueError):  # a type that NumPy has no name for
-        return None
-    if isinstance(value, bytes | str):
-        return _text(value)
-    if isinstance(value, np.ndarray):
-        if value.dtype.kind == "S":
-            value = np.char.decode(value, "utf-8", "replace")
-        return value.item() if value.size == 1 else value
-    return value.item() if isinstance(value, np.generic) else None
+    """Return the attributes as plain values: texts as str, single numbers as numbers; others are left out."""
+    shown: dict[str, Any] = {}
+    for name in node.attrs:
+        try:
+            value = node.attrs[name]
+        except (OSError, TypeError, ValueError):  # a type that NumPy has no name for
+            continue
+        if isinstance(value, bytes | str):
+            shown[name] = _text(value)
+        elif isinstance(value, np.ndarray | np.generic):
+            array: Any = np.asarray(value)
+            array = np.char.decode(array, "utf-8", "replace") if array.dtype.kind == "S" else array
+            shown[name] = array.item() if array.size == 1 else array
+    return shown
 
 
 def _text(value: bytes | str) -> str:
@@ -230,8 +227,8 @@ def _small(member: Member | None) -> Any:
         return None
     values = np.asarray(member.values[:] if member.values.shape else member.values[()])
     if values.dtype.kind in "SO":
-        texts = [_text(item) if isinstance(item, bytes) else item for item in values.ravel().tolist()]
-        return texts[0] if len(texts) == 1 and isinstance(texts[0], str) else None
+        text = values.item() if values.size == 1 else None
+        return _text(text) if isinstance(text, bytes | str) else None
     return values.item() if values.ndim == 0 else values
 
 
@@ -245,34 +242,24 @@ def _py_pde_field(path: Path, file: Any, var: str | None, wanted: frozenset[str]
     if kind not in ("CartesianGrid", "UnitGrid") or not 1 <= len(shape) <= 3 or min(shape) < 1:
         raise InputError(f"{path} has a {kind} of py-pde: expected a CartesianGrid or a UnitGrid of one to three axes")
     bounds = grid["bounds"] if kind == "CartesianGrid" else [[0, n] for n in shape]
-    spacing = [(float(high) - float(low)) / n for (low, high), n in zip(bounds, shape, strict=True)]
-    periodic = grid.get("periodic", False)
-    chosen = _py_pde_scalar(path, fields, len(shape), var)
-    length = min(int(_decoded(file.attrs.get("data_length", data.shape[0]))), *data.shape[:1], *file["times"].shape)
-    if data.shape[1 + several :] != tuple(shape):
-        raise InputError(f"{path} is damaged: its data have shape {data.shape}, its grid {shape}; copy it again")
-    space = [Axis("xyz"[i], step=step) for i, step in enumerate(spacing)]
-    axes = (Axis("t", points=file["times"][:length]), *([Axis("c")] if several else []), *space)
-    whole = "boundary" in wanted and all(periodic if isinstance(periodic, list) else [periodic])
-    return StoredField(
-        stored_dataset(path, data, length),
-        {"boundary": "periodic"} if whole else {},
-        axes,
-        {1: chosen} if several else {},
-    )
-
-
-def _py_pde_scalar(path: Path, fields: list[dict[str, Any]], dim: int, var: str | None) -> int:
-    """Return the position of a scalar field among the components of a collection."""
-    position, scalars = 0, {}
+    steps = [(float(high) - float(low)) / n for (low, high), n in zip(bounds, shape, strict=True)]
+    position, scalars = 0, {}  # of scalar fields among the components of all
     for number, item in enumerate(fields):
         rank = {"ScalarField": 0, "VectorField": 1, "Tensor2Field": 2}[_decoded(item["class"])]
         if rank == 0:
             scalars[str(_decoded(item.get("label", "null")) or number)] = position
-        position += dim**rank
+        position += len(shape) ** rank
     if not scalars:
         raise InputError(f"{path} holds vectors or tensors only: expected a scalar field of py-pde")
-    return list(scalars.values())[choose_named(path, "scalar field", list(scalars), var)]
+    chosen = list(scalars.values())[choose_named(path, "scalar field", list(scalars), var)]
+    length = min(int(_decoded(file.attrs.get("data_length", data.shape[0]))), *data.shape[:1], *file["times"].shape)
+    if data.shape[1 + several :] != tuple(shape):
+        raise InputError(f"{path} is damaged: its data have shape {data.shape}, its grid {shape}; copy it again")
+    clock, space = Axis("t", points=file["times"][:length]), [Axis(*pair) for pair in zip("xyz", steps, strict=False)]
+    periodic = grid.get("periodic", False)
+    whole = "boundary" in wanted and all(periodic if isinstance(periodic, list) else [periodic])
+    metadata, axes = {"boundary": "periodic"} if whole else {}, (clock, *[Axis("c")] * several, *space)
+    return StoredField(stored_dataset(path, data, length), metadata, axes, {1: chosen} if several else {})
 
 
 def _decoded(value: Any) -> Any:

@@ -36,7 +36,6 @@ _SUFFIXES = (".tif", ".tiff", ".btf", ".tf8")
 _COLOURS = {2: "RGB", 5: "CMYK", 6: "YCbCr", 8: "CIELab"}
 _PALETTE = 3
 _ODD_TAGS = 20
-_MICROMETRE, _SECOND = "um", "s"  # the units of OME where none is written
 
 
 def read_tiff(path: Path, var: str | None, wanted: frozenset[str]) -> StoredField:  # noqa: ARG001 (costs nothing)
@@ -92,15 +91,16 @@ def _stack(path: Path, var: str | None) -> StoredField:
         series = file.series[number].levels[0]
         _check_grey(path, file, series.keyframe)
         shape, letters = tuple(int(n) for n in series.shape), _letters(series.axes)
-        ome = file.ome_metadata if file.is_ome else None
-        channels = _ome_channels(ome) if ome else []
+        ome = _pixels(file.ome_metadata, number) if file.is_ome and file.ome_metadata else None
+        listed = [] if ome is None else _pixels(file.ome_metadata, 0).findall("{*}Channel")
+        channels = [channel.get("Name") or str(k) for k, channel in enumerate(listed)]
         axis = letters.index("c") if "c" in letters else -1
         chosen = choose_channel(path, axis, shape, channels, var if len(names) == 1 else None)
-        if ome:
-            axes = ome_axes(letters, ome, number)
+        if ome is not None:
+            axes = _ome_axes(letters, ome)
         elif file.is_imagej and file.imagej_metadata:
             tags = {tag.name: tag.value for tag in series.keyframe.tags}
-            axes = imagej_axes(letters, file.imagej_metadata, tags)
+            axes = _imagej_axes(letters, file.imagej_metadata, tags)
         else:
             axes = tuple(Axis(letter) for letter in letters)
         return StoredField(_values(path, file, number, shape), {}, axes, chosen)
@@ -203,25 +203,29 @@ class _Raising(logging.Handler):
             raise self.error
 
 
-def imagej_axes(letters: Sequence[str], about: Mapping[str, Any], tags: Mapping[str, Any]) -> tuple[Axis, ...]:
+def _imagej_axes(letters: Sequence[str], about: Mapping[str, Any], tags: Mapping[str, Any]) -> tuple[Axis, ...]:
     """Return the axes of an ImageJ stack. Resolutions are in pixels per unit; a unit of pixels calibrates nothing."""
-    unit, clock = unit_name(about.get("unit")), unit_name(about.get("tunit", "sec"))
-    sizes = {"x": _inverse(tags.get("XResolution")), "y": _inverse(tags.get("YResolution")), "z": about.get("spacing")}
-    steps = {name: (_positive(size) if unit else None, unit) for name, size in sizes.items()}
-    steps["t"] = (_positive(about.get("finterval")), clock)
-    return tuple(_axis(name, *steps.get(name, (None, None))) for name in letters)
+    unit, steps = unit_name(about.get("unit")), {"z": _positive(about.get("spacing"))}
+    for name in "xy":
+        try:
+            above, below = tags[f"{name.upper()}Resolution"]  # numerator and denominator
+            steps[name] = _positive(below / above)
+        except (KeyError, TypeError, ValueError, ZeroDivisionError):
+            steps[name] = None
+    axes = {name: _axis(name, step if unit else None, unit) for name, step in steps.items()}
+    axes["t"] = _axis("t", _positive(about.get("finterval")), unit_name(about.get("tunit", "sec")))
+    return tuple(axes.get(name, Axis(name)) for name in letters)
 
 
-def ome_axes(letters: Sequence[str], text: str, image: int) -> tuple[Axis, ...]:
+def _ome_axes(letters: Sequence[str], pixels: Any) -> tuple[Axis, ...]:
     """Return the axes of an OME-TIFF: physical sizes, and the time increment or the times of the planes."""
-    pixels = _pixels(text, image)
-    if pixels is None:
-        return tuple(Axis(name) for name in letters)
     axes = []
     for name in letters:
         size = f"PhysicalSize{name.upper()}"
-        step, unit = _positive(pixels.get(size)), unit_name(pixels.get(f"{size}Unit", _MICROMETRE))
-        axes.append(_ome_clock(pixels) if name == "t" else _axis(name, step if unit else None, unit))
+        unit = unit_name(pixels.get(f"{size}Unit", "um"))  # the unit of OME where none is written
+        axes.append(
+            _ome_clock(pixels) if name == "t" else _axis(name, _positive(pixels.get(size)) if unit else None, unit)
+        )
     return tuple(axes)
 
 
@@ -229,23 +233,18 @@ def _axis(name: str, step: float | None, unit: str | None) -> Axis:
     return Axis(name, step=step, unit=unit if step else None)
 
 
-def _ome_channels(text: str) -> list[str]:
-    """Return the names of the channels, their numbers where they have none."""
-    pixels = _pixels(text, 0)
-    channels = [] if pixels is None else pixels.findall("{*}Channel")
-    return [channel.get("Name") or str(number) for number, channel in enumerate(channels)]
-
-
 def _pixels(text: str, image: int) -> Any:
+    """Return the description of an image of an OME-TIFF, an empty one where there is none."""
     try:
         images = ElementTree.fromstring(text.encode("utf-8")).findall("{*}Image")
     except (ElementTree.ParseError, ValueError):
-        return None
-    return images[image].find("{*}Pixels") if image < len(images) else None
+        images = []
+    pixels = images[image].find("{*}Pixels") if image < len(images) else None
+    return ElementTree.Element("Pixels") if pixels is None else pixels
 
 
 def _ome_clock(pixels: Any) -> Axis:
-    step, unit = _positive(pixels.get("TimeIncrement")), unit_name(pixels.get("TimeIncrementUnit", _SECOND))
+    step, unit = _positive(pixels.get("TimeIncrement")), unit_name(pixels.get("TimeIncrementUnit", "s"))
     if step is not None and unit is not None:
         return Axis("t", step=step, unit=unit)
     planes = [plane for plane in pixels.findall("{*}Plane") if (plane.get("TheC"), plane.get("TheZ")) == ("0", "0")]
@@ -253,16 +252,7 @@ def _ome_clock(pixels: Any) -> Axis:
     times = [rows.get(str(frame)) for frame in range(int(pixels.get("SizeT", "0")) if len(rows) > 1 else 0)]
     if not times or any(time is None for time in times):
         return Axis("t")
-    return Axis("t", points=np.array(times, dtype=np.float64), unit=unit_name(planes[0].get("DeltaTUnit", _SECOND)))
-
-
-def _inverse(ratio: Any) -> float | None:
-    """Return the pixel size of a resolution, which TIFF has as numerator and denominator."""
-    try:
-        above, below = ratio
-        return below / above if above else None
-    except (TypeError, ValueError):
-        return None
+    return Axis("t", points=np.array(times, dtype=np.float64), unit=unit_name(planes[0].get("DeltaTUnit", "s")))
 
 
 def _finite(text: Any) -> float | None:

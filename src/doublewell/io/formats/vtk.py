@@ -59,15 +59,8 @@ class VtkField:
     names: tuple[str, ...]
     dtype: np.dtype[Any]
     read: Callable[[], Values]
+    points: NDArray[Any] | None = None  # of an unstructured mesh
     bordered: bool = False
-
-
-@dataclass(frozen=True)
-class VtkFrame:
-    """The fields of one file by name, and the points of an unstructured mesh."""
-
-    fields: dict[str, VtkField]
-    points: NDArray[Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -81,15 +74,16 @@ class VtkDocument:
 
     def array(self, element: Any, size: int) -> Values:
         """Read the numbers of a DataArray; anything but `size` of them is refused."""
-        dtype = self._dtype(element.get("type"))
-        if element.get("format") == "ascii":
+        dtype, form = self._dtype(element.get("type")), element.get("format")
+        if form == "ascii":
             numbers = np.array((element.text or "").split()[: size + 1], dtype=dtype)
-        elif element.get("format") == "appended":
-            data = self.appended[int(element.get("offset")) :]
-            numbers = np.frombuffer(self._bytes(data, size * dtype.itemsize, text=not self.raw), dtype=dtype)
         else:
-            data = (element.text or "").strip().encode("ascii")
-            numbers = np.frombuffer(self._bytes(data, size * dtype.itemsize, text=True), dtype=dtype)
+            later = form == "appended"
+            data = (
+                self.appended[int(element.get("offset")) :] if later else (element.text or "").strip().encode("ascii")
+            )
+            content = self._bytes(data, size * dtype.itemsize, text=not (later and self.raw))
+            numbers = np.frombuffer(content, dtype=dtype)
         if numbers.size != size:
             raise InputError(f"array {element.get('Name')!r} has {numbers.size} numbers: expected {size}")
         return numbers.astype(dtype.newbyteorder("="))
@@ -110,18 +104,16 @@ class VtkDocument:
         count = int(np.frombuffer(first(head.itemsize), head, 1)[0])
         if self.root.get("compressor") is None:
             return first(head.itemsize + min(count, size + 1))[head.itemsize :]
-        lengths = np.frombuffer(first((3 + min(count, _BLOCKS)) * head.itemsize), head, 3 + min(count, _BLOCKS))
+        blocks = min(count, _BLOCKS)
+        lengths = np.frombuffer(first((3 + blocks) * head.itemsize), head, 3 + blocks)
         data = data[4 * -(-lengths.nbytes // 3) :] if text else data[lengths.nbytes :]
-        return self._inflated(first(sum(map(int, lengths[3:]))), lengths, size)
-
-    def _inflated(self, data: bytes, lengths: NDArray[Any], size: int) -> bytes:
-        packer = self.root.get("compressor")
+        packed, packer = first(sum(map(int, lengths[3:]))), self.root.get("compressor")
         if packer not in ("vtkZLibDataCompressor", "vtkLZMADataCompressor"):
             raise InputError(f"the arrays are packed by {packer}: write them again with zlib or plain")
         parts, start, left = [], 0, size
         for length in map(int, lengths[3:]):
             inflate = zlib.decompressobj() if packer == "vtkZLibDataCompressor" else lzma.LZMADecompressor()
-            parts.append(inflate.decompress(data[start : start + length], left + 1))
+            parts.append(inflate.decompress(packed[start : start + length], left + 1))
             start, left = start + length, left - len(parts[-1])
             if left < 0:
                 break
@@ -132,9 +124,9 @@ def read_vtk(path: Path, var: str | None, wanted: frozenset[str]) -> StoredField
     """Find a scalar field in the first file of a series; the others are read when sliced."""
     with reading(path, "VTK"):
         paths, times = _series(path)
-        first = _frame(paths[0])
-        name = choose_array(path, {name: (len(paths), *item.mesh) for name, item in first.fields.items()}, var)
-        field = first.fields[name]
+        fields = _fields(paths[0])
+        name = choose_array(path, {name: (len(paths), *item.mesh) for name, item in fields.items()}, var)
+        field = fields[name]
         if len(paths) < 2:
             raise InputError(
                 f"{path} is one frame: expected a movie; pass the folder of all frames, a pattern such as "
@@ -142,7 +134,7 @@ def read_vtk(path: Path, var: str | None, wanted: frozenset[str]) -> StoredField
             )
         if times is None and "times" in wanted and "dt" in wanted:
             times = _times(paths)
-        values = file_frames(paths, partial(_values, name, first.points), field.mesh, field.dtype)
+        values = file_frames(paths, partial(_values, name, field.points), field.mesh, field.dtype)
         clock = Axis("t", points=None if times is None else np.array(times))
         space = tuple(Axis(axis, step=step) for axis, step in zip(field.names, field.spacing, strict=True))
         return StoredField(values, {}, (clock, *space), bordered=field.bordered)
@@ -188,19 +180,21 @@ def _times(paths: Sequence[Path]) -> list[float] | None:
 
 def _values(name: str, points: NDArray[Any] | None, path: Path) -> Values:
     """Read one frame; the nodes of a mesh must be those of the first frame."""
-    frame = _frame(path)
-    if name not in frame.fields:
+    fields = _fields(path)
+    if name not in fields:
         raise InputError(f"{path} has no array {name!r}, which the first frame has: {_DAMAGED}")
-    if points is not None and not np.array_equal(points, frame.points if frame.points is not None else np.empty(0)):
+    own = fields[name].points
+    if points is not None and (own is None or not np.array_equal(points, own)):
         raise InputError(f"{path} has another mesh than the first frame: expected one mesh for the whole series")
     with reading(path, "VTK"):
-        return frame.fields[name].read()
+        return fields[name].read()
 
 
-def _frame(path: Path) -> VtkFrame:
+def _fields(path: Path) -> dict[str, VtkField]:
+    """Return the scalar fields of a file; one name on points and in cells gets the section added."""
     if not path.is_file():
         raise InputError(f"{path} does not exist: it is listed as a frame; copy the files of the series again")
-    grids = {"ImageData": _image_frame, "UnstructuredGrid": _mesh_frame}
+    grids = {"ImageData": _image_fields, "UnstructuredGrid": _mesh_fields}
     with reading(path, "VTK"):
         document = _read_document(path)
         kind = str(document.root.get("type", ""))
@@ -209,7 +203,12 @@ def _frame(path: Path) -> VtkFrame:
         grid = document.root.find(kind)
         if grid is None or grid.find("Piece") is None:
             raise InputError(f"there is no {kind} with a Piece: expected a VTK file of this type")
-        return grids[kind](document, grid)
+        fields = grids[kind](document, grid, grid.findall("Piece"))
+    names = [name for _, name in fields]
+    return {
+        name if names.count(name) == 1 else f"{name} ({_SECTIONS[section]})": field
+        for (section, name), field in fields.items()
+    }
 
 
 def _read_document(path: Path) -> VtkDocument:
@@ -228,27 +227,22 @@ def _read_document(path: Path) -> VtkDocument:
     return VtkDocument(root, appended.encode("ascii"), raw=False, size=len(content))
 
 
-def _image_frame(document: VtkDocument, image: Any) -> VtkFrame:
+def _image_fields(document: VtkDocument, image: Any, pieces: Sequence[Any]) -> dict[tuple[str, str], VtkField]:
     """Find the fields of image data; the values on points are taken as samples a spacing apart."""
-    whole, pieces = _extent(image, "WholeExtent"), image.findall("Piece")
-    spacing = tuple(_numbers(image, "Spacing", 3)[::-1])
-    fields = {}
+    whole, extents = _extent(image, "WholeExtent"), [_extent(piece, "Extent") for piece in pieces]
+    spacing, fields = tuple(_numbers(image, "Spacing", 3)[::-1]), {}
     for (section, name), arrays in _scalars(pieces).items():
-        counts = _counts(whole, section)
+        counts, dtype = _counts(whole, section), np.dtype(_TYPES[arrays[0].get("type")])
         if int(np.prod(counts, dtype=object)) > _PACKED * document.size:
             raise InputError(f"WholeExtent is {whole}, more than the file can hold: {_DAMAGED}")
-        extents = [_extent(piece, "Extent") for piece in pieces]
-        read = partial(_read_image, document, arrays, section, whole, extents)
-        fields[section, name] = VtkField(
-            counts, spacing, ("z", "y", "x"), np.dtype(_TYPES[arrays[0].get("type")]), read
-        )
-    return VtkFrame(_named(fields))
+        read = partial(_read_image, document, arrays, section, whole, extents, dtype)
+        fields[section, name] = VtkField(counts, spacing, ("z", "y", "x"), dtype, read)
+    return fields
 
 
 def _read_image(
-    document: VtkDocument, arrays: Sequence[Any], section: str, whole: Extent, extents: Sequence[Extent]
+    document: VtkDocument, arrays: Sequence[Any], section: str, whole: Extent, extents: Sequence[Extent], dtype: Any
 ) -> Values:
-    dtype = np.dtype(_TYPES[arrays[0].get("type")])
     values = np.zeros(_counts(whole, section), dtype=dtype)
     filled = np.zeros(values.shape, dtype=bool)
     for element, extent in zip(arrays, extents, strict=True):
@@ -264,17 +258,15 @@ def _read_image(
     return values
 
 
-def _mesh_frame(document: VtkDocument, mesh: Any) -> VtkFrame:
+def _mesh_fields(document: VtkDocument, _: Any, pieces: Sequence[Any]) -> dict[tuple[str, str], VtkField]:
     """Find the fields of an unstructured mesh whose points, or cell centres, are those of a regular mesh."""
-    pieces = mesh.findall("Piece")
     parts = []
     for piece in pieces:
         element = piece.find("Points/DataArray")
         if element is None:
             raise InputError(f"a piece has no points: {_DAMAGED}")
         parts.append(document.array(element, 3 * _count(piece, "NumberOfPoints")).reshape(-1, 3))
-    points = np.concatenate(parts)
-    fields, grids = {}, {}
+    points, grids, fields = np.concatenate(parts), {}, {}
     for (section, name), arrays in _scalars(pieces).items():
         on_points = section == "PointData"
         if section not in grids:
@@ -287,8 +279,8 @@ def _mesh_frame(document: VtkDocument, mesh: Any) -> VtkFrame:
             return np.asarray(grid(np.concatenate(values)[None])[0])
 
         dtype = np.dtype(_TYPES[arrays[0].get("type")])
-        fields[section, name] = VtkField(grid.mesh, grid.spacing, grid.names, dtype, read, bordered=on_points)
-    return VtkFrame(_named(fields), points)
+        fields[section, name] = VtkField(grid.mesh, grid.spacing, grid.names, dtype, read, points, bordered=on_points)
+    return fields
 
 
 def _centres(document: VtkDocument, pieces: Sequence[Any], parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
@@ -316,15 +308,6 @@ def _scalars(pieces: Sequence[Any]) -> dict[tuple[str, str], list[Any]]:
                 if element.get("NumberOfComponents", "1") in ("0", "1") and element.get("type") in _TYPES:
                     arrays.setdefault((section, element.get("Name", "")), []).append(element)
     return {key: elements for key, elements in arrays.items() if key[1] and len(elements) == len(pieces)}
-
-
-def _named(fields: dict[tuple[str, str], VtkField]) -> dict[str, VtkField]:
-    """Name fields; one name on points and in cells gets the section added."""
-    names = [name for _, name in fields]
-    return {
-        name if names.count(name) == 1 else f"{name} ({_SECTIONS[section]})": field
-        for (section, name), field in fields.items()
-    }
 
 
 def _numbers(element: Any, name: str, count: int) -> list[float]:
