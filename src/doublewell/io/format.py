@@ -100,6 +100,13 @@ class Format:
     contents: tuple[str, ...] = ()
     series: bool = False
 
+    def open(self, path: Path, var: str | None, wanted: frozenset[str]) -> StoredField:
+        """Read what a file states; whatever its bytes raise becomes an InputError that names it."""
+        with reading(path, self.name):
+            if path.is_file() or (self.contents and not self.series):
+                check_file(path, self.name)
+            return self.read(path, var, wanted)
+
 
 def as_path(path: str | PathLike[str]) -> Path:
     """Return a path as a Path, ~ expanded."""
@@ -214,11 +221,10 @@ def _read_frames(
 
 def check_file(path: Path, kind: str) -> None:
     """Refuse a folder and an empty file."""
-    with reading(path, kind):
-        if path.is_dir():
-            raise InputError(f"{path} is a folder: expected a file in the {kind} format")
-        if path.stat().st_size == 0:
-            raise InputError(f"{path} is empty (0 bytes): expected a file in the {kind} format; copy the file again")
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: expected a file in the {kind} format")
+    if path.stat().st_size == 0:
+        raise InputError(f"{path} is empty (0 bytes): expected a file in the {kind} format; copy the file again")
 
 
 def check_memory(path: Path, size: int, cure: str) -> None:

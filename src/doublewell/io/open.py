@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from os import PathLike
@@ -29,7 +29,7 @@ from doublewell.io.format import (
     usual_suffix,
 )
 from doublewell.io.formats import FORMATS
-from doublewell.io.formats.npz import read_npy
+from doublewell.io.formats.npz import NPY
 from doublewell.io.formats.zarr import ZARR, is_store
 from doublewell.io.result_file import RESULT_SUFFIX, write_result
 from doublewell.record import Boundary, Record, phase_from_intensity
@@ -39,7 +39,6 @@ from doublewell.result import Result
 _LONGEST = 10**8  # frames, or cells along an axis
 _CLOCK = {"dt", "times", "time_unit"}
 _GROUP = "doublewell.formats"  # of entry points
-Read = Callable[[Path, str | None, frozenset[str]], StoredField]
 
 
 def open_record(
@@ -95,7 +94,7 @@ def open_record(
     given = {name: value for name, value in known.items() if value is not None}
     wanted = frozenset(METADATA) - _settled(given)
     form, absolute = format_to_read(place), place.absolute()  # a worker elsewhere has another current folder
-    field = form.read(absolute, var, wanted)
+    field = form.open(absolute, var, wanted)
     check_version(place, field.metadata)
     if max(field.values.shape, default=0) > _LONGEST:  # before memory for the times of so many frames is taken
         raise InputError(f"{place} is damaged: its field has shape {tuple(field.values.shape)}; copy the file again")
@@ -109,7 +108,7 @@ def open_record(
             metadata = mesh_metadata(field.axes, layout, wanted - _settled(metadata)) | metadata
         metadata |= given
         _ask_for_missing(place, field, layout, metadata, levels)
-        metadata["mask"] = _mask(absolute, mask, field, layout, form.read)
+        metadata["mask"] = _mask(absolute, mask, field, layout, form)
         values = arranged(field.values, layout)
         if levels is not None and np.dtype(values.dtype).kind in "iuf":  # other types are refused next
             low, high = (-1.0, 1.0) if isinstance(levels, str) else map(float, check_levels(levels))
@@ -178,14 +177,14 @@ def _record(values: Any, metadata: dict[str, Any]) -> Record:
         raise InputError(str(error)) from error
 
 
-def _mask(path: Path, mask: Any, field: StoredField, layout: Layout | None, read: Read) -> Any:
+def _mask(path: Path, mask: Any, field: StoredField, layout: Layout | None, form: Format) -> Any:
     """Return the mask of a record in its axes: as given, by its name in the file, or from an .npy file."""
     if mask is None and is_own(field.metadata):
         mask = field.metadata.get("mask_array")
     if not isinstance(mask, str | PathLike) or mask == FINITE:
         return mask
     npy = str(mask).lower().endswith(".npy")
-    stored = read_npy(as_path(mask), None, frozenset()) if npy else read(path, str(mask), frozenset())
+    stored = NPY.open(as_path(mask), None, frozenset()) if npy else form.open(path, str(mask), frozenset())
     kind = np.dtype(stored.values.dtype).kind
     if kind not in "biu":
         raise InputError(

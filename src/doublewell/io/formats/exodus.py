@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from doublewell.errors import InputError
 from doublewell.io.axes import grid_nodes
-from doublewell.io.format import Axis, Format, StoredField, choose_named, reading
+from doublewell.io.format import Axis, Format, StoredField, choose_named
 from doublewell.io.formats.hdf5 import Member
 from doublewell.io.formats.netcdf import netcdf_members
 from doublewell.record.arrays import lazy
@@ -20,25 +20,23 @@ from doublewell.record.arrays import lazy
 def read_exodus(path: Path, var: str | None, wanted: frozenset[str]) -> StoredField:  # noqa: ARG001 (no other metadata)
     """Find a nodal variable of an Exodus file and sort its nodes to a mesh; values are read when sliced."""
     members, _ = netcdf_members(path)
-    with reading(path, "Exodus"):
-        names = _texts(members.get("name_nod_var"))
-        if not names:
-            others = ", ".join(_texts(members.get("name_elem_var"))) or "none"
-            raise InputError(
-                f"{path} has no nodal variables (element variables: {others}): expected the field on the nodes of the "
-                "mesh"
-            )
-        number = choose_named(path, "nodal variable", names, "u" if var is None and "u" in names else var)
-        grid = grid_nodes(_points(path, members))
-        stored = _values(path, members, number)
-        field = lazy(stored).map_frames(grid, grid.mesh, stored.dtype)
-        space = [Axis(axis, step=step) for axis, step in zip(grid.names, grid.spacing, strict=True)]
-        clock = Axis("t", points=np.asarray(members["time_whole"].values[:]) if "time_whole" in members else None)
-        if field.shape[0] < 2:
-            raise InputError(
-                f"{path} holds {field.shape[0]} times of {names[number]!r}: expected a movie; let MOOSE write each step"
-            )
-        return StoredField(field, {}, (clock, *space), bordered=True)
+    names = _texts(members.get("name_nod_var"))
+    if not names:
+        others = ", ".join(_texts(members.get("name_elem_var"))) or "none"
+        raise InputError(
+            f"{path} has no nodal variables (element variables: {others}): expected the field on the nodes of the mesh"
+        )
+    number = choose_named(path, "nodal variable", names, "u" if var is None and "u" in names else var)
+    grid = grid_nodes(_points(path, members))
+    stored = _values(path, members, number)
+    field = lazy(stored).map_frames(grid, grid.mesh, stored.dtype)
+    space = [Axis(axis, step=step) for axis, step in zip(grid.names, grid.spacing, strict=True)]
+    clock = Axis("t", points=np.asarray(members["time_whole"].values[:]) if "time_whole" in members else None)
+    if field.shape[0] < 2:
+        raise InputError(
+            f"{path} holds {field.shape[0]} times of {names[number]!r}: expected a movie; let MOOSE write each step"
+        )
+    return StoredField(field, {}, (clock, *space), bordered=True)
 
 
 def _texts(member: Member | None) -> list[str]:

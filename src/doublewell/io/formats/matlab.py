@@ -19,11 +19,9 @@ from doublewell.io.format import (
     Axis,
     Format,
     StoredField,
-    check_file,
     check_memory,
     choose_array,
     content_of,
-    reading,
 )
 from doublewell.io.formats.hdf5 import open_first, open_hdf5, stored_dataset
 
@@ -35,47 +33,41 @@ _INFLATED = 1100  # times: zlib never packs more closely
 
 def read_mat(path: Path, var: str | None, wanted: frozenset[str]) -> StoredField:
     """Find the field of a MATLAB file, and in small variables what is wanted of its metadata."""
-    check_file(path, "MATLAB")
-    with reading(path, "MATLAB"):
-        hdf5 = content_of(path) == "HDF5"
-        arrays = _hdf5_arrays(path) if hdf5 else _arrays(path)
-        shapes = {name: tuple(n for n in shape if n != 1) for name, shape in arrays.items()}
-        name = choose_array(path, shapes, var)
+    arrays, hdf5 = _arrays(path), content_of(path) == "HDF5"
+    shapes = {name: tuple(n for n in shape if n != 1) for name, shape in arrays.items()}
+    name = choose_array(path, shapes, var)
 
-        def load(name: str) -> Any:
-            return _load_lazy(path, name) if hdf5 else _load_whole(path, name, arrays[name])
+    def load(name: str) -> Any:
+        return _load_lazy(path, name) if hdf5 else _load_whole(path, name, arrays[name])
 
-        field = load(name)
-        small = [key for key, shape in shapes.items() if len(shape) < 2 and key != name]
-        metadata = {key: value for key in small if key in wanted and (value := _value(load(key))) is not None}
-        vectors = {key: load(key) for key in small if len(shapes[key]) == 1 and _VECTOR.fullmatch(key)}
-        return StoredField(field, metadata, _axes(field.shape, metadata, vectors), any_order=True)
+    field = load(name)
+    small = [key for key, shape in shapes.items() if len(shape) < 2 and key != name]
+    metadata = {key: value for key in small if key in wanted and (value := _value(load(key))) is not None}
+    vectors = {key: load(key) for key in small if len(shapes[key]) == 1 and _VECTOR.fullmatch(key)}
+    return StoredField(field, metadata, _axes(field.shape, metadata, vectors), any_order=True)
 
 
 def _arrays(path: Path) -> dict[str, tuple[int, ...]]:
-    """List the numeric arrays and the texts of a version 4 or 5 file; objects, cells and structs are left out."""
+    """List the numeric arrays and the texts of a file; objects, cells and structs are left out."""
     from scipy.io import whosmat
 
-    return {name: tuple(shape) for name, shape, kind in whosmat(path) if kind in _CLASSES}
-
-
-def _hdf5_arrays(path: Path) -> dict[str, tuple[int, ...]]:
+    if content_of(path) != "HDF5":
+        return {name: tuple(shape) for name, shape, kind in whosmat(path) if kind in _CLASSES}
     with open_first(path) as file:
-        kinds = {name: _matlab_class(file, name) for name in file if hasattr(file[name], "shape")}
-        return {name: tuple(file[name].shape[::-1]) for name, kind in kinds.items() if kind in _CLASSES}
+        arrays = {name: file[name] for name in file if hasattr(file[name], "shape")}
+        return {name: tuple(array.shape[::-1]) for name, array in arrays.items() if _matlab_class(array) in _CLASSES}
 
 
-def _matlab_class(file: Any, name: str) -> str:
-    attributes = file[name].attrs
-    kind = attributes.get("MATLAB_class", b"")
-    return "" if attributes.get("MATLAB_empty", 0) else kind.decode("latin1") if isinstance(kind, bytes) else str(kind)
+def _matlab_class(array: Any) -> str:
+    kind = b"" if array.attrs.get("MATLAB_empty", 0) else array.attrs.get("MATLAB_class", b"")
+    return kind.decode("latin1") if isinstance(kind, bytes) else str(kind)
 
 
 def _load_lazy(path: Path, name: str) -> Any:
     """Return an array of version 7.3 that is read when sliced; a vector is read."""
     with open_hdf5(path) as file:
         dataset = file[name]
-        if _matlab_class(file, name) == "char":  # characters are stored as numbers
+        if _matlab_class(dataset) == "char":  # characters are stored as numbers
             return np.array(bytes(dataset[()].astype("<u2").tobytes("F")).decode("utf-16-le", "replace"))
         stored = stored_dataset(path, dataset)
     turned = stored.transpose(range(stored.ndim)[::-1])

@@ -19,7 +19,6 @@ from doublewell.io.format import (
     Format,
     Outgoing,
     StoredField,
-    check_file,
     chunk_shape,
     content_of,
     library,
@@ -32,16 +31,14 @@ from doublewell.record.arrays import Block, Values
 
 def read_netcdf(path: Path, var: str | None, wanted: frozenset[str]) -> StoredField:
     """Find the field of a netCDF file, with the coordinates of its axes; only metadata are read."""
-    if _is_hdf5(path):
+    if content_of(path) == "HDF5":
         return read_hdf5(path, var, wanted)
-    members, attributes = netcdf_members(path)
-    with reading(path, "netCDF"):
-        return find_field(path, members, attributes, var, wanted)
+    return find_field(path, *netcdf_members(path), var, wanted)
 
 
 def netcdf_members(path: Path) -> tuple[dict[str, Member], dict[str, Any]]:
     """Return the arrays of a netCDF file of either version, and the attributes of the file."""
-    if _is_hdf5(path):
+    if content_of(path) == "HDF5":
         with open_first(path) as file:
             return hdf5_members(path, file), shown_attributes(file)
     with _open_classic(path) as file:
@@ -79,20 +76,19 @@ def write_netcdf(record: Record, path: Path) -> None:
         )  # fmt: skip
         for start, slab in out.slabs():
             field[start : start + len(slab)] = slab
-        if record.mask is not None:
-            _write_mask(file, out, names)
-
-
-def _write_mask(file: Any, out: Outgoing, names: tuple[str, ...]) -> None:
-    """Write the mask as 0 and 1, for netCDF has no booleans, without the axes along which it does not change."""
-    shape = tuple(out.record.mask.shape)
-    kept = tuple(name for name, n in zip(names, shape, strict=True) if n > 1)
-    sizes = tuple(n for n in shape if n > 1)
-    mask = file.create_variable(SEEN, kept, np.uint8, chunks=sizes and chunk_shape(sizes, 1), fletcher32=True)
-    mask.attrs["long_name"] = "1 where a value was observed, 0 where it is missing"
-    for start, block in out.mask_blocks():
-        lead = () if shape[0] == 1 else (len(block),)
-        mask[slice(start, start + len(block)) if lead else ...] = block.reshape(*lead, *sizes[len(lead) :])
+        if record.mask is None:
+            return
+        # as 0 and 1, for netCDF has no booleans, without the axes along which the mask does not change
+        kept = {name: n for name, n in zip(names, record.mask.shape, strict=True) if n > 1}
+        sizes = tuple(kept.values())
+        chunks = chunk_shape(sizes, 1) if sizes else ()
+        mask = file.create_variable(SEEN, tuple(kept), np.uint8, chunks=chunks, fletcher32=True)
+        mask.attrs["long_name"] = "1 where a value was observed, 0 where it is missing"
+        for start, block in out.mask_blocks():
+            part = slice(start, start + len(block)) if "time" in kept else ...
+            mask[part] = block.reshape(
+                [n for n in block.shape if n > 1] if "time" not in kept else [len(block), *sizes[1:]]
+            )
 
 
 @contextmanager
@@ -123,19 +119,11 @@ def _read_variable(path: Path, name: str, dtype: np.dtype[Any], block: Block) ->
 
 
 def _attributes(item: Any) -> dict[str, Any]:
-    attributes: dict[str, Any] = {}
-    for name, value in getattr(item, "_attributes", {}).items():
-        if isinstance(value, bytes):
-            attributes[name] = value.decode("utf-8", "replace")
-        else:
-            attributes[name] = value.item() if np.size(value) == 1 else np.array(value)
-    return attributes
-
-
-def _is_hdf5(path: Path) -> bool:
-    check_file(path, "netCDF")
-    with reading(path, "netCDF"):
-        return content_of(path) == "HDF5"
+    return {
+        name: value.decode("utf-8", "replace") if isinstance(value, bytes)
+        else value.item() if np.size(value) == 1 else np.array(value)
+        for name, value in getattr(item, "_attributes", {}).items()
+    }  # fmt: skip
 
 
 NETCDF = Format("netCDF", (".nc", ".nc4", ".cdf", ".netcdf"), read_netcdf, write_netcdf, ("HDF5", "netCDF 3"))

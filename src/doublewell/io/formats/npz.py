@@ -19,11 +19,9 @@ from doublewell.io.format import (
     Format,
     Outgoing,
     StoredField,
-    check_file,
     check_memory,
     choose_array,
     mapped_array,
-    reading,
     refuse_name,
 )
 from doublewell.record import Record
@@ -35,8 +33,7 @@ Header = tuple[tuple[int, ...], np.dtype[Any], bool]  # shape, type, whether in 
 
 def read_npz(path: Path, var: str | None, wanted: frozenset[str]) -> StoredField:
     """Load the field of an npz file and its metadata; other arrays are not read."""
-    check_file(path, "npz")
-    with reading(path, "npz"), zipfile.ZipFile(path) as archive:
+    with zipfile.ZipFile(path) as archive:
         headers = {}
         for name in archive.namelist():
             if name.endswith(".npy"):
@@ -54,12 +51,10 @@ def read_npz(path: Path, var: str | None, wanted: frozenset[str]) -> StoredField
 
 def read_npy(path: Path, var: str | None, wanted: frozenset[str]) -> StoredField:  # noqa: ARG001 (has no metadata)
     """Map the one array of an npy file, which carries no metadata."""
-    check_file(path, "npy")
     refuse_name(path, var)
-    with reading(path, "npy"):
-        with path.open("rb") as file:
-            _refuse_objects(path, "the array", _header(file)[1])
-        return StoredField(np.load(path, mmap_mode="r", allow_pickle=False), {})
+    with path.open("rb") as file:
+        _refuse_objects(path, "the array", _header(file)[1])
+    return StoredField(np.load(path, mmap_mode="r", allow_pickle=False), {})
 
 
 def write_npz(record: Record, path: Path) -> None:

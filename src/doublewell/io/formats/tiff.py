@@ -44,16 +44,15 @@ def read_tiff(path: Path, var: str | None, wanted: frozenset[str]) -> StoredFiel
     `var` chooses a channel, or an image where a file holds several.
     """
     library("tifffile", "tiff", "reading TIFF files")
-    with reading(path, "TIFF"):
-        if is_pattern(path) or path.is_dir():
-            return _folder(path, var)
-        stack = _stack(path, var)
-        if stack.values.ndim < 3:
-            raise InputError(
-                f"{path} holds one image of shape {stack.values.shape}: expected a stack of at least 2; pass the "
-                "folder of all images"
-            )
-        return stack
+    if is_pattern(path) or path.is_dir():
+        return _folder(path, var)
+    stack = _stack(path, var)
+    if stack.values.ndim < 3:
+        raise InputError(
+            f"{path} holds one image of shape {stack.values.shape}: expected a stack of at least 2; pass the "
+            "folder of all images"
+        )
+    return stack
 
 
 def _folder(path: Path, var: str | None) -> StoredField:

@@ -122,22 +122,21 @@ class VtkDocument:
 
 def read_vtk(path: Path, var: str | None, wanted: frozenset[str]) -> StoredField:
     """Find a scalar field in the first file of a series; the others are read when sliced."""
-    with reading(path, "VTK"):
-        paths, times = _series(path)
-        fields = _fields(paths[0])
-        name = choose_array(path, {name: (len(paths), *item.mesh) for name, item in fields.items()}, var)
-        field = fields[name]
-        if len(paths) < 2:
-            raise InputError(
-                f"{path} is one frame: expected a movie; pass the folder of all frames, a pattern such as "
-                f"{path.parent / ('*' + path.suffix)}, or a .pvd file"
-            )
-        if times is None and "times" in wanted and "dt" in wanted:
-            times = _times(paths)
-        values = file_frames(paths, partial(_values, name, field.points), field.mesh, field.dtype)
-        clock = Axis("t", points=None if times is None else np.array(times))
-        space = tuple(Axis(axis, step=step) for axis, step in zip(field.names, field.spacing, strict=True))
-        return StoredField(values, {}, (clock, *space), bordered=field.bordered)
+    paths, times = _series(path)
+    fields = _fields(paths[0])
+    name = choose_array(path, {name: (len(paths), *item.mesh) for name, item in fields.items()}, var)
+    field = fields[name]
+    if len(paths) < 2:
+        raise InputError(
+            f"{path} is one frame: expected a movie; pass the folder of all frames, a pattern such as "
+            f"{path.parent / ('*' + path.suffix)}, or a .pvd file"
+        )
+    if times is None and "times" in wanted and "dt" in wanted:
+        times = _times(paths)
+    values = file_frames(paths, partial(_values, name, field.points), field.mesh, field.dtype)
+    clock = Axis("t", points=None if times is None else np.array(times))
+    space = tuple(Axis(axis, step=step) for axis, step in zip(field.names, field.spacing, strict=True))
+    return StoredField(values, {}, (clock, *space), bordered=field.bordered)
 
 
 def _series(path: Path) -> tuple[list[Path], list[float] | None]:

@@ -47,17 +47,16 @@ def read_zarr(path: Path, var: str | None, wanted: frozenset[str]) -> StoredFiel
         )
     import zarr
 
-    with reading(path, "zarr"):
-        _refuse_pickles(path, "the array")
-        node = zarr.open(str(path), mode="r")
-        if isinstance(node, zarr.Array):
-            refuse_name(path, var)
-            return StoredField(_field(path, node), _pick(node.attrs, wanted), _axes(path, None, node, wanted))
-        attributes = dict(node.attrs)
-        description = attributes.get("ome", attributes)  # version 0.5 has the description of an image below "ome"
-        if isinstance(description, dict) and isinstance(description.get("multiscales"), list):
-            return _image(path, node, description, var, wanted)
-        return _group(path, node, var, wanted)
+    _refuse_pickles(path, "the array")
+    node = zarr.open(str(path), mode="r")
+    if isinstance(node, zarr.Array):
+        refuse_name(path, var)
+        return StoredField(_field(path, node), _pick(node.attrs, wanted), _axes(path, None, node, wanted))
+    attributes = dict(node.attrs)
+    description = attributes.get("ome", attributes)  # version 0.5 has the description of an image below "ome"
+    if isinstance(description, dict) and isinstance(description.get("multiscales"), list):
+        return _image(path, node, description, var, wanted)
+    return _group(path, node, var, wanted)
 
 
 def write_zarr(record: Record, path: Path) -> None:
@@ -121,15 +120,13 @@ def _is_sound(file: Path) -> bool:
     """Tell whether the header of a chunk packed by Blosc fits the file."""
     with file.open("rb") as content:
         head = content.read(_BLOSC.size)
-    if len(head) < _BLOSC.size:
-        return False
-    _, _, _, size, whole, block, packed = _BLOSC.unpack(head)
+    _, _, _, size, whole, block, packed = _BLOSC.unpack(head.ljust(_BLOSC.size, b"\0"))
     return bool(packed == file.stat().st_size and size > 0 and 0 < block <= max(whole, 1))
 
 
 def _stored(path: Path, array: Any) -> LazyArray:
-    read = partial(_read_chunks, array, path)
-    return LazyArray(read, tuple(array.shape), np.dtype(array.dtype), chunks=tuple(array.chunks), files=(path,))
+    shape, chunks = tuple(array.shape), tuple(array.chunks)
+    return LazyArray(partial(_read_chunks, array, path), shape, np.dtype(array.dtype), chunks=chunks, files=(path,))
 
 
 def _field(path: Path, array: Any) -> Any:
@@ -142,7 +139,7 @@ def _group(path: Path, node: Any, var: str | None, wanted: frozenset[str]) -> St
     """Find the field of a group that is not an image, with metadata as attributes or arrays, and coordinates."""
     arrays = _members(path, node, var)
     name = choose_array(path, {name: tuple(array.shape) for name, array in arrays.items()}, var)
-    small = _open(path, node, [name for name in sorted(wanted) if is_store(path / name)])
+    small = _open(path, node, sorted(wanted))
     metadata = {
         name: array[()].item() if array.ndim == 0 else _stored(path, array)[:]
         for name, array in small.items()
@@ -155,17 +152,18 @@ def _group(path: Path, node: Any, var: str | None, wanted: frozenset[str]) -> St
 
 def _members(path: Path, group: Any, var: str | None) -> dict[str, Any]:
     """Open the arrays that can be the field: the one that is named, or u, or else all."""
-    first = _open(path, group, [var or FIELD] if is_store(path / (var or FIELD)) else [])
+    first = _open(path, group, [var or FIELD])
     if any(var is not None or 2 <= array.ndim <= 4 for array in first.values()):
         return first
-    return _open(path, group, sorted(item.name for item in path.iterdir() if is_store(item)))
+    return _open(path, group, sorted(item.name for item in path.iterdir()))
 
 
 def _open(path: Path, group: Any, names: list[str]) -> dict[str, Any]:
-    """Open arrays by name, leaving out groups; what is not asked for may be damaged without harm."""
-    for name in names:
+    """Open those of the names that are arrays; what is not asked for may be damaged without harm."""
+    stores = [name for name in names if is_store(path / name)]
+    for name in stores:
         _refuse_pickles(path, f"array {name!r}", name)
-    return {name: group[name] for name in names if hasattr(group[name], "shape")}
+    return {name: group[name] for name in stores if hasattr(group[name], "shape")}
 
 
 def _axes(path: Path, group: Any, field: Any, wanted: frozenset[str]) -> tuple[Axis, ...] | None:
@@ -175,7 +173,7 @@ def _axes(path: Path, group: Any, field: Any, wanted: frozenset[str]) -> tuple[A
         return None
 
     def read(name: str) -> tuple[NDArray[Any], Any] | None:
-        inside = group is not None and Path(name).name == name and is_store(path / name)
+        inside = group is not None and Path(name).name == name
         array = _open(path, group, [name]).get(name) if inside else None
         # a chunk that is missing here gives zeros, which are not coordinates and are refused
         fits = array is not None and array.ndim == 1 and array.shape[0] <= max(field.shape)
@@ -198,17 +196,16 @@ def _image(
     name, count = str(finest["path"]), len(image["axes"])
     if not name or not set(name.split("/")).isdisjoint({"", ".", ".."}) or "\0" in name:
         raise InputError(f"{path} is damaged: its image lies at {name[:40]!r}; copy the store again")
-    array = _open(path, node, [name]).get(name) if is_store(path / name) else None
+    array = _open(path, node, [name]).get(name)
     if array is None:
         raise InputError(f"{path}: the array {name!r} of the image is missing; copy the store again")
     if array.ndim != count:
         raise InputError(f"{path} is damaged: its image has shape {array.shape} and {count} axes; copy it again")
-    scale = [1.0] * count
-    for level in (finest, image):
-        for step in level.get("coordinateTransformations", []):
-            if step.get("type") == "scale" and "scale" in step:
-                scale = [a * float(b) for a, b in zip(scale, step["scale"], strict=True)]
-    axes = tuple(_image_axis(item, step) for item, step in zip(image["axes"], scale, strict=True))
+    scale = np.ones(count)
+    for step in (*finest.get("coordinateTransformations", []), *image.get("coordinateTransformations", [])):
+        if step.get("type") == "scale" and "scale" in step:
+            scale = np.multiply(scale, [float(n) for n in step["scale"]])
+    axes = tuple(_image_axis(item, float(step)) for item, step in zip(image["axes"], scale, strict=True))
     omero = description.get("omero", {})
     listed = omero.get("channels", []) if isinstance(omero, dict) else []
     labels = [str(item.get("label", number)) for number, item in enumerate(listed) if isinstance(item, dict)]
