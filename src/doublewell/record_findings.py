@@ -156,9 +156,8 @@ def _value_findings(survey: Survey, unit: Survey, phases: Phases) -> Iterator[Fi
     elif min(-unit.low, unit.high) < _REACHED:
         phase, value = (phases[0], survey.low) if -unit.low < unit.high else (phases[1], survey.high)
         name = f"{phase:+g}" if phases == UNIT else f"{phase:g}"
-        yield note(
-            "phase-not-reached", "check", f"the phase {name} is not reached (the values end at {value:.2g})", scale
-        )
+        words = f"the phase {name} is not reached (the values end at {value:.2g})"
+        yield _movie.check("phase-not-reached", words, scale, **numbers)
 
 
 def _unfinished(unit: Survey) -> bool:
@@ -221,13 +220,8 @@ def pace_findings(
                 f"the frames are too far apart for dt = {dt:.3g} and q = {q:.3g}: an interface of this width settles "
                 f"about {action:.2g} times from one frame to the next, expected at most {_APART:g}"
             )
-            yield _movie(
-                "frames-far-apart",
-                "check",
-                words,
-                "check the units of dt, dx and q, or record more often",
-                action=action,
-            )
+            advice = "check the units of dt, dx and q, or record more often"
+            yield _movie.check("frames-far-apart", words, advice, action=action)
 
 
 def one_sided_findings(survey: Survey, phases: Phases) -> Iterator[Finding]:
@@ -265,13 +259,8 @@ def grey_findings(grey: GreyQuality) -> Iterator[Finding]:
                 f"no pixel of the {name} plateau lies far from an interface: its level may be off by {deficit:.2g} in "
                 "u, which the error of the levels includes"
             )
-            yield _grey(
-                "grey-plateau-narrow",
-                "check",
-                words,
-                f"a larger picture or {option('levels')} is better",
-                deficit=deficit,
-            )
+            advice = f"a larger picture or {option('levels')} is better"
+            yield _grey.check("grey-plateau-narrow", words, advice, deficit=deficit)
     if grey.fade_gap > _GAP and not grey.bleaching:
         words = f"the contrast changes by {grey.fade_gap:.2g} in u over the record"
         advice = "if the light or the dye fades, convert with phase_from_intensity(..., bleaching=True) in Python"
