@@ -17,12 +17,13 @@ from wider import CELLS, LAWS, PHASES, about, movie, truth
 
 from doublewell.runtime import double_precision
 from doublewell.likelihood import record_model, gauss_newton
-from doublewell.observation import Optics, View
+from doublewell.observation import View
+from doublewell.options import Observation
 from doublewell.likelihood.iterate import compiled
 from doublewell.law import Bernstein
 
 TOP = Bernstein(8)
-VIEWS = {"sharp": View(), "blurred": View(optics=Optics(blur=1 / CELLS, pixel=True))}
+VIEWS = {"sharp": View(), "blurred": View(Observation(blur=1 / CELLS, pixel=True))}
 NOISE = 0.03
 
 

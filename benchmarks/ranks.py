@@ -94,7 +94,7 @@ def main() -> None:
         movies = [simulate(Law(TOP, g), start, dx=1 / CELLS, dt=DT, frames=FRAMES, epsilon=1.0) for g in laws]
         records = [add_noise(m, NOISE, seed=asked.first + 50_000 + first + k) for k, m in enumerate(movies)]
         found, _ = read_all(records, 2)
-        stopped += sum(not one.converged for one in found)
+        stopped += sum(not one.status.converged for one in found)
         table += [ranks(one, g, first + k) for k, (one, g) in enumerate(zip(found, laws, strict=True))]
         report(np.array(table), stopped, asked.out)
         print(f"{len(table)} of {asked.draws} draws, {stopped} did not converge", flush=True)

@@ -70,7 +70,7 @@ def main() -> None:
                 found, rounds = read_all(records, asked.substeps)
                 each = (time.perf_counter() - began) / len(part)
                 for (geometry, _, s), f, r in zip(part, found, rounds, strict=False):
-                    rows.append((name, geometry, noise, s, f.noise, len(f.steps), r, f.converged, each))
+                    rows.append((name, geometry, noise, s, f.noise, len(f.steps), r, f.status.converged, each))
                     triangles.append(f.evidence.blocks[0].triangle)
                 print(f"{name} noise {noise}: {each:.3f} s a record", flush=True)
                 write(asked, rows, triangles)

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from doublewell.adequacy import STEADY, ScoreTest, Verdict
-from doublewell.adequacy.values import NUMERICAL
+from doublewell.adequacy import NUMERICAL, STEADY, ScoreTest, Verdict
 from doublewell.errors import option
 from doublewell.record_findings import Finding, Severity, Topic, pure_phases
 from doublewell.result import FitQuality

@@ -304,9 +304,28 @@ def _check_budget(ridge: Any, memory: Any) -> None:
     if ridge is not None:
         not_negative(ridge, _subject("ridge"), "None, 'validated' (weak-form fit), or alpha")
     if memory is not None:
-        from doublewell.compute.partition import parse_memory
-
         parse_memory(memory)
+
+
+_TEXT = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE)
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+
+
+def parse_memory(memory: Any) -> int:
+    """Return a budget in bytes: a number of them, or a text such as "2GB", "500 MB" or "1.5 GiB".
+
+    >>> parse_memory("2GB"), parse_memory("1.5 GiB"), parse_memory(10**9)
+    (2000000000, 1610612736, 1000000000)
+    """
+    size = -1.0
+    if isinstance(memory, str) and (found := _TEXT.fullmatch(memory)):
+        number, power, binary = found.groups()
+        size = float(number) * (1024 if binary else 1000) ** _POWERS[power.lower()]
+    elif isinstance(memory, int | float) and not isinstance(memory, bool):
+        size = float(memory)
+    if not 1.0 <= size < 2**63:
+        raise InputError(f'memory is {shown(memory)}: expected a size such as "2GB" or "500 MB", or a number of bytes')
+    return int(size)
 
 
 Method = Trajectory | Weak
@@ -387,6 +406,16 @@ class Observation(Options):
         if not isinstance(self.pixel, bool):
             raise InputError(f"{_subject('pixel')} is {shown(self.pixel)}: expected True or False")
         object.__setattr__(self, "refine", whole(self.refine, _subject("refine"), least=1, most=8))
+
+    @property
+    def blurs(self) -> bool:
+        """Whether a picture is not the field at its points."""
+        return self.blur != 0.0 or self.pixel
+
+    @property
+    def imaged(self) -> bool:
+        """Whether there are optics: blur, pixels, exposure or a finer mesh."""
+        return self.blurs or self.exposure > 0.0 or self.refine > 1
 
 
 def _length(value: Any, name: str, expected: str) -> float:

@@ -12,7 +12,7 @@ from doublewell.dynamics import ALLEN_CAHN, Dynamics, dynamics_of
 from doublewell.errors import InputError, option
 from doublewell.law import Family, family_of
 from doublewell.likelihood import check_window
-from doublewell.observation import Optics, View, check_view
+from doublewell.observation import View, check_view
 from doublewell.options import Compute, DoubleWell, Method, Observation, Weak, method_of
 from doublewell.record import Boundary, Record
 from doublewell.weak.weights import Support, check_supports, default_supports, paper_supports, split_folds
@@ -114,15 +114,9 @@ class Problem:
         """The family that weak moments are assembled with; equal depths are a restriction of them."""
         return self.fitted.read_with
 
-    @property
-    def optics(self) -> Optics:
-        """What lies between the field and its image."""
-        seen = self.observation
-        return Optics(seen.blur, seen.pixel, seen.exposure, seen.refine)
-
     def view(self, record: Record) -> View:
         """Return optics and what is estimated jointly with the law of a record."""
-        return View(optics=self.optics, q_free=record.q is None)
+        return View(self.observation, q_free=record.q is None)
 
     def of_file(self, source: Source) -> Problem:
         """Return the problem of a record that came from a file."""
@@ -171,7 +165,7 @@ def _check_options(problem: Problem) -> None:
         )
     if method.ridge is not None and problem.averaged:
         raise InputError(f"a ridge is a choice for one degree: give {option('degree')} a number, or leave it out")
-    if not method.bands and (problem.optics != Optics() or observation.noise != "white"):
+    if not method.bands and (observation.imaged or observation.noise != "white"):
         raise InputError(
             "blur, pixel, exposure, refine and noise belong to the trajectory fit: weak moments know none of them; "
             f"use {option('method', 'trajectory')}, or leave them out"
@@ -194,7 +188,7 @@ def _check_record(problem: Problem, record: Any) -> None:
             f"part without gaps, or use {option('noise', 'white')}"
         )
     if method.bands:
-        check_view(record, View(optics=problem.optics))
+        check_view(record, View(problem.observation))
         if record.boundary in (None, "open"):
             check_window(record)
     elif method.corrected and (record.mask is not None or not record.uniform):

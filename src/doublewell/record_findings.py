@@ -13,7 +13,7 @@ import numpy as np
 from doublewell.dynamics import ALLEN_CAHN, Dynamics, fastest_rate
 from doublewell.errors import option
 from doublewell.observation import COVERED, FEW_CELLS, MASK, TOO_FEW_CELLS, TOO_LARGE, Survey
-from doublewell.observation.looks import GROUP
+from doublewell.observation.survey import GROUP
 from doublewell.record import GreyQuality
 
 Phases = tuple[float, float]

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from readings import read_trajectory
 
-from doublewell.adequacy import Fit
 from doublewell.law import named_law
 from doublewell.simulate import add_noise, initial_field, simulate
 
@@ -16,7 +15,7 @@ START = np.array([120.0, 140.0, 160.0])
 
 def fitted(record):
     found = read_trajectory(record, START[:1] if len(record.mesh) == 1 else START)
-    assert found.converged
+    assert found.status.converged
     return found
 
 
@@ -60,4 +59,4 @@ def noisy(clean):
 
 @pytest.fixture(scope="session")
 def fit(noisy):
-    return Fit(fitted(noisy))
+    return fitted(noisy)

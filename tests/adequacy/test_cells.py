@@ -7,7 +7,7 @@ import pytest
 from found import sentence
 from scipy.stats import binom
 
-from doublewell.adequacy.residual import ask_cells, cells_test, peel
+from doublewell.adequacy.statistics import cells_of, cells_test, peel
 
 FRAMES, CELLS = 20, (24, 24)
 ALL = np.ones(FRAMES, dtype=bool)
@@ -25,10 +25,10 @@ def place(test):
 @pytest.mark.parametrize("shape", [(20, 24, 24), (12, 64), (7, 8, 8, 8)])
 def test_the_chance_of_the_rarest_cell_is_no_smaller_than_it_says(shape):
     free, out = np.ones(shape[0], dtype=bool), np.zeros(shape[1:], dtype=bool)
-    chances = np.array([ask_cells(noise(seed, shape), free, out).together for seed in range(200)])
+    chances = np.array([cells_of(noise(seed, shape), free, out).rarest for seed in range(200)])
     for level in (0.05, 0.01):
         assert np.sum(chances < level) <= binom.isf(1e-4, len(chances), level)
-    assert not any(ask_cells(noise(seed, shape), free, out).far.any() for seed in range(50))
+    assert not any(cells_of(noise(seed, shape), free, out).far.any() for seed in range(50))
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_the_chance_of_the_rarest_cell_is_no_smaller_than_it_says(shape):
 def test_a_bad_pixel_is_found_and_described(change, words):
     r = noise(1)
     r[:, 5, 7] = change(r[:, 5, 7])
-    cells = ask_cells(r, ALL, NONE)
+    cells = cells_of(r, ALL, NONE)
     assert np.argwhere(cells.far).tolist() == [[5, 7]]
     test = cells_test(cells, cells.far, 1.5)
     assert test.p < 1e-6
@@ -53,22 +53,22 @@ def test_a_bad_pixel_is_found_and_described(change, words):
 def test_a_spike_is_no_bad_pixel():
     r = noise(2)
     r[4, 5, 7] += 40.0
-    cells = ask_cells(r, ALL, NONE)
+    cells = cells_of(r, ALL, NONE)
     assert not cells.far.any()
-    assert cells.together > 1e-3
+    assert cells.rarest > 1e-3
     assert sentence(cells_test(cells, NONE, None)).startswith("no single cell stands out, the most at (")
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_noise_that_differs_by_phase_makes_no_bad_pixel(seed):
     level = np.where(np.hypot(*np.mgrid[-12:12, -12:12]) < 5, 3.0, 1.0)
-    assert not ask_cells(level * noise(seed), ALL, NONE).far.any()
+    assert not cells_of(level * noise(seed), ALL, NONE).far.any()
 
 
 def test_frames_that_the_fit_takes_do_not_count():
     r = noise(3)
     r[:3, 5, 7] += 50.0
-    assert ask_cells(r, ALL, NONE).chance[5, 7] < ask_cells(r, np.arange(FRAMES) > 2, NONE).chance[5, 7]
+    assert cells_of(r, ALL, NONE).p[5, 7] < cells_of(r, np.arange(FRAMES) > 2, NONE).p[5, 7]
 
 
 def test_cells_left_out_say_nothing():
@@ -76,7 +76,7 @@ def test_cells_left_out_say_nothing():
     r[:, 5, 7] += 9.0
     out = NONE.copy()
     out[5, 7] = True
-    assert not ask_cells(r, ALL, out).far.any()
+    assert not cells_of(r, ALL, out).far.any()
 
 
 def bent(out):
@@ -85,7 +85,7 @@ def bent(out):
     if not out[5, 7]:
         r[:, 5, 7] += 30.0
         r[:, 4:7, 7] += 6.0
-    return ask_cells(np.where(out, 0.0, r), ALL, out)
+    return cells_of(np.where(out, 0.0, r), ALL, out)
 
 
 def test_neighbours_that_the_fit_bends_are_not_blamed():
@@ -98,7 +98,7 @@ def test_many_cells_are_no_bad_pixels():
     def broken(out):
         r = noise(6)
         r[:, ::5, ::5] += 8.0
-        return ask_cells(np.where(out, 0.0, r), ALL, out)
+        return cells_of(np.where(out, 0.0, r), ALL, out)
 
     first = broken(NONE)
     assert peel(first, broken) is None
@@ -109,7 +109,7 @@ def test_several_bad_pixels_are_listed_and_then_counted():
     r = noise(7)
     for k in range(7):
         r[:, 2 * k, 3 * k] += 10.0 + k
-    cells = ask_cells(r, ALL, NONE)
+    cells = cells_of(r, ALL, NONE)
     words = sentence(cells_test(cells, cells.far, 0.0))
     assert words.startswith("7 cells stand out, bad pixels: (12, 18) is off by +16, (")
     assert "(10, 15) is off by +15, " in words

@@ -6,8 +6,7 @@ import numpy as np
 from found import model
 
 from doublewell.adequacy import Adequacy, ScoreTest
-from doublewell.adequacy.check import holm
-from doublewell.adequacy.values import verdict_of
+from doublewell.adequacy.statistics import holm, verdict_of
 
 
 def quiet(name, p, statistic=0.0, shift=None):

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from doublewell.compute.partition import parse_memory
 from doublewell.errors import InputError
+from doublewell.options import parse_memory
 
 
 @pytest.mark.parametrize(

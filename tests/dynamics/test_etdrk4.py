@@ -6,7 +6,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from doublewell.dynamics import Cnab2, Etdrk4, Grid, Symbols, etd_weights, predict, step_weights
+from doublewell.dynamics import Cnab2, Etdrk4, Grid
+from doublewell.dynamics.etdrk4 import etd_weights, predict, step_weights
+from doublewell.dynamics.protocol import Symbols
 from doublewell.errors import InputError
 from doublewell.law import LAW_NAMES, Bernstein, Law, named_law
 from doublewell.runtime import double_precision

@@ -9,17 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from doublewell.dynamics import (
-    ALLEN_CAHN,
-    Cnab2,
-    Grid,
-    border_mask,
-    border_times,
-    predict_window,
-    second_differences,
-    stable_substeps,
-)
-from doublewell.dynamics.open_boundary import BORDER
+from doublewell.dynamics import ALLEN_CAHN, Cnab2, Grid, border_mask, stable_substeps
+from doublewell.dynamics.open_boundary import BORDER, border_times, predict_window, second_differences
 from doublewell.law import Bernstein, Law
 from doublewell.runtime import double_precision
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from doublewell.evidence import system
+from doublewell.evidence import joint_given_law, system
 from doublewell.law import Bernstein, Family, Law
 from doublewell.likelihood import Batch, Trajectory
 from doublewell.observation import PLAIN, View
@@ -35,7 +35,7 @@ class Reading:
     @property
     def holds(self) -> bool:
         """Whether the fit converged, and the truth is where its errors allow it to be."""
-        return self.found.converged and self.chi2 < RARE[self.found.evidence.family.size]
+        return self.found.status.converged and self.chi2 < RARE[self.found.evidence.family.size]
 
 
 def read_law(record: Record, truth: Law, start: Law, *, family: Family = ONE, view: View = PLAIN) -> Reading:
@@ -68,6 +68,6 @@ def read_trajectory(record: Record, start, **options) -> Trajectory:
 
 def q_of(found: Trajectory, unit: float) -> tuple[float, float]:
     """Return an estimated q and its standard deviation, what is not known of the law within; `unit` is the record's."""
-    beside, (matrix, _) = found.beside, system(found.evidence, 1.0)
+    beside, (matrix, _) = joint_given_law(found.evidence), system(found.evidence, 1.0)
     follows = np.linalg.lstsq(matrix.T, beside.slope[0], rcond=None)[0]
     return unit * float(beside.best[0]), unit * float(np.sqrt(beside.root[0, 0] ** -2 + follows @ follows))

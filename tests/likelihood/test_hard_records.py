@@ -53,7 +53,7 @@ def test_hard_records_converge_from_rough_starts(kind, dt, factor, cut) -> None:
     """The estimate lies within 5 standard errors (false alarms below 1e-4) and leaves the noise that was put in."""
     record = add_noise(movie(kind, dt), 0.03, seed=21)
     found = read_trajectory(record, factor * QUARTIC)
-    assert found.converged, found.status
+    assert found.status.converged, found.status
     assert found.noise == pytest.approx(0.03, rel=0.05)
     matrix, target = system(found.evidence, 1.0)
     best = np.linalg.lstsq(matrix, target, rcond=None)[0]
@@ -92,7 +92,7 @@ def test_a_record_that_is_no_trajectory_says_why() -> None:
     mixed = one.replace(np.concatenate([one.slab(0, 12), two.slab(12, FRAMES)]))
     found = read_trajectory(add_noise(mixed, 0.03, seed=25), 0.5 * QUARTIC)
     assert found.noise > 0.06
-    if not found.converged:
+    if not found.status.converged:
         assert "segments the record leaves a noise of" in found.status.text
 
 
@@ -140,6 +140,6 @@ def test_a_start_that_is_wrong_by_its_own_size_converges_at_noise_030() -> None:
     record = add_noise(movie("vanishing", 2e-3), 0.30, seed=26)
     near = read_trajectory(record, TRUTH.coefficients)
     far = read_trajectory(record, 2.0 * TRUTH.coefficients[::-1])
-    assert near.converged
-    assert far.converged
+    assert near.status.converged
+    assert far.status.converged
     assert np.linalg.norm(system(near.evidence, 1.0)[0] @ (near.coefficients - far.coefficients)) < 0.3

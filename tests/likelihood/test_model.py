@@ -8,8 +8,10 @@ import pytest
 from doublewell.errors import InputError
 from doublewell.law import Bernstein
 from doublewell.likelihood import gauss_newton, record_model
-from doublewell.likelihood.model import check_window, least_substeps, observed
-from doublewell.observation import Optics, View, Whitening, check_view
+from doublewell.likelihood.model import check_window, first_substeps, observed
+from doublewell.observation import View, check_view
+from doublewell.observation.view import Whitening
+from doublewell.options import Observation
 from doublewell.record import Record
 from doublewell.runtime import double_precision
 
@@ -17,12 +19,12 @@ LAW = np.array([30.0, 45.0])
 COLOUR = 1.0 + 0.5 * np.cos(np.arange(14.0))[:, None] * np.sin(np.arange(12.0))
 UNEVEN = np.array([0.0, 1.0, 1.5, 3.0, 4.0]) * 5e-4
 KINDS = {
-    "window, q and blur free": ("open", UNEVEN, View(optics=Optics(blur="estimated", pixel=True), q_free=True)),
-    "finer mesh": ("neumann", None, View(optics=Optics(blur=0.05, pixel=True, refine=3))),
+    "window, q and blur free": ("open", UNEVEN, View(Observation(blur="estimated", pixel=True), q_free=True)),
+    "finer mesh": ("neumann", None, View(Observation(blur=0.05, pixel=True, refine=3))),
     "exposure, colour, memory": (
-        "periodic", None, View(optics=Optics(exposure=4e-4), whitening=Whitening(colour=COLOUR, memory=0.4)),
+        "periodic", None, View(Observation(exposure=4e-4), whitening=Whitening(colour=COLOUR, memory=0.4)),
     ),
-    "q and blur free, uneven times": ("periodic", UNEVEN, View(optics=Optics(blur="estimated"), q_free=True)),
+    "q and blur free, uneven times": ("periodic", UNEVEN, View(Observation(blur="estimated"), q_free=True)),
 }  # fmt: skip
 
 
@@ -35,7 +37,9 @@ def blank(boundary="periodic", times=None, mesh=(14, 12)) -> Record:
 def seen_of(record, view, nuisance, theta):
     import jax
 
-    model, constants = record_model(record, Bernstein(len(LAW) - 1), max(2, least_substeps(record, view)), view)
+    model, constants = record_model(
+        record, Bernstein(len(LAW) - 1), max(2, first_substeps(record, np.zeros(1), view)), view
+    )
     with double_precision():
         return np.asarray(jax.jit(model.predict)(nuisance, theta, constants))
 
@@ -57,9 +61,9 @@ def test_adjoint_is_the_transpose_of_the_tangent(kind) -> None:
 
     boundary, times, view = KINDS[kind]
     record, rng, h = blank(boundary, times), np.random.default_rng(4), 1e-6
-    model, constants = record_model(record, Bernstein(1), max(2, least_substeps(record, view)), view)
+    model, constants = record_model(record, Bernstein(1), max(2, first_substeps(record, np.zeros(1), view)), view)
     theta = np.concatenate([np.full(len(view.free), 0.9), LAW])
-    u = 0.5 * model.border_of(record.slab())
+    u = 0.5 * model.nuisance_of(record.slab()[None])[0]
     x, y, t = rng.standard_normal(u.shape), rng.standard_normal(record.shape), rng.standard_normal(theta.size)
 
     def whitened(u, theta):
@@ -86,11 +90,11 @@ def test_optics_take_their_share_of_every_mode(boundary, wave) -> None:
     record, blur = blank(boundary), 0.07
     u = np.cos(wave * along(14, boundary))[:, None] * np.ones(12)
     k = wave / 1.4
-    known = seen_of(record, View(optics=Optics(blur=blur)), u, LAW)
+    known = seen_of(record, View(Observation(blur=blur)), u, LAW)
     assert np.allclose(known[0], np.exp(-0.5 * (blur * k) ** 2) * u, atol=1e-12)
-    pixel = seen_of(record, View(optics=Optics(pixel=True)), u, LAW)
+    pixel = seen_of(record, View(Observation(pixel=True)), u, LAW)
     assert np.allclose(pixel[0], np.sin(k * 0.05) / (k * 0.05) * u, atol=1e-12)
-    free = seen_of(record, View(optics=Optics(blur="estimated")), u, np.array([(blur / 0.1) ** 2, *LAW]))
+    free = seen_of(record, View(Observation(blur="estimated")), u, np.array([(blur / 0.1) ** 2, *LAW]))
     assert np.allclose(free, known, atol=1e-12)
 
 
@@ -98,7 +102,7 @@ def test_optics_take_their_share_of_every_mode(boundary, wave) -> None:
 def test_a_finer_mesh_changes_nothing_where_the_field_is_resolved(boundary, factor) -> None:
     record = blank(boundary)
     u = smooth(record.mesh, boundary, size=0.3)
-    usual, fine = (seen_of(record, View(optics=Optics(refine=n)), u, LAW) for n in (1, factor))
+    usual, fine = (seen_of(record, View(Observation(refine=n)), u, LAW) for n in (1, factor))
     assert np.abs(fine - usual).max() < 1e-3 * np.abs(usual[-1] - u).max()
     assert not np.array_equal(fine, usual)
 
@@ -108,7 +112,7 @@ def test_an_exposure_is_the_mean_over_its_time() -> None:
     u = smooth((14, 12))
     dense = seen_of(blank("periodic", 5e-5 * np.arange(41)), View(), u, LAW)
     weights = np.array([1, 4, 2, 4, 2, 4, 2, 4, 1]) / 24
-    found = seen_of(blank(), View(optics=Optics(exposure=4e-4)), u, LAW)
+    found = seen_of(blank(), View(Observation(exposure=4e-4)), u, LAW)
     for k in (1, 2, 3):
         mean = np.tensordot(weights, dense[10 * k - 4 : 10 * k + 5], axes=1)
         assert np.abs(found[k] - mean).max() < 0.03 * np.abs(dense[10 * k] - mean).max()
@@ -130,7 +134,7 @@ def test_uneven_times_of_an_even_record_are_even() -> None:
 def test_q_is_the_rate_of_time(boundary) -> None:
     """q c with times t / c is the same movie; the entry of theta for q is its ratio to the record's."""
     record = blank(boundary)
-    u = 0.3 * record_model(record, Bernstein(1), 2)[0].border_of(record.slab())
+    u = 0.3 * record_model(record, Bernstein(1), 2)[0].nuisance_of(record.slab()[None])[0]
     usual = seen_of(record, View(), u, LAW)
     slow = Record(record.values, dx=0.1, times=2 * record.times, q=0.65, boundary=boundary)
     assert np.allclose(seen_of(slow, View(), u, LAW), usual, atol=1e-12)
@@ -149,12 +153,14 @@ def test_the_preconditioner_follows_the_noise() -> None:
 def test_views_say_what_is_free_and_what_is_plain() -> None:
     assert View().plain
     assert View().free == ()
-    both = View(optics=Optics(blur="estimated"), q_free=True)
+    both = View(Observation(blur="estimated"), q_free=True)
     assert both.free == ("q", "blur")
     assert not both.plain
     assert not View(whitening=Whitening(memory=0.2)).plain
-    assert not Optics(exposure=1.0).transfers
-    assert Optics(pixel=True).transfers
+    assert not Observation(exposure=1.0).blurs
+    assert Observation(pixel=True).blurs
+    assert Observation(exposure=1.0).imaged
+    assert not Observation(noise="shot").imaged
 
 
 @pytest.mark.parametrize(
@@ -172,24 +178,24 @@ def test_views_say_what_is_free_and_what_is_plain() -> None:
 )
 def test_optics_that_cannot_be(options, words) -> None:
     with pytest.raises(InputError, match=words):
-        Optics(**options)
+        Observation(**options)
 
 
 @pytest.mark.parametrize("boundary", ["open", None])
 def test_a_window_has_no_finer_mesh(boundary) -> None:
     with pytest.raises(InputError, match="refine is for whole domains: a window has no finer mesh of its own"):
-        check_view(blank(boundary), View(optics=Optics(refine=3)))
+        check_view(blank(boundary), View(Observation(refine=3)))
 
 
 def test_optics_that_a_record_does_not_allow() -> None:
     with pytest.raises(InputError, match="refine is 2: expected an odd number where boundary='neumann'"):
-        check_view(blank("neumann"), View(optics=Optics(refine=2)))
-    check_view(blank("neumann"), View(optics=Optics(refine=3)))
+        check_view(blank("neumann"), View(Observation(refine=2)))
+    check_view(blank("neumann"), View(Observation(refine=3)))
     long = "exposure is 0.0006: expected evenly spaced frames and an exposure no longer than their interval"
     with pytest.raises(InputError, match=long):
-        check_view(blank(), View(optics=Optics(exposure=6e-4)))
+        check_view(blank(), View(Observation(exposure=6e-4)))
     with pytest.raises(InputError, match="exposure is 0.0001: expected evenly spaced frames"):
-        check_view(blank("periodic", UNEVEN), View(optics=Optics(exposure=1e-4)))
+        check_view(blank("periodic", UNEVEN), View(Observation(exposure=1e-4)))
 
 
 def test_records_that_a_view_does_not_allow() -> None:

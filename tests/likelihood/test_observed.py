@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from doublewell.dynamics import border_mask
-from doublewell.likelihood.batch import _one_mask as one_mask
+from doublewell.likelihood import Batch
 from doublewell.likelihood.model import observed
-from doublewell.observation import View, complete, noise_view, outlier_mask
-from doublewell.observation.noise import spectrum
+from doublewell.observation import View, complete
+from doublewell.observation.view import noise_view, outlier_mask, spectrum
 from doublewell.record import Record
 
 MESH = (14, 13)
@@ -80,10 +80,10 @@ def test_rows_are_the_values_less_what_they_determine() -> None:
 def test_records_with_one_mask_are_read_together() -> None:
     mask = np.ones((5, *MESH), bool)
     mask[:, 3] = False
-    assert one_mask([blank(), blank()])
-    assert one_mask([holed(mask), holed(mask.copy())])
-    assert not one_mask([holed(mask), blank()])
-    assert not one_mask([holed(mask), holed(np.roll(mask, 1, axis=1))])
+    for alike in ([blank(), blank()], [holed(mask), holed(mask.copy())]):
+        assert len(Batch(alike).parts) == 1
+    for other in (blank(), holed(np.roll(mask, 1, axis=1))):
+        assert len(Batch([holed(mask), other]).parts) == 2
 
 
 @pytest.mark.parametrize("boundary", ["periodic", "open"])
@@ -133,4 +133,3 @@ def test_outliers_and_cells_that_are_often_off() -> None:
     assert not kept[5, 6, 7]
     assert not kept[:, 10, 11].any()
     assert np.count_nonzero(~kept) == 22
-    assert not outlier_mask(record.replace(noise))[5, 6, 7]  # against the frames around

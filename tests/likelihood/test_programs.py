@@ -53,7 +53,7 @@ def test_new_numbers_compile_nothing(caplog) -> None:
 
     def fit(**numbers: float) -> None:
         (fit,) = Batch([movie(**numbers)]).fit(START, substeps=2)
-        assert fit.converged
+        assert fit.status.converged
 
     fit()
     compiled = []

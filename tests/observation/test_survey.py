@@ -14,7 +14,7 @@ from doublewell.record import Record
 from doublewell.record_findings import pace_findings, survey_findings, weak_mesh_findings
 from doublewell.simulate import add_noise, initial_field, simulate
 
-MODULE = sys.modules["doublewell.observation.looks"]  # the package has a function of that name
+MODULE = sys.modules["doublewell.observation.survey"]  # the package has a function of that name
 
 
 @pytest.mark.parametrize("sd", [0.003, 0.03, 0.1])

@@ -3,8 +3,8 @@ import pytest
 
 from doublewell.errors import InputError
 from doublewell.law import Bernstein, Law
-from doublewell.likelihood import record_information
 from doublewell.plan import experiment_information
+from doublewell.plan.experiment import record_information
 from doublewell.simulate import simulate
 
 
@@ -74,5 +74,5 @@ def _projection(planned):
 
 
 def test_frames_that_are_not_there_are_refused(small):
-    with pytest.raises(InputError, match="seen is 14: expected an integer from 2 to 13"):
+    with pytest.raises(InputError, match="frames is 14: expected an integer from 2 to 13"):
         experiment_information(small, frames=14)

@@ -22,7 +22,7 @@ def estimates(small):
     records = [add_noise(small.movie, small.noise, seed=7000 + k) for k in range(RECORDS)]
     starts = np.full((RECORDS, 3), 110.0)
     found = read_trajectories(records, starts, family=Bernstein(8))
-    assert all(one.converged for one in found)
+    assert all(one.status.converged for one in found)
     return [average_degrees(one.evidence, 1.0, constraint="none") for one in found]
 
 

@@ -14,7 +14,9 @@ from readings import ONE, RARE, Reading, read_law
 from doublewell.identify import identify
 from doublewell.law import Law, named_law
 from doublewell.likelihood import measure_resolution
-from doublewell.observation import PLAIN, Optics, View, noise_view
+from doublewell.observation import PLAIN, View
+from doublewell.observation.view import noise_view
+from doublewell.options import Observation
 from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate
 
@@ -38,7 +40,7 @@ def test_an_exposure_as_long_as_the_interval() -> None:
     fine = simulate(SIXTH, start, dx=DX, dt=dt / parts, frames=FRAMES * parts + 1, epsilon=epsilon).slab()
     middles = 0.5 * (fine[1:] + fine[:-1])
     record = add_noise(seen(middles.reshape(FRAMES, parts, CELLS, CELLS).mean(axis=1), dt), 0.003, seed=21)
-    known, ignored = read(record, epsilon, View(optics=Optics(exposure=dt))), read(record, epsilon)
+    known, ignored = read(record, epsilon, View(Observation(exposure=dt))), read(record, epsilon)
     assert known.holds
     assert known.error < 0.004
     assert ignored.chi2 > 5 * RARE[2]
@@ -51,7 +53,7 @@ def test_pixels_too_coarse_for_the_interface() -> None:
     start = initial_field("nonconvex", (3 * CELLS, 3 * CELLS), DX / 3, epsilon=epsilon)
     fine = simulate(SIXTH, start, dx=DX / 3, dt=dt, frames=FRAMES, epsilon=epsilon, substeps=4).slab()
     record = add_noise(seen(fine[:, 1::3, 1::3].copy(), dt), 0.003, seed=22)
-    finer, coarse = read(record, epsilon, View(optics=Optics(refine=2))), read(record, epsilon)
+    finer, coarse = read(record, epsilon, View(Observation(refine=2))), read(record, epsilon)
     assert finer.holds
     assert finer.error < 0.005
     assert coarse.chi2 > 2 * RARE[2]

@@ -12,7 +12,8 @@ import pytest
 from readings import ONE, RARE, Reading, q_of, read_law
 
 from doublewell.law import Family, Law, Wells, named_law
-from doublewell.observation import Optics, View
+from doublewell.observation import View
+from doublewell.options import Observation
 from doublewell.record import Record
 from doublewell.simulate import add_noise, simulate
 
@@ -39,7 +40,7 @@ def noisy(record: Record) -> Record:
 
 def read(record: Record, law: Law = SIXTH, *, family: Family = ONE, blur=1e-3, q_free=False) -> Reading:
     """Read with a `blur` in cells, by default next to none."""
-    optics = Optics() if record.boundary == "open" else Optics(blur=blur * record.dx[0])
+    optics = Observation() if record.boundary == "open" else Observation(blur=blur * record.dx[0])
     return read_law(record, law.effective(EPSILON), WEAK, family=family, view=View(optics=optics, q_free=q_free))
 
 

@@ -237,7 +237,7 @@ def test_windows_with_gaps_in_one_and_three_dimensions(axes) -> None:
     found = read_trajectory(record, 0.8 * TRUTH)
     matrix, target = system(found.evidence, 1.0)
     best = np.linalg.lstsq(matrix, target, rcond=None)[0]
-    assert found.converged
+    assert found.status.converged
     assert np.sum((matrix @ (best - TRUTH)) ** 2) < RARE
     assert found.noise == pytest.approx(NOISE, rel=0.06)
 

@@ -90,7 +90,7 @@ def test_the_fastest_rate_is_that_of_the_fastest_wave() -> None:
 
 
 def test_a_noisy_movie_gives_its_law(fit) -> None:
-    assert fit.converged
+    assert fit.status.converged
     assert fit.noise == pytest.approx(0.02, rel=0.06)
     matrix, target = system(fit.evidence, 1.0)
     best = np.linalg.lstsq(matrix, target, rcond=None)[0]

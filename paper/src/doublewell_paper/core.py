@@ -22,7 +22,9 @@ from doublewell.atomic import write_files
 from doublewell.baselines import Baseline, BaselineFit, complete, measured
 from doublewell.baselines.regression import WIDTHS, pointwise_fit, smoothing_width
 from doublewell.compute.run import worker_pool
-from doublewell.dynamics import ALLEN_CAHN, Grid, Weights, jax_transforms, roll, step_weights, symbols
+from doublewell.dynamics import ALLEN_CAHN, Grid, symbols
+from doublewell.dynamics.etdrk4 import Weights, roll, step_weights
+from doublewell.dynamics.grid import jax_transforms
 from doublewell.errors import whole
 from doublewell.evidence import Block, Evidence, Key, compact, system
 from doublewell.hints import Array

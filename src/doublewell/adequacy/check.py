@@ -1,191 +1,325 @@
-"""Check: score tests, residual tests and the search for bad cells together, with one verdict."""
+"""Check: whether a record is the fitted model plus noise, and which parameter the model lacks if it is not.
+
+An enlarged model has one more parameter a, zero in the model that was fitted, and d is the derivative of its
+prediction. What the fitted parameters can imitate of d is taken out,
+
+    d_perp = P (d - J_u x),   P = 1 - Q Q', Q an orthonormal basis of J_g;   (J_u' P J_u) x = J_u' P d,
+
+and a is estimated from the residual r alone: a = <d_perp, r> / |d_perp|^2 with the standard error s / |d_perp|. The
+fitted values and the residual are independent, so d may be formed at the estimate. No second fit is needed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from doublewell.adequacy.alternatives import DIRECTIONS, Fit
-from doublewell.adequacy.projection import Projector, score
-from doublewell.adequacy.residual import (
+from doublewell.adequacy.statistics import (
+    NUMERICAL,
+    Adequacy,
     Cells,
-    Mask,
-    ask_cells,
+    ScoreTest,
+    Verdict,
+    cells_of,
     cells_test,
-    chance,
+    holm,
     neighbour_tests,
     peel,
-    probe,
-    relative_noise,
-    steadiness,
+    significant,
     value_tests,
+    verdict_of,
 )
-from doublewell.adequacy.values import NUMERICAL, Adequacy, ScoreTest, Verdict, significant, verdict_of
-from doublewell.dynamics import border_mask
+from doublewell.dynamics import Grid, border_mask, numpy_transforms
 from doublewell.evidence import system
-from doublewell.hints import Array
-from doublewell.likelihood import Trajectory
-from doublewell.likelihood.batch import points
+from doublewell.hints import Array, Bools
+from doublewell.law import Family
+from doublewell.likelihood import Trajectory, points
+from doublewell.likelihood.gauss_newton import Model, solve_normal, tangents
+from doublewell.observation.view import mode_grid, noise_in_time
+from doublewell.runtime import double_precision
 
+_SMALL = 1e-5  # relative difference of q, and of the force
+_TOLERANCE = 1e-2  # the residual is projected too: an unfinished solve for a direction only makes its test less sharp
+_MOST = 200
 _UNTOUCHED = 0.98  # fraction of a frame's noise that the fit leaves
 _COLOURED = ("white in z", "white in y", "white in x", "tails")  # what a measured spectrum has answered already
 _TAKEN = 4  # cells from the border of a window whose noise the fit takes in part
 
 
-def check_adequacies(found: Sequence[Trajectory]) -> list[Adequacy]:
+@dataclass(frozen=True)
+class _Tilted:
+    """A family with one more coefficient: a constant force."""
+
+    family: Family
+
+    def force(self, coefficients: Any, u: Any) -> Any:
+        return self.family.force(coefficients[:-1], u) + coefficients[-1]
+
+
+def directions(fits: Sequence[Trajectory], u: Array) -> Iterator[tuple[str, list[Array]]]:
+    """Yield what the model may lack: a name, and derivatives of the predictions by parameters that it does not have.
+
+    Arrays are d[record, t, (z, y,) x], of fits of one batch that predict `u`. What the fit estimates, or what has no
+    effect, is left out.
+    """
+    first = fits[0]
+    record, batch, family = first.record, first.batch, first.family
+    grid, window, axes = mode_grid(record), record.boundary == "open", range(-len(record.mesh), 0)
+    time = (record.times - record.times[0]).reshape(-1, *[1] * len(axes))
+    if not batch.view.q_free:  # the relative error of q
+        low, high = batch.predict(fits, factor=1.0 - _SMALL), batch.predict(fits, factor=1.0 + _SMALL)
+        yield "q", [(high - low) / (2.0 * _SMALL)]
+    # a velocity c along each axis: u(x - c t, t) solves the equation with - c . grad u; at a no-flux wall across the
+    # velocity it is the pattern that drifts in the frame, not a flow through the wall
+    yield "advection", [-time * slope(u, axis, grid, window=window) for axis in axes]
+    if not window:  # the other boundary condition, from the same initial field
+        yield "boundary", [batch.predict(fits, boundary="neumann" if grid.boundary == "periodic" else "periodic") - u]
+    if batch.dynamics.gauge != "constant":  # a constant that is added to the force
+        theta = points(fits)[1]
+        size = _SMALL * np.max(np.abs(theta[:, -family.size :]), axis=1, keepdims=True)
+        low, high = (batch.predict(fits, _Tilted(family), theta=np.hstack([theta, tilt])) for tilt in (-size, size))
+        yield "tilt", [(high - low) / (2.0 * size.reshape(-1, *[1] * record.values.ndim))]
+    yield "gain", [u]  # a, the observation being (1 + a) u
+    yield "gain drift", [time / time[-1] * u]  # (1 + a t / T) u
+    yield "offset", [np.ones_like(u)]  # u + a
+    # u + a Laplacian u: a Gaussian blur of the variance 2 a; where the interface is flat and at rest, |grad u|^2 is a
+    # function of u, and blur is the same as another law
+    if batch.view.optics.blur != "estimated" and window:
+        twice = [slope(slope(u, axis, grid, window=True), axis, grid, window=True) for axis in axes]
+        yield "blur", [np.sum(twice, axis=0)]
+    elif batch.view.optics.blur != "estimated":
+        forward, backward = numpy_transforms(grid.cells, grid.boundary)
+        yield "blur", [backward(grid.laplacian * forward(u))]
+
+
+def slope(u: Array, axis: int, grid: Grid, *, window: bool = False) -> Array:
+    """Differentiate along a space axis, counted from the end: by modes, in a window by differences."""
+    from scipy import fft
+
+    if window:
+        return np.asarray(np.gradient(u, grid.dx[axis], axis=axis, edge_order=2))
+    n, length, along = grid.cells[axis], grid.extent[axis], (-1, *[1] * (-1 - axis))
+    if grid.boundary == "periodic":
+        waves = 2j * np.pi * np.arange(n // 2 + 1) / length
+        if n % 2 == 0:
+            waves[-1] = 0.0  # the highest mode has no slope at the points
+        return np.asarray(fft.irfft(waves.reshape(along) * fft.rfft(u, axis=axis), n=n, axis=axis))
+    cosines = fft.dct(u, axis=axis, norm="ortho") * (-np.pi * np.arange(n) / length).reshape(along)
+    sines = np.roll(cosines, -1, axis=axis)  # the constant, now last, is zero
+    return np.asarray(fft.idst(sines, axis=axis, norm="ortho"))
+
+
+class Basis(NamedTuple):
+    """J_g = Q R diag(norms): an orthonormal basis, its triangle, and the lengths of the columns."""
+
+    columns: Any
+    triangle: Any
+    norms: Any
+
+
+def tangent_basis(model: Model, nuisance: Any, theta: Any, constants: Any) -> Basis:
+    """Return a basis of J_g, the whitened derivatives by theta. A pure JAX function."""
+    import jax.numpy as jnp
+
+    columns = tangents(model, nuisance, theta, constants)
+    norms = jnp.linalg.norm(columns, axis=0)
+    basis, triangle = jnp.linalg.qr(columns / norms)
+    return Basis(basis, triangle, norms)
+
+
+def project(
+    model: Model, nuisance: Any, theta: Any, basis: Basis, direction: Any, constants: Any,
+    *, tolerance: float = _TOLERANCE, most: int = _MOST,
+) -> tuple[Any, Any]:  # fmt: skip
+    """Return the part of a whitened direction that neither the nuisance nor theta can imitate. A pure JAX function.
+
+    The second value is how theta moves when the direction's parameter becomes 1.
+    """
+    import jax
+
+    def whitened(x: Any) -> Any:
+        return model.whiten(model.predict(x, theta, constants), constants)
+
+    def without_theta(y: Any) -> Any:
+        return y - (basis.columns @ (basis.columns.T @ y.ravel())).reshape(y.shape)
+
+    _, push = jax.linearize(whitened, nuisance)
+    pull = jax.linear_transpose(push, nuisance)
+    solution, _, _ = solve_normal(
+        lambda x: pull(without_theta(push(x)))[0], pull(without_theta(direction))[0],
+        model.preconditioner(nuisance, theta, constants), tolerance=tolerance, most=most,
+    )  # fmt: skip
+    rest = direction - push(solution)
+    turned = basis.columns.T @ rest.ravel()
+    return without_theta(rest), -jax.scipy.linalg.solve_triangular(basis.triangle, turned) / basis.norms
+
+
+@lru_cache(maxsize=1)
+def _compiled() -> tuple[Any, Any]:
+    import jax
+
+    def bases(model: Model, nuisance: Any, theta: Any, constants: Any) -> Any:
+        return jax.vmap(partial(tangent_basis, model), in_axes=(0, 0, None))(nuisance, theta, constants)
+
+    def projections(model: Model, nuisance: Any, theta: Any, basis: Basis, directions: Any, constants: Any) -> Any:
+        each = jax.vmap(partial(project, model), in_axes=(0, 0, 0, 0, None))
+        return each(nuisance, theta, basis, directions, constants)
+
+    return jax.jit(bases, static_argnums=0), jax.jit(projections, static_argnums=0)
+
+
+class Projector:
+    """Project directions at the fits of a batch: J_g is computed once, each direction costs one solve.
+
+    Every array has the records of the batch along its first axis. Cells left `out` weigh nothing.
+    """
+
+    def __init__(self, fits: Sequence[Trajectory], out: Bools | None = None) -> None:
+        self.model, constants = fits[0].batch.model(fits[0].family, fits[0].substeps)
+        self.constants = constants if out is None else constants._replace(root=np.where(out, 0.0, constants.root))
+        self.point = points(fits)
+        with double_precision():
+            self.basis = _compiled()[0](self.model, *self.point, self.constants)
+
+    def project(self, fields: Array, *, white: bool = False) -> tuple[Array, Array]:
+        """Return fields without what the fits can imitate, whitened, and the shifts of theta for the parameter 1."""
+        with double_precision():
+            fields = fields if white else np.asarray(self.model.whiten(fields, self.constants))
+            rest, shift = _compiled()[1](self.model, *self.point, self.basis, fields, self.constants)
+            return np.asarray(rest), np.asarray(shift)
+
+
+def score(fields: Array, residual: Array, noise: float) -> tuple[float, Array, Array]:
+    """Estimate the parameters of projected directions together: chi-square, values, covariance.
+
+    Directions that hold nothing have infinite variance.
+    """
+    flat = fields.reshape(len(fields), -1)
+    information = flat @ flat.T / noise**2
+    slope = flat @ residual.ravel() / noise**2
+    scale = np.sqrt(np.diag(information))
+    if not (np.all(scale > 0.0) and np.linalg.cond(information / np.outer(scale, scale)) < 1e12):
+        return 0.0, np.zeros(len(flat)), np.diag(np.full(len(flat), np.inf))
+    covariance = np.asarray(np.linalg.inv(information), dtype=np.float64)
+    values = covariance @ slope
+    return float(slope @ values), values, covariance
+
+
+def score_test(fit: Trajectory, name: str, fields: Array, shifts: Array, residual: Array) -> ScoreTest:
+    """Test whether a residual points along projected directions, the derivatives by missing parameters."""
+    from scipy.special import chdtrc
+
+    chi2, values, covariance = score(fields, residual, fit.noise)
+    errors, count = np.sqrt(np.diag(covariance)), len(values)
+    moved = system(fit.evidence)[0] @ (values @ shifts)[-fit.family.size :]
+    statistic = float(np.sign(values[0]) * np.sqrt(chi2)) if count == 1 else chi2
+    p, law_shift = float(chdtrc(count, chi2)), float(np.linalg.norm(moved))
+    return ScoreTest(name, statistic, count, p, 1.0, tuple(values.tolist()), tuple(errors.tolist()), law_shift)
+
+
+@dataclass(frozen=True, eq=False)
+class _Answer:
+    """What a fit leaves and what it answered, the cells aside.
+
+    ``residual`` is without what the fit can imitate, with noise where nothing was ``kept``; ``fields`` are the
+    directions without it, ``frames`` those that the fit leaves nearly untouched, ``v`` is a random field and ``taken``
+    P v. ``relative_noise`` is the noise over the root mean square of the field.
+    """
+
+    residual: Array
+    kept: Bools
+    relative_noise: float
+    tests: list[ScoreTest]
+    fields: list[Array]
+    frames: Bools
+    v: Array
+    taken: Array
+
+
+def _answers(fits: Sequence[Trajectory], projector: Projector) -> list[_Answer]:
+    """Test the residuals of a batch along all directions, and their values and neighbours."""
+    # what a fit that stopped early leaves along J_u and J_g would look like a fault: it is taken out first
+    residuals, _ = projector.project(np.stack([fit.residual for fit in fits]))
+    projected, u = {}, fits[0].batch.predict(fits)
+    for name, fields in directions(fits, u):
+        pairs = [projector.project(field) for field in fields]
+        projected[name] = [np.stack(part, axis=1) for part in zip(*pairs, strict=True)]
+    record = fits[0].record
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=record.shape)  # always the same
+    v = np.where(np.asarray(projector.constants.root) > 0.0, signs, 0.0)
+    taken = v - projector.project(np.broadcast_to(v, residuals.shape), white=True)[0]
+    answers = []
+    for k, fit in enumerate(fits):
+        tests = [score_test(fit, name, f[k], shifts[k], residuals[k]) for name, (f, shifts) in projected.items()]
+        # the noise that values had is kept where they were observed, but not next to the border of a window; noise
+        # elsewhere is what the tests expect of a good fit
+        kept = np.asarray(fit.record.observed())
+        if record.boundary == "open":
+            kept = kept & ~border_mask(record.mesh, _TAKEN)
+        residual = residuals[k]
+        if not kept.all():
+            residual = np.where(kept, residual, fit.noise * np.random.default_rng(1).standard_normal(residual.shape))
+        left = 1.0 - np.mean((v * taken[k]).reshape(len(v), -1), axis=1)
+        tests += neighbour_tests(residual / fit.noise, v, taken[k], kept)
+        tests += value_tests(np.where(kept, residual, 0.0) / fit.noise, left, left > _UNTOUCHED)
+        if fit.batch.view.whitening.colour is not None:  # the floor makes fine structure smaller than it is
+            tests = [test for test in tests if test.name not in _COLOURED]
+        relative = fit.noise / float(np.sqrt(np.mean(u[k] ** 2)))
+        fields = [field for f, _ in projected.values() for field in f[k]]
+        answers.append(_Answer(residual, kept, relative, tests, fields, left > _UNTOUCHED, v, taken[k]))
+    return answers
+
+
+def check_adequacies(fits: Sequence[Trajectory]) -> list[Adequacy]:
     """Test the residuals of trajectory fits for what the model lacks.
 
     The verdict is "adequate" when no test is significant after Holm's correction at 3 % for all together, "not
     adequate" when one is below 0.1 % (tails aside, which least squares bears), and "check" in between. Where a few
     cells stand out, the other tests are made without them. A residual too small to be noise is adequate.
     """
-    if any(fit.batch is not found[0].batch for fit in found):
-        return [check_adequacies([fit])[0] for fit in found]
-    fits = [Fit(fit) for fit in found]
-    return [_conclude(fit, looked) for fit, looked in zip(fits, _look(fits, projector_of(fits)), strict=True)]
+    if any(fit.batch is not fits[0].batch for fit in fits):
+        return [check_adequacies([fit])[0] for fit in fits]
+    return [_conclude(*pair) for pair in zip(fits, _answers(fits, Projector(fits)), strict=True)]
 
 
-@dataclass(frozen=True, eq=False)
-class _Look:
-    """What a fit leaves and what it answered, the cells aside.
-
-    ``residual`` is without what the fit can imitate; ``fields`` are the directions without it, ``frames`` those that
-    the fit leaves nearly untouched, ``v`` is a random field and ``taken`` P v.
-    """
-
-    residual: Array
-    tests: list[ScoreTest]
-    fields: list[Array]
-    frames: Mask
-    v: Array
-    taken: Array
-
-
-def _look(fits: Sequence[Fit], projector: Projector) -> list[_Look]:
-    # what a fit that stopped early leaves along J_u and J_g would look like a fault: it is taken out first
-    residuals = projector.project(np.stack([fit.found.residual for fit in fits]))[0]
-    asked = [_directions(fits, projector, residuals, name, make) for name, make in DIRECTIONS.items()]
-    asked = [one for one in asked if one[1]]
-    counts = np.asarray(projector.constants.root) > 0.0
-    v = np.broadcast_to(np.where(counts, probe(fits[0].record.shape), 0.0), residuals.shape)
-    taken = v - projector.project_white(v)[0]
-    looks = []
-    residuals = np.stack([_imputed(fit, residual) for fit, residual in zip(fits, residuals, strict=True)])
-    for k, fit in enumerate(fits):
-        left = 1.0 - np.mean((v[k] * taken[k]).reshape(len(v[k]), -1), axis=1)
-        tests = [tests[k] for tests, _ in asked]
-        tests += neighbour_tests(fit, residuals[k], v[k], taken[k], _kept(fit))
-        tests += value_tests(fit, np.where(_kept(fit), residuals[k], 0.0), left, left > _UNTOUCHED)
-        if fit.found.view.whitening.colour is not None:  # the floor makes fine structure smaller than it is
-            tests = [test for test in tests if test.name not in _COLOURED]
-        fields = [field[k] for _, projected in asked for field in projected]
-        looks.append(_Look(residuals[k], tests, fields, left > _UNTOUCHED, v[k], taken[k]))
-    return looks
-
-
-def _imputed(fit: Fit, residual: Array) -> Array:
-    """Put noise where nothing was seen: what the tests expect of a good fit, so that they ask what was seen."""
-    kept = _kept(fit)
-    if kept.all():
-        return residual
-    noise = fit.found.noise * np.random.default_rng(1).standard_normal(residual.shape)
-    return np.where(kept, residual, noise)
-
-
-def _kept(fit: Fit) -> Mask:
-    """Return which values are the noise they had: seen, and not next to the border of a window, which takes it."""
-    seen = fit.record.observed()
-    if fit.window:
-        seen = seen & ~border_mask(fit.record.mesh, _TAKEN)
-    return seen
-
-
-def _conclude(fit: Fit, look: _Look) -> Adequacy:
-    cells = ask_cells(look.residual, look.frames, np.zeros(fit.record.mesh, dtype=bool))
-    relative = relative_noise(fit)
+def _conclude(fit: Trajectory, answer: _Answer) -> Adequacy:
+    """Search for bad cells, test again without them, and put all tests of a fit together."""
+    cells = cells_of(answer.residual, answer.frames, np.zeros(fit.record.mesh, dtype=bool))
+    relative = answer.relative_noise
     if relative < NUMERICAL:
-        return Adequacy(holm([*look.tests, cells_test(cells, None, None)]), Verdict.ADEQUATE, relative)
-    out, shift = peel(cells, lambda mask: _refit(fit, look.frames, mask)[0]), None
+        return Adequacy(holm([*answer.tests, cells_test(cells, None, None)]), Verdict.ADEQUATE, relative)
+    out, shift = peel(cells, lambda mask: _refit(fit, answer.frames, mask)[0]), None
     if out is not None and out.any():
-        _, shift, quieter = _refit(fit, look.frames, out)
-        (look,) = _look([quieter], projector_of([quieter], out))
-        fit = quieter
-    tests = holm([*look.tests, cells_test(cells, out, shift)])
+        _, shift, fit = _refit(fit, answer.frames, out)
+        (answer,) = _answers([fit], Projector([fit], out))
+    tests = holm([*answer.tests, cells_test(cells, out, shift)])
     counted = significant(tests)
-    named = bool(counted) and counted[0].shift is not None  # a cause has a name: is it enough?
-    leftover = tuple(_leftover(fit, look)) if named else ()
-    return Adequacy(tests, verdict_of(tests), relative, steadiness(fit) if counted else None, leftover)
+    if not counted:
+        return Adequacy(tests, Verdict.ADEQUATE, relative)
+    own = noise_in_time(fit.record.slab())
+    leftover: tuple[ScoreTest, ...] = ()
+    if counted[0].shift is not None:  # a cause has a name: what do all directions together leave to neighbours?
+        flat = np.stack([field.ravel() for field in answer.fields], axis=1)
+        flat = flat[:, np.linalg.norm(flat, axis=0) > 0.0]
+        basis = np.linalg.qr(flat / np.linalg.norm(flat, axis=0))[0]
+        r = answer.residual.ravel() / fit.noise
+        rest = (r - basis @ (basis.T @ r)).reshape(answer.residual.shape)
+        leftover = tuple(neighbour_tests(rest, answer.v, answer.taken, answer.kept))
+    return Adequacy(tests, verdict_of(tests), relative, None if own is None else own / fit.noise, leftover)
 
 
-def _refit(fit: Fit, frames: Mask, out: Mask) -> tuple[Cells, float, Fit]:
-    """Fit again, to first order, without some cells: what the others say, how far the law moves, the noise then."""
-    projector = projector_of([fit], out)
-    residual, shift = (part[0] for part in projector.project(fit.found.residual[None]))
+def _refit(fit: Trajectory, frames: Bools, out: Bools) -> tuple[Cells, float, Trajectory]:
+    """Fit again, to first order, without some cells: what the others say, how far the law moves, the new noise."""
+    (residual,), (shift,) = Projector([fit], out).project(fit.residual[None])
     size = fit.family.size
-    moved = float(np.linalg.norm(system(fit.found.evidence)[0] @ shift[-size:]))
+    moved = float(np.linalg.norm(system(fit.evidence)[0] @ shift[-size:]))
     free = residual.size - np.count_nonzero(out) * (len(residual) - 1) - residual[0].size - size
-    quieter = Fit(replace(fit.found, noise=float(np.linalg.norm(residual) / np.sqrt(free))))
-    return ask_cells(residual, frames, out), moved, quieter
-
-
-def _leftover(fit: Fit, look: _Look) -> list[ScoreTest]:
-    """Test neighbours again after all directions together are taken out of the residual."""
-    flat = np.stack([field.ravel() for field in look.fields], axis=1)
-    flat = flat[:, np.linalg.norm(flat, axis=0) > 0.0]
-    basis = np.linalg.qr(flat / np.linalg.norm(flat, axis=0))[0]
-    r = look.residual.ravel()
-    rest = (r - basis @ (basis.T @ r)).reshape(look.residual.shape)
-    return neighbour_tests(fit, rest, look.v, look.taken, _kept(fit))
-
-
-def projector_of(fits: Sequence[Fit], out: Mask | None = None) -> Projector:
-    """Return the projector at the fits of a batch; cells left out weigh nothing."""
-    model, constants = fits[0].model()
-    if out is not None:
-        constants = constants._replace(root=np.where(out, 0.0, constants.root))
-    return Projector.at(model, *points([fit.found for fit in fits]), constants)
-
-
-def score_tests(
-    fits: Sequence[Fit], projector: Projector, residuals: Array, name: str, make: Callable[[Fit], list[Array]]
-) -> list[ScoreTest]:
-    """Test whether each residual points along directions, the derivatives of the prediction by missing parameters."""
-    return _directions(fits, projector, residuals, name, make)[0]
-
-
-def _directions(
-    fits: Sequence[Fit], projector: Projector, residuals: Array, name: str, make: Callable[[Fit], list[Array]]
-) -> tuple[list[ScoreTest], list[Array]]:
-    """Return the test of each record, and the projected directions."""
-    made = [make(fit) for fit in fits]
-    if not made[0]:
-        return [], []
-    projected = [projector.project(np.stack(fields)) for fields in zip(*made, strict=True)]
-    tests = [
-        _score_test(fit, name, residuals[k], [(fields[k], shifts[k]) for fields, shifts in projected])
-        for k, fit in enumerate(fits)
-    ]
-    return tests, [fields for fields, _ in projected]
-
-
-def _score_test(fit: Fit, name: str, residual: Array, projected: list[tuple[Array, Array]]) -> ScoreTest:
-    seen = score([field for field, _ in projected], residual, fit.found.noise)
-    errors = np.sqrt(np.diag(seen.covariance))
-    moved = sum(value * shift for value, (_, shift) in zip(seen.values, projected, strict=True))
-    size, count = fit.family.size, len(projected)
-    law_shift = float(np.linalg.norm(system(fit.found.evidence)[0] @ moved[-size:]))
-    statistic = float(np.sign(seen.values[0]) * np.sqrt(seen.chi2)) if count == 1 else seen.chi2
-    return ScoreTest(
-        name, statistic, count, chance(seen.chi2, count), 1.0, _floats(seen.values), _floats(errors), law_shift
-    )
-
-
-def holm(tests: Sequence[ScoreTest]) -> tuple[ScoreTest, ...]:
-    """Adjust the probabilities of tests for their number."""
-    adjusted = holm_adjusted([test.p for test in tests])
-    return tuple(replace(test, adjusted=value) for test, value in zip(tests, adjusted, strict=True))
+    quieter = replace(fit, noise=float(np.linalg.norm(residual) / np.sqrt(free)))
+    return cells_of(residual, frames, out), moved, quieter
 
 
 def worst_of_parts(answers: Sequence[tuple[Adequacy, str]]) -> Adequacy | None:
@@ -199,21 +333,3 @@ def worst_of_parts(answers: Sequence[tuple[Adequacy, str]]) -> Adequacy | None:
                 worst[test.name] = replace(test, part=name if len(answers) > 1 else None)
     tests = holm([replace(test, p=min(1.0, len(answers) * test.p)) for test in worst.values()])
     return Adequacy(tests, verdict_of(tests))
-
-
-def holm_adjusted(chances: Sequence[float]) -> list[float]:
-    """Return probabilities adjusted for their number (Holm 1979).
-
-    >>> holm_adjusted([0.01, 0.5])
-    [0.02, 0.5]
-    """
-    order = sorted(range(len(chances)), key=lambda k: chances[k])
-    adjusted, highest = [1.0] * len(chances), 0.0
-    for rank, k in enumerate(order):
-        highest = max(highest, min(1.0, (len(chances) - rank) * chances[k]))
-        adjusted[k] = highest
-    return adjusted
-
-
-def _floats(values: Array) -> tuple[float, ...]:
-    return tuple(float(value) for value in values)

@@ -7,18 +7,16 @@ tiles are as large as the budget allows, and how it is shared between time and s
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from math import prod
-from typing import Any
 
 import numpy as np
 
 from doublewell.dynamics import Dynamics, stable_substeps
-from doublewell.errors import InputError, shown
-from doublewell.observation.looks import GROUP, mean_picture
+from doublewell.errors import InputError
+from doublewell.observation.survey import GROUP, mean_picture
 from doublewell.record import Cells, Record
 
 LIBRARIES = 950 * 10**6  # bytes that Python, its libraries and compiling take; 810 MB were measured, without a check
@@ -181,27 +179,6 @@ def interface_fraction(record: Record, region: Region) -> float:
 def most_common(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """Return the shape that most tiles have, the first of several."""
     return max(dict.fromkeys(shapes), key=shapes.count)
-
-
-_TEXT = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE)
-_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
-
-
-def parse_memory(memory: Any) -> int:
-    """Return a budget in bytes: a number of them, or a text such as "2GB", "500 MB" or "1.5 GiB".
-
-    >>> parse_memory("2GB"), parse_memory("1.5 GiB"), parse_memory(10**9)
-    (2000000000, 1610612736, 1000000000)
-    """
-    size = -1.0
-    if isinstance(memory, str) and (found := _TEXT.fullmatch(memory)):
-        number, power, binary = found.groups()
-        size = float(number) * (1024 if binary else 1000) ** _POWERS[power.lower()]
-    elif isinstance(memory, int | float) and not isinstance(memory, bool):
-        size = float(memory)
-    if not 1.0 <= size < 2**63:
-        raise InputError(f'memory is {shown(memory)}: expected a size such as "2GB" or "500 MB", or a number of bytes')
-    return int(size)
 
 
 def shown_bytes(size: float) -> str:

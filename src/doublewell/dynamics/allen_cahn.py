@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from doublewell.dynamics.protocol import Column, Gauge, JointParameter, WeakForm
+import numpy as np
+
+from doublewell.dynamics.protocol import DYNAMICS, Column, Gauge, JointParameter, WeakForm
 from doublewell.hints import Array
 
 
@@ -29,10 +31,7 @@ class AllenCahn:
 
     def linear(self, waves: Sequence[Array]) -> Array:
         """Return -|k|^2."""
-        total = -(waves[0] ** 2)
-        for k in waves[1:]:
-            total = total - k**2
-        return total
+        return np.asarray(-sum(map(np.square, waves)))
 
     def coupling(self, waves: Sequence[Array]) -> float:  # noqa: ARG002 - the same for all modes
         """Return 1."""
@@ -43,4 +42,4 @@ class AllenCahn:
         return laplacian - force
 
 
-ALLEN_CAHN = AllenCahn()
+ALLEN_CAHN = DYNAMICS["allen-cahn"] = AllenCahn()

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
-
-import numpy as np
+from typing import ClassVar
 
 from doublewell.dynamics.allen_cahn import ALLEN_CAHN
 from doublewell.dynamics.grid import Grid, numpy_transforms
@@ -48,30 +46,18 @@ class Cnab2:
     def _steps(self, law: HasForce, u0: Array) -> Iterator[Array]:
         """Yield the field after each step, without end."""
         forward, backward = numpy_transforms(self.grid.cells, self.grid.boundary)
-        keep, gain = self._factors()
+        linear, coupling = symbols(self.dynamics, self.grid)
+        h = self.q * self.dt / self.substeps
+        keep, gain = (1.0 + 0.5 * h * linear) / (1.0 - 0.5 * h * linear), 0.5 * h * coupling / (1.0 - 0.5 * h * linear)
         modes, before = forward(u0), forward(law.force(u0))
-        u = backward(_step(modes.copy(), before, before, keep, gain))
-        drive = 0.5 * (forward(law.force(u)) + before)
-        modes = _step(modes, drive, drive, keep, gain)
+        u = backward(keep * modes - gain * 2.0 * before)
+        modes = keep * modes - gain * (forward(law.force(u)) + before)
         while True:
             u = backward(modes)
             yield u
             now = forward(law.force(u))
-            modes, before = _step(modes, now, before, keep, gain), now
-
-    def _factors(self) -> tuple[Array, Array]:
-        """The factors of u and of 3 G(u) - G(u_before)."""
-        h = self.dt / self.substeps
-        linear, coupling = symbols(self.dynamics, self.grid)
-        half = 0.5 * h * self.q * linear
-        return (1.0 + half) / (1.0 - half), -0.5 * h * self.q * coupling / (1.0 - half)
-
-
-def _step(modes: Any, now: Any, before: Any, keep: Array, gain: Array) -> Any:
-    """Take one step of the modes in place."""
-    drive = np.multiply(now, 3.0)
-    drive -= before
-    drive *= gain
-    modes *= keep
-    modes += drive
-    return modes
+            before -= 3.0 * now
+            before *= gain
+            modes *= keep
+            modes += before
+            before = now

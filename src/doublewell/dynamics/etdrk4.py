@@ -47,24 +47,21 @@ def etd_weights(z: Any, drive: Any) -> Weights:
 
     The closed forms cancel near z = 0; on the circle they do not. Both may be traced by JAX. z is real.
     """
-    sums: list[Any] = [0.0, 0.0, 0.0, 0.0]
-    for r in _CONTOUR:
-        sums = [total + term for total, term in zip(sums, _contour_terms(z + r), strict=True)]
-    exp = namespace(z).exp
-    return Weights(exp(z), exp(0.5 * z), *(drive * total / _CONTOUR.size for total in sums))
-
-
-def _contour_terms(s: Any) -> list[Any]:
-    """Evaluate the closed forms at complex points s away from zero (Kassam and Trefethen, Eqs. 26 to 29)."""
-    e, half, cube = namespace(s).exp(s), namespace(s).exp(0.5 * s), s * s * s
-    first = (-4.0 - s + e * (4.0 - 3.0 * s + s * s)) / cube
-    middle = 2.0 * (2.0 + s + e * (s - 2.0)) / cube
-    last = (-4.0 - 3.0 * s - s * s + e * (4.0 - s)) / cube
-    return [term.real for term in ((half - 1.0) / s, first, middle, last)]
+    exp, stage, first, middle, last = namespace(z).exp, 0.0, 0.0, 0.0, 0.0
+    for r in _CONTOUR:  # Kassam and Trefethen, Eqs. 26 to 29
+        s = z + r
+        e, cube = exp(s), s * s * s
+        stage = stage + ((exp(0.5 * s) - 1.0) / s).real
+        first = first + ((-4.0 - s + e * (4.0 - 3.0 * s + s * s)) / cube).real
+        middle = middle + (2.0 * (2.0 + s + e * (s - 2.0)) / cube).real
+        last = last + ((-4.0 - 3.0 * s - s * s + e * (4.0 - s)) / cube).real
+    drive = drive / _CONTOUR.size
+    return Weights(exp(z), exp(0.5 * z), drive * stage, drive * first, drive * middle, drive * last)
 
 
 def step_weights(of: Symbols, tau: Any) -> Weights:
-    """Return the weights of a step with tau = h q."""
+    """Return the weights of a step with tau = h q; of taus[node], those of all nodes along a leading axis."""
+    tau = tau.reshape(-1, *[1] * of.linear.ndim) if np.ndim(tau) else tau
     return etd_weights(tau * of.linear, -tau * of.coupling)
 
 
@@ -80,17 +77,12 @@ class StepTable(NamedTuple):
     half: Any
     weights: Weights
 
-    @property
-    def nodes(self) -> int:
-        """The number of nodes."""
-        return int(self.weights.whole.shape[0])
-
     def fractions(self, tau: Any) -> Any:
         """Return the part of each node in the weights at tau; shape (*tau.shape, nodes). May be traced by JAX.
 
         The Chebyshev series through the nodes: T_k(x) = cos(k arccos x), by their discrete orthogonality.
         """
-        xp, count = namespace(tau), self.nodes
+        xp, count = namespace(tau), len(self.weights.whole)
         if count == 1:
             return xp.ones((*tau.shape, 1))
         k = np.arange(count)
@@ -107,13 +99,13 @@ class StepTable(NamedTuple):
 def step_table(of: Symbols, low: float, high: float) -> StepTable:
     """Return a table for steps with tau = h q from `low` to `high`; one node where they are equal."""
     if low == high:
-        return StepTable(np.log(low), 1.0, _stacked(of, np.array([low])))
+        return StepTable(np.log(low), 1.0, step_weights(of, np.array([low])))
     middle, half = 0.5 * np.log(low * high), _WIDER * 0.5 * np.log(high / low)
     probes = np.exp(middle + half * np.linspace(-0.97, 0.97, 7))
-    exact = [step_weights(of, float(tau)) for tau in probes]
+    exact = step_weights(of, probes)
     for count in range(_LEAST, _MOST + 1, 2):
-        table = StepTable(middle, half, _stacked(of, np.exp(middle + half * np.cos(_angles(count)))))
-        close = [table.weigh(part) for part in table.fractions(probes)]
+        table = StepTable(middle, half, step_weights(of, np.exp(middle + half * np.cos(_angles(count)))))
+        close = table.weigh(table.fractions(probes))
         pairs = [pair for both in zip(close, exact, strict=True) for pair in zip(*both, strict=True)]
         if max(float(np.max(np.abs(a - b)) / (np.max(np.abs(b)) or 1.0)) for a, b in pairs) < _NEAR:
             break
@@ -122,11 +114,6 @@ def step_table(of: Symbols, low: float, high: float) -> StepTable:
 
 def _angles(count: int) -> Array:
     return (np.arange(count) + 0.5) * np.pi / count
-
-
-def _stacked(of: Symbols, taus: Array) -> Weights:
-    each = [step_weights(of, float(tau)) for tau in taus]
-    return Weights(*(np.stack(parts) for parts in zip(*each, strict=True)))
 
 
 def predict(
@@ -177,22 +164,17 @@ def differentiable_force(family: Any) -> Any:
     """
     import jax
     import jax.numpy as jnp
+    from jax.custom_derivatives import SymbolicZero
 
     def derivative(primals: Any, tangents: Any) -> tuple[Any, Any]:
         (coefficients, u), (change, motion) = primals, tangents
         value, slope = jax.jvp(partial(family.force, coefficients), (u,), (jnp.ones_like(u),))
-        total = jnp.zeros_like(value) if _is_zero(motion) else slope * motion
-        return value, total if _is_zero(change) else total + family.force(change, u)
+        total = jnp.zeros_like(value) if isinstance(motion, SymbolicZero) else slope * motion
+        return value, total if isinstance(change, SymbolicZero) else total + family.force(change, u)
 
     force = jax.custom_jvp(family.force)
     force.defjvp(derivative, symbolic_zeros=True)
     return force
-
-
-def _is_zero(tangent: Any) -> bool:
-    from jax.custom_derivatives import SymbolicZero
-
-    return isinstance(tangent, SymbolicZero)
 
 
 def _etd_step(modes: Any, reaction: Any, w: Weights) -> Any:
@@ -222,18 +204,14 @@ class Etdrk4:
     def __post_init__(self) -> None:
         check_steps(dt=self.dt, q=self.q, substeps=self.substeps)
 
-    @property
-    def weights(self) -> Weights:
-        """The weights of one step, NumPy arrays."""
-        return step_weights(symbols(self.dynamics, self.grid), self.dt / self.substeps * self.q)
-
     def run(self, law: Law, u0: Array, *, intervals: int) -> Iterator[Array]:
         """Yield the fields after 1, 2, ..., intervals frame intervals; u0 is not among them."""
-        static = {"family": law.family, "boundary": self.grid.boundary, "frames": 2, "substeps": int(self.substeps)}
         import jax
 
+        static = {"family": law.family, "boundary": self.grid.boundary, "frames": 2, "substeps": int(self.substeps)}
+        weights = step_weights(symbols(self.dynamics, self.grid), self.dt / self.substeps * self.q)
         with double_precision():
-            u, coefficients, weights = jax.device_put((u0, law.coefficients, self.weights))
+            u, coefficients, weights = jax.device_put((u0, law.coefficients, weights))
         for _ in range(intervals):  # one compilation serves any number of frames; a call costs 0.3 ms
             with double_precision():  # not around the loop: the caller's code runs between the frames
                 u = _compiled()(u, coefficients, weights, **static)[1]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import pi, prod
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -45,16 +46,22 @@ class Grid:
     dx: tuple[float, ...]
     boundary: Boundary
 
-    def __init__(self, cells: Sequence[int], dx: float | Sequence[float], boundary: Boundary = "periodic") -> None:
-        mesh = _check_cells(cells)
-        object.__setattr__(self, "cells", mesh)
+    def __init__(self, cells: Any, dx: float | Sequence[float], boundary: Boundary = "periodic") -> None:
+        mesh = tuple(cells) if isinstance(cells, Sequence | np.ndarray) and not isinstance(cells, str) else ()
+        if not 1 <= len(mesh) <= 3 or not all(is_whole(n) and n >= 2 for n in mesh):
+            way = f"; for one axis pass ({cells},)" if is_whole(cells) else ""
+            raise InputError(
+                f"the mesh is {shown(mesh or cells)}: expected one to three axes in the order (z, y,) x, each of at "
+                f"least 2 cells{way}"
+            )
+        object.__setattr__(self, "cells", tuple(map(int, mesh)))
         object.__setattr__(self, "dx", check_spacing(dx, len(mesh)))
         object.__setattr__(self, "boundary", check_boundary(boundary, known=True))
 
     @property
     def extent(self) -> tuple[float, ...]:
         """Length of the domain along each axis, cells times spacing."""
-        return tuple(n * h for n, h in zip(self.cells, self.dx, strict=True))
+        return tuple(map(mul, self.cells, self.dx))
 
     @property
     def cell_volume(self) -> float:
@@ -79,36 +86,20 @@ class Grid:
         total.flags.writeable = False
         return total
 
-    @property
+    @cached_property
     def waves(self) -> tuple[Array, ...]:
         """Wave numbers kappa along each axis, shaped for broadcasting over the modes."""
-        return tuple(
-            kappa.reshape([-1 if a == axis else 1 for a in range(len(self.cells))])
-            for axis, kappa in enumerate(self._wavenumbers())
-        )
-
-    def _wavenumbers(self) -> list[Array]:
-        if self.boundary == "neumann":
-            steps = [pi / length for length in self.extent]
-            return [step * np.arange(n, dtype=np.float64) for n, step in zip(self.cells, steps, strict=True)]
-        full = [np.fft.fftfreq(n, h) for n, h in zip(self.cells[:-1], self.dx[:-1], strict=True)]
-        halved = np.fft.rfftfreq(self.cells[-1], self.dx[-1])  # a real field needs half of the last axis
-        return [np.asarray(2.0 * pi * k) for k in (*full, halved)]
-
-
-def _check_cells(cells: Any) -> tuple[int, ...]:
-    mesh = tuple(cells) if isinstance(cells, Sequence | np.ndarray) and not isinstance(cells, str) else ()
-    if not 1 <= len(mesh) <= 3 or not all(is_whole(n) and n >= 2 for n in mesh):
-        way = f"; for one axis pass ({cells},)" if is_whole(cells) else ""
-        raise InputError(
-            f"the mesh is {shown(mesh or cells)}: expected one to three axes in the order (z, y,) x, each of at least "
-            f"2 cells{way}"
-        )
-    return tuple(int(n) for n in mesh)
+        lines = []
+        for left, (n, h) in enumerate(zip(self.cells, self.dx, strict=True), 1 - len(self.cells)):
+            if self.boundary == "neumann":
+                lines.append(pi / (n * h) * np.arange(n, dtype=np.float64))
+            else:  # a real field needs half of the last axis
+                lines.append(np.asarray(2.0 * pi * (np.fft.fftfreq(n, h) if left else np.fft.rfftfreq(n, h))))
+        return tuple(np.meshgrid(*lines, indexing="ij", sparse=True))
 
 
 def numpy_transforms(cells: tuple[int, ...], boundary: Boundary) -> tuple[Transform, Transform]:
-    """Return the maps field -> modes and modes -> field for NumPy arrays.
+    """Return the maps field -> modes and modes -> field of the last axes of NumPy arrays.
 
     >>> forward, backward = numpy_transforms((4,), "neumann")
     >>> backward(forward(np.arange(4.0))).round(12).tolist()
@@ -116,10 +107,10 @@ def numpy_transforms(cells: tuple[int, ...], boundary: Boundary) -> tuple[Transf
     """
     from scipy import fft
 
+    last = {"axes": range(-len(cells), 0), "workers": 1}
     if boundary == "periodic":
-        return partial(fft.rfftn, workers=1), partial(fft.irfftn, s=cells, workers=1)
-    cosine = {"type": 2, "norm": "ortho", "workers": 1}
-    return partial(fft.dctn, **cosine), partial(fft.idctn, **cosine)
+        return partial(fft.rfftn, **last), partial(fft.irfftn, s=cells, **last)
+    return partial(fft.dctn, norm="ortho", **last), partial(fft.idctn, norm="ortho", **last)
 
 
 def jax_transforms(cells: tuple[int, ...], boundary: Boundary) -> tuple[Transform, Transform]:
@@ -186,25 +177,14 @@ def _turns(n: int) -> Array:
 
 def refinement(cells: int, factor: int, boundary: str) -> Array:
     """Return the matrix that interpolates along an axis by its modes to a mesh `factor` times finer."""
-    grid = Grid((cells,), 1.0, "periodic" if boundary == "periodic" else "neumann")
-    return np.stack([refine_field(one, grid, factor) for one in np.eye(cells)], axis=1)
-
-
-def refine_field(field: Array, grid: Grid, factor: int) -> Array:
-    """Interpolate a field by its modes to a mesh `factor` times finer."""
     from scipy import fft
 
-    wide = tuple((0, (factor - 1) * n) for n in field.shape)
-    if grid.boundary == "neumann":
-        modes = np.pad(fft.dctn(field, norm="ortho"), wide)
-        return np.asarray(fft.idctn(modes, norm="ortho") * np.sqrt(float(factor) ** field.ndim))
-    for axis, n in enumerate(field.shape):
-        modes = fft.rfft(field, axis=axis)
-        fine = fft.irfft(modes, n=factor * n, axis=axis) * factor
-        if n % 2 == 0:  # irfft counts the highest mode of an even mesh twice once it is no longer the last
-            top = np.take(modes, [n // 2], axis=axis).real / n
-            points = np.arange(factor * n) / factor
-            shape = [-1 if a == axis else 1 for a in range(field.ndim)]
-            fine = fine - top * np.cos(np.pi * points).reshape(shape)
-        field = fine
-    return np.asarray(field)
+    points, fine = np.eye(cells), factor * cells
+    if boundary == "neumann":
+        modes = np.pad(fft.dct(points, norm="ortho", axis=0), ((0, fine - cells), (0, 0)))
+        return np.asarray(fft.idct(modes, norm="ortho", axis=0) * np.sqrt(float(factor)))
+    modes = fft.rfft(points, axis=0)
+    matrix = np.asarray(fft.irfft(modes, n=fine, axis=0) * factor)
+    if cells % 2 == 0:  # irfft counts the highest mode of an even mesh twice once it is no longer the last
+        matrix -= np.outer(np.cos(np.pi * np.arange(fine) / factor), modes[-1].real / cells)
+    return matrix

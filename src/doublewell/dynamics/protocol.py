@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from doublewell.dynamics.grid import Grid
-from doublewell.errors import positive, whole
+from doublewell.errors import InputError, positive, shown, whole
 from doublewell.hints import Array
 from doublewell.law import Law
 from doublewell.record import Record
@@ -94,6 +94,25 @@ class Dynamics(Protocol):
 
     def local_rate(self, laplacian: Any, force: Any) -> Any:
         """Return u_t / q at points from the Laplacian and the force there, for open windows."""
+
+
+DYNAMICS: dict[str, Dynamics] = {}  # by name; each file of a dynamics enters its own
+
+
+def dynamics_of(name: str | Dynamics) -> Dynamics:
+    """Return the dynamics of a name; a Dynamics as it is.
+
+    >>> dynamics_of("allen-cahn").equation
+    'u_t = q (Laplacian u - G(u))'
+    """
+    if isinstance(name, str) and name in DYNAMICS:
+        return DYNAMICS[name]
+    if isinstance(name, Dynamics) and not isinstance(name, type):
+        return name
+    raise InputError(
+        f"dynamics is {shown(name)}: expected one of {', '.join(map(repr, DYNAMICS))}, or a value with the methods of "
+        "doublewell.dynamics.Dynamics"
+    )
 
 
 class Symbols(NamedTuple):

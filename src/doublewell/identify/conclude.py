@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,13 @@ from doublewell.compute.partition import Region, tile_name, tile_shape
 from doublewell.evidence import joint_given_law, system
 from doublewell.hints import Array
 from doublewell.identify.agreement import agreements
-from doublewell.identify.parts import Part, noisy
+from doublewell.identify.parts import Part
 from doublewell.inference import DegreeAverage, Posterior, average_degrees, estimate, fit_degree
 from doublewell.inference.estimate import column_scale
 from doublewell.inference.joint import Joint, PartFit
 from doublewell.law import Family, Law
-from doublewell.likelihood import Convergence, Resolution, Status, Trajectory, moved
+from doublewell.likelihood import Convergence, Resolution, Status, Trajectory
+from doublewell.observation.view import noisy
 from doublewell.problem import Problem
 from doublewell.result import Agreement, Diagnostics, FitQuality, Likelihood, Tiling
 
@@ -198,8 +200,8 @@ def combined(fits: Sequence[PartFit], matrix: Array) -> Resolution:
 def _initial(fit: Trajectory, law: Law) -> Any:
     """Return the initial field that fits best with a law near the point of linearisation."""
     there = fit.family.at(law.family.degree).elevation(fit.family) @ law.coefficients
-    move = np.concatenate([joint_given_law(fit.evidence).mean(there), there]) - fit.theta
-    return _single(replace(fit, nuisance=moved(fit, move)).initial)
+    theta, mesh = np.concatenate([joint_given_law(fit.evidence).mean(there), there]), fit.record.mesh
+    return _single(fit.moved(theta).ravel()[: prod(mesh)].reshape(mesh))
 
 
 def _single(field: Any) -> Any:

@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 
 from doublewell.adequacy import Adequacy, check_adequacies
-from doublewell.dynamics import border_mask
-from doublewell.hints import Bools, Report
+from doublewell.hints import Report
 from doublewell.identify.phases import find_phases, plateaus
 from doublewell.identify.weak_fit import WeakFit, fit_weak
 from doublewell.inference.joint import Job, PartFit
 from doublewell.likelihood import Batch, Resolution, Trajectory, measure_resolution
 from doublewell.observation import Survey, check_survey, complete, survey
-from doublewell.observation.noise import noise_view, outlier_mask
-from doublewell.observation.optics import View
+from doublewell.observation.view import View, noise_view, noisy, outlier_mask
 from doublewell.options import Phases
 from doublewell.problem import Problem, RecordInfo
 from doublewell.record import Record, checksum
@@ -214,9 +212,3 @@ def part_fit(fit: Trajectory, resolution: Resolution | None, adequacy: Adequacy 
         adequacy=adequacy,
         fields=fit,
     )
-
-
-def noisy(record: Record) -> Bools:
-    """Return the values whose residual is noise: those observed, less the border of a window, which is estimated."""
-    observed = np.asarray(record.observed())
-    return np.asarray(observed & ~border_mask(record.mesh)) if record.boundary == "open" else observed

@@ -19,7 +19,6 @@ from doublewell.compute.partition import (
     interface_fraction,
     make_tiles,
     most_common,
-    parse_memory,
     tile_record,
     tile_shape,
     whole_bytes,
@@ -45,8 +44,8 @@ from doublewell.likelihood import (
     measure_resolution,
 )  # fmt: skip
 from doublewell.observation import check_survey, joint_start
-from doublewell.observation.optics import View
-from doublewell.options import Compute
+from doublewell.observation.view import View
+from doublewell.options import Compute, parse_memory
 from doublewell.problem import Problem
 from doublewell.record import Record
 from doublewell.runtime import CPU, Processor, device_memory, on_gpu
@@ -111,7 +110,7 @@ def fit_tiles(record: Record, problem: Problem, compute: Compute, report: Report
         width = batch_width(regions, copies)
         stages, pilot = choose_stages(regions, interface, width)
         model = TileModel(window, family, dynamics, substeps, view, problem.check, width)
-        options = ("tiles", family, substeps, problem.optics, window.q, problem.check, width, theta.tolist())
+        options = ("tiles", family, substeps, view.optics, window.q, problem.check, width, theta.tolist())
         prints = {} if stream.checkpoint is None else fingerprint(window, part.survey.histogram, options, regions)
         ledger = Ledger(stream.checkpoint, prints, partial(unpacked, family, view.free))
         plan = Plan(stages, problem.averaged, pilot, problem.check, start=tuple(theta.tolist()))

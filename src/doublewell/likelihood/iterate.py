@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.hints import Array
+from doublewell.hints import Array, Bools
 from doublewell.likelihood import gauss_newton
 from doublewell.likelihood.gauss_newton import Model
 from doublewell.runtime import double_precision, on_gpu
@@ -160,8 +160,6 @@ class Rule:
 
         One that is not patient ends at the first step that has to be shortened.
         """
-        if not steps:
-            return None
         last, count, code = steps[-1], len(steps), None
         if self.gain is not None:
             gained = (last.before - last.after) / last.before if last.before > 0.0 else 0.0
@@ -204,7 +202,7 @@ class Iteration:
 
 def iterate(
     model: Model, constants: Any, data: Array, nuisance: Array, theta: Array, *, freedom: int, rule: Rule = _RULE,
-    patient: Sequence[bool] | None = None, stage: str = "whole record", watch: Watch | None = None,
+    patient: Bools | None = None, stage: str = "whole record", watch: Watch | None = None,
 ) -> Iteration:  # fmt: skip
     """Step until every record of a batch has ended by the rule; one that has ended stays where it is.
 
@@ -214,34 +212,22 @@ def iterate(
     code = compiled()
     step = code.advance if rule.gain is None else code.follow
     steps: list[list[Step]] = [[] for _ in data]
-    status: list[Status | None] = [None] * len(data)
+    ended: dict[int, Status] = {}
     with double_precision():
         point = code.begin(model, nuisance, theta, data, constants)
-        while None in status:
+        while len(ended) < len(data):
             fresh = step(model, point, data, constants)
-            running = [k for k, ended in enumerate(status) if ended is None]
-            point = code.choose(np.array([ended is None for ended in status]), fresh, point)
-            table = {name: np.asarray(getattr(fresh, name)) for name in fresh._fields[2:]}
+            running = [k for k in range(len(data)) if k not in ended]
+            point = code.choose(np.isin(np.arange(len(data)), running), fresh, point)
+            cost, before, size, length, count, rest = map(np.asarray, fresh[2:])
             for k in running:
-                numbers = {name: column[k] for name, column in table.items()}
-                steps[k].append(_step(len(steps[k]) + 1, numbers, freedom, stage))
-                status[k] = rule.ends(steps[k], patient=patient is None or bool(patient[k]))
+                moved = float(size[k]) / float(np.sqrt(cost[k] / freedom))  # in standard errors
+                numbers = float(before[k]), float(cost[k]), moved, float(length[k]), int(count[k]), float(rest[k])
+                steps[k].append(Step(len(steps[k]) + 1, *numbers, stage))
+                status = rule.ends(steps[k], patient=patient is None or bool(patient[k]))
+                if status is not None:
+                    ended[k] = status
             if watch is not None:
                 watch(max((steps[k][-1] for k in running), key=lambda taken: taken.size))
-        ended = [words for words in status if words is not None]
-        return Iteration(np.asarray(point.nuisance), np.asarray(point.theta), steps, ended, [1] * len(data))
-
-
-def _step(number: int, point: dict[str, Any], freedom: int, stage: str) -> Step:
-    """Return a step in plain numbers, its size in standard errors."""
-    scale = float(np.sqrt(point["cost"] / freedom))
-    return Step(
-        number=number,
-        before=float(point["before"]),
-        after=float(point["cost"]),
-        size=float(point["size"]) / scale,
-        length=float(point["length"]),
-        iterations=int(point["iterations"]),
-        residual=float(point["residual"]),
-        stage=stage,
-    )
+        status_of = [ended[k] for k in range(len(data))]
+        return Iteration(np.asarray(point.nuisance), np.asarray(point.theta), steps, status_of, [1] * len(data))

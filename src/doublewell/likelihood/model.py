@@ -7,42 +7,27 @@ frames, as one vector. theta is what the view estimates jointly with the law, th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from doublewell.dynamics import (
-    ALLEN_CAHN,
-    Dynamics,
-    Grid,
-    border_mask,
-    border_times,
-    differentiable_force,
-    fastest_rate,
-    jax_transforms,
-    predict_window,
-    refinement,
-    roll,
-    second_differences,
-    stable_substeps,
-    step_table,
-    steps_per_frame,
-    symbols,
-)
+from doublewell.dynamics import ALLEN_CAHN, Dynamics, border_mask, fastest_rate, steps_per_frame, symbols
+from doublewell.dynamics.etdrk4 import differentiable_force, roll, step_table
+from doublewell.dynamics.grid import jax_transforms, refinement
+from doublewell.dynamics.open_boundary import border_times, predict_window, second_differences, stable_substeps
 from doublewell.errors import InputError
 from doublewell.hints import Array, Bools
 from doublewell.law import Family
-from doublewell.observation.noise import filled, rough_noise
-from doublewell.observation.optics import (
+from doublewell.observation.view import (
     PLAIN,
     Free,
     View,
-    joint_parameter,
+    filled,
     mode_gain,
     mode_grid,
     modes_passed,
+    noise_in_time,
     passband,
     transfer,
 )
@@ -51,6 +36,7 @@ from doublewell.record import Boundary, Record
 MOST_SUBSTEPS = 64
 _REACTION = 0.5  # largest rate times step of the force to begin with; the resolution is measured after the fit
 _SMALLEST = 12  # cells of a window along an axis
+_ROUGH = 0.05  # noise of a record too short to measure it
 _PRIOR = 1.0  # standard deviation of a phase value of which nothing was observed
 _FLOOR = 1e-3  # of the largest: what the preconditioner makes of a mode that is hardly observed
 _SMOOTH = 16.0  # exponent of the shortest mode: a Gaussian of about 1.3 cells in two dimensions
@@ -223,11 +209,12 @@ class RecordModel:
         flat = fields.reshape(-1, *self.cells)
         return jax.vmap(lambda frame: backward(factor * forward(frame)))(flat).reshape(fields.shape)
 
-    def border_of(self, fields: Array) -> Array:
-        """Return the nuisance of observed fields: the first one, and on a window the border of the others."""
+    def nuisance_of(self, fields: Array) -> Array:
+        """Return the nuisance of fields[record, t, ...]: the first field, and on a window the border of the others."""
         if self.boundary != "open":
-            return np.asarray(fields[0])
-        return np.concatenate([fields[0].ravel(), fields[1:][:, border_mask(self.cells)].ravel()])
+            return fields[:, 0]
+        border = fields[:, 1:][:, :, border_mask(self.cells)]
+        return np.hstack([part.reshape(len(fields), -1) for part in (fields[:, 0], border)])
 
 
 def _inverse_sum(slope: Any, constants: Constants) -> Any:
@@ -262,7 +249,6 @@ def record_model(
 
     A Batch builds each of its models once: benchmarks/architecture.py counts the calls.
     """
-    check_record(record, dynamics)
     optics, whitening, window = view.optics, view.whitening, record.boundary == "open"
     refine = optics.refine if refine is None else refine
     model = RecordModel(
@@ -270,14 +256,13 @@ def record_model(
         dynamics if window else None,
     )  # fmt: skip
     q, taus = float(record.q or 0.0), float(record.q or 0.0) * np.diff(record.times)
-    grid = mode_grid(record)
-    fine = Grid([refine * n for n in grid.cells], [h / refine for h in grid.dx], grid.boundary)
-    of_grid = symbols(dynamics, grid)
+    grid, fine = mode_grid(record), mode_grid(record, refine)
+    linear, coupling = symbols(dynamics, grid)
     constants = Constants(
         taus=taus,
         root=1.0 if whitening.root is None else whitening.root,
-        linear=of_grid.linear,
-        coupling=of_grid.coupling,
+        linear=linear,
+        coupling=coupling,
         smoothing=np.exp(_SMOOTH * grid.laplacian / np.max(-grid.laplacian)),
         gain=mode_gain(grid, view),
     )
@@ -289,14 +274,14 @@ def record_model(
     else:
         if record.uniform:
             more["taus"] = taus = np.full(taus.shape, q * record.dt)
-        low, high = _q_range(view, dynamics)
+        low, high = dynamics.joint[0].bounds if view.q_free else (1.0, 1.0)  # of q in units of the record's
         ends = low * float(np.min(taus)) / substeps, high * float(np.max(taus)) / substeps
         more["table"] = step_table(symbols(dynamics, fine), *ends)
     if refine > 1:
         more["finer"] = tuple(refinement(n, refine, grid.boundary) for n in grid.cells)
-    if optics.transfers:
+    if optics.blurs:
         more["transfer"] = transfer(fine, grid, optics)
-    if optics.transfers and not window:
+    if optics.blurs and not window:
         more["passband"] = passband(fine, grid, optics)
     if optics.blur == "estimated":
         more["squares"] = -fine.laplacian * record.dx[-1] ** 2
@@ -307,11 +292,6 @@ def record_model(
     if whitening.memory:
         more["memory"] = np.float64(whitening.memory)
     return model, constants._replace(**more)
-
-
-def _q_range(view: View, dynamics: Dynamics) -> tuple[float, float]:
-    """Return the range of q in units of the record's that tables of steps cover."""
-    return joint_parameter("q", dynamics).bounds if view.q_free else (1.0, 1.0)
 
 
 def check_record(record: Record, dynamics: Dynamics = ALLEN_CAHN) -> None:
@@ -349,38 +329,38 @@ def growth(record: Record, coefficients: Array, dynamics: Dynamics = ALLEN_CAHN)
     return rate * float(record.times[-1] - record.times[0])
 
 
-def least_substeps(record: Record, view: View, dynamics: Dynamics = ALLEN_CAHN) -> int:
-    """Return the fewest steps from frame to frame; a window has an explicit scheme, and a limit."""
-    if record.boundary != "open":
-        return 1
-    q = float(record.q or 0.0) * _q_range(view, dynamics)[1]
-    return stable_substeps(dynamics, record.dx, q, float(np.max(np.diff(record.times))))
-
-
 def first_substeps(record: Record, start: Array, view: View = PLAIN, dynamics: Dynamics = ALLEN_CAHN) -> int:
-    """Return steps from frame to frame such that the force changes little in each; frames too far apart raise."""
-    interval = float(np.max(np.diff(record.times)))
+    """Return steps from frame to frame such that the force changes little in each; frames too far apart raise.
+
+    A window has an explicit scheme, which needs a number of steps to be stable.
+    """
+    interval, q = float(np.max(np.diff(record.times))), float(record.q or 0.0)
     slope = 2.0 * float(np.max(np.abs(start)))  # bounds |G'| at both the wells and the centre
-    rate = float(record.q or 0.0) * fastest_rate(dynamics, mode_grid(record).waves, slope)
+    rate = q * fastest_rate(dynamics, mode_grid(record).waves, slope)
     if rate * interval > _REACTION * MOST_SUBSTEPS:
         raise InputError(
             f"the frames are too far apart: from one to the next the law would act with q |G'| dt = "
             f"{rate * interval:.3g}, expected at most {_REACTION * MOST_SUBSTEPS:g}; check the units of dt, dx and q, "
             "or record more often"
         )
-    return max(least_substeps(record, view, dynamics), steps_per_frame(rate, interval, _REACTION))
+    steps = steps_per_frame(rate, interval, _REACTION)
+    if record.boundary != "open":
+        return steps
+    fastest = dynamics.joint[0].bounds[1] if view.q_free else 1.0
+    return max(stable_substeps(dynamics, record.dx, fastest * q, interval), steps)
 
 
 @dataclass(frozen=True, eq=False)
 class Observed:
     """The values of a record, filled where nothing was observed, what each counts, and how many are informative.
 
-    ``rows`` is the number of observed values less that of the nuisance's values that they determine.
+    ``mask`` is True where a value was observed, None where all were. ``rows`` is the number of observed values less
+    that of the nuisance's values that they determine.
     """
 
     values: Array
     root: Array | float
-    seen: Bools | None
+    mask: Bools | None
     rows: int
 
 
@@ -392,33 +372,29 @@ def observed(record: Record, view: View = PLAIN) -> Observed:
     """
     values, own = record.slab(), view.whitening.root
     edge = border_mask(record.mesh) if record.boundary == "open" else np.zeros(record.mesh, dtype=bool)
-    if getattr(record, "mask", None) is None:
+    root = 1.0 if own is None else own
+    if record.mask is None:
         first = modes_passed(mode_grid(record), view.optics) if record.boundary != "open" else prod(record.mesh)
         nuisance = first + (record.frames - 1) * int(np.count_nonzero(edge))
-        return Observed(values, 1.0 if own is None else own, None, values.size - nuisance)
-    seen = np.asarray(record.observed())
+        return Observed(values, root, None, values.size - nuisance)
     if view.whitening.colour is not None or view.whitening.memory:
         raise InputError(
             "correlated noise and missing values do not go together: expected complete frames; cut the record to a "
             "part without gaps, or use noise='white'"
         )
+    mask = np.asarray(record.observed())
     needed = np.zeros(values.shape, dtype=bool)
     needed[0] = True
     needed[:, edge] = True
-    held = np.where(needed, rough_noise(values, seen) / _PRIOR, 0.0)
-    root = np.where(seen, 1.0 if own is None else own, held)
-    return Observed(filled(values, seen), root, seen, int(np.count_nonzero(seen)) - _determined(seen, edge))
-
-
-def _determined(seen: Bools, edge: Bools) -> int:
-    """Return how many values of the nuisance the observed values determine; `edge` is the border of a window.
-
-    A cell of the first field is, if it was ever observed. So is a value of a window's border that was observed, and one
-    that was not if it lies next to a cell inside that ever was: the motion of that cell needs it.
-    """
-    ever = np.any(seen, axis=0)
+    rough = noise_in_time(values, mask)
+    root = np.where(mask, root, np.where(needed, (_ROUGH if rough is None else rough) / _PRIOR, 0.0))
+    # The values determine a cell of the first field if it was ever observed; a value of a window's border that was
+    # observed, and one that was not if it lies next to a cell inside that ever was: the motion of that cell needs it.
+    ever = np.any(mask, axis=0)
     inside = np.pad(ever & ~edge, 1)
-    inner = tuple(slice(1, -1) for _ in edge.shape)
-    shifts = [np.roll(inside, step, axis=axis)[inner] for axis in range(edge.ndim) for step in (-1, 1)]
-    needed = edge & reduce(np.logical_or, shifts)
-    return int(np.count_nonzero(ever & ~edge)) + int(np.count_nonzero((seen | needed) & edge))
+    beside = np.zeros_like(inside)
+    for axis in range(edge.ndim):
+        beside |= np.roll(inside, 1, axis=axis) | np.roll(inside, -1, axis=axis)
+    known = (mask | beside[(slice(1, -1),) * edge.ndim]) & edge
+    determined = int(np.count_nonzero(ever & ~edge)) + int(np.count_nonzero(known))
+    return Observed(filled(values, mask), root, mask, int(np.count_nonzero(mask)) - determined)

@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from doublewell.dynamics import Symbols, jax_transforms, predict, step_weights
+from doublewell.dynamics.etdrk4 import predict, step_weights
+from doublewell.dynamics.grid import jax_transforms
+from doublewell.dynamics.protocol import Symbols
 from doublewell.hints import Array
 from doublewell.law import Family
 from doublewell.likelihood.iterate import Iteration, Rule, Step, Watch, iterate

@@ -21,9 +21,11 @@ from doublewell.errors import not_negative, numbers, positive, whole
 from doublewell.hints import Array
 from doublewell.inference import fit_rows, mixture_mean, weigh_terms
 from doublewell.inference.estimate import check_rank, column_scale
-from doublewell.law import MAX_DEGREE, Bernstein, Constraint, Law, check_constraint, check_law
-from doublewell.likelihood import Information, record_information
+from doublewell.law import MAX_DEGREE, Bernstein, Constraint, Family, Law, check_constraint, check_law
+from doublewell.likelihood import first_substeps, record_model
+from doublewell.likelihood.iterate import compiled
 from doublewell.record import Boundary, Record
+from doublewell.runtime import double_precision
 from doublewell.simulate import simulate
 
 Degree = int | Literal["auto"]
@@ -207,9 +209,45 @@ class Prediction:
     bound: float | None
 
 
+@dataclass(frozen=True, eq=False)
+class Information:
+    """R of the projected sensitivities for noise 1, and the coefficients that a fit without noise ends in.
+
+    The estimate from a record with noise s is normal with mean ``best`` and covariance s^2 (R' R)^-1. ``rows`` counts
+    the values less those of the initial field. ``solve`` is the worst relative residual of the solves behind R: R is
+    too large, by its square, where it is not small.
+    """
+
+    family: Family
+    triangle: Array
+    best: Array
+    rows: int
+    solve: float
+
+
+def record_information(clean: Record, family: Family, coefficients: Array, *, frames: int | None = None) -> Information:
+    """Linearise the likelihood of a clean record at its law and its first frame.
+
+    `coefficients` are those of the law, or of one close to it in the family: one Gauss-Newton step from there gives
+    ``best``. With `frames` only so many first ones count, and one compilation serves every such number.
+    """
+    frames = clean.frames if frames is None else whole(frames, "frames", least=2, most=clean.frames)
+    model, constants = record_model(clean, family, first_substeps(clean, coefficients))
+    root = (np.arange(clean.frames) < frames).astype(np.float64).reshape(-1, *[1] * len(clean.mesh))
+    data = clean.slab()
+    with double_precision():
+        last = compiled().sensitivity(
+            model, data[:1], coefficients[None], data[None], constants._replace(root=root)
+        )  # a batch of one
+        triangle, shift, solve = (np.asarray(part)[0] for part in (last.triangle, last.shift, last.residuals))
+    signs = np.where(np.diag(triangle) < 0.0, -1.0, 1.0)
+    rows = (frames - 1) * data[0].size
+    return Information(family, signs[:, None] * triangle, coefficients + shift, rows, float(np.max(solve)))
+
+
 def experiment_information(experiment: Experiment, *, frames: int | None = None) -> Information:
     """Return the information of the planned movie, or of its first frames, about the coefficients of degree 8."""
-    return record_information(experiment.movie, _TOP, experiment.force.projected(_TOP), seen=frames)
+    return record_information(experiment.movie, _TOP, experiment.force.projected(_TOP), frames=frames)
 
 
 def predict(experiment: Experiment, information: Information, analysis: Analysis) -> Prediction:

@@ -12,12 +12,12 @@ import numpy as np
 
 from doublewell.errors import InputError, positive, shown
 from doublewell.law import CONSTRAINTS, Constraint
-from doublewell.likelihood import Information
 from doublewell.observation import check_survey, survey
 from doublewell.plan.experiment import (
     Analysis,
     Degree,
     Experiment,
+    Information,
     Prediction,
     experiment_information,
     faster,

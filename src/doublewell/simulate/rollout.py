@@ -8,8 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from doublewell.dynamics import Cnab2, Dynamics, Etdrk4, Grid, Stepper, dynamics_of
-from doublewell.dynamics.grid import numpy_transforms
+from doublewell.dynamics import Cnab2, Dynamics, Etdrk4, Grid, Stepper, dynamics_of, numpy_transforms
 from doublewell.errors import InputError, not_negative, positive, shown, whole
 from doublewell.errors import seed as generator
 from doublewell.hints import Array, Progress

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from doublewell.compute.checkpoint import Ledger, fingerprint
-from doublewell.compute.partition import Region, parse_memory, shown_bytes
+from doublewell.compute.partition import Region, shown_bytes
 from doublewell.compute.run import Clock, Pool, Serial, open_pool
 from doublewell.dynamics import ALLEN_CAHN, WeakForm
 from doublewell.errors import InputError
@@ -30,8 +30,8 @@ from doublewell.evidence import Block, Evidence, Key, merge
 from doublewell.hints import Array, Bools, Report
 from doublewell.law import Family
 from doublewell.observation import Survey
-from doublewell.observation.looks import BLOCK, Look, change_between, look_at, look_in_bands, look_spans
-from doublewell.observation.survey import survey_of
+from doublewell.observation.survey import BLOCK, Look, change_between, look_at, look_spans, survey_of
+from doublewell.options import parse_memory
 from doublewell.record import Cells, Record, line_sum, lines_checksum
 from doublewell.record.arrays import LazyArray, PhaseScale, missing_fraction
 from doublewell.runtime import CPU, Processor
@@ -76,7 +76,7 @@ class Stream:
         Frames that no look needs are not read here; that all of them are finite is seen when evidence is read. The
         share of missing values of a stored mask is 0 as yet: evidence counts them.
         """
-        spans, rows = look_spans(record.frames), look_rows(record, self.memory)
+        spans, rows = look_spans(record), look_rows(record, self.memory)
         by_span: dict[int, Look | None] = {}
         for k, look in self.pool.completed(look_task, [(record, *span, rows) for span in spans]):
             by_span[k] = look
@@ -187,7 +187,7 @@ def assemble(
 
 def look_task(record: Record, start: int, stop: int, rows: int) -> Look | None:
     """Look at a group of frames, `rows` of the first space axis at a time; the mean picture stays here."""
-    look = look_at(record, start, stop) if rows >= record.mesh[0] else look_in_bands(record, start, stop, rows)
+    look = look_at(record, start, stop, rows)
     return None if look is None else replace(look, mean=np.empty(0))
 
 

@@ -1,0 +1,251 @@
+"""View: how a record is observed. Optics, the noise's shape, what is estimated jointly with the law, and gaps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from doublewell.dynamics import ALLEN_CAHN, Dynamics, Grid, JointParameter, border_mask, numpy_transforms
+from doublewell.dynamics.open_boundary import BORDER
+from doublewell.errors import InputError
+from doublewell.hints import Array, Bools
+from doublewell.options import Noise, Observation
+from doublewell.record import Record
+
+SHARP = Observation()
+Free = Literal["q", "blur"]
+FOURTH = np.array([1.0, -4.0, 6.0, -4.0, 1.0])
+_FLOOR = 0.01  # of the mean level: white noise that is added to a measured spectrum
+BLUR = JointParameter("blur", start=0.25, unit="dx^2", bounds=(0.0, np.inf))  # a variance; starts at half a cell
+_PASSED = 0.2  # of a mode
+_SMOOTH = 1.5  # modes over which a spectrum is averaged
+_EARLY = 0.2  # fraction of the frames in which the initial field takes much of the noise
+_MEMORY = 4.0  # standard errors of a correlation in time that counts
+_BINS = 12  # of phase values, for noise that varies with them
+_FAR = 5.0  # standard deviations of an outlier
+_OFTEN = 0.2  # fraction of frames in which a cell is an outlier, above which it is left out altogether
+
+
+@dataclass(frozen=True, eq=False)
+class Whitening:
+    """The shape of the noise, its level aside.
+
+    ``root`` is what each value counts, shape (frames, ...) or one that broadcasts; ``colour`` the factor of each
+    cosine mode of a frame, one over the root of the noise's spectrum, None for white noise; ``memory`` the correlation
+    of consecutive frames. ``level`` is the noise where these are one; None: it is what the fit leaves.
+    """
+
+    root: Array | None = None
+    colour: Array | None = None
+    memory: float = 0.0
+    level: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """Optics and noise of a record, and which of q and blur are estimated jointly with the law.
+
+    ``free`` are the names of the entries of theta that come before the coefficients: one for q is its ratio to the
+    record's q; one for the blur is its variance in units of dx^2 of the last axis.
+    """
+
+    optics: Observation = SHARP
+    whitening: Whitening = Whitening()
+    q_free: bool = False
+
+    @property
+    def free(self) -> tuple[Free, ...]:
+        """Names of the entries of theta that come before the coefficients."""
+        q: tuple[Free, ...] = ("q",) if self.q_free else ()
+        return (*q, "blur") if self.optics.blur == "estimated" else q
+
+    @property
+    def plain(self) -> bool:
+        """Whether fields are observed as they are, with white noise and known q."""
+        noise = self.whitening
+        return not (self.optics.imaged or self.q_free or noise.memory) and noise.root is noise.colour is None
+
+
+PLAIN = View()
+
+
+def joint_start(view: View, dynamics: Dynamics = ALLEN_CAHN) -> Array:
+    """Return where the parameters that a view estimates jointly with the law start."""
+    return np.array([parameter.start for parameter in (*dynamics.joint, BLUR) if parameter.name in view.free])
+
+
+def check_view(record: Record, view: View) -> None:
+    """Refuse optics that a record does not allow, before anything is read."""
+    optics = view.optics
+    if optics.refine > 1 and record.boundary in (None, "open"):
+        raise InputError("refine is for whole domains: a window has no finer mesh of its own; leave refine out")
+    if optics.refine % 2 == 0 and record.boundary == "neumann":
+        raise InputError(
+            f"refine is {optics.refine}: expected an odd number where boundary='neumann', so that a cell of the record "
+            "is the centre of a cell of the model"
+        )
+    if optics.exposure and not (record.uniform and optics.exposure <= record.dt * (1.0 + 1e-9)):
+        raise InputError(
+            f"exposure is {optics.exposure:g}: expected evenly spaced frames and an exposure no longer than their "
+            "interval; give the exposure in the unit of the times"
+        )
+
+
+def mode_grid(record: Record, refine: int = 1) -> Grid:
+    """Return the mesh whose modes serve a record, or a finer one: cosines for a window, which has none of its own."""
+    boundary = "neumann" if record.boundary in (None, "open") else record.boundary
+    return Grid((refine * np.array(record.mesh)).tolist(), (np.array(record.dx) / refine).tolist(), boundary)
+
+
+def transfer(fine: Grid, grid: Grid, optics: Observation) -> Array:
+    """Return what is left of each mode in the image; the mesh may be finer than that of the pixels."""
+    left = np.ones_like(fine.laplacian)
+    if optics.blur != "estimated" and optics.blur:
+        left = left * np.exp(0.5 * optics.blur**2 * fine.laplacian)
+    if optics.pixel:
+        for k, h in zip(fine.waves, grid.dx, strict=True):
+            left = left * np.sinc(k * h / (2.0 * np.pi))
+    return left
+
+
+def passband(fine: Grid, grid: Grid, optics: Observation) -> Array:
+    """Return 1 for the modes of the initial field that the optics let through well enough, else 0.
+
+    A mode of which less than a fifth is observed would be fitted to noise, five times as large, and the law is not
+    linear. A resolved interface has next to nothing there.
+    """
+    likely = optics if optics.blur != "estimated" else replace(optics, blur=min(grid.dx))
+    return (transfer(fine, grid, likely) > _PASSED).astype(np.float64)
+
+
+def modes_passed(grid: Grid, optics: Observation) -> int:
+    """Return how many modes of the initial field the optics let through; all of them without optics."""
+    if not optics.blurs:
+        return int(np.prod(grid.cells))
+    passed = passband(grid, grid, optics)
+    if grid.boundary == "neumann":
+        return int(np.sum(passed))
+    count = np.full(passed.shape[-1], 2.0)  # a mode of the last axis stands for its mirror image too
+    count[0] = 1.0
+    if grid.cells[-1] % 2 == 0:
+        count[-1] = 1.0
+    return int(np.sum(passed * count))
+
+
+def mode_gain(grid: Grid, view: View) -> Array:
+    """Return what optics and noise make of the square of each mode."""
+    passed, colour = transfer(grid, grid, view.optics), view.whitening.colour
+    if colour is None:
+        return passed**2
+    if grid.boundary == "periodic":  # a wave that fits m times is the cosine 2 m of the mirrored axis
+        sides = zip(grid.waves, grid.extent, grid.cells, strict=True)
+        cosines = [np.minimum(np.rint(np.abs(k) * length / np.pi).astype(int), n - 1) for k, length, n in sides]
+        colour = colour[tuple(np.broadcast_arrays(*cosines))]
+    return np.asarray(passed**2 * colour**2)
+
+
+def noisy(record: Record, width: int = BORDER) -> Bools:
+    """Return the values whose residual is noise: those observed, less the border of a window, which is estimated."""
+    mask = record.observed()
+    return np.asarray(mask & ~border_mask(record.mesh, width)) if record.boundary == "open" else mask
+
+
+def noise_view(record: Record, residual: Array, view: View, noise: Noise) -> View:
+    """Return the view with the noise's shape as the residual of a fit shows it."""
+    if noise == "correlated":
+        return replace(view, whitening=_correlated(record, residual))
+    return replace(view, whitening=Whitening(root=_shot(record, residual))) if noise == "shot" else view
+
+
+def spectrum(record: Record, residual: Array) -> Array:
+    """Return the mean power of each cosine mode of a frame, smoothed over neighbours; white noise has its variance.
+
+    Cosines, whatever the boundary: noise does not know that a domain is periodic, and would be torn at its ends.
+    """
+    from scipy.ndimage import gaussian_filter
+
+    forward, _ = numpy_transforms(record.mesh, "neumann")
+    power = np.mean(forward(residual[int(_EARLY * len(residual)) :]) ** 2, axis=0) / np.mean(noisy(record))
+    return np.asarray(gaussian_filter(power, _SMOOTH, mode="reflect"))
+
+
+def _correlated(record: Record, residual: Array) -> Whitening:
+    """Return colour and memory; their level is known, so it is not estimated a second time.
+
+    Modes that hold nearly no noise would count without bound, and the model is not exact to that degree: the floor
+    is how exactly it is taken. It only makes the errors larger. Noise that is correlated in space has fewer independent
+    values than pixels: their number is read off the scatter of the correlation in time from frame to frame.
+    """
+    early = int(_EARLY * len(residual))
+    late = residual[early:].reshape(len(residual) - early, -1)
+    level = float(np.mean(residual[early:][noisy(record)[early:]] ** 2))
+    each = np.sum(late[1:] * late[:-1], axis=1) / np.mean(np.sum(late**2, axis=1))
+    mean, error = float(np.mean(each)), float(np.std(each) / np.sqrt(each.size))
+    return Whitening(
+        colour=1.0 / np.sqrt(spectrum(record, residual) / level + _FLOOR),
+        memory=mean if abs(mean) > _MEMORY * error else 0.0,
+        level=float(np.sqrt(level)),
+    )
+
+
+def _shot(record: Record, residual: Array) -> Array:
+    """Return one over the noise's standard deviation as a line in the phase value; the mean variance is 1."""
+    predicted = record.slab() - residual
+    kept = np.array(noisy(record))
+    kept[np.arange(record.frames) < _EARLY * record.frames] = False
+    u, r = predicted[kept], residual[kept]
+    edges = np.quantile(u, np.linspace(0.0, 1.0, _BINS + 1))
+    bins = np.clip(np.searchsorted(edges, u, side="right") - 1, 0, _BINS - 1)
+    counts = np.bincount(bins, minlength=_BINS).astype(float)
+    full = counts > 1
+    centres = np.bincount(bins, u, _BINS)[full] / counts[full]
+    variances = np.bincount(bins, r**2, _BINS)[full] / counts[full]
+    root = np.sqrt(counts[full]) / variances  # the error of a variance is in proportion to it
+    slope, level = np.linalg.lstsq(root[:, None] * np.stack([centres, np.ones_like(centres)], 1), root * variances)[0]
+    fitted = np.maximum(level + slope * np.clip(predicted, -1.0, 1.0), 0.05 * float(np.mean(variances)))
+    return np.asarray(np.sqrt(np.mean(fitted) / fitted))
+
+
+def outlier_mask(record: Record, residual: Array) -> Bools:
+    """Return what is left of a record without values far from a fit, and without cells that often are."""
+    far = np.abs(residual) > _FAR * 1.4826 * float(np.median(np.abs(residual[noisy(record)])))
+    return np.asarray(record.observed() & ~far & ~(np.mean(far, axis=0) > _OFTEN))
+
+
+def noise_in_time(values: Array, mask: Bools | None = None) -> float | None:
+    """Return the noise from fourth differences in time where all five values are known; None where there are none."""
+    if len(values) < len(FOURTH):
+        return None
+    starts = len(values) - len(FOURTH) + 1
+    rest = sum(c * values[k : k + starts] for k, c in enumerate(FOURTH)) / np.linalg.norm(FOURTH)
+    if mask is not None:
+        rest = rest[np.all([mask[k : k + starts] for k in range(len(FOURTH))], axis=0)]
+    return 1.4826 * float(np.median(np.abs(rest))) if rest.size else None
+
+
+def complete(record: Record) -> Record:
+    """Return a record with its missing values filled in: to start from, not to fit."""
+    return record if record.mask is None else record.replace(filled(record.slab(), record.observed()), mask=None)
+
+
+def filled(values: Array, mask: Bools) -> Array:
+    """Fill missing values: from the nearest frame in which the cell is known, else from the cells around it."""
+    from scipy.ndimage import gaussian_filter
+
+    u = np.where(mask, values, np.nan)
+    for k in range(1, len(u)):
+        u[k] = np.where(np.isnan(u[k]), u[k - 1], u[k])
+    for k in range(len(u) - 2, -1, -1):
+        u[k] = np.where(np.isnan(u[k]), u[k + 1], u[k])
+    for frame in u:
+        gaps, width = np.isnan(frame), 1.0
+        known = np.where(gaps, 0.0, frame)
+        while gaps.any():
+            weight = gaussian_filter((~np.isnan(frame)).astype(float), width, mode="nearest")
+            mean = gaussian_filter(known, width, mode="nearest") / np.maximum(weight, 1e-300)
+            ready = gaps & (weight > 0.05)
+            frame[ready] = mean[ready]
+            gaps, width = gaps & ~ready, 1.5 * width
+    return u
