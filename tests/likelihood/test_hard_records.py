@@ -81,8 +81,8 @@ def test_a_batch_may_hold_hard_and_easy_records() -> None:
     hard, easy = read_trajectories(records, np.stack([0.5 * QUARTIC, TRUTH.coefficients]))
     assert hard.segments > 1
     assert easy.segments == 1
-    assert hard.converged
-    assert easy.converged
+    assert hard.status.converged
+    assert easy.status.converged
     assert easy.steps[0].stage == "whole record"
 
 
