@@ -53,14 +53,17 @@ lint: $(VENV)/.ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
+# A tiny record, which compiles the weak kernel or loads it from numba's cache.
+WARM = -c 'import doublewell as d, numpy as n; d.weak_evidence(d.Record(n.eye(10)[:9, None] * n.ones((10, 1)), dx=1.0, dt=1.0), d.Bernstein(0), [(2, 2.0)])'
+
 # What a change can break, in minutes. The kernels are compiled once, before the workers share the cache.
 test: lint
-	$(BIN)/python -m doublewell.weak.warm
+	$(BIN)/python $(WARM)
 	$(BIN)/python $(PYTEST) --durations 20 $(SLOW:%=--ignore=%) --ignore=tests/golden
 
 # The rest.
 test-slow: $(VENV)/.ready
-	$(BIN)/python -m doublewell.weak.warm
+	$(BIN)/python $(WARM)
 	$(BIN)/python $(PYTEST) --durations 20 $(SLOW)
 
 test-all: test test-slow
@@ -76,7 +79,7 @@ $(MINIMUM)/.ready: pyproject.toml paper/pyproject.toml constraints-minimum.txt
 	touch $@
 
 test-minimum: $(MINIMUM)/.ready
-	$(MINIMUM)/bin/python -m doublewell.weak.warm
+	$(MINIMUM)/bin/python $(WARM)
 	$(MINIMUM)/bin/python $(PYTEST)
 
 # Speed and memory: all tables, stored in benchmarks/results/bench.json; or the quick ones beside the stored ones.

@@ -17,9 +17,8 @@ from doublewell.law import Bernstein
 from doublewell.record import Record
 from doublewell.runtime import Processor
 from doublewell.weak.assembly import PHASE_CUT, weak_evidence
-from doublewell.weak.form import Smoother, steps, terms
-from doublewell.weak.noise import noisy_moments
-from doublewell.weak.weights import Support, axis_weights, split_folds, uneven_weights
+from doublewell.weak.noise import Smoother, noisy_moments
+from doublewell.weak.weights import Support, axis_weights, split_folds, steps, terms, uneven_weights
 
 TIME, SPACE = ("value", "first"), ("value", "second", "fourth")  # weights by kind
 CAHN_HILLIARD = (

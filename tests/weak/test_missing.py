@@ -14,8 +14,7 @@ from doublewell.record import Record
 from doublewell.weak import assembly as reader_module
 from doublewell.weak import assembly as weak_module
 from doublewell.weak.assembly import PHASE_CUT, weak_evidence
-from doublewell.weak.form import complete_centres
-from doublewell.weak.weights import axis_weights, split_folds
+from doublewell.weak.weights import axis_weights, complete_centres, split_folds
 
 
 def columns_of(record: Record, family: Bernstein, support: tuple[int, float], derivative: str):

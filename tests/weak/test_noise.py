@@ -13,9 +13,8 @@ from doublewell.law import Bernstein
 from doublewell.record import Record
 from doublewell.simulate import add_noise
 from doublewell.weak.assembly import weak_evidence
-from doublewell.weak.form import Smoother
-from doublewell.weak.noise import NoisyMoments, noise_fractions, noisy_moments, without_noise
-from doublewell.weak.weights import Support, rate_noise
+from doublewell.weak.noise import NoisyMoments, Smoother, noise_fractions, noisy_moments, rate_noise, without_noise
+from doublewell.weak.weights import Support
 
 SUPPORT = Support(3, 0.1)
 

@@ -31,7 +31,7 @@ from doublewell.inference.estimate import Solution, solve
 from doublewell.law import Bernstein, Law
 from doublewell.record import Record
 from doublewell.weak.assembly import PHASE_CUT, weak_evidence
-from doublewell.weak.form import Smoother
+from doublewell.weak.noise import Smoother
 from doublewell.weak.weights import MARGIN, Derivative, axis_weights, split_folds
 
 WIDTHS = (0.5, 1.0, 1.5, 2.0, 3.0)  # of the filter of smoothed FD4: standard deviations, in cells and in frames

@@ -21,8 +21,9 @@ from doublewell.record import Record
 from doublewell.result import Diagnostics
 from doublewell.runtime import CPU, Processor
 from doublewell.weak.assembly import weak_evidence
+from doublewell.weak.noise import rate_noise
 from doublewell.weak.stream import Stream, Streamed
-from doublewell.weak.weights import Derivative, Support, default_supports, rate_noise, split_folds
+from doublewell.weak.weights import Derivative, Support, default_supports, split_folds
 
 _ROWS = 20  # moments per coefficient; neighbours share most of their support, so fewer say next to nothing
 

@@ -18,7 +18,7 @@ from doublewell.evidence import Evidence, compact, stacked
 from doublewell.hints import Array
 from doublewell.inference.estimate import solve
 from doublewell.law import Constraint
-from doublewell.weak.weights import RateNoise
+from doublewell.weak.noise import RateNoise
 
 _CLEAR = 0.1  # least fraction of the rate's square that must not be noise
 _SIGNIFICANT = 4.0  # least size of that fraction in standard errors of the noise

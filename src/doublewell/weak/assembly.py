@@ -31,8 +31,20 @@ from doublewell.hints import Array, Bools, Progress
 from doublewell.law import Family
 from doublewell.record import Record
 from doublewell.runtime import CPU, Processor, map_threads
-from doublewell.weak.form import bends, check_centred, complete_centres, steps, terms
-from doublewell.weak.weights import AxisWeights, Derivative, Fold, Support, axis_weights, check_supports, uneven_weights
+from doublewell.weak.weights import (
+    AxisWeights,
+    Derivative,
+    Fold,
+    Support,
+    axis_weights,
+    bends,
+    check_centred,
+    check_supports,
+    complete_centres,
+    steps,
+    terms,
+    uneven_weights,
+)
 
 if TYPE_CHECKING:
     from doublewell.weak.kernel import Program

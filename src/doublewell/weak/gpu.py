@@ -24,7 +24,7 @@ from doublewell.evidence import compact
 from doublewell.hints import Array, Bools
 from doublewell.runtime import device_memory, double_precision, map_threads
 from doublewell.weak.assembly import PHASE_CUT, Part, Reader, Window, even_steps
-from doublewell.weak.form import Step, steps
+from doublewell.weak.weights import Step, steps
 
 Row = tuple[float, ...]
 Side = Sequence[int]  # first, past the last

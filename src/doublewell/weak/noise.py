@@ -13,22 +13,33 @@ covariance without bias is H[f] H[g] - H[f g]. Both are exact for polynomials on
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from math import comb, factorial
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
-from doublewell.dynamics import ALLEN_CAHN, WeakForm
+from doublewell.dynamics import ALLEN_CAHN, Column, WeakForm
 from doublewell.errors import InputError, not_negative
 from doublewell.evidence import Block, Key, compact
 from doublewell.hints import Array, Bools, Progress
 from doublewell.law import Bernstein
 from doublewell.law.bernstein import binomials
 from doublewell.record import Record
-from doublewell.weak.form import Smoother, correlate
-from doublewell.weak.weights import Derivative, Support
+from doublewell.weak.weights import (
+    AXES,
+    MARGIN,
+    AxisWeights,
+    Derivative,
+    Support,
+    axis_weights,
+    bends,
+    terms,
+    uneven_weights,
+)
 
 CUT = 0.95  # centres whose neighbours in time reach this are bulk; as PULL, chosen on a population of random laws
 PULL = 0.2  # fraction of the squares that is not noise below which the law of low degree has its say
@@ -37,6 +48,82 @@ _LOW = 2  # the paper's degree
 _LEAST = 1e-3  # least fraction, in place of one that came out as zero or less
 _VALUES = 2**22  # of a field that is held at a time
 _LOOK = 5  # frames on either side of a support that decide whether its centre counts
+
+
+@dataclass(frozen=True, eq=False)
+class Smoother:
+    """Test weights along the axes of fields u[t, (z, y,) x], time first, applied to one field at a time.
+
+    For what the compacting kernel does not offer: moments of polynomials that are not clipped, rows that another rule
+    chooses, and the difference between two designs on one mask. The weights are the kernel's own.
+    """
+
+    axes: Sequence[AxisWeights]
+
+    @classmethod
+    def of(
+        cls, record: Record, support: tuple[int, float], derivative: Derivative = "discrete", form: WeakForm = ()
+    ) -> Smoother:
+        """Return the smoother of a support on the mesh of a record."""
+        frames, length = support
+        space = [axis_weights(length / h, h, derivative, bends=bends(form)) for h in record.dx]
+        return cls([axis_weights(frames, record.dt, derivative), *space])
+
+    def taps(self, column: Column) -> list[list[Array]]:
+        """Return the taps along each axis of the terms of a column; factors are in those along time."""
+        time, *space = self.axes
+        out = []
+        for kinds, factor in terms(column, len(space)).items():
+            taps = [factor * (time.value, time.first)[kinds[0]]]
+            for weights, kind in zip(space, kinds[AXES - len(space) :], strict=True):
+                taps.append((weights.value, weights.second, weights.fourth)[kind])
+            out.append(taps)
+        return out
+
+    def column(self, column: Column, field: Array) -> Array:
+        """Return a column at all centres, of one feature or of the field; a centred one without its mean."""
+        if column.centred:
+            field = field - field.mean(axis=tuple(range(1, field.ndim)), keepdims=True)
+        return np.asarray(sum(self._apply(field, taps) for taps in self.taps(column)))
+
+    def value(self, field: Array) -> Array:
+        """Return S[field] at all centres, as field[t, y, x] without the margins."""
+        return self._apply(field, [w.value for w in self.axes])
+
+    def rate(self, u: Array) -> Array:
+        """Return D S[u], the time derivative of the smoothed field."""
+        return self.column(Column("rate", "field", time=1), u)
+
+    def laplacian(self, u: Array) -> Array:
+        """Return Lap S[u]."""
+        return self.column(Column("laplacian", "field", space=1), u)
+
+    def temporal_mean(self, u: Array) -> Array:
+        """Return the weighted mean in time of u at the centres, which the mask is made of."""
+        return self._apply(u, [self.axes[0].value, *[np.ones(1)] * (u.ndim - 1)])
+
+    def columns(self, fields: Iterable[Array], keep: Bools) -> Array:
+        """Return S of several fields as columns, one row for each kept centre."""
+        return np.stack([self.value(field)[keep] for field in fields], axis=1)
+
+    def inside(self, shape: Sequence[int]) -> tuple[slice, ...]:
+        """Return the centres of fields of a shape."""
+        return tuple(slice(w.half, n - w.half) for w, n in zip(self.axes, shape, strict=True))
+
+    def _apply(self, field: Array, taps: Sequence[Array]) -> Array:
+        return np.asarray(correlate(field, taps)[self.inside(field.shape)])
+
+
+def correlate(field: Array, taps: Sequence[Array]) -> Array:
+    """Return sum_k taps[k] field[. + k] along every axis, the taps centred; zero outside the field."""
+    from scipy.ndimage import correlate1d
+
+    for axis in reversed(range(field.ndim)):
+        if taps[axis].size > 1:
+            field = correlate1d(field, taps[axis], axis=axis, mode="constant")
+        elif taps[axis][0] != 1.0:
+            field = taps[axis][0] * field
+    return np.asarray(field)
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,3 +365,34 @@ def _polynomials(family: Bernstein, u: Array) -> Array:
     z, v = u * u, (1.0 - u) * (1.0 + u)
     inside = [-u * v * c * z**j * v ** (family.degree - j) for j, c in enumerate(binomials(family.degree))]
     return np.stack([*inside, u])
+
+
+@dataclass(frozen=True)
+class RateNoise:
+    """The variance of the noise in the rate D S[u] of one row, and how many neighbouring rows share one such noise."""
+
+    variance: float
+    overlap: float
+
+
+def rate_noise(record: Record, support: Support, noise: float, derivative: Derivative = "discrete") -> RateNoise:
+    """Return the noise in the rate of one support for pixels with white noise of a standard deviation.
+
+    Rows overlap: as far as their squares are concerned, `overlap` of them count as one, the sum of the squared
+    correlations of all shifts. At uneven times the variance is the mean over the centre frames, and the overlap that of
+    frames at their mean interval.
+    """
+    interval = float(record.times[-1] - record.times[0]) / (record.frames - 1)
+    axes = [axis_weights(support.frames, interval, derivative)]
+    axes += [axis_weights(support.length / h, h, derivative) for h in record.dx]
+    variance, overlap = noise**2, 1.0
+    for k, (weights, length) in enumerate(zip(axes, record.shape, strict=True)):
+        taps = weights.value if k else weights.first
+        shifts = np.correlate(taps, taps, mode="full")
+        overlap *= min(float(np.sum((shifts / shifts.max()) ** 2)), float(length - 2 * weights.half))
+        square = float(np.sum(taps**2))
+        if k == 0 and not record.uniform:
+            windows = sliding_window_view(record.times, 2 * (support.frames + MARGIN) + 1)
+            square = float(np.mean(np.sum(uneven_weights(support.frames, windows, derivative)[1] ** 2, axis=1)))
+        variance *= square
+    return RateNoise(variance, overlap)

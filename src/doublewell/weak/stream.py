@@ -36,8 +36,7 @@ from doublewell.record import Cells, Record, line_sum, lines_checksum
 from doublewell.record.arrays import LazyArray, PhaseScale, missing_fraction
 from doublewell.runtime import CPU, Processor
 from doublewell.weak.assembly import weak_evidence, window_of
-from doublewell.weak.form import bends
-from doublewell.weak.weights import MARGIN, Derivative, Fold, Support, half_cells
+from doublewell.weak.weights import MARGIN, Derivative, Fold, Support, bends, half_cells
 
 READ_BYTES = 4 * 2**20  # a stored record is read in parts of about this size
 LIBRARIES = 350 * 10**6  # bytes that Python and its libraries take before anything is read

@@ -1,25 +1,34 @@
-"""Test weights: the paper's test function sampled on the mesh, with its derivatives, and which supports a record has.
+"""Test weights: the paper's test function sampled on the mesh, the supports of a record, and columns as sums of taps.
 
 At uneven frame times there is one row of taps for each centre frame c: the test function is (1 - xi^2)^5 over the time
 from frame c - n to frame c + n. Each of its samples has the quadrature weight of its frame, from cubics through four
 neighbouring frames, so that sums are integrals to fourth order in the interval. On even times this is `axis_weights`.
+
+A column factor * D^time Lap^space S[source] of a weak form is a sum of terms, each a factor times a product of taps
+along t, z, y and x: their kind is the number of time derivatives along t, and along a space axis half the number of
+derivatives there (value, second, fourth). Lap^2 is the sum over all pairs of axes, with the second differences applied
+twice along one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Literal
+from operator import itemgetter
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from doublewell.dynamics import Column, WeakForm
 from doublewell.errors import InputError, positive, shown, whole
-from doublewell.hints import Array
+from doublewell.hints import Array, Bools
 from doublewell.record import Record
 
 Derivative = Literal["discrete", "analytic"]
+AXES = 4  # t, z, y, x
+Kinds = tuple[int, ...]  # of taps along t, z, y and x
 MARGIN = 2  # cells that a fourth-order difference reaches beyond the weights it acts on
 POWER = 5
 _FIRST = np.array([1.0, -8.0, 0.0, 8.0, -1.0]) / 12.0
@@ -313,32 +322,112 @@ def split_folds(frames: int, longest: int, training: float = 0.6) -> tuple[Fold,
     return Fold("training", 0, cut), Fold("validation", cut, frames)
 
 
-@dataclass(frozen=True)
-class RateNoise:
-    """The variance of the noise in the rate D S[u] of one row, and how many neighbouring rows share one such noise."""
+class Step(NamedTuple):
+    """One smoothing along an axis: factor * (taps of a kind) of a source, stored as a result or added to it."""
 
-    variance: float
-    overlap: float
+    result: int
+    source: int
+    kind: int
+    factor: float
 
 
-def rate_noise(record: Record, support: Support, noise: float, derivative: Derivative = "discrete") -> RateNoise:
-    """Return the noise in the rate of one support for pixels with white noise of a standard deviation.
+def terms(column: Column, axes: int) -> dict[Kinds, float]:
+    """Return the factors of the terms of a column for a record with so many space axes, the last of z, y, x.
 
-    Rows overlap: as far as their squares are concerned, `overlap` of them count as one, the sum of the squared
-    correlations of all shifts. At uneven times the variance is the mean over the centre frames, and the overlap that of
-    frames at their mean interval.
+    >>> terms(Column("target", "field", space=1), 2)
+    {(0, 0, 1, 0): 1.0, (0, 0, 0, 1): 1.0}
+    >>> terms(Column("target", "field", space=2), 2)
+    {(0, 0, 2, 0): 1.0, (0, 0, 1, 1): 2.0, (0, 0, 0, 2): 1.0}
     """
-    interval = float(record.times[-1] - record.times[0]) / (record.frames - 1)
-    axes = [axis_weights(support.frames, interval, derivative)]
-    axes += [axis_weights(support.length / h, h, derivative) for h in record.dx]
-    variance, overlap = noise**2, 1.0
-    for k, (weights, length) in enumerate(zip(axes, record.shape, strict=True)):
-        taps = weights.value if k else weights.first
-        shifts = np.correlate(taps, taps, mode="full")
-        overlap *= min(float(np.sum((shifts / shifts.max()) ** 2)), float(length - 2 * weights.half))
-        square = float(np.sum(taps**2))
-        if k == 0 and not record.uniform:
-            windows = sliding_window_view(record.times, 2 * (support.frames + MARGIN) + 1)
-            square = float(np.mean(np.sum(uneven_weights(support.frames, windows, derivative)[1] ** 2, axis=1)))
-        variance *= square
-    return RateNoise(variance, overlap)
+    sums: dict[Kinds, float] = {(column.time, 0, 0, 0): column.factor}
+    for _ in range(column.space):  # once more the sum over the axes
+        more: dict[Kinds, float] = {}
+        for kinds, factor in sums.items():
+            for axis in range(AXES - axes, AXES):
+                bent = (*kinds[:axis], kinds[axis] + 1, *kinds[axis + 1 :])
+                more[bent] = more.get(bent, 0.0) + factor
+        sums = more
+    return sums
+
+
+def bends(form: WeakForm) -> int:
+    """Return the highest power of the Laplacian in a form, at least 1: it sets the margins of the supports."""
+    return max([1, *[column.space for column in form]])
+
+
+def steps(columns: Sequence[Mapping[Kinds, float]], order: Sequence[int], *, mean: bool = False) -> list[list[Step]]:
+    """Return the smoothings along each axis, in an order of axes, that make columns of one source.
+
+    What several terms have in common is made once, and terms of a column that continue alike are added up as soon as
+    they do. Results of the last axis are the columns, in order; the source of the first is 0. With `mean` the first
+    result along the first axis is the plain value, whether a column needs it or not.
+    """
+    turned = itemgetter(*order)
+    left: list[dict[Kinds, tuple[int, float]]] = []  # of each column: kinds along the axes to come -> result, factor
+    for given in columns:
+        left.append({turned(kinds): (0, factor) for kinds, factor in given.items()})
+    out: list[list[Step]] = []
+    for level in range(len(order)):
+        made = [Step(0, 0, 0, 1.0)] if mean and level == 0 else []
+        results: dict[tuple[tuple[int, int, float], ...], int] = {((0, 0, 1.0),): 0} if made else {}
+        for k, column in enumerate(left):
+            groups: dict[Kinds, list[tuple[int, int, float]]] = {}
+            for (kind, *rest), (node, factor) in column.items():
+                groups.setdefault(tuple(rest), []).append((node, kind, factor))
+            left[k] = {}
+            for later, group in groups.items():
+                scale = group[0][2] if later else 1.0
+                content = tuple([(node, kind, factor / scale) for node, kind, factor in group])
+                if not later or content not in results:  # a column is a result of its own, even where two are alike
+                    results[content] = len(results) if later else k
+                    made += [Step(results[content], *part) for part in content]
+                left[k][later] = results[content], scale
+        out.append(made)
+    return out
+
+
+def check_centred(form: WeakForm, record: Record, cells: Sequence[tuple[int, int]]) -> bool:
+    """Return whether features are centred in a form; refuse where the mean over the domain is not known."""
+    centred = [column.source for column in form if column.centred]
+    if not centred:
+        return False
+    if "field" in centred:
+        raise InputError("a column of the field is centred: expected only columns of the features to be")
+    if len(centred) < len([column for column in form if column.source == "features"]):
+        raise InputError("some columns of the features are centred and others not: expected all or none")
+    if record.boundary in (None, "open"):
+        reason = f"the record's boundary is {record.boundary!r}: expected the whole domain, boundary='periodic' or so"
+    elif record.mask is not None:
+        reason = "the record has missing values: expected complete frames; cut them out with record.clip(start, stop)"
+    elif tuple(cells) != tuple([(0, n) for n in record.mesh]):
+        reason = "only a part of each frame is read: expected whole frames; give more memory, or fewer workers"
+    else:
+        return True
+    raise InputError(f"this equation needs the mean over the domain in each frame, and {reason}")
+
+
+def complete_centres(observed: Bools, boxes: Iterable[tuple[int, ...]]) -> Bools:
+    """Return for each centre [t, z, y, x] whether all values that its moments use were observed.
+
+    The support of a moment is the union of boxes, given by their half-lengths along each axis. What lies outside the
+    array counts as observed: no centre reaches it.
+    """
+    missing, halves = ~observed, np.array(sorted(set(boxes)))
+    inside = np.all(halves[:, None] <= halves, axis=-1) & ~np.eye(len(halves), dtype=bool)
+    return ~_near(missing, halves[~inside.any(axis=1)], 0) if missing.any() else np.ones(observed.shape, dtype=bool)
+
+
+def _near(missing: Bools, boxes: Array, axis: int) -> Bools:
+    """Mark the places that have a missing value in one of the boxes around them, along this axis and later ones."""
+    if axis == missing.ndim:
+        return missing
+    out = np.zeros_like(missing)
+    for half in set(boxes[:, axis].tolist()):
+        margin = [(half, half) if k == axis else (0, 0) for k in range(missing.ndim)]
+        window, length = np.moveaxis(np.pad(missing, margin), axis, 0), 1
+        while length < 2 * half + 1:  # windows double in length
+            more = min(length, 2 * half + 1 - length)
+            window = window[:-more] | window[more:]
+            length += more
+        out |= _near(np.moveaxis(window, 0, axis), boxes[boxes[:, axis] == half], axis + 1)
+    return out
