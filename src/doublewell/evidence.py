@@ -94,8 +94,12 @@ def merge(parts: Iterable[Evidence]) -> Evidence:
         raise InputError("nothing to merge: expected at least one piece of evidence")
     groups: dict[Key, list[Block]] = {}
     for part in parts:
-        _check_evidence(part)
         first = parts[0]
+        if not isinstance(part, Evidence):
+            raise InputError(
+                f"evidence is a {type(part).__name__}: expected Evidence; make it with "
+                "weak_evidence(record, family, supports)"
+            )
         if part.family != first.family:
             names = " and ".join(
                 sorted([f"{other.family.name} degree {other.family.degree}" for other in (first, part)])
@@ -113,17 +117,9 @@ def merge(parts: Iterable[Evidence]) -> Evidence:
     return replace(parts[0], blocks=tuple(blocks))
 
 
-def _check_evidence(value: object) -> None:
-    if not isinstance(value, Evidence):
-        raise InputError(
-            f"evidence is a {type(value).__name__}: expected Evidence; make it with "
-            "weak_evidence(record, family, supports)"
-        )
-
-
 def lower(evidence: Evidence, degree: int) -> Evidence:
     """Return the same evidence at a lower degree: A_m = A_M E with E the elevation matrix, no new assembly."""
-    _check_evidence(evidence)
+    evidence = merge([evidence])
     family = evidence.family.at(degree)
     if degree > evidence.family.degree:
         raise InputError(
@@ -150,7 +146,7 @@ def stacked(evidence: Evidence) -> Array:
     The folds of one support are one block. A block of n_b weak moments is scaled by (k n_b)^(-1/2), k the number of
     blocks; whitened blocks are in units of their noise already. A block without rows is left out.
     """
-    _check_evidence(evidence)
+    evidence = merge([evidence])
     whole = [replace(block, key=block.key._replace(fold="")) for block in evidence.blocks if block.rows]
     if not whole:
         raise InputError(

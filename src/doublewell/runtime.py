@@ -40,8 +40,6 @@ def map_threads(count: int, function: Callable[[_In], _Out], items: Iterable[_In
     [1, 2, 3]
     """
     given = list(items)
-    if count == 1:
-        return list(map(function, given))
     results: dict[int, _Out] = {}
     todo = deque(range(len(given)))
 

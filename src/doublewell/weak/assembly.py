@@ -18,7 +18,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise, zip_longest
 from threading import local
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -29,7 +29,7 @@ from doublewell.errors import InputError, whole
 from doublewell.evidence import Block, Evidence, Key, compact, merge
 from doublewell.hints import Array, Bools, Progress
 from doublewell.law import Family
-from doublewell.record import Record
+from doublewell.record import Cells, Record
 from doublewell.runtime import CPU, Processor, map_threads
 from doublewell.weak.weights import (
     AxisWeights,
@@ -47,7 +47,9 @@ from doublewell.weak.weights import (
 )
 
 if TYPE_CHECKING:
+    from doublewell.weak.gpu import DevicePass
     from doublewell.weak.kernel import Program
+    from doublewell.weak.stream import Rolling
 
 Span = tuple[int, int]
 
@@ -79,7 +81,7 @@ def weak_evidence(
     folds: Sequence[Fold] = (),
     label: str = "record",
     region: Region | None = None,
-    frames: FrameBuffer | None = None,
+    frames: Rolling | None = None,
     threads: int = 1,
     processor: Processor = CPU,
     progress: Progress | None = None,
@@ -112,16 +114,16 @@ def weak_evidence(
     """
     if derivative not in ("discrete", "analytic"):
         raise InputError(f"derivative is {derivative!r}: expected 'discrete' or 'analytic'")
-    threads, kernels = whole(threads, "threads", least=1), list[Kernel]()
+    threads, kernels = whole(threads, "threads", least=1), list["Pass | DevicePass"]()
     region = region or Region((0, record.frames), tuple([(0, n) for n in record.mesh]))
     readers = _readers(record, family, supports, region, form, derivative)
     for k in range(0, len(readers), 2):
         if processor.device == "cpu":
             kernels.append(Pass(readers[k : k + 2], threads))
-        else:
-            from doublewell.weak.gpu import DevicePass
+            continue
+        from doublewell.weak.gpu import DevicePass
 
-            kernels.append(DevicePass(readers[k : k + 2], processor.precision))
+        kernels.append(DevicePass(readers[k : k + 2], processor.precision))
     names = [*[fold.name for fold in folds], STRADDLE] if folds else ["all"]
     none = np.zeros((readers[0].columns,) * 2)
     blocks = [Block(Key(label, reader.support.key, name), none, 0) for reader in readers for name in names]
@@ -150,14 +152,7 @@ def window_of(
     """Return how many frames of a region are held at once, at most, and all frames and cells that are read for it."""
     size, halo, cells = _window_size(_readers(record, family, supports, region, form, "discrete"), region, processor)
     first, last = max(0, region.frames[0] - halo), min(record.frames, region.frames[1] + halo)
-    return min(size + 2 * halo, last - first), Region((first, last), tuple([(low, high) for low, high in cells]))
-
-
-class FrameBuffer(Protocol):
-    """Frames of a part of a record."""
-
-    def read(self, first: int, last: int) -> tuple[Array, Bools | None]:
-        """Return frames first..last-1 and which values were observed, None for all; asked for in rising order."""
+    return min(size + 2 * halo, last - first), Region((first, last), cells)
 
 
 class Window(NamedTuple):
@@ -181,15 +176,6 @@ class Part(NamedTuple):
     frames: Span
     taps: tuple[Array, Array]
     complete: Bools | None
-
-
-class Kernel(Protocol):
-    """What makes the moments of one or two supports of a window into triangles."""
-
-    readers: Sequence[Reader]
-
-    def read(self, window: Window, parts: Sequence[Part]) -> list[tuple[Array, int]]:
-        """Return R and the number of rows of each support, of all centres of the parts' frames."""
 
 
 class Reader:
@@ -345,7 +331,8 @@ class Pass:
         tiles = np.stack([low, high], axis=3)[some].reshape(-1, len(parts), 8)
         triangles = np.zeros((len(tiles), len(parts), columns, columns))
         calls = zip(tiles.tolist(), np.stack(boxes, axis=2)[some].reshape(-1, 8).tolist(), triangles, strict=True)
-        rows = np.array(map_threads(self.threads, partial(self._call, window, parts), calls)).reshape(-1, 2).sum(axis=0)
+        run = map if self.threads == 1 else partial(map_threads, self.threads)
+        rows = np.array(list(run(partial(self._call, window, parts), calls))).reshape(-1, 2).sum(axis=0)
         return [(compact(triangles[:, k].reshape(-1, columns)), int(rows[k])) for k in range(len(parts))]
 
     def _call(self, window: Window, parts: Sequence[Part], call: tuple[list[list[int]], list[int], Array]) -> Span:
@@ -392,7 +379,7 @@ def _readers(
     return [Reader(record, family, support, derivative, region, form) for support in checked]
 
 
-def _window_size(readers: list[Reader], region: Region, processor: Processor) -> tuple[int, int, list[list[int]]]:
+def _window_size(readers: list[Reader], region: Region, processor: Processor) -> tuple[int, int, Cells]:
     """Return the centre frames of one step, their halo, and the cells that the centres of a region need.
 
     A step is about what a processor takes at once, in whole kernel calls.
@@ -401,16 +388,16 @@ def _window_size(readers: list[Reader], region: Region, processor: Processor) ->
     size = _STEP_BYTES[processor.device] // (8 * readers[0].points)
     halo, *margins = np.max([reader.half for reader in readers], axis=0).tolist()
     wide = np.array(region.cells) + np.array(margins[3 - axes :])[:, None] * [-1, 1]
-    cells = np.clip(wide, 0, readers[0].mesh[3 - axes :, None]).tolist()
+    cells = tuple([(low, high) for low, high in np.clip(wide, 0, readers[0].mesh[3 - axes :, None]).tolist()])
     return max(size // max(frames) * max(frames), min(frames)), halo, cells
 
 
 def _windows(
-    record: Record, readers: list[Reader], region: Region, frames: FrameBuffer | None, processor: Processor
+    record: Record, readers: list[Reader], region: Region, frames: Rolling | None, processor: Processor
 ) -> Iterator[Window]:
     """Walk through a region, holding no more than the centre frames of one step and their halo."""
-    size, halo, spans = _window_size(readers, region, processor)
-    (start, end), cells, family = region.frames, tuple([(low, high) for low, high in spans]), readers[0].family
+    size, halo, cells = _window_size(readers, region, processor)
+    (start, end), family = region.frames, readers[0].family
     if frames is None and readers[0].direct:
         size *= _DIRECT
     elif frames is None:
