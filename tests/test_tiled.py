@@ -296,6 +296,8 @@ def test_refusals(movie, options, message) -> None:
 def test_several_records_are_not_read_in_tiles(movie) -> None:
     with pytest.raises(InputError, match="workers= is for the parts of one record, and several are given"):
         identify_any([movie, movie], compute=Compute(workers=2))
+    with pytest.raises(InputError, match="checkpoint= is for a record in parts, and a trajectory fit without a budget"):
+        identify_any(movie, compute=Compute(checkpoint="part.npz"))
     with pytest.raises(InputError, match="several records are fitted together as a whole, and one takes more than"):
         identify_any([movie, movie], method=Trajectory(memory="1MB"))
 

@@ -225,14 +225,20 @@ def _check_together(problem: Problem, records: Sequence[Record]) -> None:
         )
 
 
-def compute_of(compute: Any, records: Sequence[Record]) -> Compute:
-    """Return what may be used to compute; what several records or a whole fit cannot use is refused."""
+def compute_of(compute: Any, records: Sequence[Record], problem: Problem) -> Compute:
+    """Return what may be used to compute; what has nothing to do is refused, not ignored."""
     chosen = Compute.of(compute)
-    if len(records) > 1:
-        for name in ("workers", "scheduler", "checkpoint"):
-            if getattr(chosen, name) is not None:
-                raise InputError(
-                    f"{option(name)} is for the parts of one record, and several are given: leave it out, or use "
-                    "identify_many(records) for many records with a law each"
-                )
+    for name in ("workers", "scheduler", "checkpoint"):
+        if getattr(chosen, name) is None:
+            continue
+        if len(records) > 1:
+            raise InputError(
+                f"{option(name)} is for the parts of one record, and several are given: leave it out, or use "
+                "identify_many(records) for many records with a law each"
+            )
+        if problem.method.bands and problem.method.memory is None:
+            raise InputError(
+                f"{option(name)} is for a record in parts, and a trajectory fit without a budget is of the record as a "
+                f"whole: give {option('memory')} too, such as 2GB, or leave it out"
+            )
     return chosen

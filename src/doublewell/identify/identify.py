@@ -84,7 +84,7 @@ def identify(
     problem = ask(
         records, surface_tension, dynamics=dynamics, law=law, method=method, observation=observation, check=check
     )
-    records, chosen = [observed_as(record, problem) for record in records], compute_of(compute, records)
+    records, chosen = [observed_as(record, problem) for record in records], compute_of(compute, records, problem)
     with computing_on(chosen.device):
         return solve(records, problem, chosen, progress)
 
