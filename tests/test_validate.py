@@ -77,7 +77,7 @@ def test_wrong_use(movie) -> None:
     result = identify(movie)
     with pytest.raises(
         InputError,
-        match="declares no boundary, so it cannot be evolved: pass boundary='periodic' or 'neumann' to Record",
+        match="declares no boundary, so it cannot be evolved: pass boundary='periodic' or 'neumann' with the record",
     ):
         validate(result, Record(movie.values, dx=1 / 64, dt=1e-4, q=1.0))
     with pytest.raises(InputError, match="no diffusion coefficient"):

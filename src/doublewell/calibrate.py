@@ -189,9 +189,6 @@ def why_no_scale() -> str:
     )
 
 
-_HOW_UNITS = "pass length_unit='um' and time_unit='s', or whatever they are, with the record"
-
-
 def check_units(tension: SurfaceTension | None, axes: int, length: str | None, time: str | None) -> None:
     """Refuse units that do not belong together, before anything is fitted."""
     if length is not None or time is not None:
@@ -201,8 +198,9 @@ def check_units(tension: SurfaceTension | None, axes: int, length: str | None, t
     if length is None or time is None:
         lacks = "lengths" if length is None else "times"
         raise InputError(
-            f"the surface tension is in {tension.unit}, but the record's {lacks} have no unit: {_HOW_UNITS}, or give "
-            "the tension as a plain number in the record's own units"
+            f"the surface tension is in {tension.unit}, but the record's {lacks} have no unit: pass "
+            f"{option('length_unit', 'um')} and {option('time_unit', 's')}, or whatever they are, with the record, or "
+            "give the tension as a plain number in the record's own units"
         )
     check_tension_unit(tension.unit, axes, length, time)
 

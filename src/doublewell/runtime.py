@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, TypeVar, get_args
 
-from doublewell.errors import InputError
+from doublewell.errors import InputError, option
 
 Device = Literal["cpu", "gpu"]
 Precision = Literal["double", "single"]
@@ -117,13 +117,16 @@ def choose_processor(device: str | None, precision: str, values: int) -> Process
         raise InputError(f"device is {device!r}: expected 'cpu', 'gpu', or None for what is there")
     if device == "gpu" and not on_gpu():
         raise InputError(
-            "device='gpu', but JAX sees only a CPU here: install JAX for the GPU (pip install 'jax[cuda12]'), see "
-            "'doublewell doctor', or leave device out"
+            f"{option('device', 'gpu')}, but JAX sees only a CPU here: install JAX for the GPU (pip install "
+            "'jax[cuda12]'), see 'doublewell doctor', or leave device out"
         )
     gpu = device == "gpu" or (device is None and values >= _WORTH and gpu_found())
     if precision == "single":
         if not gpu:
-            raise InputError("precision='single' is for a GPU, on a CPU it saves nothing: add device='gpu' or leave it")
+            raise InputError(
+                f"{option('precision', 'single')} is for a GPU, on a CPU it saves nothing: add "
+                f"{option('device', 'gpu')} or leave it"
+            )
         return Processor("gpu", "single")
     return Processor("gpu") if gpu else CPU
 

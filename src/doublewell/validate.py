@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from doublewell.dynamics import Grid, fastest_rate, steps_per_frame
-from doublewell.errors import InputError, is_whole, shown
+from doublewell.errors import InputError, is_whole, option, shown
 from doublewell.hints import Array, Progress
 from doublewell.observation import survey
 from doublewell.record import Boundary, Record
@@ -123,11 +123,12 @@ def _check(result: Result, record: Record, start: int) -> tuple[float, Boundary]
         )
     if record.boundary in (None, "open"):
         raise InputError(
-            "the record declares no boundary, so it cannot be evolved: pass boundary='periodic' or 'neumann' to Record"
+            "the record declares no boundary, so it cannot be evolved: pass "
+            f"{option('boundary', 'periodic')} or 'neumann' with the record"
         )
     q = result.q if record.q is None and result.q_estimated else record.q
     if q is None:
-        raise InputError("the record has no diffusion coefficient: pass q= to Record")
+        raise InputError(f"the record has no diffusion coefficient: pass {option('q')} with the record")
     if not is_whole(start) or not 0 <= start < record.frames - 1:
         raise InputError(f"start is {shown(start)}: expected a frame from 0 to {record.frames - 2}")
     if record.mask is not None and not record.observed(start, start + 1).all():

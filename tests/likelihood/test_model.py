@@ -188,7 +188,7 @@ def test_a_window_has_no_finer_mesh(boundary) -> None:
 
 
 def test_optics_that_a_record_does_not_allow() -> None:
-    with pytest.raises(InputError, match="refine is 2: expected an odd number where boundary='neumann'"):
+    with pytest.raises(InputError, match="refine is 2: expected an odd one with boundary='neumann'"):
         check_view(blank("neumann"), View(Observation(refine=2)))
     check_view(blank("neumann"), View(Observation(refine=3)))
     long = "exposure is 0.0006: expected evenly spaced frames and an exposure no longer than their interval"

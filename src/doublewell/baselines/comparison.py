@@ -17,7 +17,7 @@ from doublewell.baselines.method import Baseline, BaselineFit, Cost, Force, admi
 from doublewell.baselines.pysindy import PySindy, Rows, Solver
 from doublewell.baselines.regression import Analytic, DirectFD4, SmoothedFD4, Stac, Wsindy
 from doublewell.dynamics import Cnab2, Grid
-from doublewell.errors import InputError, shown
+from doublewell.errors import InputError, option, shown
 from doublewell.hints import Array, Report
 from doublewell.identify import identify
 from doublewell.law import Constraint
@@ -31,7 +31,6 @@ _MESH = 2001  # phase values of the distances
 _STEEPNESS_MESH = 401
 _STEP = 0.05  # largest q |G'| dt of one internal step
 _GROWTH = 10.0  # over the larger of 1 and max |u0|: beyond it the solution blows up
-_LONG = "takes many minutes on a CPU: name it in methods= to run it all the same"
 _LEVEL = 0.95
 _ROOM = 4.0  # of the band's or the median method's largest difference: more is cut off
 _LINES = ("#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000", "#8C8C8C")  # Okabe and Ito; grey for yellow
@@ -250,7 +249,8 @@ def compare(
     for k, method in enumerate(chosen, start=1):
         show(method.name, k, len(chosen) + 1)
         waits = methods is None and method.slow and not on_gpu()
-        fit = _LONG if waits else _tried(method, record, seed)
+        long = f"takes many minutes on a CPU: name it in {option('methods')} to run it all the same"
+        fit = long if waits else _tried(method, record, seed)
         if isinstance(fit, str):
             left_out.append((method.name, fit))
         else:
@@ -286,8 +286,8 @@ def _reference(record: Record, result: Result | None) -> tuple[Result, BaselineF
         result = identify(record, method="trajectory", check=False) if result is None else result
     if result.posterior is None or result.diagnostics.likelihood is None:
         raise InputError(
-            "the result has no band, and distances are measured in it: expected a result of method='trajectory'; leave "
-            "result out and it is made"
+            "the result has no band, and distances are measured in it: expected a result of "
+            f"{option('method', 'trajectory')}; leave result out and it is made"
         )
     shape = result.problem.records[0].shape
     if shape != record.shape:

@@ -15,7 +15,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from doublewell.errors import InputError
+from doublewell.errors import InputError, option
 from doublewell.hints import Array
 from doublewell.inference.estimate import solve
 from doublewell.law import MAX_DEGREE, Bernstein, Constraint, Law
@@ -127,8 +127,8 @@ def known_q(record: Record, name: str) -> float:
     q = check_record(record).q
     if q is None:
         raise InputError(
-            f"{name} needs the diffusion coefficient, and the record has none: expected a number; pass q= to Record, "
-            "or let identify estimate it first"
+            f"{name} needs the diffusion coefficient, and the record has none: expected a number; pass "
+            f"{option('q')} with the record, or let identify estimate it first"
         )
     return q
 

@@ -15,7 +15,7 @@ from math import prod
 import numpy as np
 
 from doublewell.dynamics import Dynamics, stable_substeps
-from doublewell.errors import InputError
+from doublewell.errors import InputError, option
 from doublewell.observation.survey import GROUP, mean_picture
 from doublewell.record import Cells, Record
 
@@ -77,7 +77,8 @@ def check_room(memory: int | None) -> None:
     if memory is not None and memory <= LIBRARIES:
         raise InputError(
             f"memory is {shown_bytes(memory)}: expected more than {shown_bytes(LIBRARIES)}, which Python, its "
-            "libraries and compiled programs take in the trajectory reading; give more memory, or use method='weak'"
+            "libraries and compiled programs take in the trajectory fit; give more memory, or use "
+            f"{option('method', 'weak')}"
         )
 
 

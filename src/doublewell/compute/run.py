@@ -26,7 +26,7 @@ from typing import Any, Self
 import numpy as np
 
 from doublewell.compute.partition import shown_bytes
-from doublewell.errors import InputError, shown
+from doublewell.errors import InputError, option, shown
 from doublewell.hints import Report
 from doublewell.record import Record
 
@@ -111,7 +111,7 @@ class Pool:
         if deaths >= _TRIES:
             raise InputError(
                 f"worker processes ended {deaths} times in a row before they finished anything, perhaps for want of "
-                "memory: expected them to live; give a smaller memory= or fewer workers. In a script, "
+                f"memory: expected them to live; give a smaller {option('memory')} or fewer workers. In a script, "
                 'put the call under if __name__ == "__main__":'
             )
         self._executor = None
@@ -127,7 +127,7 @@ def _result(future: Future[Any]) -> Any:
             raise
         raise InputError(
             f"a part of the record was given to several workers of the cluster and all of them died ({error}): "
-            "expected them to have the memory that memory= says, for each of their threads; give a smaller one"
+            f"expected them to have the memory that {option('memory')} states, for each thread; give a smaller one"
         ) from error
 
 

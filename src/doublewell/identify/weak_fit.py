@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.errors import InputError, positive
+from doublewell.errors import InputError, option, positive
 from doublewell.evidence import Block, Evidence, restrict
 from doublewell.hints import Report
 from doublewell.inference import Estimate, check_motion, estimate, estimate_q
@@ -142,7 +142,8 @@ def _check_rows(record: Record, evidence: Evidence, supports: tuple[Support, ...
     if rows >= needs:
         return
     if record.mask is not None:
-        least = f"pass smaller supports, the smallest is supports=[(2, {cells:.4g})], or "
+        smallest = option("supports", [(2, float(f"{cells:.4g}"))])
+        least = f"pass smaller supports, the smallest is {smallest}, or "
         way = "" if supports == (Support(2, cells),) else least
         raise InputError(
             f"only {rows} centres have a complete support, without a missing pixel or frame, and lie outside the "

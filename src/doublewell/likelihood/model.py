@@ -16,7 +16,7 @@ from doublewell.dynamics import ALLEN_CAHN, Dynamics, border_mask, fastest_rate,
 from doublewell.dynamics.etdrk4 import differentiable_force, roll, step_table
 from doublewell.dynamics.grid import jax_transforms, refinement
 from doublewell.dynamics.open_boundary import border_times, predict_window, second_differences, stable_substeps
-from doublewell.errors import InputError
+from doublewell.errors import InputError, option
 from doublewell.hints import Array, Bools
 from doublewell.law import Family
 from doublewell.observation.view import (
@@ -298,8 +298,9 @@ def check_record(record: Record, dynamics: Dynamics = ALLEN_CAHN) -> None:
     """Refuse a record that does not declare its boundary, or whose q is not known."""
     if record.boundary is None:
         raise InputError(
-            "the trajectory fit needs to know what happens at the border: pass boundary='periodic' or 'neumann' to "
-            "Record, or 'open' for a field of view cut out of something larger; method='weak' needs none"
+            f"the trajectory fit needs to know what happens at the border: pass {option('boundary', 'periodic')} or "
+            f"'neumann' with the record, or 'open' for a field of view cut out of something larger; "
+            f"{option('method', 'weak')} needs none"
         )
     if record.boundary == "open" and dynamics.border is None:
         raise InputError(
@@ -308,7 +309,7 @@ def check_record(record: Record, dynamics: Dynamics = ALLEN_CAHN) -> None:
         )
     if record.q is None:
         raise InputError(
-            "the record has no diffusion coefficient: pass q= to Record (q sets the time scale of the law)"
+            f"the record has no diffusion coefficient: pass {option('q')} with the record (it sets the time scale)"
         )
 
 
@@ -317,8 +318,8 @@ def check_window(record: Record) -> None:
     if min(record.mesh) < _SMALLEST:
         raise InputError(
             f"the window is {' x '.join(str(n) for n in record.mesh)}: expected at least {_SMALLEST} cells along each "
-            "axis, for two on each side serve as its border; take a larger part, or declare boundary='periodic' or "
-            "'neumann'"
+            "axis, for two on each side serve as its border; take a larger part, or declare "
+            f"{option('boundary', 'periodic')} or 'neumann'"
         )
 
 
@@ -380,7 +381,7 @@ def observed(record: Record, view: View = PLAIN) -> Observed:
     if view.whitening.colour is not None or view.whitening.memory:
         raise InputError(
             "correlated noise and missing values do not go together: expected complete frames; cut the record to a "
-            "part without gaps, or use noise='white'"
+            f"part without gaps, or use {option('noise', 'white')}"
         )
     mask = np.asarray(record.observed())
     needed = np.zeros(values.shape, dtype=bool)

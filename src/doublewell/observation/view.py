@@ -9,7 +9,7 @@ import numpy as np
 
 from doublewell.dynamics import ALLEN_CAHN, Dynamics, Grid, JointParameter, border_mask, numpy_transforms
 from doublewell.dynamics.open_boundary import BORDER
-from doublewell.errors import InputError
+from doublewell.errors import InputError, option
 from doublewell.hints import Array, Bools
 from doublewell.options import Noise, Observation
 from doublewell.record import Record
@@ -83,8 +83,8 @@ def check_view(record: Record, view: View) -> None:
         raise InputError("refine is for whole domains: a window has no finer mesh of its own; leave refine out")
     if optics.refine % 2 == 0 and record.boundary == "neumann":
         raise InputError(
-            f"refine is {optics.refine}: expected an odd number where boundary='neumann', so that a cell of the record "
-            "is the centre of a cell of the model"
+            f"refine is {optics.refine}: expected an odd one with {option('boundary', 'neumann')}, so that a cell of "
+            "the record is the centre of a cell of the model"
         )
     if optics.exposure and not (record.uniform and optics.exposure <= record.dt * (1.0 + 1e-9)):
         raise InputError(

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from doublewell.errors import InputError, positive, shown
+from doublewell.errors import InputError, option, positive, shown
 from doublewell.law import CONSTRAINTS, Constraint
 from doublewell.observation import check_survey, survey
 from doublewell.plan.experiment import (
@@ -340,11 +340,11 @@ def _error_lines(plan: Plan) -> Iterator[str]:
 def _option_lines(plan: Plan) -> Iterator[str]:
     yield f"{'':<46}{'G':>9}{'F':>9}{'epsilon':>9}{'G error':>9}"
     yield _row("as planned", plan.prediction, "")
-    for option in plan.options:
-        if option.prediction is None:
-            yield from _wrapped(f"{option.name}: not possible ({option.refusal})")
+    for change in plan.options:
+        if change.prediction is None:
+            yield from _wrapped(f"{change.name}: not possible ({change.refusal})")
         else:
-            yield _row(_described(option), option.prediction, f"x {_ratio(plan, option):.2f}")
+            yield _row(_described(change), change.prediction, f"x {_ratio(plan, change):.2f}")
     yield from _wrapped(plan.advice)
 
 
@@ -377,7 +377,8 @@ def _why_bias(plan: Plan) -> str:
         return ""
     if plan.analysis.degree == "auto":
         return " Most of the error is bias, of the constraint or of the average over degrees."
-    return f" Most of the error is bias: degree {plan.analysis.degree} cannot follow this law; use degree='auto'."
+    words = f"Most of the error is bias: degree {plan.analysis.degree} cannot follow this law"
+    return f" {words}; use {option('degree', 'auto')}."
 
 
 def _goal_lines(experiment: Experiment, goal: Goal) -> Iterator[str]:

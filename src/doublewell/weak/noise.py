@@ -23,7 +23,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from doublewell.dynamics import ALLEN_CAHN, Column, WeakForm
-from doublewell.errors import InputError, not_negative
+from doublewell.errors import InputError, not_negative, option
 from doublewell.evidence import Block, Key, compact
 from doublewell.hints import Array, Bools, Progress
 from doublewell.law import Bernstein
@@ -211,7 +211,7 @@ def noisy_moments(
     if [column.source for column in form] != ["features", "field", "field"] or form[0].centred:
         raise InputError(
             "the correction for noise is for equations with the columns force, rate and target, none of them centred: "
-            "expected one of these; use method='weak' without it"
+            f"expected one of these; use {option('method', 'weak')} without it"
         )
     smoother = Smoother.of(record, (support.frames, support.length), derivative, form)
     size, half = family.size + 2, smoother.axes[0].half

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from doublewell.dynamics import Column, WeakForm
-from doublewell.errors import InputError, positive, shown, whole
+from doublewell.errors import InputError, option, positive, shown, whole
 from doublewell.hints import Array, Bools
 from doublewell.record import Record
 
@@ -149,7 +149,8 @@ def _check_fit(support: Support, frames: int, mesh: tuple[int, ...], dx: tuple[f
     needs = 2 * (support.frames + MARGIN) + 1
     if needs > frames:
         shorter = (frames - 1) // 2 - MARGIN
-        way = f"pass supports=[({shorter}, {support.length:.3g})] or record longer" if shorter >= 2 else "record longer"
+        pair = (shorter, float(f"{support.length:.3g}"))
+        way = f"pass {option('supports', [pair])} or record longer" if shorter >= 2 else "record longer"
         raise InputError(
             f"record is too short for a temporal half-width of {support.frames} intervals: needs {needs} frames, "
             f"has {frames}; {way}"
@@ -396,7 +397,8 @@ def check_centred(form: WeakForm, record: Record, cells: Sequence[tuple[int, int
     if len(centred) < len([column for column in form if column.source == "features"]):
         raise InputError("some columns of the features are centred and others not: expected all or none")
     if record.boundary in (None, "open"):
-        reason = f"the record's boundary is {record.boundary!r}: expected the whole domain, boundary='periodic' or so"
+        whole = f"expected the whole domain, {option('boundary', 'periodic')} or so"
+        reason = f"the record's boundary is {record.boundary!r}: {whole}"
     elif record.mask is not None:
         reason = "the record has missing values: expected complete frames; cut them out with record.clip(start, stop)"
     elif tuple(cells) != tuple([(0, n) for n in record.mesh]):
