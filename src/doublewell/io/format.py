@@ -45,6 +45,7 @@ _SIGNATURES = (  # content, the usual suffix (None: not a record), first bytes
     ("gzip", None, (b"\x1f\x8b",)),
     ("PDF", None, (b"%PDF",)),
 )
+USUAL_SUFFIX: dict[str | None, str | None] = {content: suffix for content, suffix, _ in _SIGNATURES[::-1]}
 _USER_BLOCKS = (512, 1024, 2048)  # an HDF5 file may begin after a block that belongs to others
 _WHOLE = 0.8  # fraction of the machine's memory that an array may take that can only be read whole
 
@@ -119,40 +120,29 @@ def as_path(path: str | PathLike[str]) -> Path:
 
 
 @contextmanager
-def about(path: Path) -> Iterator[None]:
-    """Name the file in an InputError that does not yet."""
+def reading(path: Path, kind: str = "") -> Iterator[None]:
+    """Name the file in every InputError; of a `kind` of file turn whatever a parser raises on bad bytes into one.
+
+    Parsers of damaged files raise nearly anything (struct, zlib, tokenizer, key and memory errors), so all of it is
+    caught here; the cause stays attached.
+    """
     try:
         yield
     except InputError as error:
         if str(path) in str(error):
             raise
         raise InputError(f"{path}: {error}") from error
-
-
-@contextmanager
-def reading(path: Path, kind: str) -> Iterator[None]:
-    """Turn whatever a parser raises on bad bytes into an InputError that names the file.
-
-    Parsers of damaged files raise nearly anything (struct, zlib, tokenizer, key and memory errors), so all of it is
-    caught here, in one place; the cause stays attached.
-    """
-    try:
-        with about(path):
-            yield
-    except InputError:
-        raise
-    except MemoryError as error:
-        raise InputError(
-            f"{path} asks for more memory than there is ({error}): copy the file again if it is damaged, or write the "
-            "movie as .zarr, .nc or .npy, which are read in parts"
-        ) from error
     except Exception as error:
-        if isinstance(error, OSError) and error.strerror:  # what the system reports; a library's own has no such text
-            raise InputError(f"{path} cannot be read: {error.strerror}; check the name and the rights") from error
-        raise InputError(
-            f"{path} is damaged or not in the {kind} format ({type(error).__name__}: {error}): copy the file again, or "
-            "save it again"
-        ) from error
+        if not kind:
+            raise
+        wrong = f"is damaged or not in the {kind} format ({type(error).__name__}: {error})"
+        cure = ": copy the file again, or save it again"
+        if isinstance(error, MemoryError):
+            wrong = f"asks for more memory than there is ({error}): copy the file again if it is damaged"
+            cure = ", or write the movie as .zarr, .nc or .npy, which are read in parts"
+        elif isinstance(error, OSError) and error.strerror:  # what the system reports; a library's own has no such text
+            wrong, cure = f"cannot be read: {error.strerror}", "; check the name and the rights"
+        raise InputError(f"{path} {wrong}{cure}") from error
 
 
 def content_of(path: Path) -> str | None:
@@ -164,11 +154,6 @@ def content_of(path: Path) -> str | None:
         if head.startswith(starts) or (content == "XML" and text.startswith(starts)):
             return content
     return "HDF5" if any(head[block : block + 8] == _HDF5 for block in _USER_BLOCKS) else None
-
-
-def usual_suffix(content: str | None) -> str | None:
-    """Return the suffix that files of a content have, None where they are not records."""
-    return next((suffix for name, suffix, _ in _SIGNATURES if name == content), None)
 
 
 def is_pattern(path: Path) -> bool:
@@ -199,8 +184,8 @@ def file_frames(
     paths: Sequence[Path], read: Callable[[Path], Values], mesh: tuple[int, ...], dtype: np.dtype[Any]
 ) -> LazyArray:
     """Return frames of one mesh, each in a file of its own, that ``read(file)`` returns when they are sliced."""
-    files, dtype = tuple(paths), np.dtype(dtype)
-    return LazyArray(partial(_read_frames, files, read, mesh, dtype), (len(files), *mesh), dtype, files=files)
+    block = partial(_read_frames, tuple(paths), read, mesh, np.dtype(dtype))
+    return LazyArray(block, (len(paths), *mesh), np.dtype(dtype), files=tuple(paths))
 
 
 def _read_frames(

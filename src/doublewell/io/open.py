@@ -13,21 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from doublewell.errors import InputError, option, shown
+from doublewell.io import format as files
 from doublewell.io.axes import Layout, arranged, check_axes, inside_borders, layout_of, mesh_metadata
-from doublewell.io.format import (
-    MARKS,
-    METADATA,
-    Format,
-    StoredField,
-    about,
-    as_path,
-    check_version,
-    content_of,
-    is_own,
-    is_pattern,
-    reading,
-    usual_suffix,
-)
+from doublewell.io.format import MARKS, METADATA, USUAL_SUFFIX, Format, StoredField
 from doublewell.io.formats import FORMATS
 from doublewell.io.formats.npz import NPY
 from doublewell.io.formats.zarr import ZARR, is_store
@@ -88,17 +76,17 @@ def open_record(
     ...     open_record(f"{folder}/movie.npy", dx=0.125, dt=0.1)
     Record(3 frames of 8 x 8, dx = 0.125, t = 0 to 0.2, q = unknown, boundary = not declared)
     """
-    place, letters = as_path(path), check_axes(axes)
+    place, letters = files.as_path(path), check_axes(axes)
     known = {"dx": dx, "dt": dt, "times": times, "q": q, "boundary": boundary}
     known |= {"length_unit": length_unit, "time_unit": time_unit}
     given = {name: value for name, value in known.items() if value is not None}
     wanted = frozenset(METADATA) - _settled(given)
     form, absolute = format_to_read(place), place.absolute()  # a worker elsewhere has another current folder
     field = form.open(absolute, var, wanted)
-    check_version(place, field.metadata)
+    files.check_version(place, field.metadata)
     if max(field.values.shape, default=0) > _LONGEST:  # before memory for the times of so many frames is taken
         raise InputError(f"{place} is damaged: its field has shape {tuple(field.values.shape)}; copy the file again")
-    with about(place):
+    with files.reading(place):
         names = [axis.name for axis in field.axes or ()]
         layout = layout_of(place, tuple(field.values.shape), names if all(names) else [], letters, field.chosen)
         metadata = {name: item for name, item in field.metadata.items() if name not in (*MARKS, "mask_array")}
@@ -115,7 +103,16 @@ def open_record(
             values = lazy(values).map(GreyScale(low, high))
         if field.bordered:
             values = inside_borders(place, values, metadata.get("boundary"))
-        record = _record(values, metadata)
+        frames, *mesh = values.shape or (0,)
+        if mesh and frames != _count(metadata) == mesh[-1] > 1:
+            raise InputError(
+                f"there are {mesh[-1]} times, and the axes of the field have {', '.join(map(str, values.shape))} cells:"
+                f" where time is the last axis, pass {option('axes', 'zyx'[3 - len(mesh) :] + 't')}"
+            )
+        try:
+            record = Record(values, **metadata)
+        except (ValueError, TypeError, OverflowError) as error:  # of metadata in the file that are no numbers
+            raise InputError(str(error)) from error
         if not isinstance(levels, str):
             return record
         if levels != "auto":
@@ -136,7 +133,7 @@ def _ask_for_missing(
     *first, last = shape or (0,)
     # an array without names that looks like squares or cubes with time last
     squares = len(first) > 1 and len(set(first)) == 1 and first[0] != last
-    unsure = squares and not is_own(field.metadata) and _count(metadata) != shape[0]
+    unsure = squares and not files.is_own(field.metadata) and _count(metadata) != shape[0]
     letters = ("xt", "yxt", "zyxt")[min(max(len(shape), 2), 4) - 2]
     missing = []  # what it is, and how to give it
     if layout is None and 2 <= len(shape) <= 4 and (field.any_order or unsure):
@@ -162,29 +159,14 @@ def _count(metadata: dict[str, Any]) -> int:
         return 0
 
 
-def _record(values: Any, metadata: dict[str, Any]) -> Record:
-    frames, *mesh = values.shape or (0,)
-    count = _count(metadata)
-    if count > 1 and count != frames and mesh and count == mesh[-1]:
-        letters = "zyx"[3 - len(mesh) :] + "t"
-        raise InputError(
-            f"there are {count} times, and the axes of the field have {', '.join(map(str, values.shape))} cells: where "
-            f"time is the last axis, pass {option('axes', letters)}"
-        )
-    try:
-        return Record(values, **metadata)
-    except (ValueError, TypeError, OverflowError) as error:  # of metadata in the file that are no numbers
-        raise InputError(str(error)) from error
-
-
 def _mask(path: Path, mask: Any, field: StoredField, layout: Layout | None, form: Format) -> Any:
     """Return the mask of a record in its axes: as given, by its name in the file, or from an .npy file."""
-    if mask is None and is_own(field.metadata):
+    if mask is None and files.is_own(field.metadata):
         mask = field.metadata.get("mask_array")
     if not isinstance(mask, str | PathLike) or mask == FINITE:
         return mask
     npy = str(mask).lower().endswith(".npy")
-    stored = NPY.open(as_path(mask), None, frozenset()) if npy else form.open(path, str(mask), frozenset())
+    stored = NPY.open(files.as_path(mask), None, frozenset()) if npy else form.open(path, str(mask), frozenset())
     kind = np.dtype(stored.values.dtype).kind
     if kind not in "biu":
         raise InputError(
@@ -195,25 +177,16 @@ def _mask(path: Path, mask: Any, field: StoredField, layout: Layout | None, form
     shape, given = tuple(field.values.shape), tuple(int(n) for n in values.shape)
     if len(given) == len(shape):
         return arranged(values, layout) if given == shape else np.asarray(values[:])
-    by_name = _by_name(stored, field, given)
-    if by_name is not None:
-        whole: NDArray[Any] = arranged(np.broadcast_to(np.asarray(values[:]).reshape(by_name), shape), layout)
+    own, names = ([axis.name for axis in item.axes or ()] for item in (stored, field))
+    positions = [names.index(name) for name in own if name and name in names]
+    if own and len(positions) == len(own) and positions == sorted(positions):  # by name
+        lengths = [given[positions.index(k)] if k in positions else 1 for k in range(len(names))]
+        whole: NDArray[Any] = arranged(np.broadcast_to(np.asarray(values[:]).reshape(lengths), shape), layout)
         return whole[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in whole.strides)]
     if layout is not None and len(given) == len(layout.space) > 1:
         order = sorted(layout.space)
         return np.asarray(values[:]).transpose([order.index(axis) for axis in layout.space])
     return np.asarray(values[:])
-
-
-def _by_name(mask: StoredField, field: StoredField, given: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Return the shape of a mask with one axis for each of the field's; None where names do not tell."""
-    if not mask.axes or not field.axes:
-        return None
-    own, names = [axis.name for axis in mask.axes], [axis.name for axis in field.axes]
-    positions = [names.index(name) for name in own if name and name in names]
-    if len(positions) != len(own) or positions != sorted(positions):
-        return None
-    return tuple(given[positions.index(k)] if k in positions else 1 for k in range(len(names)))
 
 
 def save(value: Record | Result, path: str | PathLike[str]) -> None:
@@ -230,7 +203,7 @@ def save(value: Record | Result, path: str | PathLike[str]) -> None:
     ...     open_record(f"{folder}/movie.npz").q
     1.0
     """
-    place = as_path(path)
+    place = files.as_path(path)
     if isinstance(value, Record):
         form = format_to_write(place)
         if form is None or form.write is None:
@@ -248,8 +221,8 @@ def save(value: Record | Result, path: str | PathLike[str]) -> None:
 def format_to_read(path: Path) -> Format:
     """Return the format of an existing file by its suffix, of a folder by what is in it, of a pattern by its end."""
     known = _by_suffix(path)
-    with reading(path, "expected"):
-        if is_pattern(path):
+    with files.reading(path, "expected"):
+        if files.is_pattern(path):
             if known is None or not known.series:
                 raise InputError(
                     f"{path} is a pattern for several files: expected one that ends in "
@@ -261,8 +234,8 @@ def format_to_read(path: Path) -> Format:
         if known is None and path.is_dir():
             inside = set() if is_store(path) else {item.suffix.lower() for item in path.iterdir()}
             known = next((item for item in FORMATS if item.series and inside & set(item.suffixes)), ZARR)
-        content = content_of(path) if path.is_file() else None
-    suffix = usual_suffix(content)
+        content = files.content_of(path) if path.is_file() else None
+    suffix = USUAL_SUFFIX.get(content)
     if known is None:
         hint = f"by its first bytes it is {content}: give it the suffix {suffix}" if suffix else "convert the file"
         hint = "a .json file is a saved result, not a movie" if path.suffix.lower() == RESULT_SUFFIX else hint

@@ -17,17 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublewell.errors import InputError
+from doublewell.io import format as files
 from doublewell.io.axes import axes_with_coordinates
-from doublewell.io.format import (
-    Axis,
-    Format,
-    StoredField,
-    choose_array,
-    choose_named,
-    reading,
-    touched_chunks,
-    unpacked,
-)
+from doublewell.io.format import Axis, Format, StoredField
 from doublewell.record import LazyArray
 from doublewell.record.arrays import Block, Values
 
@@ -62,7 +54,7 @@ def open_hdf5(path: Path) -> Iterator[Any]:
     """Open an HDF5 file for reading; whatever the library raises on its bytes becomes an InputError."""
     import h5py
 
-    with reading(path, "HDF5"), h5py.File(path, "r", locking="best-effort") as file:
+    with files.reading(path, "HDF5"), h5py.File(path, "r", locking="best-effort") as file:
         yield file
 
 
@@ -74,7 +66,7 @@ def open_first(path: Path) -> Iterator[Any]:
     GCOL and holds objects, each with its number and its length; number 0 is the free space at the end. Here the
     lengths are followed before the library does it.
     """
-    with reading(path, "HDF5"):
+    with files.reading(path, "HDF5"):
         size = path.stat().st_size
         parts = {(0, min(size, _LOOKED_AT)), (max(0, size - _LOOKED_AT), size)}
         with path.open("rb") as raw, mmap(raw.fileno(), 0, access=ACCESS_READ) as content:
@@ -128,7 +120,7 @@ def _read_dataset(path: Path, name: str, block: Block) -> Values:
             if dataset.id.get_storage_size() == 0 and dataset.size and not _chosen_fill(dataset):
                 raise InputError(f"{path}: array {name!r} was never written: run what wrote the file again")
         elif dataset.id.get_num_chunks() < prod(-(-n // size) for n, size in zip(dataset.shape, sizes, strict=True)):
-            for position in () if _chosen_fill(dataset) else touched_chunks(block, sizes):
+            for position in () if _chosen_fill(dataset) else files.touched_chunks(block, sizes):
                 offset = tuple(i * size for i, size in zip(position, sizes, strict=True))
                 if dataset.id.get_chunk_info_by_coord(offset).byte_offset is None:
                     spans = ", ".join(f"{a} to {a + size - 1}" for a, size in zip(offset, sizes, strict=True))
@@ -200,7 +192,7 @@ def find_field(
     The attributes of the array come before those of its group and of the file, and these before small arrays.
     """
     numeric = {name: member.values.shape for name, member in members.items() if member.values.dtype.kind in "biufc"}
-    name = choose_array(path, numeric, var)
+    name = files.choose_array(path, numeric, var)
     field, folder = members[name], PurePosixPath(name).parent
 
     def nearest(name: str) -> Member | None:
@@ -212,13 +204,13 @@ def find_field(
         member = nearest(name)
         if member is None or len(member.values.shape) != 1 or member.values.shape[0] not in field.values.shape:
             return None
-        return np.asarray(unpacked(member.values, member.attributes)[:]), member.attributes
+        return np.asarray(files.unpacked(member.values, member.attributes)[:]), member.attributes
 
     metadata = {key: value for key in sorted(wanted) if (value := _small(nearest(key))) is not None}
     for source in (attributes, *field.groups, field.attributes):
         metadata |= {key: source[key] for key in wanted if key in source}
     axes = None if field.names is None else axes_with_coordinates(field.names, coordinate, wanted)
-    return StoredField(unpacked(field.values, field.attributes), metadata, axes)
+    return StoredField(files.unpacked(field.values, field.attributes), metadata, axes)
 
 
 def _small(member: Member | None) -> Any:
@@ -251,7 +243,7 @@ def _py_pde_field(path: Path, file: Any, var: str | None, wanted: frozenset[str]
         position += len(shape) ** rank
     if not scalars:
         raise InputError(f"{path} holds vectors or tensors only: expected a scalar field of py-pde")
-    chosen = list(scalars.values())[choose_named(path, "scalar field", list(scalars), var)]
+    chosen = list(scalars.values())[files.choose_named(path, "scalar field", list(scalars), var)]
     length = min(int(_decoded(file.attrs.get("data_length", data.shape[0]))), *data.shape[:1], *file["times"].shape)
     if data.shape[1 + several :] != tuple(shape):
         raise InputError(f"{path} is damaged: its data have shape {data.shape}, its grid {shape}; copy it again")

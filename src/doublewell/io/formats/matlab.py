@@ -15,14 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublewell.errors import InputError
-from doublewell.io.format import (
-    Axis,
-    Format,
-    StoredField,
-    check_memory,
-    choose_array,
-    content_of,
-)
+from doublewell.io import format as files
+from doublewell.io.format import Axis, Format, StoredField
 from doublewell.io.formats.hdf5 import open_first, open_hdf5, stored_dataset
 
 _INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
@@ -33,17 +27,17 @@ _INFLATED = 1100  # times: zlib never packs more closely
 
 def read_mat(path: Path, var: str | None, wanted: frozenset[str]) -> StoredField:
     """Find the field of a MATLAB file, and in small variables what is wanted of its metadata."""
-    arrays, hdf5 = _arrays(path), content_of(path) == "HDF5"
+    arrays = _arrays(path)
     shapes = {name: tuple(n for n in shape if n != 1) for name, shape in arrays.items()}
-    name = choose_array(path, shapes, var)
-
-    def load(name: str) -> Any:
-        return _load_lazy(path, name) if hdf5 else _load_whole(path, name, arrays[name])
-
-    field = load(name)
-    small = [key for key, shape in shapes.items() if len(shape) < 2 and key != name]
-    metadata = {key: value for key in small if key in wanted and (value := _value(load(key))) is not None}
-    vectors = {key: load(key) for key in small if len(shapes[key]) == 1 and _VECTOR.fullmatch(key)}
+    name = files.choose_array(path, shapes, var)
+    field = _load(path, name, arrays[name])
+    small = {key: arrays[key] for key, shape in shapes.items() if len(shape) < 2 and key != name}
+    known = {key: np.asarray(_load(path, key, shape)) for key, shape in small.items() if key in wanted}
+    metadata = {key: item.item() if item.size == 1 else item.ravel() for key, item in known.items() if item.size}
+    metadata = {
+        key: item for key, item in metadata.items() if known[key].dtype.kind not in "US" or isinstance(item, str)
+    }
+    vectors = {key: _load(path, key, small[key]) for key in small if len(shapes[key]) == 1 and _VECTOR.fullmatch(key)}
     return StoredField(field, metadata, _axes(field.shape, metadata, vectors), any_order=True)
 
 
@@ -51,7 +45,7 @@ def _arrays(path: Path) -> dict[str, tuple[int, ...]]:
     """List the numeric arrays and the texts of a file; objects, cells and structs are left out."""
     from scipy.io import whosmat
 
-    if content_of(path) != "HDF5":
+    if files.content_of(path) != "HDF5":
         return {name: tuple(shape) for name, shape, kind in whosmat(path) if kind in _CLASSES}
     with open_first(path) as file:
         arrays = {name: file[name] for name in file if hasattr(file[name], "shape")}
@@ -63,37 +57,25 @@ def _matlab_class(array: Any) -> str:
     return kind.decode("latin1") if isinstance(kind, bytes) else str(kind)
 
 
-def _load_lazy(path: Path, name: str) -> Any:
-    """Return an array of version 7.3 that is read when sliced; a vector is read."""
-    with open_hdf5(path) as file:
-        dataset = file[name]
-        if _matlab_class(dataset) == "char":  # characters are stored as numbers
-            return np.array(bytes(dataset[()].astype("<u2").tobytes("F")).decode("utf-16-le", "replace"))
-        stored = stored_dataset(path, dataset)
-    turned = stored.transpose(range(stored.ndim)[::-1])
-    return turned if sum(n != 1 for n in turned.shape) > 1 else np.asarray(turned)
-
-
-def _load_whole(path: Path, name: str, shape: tuple[int, ...]) -> NDArray[Any]:
+def _load(path: Path, name: str, shape: tuple[int, ...]) -> Any:
+    """Return an array; one of version 7.3 with two axes or more is read when it is sliced."""
     from scipy.io import loadmat
 
+    if files.content_of(path) == "HDF5":
+        with open_hdf5(path) as file:
+            if _matlab_class(file[name]) == "char":  # characters are stored as numbers
+                return np.array(bytes(file[name][()].astype("<u2").tobytes("F")).decode("utf-16-le", "replace"))
+            stored = stored_dataset(path, file[name])
+        turned = stored.transpose(range(stored.ndim)[::-1])
+        return turned if sum(n != 1 for n in turned.shape) > 1 else np.asarray(turned)
     size = int(np.prod(shape, dtype=object))
     if size > _INFLATED * path.stat().st_size:  # before memory for a size that a damaged file claims is taken
         raise InputError(f"{path} is damaged: array {name!r} has shape {shape}; copy the file again")
-    check_memory(path, 8 * size, "save it in MATLAB with -v7.3")
+    files.check_memory(path, 8 * size, "save it in MATLAB with -v7.3")
     loaded = loadmat(path, variable_names=[name], mat_dtype=False, verify_compressed_data_integrity=True)
-    array: NDArray[Any] = np.asarray(loaded[name])
-    if array.dtype.hasobject:
+    if np.asarray(loaded[name]).dtype.hasobject:
         raise InputError(f"{path}: {name!r} holds MATLAB objects, which are never made: expected an array of numbers")
-    return array
-
-
-def _value(array: Any) -> Any:
-    """A text, a number or a vector as metadata have them."""
-    values = np.asarray(array)
-    if values.dtype.kind in "US":
-        return str(values.ravel()[0]) if values.size == 1 else None
-    return values.item() if values.size == 1 else values.ravel() if values.size else None
+    return np.asarray(loaded[name])
 
 
 def _axes(

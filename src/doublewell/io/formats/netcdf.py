@@ -13,17 +13,8 @@ import numpy as np
 
 from doublewell.atomic import replace_file
 from doublewell.errors import InputError
-from doublewell.io.format import (
-    FIELD,
-    SEEN,
-    Format,
-    Outgoing,
-    StoredField,
-    chunk_shape,
-    content_of,
-    library,
-    reading,
-)
+from doublewell.io import format as files
+from doublewell.io.format import FIELD, SEEN, Format, Outgoing, StoredField
 from doublewell.io.formats.hdf5 import Member, find_field, hdf5_members, open_first, read_hdf5, shown_attributes
 from doublewell.record import LazyArray, Record
 from doublewell.record.arrays import Block, Values
@@ -31,14 +22,14 @@ from doublewell.record.arrays import Block, Values
 
 def read_netcdf(path: Path, var: str | None, wanted: frozenset[str]) -> StoredField:
     """Find the field of a netCDF file, with the coordinates of its axes; only metadata are read."""
-    if content_of(path) == "HDF5":
+    if files.content_of(path) == "HDF5":
         return read_hdf5(path, var, wanted)
     return find_field(path, *netcdf_members(path), var, wanted)
 
 
 def netcdf_members(path: Path) -> tuple[dict[str, Member], dict[str, Any]]:
     """Return the arrays of a netCDF file of either version, and the attributes of the file."""
-    if content_of(path) == "HDF5":
+    if files.content_of(path) == "HDF5":
         with open_first(path) as file:
             return hdf5_members(path, file), shown_attributes(file)
     with _open_classic(path) as file:
@@ -56,7 +47,7 @@ def write_netcdf(record: Record, path: Path) -> None:
 
     The coordinates are for other programs; the attribute dx and the times state the mesh to the last bit.
     """
-    h5netcdf = library("h5netcdf", "netcdf", "writing netCDF files")
+    h5netcdf = files.library("h5netcdf", "netcdf", "writing netCDF files")
     names = ("time", *"zyx"[3 - len(record.mesh) :])
     out = Outgoing(record, narrowest="f4")  # netCDF has no narrower floats
     metadata = {name: value for name, value in out.metadata.items() if name != "times"}
@@ -81,7 +72,7 @@ def write_netcdf(record: Record, path: Path) -> None:
         # as 0 and 1, for netCDF has no booleans, without the axes along which the mask does not change
         kept = {name: n for name, n in zip(names, record.mask.shape, strict=True) if n > 1}
         sizes = tuple(kept.values())
-        chunks = chunk_shape(sizes, 1) if sizes else ()
+        chunks = files.chunk_shape(sizes, 1) if sizes else ()
         mask = file.create_variable(SEEN, tuple(kept), np.uint8, chunks=chunks, fletcher32=True)
         mask.attrs["long_name"] = "1 where a value was observed, 0 where it is missing"
         for start, block in out.mask_blocks():
@@ -96,8 +87,8 @@ def _open_classic(path: Path) -> Iterator[Any]:
     """Open a netCDF 3 file; it is closed before the values leave, of which SciPy warns where an error is under way."""
     from scipy.io import netcdf_file
 
-    with reading(path, "netCDF"):
-        if content_of(path) != "netCDF 3":
+    with files.reading(path, "netCDF"):
+        if files.content_of(path) != "netCDF 3":
             raise InputError(
                 f"{path} is not a netCDF file: expected HDF5 or netCDF 3 by its first bytes; copy the file again"
             )

@@ -12,18 +12,8 @@ from numpy.typing import NDArray
 
 from doublewell.atomic import replace_file
 from doublewell.errors import InputError
-from doublewell.io.format import (
-    FIELD,
-    MARKS,
-    SEEN,
-    Format,
-    Outgoing,
-    StoredField,
-    check_memory,
-    choose_array,
-    mapped_array,
-    refuse_name,
-)
+from doublewell.io import format as files
+from doublewell.io.format import FIELD, MARKS, SEEN, Format, Outgoing, StoredField
 from doublewell.record import Record
 
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
@@ -41,7 +31,7 @@ def read_npz(path: Path, var: str | None, wanted: frozenset[str]) -> StoredField
                     headers[name.removesuffix(".npy")] = _header(member)
         if not headers:
             raise InputError(f"{path} is a zip archive without arrays: expected an npz file of numpy.savez")
-        field = choose_array(path, {name: header[0] for name, header in headers.items()}, var)
+        field = files.choose_array(path, {name: header[0] for name, header in headers.items()}, var)
         small = {name: dtype for name, (shape, dtype, _) in headers.items() if name in wanted and len(shape) < 2}
         names = [name for name, dtype in small.items() if not (name in MARKS and dtype.hasobject)]
         arrays = {name: _load(path, archive, name, headers) for name in names}
@@ -51,7 +41,7 @@ def read_npz(path: Path, var: str | None, wanted: frozenset[str]) -> StoredField
 
 def read_npy(path: Path, var: str | None, wanted: frozenset[str]) -> StoredField:  # noqa: ARG001 (has no metadata)
     """Map the one array of an npy file, which carries no metadata."""
-    refuse_name(path, var)
+    files.refuse_name(path, var)
     with path.open("rb") as file:
         _refuse_objects(path, "the array", _header(file)[1])
     return StoredField(np.load(path, mmap_mode="r", allow_pickle=False), {})
@@ -95,8 +85,8 @@ def _load(path: Path, archive: zipfile.ZipFile, name: str, headers: Mapping[str,
         with archive.open(info) as member:
             _header(member)
             start = info.header_offset + 30 + int(lengths.sum()) + member.tell()
-        return mapped_array(path, start, shape, dtype, "F" if fortran else "C")
-    check_memory(path, size, "save it with numpy.savez, without compression, or as .zarr")
+        return files.mapped_array(path, start, shape, dtype, "F" if fortran else "C")
+    files.check_memory(path, size, "save it with numpy.savez, without compression, or as .zarr")
     with archive.open(info) as member:  # reading to the end checks the checksum
         array: NDArray[Any] = np.lib.format.read_array(member, allow_pickle=False)
         if member.read(1):

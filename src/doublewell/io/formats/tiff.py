@@ -14,21 +14,9 @@ from xml.etree import ElementTree
 import numpy as np
 
 from doublewell.errors import InputError
+from doublewell.io import format as files
 from doublewell.io.axes import unit_name
-from doublewell.io.format import (
-    Axis,
-    Format,
-    StoredField,
-    check_file,
-    choose_channel,
-    choose_named,
-    file_frames,
-    is_pattern,
-    library,
-    mapped_array,
-    members,
-    reading,
-)
+from doublewell.io.format import Axis, Format, StoredField
 from doublewell.record import LazyArray
 from doublewell.record.arrays import Block, Values
 
@@ -43,32 +31,26 @@ def read_tiff(path: Path, var: str | None, wanted: frozenset[str]) -> StoredFiel
 
     `var` chooses a channel, or an image where a file holds several.
     """
-    library("tifffile", "tiff", "reading TIFF files")
-    if is_pattern(path) or path.is_dir():
-        return _folder(path, var)
+    files.library("tifffile", "tiff", "reading TIFF files")
+    if files.is_pattern(path) or path.is_dir():  # the first image has the pixel size, none the frame interval
+        paths = files.members(path, _SUFFIXES)
+        first = _stack(paths[0], var)
+        if len(paths) == 1:
+            return first
+        frame, space = _image(paths[0]), [axis for axis in first.axes or () if axis.name in ("x", "y")]
+        return StoredField(files.file_frames(paths, _image, frame.shape, frame.dtype), {}, (Axis("t"), *space))
     stack = _stack(path, var)
     if stack.values.ndim < 3:
         raise InputError(
-            f"{path} holds one image of shape {stack.values.shape}: expected a stack of at least 2; pass the "
-            "folder of all images"
+            f"{path} holds one image of shape {stack.values.shape}: expected a stack of at least 2; pass the folder of "
+            "all images"
         )
     return stack
 
 
-def _folder(path: Path, var: str | None) -> StoredField:
-    """Read a folder, or a pattern, with one image per frame; the first has the pixel size, none the frame interval."""
-    paths = members(path, _SUFFIXES)
-    first = _stack(paths[0], var)
-    if len(paths) == 1:
-        return first
-    frame = _image(paths[0])
-    space = tuple(axis for axis in first.axes or () if axis.name in ("x", "y"))
-    return StoredField(file_frames(paths, _image, frame.shape, frame.dtype), {}, (Axis("t"), *space))
-
-
 def _image(path: Path) -> Values:
     """Read a file that holds one frame."""
-    with reading(path, "TIFF"):
+    with files.reading(path, "TIFF"):
         stack = _stack(path, None)
         sizes = {axis.name: n for axis, n in zip(stack.axes or (), stack.values.shape, strict=True)}
         frame = tuple(n for name, n in sizes.items() if name in ("x", "y"))
@@ -80,13 +62,13 @@ def _image(path: Path) -> Values:
 
 
 def _stack(path: Path, var: str | None) -> StoredField:
-    check_file(path, "TIFF")
+    files.check_file(path, "TIFF")
     with _open_tiff(path) as file:
         if not file.series:
             raise InputError(f"{path} holds no image: copy the file again")
         titles = [str(item.name) for item in file.series]
         names = [title if title and titles.count(title) == 1 else str(k) for k, title in enumerate(titles)]
-        number = choose_named(path, "image", names, var) if len(names) > 1 else 0
+        number = files.choose_named(path, "image", names, var) if len(names) > 1 else 0
         series = file.series[number].levels[0]
         _check_grey(path, file, series.keyframe)
         shape, letters = tuple(int(n) for n in series.shape), _letters(series.axes)
@@ -94,7 +76,7 @@ def _stack(path: Path, var: str | None) -> StoredField:
         listed = [] if ome is None else _pixels(file.ome_metadata, 0).findall("{*}Channel")
         channels = [channel.get("Name") or str(k) for k, channel in enumerate(listed)]
         axis = letters.index("c") if "c" in letters else -1
-        chosen = choose_channel(path, axis, shape, channels, var if len(names) == 1 else None)
+        chosen = files.choose_channel(path, axis, shape, channels, var if len(names) == 1 else None)
         if ome is not None:
             axes = _ome_axes(letters, ome)
         elif file.is_imagej and file.imagej_metadata:
@@ -133,7 +115,7 @@ def _values(path: Path, file: Any, number: int, shape: tuple[int, ...]) -> LazyA
     series = file.series[number].levels[0]
     plain = series.keyframe.is_memmappable and not series.is_multifile and file.filehandle.is_file
     if plain and series.dataoffset is not None:
-        return mapped_array(path, int(series.dataoffset), shape, series.dtype.newbyteorder(file.byteorder))
+        return files.mapped_array(path, int(series.dataoffset), shape, series.dtype.newbyteorder(file.byteorder))
     pages, size = len(series.pages), series.keyframe.size
     if int(np.prod(shape, dtype=object)) != pages * size:
         raise InputError(f"{path} is damaged: {pages} images do not fill shape {shape}; copy the file again")
@@ -147,7 +129,7 @@ def _values(path: Path, file: Any, number: int, shape: tuple[int, ...]) -> LazyA
 
 def _read_pages(path: Path, number: int, shape: tuple[int, ...], lead: int, block: Block) -> Values:
     """Decode the pages of a block one by one; the first `lead` axes count pages."""
-    with reading(path, "TIFF"), _open_tiff(path) as file:
+    with files.reading(path, "TIFF"), _open_tiff(path) as file:
         pages = file.series[number].levels[0].pages
         numbers = np.arange(int(np.prod(shape[:lead]))).reshape(shape[:lead])[block[:lead]]
         parts = []
@@ -165,7 +147,7 @@ def _open_tiff(path: Path) -> Iterator[Any]:
 
     The library continues after such a warning with zeros, with fewer images, or for hours.
     """
-    tifffile = library("tifffile", "tiff", "reading TIFF files")
+    tifffile = files.library("tifffile", "tiff", "reading TIFF files")
     logger, warned = logging.getLogger("tifffile"), _Raising(path)
     logger.addHandler(warned)
     before, logger.propagate = logger.propagate, False
@@ -217,14 +199,22 @@ def _imagej_axes(letters: Sequence[str], about: Mapping[str, Any], tags: Mapping
 
 
 def _ome_axes(letters: Sequence[str], pixels: Any) -> tuple[Axis, ...]:
-    """Return the axes of an OME-TIFF: physical sizes, and the time increment or the times of the planes."""
+    """Return the axes of an OME-TIFF: physical sizes, and the time increment or the times of the planes.
+
+    The units of OME where none is written are micrometre and second.
+    """
     axes = []
     for name in letters:
-        size = f"PhysicalSize{name.upper()}"
-        unit = unit_name(pixels.get(f"{size}Unit", "um"))  # the unit of OME where none is written
-        axes.append(
-            _ome_clock(pixels) if name == "t" else _axis(name, _positive(pixels.get(size)) if unit else None, unit)
-        )
+        size = "TimeIncrement" if name == "t" else f"PhysicalSize{name.upper()}"
+        unit = unit_name(pixels.get(f"{size}Unit", "s" if name == "t" else "um"))
+        axes.append(_axis(name, _positive(pixels.get(size)) if unit else None, unit))
+        if name == "t" and axes[-1].step is None:
+            planes = [item for item in pixels.findall("{*}Plane") if (item.get("TheC"), item.get("TheZ")) == ("0", "0")]
+            rows = {item.get("TheT"): _finite(item.get("DeltaT")) for item in planes}
+            times = [rows.get(str(frame)) for frame in range(int(pixels.get("SizeT", "0")) if len(rows) > 1 else 0)]
+            if times and None not in times:
+                unit = unit_name(planes[0].get("DeltaTUnit", "s"))
+                axes[-1] = Axis("t", points=np.array(times, dtype=np.float64), unit=unit)
     return tuple(axes)
 
 
@@ -240,18 +230,6 @@ def _pixels(text: str, image: int) -> Any:
         images = []
     pixels = images[image].find("{*}Pixels") if image < len(images) else None
     return ElementTree.Element("Pixels") if pixels is None else pixels
-
-
-def _ome_clock(pixels: Any) -> Axis:
-    step, unit = _positive(pixels.get("TimeIncrement")), unit_name(pixels.get("TimeIncrementUnit", "s"))
-    if step is not None and unit is not None:
-        return Axis("t", step=step, unit=unit)
-    planes = [plane for plane in pixels.findall("{*}Plane") if (plane.get("TheC"), plane.get("TheZ")) == ("0", "0")]
-    rows = {plane.get("TheT"): _finite(plane.get("DeltaT")) for plane in planes}
-    times = [rows.get(str(frame)) for frame in range(int(pixels.get("SizeT", "0")) if len(rows) > 1 else 0)]
-    if not times or any(time is None for time in times):
-        return Axis("t")
-    return Axis("t", points=np.array(times, dtype=np.float64), unit=unit_name(planes[0].get("DeltaTUnit", "s")))
 
 
 def _finite(text: Any) -> float | None:

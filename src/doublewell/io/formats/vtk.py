@@ -21,17 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublewell.errors import InputError
+from doublewell.io import format as files
 from doublewell.io.axes import grid_nodes
-from doublewell.io.format import (
-    Axis,
-    Format,
-    StoredField,
-    choose_array,
-    file_frames,
-    is_pattern,
-    members,
-    reading,
-)
+from doublewell.io.format import Axis, Format, StoredField
 from doublewell.record.arrays import Values
 
 _FRAMES = (".vti", ".vtu")
@@ -124,7 +116,7 @@ def read_vtk(path: Path, var: str | None, wanted: frozenset[str]) -> StoredField
     """Find a scalar field in the first file of a series; the others are read when sliced."""
     paths, times = _series(path)
     fields = _fields(paths[0])
-    name = choose_array(path, {name: (len(paths), *item.mesh) for name, item in fields.items()}, var)
+    name = files.choose_array(path, {name: (len(paths), *item.mesh) for name, item in fields.items()}, var)
     field = fields[name]
     if len(paths) < 2:
         raise InputError(
@@ -133,7 +125,7 @@ def read_vtk(path: Path, var: str | None, wanted: frozenset[str]) -> StoredField
         )
     if times is None and "times" in wanted and "dt" in wanted:
         times = _times(paths)
-    values = file_frames(paths, partial(_values, name, field.points), field.mesh, field.dtype)
+    values = files.file_frames(paths, partial(_values, name, field.points), field.mesh, field.dtype)
     clock = Axis("t", points=None if times is None else np.array(times))
     space = tuple(Axis(axis, step=step) for axis, step in zip(field.names, field.spacing, strict=True))
     return StoredField(values, {}, (clock, *space), bordered=field.bordered)
@@ -143,9 +135,9 @@ def _series(path: Path) -> tuple[list[Path], list[float] | None]:
     """Return the files of a series and, of a .pvd list, their times."""
     if path.is_dir():
         lists = sorted(item for item in path.iterdir() if item.suffix.lower() == _LIST)
-        return _listed(lists[0]) if len(lists) == 1 else (members(path, _FRAMES), None)
-    if is_pattern(path):
-        return members(path, _FRAMES), None
+        return _listed(lists[0]) if len(lists) == 1 else (files.members(path, _FRAMES), None)
+    if files.is_pattern(path):
+        return files.members(path, _FRAMES), None
     return _listed(path) if path.suffix.lower() == _LIST else ([path], None)
 
 
@@ -168,7 +160,7 @@ def _times(paths: Sequence[Path]) -> list[float] | None:
     """Return the times that the files themselves have, None where one has none."""
     times = []
     for path in paths:
-        with reading(path, "VTK"):
+        with files.reading(path, "VTK"):
             document = _read_document(path)
             rows = [row for row in document.root.iterfind("*/FieldData/DataArray") if row.get("Name") in _TIMES]
             if not rows:
@@ -185,7 +177,7 @@ def _values(name: str, points: NDArray[Any] | None, path: Path) -> Values:
     own = fields[name].points
     if points is not None and (own is None or not np.array_equal(points, own)):
         raise InputError(f"{path} has another mesh than the first frame: expected one mesh for the whole series")
-    with reading(path, "VTK"):
+    with files.reading(path, "VTK"):
         return fields[name].read()
 
 
@@ -194,7 +186,7 @@ def _fields(path: Path) -> dict[str, VtkField]:
     if not path.is_file():
         raise InputError(f"{path} does not exist: it is listed as a frame; copy the files of the series again")
     grids = {"ImageData": _image_fields, "UnstructuredGrid": _mesh_fields}
-    with reading(path, "VTK"):
+    with files.reading(path, "VTK"):
         document = _read_document(path)
         kind = str(document.root.get("type", ""))
         if kind not in grids:

@@ -15,21 +15,9 @@ from numpy.typing import NDArray
 
 from doublewell.atomic import replace_folder
 from doublewell.errors import InputError, option
+from doublewell.io import format as files
 from doublewell.io.axes import axes_with_coordinates, unit_name
-from doublewell.io.format import (
-    FIELD,
-    SEEN,
-    Axis,
-    Format,
-    Outgoing,
-    StoredField,
-    choose_array,
-    choose_channel,
-    reading,
-    refuse_name,
-    touched_chunks,
-    unpacked,
-)
+from doublewell.io.format import FIELD, SEEN, Axis, Format, Outgoing, StoredField
 from doublewell.record import LazyArray, Record
 from doublewell.record.arrays import Block, Values
 
@@ -38,7 +26,7 @@ _BLOSC = struct.Struct("<BBBBIII")  # versions, flags, bytes per number; bytes u
 
 
 def read_zarr(path: Path, var: str | None, wanted: frozenset[str]) -> StoredField:
-    """Open a zarr array, or the field of a zarr group; only metadata are read."""
+    """Open a zarr array, or the field of a zarr group, with metadata as attributes or arrays; only these are read."""
     if not path.is_dir():
         raise InputError(f"{path} is a file: expected a zarr store, which is a folder")
     if not is_store(path):
@@ -50,13 +38,19 @@ def read_zarr(path: Path, var: str | None, wanted: frozenset[str]) -> StoredFiel
     _refuse_pickles(path, "the array")
     node = zarr.open(str(path), mode="r")
     if isinstance(node, zarr.Array):
-        refuse_name(path, var)
+        files.refuse_name(path, var)
         return StoredField(_field(path, node), _pick(node.attrs, wanted), _axes(path, None, node, wanted))
     attributes = dict(node.attrs)
     description = attributes.get("ome", attributes)  # version 0.5 has the description of an image below "ome"
     if isinstance(description, dict) and isinstance(description.get("multiscales"), list):
         return _image(path, node, description, var, wanted)
-    return _group(path, node, var, wanted)
+    arrays = _members(path, node, var)
+    name = files.choose_array(path, {name: tuple(array.shape) for name, array in arrays.items()}, var)
+    small = {key: array for key, array in _open(path, node, sorted(wanted)).items() if array.ndim < 2}
+    metadata = {key: array[()].item() if array.ndim == 0 else _stored(path, array)[:] for key, array in small.items()}
+    metadata |= _pick(node.attrs, wanted) | _pick(arrays[name].attrs, wanted)
+    missing = wanted - set(metadata) - ({"times", "dt"} if {"times", "dt"} & set(metadata) else set())
+    return StoredField(_field(path, arrays[name]), metadata, _axes(path, node, arrays[name], missing))
 
 
 def write_zarr(record: Record, path: Path) -> None:
@@ -99,8 +93,8 @@ def _read_chunks(array: Any, path: Path, block: Block) -> Values:
     fill, sizes = array.fill_value, array.shards or array.chunks
     chosen = fill is not None and isfinite(fill) and fill != 0
     blosc = array.shards is None and any("blosc" in type(codec).__name__.lower() for codec in array.compressors)
-    with reading(path, "zarr"):
-        for position in touched_chunks(block, sizes) if blosc or not chosen else ():
+    with files.reading(path, "zarr"):
+        for position in files.touched_chunks(block, sizes) if blosc or not chosen else ():
             key = array.metadata.encode_chunk_key(position)
             file = path / array.path / key
             if not file.is_file() and not chosen:
@@ -132,22 +126,7 @@ def _stored(path: Path, array: Any) -> LazyArray:
 def _field(path: Path, array: Any) -> Any:
     if np.dtype(array.dtype).hasobject:
         raise _objects(path, _named(array))
-    return unpacked(_stored(path, array), array.attrs)
-
-
-def _group(path: Path, node: Any, var: str | None, wanted: frozenset[str]) -> StoredField:
-    """Find the field of a group that is not an image, with metadata as attributes or arrays, and coordinates."""
-    arrays = _members(path, node, var)
-    name = choose_array(path, {name: tuple(array.shape) for name, array in arrays.items()}, var)
-    small = _open(path, node, sorted(wanted))
-    metadata = {
-        name: array[()].item() if array.ndim == 0 else _stored(path, array)[:]
-        for name, array in small.items()
-        if array.ndim < 2
-    }
-    metadata |= _pick(node.attrs, wanted) | _pick(arrays[name].attrs, wanted)
-    missing = wanted - set(metadata) - ({"times", "dt"} if {"times", "dt"} & set(metadata) else set())
-    return StoredField(_field(path, arrays[name]), metadata, _axes(path, node, arrays[name], missing))
+    return files.unpacked(_stored(path, array), array.attrs)
 
 
 def _members(path: Path, group: Any, var: str | None) -> dict[str, Any]:
@@ -210,7 +189,7 @@ def _image(
     listed = omero.get("channels", []) if isinstance(omero, dict) else []
     labels = [str(item.get("label", number)) for number, item in enumerate(listed) if isinstance(item, dict)]
     channel = next((number for number, axis in enumerate(axes) if axis.name == "c"), -1)
-    chosen = choose_channel(path, channel, array.shape, labels, var)
+    chosen = files.choose_channel(path, channel, array.shape, labels, var)
     return StoredField(_field(path, array), _pick(node.attrs, wanted), axes, chosen)
 
 
