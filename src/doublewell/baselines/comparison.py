@@ -80,14 +80,11 @@ def baseline(name: str) -> Baseline:
     >>> baseline("smoothed-fd4").name
     'smoothed FD4'
     """
-    known = {_plain(key): method for key, method in methods().items()}
-    if not isinstance(name, str) or _plain(name) not in known:
+    known = {key.lower().replace(" ", "-"): method for key, method in methods().items()}
+    plain = name.strip().lower().replace(" ", "-") if isinstance(name, str) else ""
+    if plain not in known:
         raise InputError(f"method is {shown(name)}: expected one of {', '.join(known)}")
-    return known[_plain(name)]
-
-
-def _plain(name: str) -> str:
-    return name.strip().lower().replace(" ", "-")
+    return known[plain]
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,6 +25,10 @@ _FLAT = 1e-9  # of the longest axis: an axis of nodes that is not longer is left
 _SAME = 1e-6  # of the length of an axis: nodes closer than that have the same coordinate
 _UNEVEN = 1e-3  # of a step: how far a node may lie from the regular mesh
 _IDENTICAL = 1e-6  # of the range of the values: how far a node may differ from its periodic image
+_IRREGULAR = (
+    "the mesh is not regular, {}: expected the nodes of a box with even spacing along each axis; interpolate the field "
+    "onto one"
+)
 _SINCE = re.compile(r"(\w+) since .*")
 _METRES = {
     "m": Fraction(1), "cm": Fraction(1, 10**2), "mm": Fraction(1, 10**3), "um": Fraction(1, 10**6),
@@ -126,24 +130,24 @@ def axes_with_coordinates(names: Sequence[str], read: Read, wanted: frozenset[st
     """
     if not {"dx", "times", "dt"} & wanted:
         return tuple(Axis(name) for name in names)
-    return tuple(Axis(name) if (known := read(name)) is None else _axis(name, *known) for name in names)
-
-
-def _axis(name: str, points: NDArray[Any], attributes: Mapping[str, Any]) -> Axis:
-    text = attributes.get("units")
-    since = _SINCE.fullmatch(text) if isinstance(text, str) else None
-    unit = unit_name(since[1] if since else text)
-    seconds = _SECONDS.get(unit or "")
-    if seconds is not None and (since or "timedelta" in str(attributes.get("dtype", ""))):
-        return Axis(name, points=np.asarray(points, dtype=np.float64) * seconds, unit="s")
-    return Axis(name, points=points, unit=unit)
+    axes = []
+    for name in names:
+        points, attributes = read(name) or (None, {})
+        text = attributes.get("units")
+        since = _SINCE.fullmatch(text) if isinstance(text, str) else None
+        unit = unit_name(since[1] if since else text)
+        seconds = _SECONDS.get(unit or "") if since or "timedelta" in str(attributes.get("dtype", "")) else None
+        if points is not None and seconds is not None:
+            points, unit = np.asarray(points, dtype=np.float64) * seconds, "s"
+        axes.append(Axis(name, points=points, unit=unit))
+    return tuple(axes)
 
 
 def mesh_metadata(axes: Sequence[Axis], layout: Layout, wanted: frozenset[str]) -> dict[str, Any]:
     """Return those of dx, dt or times and their units that are wanted and that the axes give."""
     known: dict[str, Any] = {}
     space, clock = [axes[axis] for axis in layout.space], axes[layout.time]
-    if "dx" in wanted and all(_has_steps(axis) and axis.name.lower() != "t" for axis in space):
+    if "dx" in wanted and all(axis.stated and axis.name.lower() != "t" for axis in space):
         known["dx"] = [
             coordinate_step(np.asarray(axis.points), axis.name) if axis.step is None else axis.step for axis in space
         ]
@@ -151,14 +155,10 @@ def mesh_metadata(axes: Sequence[Axis], layout: Layout, wanted: frozenset[str]) 
             known["dx"], unit = common_length(known["dx"], [axis.unit for axis in space])
             known |= {"length_unit": unit} if unit else {}
     # an axis of space that the caller declares to be time has a step that is not a time
-    if {"dt", "times"} <= wanted and _has_steps(clock) and clock.name.lower() not in ("x", "y", "z"):
+    if {"dt", "times"} <= wanted and clock.stated and clock.name.lower() not in ("x", "y", "z"):
         known |= {"dt": clock.step} if clock.points is None else {"times": clock.points}
         known |= {"time_unit": clock.unit} if clock.unit and "time_unit" in wanted else {}
     return known
-
-
-def _has_steps(axis: Axis) -> bool:
-    return axis.step is not None or axis.points is not None
 
 
 def unit_name(text: object) -> str | None:
@@ -269,32 +269,21 @@ def grid_nodes(points: NDArray[Any]) -> GridNodes:
         raise InputError("the coordinates of the nodes are not finite: copy the file again")
     length = np.ptp(exact, axis=0)
     axes = [axis for axis in range(exact.shape[1]) if length[axis] > _FLAT * length.max()][::-1]
-    columns = [_column(exact[:, axis], "xyz"[axis]) for axis in axes]
-    mesh = tuple(int(column.max()) + 1 for column, _ in columns)
+    columns, steps = [], []
+    for axis in axes:
+        points, ordered = exact[:, axis], np.sort(exact[:, axis])
+        extent = float(ordered[-1] - ordered[0])
+        steps.append(extent / int(np.sum(np.diff(ordered) > _SAME * extent)))
+        numbers = (points - ordered[0]) / steps[-1]
+        columns.append(np.rint(numbers).astype(np.int64))
+        if np.max(np.abs(numbers - columns[-1])) > _UNEVEN:
+            raise InputError(_IRREGULAR.format(f"the nodes are not evenly spaced along {'xyz'[axis]}"))
+    mesh = tuple(int(column.max()) + 1 for column in columns)
     if not columns or int(np.prod(mesh, dtype=object)) > len(exact):
-        raise _irregular(f"{len(exact)} nodes do not fill {' x '.join(map(str, mesh)) or 'a mesh'}")
-    flat = np.ravel_multi_index([column for column, _ in columns], mesh)
+        filled = f"{len(exact)} nodes do not fill {' x '.join(map(str, mesh)) or 'a mesh'}"
+        raise InputError(_IRREGULAR.format(filled))
     nodes = np.full(int(np.prod(mesh)), -1, dtype=np.int64)
-    nodes[flat[::-1]] = np.arange(len(exact))[::-1]  # the first of several nodes at one position stays
+    nodes[np.ravel_multi_index(columns, mesh)[::-1]] = np.arange(len(exact))[::-1]  # the first of several nodes stays
     if np.any(nodes < 0):
-        raise _irregular(f"{int(np.sum(nodes < 0))} points of the mesh have no node")
-    return GridNodes(mesh, tuple(step for _, step in columns), tuple("xyz"[axis] for axis in axes), nodes)
-
-
-def _column(points: NDArray[Any], name: str) -> tuple[NDArray[np.int64], float]:
-    """Return the number of each node along an axis, and the spacing."""
-    ordered = np.sort(points)
-    length = float(ordered[-1] - ordered[0])
-    step = length / int(np.sum(np.diff(ordered) > _SAME * length))
-    numbers = (points - ordered[0]) / step
-    column = np.rint(numbers)
-    if np.max(np.abs(numbers - column)) > _UNEVEN:
-        raise _irregular(f"the nodes are not evenly spaced along {name}")
-    return column.astype(np.int64), step
-
-
-def _irregular(why: str) -> InputError:
-    return InputError(
-        f"the mesh is not regular, {why}: expected the nodes of a box with even spacing along each axis; "
-        "interpolate the field onto one"
-    )
+        raise InputError(_IRREGULAR.format(f"{int(np.sum(nodes < 0))} points of the mesh have no node"))
+    return GridNodes(mesh, tuple(steps), tuple("xyz"[axis] for axis in axes), nodes)

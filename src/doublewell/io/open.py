@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from doublewell.atomic import replace_file
 from doublewell.errors import InputError, option, shown
 from doublewell.io import format as files
 from doublewell.io.axes import Layout, arranged, check_axes, inside_borders, layout_of, mesh_metadata
@@ -19,7 +20,7 @@ from doublewell.io.format import MARKS, METADATA, USUAL_SUFFIX, Format, StoredFi
 from doublewell.io.formats import FORMATS
 from doublewell.io.formats.npz import NPY
 from doublewell.io.formats.zarr import ZARR, is_store
-from doublewell.io.result_file import RESULT_SUFFIX, write_result
+from doublewell.io.result_file import RESULT_SUFFIX, result_bytes
 from doublewell.record import Boundary, Record, phase_from_intensity
 from doublewell.record.arrays import FINITE, GreyScale, check_levels, lazy
 from doublewell.result import Result
@@ -213,7 +214,9 @@ def save(value: Record | Result, path: str | PathLike[str]) -> None:
     elif isinstance(value, Result):
         if place.suffix.lower() != RESULT_SUFFIX:
             raise InputError(f"{place}: expected a name that ends in {RESULT_SUFFIX} for a Result")
-        write_result(value, place)
+        content = result_bytes(value)
+        with replace_file(place) as temporary:
+            temporary.write_bytes(content)
     else:
         raise InputError(f"a {type(value).__name__} cannot be saved: expected a Record or a Result")
 

@@ -22,7 +22,6 @@ from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type
 
 import numpy as np
 
-from doublewell.atomic import replace_file
 from doublewell.dynamics import DYNAMICS, Dynamics
 from doublewell.errors import InputError
 from doublewell.io.format import as_path, reading
@@ -37,13 +36,6 @@ _AGAIN = "restore the file, or run identify again"
 _SPECIAL = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}  # strict JSON has none of these
 _PLAIN = {str: "a text", bool: "true or false", type(None): "nothing", int: "a whole number"}
 _BASE64 = "numbers in base 64"
-
-
-def write_result(result: Result, path: Path) -> None:
-    """Write a result to a file."""
-    content = result_bytes(result)
-    with replace_file(path) as temporary:
-        temporary.write_bytes(content)
 
 
 def result_bytes(result: Result) -> bytes:
@@ -65,7 +57,7 @@ def result_body(result: Result) -> Any:
 def load_result(path: str | PathLike[str]) -> Result:
     """Load a result that `save` wrote, equal to the last bit; anything else raises InputError."""
     place = as_path(path)
-    body = _body(place, _parse(place))
+    body = _body(place)
     try:
         result: Result = decode(body, Result, "result")
     except InputError as error:
@@ -85,7 +77,12 @@ def load_result(path: str | PathLike[str]) -> Result:
     return result
 
 
-def _parse(path: Path) -> Any:
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _body(path: Path) -> Any:
+    """Return the fields of the result after the checks of what stands around them."""
     with reading(path, "JSON file"):
         if not path.exists():
             raise InputError(f"{path} does not exist: expected a saved result; check the name and the folder")
@@ -95,20 +92,12 @@ def _parse(path: Path) -> Any:
     if not raw.strip():
         raise InputError(f"{path} is empty: expected a saved result; {_AGAIN}")
     try:
-        return json.loads(raw.decode("utf-8"), parse_constant=_refuse_constant)
+        content = json.loads(raw.decode("utf-8"), parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise InputError(
             f"{path} is no JSON, or cut short ({error}): expected a result written by save; {_AGAIN}"
             " (a record is read by open_record)"
         ) from error
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _body(path: Path, content: Any) -> Any:
-    """Return the fields of the result after the checks of what stands around them."""
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise InputError(f"{path} is JSON but no doublewell result: expected a file written by save(result, path)")
     version = content.get("version")

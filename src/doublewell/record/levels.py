@@ -120,9 +120,18 @@ def find_levels(
             f"two plateaus cannot be distinguished: the values scatter by {spread:.3g} around levels {contrast:.3g} "
             f"apart; {_way_out()}"
         )
-    error = np.array([_clustered_error(rest, pixels, k, mesh) for k in (0, 1)])
-    sd = np.hypot(error, 0.5 * contrast * np.array(deficit))
-    return Levels(camera, sd, deficit, 2.0 * spread / contrast, _fade_gap(rest, pixels) / (0.5 * contrast))
+    # what is wrong somewhere is wrong there in every frame, so residuals of one tile of the picture count as one
+    tile = np.zeros(rest.size, dtype=np.int64)
+    for cells, n in zip(np.unravel_index(pixels.cell, mesh), mesh, strict=True):
+        tile = tile * _TILES + cells * _TILES // n
+    first, last = np.quantile(pixels.frame, [1 / 3, 2 / 3])
+    errors, changes = [], []
+    for own in (pixels.phase == 0, pixels.phase == 1):
+        errors.append(float(np.sqrt(np.sum(np.bincount(tile[own], rest[own]) ** 2)) / own.sum()))
+        early, late = rest[own & (pixels.frame <= first)], rest[own & (pixels.frame >= last)]
+        changes.append(float(np.median(late) - np.median(early)) if early.size and late.size else 0.0)
+    sd, gap = np.hypot(errors, 0.5 * contrast * np.array(deficit)), abs(changes[1] - changes[0])
+    return Levels(camera, sd, deficit, 2.0 * spread / contrast, gap / (0.5 * contrast))
 
 
 def given_levels(sample: Array, camera: Camera) -> Levels:
@@ -167,7 +176,13 @@ def _fitted(pixels: Pixels, camera: Camera, flatten: Flatten | None, bleaching: 
         signal = levels[pixels.phase] * bright
         columns = [np.where(pixels.phase == k, bright, 0.0) for k in (0, 1)]
         columns += list(terms * (signal if flatten == "gain" else 1.0))
-        step = _robust_step(np.array(columns), value - signal - offset)
+        rest = value - signal - offset
+        deviation = 1.4826 * float(np.median(np.abs(rest - np.median(rest)))) or 1.0
+        weight = 1.0 / np.maximum(np.abs(rest) / (_TAIL * deviation), 1.0)  # Huber's
+        size = np.sqrt(np.mean(np.square(columns), axis=1))
+        scaled = np.array(columns) / size[:, None]
+        # normal equations are enough: the polynomials are nearly orthogonal, and a step need not be exact
+        step = np.linalg.lstsq((scaled * weight) @ scaled.T, (scaled * weight) @ rest, rcond=None)[0] / size
         levels, weights, change = levels + step[:2], weights + step[2:], 0.0
         if bleaching:  # the ratio of the values of a frame to what the levels predict
             gain, offset = light(weights @ terms)
@@ -219,19 +234,6 @@ def _way_out() -> str:
     return f"pass {option('levels', ('low', 'high'))}, the intensities of the two pure phases"
 
 
-def _robust_step(columns: Array, rest: Array) -> Array:
-    """Solve least squares with Huber's weights; columns are the rows here.
-
-    Normal equations are enough: Legendre polynomials are nearly orthogonal, and a step need not be exact.
-    """
-    spread = 1.4826 * float(np.median(np.abs(rest - np.median(rest)))) or 1.0
-    weight = 1.0 / np.maximum(np.abs(rest) / (_TAIL * spread), 1.0)
-    size = np.sqrt(np.mean(columns**2, axis=1))
-    scaled = columns / size[:, None]
-    heavy = scaled * weight
-    return np.asarray(np.linalg.lstsq(heavy @ scaled.T, heavy @ rest, rcond=None)[0] / size)
-
-
 def _bulk_pixels(
     frame: Callable[[int], Array], chosen: list[int], camera: Camera
 ) -> tuple[Pixels, tuple[float, float]]:
@@ -264,30 +266,6 @@ def _bulk_pixels(
             cells = cells[:: max(1, -(-cells.size // most))]
             parts.append((pictures[k].ravel()[cells], np.full(cells.size, phase), np.full(cells.size, k), cells))
     return Pixels(*(np.concatenate(column) for column in zip(*parts, strict=True))), (deficits[0], deficits[1])
-
-
-def _clustered_error(rest: Array, pixels: Pixels, phase: int, mesh: tuple[int, ...]) -> float:
-    """Return the standard error of a level, with residuals of one tile of the picture counted as one.
-
-    What is wrong at a place is wrong there in every frame, so more frames do not average it away.
-    """
-    own = pixels.phase == phase
-    tile = np.zeros(int(own.sum()), dtype=np.int64)
-    for cells, n in zip(np.unravel_index(pixels.cell[own], mesh), mesh, strict=True):
-        tile = tile * _TILES + cells * _TILES // n
-    sums = np.bincount(tile, rest[own])
-    return float(np.sqrt(np.sum(sums**2)) / own.sum())
-
-
-def _fade_gap(rest: Array, pixels: Pixels) -> float:
-    """Return how much more one plateau changes than the other from the first to the last third of the frames."""
-    first, last = np.quantile(pixels.frame, [1 / 3, 2 / 3])
-    changes = []
-    for phase in (0, 1):
-        own = pixels.phase == phase
-        early, late = rest[own & (pixels.frame <= first)], rest[own & (pixels.frame >= last)]
-        changes.append(float(np.median(late) - np.median(early)) if early.size and late.size else 0.0)
-    return abs(changes[1] - changes[0])
 
 
 def _smoothed(u: Array) -> Array:

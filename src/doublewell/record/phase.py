@@ -189,7 +189,11 @@ def phase_from_intensity(
         return np.asarray(_intensities(lazy(source)[k : k + 1], k)[0])
 
     limits, saturated, step = measure_saturation((frame(k) for k in _spread(frames, _LOOKS)), np.dtype(source.dtype))
-    start = _start(frame, frames, levels)
+    pictures = (frame(k).ravel() for k in _spread(frames, _LOOKS))
+    sample = np.concatenate([picture[:: max(1, -(-picture.size // _SAMPLE))] for picture in pictures])
+    if np.unique(sample).size == 2:
+        raise InputError(f"the picture holds two different values: {_MASK}")
+    start = rough_levels(sample) if levels is None else check_levels(levels)
     dark = real(dark, "dark", "the camera's value without light")
     try:
         fitted = find_levels(
@@ -199,37 +203,24 @@ def phase_from_intensity(
     except InputError:
         if levels is None or flatten is not None or bleaching:
             raise
-        sample = np.stack([frame(k) for k in range(min(frames, 3))])
-        fitted = given_levels(sample, Camera.flat(start, frames, mesh, dark))
+        few = np.stack([frame(k) for k in range(min(frames, 3))])
+        fitted = given_levels(few, Camera.flat(start, frames, mesh, dark))
     fitted, sd = _with_given(fitted, levels, levels_sd)
 
     camera, periodic = fitted.camera, known.get("boundary") == "periodic"
     still = Correction(camera, None, (slice(None),) * len(mesh), periodic)
     shifts = measure_drift(lambda k: still(frame(k)[None], k)[0], frames, periodic=periodic) if drift else None
     correction = replace(still, drift=shifts, crop=_crop(mesh, shifts, periodic=periodic))
-    picture = {"gain": np.exp(camera.gain), "offset": camera.offset}
-    low, high = (float(x) for x in camera.levels + camera.dark)
-    return Phase(
-        record=Record(correction.values(source), **known),
-        levels=(low, high),
-        levels_sd=sd,
-        noise=fitted.noise,
-        light=None if flatten is None else picture[flatten],
-        fading=np.exp(camera.fading) if bleaching else None,
-        drift=shifts,
-        quality=GreyQuality(
-            limits=limits,
-            saturated=saturated,
-            steps=float(np.ptp(camera.levels)) / step if step else float("inf"),
-            deficit=fitted.deficit,
-            fade_gap=fitted.fade_gap,
-            bleaching=bool(bleaching),
-            dark=camera.dark,
-            moved=None if shifts is None else float(np.max(np.abs(shifts))),
-        ),
-        source=source,
-        correction=correction,
+    light = None if flatten is None else np.exp(camera.gain) if flatten == "gain" else camera.offset
+    fading = np.exp(camera.fading) if bleaching else None
+    steps = float(np.ptp(camera.levels)) / step if step else float("inf")
+    moved = None if shifts is None else float(np.max(np.abs(shifts)))
+    quality = GreyQuality(
+        limits, saturated, steps, fitted.deficit, fitted.fade_gap, bool(bleaching), camera.dark, moved
     )
+    low, high = (float(x) for x in camera.levels + camera.dark)
+    record = Record(correction.values(source), **known)
+    return Phase(record, (low, high), sd, fitted.noise, light, fading, shifts, quality, source, correction)
 
 
 def measure_saturation(
@@ -264,11 +255,21 @@ def measure_drift(frame: Callable[[int], Array], frames: int, *, periodic: bool)
         return np.asarray(gaussian_filter(frame(k), _SMOOTH, mode="wrap" if periodic else "nearest"))
 
     before = smoothed(0)
-    steps = np.zeros((frames, before.ndim))
+    steps, margin = np.zeros((frames, before.ndim)), (slice(None) if periodic else slice(3, -3),) * before.ndim
     for k in range(1, frames):
-        now = smoothed(k)
-        steps[k] = _shift(before, now, steps[k - 1], periodic)
-        before = now
+        shift, now = steps[k - 1], smoothed(k)
+        gradients = [
+            0.5 * (np.roll(before, -1, axis) - np.roll(before, 1, axis)) if periodic else np.gradient(before, axis=axis)
+            for axis in range(before.ndim)
+        ]
+        slopes = np.array([g[margin].ravel() for g in gradients])
+        for _ in range(_STEPS):
+            rest = (shift_frame(now, -shift, periodic=periodic) - before)[margin].ravel()
+            change = np.linalg.lstsq(slopes.T, -rest, rcond=None)[0]
+            shift = shift + change
+            if float(np.max(np.abs(change))) < _CLOSE:
+                break
+        steps[k], before = shift, now
     return np.cumsum(steps, axis=0)
 
 
@@ -287,23 +288,6 @@ def shift_frame(frame: Array, shift: Array, *, periodic: bool) -> Array:
             turn[n // 2] = np.cos(np.pi * d)  # the highest mode has no direction
         modes *= turn.reshape([-1 if k == axis else 1 for k in range(frame.ndim)])
     return np.asarray(np.fft.ifftn(modes).real)
-
-
-def _shift(before: Array, now: Array, start: Array, periodic: bool) -> Array:
-    """Return the shift d for which now(x) is before(x - d)."""
-    margin = (slice(None) if periodic else slice(3, -3),) * before.ndim
-    gradients = [
-        0.5 * (np.roll(before, -1, axis) - np.roll(before, 1, axis)) if periodic else np.gradient(before, axis=axis)
-        for axis in range(before.ndim)
-    ]
-    slopes, shift = np.array([g[margin].ravel() for g in gradients]), start
-    for _ in range(_STEPS):
-        rest = (shift_frame(now, -shift, periodic=periodic) - before)[margin].ravel()
-        change = np.linalg.lstsq(slopes.T, -rest, rcond=None)[0]
-        shift = shift + change
-        if float(np.max(np.abs(change))) < _CLOSE:
-            break
-    return shift
 
 
 def _crop(mesh: tuple[int, ...], shifts: Array | None, *, periodic: bool) -> tuple[slice, ...]:
@@ -358,15 +342,6 @@ def _source(intensity: Any) -> tuple[Any, dict[str, Any]]:
 
 def _spread(frames: int, most: int) -> list[int]:
     return [int(k) for k in np.unique(np.linspace(0, frames - 1, min(frames, most)).round())]
-
-
-def _start(frame: Callable[[int], Array], frames: int, levels: Any) -> Array:
-    """Return rough levels: the given ones, or those of the histogram."""
-    pictures = (frame(k).ravel() for k in _spread(frames, _LOOKS))
-    values = np.concatenate([picture[:: max(1, -(-picture.size // _SAMPLE))] for picture in pictures])
-    if np.unique(values).size == 2:
-        raise InputError(f"the picture holds two different values: {_MASK}")
-    return rough_levels(values) if levels is None else check_levels(levels)
 
 
 def _with_given(fitted: Levels, levels: Any, sd: Any) -> tuple[Levels, tuple[float, float] | None]:
