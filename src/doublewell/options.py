@@ -407,16 +407,6 @@ class Observation(Options):
             raise InputError(f"{_subject('pixel')} is {shown(self.pixel)}: expected True or False")
         object.__setattr__(self, "refine", whole(self.refine, _subject("refine"), least=1, most=8))
 
-    @property
-    def blurs(self) -> bool:
-        """Whether a picture is not the field at its points."""
-        return self.blur != 0.0 or self.pixel
-
-    @property
-    def imaged(self) -> bool:
-        """Whether there are optics: blur, pixels, exposure or a finer mesh."""
-        return self.blurs or self.exposure > 0.0 or self.refine > 1
-
 
 def _length(value: Any, name: str, expected: str) -> float:
     good = isinstance(value, int | float | np.number) and not isinstance(value, bool) and 0.0 <= value < np.inf

@@ -165,7 +165,7 @@ def _check_options(problem: Problem) -> None:
         )
     if method.ridge is not None and problem.averaged:
         raise InputError(f"a ridge is a choice for one degree: give {option('degree')} a number, or leave it out")
-    if not method.bands and (observation.imaged or observation.noise != "white"):
+    if not method.bands and (View(observation).imaged or observation.noise != "white"):
         raise InputError(
             "blur, pixel, exposure, refine and noise belong to the trajectory fit: weak moments know none of them; "
             f"use {option('method', 'trajectory')}, or leave them out"

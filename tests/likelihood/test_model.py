@@ -157,10 +157,10 @@ def test_views_say_what_is_free_and_what_is_plain() -> None:
     assert both.free == ("q", "blur")
     assert not both.plain
     assert not View(whitening=Whitening(memory=0.2)).plain
-    assert not Observation(exposure=1.0).blurs
-    assert Observation(pixel=True).blurs
-    assert Observation(exposure=1.0).imaged
-    assert not Observation(noise="shot").imaged
+    assert not View(Observation(exposure=1.0)).blurs
+    assert View(Observation(pixel=True)).blurs
+    assert View(Observation(exposure=1.0)).imaged
+    assert not View(Observation(noise="shot")).imaged
 
 
 @pytest.mark.parametrize(

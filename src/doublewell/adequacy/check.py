@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -33,18 +32,13 @@ from doublewell.adequacy.statistics import (
     value_tests,
     verdict_of,
 )
-from doublewell.dynamics import Grid, border_mask, numpy_transforms
-from doublewell.evidence import system
+from doublewell.dynamics import Grid, numpy_transforms
 from doublewell.hints import Array, Bools
 from doublewell.law import Family
-from doublewell.likelihood import Trajectory, points
-from doublewell.likelihood.gauss_newton import Model, solve_normal, tangents
-from doublewell.observation.view import mode_grid, noise_in_time
-from doublewell.runtime import double_precision
+from doublewell.likelihood import Projector, Trajectory, points
+from doublewell.observation.view import mode_grid, noise_in_time, noisy
 
 _SMALL = 1e-5  # relative difference of q, and of the force
-_TOLERANCE = 1e-2  # the residual is projected too: an unfinished solve for a direction only makes its test less sharp
-_MOST = 200
 _UNTOUCHED = 0.98  # fraction of a frame's noise that the fit leaves
 _COLOURED = ("white in z", "white in y", "white in x", "tails")  # what a measured spectrum has answered already
 _TAKEN = 4  # cells from the border of a window whose noise the fit takes in part
@@ -67,8 +61,8 @@ def directions(fits: Sequence[Trajectory], u: Array) -> Iterator[tuple[str, list
     effect, is left out.
     """
     first = fits[0]
-    record, batch, family = first.record, first.batch, first.family
-    grid, window, axes = mode_grid(record), record.boundary == "open", range(-len(record.mesh), 0)
+    record, batch = first.record, first.batch
+    grid, window, axes = mode_grid(record), record.boundary == "open", range(2 - u.ndim, 0)
     time = (record.times - record.times[0]).reshape(-1, *[1] * len(axes))
     if not batch.view.q_free:  # the relative error of q
         low, high = batch.predict(fits, factor=1.0 - _SMALL), batch.predict(fits, factor=1.0 + _SMALL)
@@ -80,9 +74,10 @@ def directions(fits: Sequence[Trajectory], u: Array) -> Iterator[tuple[str, list
         yield "boundary", [batch.predict(fits, boundary="neumann" if grid.boundary == "periodic" else "periodic") - u]
     if batch.dynamics.gauge != "constant":  # a constant that is added to the force
         theta = points(fits)[1]
-        size = _SMALL * np.max(np.abs(theta[:, -family.size :]), axis=1, keepdims=True)
-        low, high = (batch.predict(fits, _Tilted(family), theta=np.hstack([theta, tilt])) for tilt in (-size, size))
-        yield "tilt", [(high - low) / (2.0 * size.reshape(-1, *[1] * record.values.ndim))]
+        size = _SMALL * np.max(np.abs(theta[:, len(batch.view.free) :]), axis=1, keepdims=True)
+        tilted = _Tilted(first.family)
+        low, high = (batch.predict(fits, tilted, theta=np.hstack([theta, tilt])) for tilt in (-size, size))
+        yield "tilt", [(high - low) / (2.0 * size.reshape(-1, *[1] * (u.ndim - 1)))]
     yield "gain", [u]  # a, the observation being (1 + a) u
     yield "gain drift", [time / time[-1] * u]  # (1 + a t / T) u
     yield "offset", [np.ones_like(u)]  # u + a
@@ -102,7 +97,7 @@ def slope(u: Array, axis: int, grid: Grid, *, window: bool = False) -> Array:
 
     if window:
         return np.asarray(np.gradient(u, grid.dx[axis], axis=axis, edge_order=2))
-    n, length, along = grid.cells[axis], grid.extent[axis], (-1, *[1] * (-1 - axis))
+    n, length, along = grid.cells[axis], grid.cells[axis] * grid.dx[axis], (-1, *[1] * (-1 - axis))
     if grid.boundary == "periodic":
         waves = 2j * np.pi * np.arange(n // 2 + 1) / length
         if n % 2 == 0:
@@ -111,86 +106,6 @@ def slope(u: Array, axis: int, grid: Grid, *, window: bool = False) -> Array:
     cosines = fft.dct(u, axis=axis, norm="ortho") * (-np.pi * np.arange(n) / length).reshape(along)
     sines = np.roll(cosines, -1, axis=axis)  # the constant, now last, is zero
     return np.asarray(fft.idst(sines, axis=axis, norm="ortho"))
-
-
-class Basis(NamedTuple):
-    """J_g = Q R diag(norms): an orthonormal basis, its triangle, and the lengths of the columns."""
-
-    columns: Any
-    triangle: Any
-    norms: Any
-
-
-def tangent_basis(model: Model, nuisance: Any, theta: Any, constants: Any) -> Basis:
-    """Return a basis of J_g, the whitened derivatives by theta. A pure JAX function."""
-    import jax.numpy as jnp
-
-    columns = tangents(model, nuisance, theta, constants)
-    norms = jnp.linalg.norm(columns, axis=0)
-    basis, triangle = jnp.linalg.qr(columns / norms)
-    return Basis(basis, triangle, norms)
-
-
-def project(
-    model: Model, nuisance: Any, theta: Any, basis: Basis, direction: Any, constants: Any,
-    *, tolerance: float = _TOLERANCE, most: int = _MOST,
-) -> tuple[Any, Any]:  # fmt: skip
-    """Return the part of a whitened direction that neither the nuisance nor theta can imitate. A pure JAX function.
-
-    The second value is how theta moves when the direction's parameter becomes 1.
-    """
-    import jax
-
-    def whitened(x: Any) -> Any:
-        return model.whiten(model.predict(x, theta, constants), constants)
-
-    def without_theta(y: Any) -> Any:
-        return y - (basis.columns @ (basis.columns.T @ y.ravel())).reshape(y.shape)
-
-    _, push = jax.linearize(whitened, nuisance)
-    pull = jax.linear_transpose(push, nuisance)
-    solution, _, _ = solve_normal(
-        lambda x: pull(without_theta(push(x)))[0], pull(without_theta(direction))[0],
-        model.preconditioner(nuisance, theta, constants), tolerance=tolerance, most=most,
-    )  # fmt: skip
-    rest = direction - push(solution)
-    turned = basis.columns.T @ rest.ravel()
-    return without_theta(rest), -jax.scipy.linalg.solve_triangular(basis.triangle, turned) / basis.norms
-
-
-@lru_cache(maxsize=1)
-def _compiled() -> tuple[Any, Any]:
-    import jax
-
-    def bases(model: Model, nuisance: Any, theta: Any, constants: Any) -> Any:
-        return jax.vmap(partial(tangent_basis, model), in_axes=(0, 0, None))(nuisance, theta, constants)
-
-    def projections(model: Model, nuisance: Any, theta: Any, basis: Basis, directions: Any, constants: Any) -> Any:
-        each = jax.vmap(partial(project, model), in_axes=(0, 0, 0, 0, None))
-        return each(nuisance, theta, basis, directions, constants)
-
-    return jax.jit(bases, static_argnums=0), jax.jit(projections, static_argnums=0)
-
-
-class Projector:
-    """Project directions at the fits of a batch: J_g is computed once, each direction costs one solve.
-
-    Every array has the records of the batch along its first axis. Cells left `out` weigh nothing.
-    """
-
-    def __init__(self, fits: Sequence[Trajectory], out: Bools | None = None) -> None:
-        self.model, constants = fits[0].batch.model(fits[0].family, fits[0].substeps)
-        self.constants = constants if out is None else constants._replace(root=np.where(out, 0.0, constants.root))
-        self.point = points(fits)
-        with double_precision():
-            self.basis = _compiled()[0](self.model, *self.point, self.constants)
-
-    def project(self, fields: Array, *, white: bool = False) -> tuple[Array, Array]:
-        """Return fields without what the fits can imitate, whitened, and the shifts of theta for the parameter 1."""
-        with double_precision():
-            fields = fields if white else np.asarray(self.model.whiten(fields, self.constants))
-            rest, shift = _compiled()[1](self.model, *self.point, self.basis, fields, self.constants)
-            return np.asarray(rest), np.asarray(shift)
 
 
 def score(fields: Array, residual: Array, noise: float) -> tuple[float, Array, Array]:
@@ -215,10 +130,10 @@ def score_test(fit: Trajectory, name: str, fields: Array, shifts: Array, residua
 
     chi2, values, covariance = score(fields, residual, fit.noise)
     errors, count = np.sqrt(np.diag(covariance)), len(values)
-    moved = system(fit.evidence)[0] @ (values @ shifts)[-fit.family.size :]
+    moved = fit.size((values @ shifts)[len(fit.batch.view.free) :])
     statistic = float(np.sign(values[0]) * np.sqrt(chi2)) if count == 1 else chi2
-    p, law_shift = float(chdtrc(count, chi2)), float(np.linalg.norm(moved))
-    return ScoreTest(name, statistic, count, p, 1.0, tuple(values.tolist()), tuple(errors.tolist()), law_shift)
+    p = float(chdtrc(count, chi2))
+    return ScoreTest(name, statistic, count, p, 1.0, tuple(values.tolist()), tuple(errors.tolist()), moved)
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,20 +163,14 @@ def _answers(fits: Sequence[Trajectory], projector: Projector) -> list[_Answer]:
     for name, fields in directions(fits, u):
         pairs = [projector.project(field) for field in fields]
         projected[name] = [np.stack(part, axis=1) for part in zip(*pairs, strict=True)]
-    record = fits[0].record
-    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=record.shape)  # always the same
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=residuals.shape[1:])  # always the same
     v = np.where(np.asarray(projector.constants.root) > 0.0, signs, 0.0)
     taken = v - projector.project(np.broadcast_to(v, residuals.shape), white=True)[0]
     answers = []
     for k, fit in enumerate(fits):
         tests = [score_test(fit, name, f[k], shifts[k], residuals[k]) for name, (f, shifts) in projected.items()]
-        # the noise that values had is kept where they were observed, but not next to the border of a window; noise
-        # elsewhere is what the tests expect of a good fit
-        kept = np.asarray(fit.record.observed())
-        if record.boundary == "open":
-            kept = kept & ~border_mask(record.mesh, _TAKEN)
-        residual = residuals[k]
-        if not kept.all():
+        kept, residual = noisy(fit.record, _TAKEN), residuals[k]
+        if not kept.all():  # noise elsewhere is what the tests expect of a good fit
             residual = np.where(kept, residual, fit.noise * np.random.default_rng(1).standard_normal(residual.shape))
         left = 1.0 - np.mean((v * taken[k]).reshape(len(v), -1), axis=1)
         tests += neighbour_tests(residual / fit.noise, v, taken[k], kept)
@@ -288,7 +197,7 @@ def check_adequacies(fits: Sequence[Trajectory]) -> list[Adequacy]:
 
 def _conclude(fit: Trajectory, answer: _Answer) -> Adequacy:
     """Search for bad cells, test again without them, and put all tests of a fit together."""
-    cells = cells_of(answer.residual, answer.frames, np.zeros(fit.record.mesh, dtype=bool))
+    cells = cells_of(answer.residual, answer.frames, np.zeros(answer.residual.shape[1:], dtype=bool))
     relative = answer.relative_noise
     if relative < NUMERICAL:
         return Adequacy(holm([*answer.tests, cells_test(cells, None, None)]), Verdict.ADEQUATE, relative)
@@ -315,11 +224,10 @@ def _conclude(fit: Trajectory, answer: _Answer) -> Adequacy:
 def _refit(fit: Trajectory, frames: Bools, out: Bools) -> tuple[Cells, float, Trajectory]:
     """Fit again, to first order, without some cells: what the others say, how far the law moves, the new noise."""
     (residual,), (shift,) = Projector([fit], out).project(fit.residual[None])
-    size = fit.family.size
-    moved = float(np.linalg.norm(system(fit.evidence)[0] @ shift[-size:]))
-    free = residual.size - np.count_nonzero(out) * (len(residual) - 1) - residual[0].size - size
+    shift = shift[len(fit.batch.view.free) :]
+    free = residual.size - np.count_nonzero(out) * (len(residual) - 1) - residual[0].size - shift.size
     quieter = replace(fit, noise=float(np.linalg.norm(residual) / np.sqrt(free)))
-    return cells_of(residual, frames, out), moved, quieter
+    return cells_of(residual, frames, out), fit.size(shift), quieter
 
 
 def worst_of_parts(answers: Sequence[tuple[Adequacy, str]]) -> Adequacy | None:

@@ -1,12 +1,13 @@
 """The likelihood of whole trajectories: models of records, one solver, and batches that are fitted together."""
 
-from doublewell.likelihood.batch import Batch, Resolution, Trajectory, measure_resolution, points
+from doublewell.likelihood.batch import Batch, Projector, Resolution, Trajectory, measure_resolution, points
 from doublewell.likelihood.iterate import Convergence, Status, Step
 from doublewell.likelihood.model import check_window, first_substeps, growth, record_model
 
 __all__ = [
     "Batch",
     "Convergence",
+    "Projector",
     "Resolution",
     "Status",
     "Step",

@@ -14,17 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.dynamics import ALLEN_CAHN, Dynamics, symbols
-from doublewell.dynamics.etdrk4 import step_table
+from doublewell.dynamics import ALLEN_CAHN, Dynamics
 from doublewell.errors import InputError
 from doublewell.evidence import Block, Evidence, Key, compact, joint_given_law, system
-from doublewell.hints import Array
+from doublewell.hints import Array, Bools
 from doublewell.law import Bernstein, Family
 from doublewell.likelihood import model as models
 from doublewell.likelihood.iterate import Convergence, Iteration, Rule, Status, Step, Watch, compiled, iterate
 from doublewell.likelihood.model import Constants, Observed, RecordModel, first_substeps, growth, observed
 from doublewell.likelihood.segments import UNSTABLE, fit_by_segments
-from doublewell.observation.view import PLAIN, View, check_view, joint_start, mode_grid
+from doublewell.observation.view import PLAIN, View, check_view, joint_start
 from doublewell.record import Boundary, Record
 from doublewell.runtime import double_precision, leave_room
 
@@ -63,7 +62,11 @@ class Trajectory:
     @property
     def coefficients(self) -> Array:
         """The law at which the record was linearised."""
-        return self.theta[-self.family.size :]
+        return self.theta[len(self.batch.view.free) :]
+
+    def size(self, shift: Array) -> float:
+        """Return the size of a shift of the coefficients in standard errors: |R shift|, R in units of the noise."""
+        return float(np.linalg.norm(system(self.evidence)[0] @ shift))
 
     def moved(self, theta: Array) -> Array:
         """Return the best nuisance at another theta, to first order."""
@@ -131,11 +134,9 @@ class Batch:
                 record, family, substeps, self.view, dynamics=self.dynamics, refine=refine, order=order
             )
         model, constants = self._models[key]
-        if factor != 1.0 and model.boundary != "open" and len(constants.table.weights.whole) == 1:
-            tau = factor * float(constants.taus[0]) / substeps
-            fine = symbols(self.dynamics, mode_grid(self.records[0], model.refine))
-            constants = constants._replace(table=step_table(fine, tau, tau))
-        return model, constants._replace(root=self.observed.root, taus=factor * constants.taus)
+        if factor != 1.0:
+            constants = models.with_q(self.records[0], model, constants, factor, self.dynamics)
+        return model, constants._replace(root=self.observed.root)
 
     def predict(
         self, fits: Sequence[Trajectory], family: Any = None, substeps: int | None = None, *,
@@ -275,11 +276,32 @@ def points(fits: Sequence[Trajectory]) -> tuple[Array, Array]:
     return np.stack([fit.nuisance for fit in fits]), np.stack([fit.theta for fit in fits])
 
 
+class Projector:
+    """Take out of fields what the fits of a batch can imitate: J_g is computed once, each field costs one solve.
+
+    Every array has the records of the batch along its first axis. Cells left `out` weigh nothing.
+    """
+
+    def __init__(self, fits: Sequence[Trajectory], out: Bools | None = None) -> None:
+        self.model, constants = fits[0].batch.model(fits[0].family, fits[0].substeps)
+        self.constants = constants if out is None else constants._replace(root=np.where(out, 0.0, constants.root))
+        self.point = points(fits)
+        with double_precision():
+            self.basis = compiled().basis(self.model, *self.point, self.constants)
+
+    def project(self, fields: Array, *, white: bool = False) -> tuple[Array, Array]:
+        """Return whitened fields without what the fits can imitate, and how theta moves for one unit of each."""
+        with double_precision():
+            fields = fields if white else np.asarray(self.model.whiten(fields, self.constants))
+            rest, shift = compiled().project(self.model, *self.point, self.basis, fields, self.constants)
+            return np.asarray(rest), np.asarray(shift)
+
+
 @dataclass(frozen=True, eq=False)
 class Resolution:
     """The shift of the coefficients under twice the substeps and under a finer mesh, and their sizes.
 
-    Sizes are in standard errors of the evidence: |R shift|, R in units of the noise.
+    Sizes are in standard errors.
     """
 
     time_shift: Array
@@ -300,11 +322,8 @@ def measure_resolution(fits: Sequence[Trajectory]) -> list[Resolution]:
     else:
         factor = 2 if first.record.boundary == "periodic" else 3  # a finer mesh that holds the points of this one
         mesh = _shifts(fits, usual - batch.predict(fits, refine=factor * batch.view.optics.refine))
-    resolutions = []
-    for fit, first_shift, second in zip(fits, time, mesh, strict=True):
-        sizes = [float(np.linalg.norm(system(fit.evidence)[0] @ shift)) for shift in (first_shift, second)]
-        resolutions.append(Resolution(first_shift, second, *sizes))
-    return resolutions
+    each = zip(fits, time, mesh, strict=True)
+    return [Resolution(halved, finer, fit.size(halved), fit.size(finer)) for fit, halved, finer in each]
 
 
 def _shifts(fits: Sequence[Trajectory], change: Array) -> list[Array]:

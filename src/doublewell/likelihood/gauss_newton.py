@@ -173,6 +173,51 @@ def sensitivity(
     return Sensitivity(triangle, shift, response, jnp.vdot(residual, residual), jnp.sum(counts), rests)
 
 
+class Basis(NamedTuple):
+    """J_g = Q R diag(norms): an orthonormal basis, its triangle, and the lengths of the columns."""
+
+    columns: Any
+    triangle: Any
+    norms: Any
+
+
+def tangent_basis(model: Model, nuisance: Any, theta: Any, constants: Any) -> Basis:
+    """Return a basis of J_g, the whitened derivatives by theta. A pure JAX function."""
+    import jax.numpy as jnp
+
+    columns = tangents(model, nuisance, theta, constants)
+    norms = jnp.linalg.norm(columns, axis=0)
+    basis, triangle = jnp.linalg.qr(columns / norms)
+    return Basis(basis, triangle, norms)
+
+
+def project(
+    model: Model, nuisance: Any, theta: Any, basis: Basis, direction: Any, constants: Any, *,
+    tolerance: float, most: int,
+) -> tuple[Any, Any]:  # fmt: skip
+    """Return the part of a whitened direction that neither the nuisance nor theta can imitate. A pure JAX function.
+
+    The second value is how theta moves when the direction's parameter becomes 1.
+    """
+    import jax
+
+    def whitened(x: Any) -> Any:
+        return model.whiten(model.predict(x, theta, constants), constants)
+
+    def without_theta(y: Any) -> Any:
+        return y - (basis.columns @ (basis.columns.T @ y.ravel())).reshape(y.shape)
+
+    _, push = jax.linearize(whitened, nuisance)
+    pull = jax.linear_transpose(push, nuisance)
+    solution, _, _ = solve_normal(
+        lambda x: pull(without_theta(push(x)))[0], pull(without_theta(direction))[0],
+        model.preconditioner(nuisance, theta, constants), tolerance=tolerance, most=most,
+    )  # fmt: skip
+    rest = direction - push(solution)
+    turned = basis.columns.T @ rest.ravel()
+    return without_theta(rest), -jax.scipy.linalg.solve_triangular(basis.triangle, turned) / basis.norms
+
+
 def pull_back(model: Model, nuisance: Any, theta: Any, field: Any, constants: Any) -> tuple[Any, Any]:
     """Return J_u' and J_g' of a field of the observations' shape, whitened on the way.
 

@@ -21,7 +21,7 @@ _TOGETHER = 16  # solves at a time on a GPU, which waits for its next kernel, wh
 
 
 def compiled() -> Any:
-    """Return begin, advance, follow, sensitivity, predict, pull and choose, compiled for the device of this call.
+    """Return the functions of the solver, and choose, compiled for the device of this call.
 
     The first argument is the model; all others but the constants have a leading record axis: one record is a batch of
     one. One compilation serves all records of a shape.
@@ -52,6 +52,8 @@ def _compiled(together: int) -> Any:
         sensitivity=over(partial(gauss_newton.sensitivity, together=together, **options), 3),
         predict=over(lambda model, *rest: model.predict(*rest), 2),
         pull=over(gauss_newton.pull_back, 3),
+        basis=over(gauss_newton.tangent_basis, 2),
+        project=over(partial(gauss_newton.project, **options), 4),
         choose=jax.jit(choose),
     )
 

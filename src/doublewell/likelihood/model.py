@@ -279,9 +279,9 @@ def record_model(
         more["table"] = step_table(symbols(dynamics, fine), *ends)
     if refine > 1:
         more["finer"] = tuple(refinement(n, refine, grid.boundary) for n in grid.cells)
-    if optics.blurs:
+    if view.blurs:
         more["transfer"] = transfer(fine, grid, optics)
-    if optics.blurs and not window:
+    if view.blurs and not window:
         more["passband"] = passband(fine, grid, optics)
     if optics.blur == "estimated":
         more["squares"] = -fine.laplacian * record.dx[-1] ** 2
@@ -292,6 +292,17 @@ def record_model(
     if whitening.memory:
         more["memory"] = np.float64(whitening.memory)
     return model, constants._replace(**more)
+
+
+def with_q(
+    record: Record, model: RecordModel, constants: Constants, factor: float, dynamics: Dynamics
+) -> Constants:  # fmt: skip
+    """Return the constants of a model with q times a factor near 1: other steps of the same model."""
+    taus, table = factor * constants.taus, constants.table
+    if model.boundary != "open" and len(table.weights.whole) == 1:
+        tau = float(taus[0]) / model.substeps
+        table = step_table(symbols(dynamics, mode_grid(record, model.refine)), tau, tau)
+    return constants._replace(taus=taus, table=table)
 
 
 def check_record(record: Record, dynamics: Dynamics = ALLEN_CAHN) -> None:
@@ -375,7 +386,7 @@ def observed(record: Record, view: View = PLAIN) -> Observed:
     edge = border_mask(record.mesh) if record.boundary == "open" else np.zeros(record.mesh, dtype=bool)
     root = 1.0 if own is None else own
     if record.mask is None:
-        first = modes_passed(mode_grid(record), view.optics) if record.boundary != "open" else prod(record.mesh)
+        first = modes_passed(mode_grid(record), view) if record.boundary != "open" else prod(record.mesh)
         nuisance = first + (record.frames - 1) * int(np.count_nonzero(edge))
         return Observed(values, root, None, values.size - nuisance)
     if view.whitening.colour is not None or view.whitening.memory:

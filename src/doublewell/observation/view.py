@@ -62,10 +62,20 @@ class View:
         return (*q, "blur") if self.optics.blur == "estimated" else q
 
     @property
+    def blurs(self) -> bool:
+        """Whether a picture is not the field at its points."""
+        return self.optics.blur != 0.0 or self.optics.pixel
+
+    @property
+    def imaged(self) -> bool:
+        """Whether there are optics: blur, pixels, exposure or a finer mesh."""
+        return self.blurs or self.optics.exposure > 0.0 or self.optics.refine > 1
+
+    @property
     def plain(self) -> bool:
         """Whether fields are observed as they are, with white noise and known q."""
         noise = self.whitening
-        return not (self.optics.imaged or self.q_free or noise.memory) and noise.root is noise.colour is None
+        return not (self.imaged or self.q_free or noise.memory) and noise.root is noise.colour is None
 
 
 PLAIN = View()
@@ -120,11 +130,11 @@ def passband(fine: Grid, grid: Grid, optics: Observation) -> Array:
     return (transfer(fine, grid, likely) > _PASSED).astype(np.float64)
 
 
-def modes_passed(grid: Grid, optics: Observation) -> int:
+def modes_passed(grid: Grid, view: View) -> int:
     """Return how many modes of the initial field the optics let through; all of them without optics."""
-    if not optics.blurs:
+    if not view.blurs:
         return int(np.prod(grid.cells))
-    passed = passband(grid, grid, optics)
+    passed = passband(grid, grid, view.optics)
     if grid.boundary == "neumann":
         return int(np.sum(passed))
     count = np.full(passed.shape[-1], 2.0)  # a mode of the last axis stands for its mirror image too
