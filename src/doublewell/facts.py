@@ -183,7 +183,14 @@ def facts(result: Result) -> Facts:
     elif posterior is not None and path:
         best = max(path, key=lambda part: part.weight)
         heaviest = best.degree, best.weight, Law(posterior.family.at(best.degree), best.coefficients).equation()
-    listed = [*_force(result), *_scale(result), *_wells(result), *_record_numbers(result), *_physical(result)]
+    listed = [*_scale(result), *_wells(result), *_record_numbers(result)]
+    if posterior is not None:
+        listed.insert(
+            0, Fact("force_band", "95 % band of G, root mean square over that of G", "dG/G", band_size(result))
+        )
+    units = (result.scale and result.scale.tension.unit, problem.records[0].length_unit, problem.records[0].time_unit)
+    if None not in units and has_pint():
+        listed += physical_facts(physical(result))
     return Facts(
         version=result.version,
         problem=problem,
@@ -211,11 +218,6 @@ def facts(result: Result) -> Facts:
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------------
-
-
-def _force(result: Result) -> Iterator[Fact]:
-    if result.posterior is not None:
-        yield Fact("force_band", "95 % band of G, root mean square over that of G", "dG/G", band_size(result))
 
 
 def _scale(result: Result) -> Iterator[Fact]:
@@ -283,14 +285,6 @@ def _record_numbers(result: Result) -> Iterator[Fact]:
         yield Fact("cells", "interface width in cells", "", survey.cells)
     if survey.missing:
         yield Fact("missing", "fraction of the values that is missing", "", survey.missing)
-
-
-def _physical(result: Result) -> Iterator[Fact]:
-    """Yield the numbers in physical units where length, time and tension have one."""
-    scale, record = result.scale, result.problem.records[0]
-    if scale is None or None in (scale.tension.unit, record.length_unit, record.time_unit) or not has_pint():
-        return
-    yield from physical_facts(physical(result))
 
 
 def physical_facts(values: Physical) -> Iterator[Fact]:

@@ -17,16 +17,18 @@ from doublewell.facts import LEVEL, Facts, facts
 from doublewell.hints import Array
 from doublewell.inference import Posterior, curve_band, quantile_interval
 from doublewell.law import Law
-from doublewell.model_findings import Setting, model_findings, sentence_of
 from doublewell.observation import COVERED
 from doublewell.record_findings import (
     Finding,
+    Setting,
     Severity,
     Topic,
     grey_findings,
+    model_findings,
     one_sided_findings,
     pace_findings,
     pure_phases,
+    sentence_of,
     survey_findings,
     weak_mesh_findings,
 )
