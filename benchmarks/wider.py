@@ -67,7 +67,7 @@ def row(law: str, seed: int, result, **more) -> dict:
         found["covered"] = float(np.mean(inside))
     seen = result.diagnostics.likelihood
     if seen is not None:
-        found["converged"], found["noise"] = bool(seen.converged), float(seen.noise)
+        found["converged"], found["noise"] = bool(seen.status.converged), float(seen.noise)
         found["verdict"] = seen.adequacy.verdict if seen.adequacy is not None else None
     return found
 

@@ -83,7 +83,7 @@ from doublewell.simulate import add_noise, initial_field, simulate
 
 start = initial_field("circle", (24, 24), 1 / 24, epsilon=0.1)
 movie = simulate(named_law("sixth"), start, dx=1 / 24, dt=5e-4, frames=13, epsilon=0.1)
-print(Batch([add_noise(movie, 0.02, seed=1)]).fit(np.array([[60.0, 90.0, 130.0]]))[0].converged)
+print(Batch([add_noise(movie, 0.02, seed=1)]).fit(np.array([[60.0, 90.0, 130.0]]))[0].status.converged)
 """
 
 

@@ -92,7 +92,7 @@ def _trajectory(result: Result, fit: Likelihood, table: Facts) -> Iterator[Findi
 def _quality(result: Result, fit: FitQuality) -> Iterator[Finding]:
     """Yield convergence, model, resolution and constraint of the fit of one record."""
     make = Topic("convergence")
-    if fit.converged:
+    if fit.status.converged:
         yield make.ok("converged", fit.status.text)
     else:
         yield make.fail("not-converged", f"the fit did not converge ({fit.status.text})", "do not use its errors")

@@ -142,9 +142,7 @@ def physical(
     return Physical(
         kappa=in_space,
         mobility=_measured(
-            inverse,
-            ((length, order - 1), (time, -1), (unit, -1)),
-            ((metre, order - 1 + k), (energy, -1), (second, -1)),
+            inverse, ((length, order - 1), (time, -1), (unit, -1)), ((metre, order - 1 + k), (energy, -1), (second, -1))
         ),
         barrier=barrier,
         width=None if width is None else Measured(width[0], length, *width[1:3]),

@@ -1,4 +1,4 @@
-"""Result: the law that was found, its scale, and the numbers that defend it. Data only."""
+"""Result: an identified law, its scale, and the numbers that defend it; and two results, number by number."""
 
 from __future__ import annotations
 
@@ -71,11 +71,6 @@ class FitQuality:
     distance: float
     constraint_rise: float
     adequacy: Adequacy | None
-
-    @property
-    def converged(self) -> bool:
-        """Whether the iteration ended where it should."""
-        return self.status.converged
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -265,8 +260,8 @@ class Result:
     @property
     def adequacy(self) -> Adequacy | None:
         """Whether the record is the fitted model plus white noise; None where that was not tested."""
-        likelihood = self.diagnostics.likelihood
-        return None if likelihood is None else likelihood.adequacy
+        fit = self.diagnostics.likelihood
+        return None if fit is None else fit.adequacy
 
     def _posterior(self) -> Posterior:
         if self.posterior is None:
@@ -280,8 +275,8 @@ class Result:
         """Why the supplied surface tension could not be used, None where it was or none was given."""
         if self.scale is not None or self.problem.tension is None:
             return None
-        found = refusal_of(self.law, self.diagnostics.bound)
-        return None if found is None else f"calibration refused: {found.reason}"
+        refused = refusal_of(self.law, self.diagnostics.bound)
+        return None if refused is None else f"calibration refused: {refused.reason}"
 
     def _scale(self) -> Scale:
         if self.scale is None:
@@ -359,15 +354,14 @@ def compare(before: Result, after: Result, *, tolerance: float = ROUND_OFF) -> C
     an absolute one. Texts are compared without the numbers in them. The version, the file's name and the steps of the
     iteration are no part of the answer and are left out, as is the fitted initial field, kept in single precision.
     """
-    found = [(name, a, b, _size(name, a, b)) for name, a, b in _pairs(before, after, "") if name not in _ABOUT]
-    apart = [item for item in found if item[3] is None or not item[3] <= tolerance]
-    close = [size for *_, size in found if size is not None and size <= tolerance]
-    return Comparison(
-        fields=len(found),
-        equal=sum(1 for size in close if size == 0.0),
-        largest=max(close, default=0.0),
-        differences=tuple(Difference(name, _short(a), _short(b), size) for name, a, b, size in apart),
+    sizes = [(name, a, b, _size(name, a, b)) for name, a, b in _pairs(before, after, "")]
+    close = [size for *_, size in sizes if size is not None and size <= tolerance]
+    apart = tuple(
+        Difference(name, _short(a), _short(b), size)
+        for name, a, b, size in sizes
+        if size is None or not size <= tolerance
     )
+    return Comparison(len(sizes), close.count(0.0), max(close, default=0.0), apart)
 
 
 def _pairs(a: Any, b: Any, name: str) -> Iterator[tuple[str, Any, Any]]:
@@ -378,8 +372,8 @@ def _pairs(a: Any, b: Any, name: str) -> Iterator[tuple[str, Any, Any]]:
         for part in fields(a):
             yield from _pairs(getattr(a, part.name), getattr(b, part.name), f"{name}.{part.name}".lstrip("."))
     elif isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b) and not _numeric(a):
-        for k, (one, other) in enumerate(zip(a, b, strict=True)):
-            yield from _pairs(one, other, f"{name}[{k}]")
+        for k, pair in enumerate(zip(a, b, strict=True)):
+            yield from _pairs(*pair, f"{name}[{k}]")
     else:
         yield name, a, b
 
@@ -393,8 +387,7 @@ def _size(name: str, a: Any, b: Any) -> float | None:
         if np.array_equal(first, second, equal_nan=True):
             return 0.0
         floor = 0.0 if name.startswith(_RELATIVE) and not name.endswith(_PURE) else 1.0
-        unit = max(float(np.max(np.abs(first))), float(np.max(np.abs(second))), floor)
-        return float(np.max(np.abs(first - second))) / unit
+        return float(np.max(np.abs(first - second)) / max(np.max(np.abs(first)), np.max(np.abs(second)), floor))
     if isinstance(a, str) and isinstance(b, str):
         return 0.0 if _NUMBER.sub("#", a) == _NUMBER.sub("#", b) else None
     return 0.0 if type(a) is type(b) and a == b else None

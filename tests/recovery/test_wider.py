@@ -84,7 +84,7 @@ def window(wide) -> Record:
 def test_a_window_without_a_boundary(window, whole) -> None:
     found = read(window)
     assert found.resolved.boundary == "open"
-    assert found.diagnostics.likelihood.converged
+    assert found.diagnostics.likelihood.status.converged
     assert chi2(found) < RARE
     assert error(found) < 0.02
     assert noise(found) == pytest.approx(NOISE, rel=0.03)
@@ -143,14 +143,14 @@ def blurred(record: Record, cells: float) -> Record:
 def test_a_blur_that_is_known_or_estimated(clean) -> None:
     record = add_noise(blurred(clean, 0.6), NOISE, seed=4)
     known = read(record, blur=0.6 * DX)
-    assert known.diagnostics.likelihood.converged
+    assert known.diagnostics.likelihood.status.converged
     assert chi2(known) < RARE
     assert chi2(read(record)) > 10 * RARE  # a blurred interface looks like another law
     found = read(record, blur="estimated")
     beside = found.posterior.beside
     variance, deviation = float(beside.best[0]), 1.0 / float(np.abs(beside.root[0, 0]))
     assert beside.names == ("blur",)
-    assert found.diagnostics.likelihood.converged
+    assert found.diagnostics.likelihood.status.converged
     assert chi2(found) < RARE
     assert np.sqrt(variance) == pytest.approx(0.6 * DX, rel=0.15)
     assert deviation < 0.3 * variance
@@ -175,7 +175,7 @@ def test_shot_noise(clean) -> None:
     record = clean.replace(u + NOISE * np.sqrt(1.0 + 0.95 * np.clip(u, -1, 1)) * rng_like(u, 6))
     white, found = read(record), read(record, noise="shot")
     assert chi2(found) < RARE
-    assert found.diagnostics.likelihood.converged
+    assert found.diagnostics.likelihood.status.converged
     assert not np.array_equal(found.law.coefficients, white.law.coefficients)
     assert noise(found) == pytest.approx(noise(white), rel=0.2)
 

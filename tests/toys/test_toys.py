@@ -143,7 +143,7 @@ def test_weak_moments_of_a_clean_movie_give_its_law(name) -> None:
 def test_a_trajectory_fit_gives_the_law_and_its_scale(result) -> None:
     assert error(result) < 0.02
     assert result.scale.epsilon == pytest.approx(EPSILON, rel=0.01)
-    assert result.diagnostics.likelihood.converged
+    assert result.diagnostics.likelihood.status.converged
     assert result.adequacy.verdict == "adequate"
 
 

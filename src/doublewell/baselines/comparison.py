@@ -56,7 +56,7 @@ class Trajectory(Baseline):
 def _own_fit(result: Result, cost: Cost) -> BaselineFit:
     """Return a result of ours as a fit: the mean law and, where it has one, the band of the force."""
     likelihood = result.diagnostics.likelihood
-    notes = () if likelihood is None or likelihood.converged else (f"not converged: {likelihood.status.text}",)
+    notes = () if likelihood is None or likelihood.status.converged else (f"not converged: {likelihood.status.text}",)
     band = None if result.posterior is None else partial(result.band, "force")
     device = device_names()[0]
     return BaselineFit("trajectory", result.force, cost.seconds, cost.memory, device, notes, band, result.law)

@@ -212,12 +212,9 @@ def _write(
 
 def _text(result: Result, validation: Validation | None, files: tuple[Path, ...]) -> str:
     """Return the report, what an evolution of the law gives, and the files written."""
-    parts = [str(result)]
-    if validation is not None:
-        parts.append("\n  ".join(["Evolution", *wrap(str(validation), _WIDTH)]))
-    if files:
-        parts.append("\n".join(["Written", *(f"  {path}" for path in files)]))
-    return "\n\n".join(parts)
+    told = [] if validation is None else ["\n  ".join(["\n\nEvolution", *wrap(str(validation), _WIDTH)])]
+    written = ["\n  ".join(["\n\nWritten", *map(str, files)])] if files else []
+    return "".join([str(result), *told, *written])
 
 
 def result_document(result: Result, validation: Validation | None) -> dict[str, Any]:

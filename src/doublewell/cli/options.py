@@ -38,20 +38,13 @@ Switch = Annotated[bool, Parameter(negative=(), show_default=False)]
 _PATIENCE = 1.0  # seconds before anything appears
 _PATIENT = "compiling and fitting; the first time on a machine takes a minute or more (--quiet hides this line)"
 _BESIDE = 20  # characters that spinner, shortest bar, share and time take from the line
-_SHORTER = (  # what a narrow terminal does without, the least useful first
-    ("^fitting: ", ""),
-    ("whole record, ", ""),
-    (" standard errors", " s.e."),
-    (" iterations", ""),
-    ("segments, links", "links"),
-    (", moved [^,]*", ""),
-)
-_VALUES: dict[str, tuple[Group, dict[str, type[Options]]]] = {
-    "law": (LAW, {"": DoubleWell}),
-    "method": (METHOD, dict(METHODS)),
-    "observation": (OBSERVATION, {"": Observation}),
-    "compute": (COMPUTE, {"": Compute}),
-}
+_SHORTER = {  # what a narrow terminal does without, the least useful first
+    "^fitting: ": "", "whole record, ": "", " standard errors": " s.e.", " iterations": "", "segments, links": "links",
+    ", moved [^,]*": "",
+}  # fmt: skip
+_VALUES: dict[Group, dict[str, type[Options]]] = {
+    LAW: {"": DoubleWell}, METHOD: dict(METHODS), OBSERVATION: {"": Observation}, COMPUTE: {"": Compute},
+}  # fmt: skip
 
 
 def _flags() -> list[tuple[str, Any, Any]]:
@@ -60,7 +53,7 @@ def _flags() -> list[tuple[str, Any, Any]]:
     about = "trajectory: the likelihood of the whole movie, with error bands; weak: space-time moments, faster and "
     about += "without bands; weak-corrected: the same without the bias of white noise."
     flags = [("method", Annotated[words, Parameter(group=METHOD, help=about)], field(default="trajectory"))]
-    for group, kinds in _VALUES.values():
+    for group, kinds in _VALUES.items():
         owners: dict[str, list[tuple[str, type[Options], Field[Any]]]] = {}
         for name, kind in kinds.items():
             for item in fields(kind):  # type: ignore[arg-type]
@@ -190,8 +183,8 @@ class Movie:
         """Return what a result keeps of its file: the path as it was given, and the options that were given."""
         from doublewell.problem import Source
 
-        given = {part.name: getattr(self, part.name) for part in fields(self)}
-        return Source(str(file), tuple((name, value) for name, value in given.items() if value is not None))
+        given = ((part.name, getattr(self, part.name)) for part in fields(self))
+        return Source(str(file), tuple(pair for pair in given if pair[1] is not None))
 
     @classmethod
     def of(cls, source: Source) -> Movie:
@@ -241,16 +234,13 @@ class Movie:
             times=parse_numbers(self.times, "--times"), q=None if unit else q, boundary=self.boundary, levels=levels,
             length_unit=self.length_unit, time_unit=self.time_unit, mask=self.mask,
         )  # fmt: skip
-        return record if q is None or unit is None else _with_diffusion(record, q, unit)
-
-
-def _with_diffusion(record: Record, q: float, unit: str) -> Record:
-    """Set q from a number with a unit of its own, converted to the record's."""
-    length, time = record.length_unit, record.time_unit
-    if length is None or time is None:
-        raise InputError(f"--q is in {unit}: pass --length-unit and --time-unit too, or --q as a plain number")
-    check_dimension(unit, "m^2/s", "--q")
-    return record.replace(q=q * factor(((unit, 1),), ((length, 2), (time, -1))))
+        if q is None or unit is None:
+            return record
+        length, time = record.length_unit, record.time_unit
+        if length is None or time is None:
+            raise InputError(f"--q is in {unit}: pass --length-unit and --time-unit too, or --q as a plain number")
+        check_dimension(unit, "m^2/s", "--q")
+        return record.replace(q=q * factor(((unit, 1),), ((length, 2), (time, -1))))
 
 
 @contextmanager
@@ -322,14 +312,8 @@ class _Screen:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-        columns = (
-            SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            TaskProgressColumn(),
-            TimeElapsedColumn(),
-        )
-        self._console = Console(stderr=True)
+        words, self._console = TextColumn("{task.description}", markup=False), Console(stderr=True)
+        columns = (SpinnerColumn(), words, BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
         self._bar = Progress(*columns, console=self._console, transient=True)
         self._task = self._bar.add_task("", total=None)
         self._bar.start()
@@ -349,7 +333,7 @@ def one_line(words: str, room: int) -> str:
     >>> one_line("fitting: whole record, step 3: cost 12.5", 20)
     'step 3: cost 12.5'
     """
-    for pattern, shorter in _SHORTER:
+    for pattern, shorter in _SHORTER.items():
         if len(words) <= room:
             return words
         words = re.sub(pattern, shorter, words)
@@ -416,13 +400,10 @@ def parse_mesh(text: str) -> tuple[int, ...]:
     >>> parse_mesh("64x96")
     (64, 96)
     """
-    try:
-        mesh = tuple(int(part) for part in text.lower().split("x"))
-    except ValueError:
-        mesh = ()
-    if not 1 <= len(mesh) <= 3 or min(mesh) < 2:
+    parts = text.lower().split("x")
+    if len(parts) > 3 or not all(part.isdecimal() and part.isascii() and int(part) > 1 for part in parts):
         raise InputError(f"--mesh is {text!r}: expected cells along (z, y and) x, such as 256, 96x96 or 32x32x32")
-    return mesh
+    return tuple(map(int, parts))
 
 
 def parse_numbers(text: str | None, flag: str) -> float | tuple[float, ...] | None:

@@ -122,7 +122,7 @@ def evolve(u0, frames):
         tracker=[storage.tracker(DT)],
     )
     return np.array(storage.data)
-''',
+'''
 }
 _FIPY = {
     "allen-cahn": '''\
@@ -158,7 +158,7 @@ def evolve(u0, frames):
                 equation.sweep(var=u, dt=DT / steps, solver=solver)
         fields.append(u.value.reshape(CELLS).copy())
     return np.array(fields)
-''',
+'''
 }
 _MOOSE_HEAD = "# An identified law for MOOSE (phase_field module).\n"
 _MOOSE_MESH = """\
@@ -227,7 +227,7 @@ _MOOSE = {
     derivative_order = 2
   []
 []
-""",
+"""
 }
 _MOOSE_BORDER = """\
 [BCs]

@@ -16,16 +16,7 @@ from doublewell.findings import ModelTest, findings, model_tests
 from doublewell.hints import Array
 from doublewell.problem import RecordInfo
 from doublewell.record import Record
-from doublewell.report.style import (
-    COLOURS,
-    ERROR_MAP,
-    FIELD_MAP,
-    FORMATS,
-    REST_MAP,
-    new_figure,
-    render,
-    style,
-)
+from doublewell.report.style import COLOURS, ERROR_MAP, FIELD_MAP, FORMATS, REST_MAP, new_figure, render, style
 from doublewell.result import Result
 from doublewell.units import after, percent, raised
 from doublewell.validate import Validation
