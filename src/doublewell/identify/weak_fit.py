@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from doublewell.errors import InputError, option, positive
-from doublewell.evidence import Block, Evidence, restrict
+from doublewell.evidence import Evidence, restrict
 from doublewell.hints import Report
 from doublewell.inference import Estimate, check_motion, estimate, estimate_q
 from doublewell.law import Constraint
@@ -81,7 +81,7 @@ def fit_weak(
         family: Any = problem.fitted
         each = [noisy_moments(record, family, s, survey.noise, progress=progress, **options) for s in supports]
         evidence = Evidence(family, tuple([without_noise(one) for one in each]))
-        uncorrected = Evidence(family, tuple([Block(one.key, one.triangle, one.rows) for one in each]))
+        uncorrected = Evidence(family, tuple(each))
         held = int(sum([np.sum(1.0 - noise_fractions(one) < FLOOR) for one in each]))
     _check_rows(record, evidence, supports)
     motion = None

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial, reduce
-from itertools import product
-from operator import add
+from itertools import groupby, product
+from operator import add, itemgetter
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ Row = tuple[float, ...]
 Side = Sequence[int]  # first, past the last
 _LINE = 32  # cells along x that stay together: 256 bytes, two cache lines
 _WIDEST = 64  # taps that are added as shifted copies; longer ones are a matrix product
-_EIGHT = 8
+_EIGHT = 8  # sides that a matrix product is fast with are multiples of this; others take a quarter longer (H200)
 _ROUNDS = 5
 _GOOD = 1e4  # condition number of a Gram matrix whose Cholesky factor is good to twelve digits
 _SAMPLED = 8  # frames that give the first guess of R
@@ -74,12 +74,10 @@ class DeviceFields:
             self._held = None  # its memory is needed
             sides = tuple(high - low for low, high in box)
             lines = _program(_lines, sides, ends)(self.fields, tuple(low for low, _ in box))
-            features = _program(_features)(lines, *self._table)
+            means = np.zeros((ends[0], len(self._table[1])), self.kind)
             if self.means.size:
-                means = np.zeros((ends[0], self.means.shape[1]), self.kind)
                 means[: sides[0]] = self.means[slice(*box[0])]
-                features = _program(_centred)(features, means)
-            self._key, self._held = key, (lines, features)
+            self._key, self._held = key, (lines, _program(_features)(lines, means, *self._table))
         return self._held
 
 
@@ -140,49 +138,39 @@ class DevicePass:
         centres = tuple(n - 2 * reach for n, reach in zip(sides, reader.reach, strict=True))
         odd = tuple(n | 1 for n in centres)
         mesh = tuple(n + 2 * reach for n, reach in zip(odd[1:], reader.reach[1:], strict=True))
-        frames = _eights(sides[0])
+        frames = -(-sides[0] // _EIGHT) * _EIGHT
         weights = [_matrix(rows, sides[0], frames).astype(fields.kind) for rows in time]
         with double_precision():
-            u, features = fields.box(box, (frames, *mesh))
-            multiply = _program(_product)
-            nodes = {
-                name: [multiply(weights[step.kind], values) for step in self.levels[name][0]]
-                for name, values in (("features", features), ("field", u))
-            }
+            nodes, multiply = {}, _program(_product)
+            for name, values in zip(("field", "features"), fields.box(box, (frames, *mesh)), strict=True):
+                nodes[name] = [multiply(weights[step.kind], values) for step in self.levels[name][0]]
             whole = None if complete is None else jnp.asarray(complete)
             keep, count = _program(_kept, reader.reach, centres, odd)(nodes["field"][0], whole)
             if len(self.axes) == 2:
-                nodes = {name: [_program(_from_lines)(values) for values in arrays] for name, arrays in nodes.items()}
+                nodes = {name: list(map(_program(_from_lines), arrays)) for name, arrays in nodes.items()}
             for level, axis in enumerate(self.axes[1:], 1):
-                last = axis == 3
-                at = (4 if last else 2 + axis, (odd[0], odd[axis]), level == len(self.axes) - 2)
-                nodes = {
-                    name: [_smoothed(reader, axis, arrays, group, at) for group in _groups(self.levels[name][level])]
-                    for name, arrays in nodes.items()
-                }
+                at = (4 if axis == 3 else 2 + axis, (odd[0], odd[axis]), level == len(self.axes) - 2)
+                for name in nodes:
+                    nodes[name] = _smoothed(reader, axis, nodes[name], self.levels[name][level], at)
             left = {name: iter(arrays) for name, arrays in nodes.items()}
             return _triangle(tuple(next(left[column.source]) for column in reader.form), keep), int(count)
 
 
-def _groups(level: Sequence[Step]) -> list[list[Step]]:
-    """Return the steps of each result, in order."""
-    groups: dict[int, list[Step]] = {}
-    for step in level:
-        groups.setdefault(step.result, []).append(step)
-    return [groups[result] for result in sorted(groups)]
-
-
 def _smoothed(
-    reader: Reader, axis: int, arrays: Sequence[Any], group: Sequence[Step], at: tuple[int, tuple[int, int], bool]
-) -> Any:
-    """Return one result along a space axis: the sum of its steps.
+    reader: Reader, axis: int, arrays: Sequence[Any], level: Sequence[Step], at: tuple[Any, ...]
+) -> list[Any]:
+    """Return the results of one source along a space axis, each the sum of its steps.
 
     Each is a program of its own, because the compiler makes the sums of two results at once, which takes twice as long
     as one after the other (H200). Columns of different kinds stay arrays of their own: joining them would copy them.
     """
-    weights = [step.factor * reader.taps[axis][step.kind] for step in group]
-    taps = tuple((tuple(row.tolist()), reader.reach[axis] - len(row) // 2) for row in weights)
-    return _program(_sum, taps, *at)(*(arrays[step.source] for step in group))
+    out = []
+    for _, group in groupby(level, key=itemgetter(0)):
+        own = list(group)
+        weights = [step.factor * reader.taps[axis][step.kind] for step in own]
+        taps = tuple((tuple(row.tolist()), reader.reach[axis] - len(row) // 2) for row in weights)
+        out.append(_program(_sum, taps, *at)(*(arrays[step.source] for step in own)))
+    return out
 
 
 def _sum(taps: tuple[tuple[Row, int], ...], axis: int, sizes: tuple[int, int], whole: bool, *values: Any) -> Any:
@@ -222,14 +210,9 @@ def _lines(sides: tuple[int, ...], ends: tuple[int, ...], fields: Any, starts: t
     return jnp.moveaxis(padded.reshape(frames, depth, height, count, _LINE), 3, 1)[:, None]
 
 
-def _eights(count: int) -> int:
-    """Round up to a side that a matrix product is fast with; others take a quarter longer (H200)."""
-    return -(-count // _EIGHT) * _EIGHT
-
-
 def _matrix(taps: Array, frames: int, columns: int) -> Array:
     """Return the taps of each centre frame as a row of a matrix that acts on all frames; the rest of it is zero."""
-    matrix = np.zeros((_eights(len(taps) | 1), columns))
+    matrix = np.zeros((-(-(len(taps) | 1) // _EIGHT) * _EIGHT, columns))
     margin = (frames - len(taps) - taps.shape[1] + 1) // 2
     for k, row in enumerate(taps):
         matrix[k, margin + k : margin + k + len(row)] = row
@@ -243,8 +226,8 @@ def _product(weights: Any, values: Any) -> Any:
     return jnp.tensordot(weights, values, axes=1, precision="highest")
 
 
-def _features(u: Any, table: Any, binomials: Any, slopes: Any) -> Any:
-    """Return all features of u[t, 1, ...] as [t, column, ...], as `loops.evaluate` does."""
+def _features(u: Any, means: Any, table: Any, binomials: Any, slopes: Any) -> Any:
+    """Return all features of u[t, 1, ...] less their means[t, column] as [t, column, ...], as `loops.evaluate` does."""
     import jax.numpy as jnp
 
     low, high, z0, z1, z2, c0, c1, c2, c3 = table
@@ -257,16 +240,12 @@ def _features(u: Any, table: Any, binomials: Any, slopes: Any) -> Any:
     for _ in range(count - 1):
         rising.append(rising[-1] * z)
         falling.append(falling[-1] * (1.0 - z))
+    taken = means[:, :, None, None, None, None, None]
     columns = [
-        binomials[j] * rising[j] * falling[count - 1 - j] + slopes[0, j] * below + slopes[1, j] * above
+        binomials[j] * rising[j] * falling[count - 1 - j] + slopes[0, j] * below + slopes[1, j] * above - taken[:, j]
         for j in range(count)
     ]
     return jnp.concatenate(columns, axis=1)
-
-
-def _centred(features: Any, means: Any) -> Any:
-    """Take the means[t, column] off the features."""
-    return features - means[:, :, None, None, None, None]
 
 
 def _correlate(values: Any, taps: Row, axis: int, start: int, length: int) -> Any:

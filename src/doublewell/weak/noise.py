@@ -127,13 +127,10 @@ def correlate(field: Array, taps: Sequence[Array]) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class NoisyMoments:
-    """Moments of one support as they are: R of [features | rate | target], the noise in R^T R, and the rows."""
+class NoisyMoments(Block):
+    """Moments of one support as they are, R of [features | rate | target], and the noise in R^T R."""
 
-    key: Key
-    triangle: Array
     noise: Array
-    rows: int
 
 
 def without_noise(moments: NoisyMoments, *, pull: float = PULL) -> Block:
@@ -230,7 +227,7 @@ def noisy_moments(
         spread += _row_noise(u, keep, family, variance, smoother, form)
         if progress is not None:
             progress(stop, record.frames)
-    return NoisyMoments(Key(label, support.key, "all"), triangle, spread, rows)
+    return NoisyMoments(Key(label, support.key, "all"), triangle, rows, spread)
 
 
 def chosen_centres(fields: Array, centres: range, smoother: Smoother) -> Bools:
