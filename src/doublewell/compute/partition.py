@@ -72,9 +72,9 @@ def tile_memory(copies: int, values: int) -> int:
     return LIBRARIES + 8 * copies * values
 
 
-def check_room(memory: int | None) -> None:
+def check_room(memory: int) -> None:
     """Refuse a budget that leaves nothing for a tile, before anything is read."""
-    if memory is not None and memory <= LIBRARIES:
+    if memory <= LIBRARIES:
         raise InputError(
             f"memory is {shown_bytes(memory)}: expected more than {shown_bytes(LIBRARIES)}, which Python, its "
             "libraries and compiled programs take in the trajectory fit; give more memory, or use "
@@ -82,17 +82,13 @@ def check_room(memory: int | None) -> None:
         )
 
 
-def make_tiles(record: Record, *, copies: int, rate: float, memory: int | None) -> tuple[Region, ...]:
+def make_tiles(record: Record, *, copies: int, rate: float, memory: int) -> tuple[Region, ...]:
     """Cut a record into tiles, slab after slab; `copies` is what reading holds of one, `memory` a budget in bytes.
-
-    Without a budget there is one tile, the whole record.
 
     `rate` is q |G'|, how fast the law acts. Of all numbers of slabs the one is taken whose tiles, as large as they fit,
     lose least to borders and first fields. Tiles of an axis have one length where that takes few more of them, else
     two: every shape is compiled.
     """
-    if memory is None:
-        return (Region.whole(record),)
     room = (memory - LIBRARIES) // (8 * copies)
     plans = [plan for slabs in range(1, max(record.frames // _FEWEST, 1) + 1) if (plan := _plan(record, slabs, room))]
     span = float(record.times[-1] - record.times[0])

@@ -92,7 +92,8 @@ def needs_tiles(record: Record, problem: Problem) -> bool:
 def fit_tiles(record: Record, problem: Problem, compute: Compute, report: Report | None) -> tuple[Part, Answer]:
     """Fit the law by the likelihood of disjoint tiles, each a window of its own; each value belongs to one of them."""
     _check_tiles(problem)
-    check_room(parse_memory(problem.method.memory))
+    memory = parse_memory(problem.method.memory)
+    check_room(memory)
     with streamed(record, problem, compute, report) as (part, stream):
         start, dynamics, family, view = part.weak.estimate.coefficients, problem.dynamics, problem.family, part.view
         window = part.record.replace(boundary="open")
@@ -100,7 +101,7 @@ def fit_tiles(record: Record, problem: Problem, compute: Compute, report: Report
         theta = np.concatenate([joint_start(view, dynamics), problem.fitted.elevation(family) @ start])
         copies = window_copies(theta.size, substeps)
         rate = growth(window, start, dynamics) / float(window.times[-1] - window.times[0])
-        regions = make_tiles(window, copies=copies, rate=rate, memory=stream.memory)
+        regions = make_tiles(window, copies=copies, rate=rate, memory=memory)
         interface = [0.0] * len(regions)
         fractions = stream.pool.completed(interface_fraction, [(window, region) for region in regions])
         for done, (k, fraction) in enumerate(fractions, 1):

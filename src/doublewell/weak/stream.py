@@ -17,7 +17,7 @@ from functools import partial
 from itertools import pairwise, product
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,7 +50,7 @@ _HALOS = 6  # least length of a slab in halos: a third of it is read twice at mo
 
 @dataclass(frozen=True, eq=False)
 class Streamed:
-    """What one pass over a record gave: evidence, the checksum of all values, and the share that is missing."""
+    """What one pass over a record gave: evidence, the checksum of all values, and the fraction that is missing."""
 
     evidence: Evidence
     checksum: str
@@ -73,36 +73,24 @@ class Stream:
         """Look at a record as `survey` does, groups of frames at once on the workers.
 
         Frames that no look needs are not read here; that all of them are finite is seen when evidence is read. The
-        share of missing values of a stored mask is 0 as yet: evidence counts them.
+        fraction of missing values of a stored mask is 0 as yet: evidence counts them.
         """
         spans, rows = look_spans(record), look_rows(record, self.memory)
-        by_span: dict[int, Look | None] = {}
-        for k, look in self.pool.completed(look_task, [(record, *span, rows) for span in spans]):
-            by_span[k] = look
+        tasks, looks, moved = [(record, *span, rows) for span in spans], dict[int, Look](), 0.0
+        for done, (k, look) in enumerate(self.pool.completed(look_task, tasks), 1):
+            looks |= {} if look is None else {k: look}
             if report is not None:
-                report("looking at the record", len(by_span), len(spans))
-        shown_spans = [span for k, span in enumerate(spans) if by_span[k] is not None]
-        looks = [look for k in range(len(spans)) if (look := by_span[k]) is not None]
-        moved = 0.0
+                report("looking at the record", done, len(spans))
         if looks:
-            ends = [(record, shown_spans[0], shown_spans[-1])]
+            ends = [(record, spans[min(looks)], spans[max(looks)])]
             [(_, moved)] = list(self.pool.completed(change_between, ends))
         missing = 0.0 if record.mask is None else missing_fraction(record.mask) or 0.0
-        return survey_of(record, looks, moved=moved, missing=missing)
+        return survey_of(record, [looks[k] for k in sorted(looks)], moved=moved, missing=missing)
 
     def evidence(
-        self,
-        record: Record,
-        family: Family,
-        supports: Sequence[Support],
-        survey: Survey,
-        *,
-        derivative: Derivative = "discrete",
-        folds: Sequence[Fold] = (),
-        form: WeakForm = ALLEN_CAHN.weak_form,
-        processor: Processor = CPU,
-        report: Report | None = None,
-    ) -> Streamed:
+        self, record: Record, family: Family, supports: Sequence[Support], survey: Survey, *, derivative: Derivative,
+        folds: Sequence[Fold], form: WeakForm, processor: Processor, report: Report | None = None,
+    ) -> Streamed:  # fmt: skip
         """Read the weak moments of a record region by region, each value once but for the halos."""
         regions = make_plan(record, family, supports, self.memory, processor, form)
         threads = max(1, self.workers // len(regions))  # where there are more workers than regions
@@ -117,10 +105,9 @@ class Stream:
         for k, piece in self.pool.completed(assemble, tasks):
             ledger.add(left[k], piece)
             say.done(ledger.count)
-        whole = ledger.merged
-        assert whole is not None
-        checksum = lines_checksum(record.shape, whole.lines)
-        return Streamed(whole.evidence, checksum, 1.0 - whole.observed / int(np.prod(record.shape)))
+        assert ledger.merged is not None
+        evidence, lines, observed = ledger.merged
+        return Streamed(evidence, lines_checksum(record.shape, lines), 1.0 - observed / int(np.prod(record.shape)))
 
 
 @contextmanager
@@ -138,8 +125,7 @@ def open_stream(
         yield Stream(pool, None if memory is None else parse_memory(memory), path, workers or 1)
 
 
-@dataclass(frozen=True, eq=False)
-class Piece:
+class Piece(NamedTuple):
     """What one region says: evidence, the sum over its lines for the checksum, and how many values were observed."""
 
     evidence: Evidence
