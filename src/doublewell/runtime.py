@@ -117,8 +117,8 @@ def choose_processor(device: str | None, precision: str, values: int) -> Process
     gpu = device == "gpu" or (device is None and values >= _WORTH and gpu_found())
     if precision == "single" and not gpu:
         raise InputError(
-            f"{option('precision', 'single')} is for a GPU, on a CPU it saves nothing: add {option('device', 'gpu')} or "
-            "leave it"
+            f"{option('precision', 'single')} is for a GPU, on a CPU it saves nothing: add "
+            f"{option('device', 'gpu')} or leave it"
         )
     return Processor("gpu" if gpu else "cpu", precision)
 
