@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import NamedTuple
@@ -71,9 +71,10 @@ class Evidence:
         """The names of the supports, in the order of their first block."""
         return tuple(dict.fromkeys(map(attrgetter("key.support"), self.blocks)))
 
-    def select(self, choose: Callable[[Key], bool]) -> Evidence:
-        """Return the evidence of the blocks whose key is chosen."""
-        return replace(self, blocks=tuple([block for block in self.blocks if choose(block.key)]))
+    def select(self, supports: Container[str] | None = None, fold: str | None = None) -> Evidence:
+        """Return the evidence of some supports, or of one fold."""
+        keys = [(block, block.key) for block in self.blocks if fold in (None, block.key.fold)]
+        return replace(self, blocks=tuple([b for b, key in keys if supports is None or key.support in supports]))
 
 
 def compact(rows: Array) -> Array:

@@ -69,7 +69,7 @@ def test_validated_ridge_is_the_best_of_the_grid_and_keeps_its_penalty() -> None
     assert tuple(alpha for alpha, _ in choice.path) == ALPHAS
     residuals = [residual for _, residual in choice.path]
     assert choice.alpha == ALPHAS[int(np.argmin(residuals))]
-    training, _ = system(evidence.select(lambda key: key.fold == "training"), 0.5)
+    training, _ = system(evidence.select(fold="training"), 0.5)
     assert choice.penalty == penalty(training, choice.alpha)
     again, _ = solve(*system(evidence, 0.5), Bernstein(2), constraint="bernstein", ridge=choice.penalty)
     assert np.array_equal(again.coefficients, fit.coefficients)

@@ -115,11 +115,6 @@ def test_rank_threshold_is_the_papers() -> None:
                 solve_free(matrix, q[:, 0])
 
 
-def test_negative_ridge_is_refused() -> None:
-    with pytest.raises(InputError, match="ridge is -1: expected a number of at least 0"):
-        solve_free(*problem(1), -1.0)
-
-
 def test_values_that_are_not_finite_are_named() -> None:
     with pytest.raises(InputError, match="the evidence has values that are not finite"):
         column_scale(np.array([[1.0, np.nan], [0.0, 1.0]]))

@@ -137,9 +137,9 @@ def choose(fitted: Evidence, judged: Evidence) -> Choice:
 
 def held_out_residual(choice: Choice, fitted: Evidence, judged: Evidence) -> float:
     """Fit on the training moments of a choice and return the residual on all held-out moments."""
-    part = lower(fitted.select(lambda key: key.fold == "training" and key.support in choice.supports), choice.degree)
+    part = lower(fitted.select(choice.supports, "training"), choice.degree)
     coefficients = estimate(part, 1.0, constraint="bernstein").coefficients
-    matrix, target = system(lower(judged.select(lambda key: key.fold == "validation"), choice.degree), 1.0)
+    matrix, target = system(lower(judged.select(fold="validation"), choice.degree), 1.0)
     return float(np.linalg.norm(matrix @ coefficients - target))
 
 
@@ -148,7 +148,7 @@ def _selected(sample: Sample, *, constraint: Constraint, analytic: bool = False)
     judged, _ = sample.weak
     began = perf_counter()
     choice = choose(evidence, judged)
-    part = lower(evidence.select(lambda key: key.support in choice.supports), choice.degree)
+    part = lower(evidence.select(choice.supports), choice.degree)
     fit = estimate(part, 1.0, constraint=constraint)
     seconds = assembly + perf_counter() - began
     support = 0 if len(choice.supports) > 1 else 1 + evidence.supports.index(choice.supports[0])  # 0 for both

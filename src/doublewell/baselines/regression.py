@@ -227,7 +227,7 @@ class SmoothedFD4(_Regression):
 
 def smoothing_width(record: Record, q: float, moments: Evidence, frames: int) -> float:
     """Return the width whose fit to the first frames has the smallest residual on the moments of fold "validation"."""
-    matrix, target = system(lower(moments.select(lambda key: key.fold == "validation"), _FAMILY.degree), q)
+    matrix, target = system(lower(moments.select(fold="validation"), _FAMILY.degree), q)
 
     def residual(width: float) -> float:
         triangle, _ = _pixel_rows(record, q, width, frames)

@@ -151,7 +151,7 @@ def result_of(parts: Sequence[Part], problem: Problem, answer: Answer) -> Result
         q = float(posterior.beside.mean(lifted)[posterior.beside.names.index("q")])
     resolved = Resolved(
         q=q,
-        phases=law.phases,
+        phases=part.phases,
         boundary=part.record.boundary,
         supports=tuple((support.frames, support.length) for support in part.weak.supports),
         supports_rule=part.weak.rule,

@@ -168,7 +168,7 @@ class Records:
             labels = ["record"] if len(self.parts) == 1 else [f"record {k + 1}" for k in places]
             records = [part.record for part in parts]
             self._batches[places] = Batch(records, self.problem.dynamics, parts[0].view, labels, models)
-        starts = np.stack([part.weak.estimate.coefficients for part in parts])
+        starts = np.stack([part.weak.estimate.solution.coefficients for part in parts])
         watch: Callable[[Any], None] | None = None
         if self.report is not None:
             watch = lambda step: self._say(f"fitting: {step}", step.number)  # noqa: E731

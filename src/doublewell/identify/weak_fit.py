@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.errors import InputError, option, positive
+from doublewell.errors import InputError, option
 from doublewell.evidence import Evidence, restrict
 from doublewell.hints import Report
 from doublewell.inference import Estimate, check_motion, estimate, estimate_q
@@ -88,7 +88,7 @@ def fit_weak(
     if record.q is None:
         q, motion = find_q(record, uncorrected, supports, survey.noise, method.derivative, constraint)
     else:
-        q = positive(record.q, "q", "the diffusion coefficient")
+        q = record.q
     fit = estimate(evidence, q, constraint=constraint, ridge=method.ridge)
     return WeakFit(fit, supports, rule, q, evidence, uncorrected, held, motion, streamed)
 

@@ -150,8 +150,8 @@ def _ridge(
             raise InputError(f"ridge is {ridge!r}: expected {_RIDGES}")
         if not {"training", "validation"} <= set(evidence.folds):
             raise InputError("a validated ridge needs evidence with the folds 'training' and 'validation'")
-        training = evidence.select(lambda key: key.fold == "training")
-        validation = evidence.select(lambda key: key.fold == "validation")
+        training = evidence.select(fold="training")
+        validation = evidence.select(fold="validation")
         return choose_ridge(training, validation, q, constraint=constraint)
     alpha = not_negative(ridge, "ridge", "None, 'validated', or alpha")
     return RidgeChoice(alpha, penalty(matrix, alpha), ())
@@ -159,7 +159,7 @@ def _ridge(
 
 def _one_support(evidence: Evidence, name: str, q: float, constraint: Constraint, ridge: float) -> SupportFit:
     """Fit one support alone, for the sensitivity to the choice of supports."""
-    part = evidence.select(lambda key: key.support == name)
+    part = evidence.select([name])
     try:
         solution, _ = solve(*system(part, q), evidence.family, constraint=constraint, ridge=ridge)
     except InputError as error:  # an expected outcome for a short or poor support, reported in the result
@@ -270,7 +270,7 @@ def solve_positive(
 
 
 def _augment(matrix: Array, target: Array, ridge: float) -> tuple[Array, Array]:
-    if not_negative(ridge, "ridge") == 0.0:
+    if ridge == 0.0:
         return matrix, target
     size = matrix.shape[1]
     return np.vstack([matrix, np.sqrt(ridge) * np.eye(size)]), np.concatenate([target, np.zeros(size)])

@@ -122,12 +122,8 @@ class Wells(_TwoWells):
     """
 
     name = "wells"
+    counts = (2, 2)
     equal_depths = False
-
-    @property
-    def size(self) -> int:
-        """Number of coefficients, 2 m + 2."""
-        return 2 * self.degree + 2
 
     def factor(self, coefficients: Any, s: Any) -> Any:
         """Evaluate r(s) for s in [-1, 1]."""
@@ -227,11 +223,7 @@ class EqualWells(_TwoWells):
     """
 
     name = "equal_wells"
-
-    @property
-    def size(self) -> int:
-        """Number of coefficients, 2 m + 1."""
-        return 2 * self.degree + 1
+    counts = (1, 2)
 
     @property
     def read_with(self) -> Wells:

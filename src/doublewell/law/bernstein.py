@@ -52,11 +52,6 @@ class Bernstein(EvenFamily):
     name = "bernstein"
     cone = True
 
-    @property
-    def size(self) -> int:
-        """Number of coefficients, m + 1."""
-        return self.degree + 1
-
     def bracket(self, coefficients: Any, z: Any) -> Any:
         """Evaluate p(z) = sum_j g_j C(m, j) z^j (1 - z)^(m - j) for z in [0, 1]."""
         return bernstein_sum([g * c for g, c in zip(coefficients, binomials(self.degree), strict=True)], z)

@@ -27,11 +27,6 @@ class Chebyshev(EvenFamily):
     name = "chebyshev"
     most = None
 
-    @property
-    def size(self) -> int:
-        """Number of coefficients, n + 1."""
-        return self.degree + 1
-
     def bracket(self, coefficients: Any, z: Any) -> Any:
         """Evaluate p(z) by Clenshaw's recurrence for z in [0, 1]."""
         return _clenshaw(coefficients, 2.0 * z - 1.0)

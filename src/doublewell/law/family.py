@@ -7,7 +7,7 @@ G(u) = -w (1 - s^2) r(s). Coefficients belong to s: they do not change when the 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -62,7 +62,9 @@ class Family(ABC):
 
     degree: int
     phases: tuple[float, float] = UNIT
+    size: int = field(init=False, compare=False, repr=False, default=0)  # number of coefficients
 
+    counts: ClassVar[tuple[int, int]] = (1, 1)  # the size at degree 0, and what a degree adds
     name: ClassVar[str]  # as written to files
     symmetric: ClassVar[bool] = False  # every force is odd in s
     equal_depths: ClassVar[bool] = True  # H vanishes at both phases for every law
@@ -73,13 +75,9 @@ class Family(ABC):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "degree", whole(self.degree, "degree", least=0, most=self.most))
+        object.__setattr__(self, "size", self.counts[0] + self.counts[1] * self.degree)
         if self.phases is not UNIT:
             object.__setattr__(self, "phases", check_phases(self.phases))
-
-    @property
-    @abstractmethod
-    def size(self) -> int:
-        """Number of coefficients."""
 
     @property
     def half(self) -> float:
