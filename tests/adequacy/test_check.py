@@ -15,8 +15,7 @@ from doublewell.dynamics import Cnab2, Grid
 from doublewell.io.result_file import decode, encode
 from doublewell.law import named_law
 from doublewell.record import Record
-from doublewell.simulate import add_noise, initial_field, simulate
-from doublewell.simulate.rollout import rollout
+from doublewell.simulate import add_noise, initial_field, rollout, simulate
 
 EPSILON, NOISE, DT = 0.1, 0.03, 5e-4
 SEEDS = 16

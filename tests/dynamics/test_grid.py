@@ -65,7 +65,6 @@ def test_points_of_both_boundaries_and_extent():
     assert Grid((4,), 0.5, "neumann").points[0].tolist() == [0.25, 0.75, 1.25, 1.75]
     grid = Grid((4, 6), (0.5, 0.25), "periodic")
     assert grid.extent == (2.0, 1.5)
-    assert grid.cell_volume == 0.125
 
 
 @pytest.mark.parametrize(("boundary", "first"), [("periodic", 0), ("neumann", 1)])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from math import pi, prod
+from math import pi
 from operator import mul
 from typing import Any
 
@@ -62,11 +62,6 @@ class Grid:
     def extent(self) -> tuple[float, ...]:
         """Length of the domain along each axis, cells times spacing."""
         return tuple(map(mul, self.cells, self.dx))
-
-    @property
-    def cell_volume(self) -> float:
-        """Volume of a cell, the product of the spacings."""
-        return prod(self.dx)
 
     @property
     def points(self) -> tuple[Array, ...]:

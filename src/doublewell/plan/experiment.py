@@ -8,13 +8,12 @@ degrees, or the same fit of one degree, and is compared with the law.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cache, cached_property
 from math import ceil
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from doublewell.dynamics import Grid
 from doublewell.errors import not_negative, numbers, positive, whole
@@ -59,6 +58,7 @@ class Experiment:
 
     law: Law
     initial: Array
+    _: KW_ONLY
     dx: float | Sequence[float]
     dt: float
     frames: int
@@ -67,34 +67,21 @@ class Experiment:
     q: float = 1.0
     boundary: Boundary = "periodic"
 
-    def __init__(
-        self,
-        law: Law,
-        initial: ArrayLike,
-        *,
-        dx: float | Sequence[float],
-        dt: float,
-        frames: int,
-        noise: float,
-        epsilon: float = 1.0,
-        q: float = 1.0,
-        boundary: Boundary = "periodic",
-    ) -> None:
-        field = numbers(initial, "initial").copy()
+    def __post_init__(self) -> None:
+        field = numbers(self.initial, "initial").copy()
         field.flags.writeable = False
-        grid = Grid(field.shape, dx, boundary)
-        checked = {
-            "law": check_law(law),
-            "initial": field,
-            "dx": grid.dx,
-            "dt": positive(dt, "dt", "the frame interval"),
-            "frames": whole(frames, "frames", least=2),
-            "noise": positive(noise, "noise", "the standard deviation of the noise of one pixel"),
-            "epsilon": positive(epsilon, "epsilon", "the interface scale"),
-            "q": positive(q, "q", "the diffusion coefficient"),
-            "boundary": grid.boundary,
+        grid = Grid(field.shape, self.dx, self.boundary)
+        meanings = {
+            "dt": "the frame interval",
+            "noise": "the standard deviation of the noise of one pixel",
+            "epsilon": "the interface scale",
+            "q": "the diffusion coefficient",
         }
-        for name, value in checked.items():
+        checked: dict[str, Any] = {
+            name: positive(getattr(self, name), name, meaning) for name, meaning in meanings.items()
+        }
+        checked |= {"law": check_law(self.law), "frames": whole(self.frames, "frames", least=2)}
+        for name, value in (checked | {"initial": field, "dx": grid.dx, "boundary": grid.boundary}).items():
             object.__setattr__(self, name, value)
 
     @property
@@ -125,35 +112,26 @@ class Experiment:
         )
 
 
-def longer(experiment: Experiment) -> Experiment:
-    """Return the experiment with twice the frames at the same interval."""
-    return replace(experiment, frames=2 * experiment.frames - 1)
+CHANGES = ("half the noise", "twice as long", "twice as often", "twice the pixels", "same frames, twice the time")
 
 
-def faster(experiment: Experiment) -> Experiment:
-    """Return the experiment with twice the frames in the same time."""
-    return replace(experiment, frames=2 * experiment.frames - 1, dt=0.5 * experiment.dt)
+def changed(experiment: Experiment, change: str) -> Experiment:
+    """Return the experiment with one of CHANGES.
 
-
-def sparser(experiment: Experiment) -> Experiment:
-    """Return the experiment with the same frames over twice the time."""
-    return replace(experiment, dt=2.0 * experiment.dt)
-
-
-def quieter(experiment: Experiment) -> Experiment:
-    """Return the experiment with half the noise."""
-    return replace(experiment, noise=0.5 * experiment.noise)
-
-
-def finer(experiment: Experiment) -> Experiment:
-    """Return the experiment with about twice the pixels, on a mesh 2^(1/d) times finer along each of d axes.
-
-    The domain stays, and so does the noise of a pixel. The initial field is interpolated by its modes.
+    About twice the pixels are a mesh 2^(1/d) times finer along each of d axes: the domain stays, and so does the noise
+    of a pixel. The initial field is interpolated by its modes.
     """
-    cells = experiment.initial.shape
+    frames, dt, cells = experiment.frames, experiment.dt, experiment.initial.shape
+    if change == "half the noise":
+        return replace(experiment, noise=0.5 * experiment.noise)
+    if change == "twice as long":
+        return replace(experiment, frames=2 * frames - 1)
+    if change == "twice as often":
+        return replace(experiment, frames=2 * frames - 1, dt=0.5 * dt)
+    if change == "same frames, twice the time":
+        return replace(experiment, dt=2.0 * dt)
     fine = tuple(round(n * 2.0 ** (1.0 / len(cells))) for n in cells)
-    grid = Grid(cells, experiment.dx, experiment.boundary)
-    spacing = [length / n for length, n in zip(grid.extent, fine, strict=True)]
+    spacing = [h * n / m for h, n, m in zip(Grid(cells, experiment.dx).dx, cells, fine, strict=True)]
     return replace(experiment, initial=_interpolate(experiment.initial, fine, experiment.boundary), dx=spacing)
 
 

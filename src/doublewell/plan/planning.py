@@ -14,18 +14,15 @@ from doublewell.errors import InputError, option, positive, shown
 from doublewell.law import CONSTRAINTS, Constraint
 from doublewell.observation import check_survey, survey
 from doublewell.plan.experiment import (
+    CHANGES,
     Analysis,
     Degree,
     Experiment,
     Information,
     Prediction,
+    changed,
     experiment_information,
-    faster,
-    finer,
-    longer,
     predict,
-    quieter,
-    sparser,
 )
 from doublewell.record import Record
 from doublewell.record_findings import survey_findings
@@ -35,13 +32,6 @@ from doublewell.weak.weights import LEAST_FRAMES, default_supports
 Quantity = Literal["force", "potential", "epsilon"]
 Show = Callable[[str], None]
 _UNFINISHED = 0.05  # relative residual of the solves behind the information above which it is too large
-_CHANGES: dict[str, Callable[[Experiment], Experiment]] = {
-    "half the noise": quieter,
-    "twice as long": longer,
-    "twice as often": faster,
-    "twice the pixels": finer,
-    "same frames, twice the time": sparser,
-}
 _MOST_VALUES = 4_000_000  # of the longest movie tried: 1.4 GB of memory
 _IDLE = -0.03  # power of the frames, 2 % for a doubling: where the error falls more slowly, no longer movie is tried
 _CLOSE = 0.03  # relative accuracy of the number of frames, and of the noise
@@ -131,7 +121,8 @@ class Plan:
         if self.goal is not None:
             sections.append(("Target", _goal_lines(self.experiment, self.goal)))
         if self.notes:
-            sections.append(("Warnings", (line for note in self.notes for line in _bullet(note))))
+            notes = [wrap(note, _WIDTH, initial_indent="- ", subsequent_indent="  ") for note in self.notes]
+            sections.append(("Warnings", (line for note in notes for line in note)))
         body = "\n".join(f"\n{title}\n" + "\n".join(f"  {line}" for line in lines) for title, lines in sections)
         return "\n".join(wrap(head, _WIDTH, subsequent_indent="  ")) + f"\n{body}"
 
@@ -168,8 +159,10 @@ def plan(
     if not isinstance(experiment, Experiment):
         raise InputError(f"experiment is {shown(experiment)}: expected an Experiment(law, initial, dx=, dt=, ...)")
     analysis = Analysis(degree, constraint, tension_error)
-    if target is not None:
-        check_goal(target, target_of)
+    if target is not None and positive(target, "target", "a relative error, such as 0.01 for 1 %") >= 1.0:
+        raise InputError(f"target is {target:g}: expected a relative error below 1, such as 0.01 for 1 %")
+    if target is not None and target_of not in _NAMES:
+        raise InputError(f"target_of is {shown(target_of)}: expected 'force', 'potential' or 'epsilon'")
     warnings = _survey_notes(experiment)
     show = progress or (lambda _: None)
     show("as planned")
@@ -183,7 +176,10 @@ def plan(
     goal = None
     if target is not None:
         goal = reach(experiment, information, analysis, base=base, target=target, quantity=target_of, show=show)
-    options = [_option(experiment, information, analysis, name, show) for name in _CHANGES]
+    options = []
+    for name in CHANGES:
+        show(name)
+        options.append(_option(experiment, information, analysis, name))
     options.sort(key=lambda option: float("inf") if option.prediction is None else option.prediction.force)
     return Plan(experiment, analysis, base, tuple(options), goal, warnings)
 
@@ -201,29 +197,19 @@ def _survey_notes(experiment: Experiment) -> tuple[str, ...]:
     return tuple(str(finding) for finding in survey_findings(surveyed))
 
 
-def _option(experiment: Experiment, information: Information, analysis: Analysis, name: str, show: Show) -> Option:
+def _option(experiment: Experiment, information: Information, analysis: Analysis, name: str) -> Option:
     """Predict one change; half the noise needs no other movie."""
-    show(name)
-    change = _CHANGES[name]
     try:
-        other = change(experiment)
-        known = information if change is quieter else experiment_information(other)
+        other = changed(experiment, name)
+        known = information if name == "half the noise" else experiment_information(other)
         return Option(name, other, predict(other, known, analysis), None)
     except InputError as error:
         return Option(name, None, None, str(error))
 
 
-def check_goal(target: float, quantity: str) -> None:
-    """Refuse a target that is not a fraction, and a quantity that has no predicted error."""
-    if positive(target, "target", "a relative error, such as 0.01 for 1 %") >= 1.0:
-        raise InputError(f"target is {target:g}: expected a relative error below 1, such as 0.01 for 1 %")
-    if quantity not in ("force", "potential", "epsilon"):
-        raise InputError(f"target_of is {shown(quantity)}: expected 'force', 'potential' or 'epsilon'")
-
-
 def error_of(prediction: Prediction, quantity: Quantity) -> float:
     """Return one of the predicted errors; one that the law does not have raises."""
-    value = {"force": prediction.force, "potential": prediction.potential, "epsilon": prediction.epsilon}[quantity]
+    value: float | None = getattr(prediction, quantity)
     if value is None:
         raise InputError(
             f"the error of {quantity} is not defined: the law, or what is recovered of it, has no surface tension; "
@@ -233,15 +219,9 @@ def error_of(prediction: Prediction, quantity: Quantity) -> float:
 
 
 def reach(
-    experiment: Experiment,
-    information: Information,
-    analysis: Analysis,
-    *,
-    base: Prediction,
-    target: float,
-    quantity: Quantity,
-    show: Show,
-) -> Goal:
+    experiment: Experiment, information: Information, analysis: Analysis, *,
+    base: Prediction, target: float, quantity: Quantity, show: Show,
+) -> Goal:  # fmt: skip
     """Search for the shortest movie, at the planned interval, whose predicted error is at most `target`.
 
     Lengths are doubled (or halved) from the planned one, whose prediction is `base`, until the error is on the other
@@ -273,7 +253,7 @@ def _extend(experiment: Experiment, error: Callable[[int, Experiment], float], t
     estimate = ""
     while film.frames < most:
         longest = film.frames
-        film = replace(film, frames=min(longer(film).frames, most))
+        film = replace(film, frames=min(2 * longest - 1, most))
         now = error(film.frames, film)
         if now <= target:
             return film, ""
@@ -302,13 +282,9 @@ def _narrow(film: Experiment, error: Callable[[int, Experiment], float], target:
 
 
 def _quiet(
-    experiment: Experiment,
-    information: Information,
-    analysis: Analysis,
-    target: float,
-    quantity: Quantity,
+    experiment: Experiment, information: Information, analysis: Analysis, target: float, quantity: Quantity,
     planned: float,
-) -> float | None:
+) -> float | None:  # fmt: skip
     """Return the noise at which the planned movie meets the target, to 3 %; None where none does."""
     noise, now = experiment.noise, planned
     for _ in range(_MOST_TRIES):
@@ -342,10 +318,10 @@ def _option_lines(plan: Plan) -> Iterator[str]:
     yield _row("as planned", plan.prediction, "")
     for change in plan.options:
         if change.prediction is None:
-            yield from _wrapped(f"{change.name}: not possible ({change.refusal})")
+            yield from wrap(f"{change.name}: not possible ({change.refusal})", _WIDTH)
         else:
             yield _row(_described(change), change.prediction, f"x {_ratio(plan, change):.2f}")
-    yield from _wrapped(plan.advice)
+    yield from wrap(plan.advice, _WIDTH)
 
 
 def _row(name: str, errors: Prediction, ratio: str) -> str:
@@ -384,7 +360,7 @@ def _why_bias(plan: Plan) -> str:
 def _goal_lines(experiment: Experiment, goal: Goal) -> Iterator[str]:
     wanted = f"error of {_NAMES[goal.quantity]} {percent(goal.target)}"
     if goal.frames is None:
-        yield from _wrapped(f"{wanted}: no length that was tried reaches it; {goal.status}")
+        yield from wrap(f"{wanted}: no length that was tried reaches it; {goal.status}", _WIDTH)
     elif goal.frames <= experiment.frames:
         error = dict(goal.tried)[experiment.frames]
         yield f"{wanted}: target already met, the planned {experiment.frames} frames reach {percent(error)}"
@@ -398,17 +374,8 @@ def _goal_lines(experiment: Experiment, goal: Goal) -> Iterator[str]:
     elif goal.frames is None:
         yield f"and no noise does either in the planned {experiment.frames} frames: its error is bias"
     tried = ", ".join(f"{frames}: {100 * error:.3g} %" for frames, error in goal.tried)
-    yield from _wrapped(f"frames tried: {tried}")
-
-
-def _bullet(text: str) -> list[str]:
-    first, *rest = _wrapped(text, _WIDTH - 2)
-    return [f"- {first}", *(f"  {line}" for line in rest)]
+    yield from wrap(f"frames tried: {tried}", _WIDTH)
 
 
 def _percent(value: float | None) -> str:
     return "none" if value is None else percent(value)
-
-
-def _wrapped(text: str, width: int = _WIDTH) -> list[str]:
-    return wrap(text, width) or [""]
