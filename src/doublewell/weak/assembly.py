@@ -116,7 +116,8 @@ def weak_evidence(
         raise InputError(f"derivative is {derivative!r}: expected 'discrete' or 'analytic'")
     threads, kernels = whole(threads, "threads", least=1), list["Pass | DevicePass"]()
     region = region or Region((0, record.frames), tuple([(0, n) for n in record.mesh]))
-    readers = _readers(record, family, supports, region, form, derivative)
+    checked = check_supports(supports, record.frames, record.mesh, record.dx, bends(form))
+    readers = [Reader(record, family, support, derivative, region, form) for support in checked]
     for k in range(0, len(readers), 2):
         if processor.device == "cpu":
             kernels.append(Pass(readers[k : k + 2], threads))
@@ -150,7 +151,8 @@ def window_of(
     form: WeakForm = ALLEN_CAHN.weak_form,
 ) -> tuple[int, Region]:  # fmt: skip
     """Return how many frames of a region are held at once, at most, and all frames and cells that are read for it."""
-    size, halo, cells = _window_size(_readers(record, family, supports, region, form, "discrete"), region, processor)
+    readers = [Reader(record, family, support, "discrete", region, form) for support in supports]
+    size, halo, cells = _window_size(readers, region, processor)
     first, last = max(0, region.frames[0] - halo), min(record.frames, region.frames[1] + halo)
     return min(size + 2 * halo, last - first), Region((first, last), cells)
 
@@ -275,19 +277,19 @@ class Reader:
     def part(self, window: Window, start: int, stop: int) -> Part:
         """Return what is read of a window for the centre frames start..stop-1, as far as they are its own."""
         start, stop = max(start, window.start), min(stop, window.stop)
-        value, first = (taps[None] for taps in self.taps[0])
+        value, first = self.taps[0][0][None], self.taps[0][1][None]
         if start >= stop:
             return Part((0, 0), (value, first), None)
-        half, complete = int(self.half[0]), None
+        half, rows, complete = int(self.half[0]), stop - start + _SPARE, None
         low, high = start - window.first, stop - window.first
         if window.observed is not None:
             complete = complete_centres(window.observed[low - half : high + half], self.boxes)[half:-half]
         if self.times is None:
-            value, first = (np.repeat(taps, stop - start + _SPARE, axis=0) for taps in (value, first))
+            value, first = (np.repeat(value, rows, axis=0), np.repeat(first, rows, axis=0))
         else:
             windows = sliding_window_view(self.times[start - half : stop + half], 2 * half + 1)
-            rows = uneven_weights(self.support.frames, windows, self.derivative)
-            value, first = (np.pad(taps, ((0, _SPARE), (0, 0))) for taps in rows)
+            value, first = uneven_weights(self.support.frames, windows, self.derivative)
+            value, first = np.pad(value, ((0, _SPARE), (0, 0))), np.pad(first, ((0, _SPARE), (0, 0)))
         return Part((low, high), (value, first), complete)
 
 
@@ -371,25 +373,17 @@ def even_steps(start: int, stop: int, size: int) -> list[Span]:
     return list(pairwise(edges.tolist()))
 
 
-def _readers(
-    record: Record, family: Family, supports: Sequence[Support | tuple[int, float]], region: Region, form: WeakForm,
-    derivative: Derivative,
-) -> list[Reader]:  # fmt: skip
-    checked = check_supports(supports, record.frames, record.mesh, record.dx, bends(form))
-    return [Reader(record, family, support, derivative, region, form) for support in checked]
-
-
 def _window_size(readers: list[Reader], region: Region, processor: Processor) -> tuple[int, int, Cells]:
     """Return the centre frames of one step, their halo, and the cells that the centres of a region need.
 
     A step is about what a processor takes at once, in whole kernel calls.
     """
-    frames, axes = [reader.frames for reader in readers], len(region.cells)
+    frames, missing = [reader.frames for reader in readers], 3 - len(region.cells)
     size = _STEP_BYTES[processor.device] // (8 * readers[0].points)
-    halo, *margins = np.max([reader.half for reader in readers], axis=0).tolist()
-    wide = np.array(region.cells) + np.array(margins[3 - axes :])[:, None] * [-1, 1]
-    cells = tuple([(low, high) for low, high in np.clip(wide, 0, readers[0].mesh[3 - axes :, None]).tolist()])
-    return max(size // max(frames) * max(frames), min(frames)), halo, cells
+    half = np.max([reader.half for reader in readers], axis=0)
+    wide = np.array(region.cells) + half[1 + missing :, None] * [-1, 1]
+    cells = [(low, high) for low, high in np.clip(wide, 0, readers[0].mesh[missing:, None]).tolist()]
+    return max(size // max(frames) * max(frames), min(frames)), int(half[0]), tuple(cells)
 
 
 def _windows(

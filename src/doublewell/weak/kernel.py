@@ -125,14 +125,14 @@ def make_memory(
 
     used[source, k] counts the results of features and field along t, z and x; reaches[support, axis] are of the taps.
     """
-    rings, size = [], -(-extent[0] // LANES) * extent[1] * -(-extent[2] // BATCH) * CHUNK
+    rings, tall, size = [], 0, -(-extent[0] // LANES) * extent[1] * -(-extent[2] // BATCH) * CHUNK
     entries = features * int(used[0, 2]) + int(used[1, 2])
     for reach in reaches[:, 2].tolist():
         band = max(_BAND, -(-2 * reach // BATCH) * BATCH)
         rows = -(-(2 * reach + 1 + band + 2 * BATCH) // BATCH) * BATCH
         queue, means = _aligned(entries, size * rows), _aligned(1, size * rows)[0]
         rings.append(Ring(queue, means, _aligned(columns, BLOCK + _APART), np.zeros(3, np.int64), rows, band))
-    tall = _TILES + max([ring.band for ring in rings]) // BATCH + 1
+        tall = max(tall, _TILES + band // BATCH + 1)
     frames, planes, cells = (np.array(extent) + 2 * reaches[:, [0, 1, 3]].max(axis=0)).tolist()
     line, along = -(-planes * cells // CHUNK) * CHUNK, used.max(axis=0).tolist()
     room = (line + BATCH * (cells + 1)) * CHUNK  # whole fours of planes and cells read past the end, and nobody uses it

@@ -197,7 +197,6 @@ def noisy_moments(
     *,
     derivative: Derivative = "discrete",
     form: WeakForm = ALLEN_CAHN.weak_form,
-    label: str = "record",
     progress: Progress | None = None,
 ) -> NoisyMoments:
     """Read the moments of one support over the chosen rows, with the noise's part of their squares.
@@ -227,7 +226,7 @@ def noisy_moments(
         spread += _row_noise(u, keep, family, variance, smoother, form)
         if progress is not None:
             progress(stop, record.frames)
-    return NoisyMoments(Key(label, support.key, "all"), triangle, rows, spread)
+    return NoisyMoments(Key("record", support.key, "all"), triangle, rows, spread)
 
 
 def chosen_centres(fields: Array, centres: range, smoother: Smoother) -> Bools:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -353,7 +353,7 @@ def terms(column: Column, axes: int) -> dict[Kinds, float]:
 
 def bends(form: WeakForm) -> int:
     """Return the highest power of the Laplacian in a form, at least 1: it sets the margins of the supports."""
-    return max([1, *[column.space for column in form]])
+    return int(max([1, *map(attrgetter("space"), form)]))
 
 
 def steps(columns: Sequence[Mapping[Kinds, float]], order: Sequence[int], *, mean: bool = False) -> list[list[Step]]:
