@@ -48,11 +48,9 @@ class Ledger(Generic[P]):
     """
 
     def __init__(
-        self,
-        path: Path | None,
-        fingerprint: Mapping[str, str],
+        self, path: Path | None, fingerprint: Mapping[str, str],
         unpack: Callable[[Mapping[str, Any], Mapping[str, Array]], P],
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._path, self._fingerprint = path, dict(fingerprint)
         self.done = 0
         self.merged: P | None = None

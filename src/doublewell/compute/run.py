@@ -7,15 +7,8 @@ import os
 import pickle
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    Executor,
-    Future,
-    ProcessPoolExecutor,
-    ThreadPoolExecutor,
-    wait,
-)
+from concurrent import futures
+from concurrent.futures import Executor, Future
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from multiprocessing import active_children, get_context, parent_process
 from signal import SIG_IGN, SIGINT, signal
@@ -87,11 +80,11 @@ class Pool:
                     try:
                         waiting[self._executor.submit(task, *items[todo[0]])] = todo[0]
                         todo.popleft()
-                    except BrokenExecutor:
+                    except futures.BrokenExecutor:
                         lost = True
-                for future in wait(waiting, return_when=FIRST_COMPLETED).done if waiting else ():
+                for future in futures.wait(waiting, return_when=futures.FIRST_COMPLETED).done if waiting else ():
                     number = waiting.pop(future)
-                    if isinstance(future.exception(), BrokenExecutor):
+                    if isinstance(future.exception(), futures.BrokenExecutor):
                         todo.append(number)
                         lost = True
                     else:
@@ -146,7 +139,7 @@ def open_pool(record: Record, workers: int = 1, scheduler: Any = None) -> Pool:
     if workers == 1:
         return Pool(Serial, lambda: 1)
     if isinstance(record.values, np.ndarray):
-        return Pool(lambda: ThreadPoolExecutor(workers), lambda: 2 * workers)
+        return Pool(lambda: futures.ThreadPoolExecutor(workers), lambda: 2 * workers)
     check_travels(record, "other processes")
     return Pool(lambda: worker_pool(workers), lambda: workers + 1)
 
@@ -214,10 +207,10 @@ def _cluster_pool(scheduler: Any) -> Pool:
 
 
 @contextmanager
-def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+def worker_pool(workers: int) -> Iterator[futures.ProcessPoolExecutor]:
     """Give a pool of spawned processes of one thread each; an error in the block ends them without waiting."""
     others = set(active_children())
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_start)
+    pool = futures.ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_start)
     with _one_thread(), pool:
         try:
             yield pool

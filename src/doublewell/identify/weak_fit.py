@@ -50,15 +50,9 @@ class WeakFit:
 
 
 def fit_weak(
-    record: Record,
-    survey: Survey,
-    problem: Problem,
-    *,
-    stream: Stream | None = None,
-    processor: Processor = CPU,
-    report: Report | None = None,
-    words: str = "compiling and reading",
-) -> WeakFit:
+    record: Record, survey: Survey, problem: Problem, *, stream: Stream | None = None, processor: Processor = CPU,
+    report: Report | None = None, words: str = "compiling and reading",
+) -> WeakFit:  # fmt: skip
     """Read the weak moments of a record and solve for the coefficients of one degree, and for q where it is None.
 
     `stream` reads them region by region. `report` is called with `words`, or with the stream's own.

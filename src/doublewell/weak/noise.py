@@ -190,15 +190,9 @@ def _low_degree(moments: NoisyMoments, cross: Array) -> Array:
 
 
 def noisy_moments(
-    record: Record,
-    family: Bernstein,
-    support: Support,
-    noise: float,
-    *,
-    derivative: Derivative = "discrete",
-    form: WeakForm = ALLEN_CAHN.weak_form,
-    progress: Progress | None = None,
-) -> NoisyMoments:
+    record: Record, family: Bernstein, support: Support, noise: float, *, derivative: Derivative = "discrete",
+    form: WeakForm = ALLEN_CAHN.weak_form, progress: Progress | None = None,
+) -> NoisyMoments:  # fmt: skip
     """Read the moments of one support over the chosen rows, with the noise's part of their squares.
 
     `noise` is the standard deviation of one pixel; the noise is white and normal.

@@ -112,13 +112,9 @@ class Stream:
 
 @contextmanager
 def open_stream(
-    record: Record,
-    *,
-    memory: Any = None,
-    workers: int | None = None,
-    scheduler: Any = None,
+    record: Record, *, memory: Any = None, workers: int | None = None, scheduler: Any = None,
     checkpoint: str | PathLike[str] | None = None,
-) -> Iterator[Stream]:
+) -> Iterator[Stream]:  # fmt: skip
     """Give a stream for one record; what it started ends with the block."""
     path = None if checkpoint is None else Path(checkpoint).expanduser()
     with open_pool(record, workers or 1, scheduler) as pool:
