@@ -58,12 +58,16 @@ def test_demo_record_is_the_noisy_simulation_of_its_law(demo):
 def test_demo_errors_are_against_the_truth(demo):
     u = np.linspace(-1, 1, 2001)
     true = named_law("sixth").force(u) / 0.03**2
-    assert demo.force_error == pytest.approx(np.linalg.norm(demo.result.force(u) - true) / np.linalg.norm(true))
-    assert demo.epsilon_error == pytest.approx(demo.result.epsilon / 0.03 - 1)
-    assert demo.force_error < 0.1  # four cells across an interface; the full demo has twelve
-    assert abs(demo.epsilon_error) < 0.02
-    assert demo.weak_error == pytest.approx(np.linalg.norm(demo.weak.force(u) - true) / np.linalg.norm(true))
-    assert demo.force_error < demo.weak_error
+    assert demo.truth.force_error(demo.result) == pytest.approx(
+        np.linalg.norm(demo.result.force(u) - true) / np.linalg.norm(true)
+    )
+    assert demo.truth.epsilon_error(demo.result) == pytest.approx(demo.result.epsilon / 0.03 - 1)
+    assert demo.truth.force_error(demo.result) < 0.1  # four cells across an interface; the full demo has twelve
+    assert abs(demo.truth.epsilon_error(demo.result)) < 0.02
+    assert demo.truth.force_error(demo.weak) == pytest.approx(
+        np.linalg.norm(demo.weak.force(u) - true) / np.linalg.norm(true)
+    )
+    assert demo.truth.force_error(demo.result) < demo.truth.force_error(demo.weak)
 
 
 def test_demo_uses_both_methods(demo):
@@ -74,9 +78,11 @@ def test_demo_uses_both_methods(demo):
 
 
 def test_demo_says_what_came_out(demo):
-    assert f"the force of the sixth law was recovered to {100 * demo.force_error:.2g} %" in demo.summary
-    assert f"its epsilon to {100 * abs(demo.epsilon_error):.2g} %." in demo.summary
-    assert f"\n  The weak-form fit alone: force error {100 * demo.weak_error:.0f} %.\n" in str(demo)
+    assert (
+        f"the force of the sixth law was recovered to {100 * demo.truth.force_error(demo.result):.2g} %" in demo.summary
+    )
+    assert f"its epsilon to {100 * abs(demo.truth.epsilon_error(demo.result)):.2g} %." in demo.summary
+    assert f"\n  The weak-form fit alone: force error {100 * demo.truth.force_error(demo.weak):.0f} %.\n" in str(demo)
     text = str(demo)
     assert text.startswith(str(demo.result))
     assert demo.summary in text

@@ -46,32 +46,17 @@ class Demo:
     files: tuple[Path, ...]
 
     @property
-    def force_error(self) -> float:
-        """The relative L2 error of the force, e_G."""
-        return self.truth.force_error(self.result)
-
-    @property
-    def weak_error(self) -> float:
-        """The relative L2 error of the force of the weak-form fit."""
-        return self.truth.force_error(self.weak)
-
-    @property
-    def epsilon_error(self) -> float | None:
-        """The relative error of epsilon, with its sign; None when the law could not be calibrated."""
-        return self.truth.epsilon_error(self.result)
-
-    @property
     def summary(self) -> str:
         """What came out, in one sentence."""
-        bias = self.epsilon_error
+        error, bias = self.truth.force_error(self.result), self.truth.epsilon_error(self.result)
         scale = "could not be calibrated" if bias is None else f"to {percent(abs(bias))}"
         return (
             f"From {self.record.frames} frames with noise {self.noise:g}, the force of the {self.truth.law.name} law "
-            f"was recovered to {percent(self.force_error)} and its epsilon {scale}."
+            f"was recovered to {percent(error)} and its epsilon {scale}."
         )
 
     def __str__(self) -> str:
-        weak = f"The weak-form fit alone: force error {percent(self.weak_error)}."
+        weak = f"The weak-form fit alone: force error {percent(self.truth.force_error(self.weak))}."
         against = "\n  ".join([self.summary, weak, *wrap(str(self.validation), 98)])
         written = "\n  ".join(str(path) for path in self.files)
         return f"{self.result}\n\nAgainst the truth\n  {against}\n\nWritten\n  {written}"

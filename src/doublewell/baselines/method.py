@@ -15,7 +15,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from doublewell.errors import InputError, option
+from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.inference.estimate import solve
 from doublewell.law import MAX_DEGREE, Bernstein, Constraint, Law
@@ -127,25 +127,21 @@ def known_q(record: Record, name: str) -> float:
     q = check_record(record).q
     if q is None:
         raise InputError(
-            f"{name} needs the diffusion coefficient, and the record has none: expected a number; pass "
-            f"{option('q')} with the record, or let identify estimate it first"
+            f"{name} needs the diffusion coefficient, and the record has none: expected a number; pass q= to Record, "
+            "or let identify estimate it first"
         )
     return q
 
 
 def complete(record: Record, name: str) -> float:
     """Refuse missing values and uneven times, which only our own fits take; return q."""
-    q = known_q(record, name)
+    q, cure = known_q(record, name), "use STAC or trajectory, or cut the record"
     if record.mask is not None:
-        raise InputError(
-            f"{name} cannot leave out missing values: expected a record without a mask; use STAC or trajectory, or cut "
-            "the record to a part that is complete"
-        )
+        wrong = f"{name} cannot leave out missing values: expected a record without a mask"
+        raise InputError(f"{wrong}; {cure} to a part that is complete")
     if not record.uniform:
-        raise InputError(
-            f"{name} needs frames that are evenly spaced in time, and these are not: use STAC or trajectory, or cut "
-            "the record where the interval changes"
-        )
+        wrong = f"{name} needs frames that are evenly spaced in time, and these are not"
+        raise InputError(f"{wrong}: {cure} where the interval changes")
     return q
 
 

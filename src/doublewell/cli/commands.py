@@ -188,9 +188,9 @@ def demo(
         "summary": done.summary,
         "law": done.truth.law.name,
         "true_epsilon": done.truth.epsilon,
-        "force_error": done.force_error,
-        "epsilon_error": done.epsilon_error,
-        "weak_force_error": done.weak_error,
+        "force_error": done.truth.force_error(done.result),
+        "epsilon_error": done.truth.epsilon_error(done.result),
+        "weak_force_error": done.truth.force_error(done.weak),
         **result_document(done.result, done.validation),
         "files": [str(path) for path in done.files],
     }

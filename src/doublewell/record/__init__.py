@@ -1,19 +1,13 @@
 """Record: a movie of a phase field with its mesh and times, and the way to it from grey values."""
 
-from doublewell.record.arrays import LazyArray
-from doublewell.record.phase import GreyQuality, Phase, phase_from_intensity
-from doublewell.record.record import Boundary, Cells, Record, check_record, checksum, line_sum, lines_checksum
-
-__all__ = [
-    "Boundary",
-    "Cells",
-    "GreyQuality",
-    "LazyArray",
-    "Phase",
-    "Record",
-    "check_record",
-    "checksum",
-    "line_sum",
-    "lines_checksum",
-    "phase_from_intensity",
-]
+from doublewell.record.arrays import LazyArray as LazyArray
+from doublewell.record.phase import GreyQuality as GreyQuality
+from doublewell.record.phase import Phase as Phase
+from doublewell.record.phase import phase_from_intensity as phase_from_intensity
+from doublewell.record.record import Boundary as Boundary
+from doublewell.record.record import Cells as Cells
+from doublewell.record.record import Record as Record
+from doublewell.record.record import check_record as check_record
+from doublewell.record.record import checksum as checksum
+from doublewell.record.record import line_sum as line_sum
+from doublewell.record.record import lines_checksum as lines_checksum

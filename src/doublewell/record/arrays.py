@@ -268,20 +268,15 @@ def check_mask(mask: Any, values: Any) -> Any:
         raise InputError(
             "mask is False everywhere: expected True where a value was observed; invert it, or leave it out"
         )
-    return read_only(mask)
+    if isinstance(mask, np.ndarray):
+        mask = mask.view()
+        mask.flags.writeable = False
+    return mask
 
 
 def missing_fraction(mask: Any) -> float | None:
     """Return the fraction of values that are missing; None where that is not known without reading a file."""
     return float(1.0 - np.mean(mask)) if isinstance(mask, np.ndarray) else None
-
-
-def read_only(values: Any) -> Any:
-    """Return a view of a NumPy array that cannot be written, any other array as it is."""
-    if isinstance(values, np.ndarray):
-        values = values.view()
-        values.flags.writeable = False
-    return values
 
 
 def _named_axes(mask: Any, field: Any) -> Any:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from doublewell.errors import InputError, check_spacing, is_whole, numbers, option, positive, shown, whole
 from doublewell.hints import Array, Bools
-from doublewell.record.arrays import check_mask, lazy, missing_fraction, read_only, unwrapped
+from doublewell.record.arrays import check_mask, lazy, missing_fraction, unwrapped
 from doublewell.runtime import map_threads
 
 Boundary = Literal["periodic", "neumann", "open"]
@@ -256,7 +256,10 @@ def check_values(u: Any) -> Any:
         raise InputError(
             f"the field has shape {tuple(values.shape)}: expected at least 2 frames and 2 cells along each axis"
         )
-    return read_only(values)
+    if isinstance(values, np.ndarray):
+        values = values.view()
+        values.flags.writeable = False
+    return values
 
 
 def check_times(dt: float | None, times: Any, frames: int) -> Array:

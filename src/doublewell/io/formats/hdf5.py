@@ -43,37 +43,31 @@ class Member:
 
 def read_hdf5(path: Path, var: str | None, wanted: frozenset[str]) -> StoredField:
     """Find the field of an HDF5 file; only metadata are read."""
-    with open_first(path) as file:
+    with open_hdf5(path, first=True) as file:
         if _PY_PDE in file.attrs and "data" in file and "times" in file:
             return _py_pde_field(path, file, var, wanted)
         return find_field(path, hdf5_members(path, file), shown_attributes(file), var, wanted)
 
 
 @contextmanager
-def open_hdf5(path: Path) -> Iterator[Any]:
-    """Open an HDF5 file for reading; whatever the library raises on its bytes becomes an InputError."""
-    import h5py
-
-    with files.reading(path, "HDF5"), h5py.File(path, "r", locking="best-effort") as file:
-        yield file
-
-
-@contextmanager
-def open_first(path: Path) -> Iterator[Any]:
-    """Open an HDF5 file that has not been opened before, after a look at what the library does not check.
+def open_hdf5(path: Path, *, first: bool = False) -> Iterator[Any]:
+    """Open an HDF5 file for reading; for the `first` time after a look at what the library does not check.
 
     Texts of any length lie in heaps, and the HDF5 library never returns from a damaged one (2.0.0). A heap begins with
     GCOL and holds objects, each with its number and its length; number 0 is the free space at the end. Here the
     lengths are followed before the library does it.
     """
+    import h5py
+
     with files.reading(path, "HDF5"):
-        size = path.stat().st_size
-        parts = {(0, min(size, _LOOKED_AT)), (max(0, size - _LOOKED_AT), size)}
-        with path.open("rb") as raw, mmap(raw.fileno(), 0, access=ACCESS_READ) as content:
-            if not all(_heaps_are_sound(content, *part) for part in parts):
-                raise InputError(f"{path} is damaged or cut short (a heap of texts is broken): copy the file again")
-    with open_hdf5(path) as file:
-        yield file
+        if first:
+            size = path.stat().st_size
+            parts = {(0, min(size, _LOOKED_AT)), (max(0, size - _LOOKED_AT), size)}
+            with path.open("rb") as raw, mmap(raw.fileno(), 0, access=ACCESS_READ) as content:
+                if not all(_heaps_are_sound(content, *part) for part in parts):
+                    raise InputError(f"{path} is damaged or cut short (a heap of texts is broken): copy the file again")
+        with h5py.File(path, "r", locking="best-effort") as file:
+            yield file
 
 
 def _heaps_are_sound(content: mmap, start: int, stop: int) -> bool:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from doublewell.errors import InputError
 from doublewell.io import format as files
 from doublewell.io.format import Axis, Format, StoredField
-from doublewell.io.formats.hdf5 import open_first, open_hdf5, stored_dataset
+from doublewell.io.formats.hdf5 import open_hdf5, stored_dataset
 
 _INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 _CLASSES = ("double", "single", "logical", *_INTEGERS, "char")
@@ -47,7 +47,7 @@ def _arrays(path: Path) -> dict[str, tuple[int, ...]]:
 
     if files.content_of(path) != "HDF5":
         return {name: tuple(shape) for name, shape, kind in whosmat(path) if kind in _CLASSES}
-    with open_first(path) as file:
+    with open_hdf5(path, first=True) as file:
         arrays = {name: file[name] for name in file if hasattr(file[name], "shape")}
         return {name: tuple(array.shape[::-1]) for name, array in arrays.items() if _matlab_class(array) in _CLASSES}
 

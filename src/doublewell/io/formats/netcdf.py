@@ -15,7 +15,7 @@ from doublewell.atomic import replace_file
 from doublewell.errors import InputError
 from doublewell.io import format as files
 from doublewell.io.format import FIELD, SEEN, Format, Outgoing, StoredField
-from doublewell.io.formats.hdf5 import Member, find_field, hdf5_members, open_first, read_hdf5, shown_attributes
+from doublewell.io.formats.hdf5 import Member, find_field, hdf5_members, open_hdf5, read_hdf5, shown_attributes
 from doublewell.record import LazyArray, Record
 from doublewell.record.arrays import Block, Values
 
@@ -30,7 +30,7 @@ def read_netcdf(path: Path, var: str | None, wanted: frozenset[str]) -> StoredFi
 def netcdf_members(path: Path) -> tuple[dict[str, Member], dict[str, Any]]:
     """Return the arrays of a netCDF file of either version, and the attributes of the file."""
     if files.content_of(path) == "HDF5":
-        with open_first(path) as file:
+        with open_hdf5(path, first=True) as file:
             return hdf5_members(path, file), shown_attributes(file)
     with _open_classic(path) as file:
         members = {}

@@ -70,10 +70,8 @@ class VtkDocument:
         if form == "ascii":
             numbers = np.array((element.text or "").split()[: size + 1], dtype=dtype)
         else:
-            later = form == "appended"
-            data = (
-                self.appended[int(element.get("offset")) :] if later else (element.text or "").strip().encode("ascii")
-            )
+            here, later = (element.text or "").strip().encode("ascii"), form == "appended"
+            data = self.appended[int(element.get("offset")) :] if later else here
             content = self._bytes(data, size * dtype.itemsize, text=not (later and self.raw))
             numbers = np.frombuffer(content, dtype=dtype)
         if numbers.size != size:
@@ -114,7 +112,13 @@ class VtkDocument:
 
 def read_vtk(path: Path, var: str | None, wanted: frozenset[str]) -> StoredField:
     """Find a scalar field in the first file of a series; the others are read when sliced."""
-    paths, times = _series(path)
+    lists = sorted(item for item in path.iterdir() if item.suffix.lower() == _LIST) if path.is_dir() else [path]
+    paths: list[Path] = [path]
+    times: list[float] | None = None
+    if len(lists) == 1 and lists[0].suffix.lower() == _LIST:
+        paths, times = _listed(lists[0])
+    elif path.is_dir() or files.is_pattern(path):
+        paths = files.members(path, _FRAMES)
     fields = _fields(paths[0])
     name = files.choose_array(path, {name: (len(paths), *item.mesh) for name, item in fields.items()}, var)
     field = fields[name]
@@ -129,16 +133,6 @@ def read_vtk(path: Path, var: str | None, wanted: frozenset[str]) -> StoredField
     clock = Axis("t", points=None if times is None else np.array(times))
     space = tuple(Axis(axis, step=step) for axis, step in zip(field.names, field.spacing, strict=True))
     return StoredField(values, {}, (clock, *space), bordered=field.bordered)
-
-
-def _series(path: Path) -> tuple[list[Path], list[float] | None]:
-    """Return the files of a series and, of a .pvd list, their times."""
-    if path.is_dir():
-        lists = sorted(item for item in path.iterdir() if item.suffix.lower() == _LIST)
-        return _listed(lists[0]) if len(lists) == 1 else (files.members(path, _FRAMES), None)
-    if files.is_pattern(path):
-        return files.members(path, _FRAMES), None
-    return _listed(path) if path.suffix.lower() == _LIST else ([path], None)
 
 
 def _listed(path: Path) -> tuple[list[Path], list[float]]:
@@ -226,27 +220,24 @@ def _image_fields(document: VtkDocument, image: Any, pieces: Sequence[Any]) -> d
         counts, dtype = _counts(whole, section), np.dtype(_TYPES[arrays[0].get("type")])
         if int(np.prod(counts, dtype=object)) > _PACKED * document.size:
             raise InputError(f"WholeExtent is {whole}, more than the file can hold: {_DAMAGED}")
-        read = partial(_read_image, document, arrays, section, whole, extents, dtype)
+
+        def read(section: str = section, arrays: Any = arrays, dtype: Any = dtype) -> Values:
+            values = np.zeros(_counts(whole, section), dtype=dtype)
+            filled = np.zeros(values.shape, dtype=bool)
+            for element, extent in zip(arrays, extents, strict=True):
+                counts = _counts(extent, section)
+                starts = [extent[2 * axis] - whole[2 * axis] for axis in (2, 1, 0)]
+                part = tuple(slice(start, start + n) for start, n in zip(starts, counts, strict=True))
+                if min(starts) < 0 or values[part].shape != counts:
+                    raise InputError(f"a piece with extent {extent} lies outside the whole extent {whole}")
+                values[part] = document.array(element, int(np.prod(counts))).reshape(counts)
+                filled[part] = True
+            if not filled.all():
+                raise InputError(f"the pieces do not fill the whole extent: {_DAMAGED}")
+            return values
+
         fields[section, name] = VtkField(counts, spacing, ("z", "y", "x"), dtype, read)
     return fields
-
-
-def _read_image(
-    document: VtkDocument, arrays: Sequence[Any], section: str, whole: Extent, extents: Sequence[Extent], dtype: Any
-) -> Values:
-    values = np.zeros(_counts(whole, section), dtype=dtype)
-    filled = np.zeros(values.shape, dtype=bool)
-    for element, extent in zip(arrays, extents, strict=True):
-        counts = _counts(extent, section)
-        starts = [extent[2 * axis] - whole[2 * axis] for axis in (2, 1, 0)]
-        part = tuple(slice(start, start + n) for start, n in zip(starts, counts, strict=True))
-        if min(starts) < 0 or values[part].shape != counts:
-            raise InputError(f"a piece with extent {extent} lies outside the whole extent {whole}")
-        values[part] = document.array(element, int(np.prod(counts))).reshape(counts)
-        filled[part] = True
-    if not filled.all():
-        raise InputError(f"the pieces do not fill the whole extent: {_DAMAGED}")
-    return values
 
 
 def _mesh_fields(document: VtkDocument, _: Any, pieces: Sequence[Any]) -> dict[tuple[str, str], VtkField]:
