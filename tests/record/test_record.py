@@ -361,10 +361,19 @@ def test_a_dataset_is_not_a_field():
 
 
 def test_large_slabs_are_checked_by_threads(monkeypatch):
-    monkeypatch.setattr("doublewell.record.record._LARGE", 0)
+    monkeypatch.setattr("doublewell.record.record._LARGE", 64)
     u = np.zeros((5, 6, 7))
     assert record(u).slab().shape == u.shape
     u[3, 1, 4] = np.nan
     assert message(record(u).slab).startswith(
         "1 value in frames 0 to 4 is not finite, the first in frame 3 at cell (1, 4)"
     )
+
+
+def test_a_dataset_of_h5py_and_its_mask_are_taken_as_they_are(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "movie.h5", "w") as file:
+        u = file.create_dataset("u", data=MOVIE, chunks=(1, *MOVIE.shape[1:]))
+        mask = file.create_dataset("mask", data=MOVIE.min() < MOVIE, chunks=(1, *MOVIE.shape[1:]))
+        record = Record(u, dx=1.0, dt=1.0, mask=mask)
+        np.testing.assert_array_equal(record.slab(), np.where(MOVIE.min() < MOVIE, MOVIE, 0.0))

@@ -14,8 +14,7 @@ from typing import Any, get_args
 import numpy as np
 
 from doublewell.baselines.method import Baseline, BaselineFit, Cost, Force, admissible, known_q, measured, missing
-from doublewell.baselines.pysindy import PySindy, Rows, Solver
-from doublewell.baselines.regression import Analytic, DirectFD4, SmoothedFD4, Stac, Wsindy
+from doublewell.baselines.regression import Analytic, DirectFD4, PySindy, Rows, SmoothedFD4, Solver, Stac, Wsindy
 from doublewell.dynamics import Cnab2, Grid
 from doublewell.errors import InputError, option, shown
 from doublewell.hints import Array, Report
@@ -155,18 +154,11 @@ class Comparison:
             "reference": self.rows[0].fit.name,
             "noise": self.noise,
             "methods": [
-                {
-                    "method": row.fit.name,
-                    "seconds": row.fit.seconds,
-                    "memory": row.fit.memory,
-                    "device": row.fit.device,
-                    "distance": row.distance,
-                    "deviations": row.deviations,
-                    "residual": row.residual,
-                    "double_well": admissible(row.fit),
-                    "coefficients": None if row.fit.law is None else row.fit.law.coefficients.tolist(),
-                    "notes": [*row.fit.notes, *row.notes],
-                }
+                {"method": row.fit.name}
+                | {name: getattr(row.fit, name) for name in ("seconds", "memory", "device")}
+                | {name: getattr(row, name) for name in ("distance", "deviations", "residual")}
+                | {"coefficients": None if row.fit.law is None else row.fit.law.coefficients.tolist()}
+                | {"double_well": admissible(row.fit), "notes": [*row.fit.notes, *row.notes]}
                 for row in self.rows
             ],
             "distances": self.distances.tolist(),
@@ -199,9 +191,8 @@ class Comparison:
             size = 1.6 * largest
             top.set(title="effective force G by every method", ylabel="G(u)", xlim=(-1.05, 1.05), ylim=(-size, size))
             band = unit * float(np.max(high - low))
-            room = _ROOM * max(
-                [band, float(np.median(gaps)) if gaps else band, 1e-6]
-            )  # one far off presses no other flat
+            usual = float(np.median(gaps)) if gaps else band  # one far off presses no other flat
+            room = _ROOM * max(band, usual, 1e-6)
             room = min(room, 1.1 * max([*gaps, band]))
             below.set(
                 xlabel="phase value u", ylabel="difference to ours\n(% of max)", xlim=(-1.05, 1.05), ylim=(-room, room)

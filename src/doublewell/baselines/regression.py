@@ -1,4 +1,4 @@
-"""Linear regression on a record: weak moments (STAC, analytic weak, WSINDy's test functions) and pixels (FD4).
+"""Linear regression on a record: weak moments (STAC, analytic, WSINDy's test functions, PySINDy) and pixels (FD4).
 
 All solve for positive Bernstein coefficients g in  sum_k g_k phi_k(u) = Lap u - u_t / q,  tested with smooth functions
 or at every pixel.
@@ -6,9 +6,15 @@ or at every pixel.
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
 from math import ceil, floor, log, pi
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -22,6 +28,7 @@ from doublewell.baselines.method import (
     cores,
     known_q,
     measured,
+    missing,
 )
 from doublewell.errors import InputError
 from doublewell.evidence import Block, Evidence, Key, compact, lower, system
@@ -32,7 +39,7 @@ from doublewell.law import Bernstein, Law
 from doublewell.record import Record
 from doublewell.weak.assembly import PHASE_CUT, weak_evidence
 from doublewell.weak.noise import Smoother
-from doublewell.weak.weights import MARGIN, Derivative, axis_weights, split_folds
+from doublewell.weak.weights import MARGIN, Derivative, Support, axis_weights, split_folds
 
 WIDTHS = (0.5, 1.0, 1.5, 2.0, 3.0)  # of the filter of smoothed FD4: standard deviations, in cells and in frames
 _FAMILY = Bernstein(PAPER_DEGREE)
@@ -49,6 +56,12 @@ _STENCIL = 2  # cells that a difference reaches
 _MODES = {"periodic": "wrap", "neumann": "reflect"}  # what lies beyond an edge; of a window the edges are left out
 _FIRST = np.array([1.0, -8.0, 0.0, 8.0, -1.0]) / 12.0
 _SECOND = np.array([-1.0, 16.0, -30.0, 16.0, -1.0]) / 12.0
+# PySINDy
+Rows = Literal["all", "masked"]
+Solver = Literal["least squares", "NNLS"]
+_POWER = 5  # of the test function, as ours
+_TRIES = 40  # batches for each batch that is wanted, before the record is given up as one of pure phases
+_LEVEL = (2.5, 97.5)  # percentiles of the band
 
 
 class _Regression(Baseline):
@@ -285,3 +298,144 @@ def _pixel_rows(record: Record, q: float, width: float, frames: int) -> tuple[Ar
         raise InputError("no pixel lies between the pure phases: expected a record that shows an interface")
     columns = [*_FAMILY.features(values[keep]), target[keep]]
     return compact(np.stack(columns, axis=1)), int(np.count_nonzero(keep))
+
+
+@dataclass(frozen=True)
+class PySindy(Baseline):
+    """Weak rows of PySINDy, fitted by least squares or with nonnegative coefficients, and the intervals of its bagging.
+
+    PySINDy draws its test domains at random and keeps their weights, about a megabyte per row, so rows are made a few
+    at a time, which saves memory and changes no row. Its library has no fixed coefficients: the known diffusion goes to
+    the other side, because a free one comes out too small where supports are short. Library functions with default
+    arguments would vanish silently (they count as functions of two fields), so the number of columns is checked.
+
+    `rows` are all of its domains, or those whose centre lies between the pure phases. `support` is the half-width of a
+    domain as (frames, length), the shorter of our own by default, which did better than longer ones. `count` is the
+    number of rows that are kept, `batch` how many are made at a time, `models` the number of bagged fits behind the
+    band, 0 for no band.
+    """
+
+    rows: Rows = "masked"
+    solver: Solver = "least squares"
+    support: tuple[int, float] | None = None
+    count: int = 1000
+    batch: int = 250
+    models: int = 50
+    degree: int = 2
+    needs: ClassVar[tuple[str, ...]] = ("pysindy", "sklearn")
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        return f"PySINDy {'NNLS' if self.solver == 'NNLS' else 'LS'}{' masked' if self.rows == 'masked' else ''}"
+
+    def fit(self, record: Record, *, seed: int = 0) -> BaselineFit:
+        """Estimate the force; the seed places the domains and draws the bags."""
+        if (reason := missing(self)) is not None:
+            raise InputError(reason)
+        q = complete(record, self.name)
+        support = chosen_supports(record, None if self.support is None else [self.support])[0]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for name in self.needs:
+                import_module(name)  # not a part of its time
+        with _own_noise(seed), measured() as cost:
+            matrix, target = _gathered(self, record, q, support)
+            coefficients, bags = _fitted(self, matrix, target)
+        family = Bernstein(self.degree)
+        law = Law(family, coefficients)
+        notes = (f"domain {support}", f"{len(target)} rows", f"{self.models} bags")
+        band = partial(_band, family, bags) if len(bags) else None
+        return BaselineFit(self.name, law.force, cost.seconds, cost.memory, cores(), notes, band, law)
+
+
+def _gathered(method: PySindy, record: Record, q: float, support: Support) -> tuple[Array, Array]:
+    """Return the design and the target of the wanted number of rows."""
+    u = np.moveaxis(record.slab(), 0, -1)
+    axes = [h * np.arange(n) for n, h in zip(record.mesh, record.dx, strict=True)]
+    grid = np.stack(np.meshgrid(*axes, record.times, indexing="ij"), axis=-1)
+    sizes = [*(support.length for _ in record.mesh), support.frames * record.dt]
+    rows = np.empty((0, Bernstein(method.degree).size + 1))
+    for _ in range(_TRIES * -(-method.count // method.batch)):
+        rows = np.vstack([rows, _batch(method, u, grid, sizes, q)])
+        if len(rows) >= method.count:
+            return rows[: method.count, :-1], rows[: method.count, -1]
+    raise InputError(
+        f"{method.name} found {len(rows)} domains between the pure phases where {method.count} were wanted: "
+        "expected a record that shows an interface; lower count, or use rows='all'"
+    )
+
+
+def _batch(method: PySindy, u: Array, grid: Array, sizes: list[float], q: float) -> Array:
+    """Return rows [features, Lap u - u_t / q] of new random domains, those of the mask."""
+    import pysindy
+
+    family = Bernstein(method.degree)
+    library = pysindy.WeakPDELibrary(
+        function_library=pysindy.CustomLibrary(library_functions=[_feature(family, j) for j in range(family.size)]),
+        derivative_order=2,
+        spatiotemporal_grid=grid,
+        include_interaction=False,
+        K=method.batch,
+        H_xt=sizes,
+        p=_POWER,
+    )
+    columns = np.asarray(library.fit_transform(u[..., None]))
+    _check_columns(columns, family.size, len(library.multiindices))
+    second = [family.size + j for j, orders in enumerate(library.multiindices) if max(orders) == 2]
+    rate = np.asarray(library.convert_u_dot_integral(u[..., None]))[:, 0]
+    rows = np.column_stack([columns[:, : family.size], np.sum(columns[:, second], axis=1) - rate / q])
+    if method.rows == "all":
+        return rows
+    centres = [(tuple(int(axis[len(axis) // 2]) for axis in space), time) for *space, time in library.inds_k]
+    means = [float(np.mean(u[centre][np.asarray(time)])) for centre, time in centres]  # of the central pixel, in time
+    return np.asarray(rows[np.abs(means) < PHASE_CUT])
+
+
+def _check_columns(columns: Array, features: int, derivatives: int) -> None:
+    if columns.shape[1] != features + derivatives:
+        raise InputError(
+            f"PySINDy made {columns.shape[1]} columns: expected {features} features and {derivatives} derivatives; use "
+            "the version that the extra doublewell[baselines] names"
+        )
+
+
+def _feature(family: Bernstein, j: int) -> Callable[[Array], Array]:
+    """Return one feature as a function of one argument and no default, or PySINDy leaves it out."""
+    return lambda u: np.asarray(family.features(np.asarray(u))[j])
+
+
+def _fitted(method: PySindy, matrix: Array, target: Array) -> tuple[Array, Array]:
+    """Return the coefficients of all rows and of each bag, by PySINDy's own optimisers."""
+    import pysindy
+    from sklearn.linear_model import LinearRegression
+
+    scale = np.linalg.norm(matrix, axis=0)
+    plain = LinearRegression(fit_intercept=False, positive=method.solver == "NNLS")
+    whole = pysindy.WrappedOptimizer(plain)
+    whole.fit(matrix / scale, target)
+    coefficients = np.ravel(whole.coef_) / scale
+    if not method.models:
+        return coefficients, np.empty((0, len(scale)))
+    bagged = pysindy.EnsembleOptimizer(pysindy.WrappedOptimizer(plain), bagging=True, n_models=method.models)
+    bagged.fit(matrix / scale, target)
+    bags = np.asarray([np.ravel(one) for one in bagged.coef_list])
+    return coefficients, bags / scale
+
+
+def _band(family: Bernstein, bags: Array, u: Array) -> tuple[Array, Array]:
+    low, high = np.percentile(bags @ family.features(np.asarray(u, dtype=np.float64)), _LEVEL, axis=0)
+    return low, high
+
+
+@contextmanager
+def _own_noise(seed: int) -> Iterator[None]:
+    """Set NumPy's global random numbers, the only ones PySINDy knows, and give them back; its warnings are its own."""
+    state = np.random.get_state()  # noqa: NPY002
+    np.random.seed(seed)  # noqa: NPY002
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        np.random.set_state(state)  # noqa: NPY002

@@ -147,7 +147,8 @@ def mesh_metadata(axes: Sequence[Axis], layout: Layout, wanted: frozenset[str]) 
     """Return those of dx, dt or times and their units that are wanted and that the axes give."""
     known: dict[str, Any] = {}
     space, clock = [axes[axis] for axis in layout.space], axes[layout.time]
-    if "dx" in wanted and all(axis.stated and axis.name.lower() != "t" for axis in space):
+    stated = [axis.step is not None or axis.points is not None for axis in axes]
+    if "dx" in wanted and all(stated[k] and axes[k].name.lower() != "t" for k in layout.space):
         known["dx"] = [
             coordinate_step(np.asarray(axis.points), axis.name) if axis.step is None else axis.step for axis in space
         ]
@@ -155,7 +156,7 @@ def mesh_metadata(axes: Sequence[Axis], layout: Layout, wanted: frozenset[str]) 
             known["dx"], unit = common_length(known["dx"], [axis.unit for axis in space])
             known |= {"length_unit": unit} if unit else {}
     # an axis of space that the caller declares to be time has a step that is not a time
-    if {"dt", "times"} <= wanted and clock.stated and clock.name.lower() not in ("x", "y", "z"):
+    if {"dt", "times"} <= wanted and stated[layout.time] and clock.name.lower() not in ("x", "y", "z"):
         known |= {"dt": clock.step} if clock.points is None else {"times": clock.points}
         known |= {"time_unit": clock.unit} if clock.unit and "time_unit" in wanted else {}
     return known

@@ -62,11 +62,6 @@ class Axis:
     points: NDArray[Any] | None = None
     unit: str | None = None
 
-    @property
-    def stated(self) -> bool:
-        """Whether the file states steps or positions."""
-        return self.step is not None or self.points is not None
-
 
 @dataclass(frozen=True)
 class StoredField:

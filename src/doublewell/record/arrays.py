@@ -191,7 +191,7 @@ def unwrapped(u: Any, mask: Any) -> tuple[Any, Any, Any, list[tuple[str, Values]
     if hasattr(u, "data_vars"):
         names = ", ".join(str(name) for name in u.data_vars)
         raise InputError(f"the field is an xarray Dataset ({names}): expected one DataArray; pass dataset[name]")
-    if hasattr(u, "dims") and u.ndim > 1:  # another shape is refused next
+    if hasattr(u, "coords") and u.ndim > 1:  # another shape is refused next
         mask, first = _named_axes(mask, u), u.dims[time_axis(u.dims)]
         u = u.transpose(first, ...)
         clock = u.coords[first].values if first in u.coords else None
@@ -262,7 +262,7 @@ def check_mask(mask: Any, values: Any) -> Any:
         raise InputError(f"mask has shape {given}: expected {expected}; True where a value was observed")
     if given != shape:
         mask = np.array(mask[:], dtype=bool).reshape(target)
-    elif hasattr(mask, "dims"):
+    elif hasattr(mask, "coords"):
         mask = _unnamed(mask)
     if isinstance(mask, np.ndarray) and not mask.any():
         raise InputError(

@@ -97,7 +97,7 @@ class Record:
         time_unit: str | None = None,
         mask: Any = None,
     ) -> None:
-        if hasattr(u, "dims") or isinstance(u, np.ma.MaskedArray):
+        if hasattr(u, "coords") or isinstance(u, np.ma.MaskedArray):  # of xarray
             u, mask, clock, space = unwrapped(u, mask)
             if dx is None and space:
                 dx = [coordinate_step(points, name) for name, points in space]
@@ -143,15 +143,15 @@ class Record:
         """
         index = self._index(start, stop, cells)
         block = self.values[index if len(index) > 1 else index[0]]
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore"):
             if isinstance(block, np.ma.MaskedArray):  # below the mask lie arbitrary numbers
                 block = np.ma.filled(block.astype(np.float64), np.nan)
             slab = np.asarray(block).astype(np.float64, order="C", copy=False).view()
-            if self.mask is not None:
-                slab = np.where(self.observed(start, stop, cells), slab, 0.0)
-            slab.flags.writeable = False
-            if not np.isfinite(_total(slab)):
-                _check_finite(slab, start, cells)
+        if self.mask is not None:
+            slab = np.where(self.observed(start, stop, cells), slab, 0.0)
+        slab.flags.writeable = False
+        if not np.isfinite(_total(slab)):
+            _check_finite(slab, start, cells)
         return slab
 
     def observed(self, start: int = 0, stop: int | None = None, cells: Cells | None = None) -> Bools:
@@ -346,15 +346,11 @@ def check_unit(unit: Any, name: str) -> str | None:
 
 def _total(slab: Array) -> float:
     """Return the sum of all values: one pass without a temporary; a sum that overflows is not finite either."""
-    if slab.nbytes < _LARGE:
-        return float(np.sum(slab))
-    parts = np.array_split(slab, 4 * _THREADS)
-    return float(sum(map_threads(min(_THREADS, cpu_count() or 1), _quiet_sum, parts)))
-
-
-def _quiet_sum(part: Array) -> float:
     with np.errstate(over="ignore", invalid="ignore"):  # holds for one thread
-        return float(np.sum(part))
+        if slab.nbytes < _LARGE:
+            return float(np.sum(slab))
+    parts = np.array_split(slab.reshape(-1), 4 * _THREADS * (1 + slab.nbytes // _LARGE))
+    return float(sum(map_threads(min(_THREADS, cpu_count() or 1), _total, parts)))
 
 
 def _check_finite(slab: Array, first: int, cells: Cells | None) -> None:
