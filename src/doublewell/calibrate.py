@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -43,8 +43,15 @@ class SurfaceTension:
             object.__setattr__(self, "sd", spread)
         if not isinstance(self.normalisation, str) or self.normalisation not in ("E", "eE"):
             raise InputError(f"normalisation is {self.normalisation!r}: expected 'E' or 'eE' (epsilon times E)")
-        if self.unit is not None:
-            _check_unit(self.unit)
+        if self.unit is not None and not isinstance(self.unit, str):
+            raise InputError(f"the unit of {_NAME} is {shown(self.unit)}: expected a name such as 'J/m^2', or None")
+        if (
+            self.unit is not None and has_pint() and energy_power(self.unit, _NAME) is None
+        ):  # pint is not needed to load
+            raise InputError(
+                f"{_NAME} is in {self.unit}: expected an energy per area such as J/m^2 or mN/m (for a film an energy "
+                "per length such as J/m)"
+            )
 
     @classmethod
     def of(cls, tension: float | str | tuple[float, float] | SurfaceTension) -> SurfaceTension:
@@ -77,8 +84,7 @@ class SurfaceTension:
         value, unit = parse_quantity(first, _NAME)
         if not rest:
             return cls(value, unit=unit)
-        percent = _PERCENT.fullmatch(rest[0])
-        if percent is not None:
+        if (percent := _PERCENT.fullmatch(rest[0])) is not None:
             return cls(value, abs(value) * parse_quantity(percent[1], _NAME)[0] / 100.0, unit=unit)
         sd, of = parse_quantity(rest[0], f"the error of {_NAME}")
         if unit is not None and of is not None:
@@ -105,16 +111,6 @@ class Scale:
         return self.tension.value / self.tension_integral
 
 
-def _check_unit(unit: Any) -> None:
-    if not isinstance(unit, str):
-        raise InputError(f"the unit of {_NAME} is {shown(unit)}: expected a name such as 'J/m^2', or None")
-    if has_pint() and energy_power(unit, _NAME) is None:  # a saved result is read without pint too
-        raise InputError(
-            f"{_NAME} is in {unit}: expected an energy per area such as J/m^2 or mN/m (for a film an energy per length "
-            "such as J/m)"
-        )
-
-
 def calibrate(law: Law, tension: float | str | tuple[float, float] | SurfaceTension) -> Scale:
     """Return the scale of an effective force: epsilon = sigma/C_H for E, sqrt(gamma/C_H) for epsilon E.
 
@@ -128,8 +124,7 @@ def calibrate(law: Law, tension: float | str | tuple[float, float] | SurfaceTens
     tension, refused = SurfaceTension.of(tension), refusal_of(check_law(law))
     if refused is not None:
         raise InputError(refused.reason)
-    integral = law.tension_integral
-    power = epsilon_power(tension.normalisation)
+    integral, power = law.tension_integral, epsilon_power(tension.normalisation)
     epsilon = (tension.value / integral) ** power
     spread = None if tension.sd is None else power * epsilon * tension.sd / tension.value
     return Scale(epsilon, spread, tension, integral)
@@ -191,8 +186,9 @@ def why_no_scale() -> str:
 
 def check_units(tension: SurfaceTension | None, axes: int, length: str | None, time: str | None) -> None:
     """Refuse units that do not belong together, before anything is fitted."""
-    if length is not None or time is not None:
-        _check_mesh_units(length, time)
+    for unit, like, name in ((length, "m", "length_unit"), (time, "s", "time_unit")):
+        if unit is not None:
+            check_dimension(unit, like, name)
     if tension is None or tension.unit is None:
         return
     if length is None or time is None:
@@ -202,19 +198,11 @@ def check_units(tension: SurfaceTension | None, axes: int, length: str | None, t
             f"{option('length_unit', 'um')} and {option('time_unit', 's')}, or whatever they are, with the record, or "
             "give the tension as a plain number in the record's own units"
         )
-    check_tension_unit(tension.unit, axes, length, time)
+    tension_power(tension.unit, axes)
 
 
-def _check_mesh_units(length: str | None, time: str | None) -> None:
-    if length is not None:
-        check_dimension(length, "m", "length_unit")
-    if time is not None:
-        check_dimension(time, "s", "time_unit")
-
-
-def check_tension_unit(unit: str, axes: int, length: str, time: str) -> int:
+def tension_power(unit: str, axes: int) -> int:
     """Return k of a tension in energy per length^k; refuse one that a record of so many axes cannot have."""
-    _check_mesh_units(length, time)
     power = energy_power(unit, "the surface tension")
     if power is None or power < axes - 1:
         words = {3: "an energy per area such as J/m^2", 2: "an energy per area (J/m^2) or per length (J/m)"}

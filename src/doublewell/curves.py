@@ -106,7 +106,7 @@ def curves(result: Result) -> Curves:
     stable = [(u, "minimum") for u, bend in zip(law.phases, law.well_curvatures, strict=True) if bend > 0.0]
     shares = np.array(seen.histogram)
     edges = np.linspace(*law.phases, shares.size + 1)
-    step = np.diff(np.concatenate([[False], ~np.array(seen.visited), [False]]).astype(int))
+    step = np.diff(np.concatenate([[0], ~np.array(seen.visited), [0]]).astype(int))
     path = () if result.posterior is None else result.posterior.path
     return Curves(
         law=tuple(made),

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from doublewell.calibrate import Normalisation, check_tension_unit
+from doublewell.calibrate import Normalisation, check_units, tension_power
 from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.inference import Scalar
@@ -126,7 +126,8 @@ def physical(
         raise InputError(
             f"the result does not know all its units: pass {missing}, such as length='um', time='s', tension='J/m^2'"
         )
-    k, order = check_tension_unit(unit, len(record.dx), length, time), result.problem.dynamics.order
+    check_units(None, len(record.dx), length, time)
+    k, order = tension_power(unit, len(record.dx)), result.problem.dynamics.order
     (energy, metre, second), q, half = show, result.q, scale.tension.normalisation == "eE"
     kappa = _ends(result, "kappa", scale.kappa)
     in_space = _measured(kappa, ((unit, 1), (length, 1)), ((energy, 1), (metre, 1 - k)))

@@ -56,8 +56,7 @@ def validate(result: Result, record: Record, *, start: int = 0, progress: Progre
     one without any has the error 0. Where it does not say q, an estimated one is used. A small error tests the force on
     the phase values visited; it says nothing about epsilon and F, which no movie tests.
     """
-    _check(result, record, start)
-    return _evolve(result, record, record.slab(start, start + 1)[0], start, "observed frame", progress)
+    return _evolve(result, record, None, start, progress)
 
 
 def replay(result: Result, record: Record, *, progress: Progress | None = None) -> Validation:
@@ -65,7 +64,6 @@ def replay(result: Result, record: Record, *, progress: Progress | None = None) 
 
     Only a trajectory result has such a field, and one that was loaded from a file may not hold it.
     """
-    _check(result, record, 0)
     fit = result.diagnostics.likelihood
     if fit is None or fit.initial is None:
         raise InputError(
@@ -77,21 +75,19 @@ def replay(result: Result, record: Record, *, progress: Progress | None = None) 
             f"the fitted initial field has shape {fit.initial.shape} and the record the mesh {record.mesh}: expected "
             "the record that the result came from"
         )
-    return _evolve(result, record, fit.initial.astype(np.float64), 0, "fitted initial field", progress)
+    return _evolve(result, record, fit.initial.astype(np.float64), 0, progress)
 
 
-def _evolve(
-    result: Result, record: Record, first: Array, start: int, origin: Origin, progress: Progress | None
-) -> Validation:
-    dynamics = result.problem.dynamics
+def _evolve(result: Result, record: Record, initial: Array | None, start: int, progress: Progress | None) -> Validation:
+    """Evolve the law from an initial field, without one from the observed frame `start`."""
     q, boundary = _check(result, record, start)
-    noise = survey(record).noise
+    dynamics, noise = result.problem.dynamics, survey(record).noise
     curvatures = np.abs([*result.law.well_curvatures, result.law.centre_curvature])
     steep = float(np.nanmax(curvatures))  # there may be no maximum between the phases
     rate = q * fastest_rate(dynamics, Grid(record.mesh, record.dx, boundary).waves, steep)
     predicted = simulate(
         result.law,
-        first,
+        record.slab(start, start + 1)[0] if initial is None else initial,
         dx=record.dx,
         dt=record.dt,
         frames=record.frames - start,
@@ -104,13 +100,14 @@ def _evolve(
     )
     misfit, size = np.empty(predicted.frames), np.empty(predicted.frames)
     for frame, slab in predicted.slabs(16):
-        seen = record.slab(start + frame, start + frame + len(slab))
-        known = record.observed(start + frame, start + frame + len(slab))
+        span = start + frame, start + frame + len(slab)
+        u, known = record.slab(*span), record.observed(*span)
         part, axes = slice(frame, frame + len(slab)), tuple(range(1, slab.ndim))
         count = np.maximum(np.sum(known, axis=axes), 1)
-        size[part] = np.sqrt(np.sum(seen**2, axis=axes) / count)  # what is missing is 0 here
-        misfit[part] = np.sqrt(np.sum((slab - seen) ** 2, axis=axes, where=known) / count)
+        size[part] = np.sqrt(np.sum(u**2, axis=axes) / count)  # what is missing is 0 here
+        misfit[part] = np.sqrt(np.sum((slab - u) ** 2, axis=axes, where=known) / count)
     size = np.where(size > 0.0, size, np.sqrt(np.mean(size**2)) or 1.0)
+    origin: Origin = "observed frame" if initial is None else "fitted initial field"
     return Validation(start, record.times[start:], misfit / size, noise / size, predicted, origin)
 
 

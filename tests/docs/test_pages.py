@@ -114,7 +114,7 @@ def test_every_page_is_in_the_contents():
 
 
 def test_every_command_is_on_the_page_of_the_command_line():
-    from doublewell.cli.main import _app
+    from doublewell.cli import _app
 
     commands = {name for name in _app() if not name.startswith("-")}
     said = set(re.findall(r"^\| `(\w+)", (DOCS / "cli.md").read_text(), flags=re.MULTILINE))

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from doublewell.report.style import Html, html_table, join, math, measured, number, plain, prose, tag
+from doublewell.report.style import Html, html_table, join, math, measured, plain, prose, tag
 
 
 @given(st.text())
@@ -28,10 +28,10 @@ def test_numbers():
     assert plain(0.0) == "0"
     assert plain(-2.5e9, 2) == "−2.5 × 10⁹"
     assert plain(float("inf")) == "inf"
-    assert number(1.5e-9) == "1.5&nbsp;×&nbsp;10<sup>−9</sup>"
+    assert plain(1.5e-9) == "1.5 × 10⁻⁹"
     assert measured(0.1) == "0.1000"
     assert measured(12345.6) == "12346"
-    assert number(20848.7) == "20849"
+    assert plain(20848.7) == "20849"
     assert measured(1e-9, 2) == "1 × 10⁻⁹"
     assert prose("a finer mesh: 2 +- 1 at u = -0.5, well-made") == "A finer mesh: 2 ± 1 at u = −0.5, well-made"
     assert prose("") == ""

@@ -92,7 +92,7 @@ def latex_text(content: Content) -> str:
     head = ["$u$", "$G(u)$", *(["95\\,\\% band of $G$"] if band else []), "$H(u)$"]
     told = [
         *_sentences(content),
-        f"The coefficients have {digits} digits; rounding them changes $G$ by at most {_percent(lost)} of its "
+        f"The coefficients have {digits} digits; rounding them changes $G$ by at most {percent(lost)} of its "
         "largest value. The other export formats have all digits.",
         *_numbers(content.facts),
     ]
@@ -104,7 +104,7 @@ def latex_text(content: Content) -> str:
         "factor": factor,
         "bracket": bracket,
         "place": "" if content.unit else rf", \qquad s = {moved('u', family.middle, family.half, _MATH)}",
-        "sentences": "\n".join(told),
+        "sentences": "\n".join(told).replace(" %", r"\,\%"),
         "columns": "r" * len(head),
         "heads": " & ".join(head),
         "rows": "\n".join(_rows(content)),
@@ -129,17 +129,12 @@ def _sentences(content: Content) -> Iterator[str]:
         f"{kappa}."
     )
     if (band := content.facts.get("force_band")) is not None:
-        size = _percent(band.value)
-        yield f"The 95\\,\\% band of $G$ is $\\pm{size}$ of $G$ (root mean squares over the phase range)."
+        yield f"The 95 % band of $G$ is $\\pm{percent(band.value)}$ of $G$ (root mean squares over the phase range)."
 
 
 def _words(text: str) -> str:
     r"""Return a text that LaTeX sets as it is; a name of a unit may hold any sign."""
     return re.sub(r"[^\w\s.,/()-]", " ", text.replace("µ", "u").replace("μ", "u"))
-
-
-def _percent(fraction: float) -> str:
-    return percent(fraction).replace(" %", "\\,\\%")
 
 
 def _bracket(content: Content) -> tuple[str, str, int, float]:
@@ -198,7 +193,7 @@ def _numbers(table: Facts) -> Iterator[str]:
             yield f"{name[:1].upper()}{name[1:]} = ${_number(fact.value, 5)}$."
         else:
             value, low, high = (_rounded(x, fact.interval) for x in (fact.value, *fact.interval))
-            yield f"95\\,\\% interval, {name} = {value}: ${low}$ to ${high}$."
+            yield f"95 % interval, {name} = {value}: ${low}$ to ${high}$."
 
 
 def _math_name(name: str) -> str:

@@ -199,24 +199,34 @@ def residual_figure(result: Result) -> Any:
 
 def draw_map(figure: Any, axis: Any, left: Residual, data: RecordInfo) -> None:
     """Draw where the residual's variance is too large or too small; of three axes the slice with the largest value."""
-    values, edges = left.blocks, left.edges
+    values, edges, title = left.blocks, left.edges, "where: variance over time"
     limit = max(_LEAST, float(np.max(np.abs(values))))
-    axis.set(xlabel=axis_name("x", data.length_unit), title="where: variance over time")
-    if values.ndim == 1:
-        axis.stairs(values, edges[0], color=COLOURS["recovered"], lw=1.4)
-        axis.axhline(0.0, color=COLOURS["rule"], lw=0.8)
-        axis.set(ylabel=_VARIANCE, ylim=(-1.05 * limit, 1.05 * limit))
-        return
     if values.ndim == 3:
         k = int(np.argmax(np.max(np.abs(values), axis=(1, 2))))
         values = values[k]
         height = f"{0.5 * (edges[0][k] + edges[0][k + 1]):.4g}{sign_free(raised(after(data.length_unit)))}"
-        axis.set_title(f"where: slice z = {height}, the largest")
-    drawn = axis.pcolormesh(edges[-1], edges[-2], values, cmap=REST_MAP, vmin=-limit, vmax=limit, rasterized=True)
-    _to_scale(axis, edges[-1][-1], edges[-2][-1])
-    axis.set_ylabel(axis_name("y", data.length_unit))
+        title = f"where: slice z = {height}, the largest"
+    axis.set_title(title)
+    if values.ndim == 1:
+        axis.stairs(values, edges[0], color=COLOURS["recovered"], lw=1.4)
+        axis.axhline(0.0, color=COLOURS["rule"], lw=0.8)
+        axis.set(xlabel=axis_name("x", data.length_unit), ylabel=_VARIANCE, ylim=(-1.05 * limit, 1.05 * limit))
+        return
+    _draw_field(figure, axis, values, edges[-2:], data.length_unit, _VARIANCE, cmap=REST_MAP, vmin=-limit, vmax=limit)
+
+
+def _draw_field(
+    figure: Any, axis: Any, values: Array, edges: Sequence[Array], unit: str | None, label: str, **colours: Any
+) -> None:
+    """Draw a field [y, x] with its colours beside it, to scale unless it is very long."""
+    drawn = axis.pcolormesh(edges[1], edges[0], values, rasterized=True, **colours)
+    axis.set(xlabel=axis_name("x", unit), ylabel=axis_name("y", unit))
+    axis.spines[["top", "right"]].set_visible(True)
+    height, width = (edge[-1] for edge in edges)
+    if max(width, height) <= _STRETCH * min(width, height):
+        axis.set_aspect("equal")
     axis.locator_params(nbins=4)
-    figure.colorbar(drawn, ax=axis, pad=0.02).set_label(_VARIANCE)
+    figure.colorbar(drawn, ax=axis, pad=0.02).set_label(label)
 
 
 def draw_frames(axis: Any, left: Residual, data: RecordInfo) -> None:
@@ -278,9 +288,8 @@ def error_figure(validation: Validation, *, record: Record | None = None) -> Any
     """
     with style():
         figure = new_figure(6.0 if record is None else 9.6, 3.7)
-        axes = figure.subplots(
-            1, 1 if record is None else 2, squeeze=False, width_ratios=[1.5, 1.0][: 1 + bool(record)]
-        )
+        ratios = [1.5] if record is None else [1.5, 1.0]
+        axes = figure.subplots(1, len(ratios), squeeze=False, width_ratios=ratios)
         draw_error(axes[0, 0], validation, None if record is None else record.time_unit)
         if record is not None:
             draw_rms(figure, axes[0, 1], rms_map(validation, record), record)
@@ -323,20 +332,15 @@ def draw_error(axis: Any, validation: Validation, time_unit: str | None) -> None
 
 def draw_rms(figure: Any, axis: Any, values: Array, record: Record) -> None:
     """Draw where the prediction is off: a line for one space axis, the middle z slice for three."""
-    axis.set(title="where", xlabel=axis_name("x", record.length_unit))
+    axis.set_title("where, middle slice" if values.ndim == 3 else "where")
     if values.ndim == 1:
         axis.plot(record.dx[0] * np.arange(values.size), values, color=COLOURS["recovered"], lw=1.2)
-        axis.set_ylabel(_RMS)
+        axis.set(xlabel=axis_name("x", record.length_unit), ylabel=_RMS)
         axis.set_ylim(bottom=0.0)
         return
     image = values[values.shape[0] // 2] if values.ndim == 3 else values
-    height, width = record.extent[-2:]
-    drawn = axis.imshow(image, cmap=ERROR_MAP, origin="lower", extent=(0.0, width, 0.0, height), aspect="auto")
-    _to_scale(axis, width, height)
-    name = axis_name("y", record.length_unit)
-    axis.set_ylabel(name if values.ndim == 2 else f"{name}, middle slice")
-    axis.locator_params(nbins=4)
-    figure.colorbar(drawn, ax=axis, pad=0.02).set_label(_RMS)
+    edges = [h * np.arange(n + 1) for h, n in zip(record.dx[-2:], image.shape, strict=True)]
+    _draw_field(figure, axis, image, edges, record.length_unit, _RMS, cmap=ERROR_MAP)
 
 
 def fields_figure(
@@ -349,24 +353,30 @@ def fields_figure(
     colours run from the low to the high phase.
     """
     first = 0 if validation is None else validation.start
-    seen = record.clip(first, record.frames)
-    told = None if validation is None else validation.predicted
+    observed = record.clip(first, record.frames)
+    predicted = None if validation is None else validation.predicted
     with style():
-        return _space_time(seen, told, phases) if len(record.mesh) == 1 else _frames(seen, told, phases)
+        return (
+            _space_time(observed, predicted, phases) if len(record.mesh) == 1 else _frames(observed, predicted, phases)
+        )
 
 
 Row = tuple[str, list[Array], str, tuple[float, float]]
 
 
-def _frames(seen: Record, told: Record | None, phases: tuple[float, float]) -> Any:
+def _frames(observed: Record, predicted: Record | None, phases: tuple[float, float]) -> Any:
     """Draw rows of fields (observed, predicted, difference) and columns of times."""
-    last = seen.frames - 1
-    chosen = (0, seen.frames // 2, last)
-    if told is not None:
-        chosen = (max(1, seen.frames // 3), max(1, 2 * seen.frames // 3), last)
+    last = observed.frames - 1
+    chosen = (0, observed.frames // 2, last)
+    if predicted is not None:
+        chosen = (max(1, observed.frames // 3), max(1, 2 * observed.frames // 3), last)
     picks = list(dict.fromkeys(chosen))
-    rows = _rows([_slice(seen, k) for k in picks], None if told is None else [_slice(told, k) for k in picks], phases)
-    height, width = seen.extent[-2:]
+    rows = _rows(
+        [_slice(observed, k) for k in picks],
+        None if predicted is None else [_slice(predicted, k) for k in picks],
+        phases,
+    )
+    height, width = observed.extent[-2:]
     stretched = max(width, height) > _STRETCH * min(width, height)
     w, h = _SIDE * min(1.0, width / height), _SIDE * min(1.0, height / width)
     if stretched:
@@ -379,48 +389,48 @@ def _frames(seen: Record, told: Record | None, phases: tuple[float, float]) -> A
             drawn = axis.imshow(image, cmap=map_name, vmin=low, vmax=high, origin="lower", extent=extent)
             axis.set_aspect("auto" if stretched else "equal")
             _box(axis)
-        line[0].set_ylabel(axis_name("y", seen.length_unit))
+        line[0].set_ylabel(axis_name("y", observed.length_unit))
         figure.colorbar(drawn, ax=list(line), extend="both", shrink=0.95, pad=0.02).set_label(name)
     for axis, k in zip(axes[0], picks, strict=True):
-        axis.set_title(sign_free(f"t = {seen.times[k]:.4g}{raised(after(seen.time_unit))}"))
+        axis.set_title(sign_free(f"t = {observed.times[k]:.4g}{raised(after(observed.time_unit))}"))
     for axis in axes[-1]:
-        axis.set_xlabel(axis_name("x", seen.length_unit))
+        axis.set_xlabel(axis_name("x", observed.length_unit))
     notes = ["not drawn to scale"] if stretched else []
-    if len(seen.mesh) == 3:
-        place = f"z = {(seen.mesh[0] // 2) * seen.dx[0]:.4g}{sign_free(raised(after(seen.length_unit)))}"
+    if len(observed.mesh) == 3:
+        place = f"z = {(observed.mesh[0] // 2) * observed.dx[0]:.4g}{sign_free(raised(after(observed.length_unit)))}"
         notes.insert(0, f"middle slice, {place}")
     if notes:
         figure.suptitle("; ".join(notes), fontsize=10)
     return figure
 
 
-def _space_time(seen: Record, told: Record | None, phases: tuple[float, float]) -> Any:
+def _space_time(observed: Record, predicted: Record | None, phases: tuple[float, float]) -> Any:
     """Draw records of one space axis: position across, time upwards."""
-    first = 0 if told is None or seen.frames < 3 else 1  # at the start nothing differs, by construction
-    picks = np.unique(np.linspace(first, seen.frames - 1, min(seen.frames, _LINES)).round().astype(int))
-    whole = [np.concatenate([_values(one, int(k)) for k in picks]) for one in (seen, told) if one is not None]
+    first = 0 if predicted is None or observed.frames < 3 else 1  # at the start nothing differs, by construction
+    picks = np.unique(np.linspace(first, observed.frames - 1, min(observed.frames, _LINES)).round().astype(int))
+    whole = [np.concatenate([_values(one, int(k)) for k in picks]) for one in (observed, predicted) if one is not None]
     rows = _rows(whole[:1], whole[1:] or None, phases)
     figure = new_figure(3.4 * len(rows) + 0.8, 3.8)
     axes = figure.subplots(1, len(rows), sharex=True, sharey=True, squeeze=False)[0]
-    x = seen.dx[0] * np.arange(seen.mesh[0])
+    x = observed.dx[0] * np.arange(observed.mesh[0])
     for axis, (name, (image,), map_name, (low, high)) in zip(axes, rows, strict=True):
         drawn = axis.pcolormesh(
-            x, seen.times[picks], image, cmap=map_name, vmin=low, vmax=high, shading="nearest", rasterized=True
+            x, observed.times[picks], image, cmap=map_name, vmin=low, vmax=high, shading="nearest", rasterized=True
         )
-        axis.set_xlabel(axis_name("x", seen.length_unit))
+        axis.set_xlabel(axis_name("x", observed.length_unit))
         _box(axis)
         figure.colorbar(drawn, ax=[axis], extend="both", shrink=0.95, pad=0.02).set_label(name)
-    axes[0].set_ylabel(axis_name("time", seen.time_unit, ""))
+    axes[0].set_ylabel(axis_name("time", observed.time_unit, ""))
     return figure
 
 
-def _rows(seen: list[Array], told: list[Array] | None, phases: tuple[float, float]) -> list[Row]:
+def _rows(observed: list[Array], predicted: list[Array] | None, phases: tuple[float, float]) -> list[Row]:
     """Return (name, images, colour map, limits) of each kind of field."""
-    rows: list[Row] = [("observed u", seen, FIELD_MAP, phases)]
-    if told is not None:
-        rest = [a - b for a, b in zip(told, seen, strict=True)]
+    rows: list[Row] = [("observed u", observed, FIELD_MAP, phases)]
+    if predicted is not None:
+        rest = [a - b for a, b in zip(predicted, observed, strict=True)]
         top = max(1e-12, *(float(np.percentile(np.abs(image[np.isfinite(image)]), 99.9)) for image in rest))
-        rows += [("predicted u", told, FIELD_MAP, phases), ("predicted\n- observed", rest, REST_MAP, (-top, top))]
+        rows += [("predicted u", predicted, FIELD_MAP, phases), ("predicted\n- observed", rest, REST_MAP, (-top, top))]
     return rows
 
 
@@ -433,13 +443,6 @@ def _values(record: Record, frame: int) -> Array:
     """Return one frame with NaN, which is left blank, where a value is missing."""
     slab, known = record.slab(frame, frame + 1), record.observed(frame, frame + 1)
     return slab if known.all() else np.where(known, slab, np.nan)
-
-
-def _to_scale(axis: Any, width: float, height: float) -> None:
-    """Draw a field to scale unless it is very long."""
-    axis.spines[["top", "right"]].set_visible(True)
-    if max(width, height) <= _STRETCH * min(width, height):
-        axis.set_aspect("equal")
 
 
 def _box(axis: Any) -> None:

@@ -35,7 +35,7 @@ from doublewell.report.pictures import (
     viewer,
     weights_chart,
 )
-from doublewell.report.style import Html, html_table, join, math, measured, number, plain, prose, signs, tag
+from doublewell.report.style import Html, html_table, join, math, measured, plain, prose, signs, tag
 from doublewell.report.text import NOTHING, report_text, tilt_sentence
 from doublewell.result import Result
 from doublewell.units import after, percent, raised
@@ -316,11 +316,11 @@ def _residual(table: Facts, shown: Curves, tests: Sequence[ModelTest], record: R
 def _phases(table: Facts, shown: Curves) -> Html:
     charts = tag("div", *(item for item in (coverage_chart(shown), weights_chart(shown)) if item), class_="grid pairs")
     if not table.degrees:
-        rows = [(_subscript(g.symbol), number(g.value, 5)) for g in table.coefficients]
+        rows = [(_subscript(g.symbol), plain(g.value, 5)) for g in table.coefficients]
         words = f"The weak-form fit has one degree, here {table.law.family.degree}; it does not choose it."
         return join([charts, tag("p", words), html_table(("coefficient", "value"), rows)])
     listed = [
-        (str(fit.degree), f"{fit.chi2:.1f}" if fit.chi2 < 1e6 else number(fit.chi2),
+        (str(fit.degree), f"{fit.chi2:.1f}" if fit.chi2 < 1e6 else plain(fit.chi2),
          percent(fit.weight) if fit.weight >= 5e-4 else "0", _subscript(fit.held) if fit.held else "none")
         for fit in table.degrees
     ]  # fmt: skip

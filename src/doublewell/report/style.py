@@ -65,10 +65,9 @@ _VOID = {"br", "img", "input", "link", "meta"}
 _POWER = re.compile(r"\^(\d+)")
 _EXPONENT = re.compile(r"(?<=\d)e([-+]\d+)")
 _MINUS = re.compile(r"(?<![\w-])-(?=\d)")
-_PERCENT = re.compile(r"(?<=\d) %")
+_TOGETHER = re.compile(r"(?<=\d) %| × (?=10)")  # where no line ends
 _GREEK = {"epsilon": "ε", "kappa": "κ", "sigma": "σ"}
 _LETTERS = re.compile(rf"\b({'|'.join(_GREEK)})\b(?! of| at)")  # a sigma of a test is a unit
-_SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
 @contextmanager
@@ -192,12 +191,11 @@ def tag(name: str, /, *children: str, **attributes: str | float | bool) -> Html:
 
 def join(parts: Iterable[str]) -> Html:
     """Return parts one after the other, plain text escaped."""
-    return Html("".join(part if isinstance(part, Html) else escape(_kept(part)) for part in parts))
+    return Html("".join(part if isinstance(part, Html) else escape(_unbroken(part)) for part in parts))
 
 
-def _kept(text: str) -> str:
-    """Return a text in which no line ends between a number and its percent sign or power of ten."""
-    return _PERCENT.sub("\N{NO-BREAK SPACE}%", text).replace(" × 10", "\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10")
+def _unbroken(text: str) -> str:
+    return _TOGETHER.sub(lambda part: part[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
 
 
 def html_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, kind: str = "") -> Html:
@@ -205,15 +203,6 @@ def html_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, kind: str 
     top = tag("thead", tag("tr", *(tag("th", cell, scope="col") for cell in head))) if any(head) else Html()
     body = [tag("tr", tag("th", first, scope="row"), *(tag("td", cell) for cell in rest)) for first, *rest in rows]
     return tag("div", tag("table", top, tag("tbody", *body), class_=kind), class_="scroll")
-
-
-def number(value: float, digits: int = 4) -> Html:
-    """Return a number as people write it.
-
-    >>> number(-1.25e-7), number(0.03)
-    ('−1.25&nbsp;×&nbsp;10<sup>−7</sup>', '0.03')
-    """
-    return math(f"{value:.{digits}g}" if _far(value) else plain(value, digits))
 
 
 def math(text: str) -> Html:
@@ -233,22 +222,24 @@ def measured(value: float, digits: int = 4) -> str:
     >>> measured(0.03), measured(0.26001), measured(1234.5)
     ('0.03000', '0.2600', '1234')
     """
-    return plain(value, digits) if _far(value) else _written(value, f"#.{digits}g")
+    return plain(value, digits, "#")
 
 
-def plain(value: float, digits: int = 4) -> str:
-    """Return a number in characters alone, for places that take no markup.
+def plain(value: float, digits: int = 4, zeros: str = "") -> str:
+    """Return a number as people write it; more digits than asked for are better than an exponent.
 
     >>> plain(-1.25e-7), plain(12), plain(99.99, 2)
     ('−1.25 × 10⁻⁷', '12', '100')
     """
     if not isfinite(value):
         return str(value)
-    if _far(value):
+    text = f"{value:{zeros}.{digits}g}"
+    if value and not -4 <= floor(log10(abs(value))) < 6:
         mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
-        mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
-        return f"{mantissa} × 10{str(int(exponent)).translate(_SUPERSCRIPTS)}".replace("-", "−")
-    return _written(value, f".{digits}g")
+        text = raised(f"{float(mantissa):g} × 10^{int(exponent)}")
+    elif "e" in text:
+        text = f"{value:.0f}"
+    return text.rstrip(".").replace("-", "−")
 
 
 def prose(text: str) -> str:
@@ -262,29 +253,14 @@ def prose(text: str) -> str:
 
 
 def signs(text: str) -> str:
-    """Return a text with Greek letters, raised powers and proper signs."""
-    greek = _LETTERS.sub(lambda found: _GREEK[found[1]], text).replace("+-", "±").replace("sqrt(", "√(")
-    plain = raised(tens(greek)).replace("''", "″").replace("u_t", "uₜ").replace("Laplacian u", "∇²u")
-    return _MINUS.sub("−", plain)
+    """Return a text with Greek letters, raised powers and proper signs.
 
-
-def tens(text: str) -> str:
-    """Return a text with its powers of ten as people write them.
-
-    >>> tens("kappa = 3.7e-08 J/m (95 %: 3.1e-08 to 4e+05)")
-    'kappa = 3.7 × 10⁻⁸ J/m (95 %: 3.1 × 10⁻⁸ to 4 × 10⁵)'
+    >>> signs("kappa = 3.7e-08 J/m (95 %: 3.1e-08 to 4e+05)")
+    'κ = 3.7 × 10⁻⁸ J/m (95 %: 3.1 × 10⁻⁸ to 4 × 10⁵)'
     """
-    return _EXPONENT.sub(lambda found: f" × 10{str(int(found[1])).translate(_SUPERSCRIPTS)}", text)
-
-
-def _written(value: float, style: str) -> str:
-    """Return a number without an exponent; more digits than asked for are better than one."""
-    text = f"{value:{style}}"
-    return (f"{value:.0f}" if "e" in text else text.rstrip(".")).replace("-", "−")
-
-
-def _far(value: float) -> bool:
-    return bool(value) and isfinite(value) and not -4 <= floor(log10(abs(value))) < 6
+    text = _LETTERS.sub(lambda name: _GREEK[name[1]], text).replace("+-", "±").replace("sqrt(", "√(")
+    text = raised(_EXPONENT.sub(lambda power: f" × 10^{int(power[1])}", text))
+    return _MINUS.sub("−", text.replace("''", "″").replace("u_t", "uₜ").replace("Laplacian u", "∇²u"))
 
 
 def _attribute(name: str, value: str | float | bool) -> str:
