@@ -166,7 +166,7 @@ def test_the_residual_map_is_the_root_mean_square_over_time(validation, record, 
     gap = validation.predicted.slab(1, 21) - record.slab(5, 25)
     np.testing.assert_allclose(rms_map(validation, record), np.sqrt(np.mean(gap**2, axis=0)), rtol=1e-12)
     figure = error_figure(validation, record=record)
-    np.testing.assert_array_equal(figure.axes[1].images[0].get_array(), rms_map(validation, record))
+    np.testing.assert_array_equal(figure.axes[1].collections[0].get_array(), rms_map(validation, record))
     check_figure(figure)
 
 
@@ -174,7 +174,7 @@ def test_the_residual_map_of_one_and_three_axes(make_movie, result, check_figure
     for mesh in ((64,), (8, 20, 24)):
         movie = make_movie(mesh, frames=3)
         figure = error_figure(validate(result, movie), record=movie)
-        assert bool(figure.axes[1].images) is (len(mesh) == 3)
+        assert bool(figure.axes[1].collections) is (len(mesh) == 3)
         check_figure(figure)
 
 
