@@ -1,9 +1,9 @@
 """This version beside an older one, in turn: `python benchmarks/versions.py --old SRC [--repeats 3] [--tiny]`.
 
-SRC is the folder src of a checkout of the other version (0.1: `git worktree add ../v01 49be2f4`), whose dependencies are
-those of this environment. Every measurement is a process of its own; the two versions take turns, so that a busy machine
-slows both. Each case is called twice, and the second call is timed. `ratio` is this version's best time over the older
-one's, `memory` the same of the largest resident set. The figures go to results/versions.json.
+SRC is the folder src of a checkout of the other version (0.1: `git worktree add ../v01 49be2f4`); its dependencies are
+those of this environment. Every measurement is a process of its own, and the versions take turns, so that a busy
+machine slows both. Each case is called twice, and the second call is timed. `ratio` is this version's best time over
+the older one's, `memory` the same of the largest resident set. The figures go to results/versions.json.
 """
 
 from __future__ import annotations
