@@ -9,5 +9,6 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+Integers = NDArray[np.int64]
 Progress = Callable[[int, int], None]  # called with (steps done, steps)
 Report = Callable[[str, int, int], None]  # called with (what is being done, steps done, steps); steps 0: not known

@@ -15,27 +15,10 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
-from numba import njit
 
-from doublewell.hints import Array, Bools
+from doublewell.hints import Array, Bools, Integers
 from doublewell.weak import loops
-from doublewell.weak.loops import (
-    ADD,
-    BLOCK,
-    CELLS,
-    CHUNK,
-    FAST,
-    FOREVER,
-    LANES,
-    STORE,
-    TURN,
-    Integers,
-    evaluate,
-    fold,
-    gather,
-    jit,
-    tile,
-)
+from doublewell.weak.loops import ADD, BLOCK, CHUNK, FOREVER, LANES, STORE, TURN, evaluate, fold, gather, jit, tile
 
 BATCH = 4  # rows along y taken in together
 TILE = BATCH * CHUNK  # centres of a tile along y
@@ -137,7 +120,7 @@ def make_memory(
     line, along = -(-planes * cells // CHUNK) * CHUNK, used.max(axis=0).tolist()
     room = (line + BATCH * (cells + 1)) * CHUNK  # whole fours of planes and cells read past the end, and nobody uses it
     return rings, Scratch(
-        _aligned(features + 1, (frames + LANES) * BATCH * line), _aligned(4, CELLS), _aligned(along[0], room),
+        _aligned(features + 1, (frames + LANES) * BATCH * line), _aligned(4, loops.CELLS), _aligned(along[0], room),
         _aligned(max(along[1], 1), room), _aligned(columns, tall * TILE), np.empty((tall, 4), np.int64),
         np.empty(tall * CHUNK, np.int64), np.empty(tall * TILE + LANES, np.int64),
     )  # fmt: skip
@@ -393,9 +376,9 @@ def _kept(sources: int) -> Any:
         return one.ring.state[2], two.ring.state[2]
 
     try:
-        return njit(cache=True, nogil=True, fastmath=FAST)(assemble)
+        return jit(assemble, cache=True)
     except RuntimeError:  # numba's "cannot cache function: no locator available"
-        return njit(nogil=True, fastmath=FAST)(assemble)
+        return jit(assemble)
 
 
 assemble = _kept(crc32(Path(loops.__file__).read_bytes() + bytes([loops.PLAIN])))

@@ -23,12 +23,10 @@ from typing import Any, cast
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from doublewell.hints import Array
+from doublewell.hints import Array, Integers
 
-Integers = NDArray[np.int64]
-FAST = {"contract", "reassoc", "nsz", "arcp"}  # sums may be reordered, products and sums fused
+_FAST = {"contract", "reassoc", "nsz", "arcp"}  # sums may be reordered, products and sums fused
 BLOCK = 512  # rows of the moment matrix held before a Householder step
 CELLS = 512  # cells whose features are evaluated together
 LANES = 4  # numbers that stay together wherever they are laid: the frames that are smoothed together
@@ -40,9 +38,9 @@ _ROWS = 4
 _FUSE = ("contract",)  # a product and a sum may become one multiply-add
 
 
-def jit(kernel: Callable[..., Any]) -> Any:
+def jit(kernel: Callable[..., Any], cache: bool = False) -> Any:
     """Compile a part of the kernel, which lets other threads run; only the whole is kept on disk (kernel.py)."""
-    return njit(nogil=True, fastmath=FAST)(kernel)
+    return njit(nogil=True, fastmath=_FAST, cache=cache)(kernel)
 
 
 @jit

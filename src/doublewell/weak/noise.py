@@ -29,17 +29,7 @@ from doublewell.hints import Array, Bools, Progress
 from doublewell.law import Bernstein
 from doublewell.law.bernstein import binomials
 from doublewell.record import Record
-from doublewell.weak.weights import (
-    AXES,
-    MARGIN,
-    AxisWeights,
-    Derivative,
-    Support,
-    axis_weights,
-    bends,
-    terms,
-    uneven_weights,
-)
+from doublewell.weak.weights import MARGIN, AxisWeights, Derivative, Support, axis_weights, bends, terms, uneven_weights
 
 CUT = 0.95  # centres whose neighbours in time reach this are bulk; as PULL, chosen on a population of random laws
 PULL = 0.2  # fraction of the squares that is not noise below which the law of low degree has its say
@@ -75,7 +65,7 @@ class Smoother:
         out = []
         for kinds, factor in terms(column, len(space)).items():
             taps = [factor * (time.value, time.first)[kinds[0]]]
-            for weights, kind in zip(space, kinds[AXES - len(space) :], strict=True):
+            for weights, kind in zip(space, kinds[-len(space) :], strict=True):
                 taps.append((weights.value, weights.second, weights.fourth)[kind])
             out.append(taps)
         return out
