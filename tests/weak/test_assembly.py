@@ -191,9 +191,9 @@ def test_folds_partition_the_rows(make_rough) -> None:
     whole = weak_evidence(record, family, supports)
     for support in whole.supports:
         cut = parts.select([support])
-        assert cut.rows == whole.select(lambda key, support=support: key.support == support).rows
+        assert cut.rows == whole.select([support]).rows
     alone = weak_evidence(record.clip(0, 30), family, supports)
-    training = parts.select(lambda key: key.fold == "training")
+    training = parts.select(fold="training")
     assert [block.rows for block in training.blocks] == [block.rows for block in alone.blocks]
     for a, b in zip(training.blocks, alone.blocks, strict=True):
         assert np.allclose(a.triangle, b.triangle, atol=1e-12 * np.abs(a.triangle).max())
@@ -291,6 +291,6 @@ def test_supports_read_together_are_those_read_apart(make_rough, shape) -> None:
     apart = merge(weak_evidence(record, family, [support], folds=folds) for support in supports)
     assert {block.key for block in together.blocks} == {block.key for block in apart.blocks}
     for block in apart.blocks:
-        (other,) = together.select(lambda key, block=block: key == block.key).blocks
+        (other,) = together.select([block.key.support], block.key.fold).blocks
         assert block.rows == other.rows
         assert np.allclose(block.triangle, other.triangle, rtol=0, atol=1e-13 * np.abs(block.triangle).max())

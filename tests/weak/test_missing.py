@@ -128,7 +128,7 @@ def test_folds_keep_complete_centres_only(make_rough) -> None:
     record = with_holes(full, hole(full.shape, 8, 3))
     parts = weak_evidence(record, family, [(3, 0.1)], folds=split_folds(50, 3))
     assert parts.rows == weak_evidence(record, family, [(3, 0.1)]).rows
-    training = parts.select(lambda key: key.fold == "training")
+    training = parts.select(fold="training")
     assert training.rows == weak_evidence(record.clip(0, 30), family, [(3, 0.1)]).rows
 
 
