@@ -11,7 +11,7 @@ from functools import partial
 from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,7 +84,7 @@ class StoredField:
 
 @dataclass(frozen=True)
 class Format:
-    """One way of storing a record; a new format is a new module with one of these, entered in formats/__init__.py.
+    """One way of storing a record; a new format is a new module and one of these, a row of formats/__init__.py.
 
     ``read(path, var, wanted)`` finds the array `var` (None: the only one that can be a movie) and the metadata
     named in `wanted`. ``write(record, path)`` replaces the target at once or not at all; None where a format is only
@@ -96,8 +96,8 @@ class Format:
 
     name: str
     suffixes: tuple[str, ...]
-    read: Callable[[Path, str | None, frozenset[str]], StoredField]
-    write: Callable[[Record, Path], None] | None = None
+    read: Callable[[Path, str | None, frozenset[str]], StoredField] | str
+    write: Callable[[Record, Path], None] | str | None = None
     contents: tuple[str, ...] = ()
     series: bool = False
 
@@ -106,7 +106,20 @@ class Format:
         with reading(path, self.name):
             if path.is_file() or (self.contents and not self.series):
                 check_file(path, self.name)
-            return self.read(path, var, wanted)
+            field: StoredField = _loaded(self.read)(path, var, wanted)
+            return field
+
+    def save(self, record: Record, path: Path) -> None:
+        """Write a record."""
+        _loaded(self.write)(record, path)
+
+
+def _loaded(function: Any) -> Callable[..., Any]:
+    """Return a function, or the one that a text such as "tiff.read_tiff" names in a module of formats/."""
+    if isinstance(function, str):
+        module, name = function.split(".")
+        function = getattr(import_module(f"doublewell.io.formats.{module}"), name)
+    return cast("Callable[..., Any]", function)
 
 
 def as_path(path: str | PathLike[str]) -> Path:

@@ -18,8 +18,7 @@ from doublewell.io import format as files
 from doublewell.io.axes import Layout, arranged, check_axes, inside_borders, layout_of, mesh_metadata
 from doublewell.io.format import MARKS, METADATA, USUAL_SUFFIX, Format, StoredField
 from doublewell.io.formats import FORMATS
-from doublewell.io.formats.npz import NPY
-from doublewell.io.formats.zarr import ZARR, is_store
+from doublewell.io.formats.zarr import is_store
 from doublewell.io.result_file import RESULT_SUFFIX, result_bytes
 from doublewell.record import Boundary, Record, phase_from_intensity
 from doublewell.record.arrays import FINITE, GreyScale, check_levels, lazy
@@ -28,6 +27,7 @@ from doublewell.result import Result
 _LONGEST = 10**8  # frames, or cells along an axis
 _CLOCK = {"dt", "times", "time_unit"}
 _GROUP = "doublewell.formats"  # of entry points
+_OWN = {item.name: item for item in FORMATS}
 
 
 def open_record(
@@ -167,7 +167,8 @@ def _mask(path: Path, mask: Any, field: StoredField, layout: Layout | None, form
     if not isinstance(mask, str | PathLike) or mask == FINITE:
         return mask
     npy = str(mask).lower().endswith(".npy")
-    stored = NPY.open(files.as_path(mask), None, frozenset()) if npy else form.open(path, str(mask), frozenset())
+    form, path = (_OWN["npy"], files.as_path(mask)) if npy else (form, path)
+    stored = form.open(path, None if npy else str(mask), frozenset())
     kind = np.dtype(stored.values.dtype).kind
     if kind not in "biu":
         raise InputError(
@@ -210,7 +211,7 @@ def save(value: Record | Result, path: str | PathLike[str]) -> None:
         if form is None or form.write is None:
             written = _suffixes(item for item in FORMATS if item.write is not None)
             raise InputError(f"{place}: expected a name that ends in {written} for a Record (a Result goes to .json)")
-        form.write(value, place)
+        form.save(value, place)
     elif isinstance(value, Result):
         if place.suffix.lower() != RESULT_SUFFIX:
             raise InputError(f"{place}: expected a name that ends in {RESULT_SUFFIX} for a Result")
@@ -236,7 +237,7 @@ def format_to_read(path: Path) -> Format:
             raise InputError(f"{path} does not exist: expected a file or a zarr folder; check the name and the folder")
         if known is None and path.is_dir():
             inside = set() if is_store(path) else {item.suffix.lower() for item in path.iterdir()}
-            known = next((item for item in FORMATS if item.series and inside & set(item.suffixes)), ZARR)
+            known = next((item for item in FORMATS if item.series and inside & set(item.suffixes)), _OWN["zarr"])
         content = files.content_of(path) if path.is_file() else None
     suffix = USUAL_SUFFIX.get(content)
     if known is None:

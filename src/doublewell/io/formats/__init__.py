@@ -1,13 +1,17 @@
-"""The table of formats, one row per module; other packages add theirs by entry points (see io/open.py)."""
+"""The table of formats; a module is imported when a file of its format is met. Other packages add rows (io/open.py)."""
 
 from doublewell.io.format import Format
-from doublewell.io.formats.exodus import EXODUS
-from doublewell.io.formats.hdf5 import HDF5
-from doublewell.io.formats.matlab import MATLAB
-from doublewell.io.formats.netcdf import NETCDF
-from doublewell.io.formats.npz import NPY, NPZ
-from doublewell.io.formats.tiff import TIFF
-from doublewell.io.formats.vtk import VTK
-from doublewell.io.formats.zarr import ZARR
 
-FORMATS: tuple[Format, ...] = (NPZ, NPY, ZARR, HDF5, NETCDF, MATLAB, TIFF, VTK, EXODUS)
+FORMATS = (
+    Format("npz", (".npz",), "npz.read_npz", "npz.write_npz", contents=("zip",)),
+    Format("npy", (".npy",), "npz.read_npy", contents=("npy",)),
+    Format("zarr", (".zarr",), "zarr.read_zarr", "zarr.write_zarr"),
+    Format("HDF5", (".h5", ".hdf5", ".hdf", ".he5"), "hdf5.read_hdf5", contents=("HDF5",)),
+    Format(
+        "netCDF", (".nc", ".nc4", ".cdf", ".netcdf"), "netcdf.read_netcdf", "netcdf.write_netcdf", ("HDF5", "netCDF 3")
+    ),
+    Format("MATLAB", (".mat",), "matlab.read_mat", contents=("MATLAB 5", "HDF5")),
+    Format("TIFF", (".tif", ".tiff", ".btf", ".tf8"), "tiff.read_tiff", contents=("TIFF",), series=True),
+    Format("VTK", (".vti", ".vtu", ".pvd"), "vtk.read_vtk", contents=("XML",), series=True),
+    Format("Exodus", (".e", ".exo", ".ex2", ".exii"), "exodus.read_exodus", contents=("HDF5", "netCDF 3")),
+)

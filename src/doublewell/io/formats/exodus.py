@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from doublewell.errors import InputError
 from doublewell.io.axes import grid_nodes
-from doublewell.io.format import Axis, Format, StoredField, choose_named
+from doublewell.io.format import Axis, StoredField, choose_named
 from doublewell.io.formats.hdf5 import Member
 from doublewell.io.formats.netcdf import netcdf_members
 from doublewell.record.arrays import lazy
@@ -66,6 +66,3 @@ def _values(path: Path, members: Mapping[str, Member], number: int) -> Any:
     if "vals_nod_var" in members and len(members["vals_nod_var"].values.shape) == 3:
         return members["vals_nod_var"].values.transpose((0, 2), {1: number})
     raise InputError(f"{path} is damaged: it has no values {name}; copy the file again")
-
-
-EXODUS = Format("Exodus", (".e", ".exo", ".ex2", ".exii"), read_exodus, contents=("HDF5", "netCDF 3"))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from doublewell.errors import InputError
 from doublewell.io import format as files
 from doublewell.io.axes import axes_with_coordinates
-from doublewell.io.format import Axis, Format, StoredField
+from doublewell.io.format import Axis, StoredField
 from doublewell.record import LazyArray
 from doublewell.record.arrays import Block, Values
 
@@ -251,6 +251,3 @@ def _py_pde_field(path: Path, file: Any, var: str | None, wanted: frozenset[str]
 def _decoded(value: Any) -> Any:
     """Decode JSON text; py-pde writes texts of texts."""
     return json.loads(value) if isinstance(value, str | bytes) else value
-
-
-HDF5 = Format("HDF5", (".h5", ".hdf5", ".hdf", ".he5"), read_hdf5, contents=("HDF5",))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from doublewell.errors import InputError
 from doublewell.io import format as files
-from doublewell.io.format import Axis, Format, StoredField
+from doublewell.io.format import Axis, StoredField
 from doublewell.io.formats.hdf5 import open_hdf5, stored_dataset
 
 _INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
@@ -93,6 +93,3 @@ def _axes(
         return None
     rest = [name or ("c" if n == 1 else f"axis {i}") for i, (n, name) in enumerate(zip(shape, names, strict=True))]
     return tuple(Axis(name, points=lines.get(name)) for name in rest)
-
-
-MATLAB = Format("MATLAB", (".mat",), read_mat, contents=("MATLAB 5", "HDF5"))

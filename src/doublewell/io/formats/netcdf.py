@@ -14,7 +14,7 @@ import numpy as np
 from doublewell.atomic import replace_file
 from doublewell.errors import InputError
 from doublewell.io import format as files
-from doublewell.io.format import FIELD, SEEN, Format, Outgoing, StoredField
+from doublewell.io.format import FIELD, SEEN, Outgoing, StoredField
 from doublewell.io.formats.hdf5 import Member, find_field, hdf5_members, open_hdf5, read_hdf5, shown_attributes
 from doublewell.record import LazyArray, Record
 from doublewell.record.arrays import Block, Values
@@ -115,6 +115,3 @@ def _attributes(item: Any) -> dict[str, Any]:
         else value.item() if np.size(value) == 1 else np.array(value)
         for name, value in getattr(item, "_attributes", {}).items()
     }  # fmt: skip
-
-
-NETCDF = Format("netCDF", (".nc", ".nc4", ".cdf", ".netcdf"), read_netcdf, write_netcdf, ("HDF5", "netCDF 3"))

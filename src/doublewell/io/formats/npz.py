@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from doublewell.atomic import replace_file
 from doublewell.errors import InputError
 from doublewell.io import format as files
-from doublewell.io.format import FIELD, MARKS, SEEN, Format, Outgoing, StoredField
+from doublewell.io.format import FIELD, MARKS, SEEN, Outgoing, StoredField
 from doublewell.record import Record
 
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
@@ -100,7 +100,3 @@ def _refuse_objects(path: Path, name: str, dtype: np.dtype[Any]) -> None:
             f"{path}: {name} holds pickled Python objects, which can run any code and are never loaded: "
             "expected plain numbers; save it again as numpy.asarray(values, dtype=float), or leave it out"
         )
-
-
-NPZ = Format("npz", (".npz",), read_npz, write_npz, ("zip",))
-NPY = Format("npy", (".npy",), read_npy, contents=("npy",))

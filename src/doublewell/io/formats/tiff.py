@@ -16,7 +16,7 @@ import numpy as np
 from doublewell.errors import InputError
 from doublewell.io import format as files
 from doublewell.io.axes import unit_name
-from doublewell.io.format import Axis, Format, StoredField
+from doublewell.io.format import Axis, StoredField
 from doublewell.record import LazyArray
 from doublewell.record.arrays import Block, Values
 
@@ -243,6 +243,3 @@ def _finite(text: Any) -> float | None:
 def _positive(text: Any) -> float | None:
     number = _finite(text)
     return number if number is not None and number > 0 else None
-
-
-TIFF = Format("TIFF", _SUFFIXES, read_tiff, contents=("TIFF",), series=True)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from doublewell.errors import InputError
 from doublewell.io import format as files
 from doublewell.io.axes import grid_nodes
-from doublewell.io.format import Axis, Format, StoredField
+from doublewell.io.format import Axis, StoredField
 from doublewell.record.arrays import Values
 
 _FRAMES = (".vti", ".vtu")
@@ -318,6 +318,3 @@ def _count(piece: Any, name: str) -> int:
     if not 0 < count <= _MOST:
         raise InputError(f"{name} is {count}: expected a positive number")
     return count
-
-
-VTK = Format("VTK", (*_FRAMES, _LIST), read_vtk, contents=("XML",), series=True)

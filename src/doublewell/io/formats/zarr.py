@@ -17,7 +17,7 @@ from doublewell.atomic import replace_folder
 from doublewell.errors import InputError, option
 from doublewell.io import format as files
 from doublewell.io.axes import axes_with_coordinates, unit_name
-from doublewell.io.format import FIELD, SEEN, Axis, Format, Outgoing, StoredField
+from doublewell.io.format import FIELD, SEEN, Axis, Outgoing, StoredField
 from doublewell.record import LazyArray, Record
 from doublewell.record.arrays import Block, Values
 
@@ -222,6 +222,3 @@ def _objects(path: Path, name: str) -> InputError:
 
 def _named(array: Any) -> str:
     return f"array {array.path!r}" if array.path else "the array"
-
-
-ZARR = Format("zarr", (".zarr",), read_zarr, write_zarr)
