@@ -29,7 +29,6 @@ _TILES = 96  # tiles along y whose moments are held together, at least
 _NEVER = 1e300  # a mean that leaves a centre out
 Box = tuple[int, int, int, int, int, int, int, int]  # first and past the last, along t, z, y, x
 Sizes = tuple[int, int, int]  # centres along z and x, and cells along x with halos
-Use = tuple[int, int, int]  # first tap, taps from an output to the next, number of taps
 
 
 class Program(NamedTuple):
@@ -140,41 +139,6 @@ def up(n: int, unit: int) -> int:
 
 
 @jit
-def smooth_in_time(out: Array, source: Array, first: int, wide: int, count: int, taps: Array, t: int) -> None:
-    """Smooth centre frames t..t+3 of some rows along time: source[frame, row, cell] to out[cell, row, frame]."""
-    step, width = BATCH * wide, taps.shape[1]
-    for r in range(count):
-        for x in range(0, wide, CHUNK):
-            to, at = (x * CHUNK + r * LANES, CHUNK, CHUNK * LANES), (first * step + r * wide + x, step, FOREVER, 0)
-            tile(out, to, source, at, taps, (t * width, width, width), TURN)
-
-
-@jit
-def smooth_along_z(
-    out: Array, source: Array, planes: int, wx: int, taps: Array, use: Use, skip: int, mode: int
-) -> None:
-    """Smooth along z, all rows and four frames at once: source[z, x, row, frame] to out in the same layout."""
-    step = wx * CHUNK
-    for z in range(0, planes, BATCH):
-        for i in range(0, step, CHUNK):
-            at = ((z + skip) * step + i, step, FOREVER, 0)
-            tile(out, (z * step + i, step, LANES), source, at, taps, use, mode)
-
-
-@jit
-def smooth_along_x(
-    queue: Array, at: int, room: int, source: Array, sizes: Sizes, taps: Array, use: Use, skip: int, mode: int
-) -> None:
-    """Smooth along x, or add it to what is there: source[z, x, row, frame] to queue[z, four x, row, x, frame]."""
-    nz, nx, wx = sizes
-    for z in range(nz):
-        for x in range(0, nx, BATCH):
-            place = ((z * wx + x + skip) * CHUNK, CHUNK, FOREVER, 0)
-            tile(queue, (at, LANES, CHUNK), source, place, taps, use, mode)
-            at += room * CHUNK
-
-
-@jit
 def mask_means(
     means: Array, slot: int, smooth: Array, frames: int, sizes: Sizes, first: int,
     complete: Bools, row: int, rows: int,
@@ -247,25 +211,39 @@ def take_source(
 ) -> None:
     """Smooth the rows of a batch of source c along t, z and x into entries of a support's ring, from `entry` on."""
     t0, t1, z0, z1, _, _, x0, x1 = reading.tile
-    taps, queue, smooth, across = reading.taps, reading.ring.queue, scratch.smooth, scratch.across
-    wx, room = box[7] - box[6], reading.ring.rows
-    sizes, wide = (z1 - z0, x1 - x0, wx), up((box[3] - box[2]) * wx, CHUNK)
-    chunks, first_z, first_x = sizes[0] * up(sizes[1], BATCH) // BATCH, z0 - box[2], x0 - box[6]
+    taps, smooth, across, feature = reading.taps, scratch.smooth, scratch.across, scratch.feature[c]
+    nz, nx, wx, room = z1 - z0, x1 - x0, box[7] - box[6], reading.ring.rows
+    sizes, wide, line = (nz, nx, wx), up((box[3] - box[2]) * wx, CHUNK), wx * CHUNK
+    chunks, first_z, first_x = nz * up(nx, BATCH) // BATCH, z0 - box[2], x0 - box[6]
     for g in range(up(t1 - t0, LANES) // LANES):
         t, place = g * LANES, (g * chunks * room + done % room) * CHUNK
-        for node in range(program.times.size):
-            weights = reading.first if program.times[node] else reading.value
-            frame = t0 - box[0] + t - weights.shape[1] // 2
-            smooth_in_time(smooth[node], scratch.feature[c], frame, wide, count, weights, t)
-        for step in range(program.z.shape[0]):
+        for node in range(program.times.size):  # feature[frame, row, cell] to smooth[cell, row, frame], four frames
+            weights, out = reading.first if program.times[node] else reading.value, smooth[node]
+            width, step = weights.shape[1], BATCH * wide
+            start = (t0 - box[0] + t - width // 2) * step
+            for r in range(count):
+                for x in range(0, wide, CHUNK):
+                    to, at = (
+                        (x * CHUNK + r * LANES, CHUNK, CHUNK * LANES),
+                        (start + r * wide + x, BATCH * wide, FOREVER, 0),
+                    )
+                    tile(out, to, feature, at, weights, (t * width, width, width), TURN)
+        for step in range(program.z.shape[0]):  # smooth[z, x, row, frame] to across in the same layout
             result, node, first, width, half, fresh = program.z[step]
-            mode = STORE if fresh else ADD
-            smooth_along_z(across[result], smooth[node], sizes[0], wx, taps, (first, 0, width), first_z - half, mode)
+            out, source, mode = across[result], smooth[node], STORE if fresh else ADD
+            for z in range(0, nz, BATCH):
+                for i in range(0, line, CHUNK):
+                    at = ((z + first_z - half) * line + i, line, FOREVER, 0)
+                    tile(out, (z * line + i, line, LANES), source, at, taps, (first, 0, width), mode)
         nodes = across if program.z.shape[0] else smooth
-        for step in range(program.x.shape[0]):
+        for step in range(program.x.shape[0]):  # the same to queue[z, four x, row, x, frame]
             result, node, first, width, half, fresh = program.x[step]
-            mode, use = STORE if fresh else ADD, (first, 0, width)
-            smooth_along_x(queue[entry + result], place, room, nodes[node], sizes, taps, use, first_x - half, mode)
+            out, source, mode, end = reading.ring.queue[entry + result], nodes[node], STORE if fresh else ADD, place
+            for z in range(nz):
+                for x in range(0, nx, BATCH):
+                    at = ((z * wx + x + first_x - half) * CHUNK, CHUNK, FOREVER, 0)
+                    tile(out, (end, LANES, CHUNK), source, at, taps, (first, 0, width), mode)
+                    end += room * CHUNK
         if c + 1 == scratch.feature.shape[0]:  # the field: its first smoothing is the mean
             means = reading.ring.means[g * chunks * room * CHUNK : (g + 1) * chunks * room * CHUNK]
             row, rows = box[4] + done - reading.tile[4], reading.tile[5] - reading.tile[4]
@@ -306,18 +284,6 @@ def fold_band(reading: Reading, scratch: Scratch, cut: float, stop: int) -> None
 
 
 @jit
-def copy_rows(u: Array, rows: Array, box: Box, done: int, count: int) -> None:
-    """Copy some rows of the box, all frames and planes, to [frame, row, cell]."""
-    planes, wx = box[3] - box[2], box[7] - box[6]
-    wide = up(planes * wx, CHUNK)
-    for f in range(box[1] - box[0]):
-        for r in range(count):
-            for z in range(planes):
-                at = (f * BATCH + r) * wide + z * wx
-                rows[at : at + wx] = u[box[0] + f, box[2] + z, box[4] + done + r, box[6] : box[7]]
-
-
-@jit
 def advance(reading: Reading, scratch: Scratch, box: Box, done: int, count: int, cut: float) -> None:
     """Let a support take in a batch, if it needs its rows, and fold a band when one is complete."""
     t0, t1, _, _, y0, y1, _, _ = reading.tile
@@ -355,13 +321,19 @@ def _kept(sources: int) -> Any:
         """
         if sources < 0:  # never: it makes the kernel close over the checksum
             return 0, 0
-        wide, rows, p = up((box[3] - box[2]) * (box[7] - box[6]), CHUNK), box[5] - box[4], binomials.size
+        planes, rows, wx, p = box[3] - box[2], box[5] - box[4], box[7] - box[6], binomials.size
+        wide = up(planes * wx, CHUNK)
         for reading in (one, two):
             reading.ring.state[0] = reading.tile[4] - box[4]
             reading.ring.state[1:] = 0
         for done in range(0, rows, BATCH):
             count, step = min(BATCH, rows - done), BATCH * wide
-            copy_rows(u, scratch.feature[p], box, done, count)
+            for f in range(box[1] - box[0]):  # the values, as [frame, row, cell]
+                for r in range(count):
+                    for z in range(planes):
+                        at = (f * BATCH + r) * wide + z * wx
+                        row = u[box[0] + f, box[2] + z, box[4] + done + r, box[6] : box[7]]
+                        scratch.feature[p, at : at + wx] = row
             start, stop = spare * step, (box[1] - box[0] - spare) * step
             evaluate(scratch.feature, start, stop, table, binomials, slopes, scratch.powers)
             if means.size:
