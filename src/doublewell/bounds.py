@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import zip_longest
 from math import inf, sqrt
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -45,12 +46,11 @@ class ScaleBound:
         return f"no finite bound on epsilon: rho = {self.relative_change:.3g}, needs less than 1"
 
 
-@dataclass(frozen=True)
-class Envelope:
+class Envelope(NamedTuple):
     """Ranges of the ratios of epsilon, and of F at every u in (-1, 1) (Eq. 6).
 
-    ``change`` is eta, the largest relative change of a coefficient. From change = 1 on, the upper
-    ends are infinite and the lower end of F is 0.
+    ``change`` is eta, the largest relative change of a coefficient; from 1 on, the upper ends are infinite and the
+    lower end of F is 0.
     """
 
     change: float
@@ -58,8 +58,7 @@ class Envelope:
     potential: tuple[float, float]
 
 
-@dataclass(frozen=True)
-class ObservedBound:
+class ObservedBound(NamedTuple):
     """What an error bound R on the coefficients means for the primitive, the scale and the potential.
 
     ``radius`` is R, ``primitive_distance`` is M_P R, ``scale`` and ``envelope`` follow from them.
@@ -71,8 +70,7 @@ class ObservedBound:
     envelope: Envelope
 
 
-@dataclass(frozen=True)
-class ConditionBound:
+class ConditionBound(NamedTuple):
     """The condition number of a design after a change of basis, and the bound kappa(A) kappa(T) on it."""
 
     value: float
@@ -92,8 +90,8 @@ def tension_integral_bound(distance: float) -> float:
 
 def scale_ratio(reference: Law, perturbed: Law, *, tension_change: float = 0.0) -> float:
     """Return the exact ratio of the calibrated epsilons, (1 + delta) C_H / C_H~ (Eq. 3)."""
-    change = _tension_factor(tension_change)
-    return change * reference.tension_integral / positive(perturbed.tension_integral, "tension_integral")
+    ratio = reference.tension_integral / positive(perturbed.tension_integral, "tension_integral")
+    return _tension_factor(tension_change) * ratio
 
 
 def scale_bound(tension_integral: float, distance: float, *, tension_change: float = 0.0) -> ScaleBound:
@@ -106,10 +104,8 @@ def scale_bound(tension_integral: float, distance: float, *, tension_change: flo
     """
     factor = _tension_factor(tension_change)
     rho = tension_integral_bound(distance) / positive(tension_integral, "tension_integral")
-    if not rho < 1.0:
-        return ScaleBound(rho, factor / (1.0 + rho), inf, inf)
-    deviation = (abs(tension_change) + rho) / (1.0 - rho)
-    return ScaleBound(rho, factor / (1.0 + rho), factor / (1.0 - rho), deviation)
+    left = 1.0 / (1.0 - rho) if rho < 1.0 else inf
+    return ScaleBound(rho, factor / (1.0 + rho), factor * left, (abs(tension_change) + rho) * left)
 
 
 def potential_bound(*, epsilon: float, ratio: float, distance: float, height: float) -> float:
@@ -117,8 +113,7 @@ def potential_bound(*, epsilon: float, ratio: float, distance: float, height: fl
 
     epsilon and height, the largest value of H, belong to the reference; ratio is r and distance is D.
     """
-    r2 = positive(ratio, "ratio") ** 2
-    moved = _not_negative(distance, "distance")
+    r2, moved = positive(ratio, "ratio") ** 2, _not_negative(distance, "distance")
     return positive(epsilon, "epsilon") ** 2 * (r2 * moved + abs(r2 - 1.0) * _not_negative(height, "height"))
 
 
@@ -157,11 +152,11 @@ def envelope(change: float, *, tension_change: float = 0.0) -> Envelope:
     Envelope(change=0.0, epsilon=(1.5, 1.5), potential=(2.25, 2.25))
     """
     eta, factor = _not_negative(change, "change"), _tension_factor(tension_change)
+    low = factor / sqrt(1.0 + eta)
     if not eta < 1.0:
-        return Envelope(eta, (factor / sqrt(1.0 + eta), inf), (0.0, inf))
+        return Envelope(eta, (low, inf), (0.0, inf))
     spread = (1.0 - eta) / (1.0 + eta)
-    epsilon = (factor / sqrt(1.0 + eta), factor / sqrt(1.0 - eta))
-    return Envelope(eta, epsilon, (factor**2 * spread, factor**2 / spread))
+    return Envelope(eta, (low, factor / sqrt(1.0 - eta)), (factor**2 * spread, factor**2 / spread))
 
 
 def tension_integral_change(law: Law, direction: Law) -> float:
@@ -187,14 +182,9 @@ def first_order_scale_change(law: Law, direction: Law, *, tension_change: float 
 
 
 def coefficient_radius(
-    *,
-    smallest_singular_value: float,
-    reference_norm: float,
-    design_error: float = 0.0,
-    approximation: float = 0.0,
-    discretisation: float = 0.0,
-    data_error: float = 0.0,
-) -> float:
+    *, smallest_singular_value: float, reference_norm: float, design_error: float = 0.0, approximation: float = 0.0,
+    discretisation: float = 0.0, data_error: float = 0.0,
+) -> float:  # fmt: skip
     """Return R, the bound on the 2-norm of the coefficient error from perturbed moments (Eq. 14).
 
     R = (|r_app| + |r_disc| + |dd| + |dA| |g|) / (s_min - |dA|) with s_min of the unperturbed design; infinite

@@ -70,7 +70,7 @@ class Residual:
 class Curves:
     """All curves of a result: G, H and, with a scale, F; interior stationary points and stable phases with their kinds.
 
-    ``unseen`` are ranges of u that the movie (nearly) never shows, ``shares`` the fractions of its values between
+    ``unseen`` are ranges of u that the movie (nearly) never shows, ``fractions`` the fractions of its values between
     ``edges``; ``weights`` those of the degrees, empty for a single one.
     """
 
@@ -78,7 +78,7 @@ class Curves:
     points: tuple[tuple[float, str], ...]
     unseen: tuple[tuple[float, float], ...]
     edges: Array
-    shares: Array
+    fractions: Array
     coverage: float
     weights: tuple[tuple[int, float], ...]
     residual: Residual | None
@@ -92,7 +92,7 @@ class Curves:
 @kept
 def curves(result: Result) -> Curves:
     """Return the curves of a result."""
-    law, seen = result.law, result.diagnostics.survey
+    law, survey = result.law, result.diagnostics.survey
     u = np.linspace(*law.phases, POINTS)
     area = per_area(result) or "1/length^2"
     made = [
@@ -104,17 +104,17 @@ def curves(result: Result) -> Curves:
         unit = scale_units(result)[1] or kind
         made.append(_curve(result, u, "potential", "F", "potential F", unit, result.potential))
     stable = [(u, "minimum") for u, bend in zip(law.phases, law.well_curvatures, strict=True) if bend > 0.0]
-    shares = np.array(seen.histogram)
-    edges = np.linspace(*law.phases, shares.size + 1)
-    step = np.diff(np.concatenate([[0], ~np.array(seen.visited), [0]]).astype(int))
+    fractions = np.array(survey.histogram)
+    edges = np.linspace(*law.phases, fractions.size + 1)
+    step = np.diff(np.concatenate([[0], ~np.array(survey.visited), [0]]).astype(int))
     path = () if result.posterior is None else result.posterior.path
     return Curves(
         law=tuple(made),
         points=(*((point.u, str(point.kind)) for point in law.structure.stationary), *stable),
         unseen=tuple(zip(edges[step == 1].tolist(), edges[step == -1].tolist(), strict=True)),
         edges=edges,
-        shares=shares,
-        coverage=seen.coverage,
+        fractions=fractions,
+        coverage=survey.coverage,
         weights=tuple((item.degree, item.weight) for item in path) if len(path) > 1 else (),
         residual=_residual(result),
     )

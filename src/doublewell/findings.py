@@ -14,9 +14,7 @@ from doublewell.adequacy import Verdict
 from doublewell.calibrate import NoScale, refusal_of
 from doublewell.errors import option
 from doublewell.facts import LEVEL, Facts, facts
-from doublewell.hints import Array
-from doublewell.inference import Posterior, curve_band, quantile_interval
-from doublewell.law import Law
+from doublewell.inference import curve_band, quantile_interval
 from doublewell.observation import COVERED
 from doublewell.record_findings import (
     Finding,
@@ -97,15 +95,24 @@ def _quality(result: Result, fit: FitQuality) -> Iterator[Finding]:
     else:
         yield make.fail("not-converged", f"the fit did not converge ({fit.status.text})", "do not use its errors")
     if fit.distance > _UNSETTLED:
-        yield make.fail(
-            "linearisation-far",
+        words = (
             f"the law lies {fit.distance:.0f} standard errors from the fit that its errors come from, and a fit nearby "
-            "is worse: the movie does not follow the model, or holds too little information",
-            "do not use the errors",
-            distance=fit.distance,
+            "is worse: the movie does not follow the model, or holds too little information"
         )
+        yield make.fail("linearisation-far", words, "do not use the errors", distance=fit.distance)
     yield from model_findings(fit, setting_of(result, fit))
-    yield from _resolution(fit)
+    make, sizes = Topic("resolution"), {"time": fit.time_size, "mesh": fit.mesh_size}
+    moved = f"half the time step would move the law by {fit.time_size:.2g} standard errors, a finer mesh by "
+    if fit.mesh_size > 1.0:
+        words = (
+            f"a finer mesh would move the estimate by {fit.mesh_size:.1f} standard errors: the record is coarser than "
+            "its dynamics; the bands include this"
+        )
+        yield make.check("mesh-coarse", words, **sizes)
+    elif fit.time_size > _STEP:
+        yield make.check("time-step-coarse", f"{moved}{fit.mesh_size:.2g}", **sizes)
+    else:
+        yield make.ok("resolved", f"{moved}{fit.mesh_size:.2g}", **sizes)
     if fit.constraint_rise > 9.0 and result.posterior is not None:
         constraint = result.posterior.constraint
         yield Topic("constraint").check(
@@ -115,22 +122,6 @@ def _quality(result: Result, fit: FitQuality) -> Iterator[Finding]:
             f"compare with {option('constraint', 'none')}",
             rise=fit.constraint_rise,
         )
-
-
-def _resolution(fit: FitQuality) -> Iterator[Finding]:
-    make, sizes = Topic("resolution"), {"time": fit.time_size, "mesh": fit.mesh_size}
-    moved = f"half the time step would move the law by {fit.time_size:.2g} standard errors, a finer mesh by "
-    if fit.mesh_size > 1.0:
-        yield make.check(
-            "mesh-coarse",
-            f"a finer mesh would move the estimate by {fit.mesh_size:.1f} standard errors: the record is coarser than "
-            "its dynamics; the bands include this",
-            **sizes,
-        )
-    elif fit.time_size > _STEP:
-        yield make.check("time-step-coarse", f"{moved}{fit.mesh_size:.2g}", **sizes)
-    else:
-        yield make.ok("resolved", f"{moved}{fit.mesh_size:.2g}", **sizes)
 
 
 def _precision(fit: Likelihood, table: Facts) -> Iterator[Finding]:
@@ -161,16 +152,15 @@ def _determination(result: Result, table: Facts) -> Iterator[Finding]:
             "measured; their intervals hold only if it is as smooth there as elsewhere",
             coverage=coverage,
         )
-    if (wide := undetermined(law, posterior, u)) is not None:
-        name = "|u|" if even else "u"
-        yield make.check(
-            "law-undetermined",
-            f"the law is not determined for {name} from {wide[0]:.2g} to {wide[1]:.2g}: its 95 % band there is wider "
-            "than the largest force",
-            "record until the field takes these values, or with less noise",
-            low=wide[0],
-            high=wide[1],
+    low, high = curve_band(posterior, "force", u, LEVEL, None)
+    wide = u[high - low > np.max(np.abs(law.force(u)))].tolist()
+    if wide:
+        words = (
+            f"the law is not determined for {'|u|' if even else 'u'} from {wide[0]:.2g} to {wide[-1]:.2g}: its 95 % "
+            "band there is wider than the largest force"
         )
+        advice = "record until the field takes these values, or with less noise"
+        yield make.check("law-undetermined", words, advice, low=wide[0], high=wide[-1])
     missing: dict[str, list[str]] = {}
     for key in ("width", "tension_integral", "epsilon", "barrier"):
         fact = table.get(key)
@@ -192,13 +182,6 @@ def _determination(result: Result, table: Facts) -> Iterator[Finding]:
             )
     for reason, names in missing.items():
         yield make.check("interval-missing", f"no interval of {', '.join(names)}: {reason}")
-
-
-def undetermined(law: Law, posterior: Posterior, u: Array) -> tuple[float, float] | None:
-    """Return the range of phase values u where the 95 % band of the force is wider than the largest force."""
-    low, high = curve_band(posterior, "force", u, LEVEL, None)
-    wide = high - low > np.max(np.abs(law.force(u)))
-    return (float(u[wide][0]), float(u[wide][-1])) if wide.any() else None
 
 
 # --- a weak-form fit ------------------------------------------------------------------------------------------------
@@ -262,7 +245,7 @@ def _weak(result: Result, table: Facts) -> Iterator[Finding]:
 def _weak_noise(result: Result) -> Iterator[Finding]:
     """Yield what noise does to a weak-form fit: to q, through the correction, or as a bias."""
     numbers, make, (low, high) = result.diagnostics, Topic("moments"), result.law.phases
-    seen, half = numbers.survey, 0.5 * (high - low)
+    survey, half = numbers.survey, 0.5 * (high - low)
     if numbers.motion is not None and numbers.motion < _LITTLE_MOTION:
         yield make.check(
             "q-little-motion",
@@ -273,21 +256,24 @@ def _weak_noise(result: Result) -> Iterator[Finding]:
             motion=numbers.motion,
         )
     if not result.problem.method.corrected:
-        bias = noise_bias(result.law, seen.noise)
+        u = np.linspace(low, high, 401)
+        force = result.law.force(u)
+        bend = np.linalg.norm(np.diff(force, 2)) / (u[1] - u[0]) ** 2  # noise^2/2 G'' leads (paper, Section 3.4)
+        bias = float(0.5 * survey.noise**2 * bend / (np.linalg.norm(force) or np.inf))
         if bias > 0.01:
             yield make.check(
                 "noise-bias",
-                f"noise {seen.noise:.2g} biases the force by about {100 * bias:.0f} % (noise^2/2 times its curvature), "
-                "which averaging does not remove",
+                f"noise {survey.noise:.2g} biases the force by about {100 * bias:.0f} % (noise^2/2 times its "
+                "curvature), which averaging does not remove",
                 f"{option('method', 'weak-corrected')} removes it where the noise is white",
                 bias=bias,
             )
         return
-    beyond = max(low - seen.low, seen.high - high)
-    if beyond > _BEYOND * seen.noise + 0.01 * half:
+    beyond = max(low - survey.low, survey.high - high)
+    if beyond > _BEYOND * survey.noise + 0.01 * half:
         yield make.check(
             "correction-beyond-phases",
-            f"values reach {beyond:.2g} beyond the pure phases, more than white noise of {seen.noise:.2g} explains: "
+            f"values reach {beyond:.2g} beyond the pure phases, more than white noise of {survey.noise:.2g} explains: "
             "the corrected features are polynomials on the whole line and grow fast there",
             f"compare with {option('method', 'weak')}",
             beyond=beyond,
@@ -300,15 +286,6 @@ def _weak_noise(result: Result) -> Iterator[Finding]:
             "of degree 2",
             held=numbers.held,
         )
-
-
-def noise_bias(law: Law, noise: float) -> float:
-    """Return the relative L2 size of noise^2/2 G'', the leading bias of the features' means (paper, Section 3.4)."""
-    u = np.linspace(*law.phases, 401)
-    force = law.force(u)
-    bend = np.diff(force, 2) / (u[1] - u[0]) ** 2
-    size = np.linalg.norm(force)
-    return float(0.5 * noise**2 * np.linalg.norm(bend) / size) if size else 0.0
 
 
 @dataclass(frozen=True)
@@ -366,15 +343,15 @@ def _structure(result: Result, fit: Likelihood | None) -> Iterator[Finding]:
 
 def _movie(result: Result) -> Iterator[Finding]:
     """Yield what the movie itself lacks, or that all is well."""
-    record, seen = result.problem.records[0], result.diagnostics.survey
+    record, survey = result.problem.records[0], result.diagnostics.survey
     dt = record.dt if record.times is None else None
-    items = [*survey_findings(seen, result.law.phases), *pace_findings(seen, record.q, dt, result.problem.dynamics)]
+    items = [*survey_findings(survey, result.law.phases), *pace_findings(survey, record.q, dt, result.problem.dynamics)]
     if not result.law.family.symmetric:
-        items += one_sided_findings(seen, result.law.phases)
+        items += one_sided_findings(survey, result.law.phases)
     if not items:
-        width = "" if seen.cells is None else f", interfaces {seen.cells:.1f} pixels wide"
-        words = f"noise {seen.noise:.2g} per pixel{width}, {100 * seen.coverage:.0f} % of the phase range visited"
-        items = [Topic("movie").ok("movie-good", words, noise=seen.noise, coverage=seen.coverage)]
+        width = "" if survey.cells is None else f", interfaces {survey.cells:.1f} pixels wide"
+        words = f"noise {survey.noise:.2g} per pixel{width}, {100 * survey.coverage:.0f} % of the phase range visited"
+        items = [Topic("movie").ok("movie-good", words, noise=survey.noise, coverage=survey.coverage)]
     yield from items
 
 
@@ -421,22 +398,16 @@ def _agreement(result: Result, fit: Likelihood | None) -> Iterator[Finding]:
     """Yield which records or tiles have another law than the others, and which tiles could not be read."""
     tiles, make = None if fit is None else fit.tiles, Topic("agreement")
     if tiles is not None and tiles.lost:
-        yield make.check(
-            "tiles-lost",
-            f"{len(tiles.lost)} of {len(tiles.lost) + tiles.read} tiles could not be followed and are left out: "
-            f"{'; '.join(tiles.lost[:_NAMED])}",
-            "look at the record there",
-        )
+        words = f"{len(tiles.lost)} of {len(tiles.lost) + tiles.read} tiles could not be followed and are left out"
+        yield make.check("tiles-lost", f"{words}: {'; '.join(tiles.lost[:_NAMED])}", "look at the record there")
     if tiles is not None and tiles.unfinished:
         named = "; ".join(tiles.unfinished[:_NAMED])
         words = f"the fields of {len(tiles.unfinished)} tiles were not followed to the end: {named}"
         yield make.check("tiles-unfinished", words)
     code, advice = "record-disagrees", "check its units, q and phase values, or leave it out"
     if tiles is not None:
-        code, advice = (
-            "tile-disagrees",
-            "look at what is there (dust, a flow, another material), or leave that part out",
-        )
+        code = "tile-disagrees"
+        advice = "check what is there (dust, a flow, another material), or leave that part out"
     for item in result.agreements:
         if not item.agrees:
             words = (

@@ -120,7 +120,9 @@ def draw_strip(axis: Any, curve: Curve, shown: Curves, truth: Truth | None = Non
 def draw_histogram(axis: Any, shown: Curves) -> None:
     """Draw how often each phase value occurs, on a logarithmic scale."""
     edges = shown.edges
-    axis.bar(edges[:-1], 100 * shown.shares, np.diff(edges), align="edge", color=COLOURS["visited"], ec="white", lw=0.4)
+    axis.bar(
+        edges[:-1], 100 * shown.fractions, np.diff(edges), align="edge", color=COLOURS["visited"], ec="white", lw=0.4
+    )
     axis.set(xlabel="phase value u", ylabel="values (%)", yscale="log", ylim=(0.05, 120), xlim=_limits(edges))
     axis.set_yticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
     axis.set_xticks(np.linspace(edges[0], edges[-1], 5))

@@ -9,7 +9,7 @@ import json
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import partial
 from io import BytesIO
 from math import ceil, prod
 from typing import Any
@@ -82,8 +82,8 @@ def law_chart(curve: Curve, shown: Curves) -> Html:
 
 def coverage_chart(shown: Curves) -> Html:
     """Draw how often each phase value is visited."""
-    edges, shares = shown.edges, 100.0 * shown.shares
-    pairs = zip(edges[::4], edges[4::4], shares.reshape(-1, 4).sum(axis=1), strict=False)
+    edges, fractions = shown.edges, 100.0 * shown.fractions
+    pairs = zip(edges[::4], edges[4::4], fractions.reshape(-1, 4).sum(axis=1), strict=False)
     listed = ", ".join(f"{plain(a, 2)} to {plain(b, 2)}: {plain(c, 2)} %" for a, b, c in pairs)
     visited = f"{100 * shown.coverage:.0f} % of the range is visited"
     return chart(
@@ -219,19 +219,18 @@ def predicted(result: Result, record: Record, *, progress: Progress | None = Non
     table = facts(result)
     if View(table.problem.observation).imaged:
         return "the picture is not the field itself (optics), so the evolved law is not compared with it"
-    start = max(0, record.frames - max(2, _VALUES // prod(record.mesh)))
-    if 2 * prod(record.mesh) > _VALUES:
-        return f"frames of {prod(record.mesh)} pixels are too large to be evolved for a page: use validate"
+    pixels = prod(record.mesh)
+    if 2 * pixels > _VALUES:
+        return f"frames of {pixels} pixels are too large to be evolved for a page: use validate"
+    start = max(0, record.frames - max(2, _VALUES // pixels))
+    again = start == 0 and table.initial
     try:
-        if start == 0 and table.initial:
-            found = replay(result, record, progress=progress)
-        else:
-            found = validate(result, record, start=start, progress=progress)
+        made = (replay if again else partial(validate, start=start))(result, record, progress=progress)
     except InputError as error:
         return f"the law could not be evolved: {error}"
-    if not np.all(np.isfinite(found.error)):
-        return "the evolution of the law left the range of numbers: this law cannot be evolved from the first frame"
-    return found
+    if np.all(np.isfinite(made.error)):
+        return made
+    return "the evolution of the law left the range of numbers: this law cannot be evolved from the first frame"
 
 
 def make_film(result: Result, record: Record, found: Validation | str) -> Film:
@@ -269,14 +268,14 @@ def _origin(table: Facts, found: Validation | str) -> str:
             "the difference shows is what the fit leaves; it should look like noise alone, less of it in the first "
             "frame, whose noise is taken up in part."
         )
-    words = f"Predicted: the recovered law evolved from the observed frame {found.start}, whose noise it keeps."
+    why = ""
     if not table.banded:
-        return f"{words} The weak-form fit has no initial field."
-    if table.tiled:
-        return f"{words} The movie was read in tiles, and each has an initial field of its own."
-    if not table.initial:
-        return f"{words} This result holds no fitted initial field: identify again to see the fields of the fit."
-    return words
+        why = " The weak-form fit has no initial field."
+    elif table.tiled:
+        why = " The movie was read in tiles, and each has an initial field of its own."
+    elif not table.initial:
+        why = " This result holds no fitted initial field: identify again to see the fields of the fit."
+    return f"Predicted: the recovered law evolved from the observed frame {found.start}, whose noise it keeps.{why}"
 
 
 def _thin(field: Array, steps: tuple[int, ...]) -> Array:
@@ -322,7 +321,10 @@ def viewer(film: Film) -> Html:
         shown = tag("div", *(_panel(film, kind, 0, f"flat-{kind.key}") for kind in kinds), class_="grid")
         words = tag("p", "One space axis: each picture is the whole movie, time upwards.", class_="note")
         return join([words, shown, *notes])
-    return join([_live(film, kinds), _strip(film, kinds), *notes, _data(film, kinds)])
+    content = {"when": [film.when(k) for k in range(len(film.frames))]} | {kind.key: kind.images for kind in kinds}
+    text = json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")  # no markup can begin in it
+    data = tag("script", Html(text), type="application/json", id="film")
+    return join([_live(film, kinds), _strip(film, kinds), *notes, data])
 
 
 def _kinds(film: Film) -> list[_Kind]:
@@ -378,11 +380,9 @@ def _caption(kind: _Kind, when: str = "") -> Html:
 
 
 def _live(film: Film, kinds: list[_Kind]) -> Html:
-    last, now = len(film.frames) - 1, len(film.frames) // 2
-    slider = tag(
-        "input", type="range", id="frame", min=0, max=last, value=now, step=1, aria_label="frame of the movie",
-        aria_describedby="when",
-    )  # fmt: skip
+    last, now, name = len(film.frames) - 1, len(film.frames) // 2, "frame of the movie"
+    numbers = {"min": 0, "max": last, "value": now, "step": 1}
+    slider = tag("input", type="range", id="frame", **numbers, aria_label=name, aria_describedby="when")
     play = tag("button", "Play", type="button", id="play")
     when = tag("output", film.when(now), id="when", for_="frame")
     panels = [_panel(film, kind, now, f"live-{kind.key}") for kind in kinds]
@@ -403,31 +403,17 @@ def _strip(film: Film, kinds: list[_Kind]) -> Html:
     return tag("div", *panels, class_=f"grid strip of-{len(kinds)}")
 
 
-def _data(film: Film, kinds: list[_Kind]) -> Html:
-    """Return the frames for the script; JSON in which no markup can begin."""
-    content = {"when": [film.when(k) for k in range(len(film.frames))]} | {kind.key: kind.images for kind in kinds}
-    text = json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
-    return tag("script", Html(text), type="application/json", id="film")
-
-
 def encode(field: Array, limits: tuple[float, float], colours: str) -> str:
     """Return a field as a PNG of 256 colours in base64, the first row at the bottom; beyond the limits are the ends."""
-    share = np.clip((field - limits[0]) / (limits[1] - limits[0]), 0.0, 1.0)
-    return _png(np.round(255.0 * share).astype(np.uint8)[::-1], colours)
+    levels = np.clip((field - limits[0]) / (limits[1] - limits[0]), 0.0, 1.0)
+    return _png(np.round(255.0 * levels).astype(np.uint8)[::-1], colours)
 
 
 def _png(levels: Any, colours: str) -> str:
+    import matplotlib as mpl
     from PIL import Image
 
     image, stream = Image.fromarray(np.ascontiguousarray(levels)), BytesIO()
-    image.putpalette(_palette(colours))
+    image.putpalette(mpl.colormaps[colours](np.arange(256), bytes=True)[:, :3].tobytes())
     image.save(stream, format="PNG", compress_level=9)
     return b64encode(stream.getvalue()).decode("ascii")
-
-
-@cache
-def _palette(name: str) -> bytes:
-    import matplotlib as mpl
-
-    colours: Any = mpl.colormaps[name](np.arange(256))
-    return bytes(np.round(255.0 * colours[:, :3]).astype(np.uint8).tobytes())

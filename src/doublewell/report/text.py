@@ -318,7 +318,7 @@ def inspect_record(record: Record, *, progress: Progress | None = None) -> Inspe
     return Inspection(record, looked, supports, refusal, tuple(items))
 
 
-def _mesh(record: Record, seen: Survey) -> Iterator[str]:
+def _mesh(record: Record, looked: Survey) -> Iterator[str]:
     view = " x ".join(f"{length:.4g}" for length in record.extent)
     pixel = " x ".join(f"{h:.6g}" for h in (record.dx if len(set(record.dx)) > 1 else record.dx[:1]))
     length, time = after(record.length_unit), after(record.time_unit)
@@ -328,18 +328,18 @@ def _mesh(record: Record, seen: Survey) -> Iterator[str]:
     start, end = (f"{t:.6g}" for t in (record.times[0], record.times[-1]))
     pace = f"one frame every {record.dt:.6g}{time}" if record.uniform else "frames at uneven times"
     yield f"{pace}, from t = {start} to {end}{time}"
-    if seen.missing > 0.0:
-        yield f"{100 * seen.missing:.3g} % of the values are missing; the numbers below are of the others"
+    if looked.missing > 0.0:
+        yield f"{100 * looked.missing:.3g} % of the values are missing; the numbers below are of the others"
     q = "not given, a fit estimates it (the movie must show motion)" if record.q is None else f"{record.q:.6g}{both}"
     yield f"diffusion coefficient q: {q}"
     yield f"boundary: {record.boundary or 'not declared, the movie is fitted as a window (needed to evolve the law)'}"
 
 
-def _phases(seen: Survey) -> Iterator[str]:
-    yield f"values from {seen.low:.3g} to {seen.high:.3g}; the pure phases should lie at -1 and +1"
-    yield from wrap(_order_parameter(seen), WIDTH - 2)
-    yield f"{100 * seen.coverage:.0f} % of the phase range is visited"
-    pairs = [a + b for a, b in zip(seen.histogram[::2], seen.histogram[1::2], strict=True)]
+def _phases(looked: Survey) -> Iterator[str]:
+    yield f"values from {looked.low:.3g} to {looked.high:.3g}; the pure phases should lie at -1 and +1"
+    yield from wrap(_order_parameter(looked), WIDTH - 2)
+    yield f"{100 * looked.coverage:.0f} % of the phase range is visited"
+    pairs = [a + b for a, b in zip(looked.histogram[::2], looked.histogram[1::2], strict=True)]
     top = max(*pairs, 1e-12)
     for k, share in enumerate(pairs):
         low = -1.0 + 2.0 * k / len(pairs)
@@ -349,18 +349,18 @@ def _phases(seen: Survey) -> Iterator[str]:
     yield f"  beyond -1 and +1: {100 * outside:.1f} % (noise carries about half of each pure phase there)"
 
 
-def _order_parameter(seen: Survey) -> str:
+def _order_parameter(looked: Survey) -> str:
     """Return whether the values look like a resolved order parameter at all."""
-    if seen.two_valued:
-        return f"not an order parameter: the picture holds {seen.distinct} different values, like a mask; {MASK}"
-    if max(-seen.low, seen.high) > TOO_LARGE:
+    if looked.two_valued:
+        return f"not an order parameter: the picture holds {looked.distinct} different values, like a mask; {MASK}"
+    if max(-looked.low, looked.high) > TOO_LARGE:
         return "not an order parameter yet: these look like intensities; convert them with phase_from_intensity"
-    if seen.cells is None:
+    if looked.cells is None:
         return f"not an order parameter: no interface is detected, one phase or steps sharper than a pixel; {MASK}"
-    if seen.cells < TOO_FEW_CELLS:
+    if looked.cells < TOO_FEW_CELLS:
         return (
-            f"hardly an order parameter: the step from phase to phase takes {seen.cells:.1f} pixels, as it does in a "
+            f"hardly an order parameter: the step from phase to phase takes {looked.cells:.1f} pixels, as it does in a "
             f"mask that was smoothed; {MASK}"
         )
-    share = f"{100 * seen.interface_share:.1f} % of the pixels lie between -0.9 and 0.9"
+    share = f"{100 * looked.interface_share:.1f} % of the pixels lie between -0.9 and 0.9"
     return f"these look like a resolved order parameter: {share}, inside interfaces"
