@@ -18,6 +18,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
+import jax
+import jax.numpy as jnp
+
 _SHORTEST = 2.0**-12  # a step cut this short is not taken
 
 
@@ -69,9 +72,6 @@ def begin(model: Model, nuisance: Any, theta: Any, data: Any, constants: Any) ->
 
 def advance(model: Model, point: Point, data: Any, constants: Any, *, tolerance: float, most: int) -> Point:
     """Take one Gauss-Newton step; a step that raises the cost is halved until it does not."""
-    import jax
-    import jax.numpy as jnp
-
     residual, push, pull = _linearise(model, point.nuisance, point.theta, data, constants)
     columns = _columns(model, point.nuisance, point.theta, constants)
     norms = jnp.linalg.norm(columns, axis=0)
@@ -87,18 +87,8 @@ def advance(model: Model, point: Point, data: Any, constants: Any, *, tolerance:
     )  # fmt: skip
     turned = basis.T @ (residual - push(step_u)).ravel()
     step_g = jax.scipy.linalg.solve_triangular(triangle, turned) / norms
-
-    def moved(length: Any) -> tuple[Any, Any]:
-        shifted = jax.tree.map(lambda a, b: a + length * b, point.nuisance, step_u)
-        return shifted, point.theta + length * step_g
-
-    now = jnp.vdot(residual, residual)
-    length, taken, cost = _shortened(lambda share: _cost(model, *moved(share), data, constants), now)
-    nuisance, theta = jax.tree.map(
-        lambda new, old: jnp.where(taken, new, old), moved(length), (point.nuisance, point.theta)
-    )  # a failed solve has no finite step: 0 times it is not 0
-    size = jnp.linalg.norm(triangle @ (step_g * norms))
-    return Point(nuisance, theta, cost, now, size, length, count, rest)
+    taken = _shortened(model, point, step_u, step_g, residual, data, constants)
+    return taken._replace(size=jnp.linalg.norm(triangle @ (step_g * norms)), iterations=count, residual=rest)
 
 
 def follow(model: Model, point: Point, data: Any, constants: Any, *, tolerance: float, most: int) -> Point:
@@ -106,40 +96,40 @@ def follow(model: Model, point: Point, data: Any, constants: Any, *, tolerance: 
 
     The size is |J_u du|, how far the prediction would move.
     """
-    import jax
-    import jax.numpy as jnp
-
     residual, push, pull = _linearise(model, point.nuisance, point.theta, data, constants)
     step, count, rest = solve_normal(
         lambda x: pull(push(x)), pull(residual), model.preconditioner(point.nuisance, point.theta, constants),
         tolerance=tolerance, most=most,
     )  # fmt: skip
+    taken = _shortened(model, point, step, jnp.zeros_like(point.theta), residual, data, constants)
+    return taken._replace(size=jnp.linalg.norm(push(step)), iterations=count, residual=rest)
 
-    def moved(length: Any) -> Any:
-        return jax.tree.map(lambda a, b: a + length * b, point.nuisance, step)
 
+def _shortened(
+    model: Model, point: Point, step_u: Any, step_g: Any, residual: Any, data: Any, constants: Any
+) -> Point:  # fmt: skip
+    """Take a step, halved until the cost is not above the one before; none where no fraction of it is."""
     now = jnp.vdot(residual, residual)
-    length, taken, cost = _shortened(lambda share: _cost(model, moved(share), point.theta, data, constants), now)
-    nuisance = jax.tree.map(lambda new, old: jnp.where(taken, new, old), moved(length), point.nuisance)
-    return Point(nuisance, point.theta, cost, now, jnp.linalg.norm(push(step)), length, count, rest)
 
+    def moved(length: Any) -> tuple[Any, Any]:
+        shifted = jax.tree.map(lambda a, b: a + length * b, point.nuisance, step_u)
+        return shifted, point.theta + length * step_g
 
-def _shortened(cost_of: Any, now: Any) -> tuple[Any, Any, Any]:
-    """Halve a step until the cost is not above the one before: the share, whether it is taken, and the cost then."""
-    import jax
-    import jax.numpy as jnp
-
-    def shorter(state: tuple[Any, Any]) -> tuple[Any, Any]:
+    def halved(state: tuple[Any, Any]) -> tuple[Any, Any]:
         length = 0.5 * state[0]
-        return length, cost_of(length)
+        return length, _cost(model, *moved(length), data, constants)
 
     length, cost = jax.lax.while_loop(
         lambda state: ~(state[1] <= now * (1.0 + 1e-12)) & (state[0] > _SHORTEST),
-        shorter,
-        (jnp.ones_like(now), cost_of(1.0)),
+        halved,
+        (jnp.ones_like(now), _cost(model, *moved(1.0), data, constants)),
     )
     taken = cost <= now * (1.0 + 1e-12)
-    return jnp.where(taken, length, 0.0), taken, jnp.where(taken, cost, now)
+    length, cost = jnp.where(taken, length, 0.0), jnp.where(taken, cost, now)
+    nuisance, theta = jax.tree.map(
+        lambda new, old: jnp.where(taken, new, old), moved(length), (point.nuisance, point.theta)
+    )  # a failed solve has no finite step: 0 times it is not 0
+    return point._replace(nuisance=nuisance, theta=theta, cost=cost, before=now, length=length)
 
 
 def sensitivity(
@@ -151,9 +141,6 @@ def sensitivity(
     are made for an orthonormal basis of J_g, J_g = Q T: neighbouring coefficients act almost alike, and an error of a
     hundredth of J_g's columns would be larger than the directions in which they differ.
     """
-    import jax
-    import jax.numpy as jnp
-
     residual, push, pull = _linearise(model, nuisance, theta, data, constants)
     condition = model.preconditioner(nuisance, theta, constants)
     basis, outer = jnp.linalg.qr(tangents(model, nuisance, theta, constants))
@@ -183,8 +170,6 @@ class Basis(NamedTuple):
 
 def tangent_basis(model: Model, nuisance: Any, theta: Any, constants: Any) -> Basis:
     """Return a basis of J_g, the whitened derivatives by theta. A pure JAX function."""
-    import jax.numpy as jnp
-
     columns = tangents(model, nuisance, theta, constants)
     norms = jnp.linalg.norm(columns, axis=0)
     basis, triangle = jnp.linalg.qr(columns / norms)
@@ -199,7 +184,6 @@ def project(
 
     The second value is how theta moves when the direction's parameter becomes 1.
     """
-    import jax
 
     def whitened(x: Any) -> Any:
         return model.whiten(model.predict(x, theta, constants), constants)
@@ -223,9 +207,6 @@ def pull_back(model: Model, nuisance: Any, theta: Any, field: Any, constants: An
 
     J_g' takes one tangent for each entry of theta: its transpose would keep every feature of every step.
     """
-    import jax
-    import jax.numpy as jnp
-
     white = model.whiten(field, constants)
     _, pull = jax.vjp(lambda x: model.whiten(model.predict(x, theta, constants), constants), nuisance)
     slopes = jax.lax.map(
@@ -241,8 +222,6 @@ def solve_normal(apply: Any, right: Any, precondition: Any, *, tolerance: float,
     Stops at `tolerance` times the first residual in the preconditioner's norm, or after `most` steps; returns the
     solution, the number of steps and the relative residual reached.
     """
-    import jax
-    import jax.numpy as jnp
 
     def dot(a: Any, b: Any) -> Any:
         return sum(jnp.vdot(x, y) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))
@@ -273,7 +252,6 @@ def solve_normal(apply: Any, right: Any, precondition: Any, *, tolerance: float,
 
 def _linearise(model: Model, nuisance: Any, theta: Any, data: Any, constants: Any) -> tuple[Any, Any, Any]:
     """Return the whitened residual and the maps J_u and J_u' there; the linearisation is kept, not repeated."""
-    import jax
 
     def whitened(x: Any) -> Any:
         return model.whiten(data - model.predict(x, theta, constants), constants)
@@ -291,8 +269,6 @@ def _linearise(model: Model, nuisance: Any, theta: Any, data: Any, constants: An
 
 
 def _column(model: Model, nuisance: Any, theta: Any, direction: Any, constants: Any) -> Any:
-    import jax
-
     def predicted(x: Any) -> Any:
         return model.predict(nuisance, x, constants)
 
@@ -301,9 +277,6 @@ def _column(model: Model, nuisance: Any, theta: Any, direction: Any, constants: 
 
 def tangents(model: Model, nuisance: Any, theta: Any, constants: Any) -> Any:
     """Return J_g, one tangent after the other: the memory of one, where ``_columns`` takes that of all."""
-    import jax
-    import jax.numpy as jnp
-
     return jax.lax.map(
         lambda direction: _column(model, nuisance, theta, direction, constants).ravel(),
         jnp.eye(theta.size, dtype=theta.dtype),
@@ -312,15 +285,10 @@ def tangents(model: Model, nuisance: Any, theta: Any, constants: Any) -> Any:
 
 def _columns(model: Model, nuisance: Any, theta: Any, constants: Any) -> Any:
     """Return J_g, one column for each entry of theta."""
-    import jax
-    import jax.numpy as jnp
-
     each = jax.vmap(partial(_column, model, nuisance, theta, constants=constants))
     return each(jnp.eye(theta.size, dtype=theta.dtype)).reshape(theta.size, -1).T
 
 
 def _cost(model: Model, nuisance: Any, theta: Any, data: Any, constants: Any) -> Any:
-    import jax.numpy as jnp
-
     residual = model.whiten(data - model.predict(nuisance, theta, constants), constants)
     return jnp.vdot(residual, residual)

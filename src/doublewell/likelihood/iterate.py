@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 
 from doublewell.hints import Array, Bools
-from doublewell.likelihood import gauss_newton
-from doublewell.likelihood.gauss_newton import Model
 from doublewell.runtime import double_precision, on_gpu
 
 CG_TOLERANCE, CG_MOST = 1e-2, 200
@@ -33,6 +31,8 @@ def compiled() -> Any:
 def _compiled(together: int) -> Any:
     import jax
     import jax.numpy as jnp
+
+    from doublewell.likelihood import gauss_newton
 
     options: dict[str, Any] = {"tolerance": CG_TOLERANCE, "most": CG_MOST}
 
@@ -59,17 +59,17 @@ def _compiled(together: int) -> Any:
 
 
 class Convergence(Enum):
-    """Why an iteration ended."""
+    """Why an iteration ended, as a sentence for a size and a number of steps."""
 
-    CONVERGED = "the last step was small"
-    ROUND_OFF = "the last step was too small to lower the cost"
-    FOLLOWED = "the last step hardly lowered the cost"
-    TILES = "the fields of the tiles follow one law"
-    NO_DECREASE = "no fraction of the step lowers the cost"
-    SHORTENED = "a step had to be shortened"
-    MOST_STEPS = "the number of steps ran out"
-    NOT_FOLLOWED = "the number of steps ran out while the cost still fell"
-    UNFINISHED = "the solves behind the errors were not finished"
+    CONVERGED = "converged: the last step was {size:.2g} standard errors"
+    ROUND_OFF = "converged: the last step, of {size:.2g} standard errors, was too small to lower the cost"
+    FOLLOWED = "converged: the last step lowered the cost by {size:.1g} of it"
+    TILES = "converged: the fields of the tiles follow one law"
+    NO_DECREASE = "stopped: no fraction of the step lowers the cost"
+    SHORTENED = "stopped: a step had to be shortened"
+    MOST_STEPS = "stopped: {steps} steps, the last one {size:.2g} standard errors"
+    NOT_FOLLOWED = "stopped: {steps} steps, the last one lowered the cost by {size:.1g} of it"
+    UNFINISHED = "stopped: the solves behind the errors reached only {size:.1g} of their start"
 
 
 _GOOD = (Convergence.CONVERGED, Convergence.ROUND_OFF, Convergence.FOLLOWED, Convergence.TILES)
@@ -98,23 +98,10 @@ class Status:
     @property
     def text(self) -> str:
         """The status as a sentence."""
-        size = f"{self.size:.2g} standard errors"
-        words = {
-            Convergence.CONVERGED: f"converged: the last step was {size}",
-            Convergence.ROUND_OFF: f"converged: the last step, of {size}, was too small to lower the cost",
-            Convergence.FOLLOWED: f"converged: the last step lowered the cost by {self.size:.1g} of it",
-            Convergence.TILES: "converged: the fields of the tiles follow one law",
-            Convergence.NO_DECREASE: "stopped: no fraction of the step lowers the cost",
-            Convergence.SHORTENED: "stopped: a step had to be shortened",
-            Convergence.MOST_STEPS: f"stopped: {self.steps} steps, the last one {size}",
-            Convergence.NOT_FOLLOWED: f"stopped: {self.steps} steps, the last one lowered the cost by {self.size:.1g} "
-            "of it",
-            Convergence.UNFINISHED: f"stopped: the solves behind the errors reached only {self.size:.1g} of their "
-            "start",
-        }[self.code]
-        if self.apart is not None:
-            words += f"; cut into {self.segments} segments the record leaves a noise of {self.apart:.3g}"
-        return words
+        words = self.code.value.format(size=self.size, steps=self.steps)
+        if self.apart is None:
+            return words
+        return f"{words}; cut into {self.segments} segments the record leaves a noise of {self.apart:.3g}"
 
 
 @dataclass(frozen=True)
@@ -203,7 +190,7 @@ class Iteration:
 
 
 def iterate(
-    model: Model, constants: Any, data: Array, nuisance: Array, theta: Array, *, freedom: int, rule: Rule = _RULE,
+    model: Any, constants: Any, data: Array, nuisance: Array, theta: Array, *, freedom: int, rule: Rule = _RULE,
     patient: Bools | None = None, stage: str = "whole record", watch: Watch | None = None,
 ) -> Iteration:  # fmt: skip
     """Step until every record of a batch has ended by the rule; one that has ended stays where it is.
