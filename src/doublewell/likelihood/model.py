@@ -92,26 +92,29 @@ class RecordModel:
 
     def predict(self, nuisance: Any, theta: Any, constants: Constants) -> Any:
         """Return what is observed, u[t, (z, y,) x]."""
+        import jax.numpy as jnp
+
         joint, coefficients = self.split(theta)
         taus = constants.taus * joint.get("q", 1.0)
         run = self._window if self.boundary == "open" else self._whole
         fields = run(nuisance, coefficients, taus, joint, constants)
-        return fields if isinstance(constants.average, tuple) else _exposed(fields, constants.average)
+        if isinstance(constants.average, tuple):
+            return fields
+        # the average over an exposure, to fourth order; the first and the last frame take theirs from the next one
+        second = fields[2:] - 2.0 * fields[1:-1] + fields[:-2]
+        return fields + constants.average * jnp.concatenate([second[:1], second, second[-1:]])
 
     def whiten(self, field: Any, constants: Constants) -> Any:
         """Weight the residual, and take the noise's correlations out of it."""
         field = constants.root * field
         if not isinstance(constants.colour, tuple):
             field = self._filtered(field, constants.colour, "neumann")  # noise does not know of a periodic border
-        if not isinstance(constants.memory, tuple):
-            field = self._without_memory(field, constants.memory)
-        return field
-
-    def _without_memory(self, field: Any, memory: Any) -> Any:
-        """Take out of each frame what the noise of the previous one predicts of its own."""
+        if isinstance(constants.memory, tuple):
+            return field
         import jax.numpy as jnp
 
-        frames = jnp.moveaxis(jnp.asarray(field), -1 - len(self.cells), 0)
+        # out of each frame comes what the noise of the previous one predicts of its own
+        frames, memory = jnp.moveaxis(jnp.asarray(field), -1 - len(self.cells), 0), constants.memory
         later = (frames[1:] - memory * frames[:-1]) / jnp.sqrt(1.0 - memory**2)
         return jnp.moveaxis(jnp.concatenate([frames[:1], later]), 0, -1 - len(self.cells))
 
@@ -122,12 +125,18 @@ class RecordModel:
         parts, fractions whose squares add up to one, and each part has its own sum over the frames. A border is left
         as it is.
         """
+        import jax
         import jax.numpy as jnp
 
         forward, backward = jax_transforms(self.cells, self._modes)
-        calm, slope = self._calm(nuisance, theta, constants)
+        smooth = backward(constants.smoothing * forward(self.first_field(nuisance)))
+        force = differentiable_force(self.family)
+        _, slope = jax.jvp(lambda u: force(self.split(theta)[1], u), (smooth,), (jnp.ones_like(smooth),))
+        slope = jnp.maximum(slope, 0.0)
+        mean = jnp.sum(slope**2) / jnp.maximum(jnp.sum(slope), _TINY)
+        calm = jnp.clip(slope / jnp.maximum(mean, _TINY), 0.0, 1.0)  # how much of each cell is a pure phase
         parts = [
-            (jnp.sqrt(calm), _inverse_sum(slope, constants)),
+            (jnp.sqrt(calm), _inverse_sum(mean, constants)),
             (jnp.sqrt(1.0 - calm), _inverse_sum(0.0, constants)),
         ]
 
@@ -139,19 +148,6 @@ class RecordModel:
             return jnp.concatenate([field.ravel(), gradient[prod(self.cells) :]])
 
         return apply
-
-    def _calm(self, nuisance: Any, theta: Any, constants: Constants) -> tuple[Any, Any]:
-        """Return how much of each cell is a pure phase, from 0 to 1, and the slope G' there."""
-        import jax
-        import jax.numpy as jnp
-
-        forward, backward = jax_transforms(self.cells, self._modes)
-        smooth = backward(constants.smoothing * forward(self.first_field(nuisance)))
-        force = differentiable_force(self.family)
-        _, slope = jax.jvp(lambda u: force(self.split(theta)[1], u), (smooth,), (jnp.ones_like(smooth),))
-        slope = jnp.maximum(slope, 0.0)
-        mean = jnp.sum(slope**2) / jnp.maximum(jnp.sum(slope), _TINY)
-        return jnp.clip(slope / jnp.maximum(mean, _TINY), 0.0, 1.0), mean
 
     @property
     def _modes(self) -> Boundary:
@@ -228,17 +224,6 @@ def _inverse_sum(slope: Any, constants: Constants) -> Any:
     total, _ = jax.lax.scan(add, jnp.ones_like(constants.linear), jnp.cumsum(constants.taus))
     total = total * constants.gain
     return 1.0 / jnp.maximum(total, _FLOOR * jnp.max(total))
-
-
-def _exposed(fields: Any, weight: Any) -> Any:
-    """Average over an exposure, to fourth order: add a fraction of the second difference in time.
-
-    The first and the last frame take theirs from the next one.
-    """
-    import jax.numpy as jnp
-
-    second = fields[2:] - 2.0 * fields[1:-1] + fields[:-2]
-    return fields + weight * jnp.concatenate([second[:1], second, second[-1:]])
 
 
 def record_model(

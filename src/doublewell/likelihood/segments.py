@@ -82,14 +82,6 @@ class SegmentModel:
         forward, backward = jax_transforms(nuisance.shape[1:], self.boundary)
         return jax.vmap(lambda field: backward(constants.damping * forward(field)))
 
-    def firsts(self, data: Array) -> Array:
-        """Return the observed frames at which the segments begin; time is the axis before the mesh."""
-        return data[:: self.length]
-
-    def observations(self, data: Array) -> Array:
-        """Return the frames followed by the gaps, zero."""
-        return np.concatenate([data, np.zeros((self.count - 1, *data.shape[1:]))])
-
 
 def segment_constants(model: SegmentModel, of: Symbols, tau: float, link: float) -> Constants:
     """Return the constants of a record with tau = q dt whose links count `link` times as much as an observation."""
@@ -114,8 +106,8 @@ def fit_by_segments(
     """
     length = max(2, int((record.frames - 1) / (growth / _SEGMENT)))
     model = SegmentModel(family, whole[0].boundary, record.frames, whole[0].substeps, length)
-    extended = np.stack([model.observations(values) for values in data])
-    nuisance, theta = np.stack([model.firsts(values) for values in data]), starts
+    gaps = np.zeros((len(data), model.count - 1, *data.shape[2:]))
+    extended, nuisance, theta = np.concatenate([data, gaps], axis=1), data[:, ::length], starts
     of, tau = Symbols(whole[1].linear, whole[1].coupling), float(record.q or 0.0) * record.dt
     steps: list[list[Step]] = [[] for _ in data]
     apart: Array | None = None
