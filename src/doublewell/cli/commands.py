@@ -40,9 +40,9 @@ def inspect(
     with output.bar() as bar, about(file):
         record, grey = movie.open_grey(file)
         inspection = inspect_record(record, progress=bar.stage("inspecting"))
-    levels = "" if grey is None else "\n\nGrey levels\n" + indent(str(grey), "  ")
-    grey_document = None
+    levels, grey_document = "", None
     if grey is not None:
+        levels = "\n\nGrey levels\n" + indent(str(grey), "  ")
         notes = [asdict(finding) for finding in grey_findings(grey.quality)]
         grey_document = {"levels": grey.levels, "sd": grey.levels_sd, "findings": notes}
     document = {
@@ -215,17 +215,11 @@ def doctor(
 
     with output.bar() as bar:
         diagnosis = examine(fit=fit, progress=bar.show)
+    names = ("version", "python", "machine", "cores", "missing", "devices", "cache", "cache_bytes")
     document = {
-        "version": diagnosis.version,
-        "python": diagnosis.python,
-        "machine": diagnosis.machine,
-        "cores": diagnosis.cores,
+        **{name: getattr(diagnosis, name) for name in names},
         "packages": dict(diagnosis.packages),
-        "missing": list(diagnosis.missing),
         "extras": {extra.name: {"ready": extra.ready, "packages": dict(extra.packages)} for extra in diagnosis.extras},
-        "devices": list(diagnosis.devices),
-        "cache": diagnosis.cache,
-        "cache_bytes": diagnosis.cache_bytes,
         "seconds": {timing.name: {"first": timing.first, "next": timing.next} for timing in diagnosis.timings},
     }
     output.answer(str(diagnosis), document)

@@ -14,14 +14,9 @@ from doublewell.result import Result
 FormatName = Literal["moose", "py-pde", "fipy", "sympy", "latex", "python", "json"]
 
 _WRITERS: dict[str, Callable[[Content], str]] = {
-    "moose": moose_text,
-    "py-pde": pypde_text,
-    "fipy": fipy_text,
-    "sympy": sympy_text,
-    "latex": latex_text,
-    "python": python_text,
-    "json": json_text,
-}
+    "moose": moose_text, "py-pde": pypde_text, "fipy": fipy_text, "sympy": sympy_text, "latex": latex_text,
+    "python": python_text, "json": json_text,
+}  # fmt: skip
 FORMATS = tuple(_WRITERS)
 
 

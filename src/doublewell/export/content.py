@@ -197,16 +197,6 @@ class Content:
         """The phases as texts name them."""
         return ("-1", "+1") if self.unit else (f"{self.law.phases[0]:g}", f"{self.law.phases[1]:g}")
 
-    @property
-    def cells(self) -> tuple[int, ...]:
-        """Cells along (z, y,) x of the record."""
-        return self.facts.data.shape[1:]
-
-    @property
-    def periodic(self) -> bool:
-        """Whether the border is periodic; where nothing is known of it, it is taken as closed."""
-        return self.facts.data.boundary == "periodic"
-
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """Sentences about units, meaning and errors, for the head of a text."""
@@ -258,11 +248,9 @@ def _meaning(content: Content) -> Iterator[str]:
     degree = f"degree {table.law.family.degree}{' in u^2' if content.law.family.symmetric else ''}"
     yield f"Law identified by doublewell {table.version}, {METHODS[table.problem.method.name]}, {degree}."
     yield f"Model: {table.motion}, pure phases at u = {low} and u = {high}. {table.equation}"
-    length = data.length_unit or "the unit of the record's dx"
-    time = data.time_unit or "the unit of its dt"
+    length, time = data.length_unit or "the unit of the record's dx", data.time_unit or "the unit of its dt"
     yield f"Units: lengths in {length}, times in {time}; q is length^2/time, G and H are 1/length^2."
-    v = form.variable
-    force = form.code("force", "u", WORDS, powers=f"a_0 + a_1 {v} + ...")
+    force = form.code("force", "u", WORDS, powers=f"a_0 + a_1 {form.variable} + ...")
     where = " and ".join(f"{name} = {text}" for name, text in reversed(form.names("u", WORDS).items()))
     yield (
         f"G(u) = {force} with {where} between the pure phases; beyond them G continues linearly with its slope there. "
@@ -303,13 +291,11 @@ def _energy(content: Content) -> Iterator[str]:
 
 def _trust(content: Content) -> Iterator[str]:
     table = content.facts
-    band = table.get("force_band")
-    if band is None:
+    if (band := table.get("force_band")) is None:
         yield "The weak-form fit gives no error band."
     else:
         yield f"95 % band of G: +- {percent(band.value)} of G (root mean squares over the phase range)."
-    visited = f"{100 * table['coverage'].value:.0f} % of the phase range was visited"
-    yield f"{visited}; elsewhere the law is extrapolated."
+    yield f"{100 * table['coverage'].value:.0f} % of the phase range was visited; elsewhere the law is extrapolated."
     yield f"Structure: {table.structure}."
     if table.banded:
         yield f"Test of the model: {table.verdict}."

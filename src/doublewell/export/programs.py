@@ -304,7 +304,8 @@ def sympy_text(content: Content) -> str:
 def moose_text(content: Content) -> str:
     """Return an input file for the phase_field module; it runs as it is, from a drop."""
     data = content.facts.data
-    letters, cells = ("x", "y", "z")[: len(content.cells)], content.cells[::-1]  # a record has x last, MOOSE first
+    cells = data.shape[:0:-1]  # a record has x last, MOOSE first
+    letters = ("x", "y", "z")[: len(cells)]
     lengths = [n * h for n, h in zip(cells, data.dx[::-1], strict=True)]
     sides = "\n".join(f"  n{x} = {n}\n  {x}max = {side!r}" for x, n, side in zip(letters, cells, lengths, strict=True))
     steps = max(1, -int(-data.dt * content.q * content.steepest // _STEP))
@@ -321,7 +322,7 @@ def moose_text(content: Content) -> str:
             kappa=content.kappa,
             expression=_moose_energy(content),
         ),
-        *([_MOOSE_BORDER.format(directions=" ".join(letters))] if content.periodic else []),
+        *([_MOOSE_BORDER.format(directions=" ".join(letters))] if data.boundary == "periodic" else []),
         _MOOSE_RUN.format(dt=data.dt / steps, steps=steps, end=data.dt * (data.shape[0] - 1)),
     ]
     return "\n".join(parts)
@@ -382,6 +383,6 @@ def _constants(content: Content) -> str:
     """Return the numbers of the equation and of the record's mesh."""
     data = content.facts.data
     return _CONSTANTS.format(
-        q=content.q, cells=content.cells, axes=", ".join(("z", "y", "x")[-len(content.cells) :]), dx=data.dx,
-        dt=data.dt, periodic=content.periodic, steepest=content.steepest, profile=content.profile,
+        q=content.q, cells=data.shape[1:], axes=", ".join("zyx"[1 - len(data.shape) :]), dx=data.dx, dt=data.dt,
+        periodic=data.boundary == "periodic", steepest=content.steepest, profile=content.profile,
     )  # fmt: skip

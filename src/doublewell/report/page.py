@@ -243,16 +243,15 @@ def _equations(table: Facts) -> Html:
     low, epsilon = table["low"].value, table.get("epsilon")
     lines = [tag("p", math(table.motion), class_="equation"), tag("p", math(table.equation), class_="equation")]
     if epsilon is not None:
-        integral = [tag("sub", plain(low)), tag("sup", "u")]
         value = f"{measured(epsilon.value, 5)}{raised(after(epsilon.unit))}"
-        lines.append(tag("p", "F(u) = ε² ∫", *integral, f" G(v) dv,  ε = {value}", class_="equation"))
+        ends = tag("sub", plain(low)), tag("sup", "u")
+        lines.append(tag("p", "F(u) = ε² ∫", *ends, f" G(v) dv,  ε = {value}", class_="equation"))
     if table.heaviest is not None:
         degree, weight, equation = table.heaviest
-        lines += [
-            tag("p", f"This is the average over degrees. Degree {degree} has the largest weight ({percent(weight)}); "
-                "alone it reads"),
-            tag("p", math(equation), class_="equation"),
-        ]  # fmt: skip
+        words = (
+            f"This is the average over degrees. Degree {degree} has the largest weight ({percent(weight)}); alone it"
+        )
+        lines += [tag("p", f"{words} reads"), tag("p", math(equation), class_="equation")]
     return join(lines)
 
 
