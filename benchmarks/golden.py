@@ -302,7 +302,8 @@ def answer(result: Any) -> dict[str, Any]:
         "chi2": [item.chi2 for item in result.posterior.path],
         "fit": {
             name: getattr(fit, name)
-            for name in ("noise", "time_size", "mesh_size", "constraint_rise", "extra_structure", "segments", "substeps")
+            for name in ("noise", "time_size", "mesh_size", "constraint_rise", "extra_structure", "segments",
+                         "substeps")
         } | {"converged": fit.status.converged},
         "adequacy": None if fit.adequacy is None else {
             "verdict": fit.adequacy.verdict,
