@@ -11,7 +11,7 @@ from pathlib import Path
 from time import perf_counter
 
 from doublewell.hints import Report
-from doublewell.runtime import device_names
+from doublewell.runtime import device_names, keep_compiled
 
 _NEED = re.compile(r"""^([\w.-]+)[^;]*(?:;.*extra\s*==\s*["']([\w-]+)["'])?""")
 _TOOLS = ("all", "dev")  # sets of the other extras, and what the tests need
@@ -89,7 +89,12 @@ def examine(*, fit: bool = True, progress: Report | None = None) -> Diagnosis:
     packages = tuple(needs.pop(""))
     ready = all(number is not None for _, number in packages)
     timings = _timings(progress or (lambda *_: None)) if fit and ready else ()
-    cache = _cache() if ready else None
+    cache = None
+    if ready:
+        import jax
+
+        keep_compiled()
+        cache = jax.config.jax_compilation_cache_dir
     return Diagnosis(
         version=_version("doublewell") or "not installed",
         python=platform.python_version(),
@@ -98,8 +103,10 @@ def examine(*, fit: bool = True, progress: Report | None = None) -> Diagnosis:
         packages=packages,
         extras=tuple(Extra(name, tuple(wanted)) for name, wanted in needs.items() if name not in _TOOLS),
         devices=device_names() if ready else (),
-        cache=None if cache is None else str(cache),
-        cache_bytes=0 if cache is None else sum(file.stat().st_size for file in cache.rglob("*") if file.is_file()),
+        cache=cache,
+        cache_bytes=0
+        if cache is None
+        else sum(file.stat().st_size for file in Path(cache).rglob("*") if file.is_file()),
         timings=timings,
     )
 
@@ -109,17 +116,6 @@ def _version(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
-
-
-def _cache() -> Path | None:
-    """Return the folder of compiled programs, None where they are not kept."""
-    import jax
-
-    from doublewell.runtime import keep_compiled
-
-    keep_compiled()
-    folder = jax.config.jax_compilation_cache_dir
-    return None if folder is None else Path(folder)
 
 
 def _timings(show: Report) -> tuple[Timing, ...]:

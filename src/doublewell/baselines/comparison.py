@@ -246,18 +246,21 @@ def compare(
     u = np.linspace(-1.0, 1.0, _MESH)
     curves = np.stack([np.asarray(fit.force(u)) for fit in fits])
     gaps = np.linalg.norm(curves[:, None] - curves[None], axis=2) / np.linalg.norm(curves, axis=1)[:, None]
-    quality = result.diagnostics.likelihood
+    posterior, quality = result.posterior, result.diagnostics.likelihood
+    assert posterior is not None
     assert quality is not None
-    initial = quality.initial if quality.initial is not None and quality.initial.shape == record.mesh else None
-    reason = cannot_run(record) or (
-        "no forward run: the result holds no fitted first frame" if initial is None else None
-    )
-    rows = []
-    for fit, curve, distance in zip(fits, curves, gaps[0], strict=True):
+    spread = np.std(posterior.draws @ posterior.family.features(u), axis=0)
+    inner = spread > 1e-9 * float(np.max(spread))  # where every law is zero there is nothing to compare
+    deviations = np.sqrt(np.mean(((curves - curves[0])[:, inner] / spread[inner]) ** 2, axis=1))
+    initial, rows = quality.initial, []
+    reason = cannot_run(record)
+    if reason is None and (initial is None or initial.shape != record.mesh):
+        reason = "no forward run: the result holds no fitted first frame"
+    for fit, distance, deviation in zip(fits, gaps[0], deviations, strict=True):
         rms = None if reason or initial is None else forward_rms(fit.force, record, initial.astype(np.float64), q)
         notes = () if rms is not None else (reason or "its movie blows up",)
         residual = None if rms is None else rms / quality.noise
-        rows.append(Row(fit, float(distance), _deviations(result, u, curve), residual, notes))
+        rows.append(Row(fit, float(distance), float(deviation), residual, notes))
     return Comparison(result, tuple(rows), tuple(left_out), gaps, quality.noise)
 
 
@@ -294,15 +297,6 @@ def _tried(method: Baseline, record: Record, seed: int) -> BaselineFit | str:
         return method.fit(record, seed=seed)
     except InputError as error:
         return str(error)
-
-
-def _deviations(result: Result, u: Array, curve: Array) -> float:
-    """Return the rms difference to our force in standard deviations, from the draws behind its band."""
-    assert result.posterior is not None
-    spread = np.std(result.posterior.draws @ result.posterior.family.features(u), axis=0)
-    inner = spread > 1e-9 * float(np.max(spread))  # where every law is zero there is nothing to compare
-    rest = curve - np.asarray(result.force(u))
-    return float(np.sqrt(np.mean((rest[inner] / spread[inner]) ** 2)))
 
 
 def cannot_run(record: Record) -> str | None:

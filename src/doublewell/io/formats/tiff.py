@@ -70,8 +70,21 @@ def _stack(path: Path, var: str | None) -> StoredField:
         names = [title if title and titles.count(title) == 1 else str(k) for k, title in enumerate(titles)]
         number = files.choose_named(path, "image", names, var) if len(names) > 1 else 0
         series = file.series[number].levels[0]
-        _check_grey(path, file, series.keyframe)
-        shape, letters = tuple(int(n) for n in series.shape), _letters(series.axes)
+        kind, samples = int(series.keyframe.photometric), series.keyframe.samplesperpixel
+        if kind in _COLOURS or samples > 1:
+            colour = _COLOURS.get(kind, f"{samples} samples per pixel")
+            raise InputError(
+                f"{path} holds colour images ({colour}): expected one number per pixel; save the channel that shows "
+                "the phase as 8-bit, 16-bit or 32-bit grey"
+            )
+        if kind == _PALETTE and not file.is_imagej:
+            wrong = "holds images with a palette, whose numbers are not intensities"
+            raise InputError(f"{path} {wrong}: save them as grey")
+        shape, letters = tuple(int(n) for n in series.shape), series.axes.lower()
+        for name in "tz":  # a page axis without a meaning is time, a second one z
+            unknown = [letter for letter in letters if letter not in "tczyx"]
+            if unknown and name not in letters:
+                letters = letters.replace(unknown[0], name, 1)
         ome = _pixels(file.ome_metadata, number) if file.is_ome and file.ome_metadata else None
         listed = [] if ome is None else _pixels(file.ome_metadata, 0).findall("{*}Channel")
         channels = [channel.get("Name") or str(k) for k, channel in enumerate(listed)]
@@ -85,29 +98,6 @@ def _stack(path: Path, var: str | None) -> StoredField:
         else:
             axes = tuple(Axis(letter) for letter in letters)
         return StoredField(_values(path, file, number, shape), {}, axes, chosen)
-
-
-def _check_grey(path: Path, file: Any, page: Any) -> None:
-    colour = _COLOURS.get(int(page.photometric))
-    if colour is None and page.samplesperpixel > 1:
-        colour = f"{page.samplesperpixel} samples per pixel"
-    if colour is not None:
-        raise InputError(
-            f"{path} holds colour images ({colour}): expected one number per pixel; save the channel that shows the "
-            "phase as 8-bit, 16-bit or 32-bit grey"
-        )
-    if int(page.photometric) == _PALETTE and not file.is_imagej:
-        raise InputError(f"{path} holds images with a palette, whose numbers are not intensities: save them as grey")
-
-
-def _letters(axes: str) -> list[str]:
-    """Return the letters of the axes; a page axis without a meaning is time, a second one z."""
-    letters = axes.lower()
-    for name in "tz":
-        unknown = [letter for letter in letters if letter not in "tczyx"]
-        if unknown and name not in letters:
-            letters = letters.replace(unknown[0], name, 1)
-    return list(letters)
 
 
 def _values(path: Path, file: Any, number: int, shape: tuple[int, ...]) -> LazyArray:
@@ -147,10 +137,23 @@ def _open_tiff(path: Path) -> Iterator[Any]:
 
     The library continues after such a warning with zeros, with fewer images, or for hours.
     """
-    tifffile = files.library("tifffile", "tiff", "reading TIFF files")
-    logger, warned = logging.getLogger("tifffile"), _Raising(path)
-    logger.addHandler(warned)
-    before, logger.propagate = logger.propagate, False
+    tifffile, logger = files.library("tifffile", "tiff", "reading TIFF files"), logging.getLogger("tifffile")
+    odd: list[str] = []
+    errors: list[InputError] = []
+
+    def check(record: logging.LogRecord) -> bool:
+        """Raise a warning; those of single tags, which are often odd, only when there are many."""
+        text = record.getMessage()
+        if record.levelno < logging.WARNING:
+            return True
+        alone = "TiffTag" in text[:20] and "offset" not in text  # a tag that points past the end is not just odd
+        odd.extend([text] * alone)
+        if not alone or len(odd) > _ODD_TAGS:
+            errors.append(InputError(f"{path} is damaged or cut short ({text}): copy the file again"))
+            raise errors[-1]
+        return False
+
+    logger.addFilter(check)
     try:
         with tifffile.TiffFile(path) as file:
             yield file
@@ -161,27 +164,9 @@ def _open_tiff(path: Path) -> Iterator[Any]:
             ) from error
         raise
     finally:
-        logger.removeHandler(warned)
-        logger.propagate = before
-    if warned.error is not None:  # where the library has caught what was raised
-        raise warned.error
-
-
-class _Raising(logging.Handler):
-    """Raise the warnings of a library; those of single tags, which are often odd, only when there are many."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(logging.WARNING)
-        self.path, self.tags = path, 0
-        self.error: InputError | None = None
-
-    def emit(self, record: logging.LogRecord) -> None:
-        text = record.getMessage()
-        odd = "TiffTag" in text[:20] and "offset" not in text  # a tag that points past the end is not just odd
-        self.tags += odd
-        if not odd or self.tags > _ODD_TAGS:
-            self.error = InputError(f"{self.path} is damaged or cut short ({text}): copy the file again")
-            raise self.error
+        logger.removeFilter(check)
+    if errors:  # the library may have caught what was raised
+        raise errors[-1]
 
 
 def _imagej_axes(letters: Sequence[str], about: Mapping[str, Any], tags: Mapping[str, Any]) -> tuple[Axis, ...]:
