@@ -9,7 +9,6 @@ import pytest
 from movie_writers import WRITERS
 
 from doublewell.errors import InputError
-from doublewell.io import open as opening
 from doublewell.io import open_record, save
 from doublewell.io.format import library
 from doublewell.record import Record
@@ -114,12 +113,10 @@ def added(tmp_path, monkeypatch):
         about.mkdir(exist_ok=True)
         (about / "METADATA").write_text("Metadata-Version: 2.1\nName: rows_of_numbers\nVersion: 1.0\n")
         (about / "entry_points.txt").write_text(f"[doublewell.formats]\nrows = {value}\n")
-        opening._entry_points.cache_clear()
 
     monkeypatch.syspath_prepend(tmp_path)
     yield add
     sys.modules.pop("rows_of_numbers", None)
-    opening._entry_points.cache_clear()
 
 
 def test_another_package_adds_a_format(added, tmp_path) -> None:

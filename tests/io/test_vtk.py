@@ -101,7 +101,7 @@ def test_an_image_in_pieces(tmp_path) -> None:
         file.write_bytes(re.sub(b"<Piece.*</Piece>", "".join(parts).encode(), file.read_bytes()))
     np.testing.assert_array_equal(open_record(path).slab(), MOVIE)
     change(path / "out_1.vti", b'Extent="2 6', b'Extent="3 7')
-    with refused(r"out_1.vti: a piece with extent \(3, 7, .* lies outside the whole extent"):
+    with refused(r"out_1.vti: a piece with extent .*\(3, 7\)\) along z, y, x lies outside the whole extent"):
         open_record(path).slab()
     change(path / "out_1.vti", b'Extent="3 7', b'Extent="1 5')
     with refused("out_1.vti: the pieces do not fill the whole extent"):

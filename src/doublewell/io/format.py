@@ -300,6 +300,15 @@ def refuse_name(path: Path, var: str | None) -> None:
         raise InputError(f"{path} holds one array without a name: leave out {option('var', var)}")
 
 
+def pickled(path: Path, name: str) -> InputError:
+    """Return the refusal of an array of objects."""
+    return InputError(
+        f"{path}: {name} holds pickled Python objects, which can run any code and are never loaded: expected plain "
+        "numbers; save it again as numpy.asarray(values, dtype=float), leave it out, or name another one with "
+        f"{option('var')}"
+    )
+
+
 def mapped_array(
     path: Path, offset: int, shape: tuple[int, ...], dtype: Any, order: Literal["C", "F"] = "C"
 ) -> LazyArray:

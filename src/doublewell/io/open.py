@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cache, partial
-from importlib.metadata import EntryPoint, entry_points
+from functools import partial
+from importlib.metadata import entry_points
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
@@ -260,18 +260,13 @@ def _suffixes(formats: Iterable[Format]) -> str:
     return ", ".join(suffix for item in formats for suffix in item.suffixes)
 
 
-@cache
-def _entry_points() -> tuple[EntryPoint, ...]:
-    return tuple(entry_points(group=_GROUP))
-
-
 def _by_suffix(path: Path) -> Format | None:
     """Return the format of a suffix; those of other packages are imported only for a suffix that is not our own."""
     suffix = path.suffix.lower()
     for known in FORMATS:
         if suffix in known.suffixes:
             return known
-    for point in _entry_points():
+    for point in entry_points(group=_GROUP):
         origin = f"the format {point.name!r} of another package ({point.value})"
         cure = "update that package, or remove it"
         try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import types
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, fields, replace
 from enum import EnumType
 from functools import cache
@@ -156,17 +156,14 @@ def _encode_class(value: Any, hint: Any, where: str) -> Any:
         if name not in FAMILIES:
             _refuse(where, f"one of the families {', '.join(FAMILIES)}", name)
         return {"name": name} | encode(value, FAMILIES[name], where)
-    if hint is Dynamics:
-        return (
-            value.name if DYNAMICS.get(value.name) == value else _refuse(where, f"one of {', '.join(DYNAMICS)}", value)
-        )
+    if names := _names(hint):
+        same = [name for name, item in names.items() if item == value]
+        return same[0] if same else _refuse(where, " or ".join(names), value)
     if hasattr(hint, "__dataclass_fields__"):
         parts = _parts(hint)
         if type(value) is not hint:
             _refuse(where, f"a {hint.__name__}", value)
         return {name: encode(getattr(value, name), kind, f"{where}.{name}") for name, (kind, _) in parts.items()}
-    if isinstance(hint, EnumType):
-        return value.name if isinstance(value, hint) else _refuse(where, hint.__name__, value)
     return _plain(int(value) if isinstance(value, np.integer) else value, hint, where)
 
 
@@ -200,8 +197,8 @@ def _decode_class(data: Any, hint: Any, where: str) -> Any:
         if not isinstance(name, str) or name not in FAMILIES:
             _refuse(where, f"one of the families {', '.join(FAMILIES)}", name)
         return decode({key: item for key, item in data.items() if key != "name"}, FAMILIES[name], where)
-    if hint is Dynamics:
-        return DYNAMICS[data] if isinstance(data, str) and data in DYNAMICS else _refuse(where, "a dynamics", data)
+    if names := _names(hint):
+        return names[data] if isinstance(data, str) and data in names else _refuse(where, " or ".join(names), data)
     if hasattr(hint, "__dataclass_fields__"):
         if not isinstance(data, dict):
             _refuse(where, f"the fields of a {hint.__name__}", data)
@@ -212,10 +209,12 @@ def _decode_class(data: Any, hint: Any, where: str) -> Any:
             wrong = f"lacks {', '.join(missing)}" if missing else f"has the unknown field {', '.join(unknown)}"
             raise InputError(f"{where} {wrong}: expected the fields of a {hint.__name__} of this version")
         return hint(**{name: decode(item, parts[name][0], f"{where}.{name}") for name, item in data.items()})
-    if isinstance(hint, EnumType):
-        names = list(hint.__members__)
-        return hint[data] if isinstance(data, str) and data in names else _refuse(where, " or ".join(names), data)
     return _plain(data, hint, where)
+
+
+def _names(hint: Any) -> Mapping[str, Any]:
+    """Return the values of a type that files hold by their names."""
+    return DYNAMICS if hint is Dynamics else hint.__members__ if isinstance(hint, EnumType) else {}
 
 
 def _refuse(where: str, expected: str, value: Any) -> NoReturn:

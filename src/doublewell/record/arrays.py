@@ -84,19 +84,6 @@ class LazyArray:
 
 
 @dataclass(frozen=True)
-class PhaseScale:
-    """Bring the phases `low` and `high` of values to -1 and +1; NaN stays NaN."""
-
-    low: float
-    high: float
-
-    def __call__(self, values: Values) -> Array:
-        """Convert values."""
-        exact = values.astype(np.float64)
-        return np.asarray((exact - 0.5 * (self.low + self.high)) / (0.5 * (self.high - self.low)))
-
-
-@dataclass(frozen=True)
 class GreyScale:
     """Bring the grey values `low` and `high` of the pure phases to -1 and +1; integers are exact."""
 
@@ -106,6 +93,15 @@ class GreyScale:
     def __call__(self, values: Values) -> Array:
         """Convert grey values."""
         return np.asarray((2.0 * values.astype(np.float64) - (self.low + self.high)) / (self.high - self.low))
+
+
+class PhaseScale(GreyScale):
+    """Bring the phases `low` and `high` of values to -1 and +1; NaN stays NaN."""
+
+    def __call__(self, values: Values) -> Array:
+        """Convert values."""
+        exact = values.astype(np.float64)
+        return np.asarray((exact - 0.5 * (self.low + self.high)) / (0.5 * (self.high - self.low)))
 
 
 def check_levels(levels: Any) -> Array:

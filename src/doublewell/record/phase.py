@@ -109,11 +109,7 @@ class Phase:
         return self.gain_sd
 
     def variants(self) -> tuple[Record, Record]:
-        """Return the record with the low level moved by one standard deviation, and with the high level moved.
-
-        ``add_level_errors`` identifies them too and adds the changes of the law to its errors, which do not hold them
-        otherwise.
-        """
+        """Return the records with one level moved by its standard deviation; ``add_level_errors`` identifies them."""
         if self.levels_sd is None:
             raise InputError(f"the levels were given without an error: pass {option('levels_sd', ('low', 'high'))}")
         camera = self.correction.camera

@@ -72,16 +72,11 @@ class Record:
     length_unit: str | None
     time_unit: str | None
     mask: Any
-    shape: tuple[int, ...]
-    """Frames, then cells along each space axis."""
-    frames: int
-    """Number of frames."""
-    mesh: tuple[int, ...]
-    """Cells along each space axis."""
-    extent: tuple[float, ...]
-    """Length of each space axis, cells times spacing."""
-    uniform: bool
-    """Whether all frames are the same interval apart, to a thousandth of it."""
+    shape: tuple[int, ...]  #: Frames, then cells along each space axis.
+    frames: int  #: Number of frames.
+    mesh: tuple[int, ...]  #: Cells along each space axis.
+    extent: tuple[float, ...]  #: Length of each space axis, cells times spacing.
+    uniform: bool  #: Whether all frames are the same interval apart, to a thousandth of it.
     _step: float | None
 
     def __init__(

@@ -43,7 +43,8 @@ def read_npy(path: Path, var: str | None, wanted: frozenset[str]) -> StoredField
     """Map the one array of an npy file, which carries no metadata."""
     files.refuse_name(path, var)
     with path.open("rb") as file:
-        _refuse_objects(path, "the array", _header(file)[1])
+        if _header(file)[1].hasobject:
+            raise files.pickled(path, "the array")
     return StoredField(np.load(path, mmap_mode="r", allow_pickle=False), {})
 
 
@@ -71,7 +72,8 @@ def _header(file: Any) -> Header:
 
 def _load(path: Path, archive: zipfile.ZipFile, name: str, headers: Mapping[str, Header]) -> Any:
     shape, dtype, fortran = headers[name]
-    _refuse_objects(path, f"array {name!r}", dtype)
+    if dtype.hasobject:
+        raise files.pickled(path, f"array {name!r}")
     size, info = int(np.prod(shape, dtype=object)) * dtype.itemsize, archive.getinfo(f"{name}.npy")
     if size > info.file_size:  # before memory for a size that a damaged header claims is taken
         raise InputError(
@@ -92,11 +94,3 @@ def _load(path: Path, archive: zipfile.ZipFile, name: str, headers: Mapping[str,
         if member.read(1):
             raise InputError(f"{path} is damaged: array {name!r} is longer than its shape {shape}; copy the file again")
     return array
-
-
-def _refuse_objects(path: Path, name: str, dtype: np.dtype[Any]) -> None:
-    if dtype.hasobject:
-        raise InputError(
-            f"{path}: {name} holds pickled Python objects, which can run any code and are never loaded: "
-            "expected plain numbers; save it again as numpy.asarray(values, dtype=float), or leave it out"
-        )

@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -39,7 +40,7 @@ _BLOCKS = 2**20  # of one packed array, at most
 _MOST = 2**40  # points that a header may claim
 _PACKED = 10**4  # numbers per byte of the file, at most: constant fields pack well
 _DAMAGED = "copy the file again"
-Extent = tuple[int, ...]
+Extent = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -218,7 +219,7 @@ def _image_fields(document: VtkDocument, image: Any, pieces: Sequence[Any]) -> d
     spacing, fields = tuple(_numbers(image, "Spacing", 3)[::-1]), {}
     for (section, name), arrays in _scalars(pieces).items():
         counts, dtype = _counts(whole, section), np.dtype(_TYPES[arrays[0].get("type")])
-        if int(np.prod(counts, dtype=object)) > _PACKED * document.size:
+        if prod(counts) > _PACKED * document.size:
             raise InputError(f"WholeExtent is {whole}, more than the file can hold: {_DAMAGED}")
 
         def read(section: str = section, arrays: Any = arrays, dtype: Any = dtype) -> Values:
@@ -226,11 +227,13 @@ def _image_fields(document: VtkDocument, image: Any, pieces: Sequence[Any]) -> d
             filled = np.zeros(values.shape, dtype=bool)
             for element, extent in zip(arrays, extents, strict=True):
                 counts = _counts(extent, section)
-                starts = [extent[2 * axis] - whole[2 * axis] for axis in (2, 1, 0)]
+                starts = [first - origin for (first, _), (origin, _) in zip(extent, whole, strict=True)]
                 part = tuple(slice(start, start + n) for start, n in zip(starts, counts, strict=True))
                 if min(starts) < 0 or values[part].shape != counts:
-                    raise InputError(f"a piece with extent {extent} lies outside the whole extent {whole}")
-                values[part] = document.array(element, int(np.prod(counts))).reshape(counts)
+                    raise InputError(
+                        f"a piece with extent {extent} along z, y, x lies outside the whole extent {whole}"
+                    )
+                values[part] = document.array(element, prod(counts)).reshape(counts)
                 filled[part] = True
             if not filled.all():
                 raise InputError(f"the pieces do not fill the whole extent: {_DAMAGED}")
@@ -300,17 +303,17 @@ def _numbers(element: Any, name: str, count: int) -> list[float]:
 
 
 def _extent(element: Any, name: str) -> Extent:
-    extent = tuple(int(number) for number in _numbers(element, name, 6))
-    sizes = [extent[2 * axis + 1] - extent[2 * axis] for axis in range(3)]
-    if min(sizes) < 0 or int(np.prod([size + 1 for size in sizes], dtype=object)) > _MOST:
-        raise InputError(f"{name} is {extent}: expected first and last point along x, y and z")
+    """Return first and last point along z, y and x."""
+    numbers = [int(number) for number in _numbers(element, name, 6)]
+    extent = tuple(zip(numbers[::2], numbers[1::2], strict=True))[::-1]
+    if any(last < first for first, last in extent) or prod(last - first + 1 for first, last in extent) > _MOST:
+        raise InputError(f"{name} is {tuple(numbers)}: expected first and last point along x, y and z")
     return extent
 
 
 def _counts(extent: Extent, section: str) -> tuple[int, ...]:
     """Points, or cells, along z, y, x; an axis with one point has one layer of cells."""
-    sizes = [extent[2 * axis + 1] - extent[2 * axis] for axis in (2, 1, 0)]
-    return tuple(size + 1 if section == "PointData" else max(size, 1) for size in sizes)
+    return tuple(last - first + 1 if section == "PointData" else max(last - first, 1) for first, last in extent)
 
 
 def _count(piece: Any, name: str) -> int:

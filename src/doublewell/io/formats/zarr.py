@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublewell.atomic import replace_folder
-from doublewell.errors import InputError, option
+from doublewell.errors import InputError
 from doublewell.io import format as files
 from doublewell.io.axes import axes_with_coordinates, unit_name
 from doublewell.io.format import FIELD, SEEN, Axis, Outgoing, StoredField
@@ -125,7 +125,7 @@ def _stored(path: Path, array: Any) -> LazyArray:
 
 def _field(path: Path, array: Any) -> Any:
     if np.dtype(array.dtype).hasobject:
-        raise _objects(path, _named(array))
+        raise files.pickled(path, _named(array))
     return files.unpacked(_stored(path, array), array.attrs)
 
 
@@ -210,14 +210,7 @@ def _refuse_pickles(path: Path, name: str, member: str = "") -> None:
     for file in (path / member / ".zarray", path / member / "zarr.json"):
         metadata = json.loads(file.read_text("utf-8")) if file.is_file() else {}
         if "pickle" in str([metadata.get(step) for step in ("filters", "compressor", "codecs")]):
-            raise _objects(path, name)
-
-
-def _objects(path: Path, name: str) -> InputError:
-    return InputError(
-        f"{path}: {name} holds pickled Python objects, which can run any code and are never loaded: expected plain "
-        f"numbers; write the array again as floats, or name another one with {option('var')}"
-    )
+            raise files.pickled(path, name)
 
 
 def _named(array: Any) -> str:
