@@ -318,9 +318,9 @@ def cells_test(cells: Cells, out: Bools | None, shift: float | None) -> ScoreTes
     z = abs(float(ndtri(0.5 * p))) if p > 1e-300 else float(np.max(cells.size))
     bad = out is not None and bool(out.any())
     chosen = out if out is not None and bad else cells.size >= np.max(cells.size)
-    means, places = cells.mean[chosen], np.argwhere(chosen)
+    means, indices = cells.mean[chosen], np.argwhere(chosen)
     largest = np.argsort(-cells.size[chosen], kind="stable")[: _LISTED if bad else 1]
-    spots = [Spot(tuple(places[k].tolist()), float(means[k]), float(cells.spread[chosen][k])) for k in largest]
+    spots = [Spot(tuple(indices[k].tolist()), float(means[k]), float(cells.spread[chosen][k])) for k in largest]
     values = tuple(means[:_LISTED].tolist())
     count = int(np.count_nonzero(chosen if bad else cells.far))
     errors = (cells.error,) * len(values)

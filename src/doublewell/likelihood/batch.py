@@ -228,17 +228,17 @@ class Batch:
         indices = [fit.index for fit in before] or list(range(len(self.records)))
         labels = [fit.evidence.blocks[0].key.record for fit in before] or self.labels
         model, constants = self.model(family, substeps)
-        seen, data, code, size = self.observed, self.observed.values[indices], compiled(), at.theta.shape[1]
+        known, data, code, size = self.observed, self.observed.values[indices], compiled(), at.theta.shape[1]
         with double_precision():
             last = code.sensitivity(model, at.nuisance, at.theta, data, constants)
             residual = data - np.asarray(code.predict(model, at.nuisance, at.theta, constants))
             triangles, shifts, responses, costs, _, solves = map(np.asarray, last)
-        if seen.mask is not None:
-            residual = np.where(seen.mask, residual, 0.0)
+        if known.mask is not None:
+            residual = np.where(known.mask, residual, 0.0)
         fits = []
         for k, index in enumerate(indices):
             remaining = float(costs[k]) - float(np.sum((triangles[k] @ shifts[k]) ** 2))
-            noise = self.view.whitening.level or float(np.sqrt(remaining / (seen.rows - size)))
+            noise = self.view.whitening.level or float(np.sqrt(remaining / (known.rows - size)))
             solve, status = float(np.max(solves[k])), at.status[k]
             if status.converged and not solve <= _UNFINISHED:
                 status = Status(Convergence.UNFINISHED, solve, status.steps)
@@ -247,7 +247,7 @@ class Batch:
             rows[:size, :size] = triangles[k] / noise
             rows[:size, -1] = rows[:size, :size] @ (at.theta[k] + shifts[k])
             rows[size, -1] = np.sqrt(remaining) / noise
-            block = Block(Key(labels[k], "trajectory", "all"), compact(rows), seen.rows)
+            block = Block(Key(labels[k], "trajectory", "all"), compact(rows), known.rows)
             evidence = Evidence(family, (block,), True, (*self.view.free, "force", "target"))
             fits.append(
                 Trajectory(

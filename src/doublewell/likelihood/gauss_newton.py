@@ -48,7 +48,7 @@ class Point(NamedTuple):
     cost: Any  # |whitened residual|^2
     before: Any  # the cost before the last step
     size: Any  # |J_g dg|: an upper bound of the step in theta, in units of the whitened residual
-    length: Any  # share of the step that was taken; 0 when every share raised the cost
+    length: Any  # fraction of the step that was taken; 0 when every fraction raised the cost
     iterations: Any  # of conjugate gradients
     residual: Any  # relative, of conjugate gradients
 

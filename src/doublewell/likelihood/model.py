@@ -389,9 +389,9 @@ def observed(record: Record, view: View = PLAIN) -> Observed:
     # observed, and one that was not if it lies next to a cell inside that ever was: the motion of that cell needs it.
     ever = np.any(mask, axis=0)
     inside = np.pad(ever & ~edge, 1)
-    beside = np.zeros_like(inside)
+    next_to = np.zeros_like(inside)
     for axis in range(edge.ndim):
-        beside |= np.roll(inside, 1, axis=axis) | np.roll(inside, -1, axis=axis)
-    known = (mask | beside[(slice(1, -1),) * edge.ndim]) & edge
+        next_to |= np.roll(inside, 1, axis=axis) | np.roll(inside, -1, axis=axis)
+    known = (mask | next_to[(slice(1, -1),) * edge.ndim]) & edge
     determined = int(np.count_nonzero(ever & ~edge)) + int(np.count_nonzero(known))
     return Observed(filled(values, mask), root, mask, int(np.count_nonzero(mask)) - determined)

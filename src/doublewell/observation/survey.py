@@ -426,15 +426,17 @@ def _differences(frame: Array) -> Array:
 
 def _gradients(u: Array, dx: tuple[float, ...]) -> tuple[Array, Array]:
     """Return |grad u|^2 by fourth-order differences and 1 - u^2, both where |u| < 0.8."""
-    from scipy.ndimage import correlate1d
-
     if min(u.shape) < len(_SLOPE):
         return np.empty(0), np.empty(0)
     inner = (slice(2, -2),) * u.ndim
     near = np.abs(u[inner]) < _NEAR
     squared = np.zeros(int(np.count_nonzero(near)))
     for axis, h in enumerate(dx):
-        squared += correlate1d(u, _SLOPE, axis=axis)[inner][near] ** 2 / h**2
+        slope = np.zeros(squared.size)
+        for k in np.flatnonzero(_SLOPE):
+            moved = (*inner[:axis], slice(k, u.shape[axis] - 4 + k), *inner[axis + 1 :])
+            slope += _SLOPE[k] / h * u[moved][near]
+        squared += slope**2
     known = np.isfinite(squared)
     return squared[known], 1.0 - u[inner][near][known] ** 2
 
@@ -448,9 +450,9 @@ def _laplacians(mean: Array, own: slice, record: Record, band: tuple[int, int], 
     first, last = max(band[0] // width, 1), min(min(band[1], blocks * width) // width, blocks - 1)
     offset = own.start - band[0]
     u = mean[offset + (first - 1) * width : offset + (last + 1) * width] if first < last else mean[:0]
-    for axis, n in enumerate(u.shape):
-        starts = np.arange(0, n - n % width, width)  # cells beyond the last block say nothing
-        u = np.add.reduceat(np.take(u, np.arange(n - n % width), axis=axis), starts, axis=axis) / width
+    for axis, n in enumerate(u.shape if width > 1 else ()):
+        lines = np.moveaxis(u, axis, 0)[: n - n % width]  # cells beyond the last block say nothing
+        u = np.moveaxis(lines.reshape(n // width, width, *lines.shape[1:]).mean(axis=1), 0, axis)
     if min(u.shape) < 3:
         return np.empty(0)
     total = np.zeros(np.array(u.shape) - 2)
