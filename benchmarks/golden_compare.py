@@ -96,8 +96,9 @@ def _result_gaps(old: dict[str, Any], new: dict[str, Any], errors: float, bands:
     for name in ("weights", "fit", "adequacy"):
         yield from _tree_gaps(name, old.get(name), new.get(name), bands, least=1.0)
     yield from _tree_gaps("weak", old.get("weak"), new.get("weak"), 10 * weak)
-    for key, (lengths, triangle) in old.get("triangles", {}).items():
-        other = new["triangles"].get(key, [np.nan, np.nan])
+    others = [*new.get("triangles", {}).values(), *[[np.nan, np.nan]] * len(old.get("triangles", {}))]
+    for (key, (lengths, triangle)), other in zip(old.get("triangles", {}).items(), others, strict=False):
+        # in their order: the name of a support has every digit of a length that was measured
         sizes = np.where(np.array(lengths) > 0.0, lengths, 1.0)
         yield Gap(f"columns {key}", worst(np.subtract(other[0], lengths) / sizes), "of it", _MOMENTS)
         gap = np.subtract(other[1], triangle) / np.max(np.abs(triangle))
