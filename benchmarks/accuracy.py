@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from common import print_table, save_results
+from common import PAPER_SUPPORTS, SMALL, print_table, save_results, sized, words
 
 from doublewell.options import DoubleWell, Weak
 from doublewell.inference import approximation_floor, estimate
@@ -26,8 +26,10 @@ from doublewell.simulate import add_noise, initial_field, simulate
 
 identify = partial(identify_any, method="weak", law=DoubleWell(constraint="bernstein"))  # the paper's
 PHASES = np.linspace(-1.0, 1.0, 2001)
-LAWS = ("sixth", "bernstein3", "exponential", "rational")
-EPSILON = 0.03
+LAWS = sized(("sixth", "bernstein3", "exponential", "rational"), tiny=("sixth",))
+CELLS, FRAMES, EPSILON, DT = sized((96, 61, 0.03, 5e-5), tiny=SMALL)
+SEEDS, MESHES = sized((10, (128, 192, 256, 384, 512)), tiny=(1, (32, 40)))
+SUPPORTS = sized("paper", tiny=PAPER_SUPPORTS)
 
 
 def force_error(result, name: str) -> float:
@@ -35,16 +37,16 @@ def force_error(result, name: str) -> float:
     return 100 * float(np.linalg.norm(result.force(PHASES) - truth) / np.linalg.norm(truth))
 
 
-def movie(name: str, geometry: str, cells: int, *, substeps: int = 12, frames: int = 61) -> Record:
+def movie(name: str, geometry: str, cells: int = CELLS, *, substeps: int = 12) -> Record:
     start = initial_field(geometry, (cells, cells), 1 / cells, epsilon=EPSILON)
-    return simulate(named_law(name), start, dx=1 / cells, dt=5e-5, frames=frames, epsilon=EPSILON, substeps=substeps)
+    return simulate(named_law(name), start, dx=1 / cells, dt=DT, frames=FRAMES, epsilon=EPSILON, substeps=substeps)
 
 
 def refinement() -> None:
     """Clean sixth law, degree 2, one initial field sampled on every mesh; 48 substeps show what the time step adds."""
     asked = {128: "0.0163 (paper)", 512: "5.3e-05 (paper)"}
     table = []
-    for cells in (128, 192, 256, 384, 512):
+    for cells in MESHES:
         coarse, fine = (_clean_error(cells, substeps) for substeps in (24, 48))
         order = (
             "" if not table else f"{np.log(table[-1]['48 substeps'] / fine) / np.log(cells / table[-1]['cells']):.2f}"
@@ -67,7 +69,7 @@ def _clean_error(cells: int, substeps: int) -> float:
         identify(
             movie("sixth", "circle", cells, substeps=substeps),
             law=DoubleWell(degree=2, constraint="bernstein"),
-            method=Weak(supports="paper"),
+            method=Weak(supports=SUPPORTS),
         ),
         "sixth",
     )
@@ -80,13 +82,13 @@ def principal(first_seed: int) -> None:
     for name in LAWS:
         errors = []
         for geometry in ("circle", "nonconvex"):
-            clean = movie(name, geometry, 96)
-            for seed in range(first_seed, first_seed + 10):
+            clean = movie(name, geometry)
+            for seed in range(first_seed, first_seed + SEEDS):
                 result = identify(
                     add_noise(clean, 0.03, seed=seed),
                     named_law(name).surface_tension(epsilon=1.0),
                     law=DoubleWell(degree=2, constraint="bernstein"),
-                    method=Weak(supports="paper"),
+                    method=Weak(supports=SUPPORTS),
                 )
                 errors.append((force_error(result, name), 100 * abs(result.epsilon / EPSILON - 1)))
         everything += errors
@@ -95,7 +97,7 @@ def principal(first_seed: int) -> None:
         table.append(_row(name, e_g, f"{low:.2f} to {high:.2f}", e_eps, ""))
     e_g, e_eps = np.mean(everything, axis=0)
     table.append(_row("all 80", e_g, "5.15 to 6.15", e_eps, "0.45 to 0.65"))
-    print_table(f"Noise 0.03, m = 2, seeds {first_seed} to {first_seed + 9}, errors in percent", table)
+    print_table(f"Noise 0.03, m = 2, seeds {first_seed} to {first_seed + SEEDS - 1}, errors in percent", table)
     save_results("principal", table)
 
 
@@ -178,12 +180,12 @@ def public_record(path: Path | None) -> None:
 
 def identities() -> None:
     """Scale invariance and merging, on a noisy record of the benchmark."""
-    record = add_noise(movie("exponential", "nonconvex", 96), 0.03, seed=77)
+    record = add_noise(movie("exponential", "nonconvex"), 0.03, seed=77)
     law = named_law("exponential")
-    start = initial_field("nonconvex", (96, 96), 1 / 96, epsilon=EPSILON)
-    scaled = simulate(law.scaled(4.0), start, dx=1 / 96, dt=5e-5, frames=61, epsilon=2 * EPSILON)
-    plain = simulate(law, start, dx=1 / 96, dt=5e-5, frames=61, epsilon=EPSILON)
-    supports, family = [(5, 1 / 16), (8, 1 / 8)], Bernstein(5)
+    start = initial_field("nonconvex", (CELLS, CELLS), 1 / CELLS, epsilon=EPSILON)
+    scaled = simulate(law.scaled(4.0), start, dx=1 / CELLS, dt=DT, frames=FRAMES, epsilon=2 * EPSILON)
+    plain = simulate(law, start, dx=1 / CELLS, dt=DT, frames=FRAMES, epsilon=EPSILON)
+    supports, family, middle = PAPER_SUPPORTS, Bernstein(5), FRAMES // 2
     one, other = (weak_evidence(r, family, supports) for r in (plain, scaled))
     table = [
         {
@@ -204,7 +206,7 @@ def identities() -> None:
     parts = [
         weak_evidence(record.clip(*frames), family, [support])
         for support in supports
-        for frames in ((0, 30 + support[0] + 2), (30 - support[0] - 2, 61))
+        for frames in ((0, middle + support[0] + 2), (middle - support[0] - 2, FRAMES))
     ]
     merged = merge(parts)
     table.append(
@@ -239,7 +241,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--public-record", type=Path)
     parser.add_argument("--seed", type=int, default=20_000)
-    asked = parser.parse_args()
+    asked = parser.parse_args(words())
     floors()
     identities()
     principal(asked.seed)

@@ -4,7 +4,7 @@ Run:  python benchmarks/baselines.py --methods classical          (CPU, about an
       python benchmarks/baselines.py --methods trajectory         (a GPU; minutes a record on a CPU)
 Choices: --methods (names with semicolons between), --laws, --noise, --geometries, --seeds of the method (with commas),
 --out FILE. Lines of a file that is there are kept: a new line takes the place of an older one of the same method,
-record and seed, so lines of several machines come into one file. --tiny makes small records, to see that all runs.
+record and seed, so lines of several machines come into one file.
 --join FILE ... puts the lines of files from other machines into --out.
 --public AC.mat takes the public 1-D record in place of the paper's, clean and with noise 0.03, and each method with its
 own settings; its lines go to results/public_baselines.json (networks: neural.py --public, then --score --into it).
@@ -28,7 +28,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from common import RESULTS, print_table
+from common import RESULTS, TINY, print_table, sized, target, words
 from reference import reference_triangles
 
 from doublewell.errors import InputError
@@ -48,7 +48,7 @@ from doublewell_paper.scores import scale_errors
 RECORD_SEED = 24_000  # of the paper's set in the study; nothing was tuned on it
 NOISES = (0.01, 0.03)
 PUBLIC_NOISES = (0.0, 0.03)
-QUICK = 5.0  # seconds: what is faster is run again, and the best time counts
+QUICK = sized(5.0, tiny=0.0)  # seconds: what is faster is run again, and the best time counts
 REPEATS = 3
 SLOW = ("trajectory", "SPINN", "PFWNN", "PINN")  # in JAX, best on a GPU
 BRIEF = ("method", "law", "geometry", "noise", "e_G", "seconds", "status")
@@ -190,7 +190,7 @@ def main() -> None:
         write(asked.out, [line for file in asked.join for line in json.loads(file.read_text())["rows"]])
         return
     base = Spec("", "", cells=256, phases=20_001, seed=RECORD_SEED)
-    base = replace(tiny(base, 32), supports=((2, 1 / 8), (3, 3 / 16))) if asked.tiny else base
+    base = replace(tiny(base, 32), supports=((2, 1 / 8), (3, 3 / 16))) if TINY else base
     chosen_methods = chosen(asked.methods, methods() if asked.public else methods_of(base.supports))
     said = in_child(about)
     said.pop("device")  # of each line
@@ -236,10 +236,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, help="results/baselines.json, or results/public_baselines.json")
     parser.add_argument("--public", type=Path, help="AC.mat, in place of the paper's records")
     parser.add_argument("--join", type=Path, nargs="+", help="put the lines of these files into --out, and no more")
-    parser.add_argument("--tiny", action="store_true", help="small records")
-    asked = parser.parse_args()
+    asked = parser.parse_args(words("--laws sixth --noise 0.01 --geometries circle"))
     asked.noise = asked.noise or ",".join(map(str, PUBLIC_NOISES if asked.public else NOISES))
-    asked.out = asked.out or RESULTS / ("public_baselines.json" if asked.public else "baselines.json")
+    asked.out = asked.out or target(RESULTS / ("public_baselines.json" if asked.public else "baselines.json"))
     return asked
 
 

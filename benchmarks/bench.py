@@ -19,7 +19,7 @@ import fft_route
 import floor
 import memory
 import scaling
-from common import RESULTS, description, print_table, write_json
+from common import RESULTS, description, print_table, words, write_json
 
 STORED = RESULTS / "bench.json"
 NOISE = 0.15
@@ -88,7 +88,7 @@ def _mark(ratio: float) -> str:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--compare", action="store_true", help="rerun the quick ones and compare")
-    if parser.parse_args().compare:
+    if parser.parse_args(words()).compare:
         compare()
     else:
         run_all()

@@ -5,24 +5,23 @@ python benchmarks/camera.py        # writes benchmarks/results/camera.json
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
 import numpy as np
+from common import RESULTS, sized, write_json
 
 from doublewell.identify import identify
-from doublewell.record import phase_from_intensity
-from doublewell.record import Record
-
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "intensity"))
-from conftest import CELLS, EPSILON, LAW, camera
+from doublewell.record import Record, phase_from_intensity
 from doublewell.simulate import initial_field, simulate
 
-SEEDS = range(11, 16)
-KNOWN = {"dx": 1 / CELLS, "dt": 5e-5, "q": 1.0, "boundary": "periodic"}
-WAY = np.outer(np.linspace(0.0, 1.0, 31), [2.3, -1.4])
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "record"))
+from conftest import LAW, camera
+
+CELLS, FRAMES, EPSILON, DT = sized((96, 31, 0.03, 5e-5), tiny=(64, 25, 0.03, 5e-5))
+SEEDS = range(11, sized(16, tiny=12))
+KNOWN = {"dx": 1 / CELLS, "dt": DT, "q": 1.0, "boundary": "periodic"}
+WAY = np.outer(np.linspace(0.0, 1.0, FRAMES), [2.3, -1.4])
 EVERY = {"vignette": 0.3, "bleach": 0.3, "way": WAY}
 ASKED = {"flatten": "gain", "bleaching": True, "drift": True}
 CASES = {
@@ -45,7 +44,7 @@ def force_error(record: Record) -> float:
 
 def main() -> None:
     start = initial_field("wobbled", (CELLS, CELLS), 1 / CELLS, epsilon=EPSILON)
-    field = simulate(LAW, start, dx=1 / CELLS, dt=5e-5, frames=31, epsilon=EPSILON).slab()
+    field = simulate(LAW, start, dx=1 / CELLS, dt=DT, frames=FRAMES, epsilon=EPSILON).slab()
     rows = []
     for name, (faults, asked) in CASES.items():
         pictures = [camera(field, **faults, seed=seed) for seed in SEEDS]
@@ -58,7 +57,7 @@ def main() -> None:
     noisy = [field + 0.01 * np.random.default_rng(seed).standard_normal(field.shape) for seed in SEEDS]
     direct = float(np.mean([force_error(Record(u, **KNOWN)) for u in noisy]))
     document = {"seeds": list(SEEDS), "noise": 0.01, "phase values directly": direct, "rows": rows}
-    (ROOT / "benchmarks/results/camera.json").write_text(json.dumps(document, indent=1) + "\n")
+    write_json(RESULTS / "camera.json", document)
 
 
 if __name__ == "__main__":

@@ -1,18 +1,73 @@
-"""What the benchmarks share: a record to read, a table to print, a file to write."""
+"""What the benchmarks share: a record to read, a table to print, a file to write, and --tiny.
+
+Every script takes --tiny: the smallest record on which its code runs, seconds on one core, to see that it still runs.
+Its numbers mean nothing; they are printed, and nothing is written to results/ or docs/.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import platform
+import sys
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TypeVar
 
 import numpy as np
 
 from doublewell.record import Record
 
 RESULTS = Path(__file__).parent / "results"
-PAPER_SUPPORTS = [(5, 1 / 16), (8, 1 / 8)]
+T = TypeVar("T")
+TINY = "--tiny" in sys.argv or "BENCHMARKS_TINY" in os.environ
+if TINY:
+    os.environ["BENCHMARKS_TINY"] = "1"  # for the processes that a script starts
+    sys.argv = [word for word in sys.argv if word != "--tiny"]
+    _FOLDER = TemporaryDirectory()
+SMALL = (32, 25, 0.08, 4e-4)  # cells, frames, epsilon and dt of a tiny record: one shape, so that programs are shared
+
+
+def sized(full: T, *, tiny: T) -> T:
+    """Return a setting of the benchmark, or that of --tiny."""
+    return tiny if TINY else full
+
+
+def words(tiny: str = "") -> list[str]:
+    """Return the words of the command line; where --tiny stands alone, those of its run."""
+    return sys.argv[1:] or sized([], tiny=tiny.split())
+
+
+def target(path: Path) -> Path:
+    """Return where a file is written: with --tiny, its name in a temporary folder."""
+    return Path(_FOLDER.name) / path.name if TINY else path
+
+
+def need(*packages: str) -> None:
+    """End where a package is missing that is no part of doublewell's own environment."""
+    if missing := [name for name in packages if find_spec(name) is None]:
+        print(f"needs {', '.join(missing)}: not installed")
+        raise SystemExit(0 if TINY else 1)
+
+
+PAPER_SUPPORTS = sized([(5, 1 / 16), (8, 1 / 8)], tiny=[(5, 1 / 8), (8, 3 / 16)])
+
+
+def evidence_files() -> list[Path]:
+    """Return the stored evidence of trajectory_records.py, a file for each noise."""
+    return sorted((RESULTS / "evidence").glob("noise_*.npz"))[: sized(None, tiny=1)]
+
+
+def stored_evidence(path: Path) -> dict[str, np.ndarray]:
+    """Return the arrays of such a file; with --tiny two records of two laws."""
+    content = dict(np.load(path))
+    if TINY:
+        pairs = [content["law"] == name for name in ("sixth", "bernstein3")]
+        chosen = np.concatenate([np.flatnonzero(pair)[:2] for pair in pairs])
+        content = {name: array if array.ndim == 0 else array[chosen] for name, array in content.items()}
+    return content
 
 
 def synthetic_record(shape: tuple[int, int, int], noise: float = 0.03) -> Record:
@@ -41,7 +96,11 @@ def save_results(name: str, rows: list[dict]) -> None:
 
 
 def write_json(path: Path, content: dict) -> None:
-    path.parent.mkdir(exist_ok=True)
+    """Write a file at once; with --tiny print its content."""
+    if TINY:
+        print(json.dumps(content))
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".tmp")
     temporary.write_text(json.dumps(content, indent=1) + "\n")
     temporary.replace(path)

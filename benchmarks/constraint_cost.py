@@ -8,10 +8,9 @@ of the one found. Times are seconds of the processor, so that other work on the 
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import numpy as np
-from common import print_table, save_results
+from common import evidence_files, print_table, save_results, stored_evidence
 
 from doublewell.inference import Posterior, average_degrees, fit_degree
 from doublewell.evidence import Block, Evidence, Key
@@ -44,10 +43,10 @@ def turned(triangle: np.ndarray) -> np.ndarray:
 
 
 def main() -> None:
-    folder, table = Path(__file__).parent / "results" / "evidence", []
-    seconds(np.load(folder / "noise_010.npz")["triangles"][0], 1, "bernstein", average_degrees)  # imports
-    for path in sorted(folder.glob("noise_*.npz")):
-        content = np.load(path)
+    files, table = evidence_files(), []
+    seconds(stored_evidence(files[-1])["triangles"][0], 1, "bernstein", average_degrees)  # imports
+    for path in files:
+        content = stored_evidence(path)
         names, rows = content["law"].astype(str), int(content["rows"])
         first = [content["triangles"][names == name][0] for name in dict.fromkeys(names)]
         table.append(row(path.stem, first, rows, average_degrees))

@@ -15,7 +15,7 @@ import time
 from importlib.metadata import version
 
 import numpy as np
-from common import save_results
+from common import need, save_results, words
 from neural import PHASES, errors
 
 from doublewell_paper.networks.network import Schedule, curve, force_of, initial, movie_of
@@ -32,7 +32,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=1500)
     parser.add_argument("--places", type=int, default=1000)
-    asked = parser.parse_args()
+    asked = parser.parse_args(words("--steps 20 --places 100"))
+    need("deepxde", "optax", "flax")
     spec = tiny(Spec("sixth", "wobbled", noise=0.01, seed=24_100), 32)
     record = Sample(spec).record
     rows = []

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import one_thread  # noqa: F401
 
-from common import print_table, synthetic_record
+from common import print_table, sized, synthetic_record
 from floor import best_of
 from reference import reference_triangles
 from scipy import fft
@@ -22,7 +22,9 @@ from doublewell.weak.weights import axis_weights
 from doublewell.law import Bernstein
 
 FRAMES, DEGREE, TIME = 25, 2, 5
-CASES = [(256, (1, 2, 4, 6, 7)), (1024, (1, 2, 4, 6, 7))]  # cells, lengths in sixteenths of the side
+CASES = sized(
+    [(256, (1, 2, 4, 6, 7)), (1024, (1, 2, 4, 6, 7))], tiny=[(32, (2,))]
+)  # cells, lengths in sixteenths of the side
 _STACK = 4  # frames transformed together
 
 

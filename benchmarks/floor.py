@@ -15,13 +15,16 @@ import tracemalloc
 from collections.abc import Callable
 
 import numpy as np
-from common import PAPER_SUPPORTS, print_table, synthetic_record
+from common import PAPER_SUPPORTS, print_table, sized, synthetic_record
 from operations import operations
 
 from doublewell.weak.assembly import weak_evidence
 from doublewell.law import Bernstein
 
-CASES = [((61, 96, 96), 5, 30), ((61, 96, 96), 2, 30), ((61, 256, 256), 5, 3), ((61, 256, 256), 2, 3)]
+CASES = sized(
+    [((61, 96, 96), 5, 30), ((61, 96, 96), 2, 30), ((61, 256, 256), 5, 3), ((61, 256, 256), 2, 3)],
+    tiny=[((25, 32, 32), 2, 1)],
+)
 ASKED = {"times the floor": 2.0, "two threads over one": 1.7}
 _SIDE = 1024  # of the matrices
 _BYTES = 64 * 2**20  # copied

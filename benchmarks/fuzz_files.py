@@ -21,6 +21,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from common import target, words
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "io"))
 from damage import damaged
@@ -124,8 +125,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=500, help="damaged files of each format")
     parser.add_argument("--seed", type=int, default=1, help="the first seed")
     parser.add_argument("--only", nargs="*", default=list(WRITERS))
-    parser.add_argument("--out", type=Path, default=Path("out/fuzz"))
-    asked = parser.parse_args()
+    parser.add_argument("--out", type=Path, default=target(Path("out/fuzz")))
+    asked = parser.parse_args(words("--rounds 2"))
     found = {}
     for name in asked.only:
         found[name] = run(name, range(asked.seed, asked.seed + asked.rounds), asked.out)

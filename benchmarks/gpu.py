@@ -31,7 +31,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from common import machine, print_table
+from common import RESULTS, SMALL, TINY, machine, print_table, sized, target, words
 
 from doublewell.compute.partition import Region
 from doublewell.runtime import Processor
@@ -42,10 +42,11 @@ from doublewell.law import Bernstein, named_law
 from doublewell.record import Record
 
 DEGREE = 5
-CELLS = (6, 12)  # half-widths of the supports
+CELLS = sized((6, 12), tiny=(4, 6))  # half-widths of the supports
 FRAMES = (5, 8)
-TILE = 256
-BATCH, EPSILON = 20, 0.03
+TILE = sized(256, tiny=32)
+BATCH = sized(20, tiny=1)
+MESH, LENGTH, EPSILON, DT = sized((96, 61, 0.03, 5e-5), tiny=SMALL)  # of the trajectories
 
 
 def best(action: Callable[[], object], repeats: int = 3) -> float:
@@ -168,8 +169,8 @@ def weak_on_cpu(frames: int, cells: int) -> dict:
 def movies(first: int, count: int) -> list[Record]:
     from doublewell.simulate import add_noise, initial_field, simulate
 
-    start = initial_field("nonconvex", (96, 96), 1 / 96, epsilon=EPSILON)
-    clean = simulate(named_law("sixth"), start, dx=1 / 96, dt=5e-5, frames=61, epsilon=EPSILON)
+    start = initial_field("nonconvex", (MESH, MESH), 1 / MESH, epsilon=EPSILON)
+    clean = simulate(named_law("sixth"), start, dx=1 / MESH, dt=DT, frames=LENGTH, epsilon=EPSILON)
     return [add_noise(clean, 0.03, seed=first + k) for k in range(count)]
 
 
@@ -207,10 +208,18 @@ def main() -> None:
     parser.add_argument("--frames", type=int, default=101)
     parser.add_argument("--cells", type=int, default=1024)
     parser.add_argument("--parts", nargs="+", choices=["weak", "trajectories"], default=["weak", "trajectories"])
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
-    asked = parser.parse_args()
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    asked = parser.parse_args(words(f"--frames 25 --cells 64 --out {target(RESULTS)}"))
     import jax
 
+    from doublewell.runtime import on_gpu
+
+    if not on_gpu():
+        print("needs a GPU" + ": the CPU side alone" * TINY)
+        if not TINY:
+            raise SystemExit(1)
+        print(weak_on_cpu(asked.frames, asked.cells), trajectories(1, 1))
+        return
     about = {
         "device": jax.devices()[0].device_kind,
         "machine": machine(),

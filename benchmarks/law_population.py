@@ -10,9 +10,9 @@ record for noise 1, as `doublewell plan` computes it, without any noise drawn. A
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 import numpy as np
+from common import RESULTS, SMALL, sized, target, words
 from numpy.random import Generator
 
 from doublewell.atomic import replace_file
@@ -20,10 +20,10 @@ from doublewell.law import Law
 from doublewell.plan import Experiment, experiment_information
 from doublewell.simulate import initial_field
 
-CELLS, FRAMES, INTERVAL, EPSILON = 96, 61, 5e-5, 0.03
+CELLS, FRAMES, EPSILON, DT = sized((96, 61, 0.03, 5e-5), tiny=SMALL)
 GEOMETRIES = ("circle", "nonconvex")
 PHASES = np.linspace(-1.0, 1.0, 801)
-FILE = Path(__file__).parent / "results" / "evidence" / "population.npz"
+FILE = RESULTS / "evidence" / "population.npz"
 _FINE = np.linspace(0.0, 1.0, 1001)
 
 
@@ -76,20 +76,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--laws", type=int, default=36)
     parser.add_argument("--seed", type=int, default=77)
-    asked = parser.parse_args()
+    asked = parser.parse_args(words("--laws 1"))
     rng = np.random.default_rng(asked.seed)
     kinds, forces, triangles = [], [], []
     for k in range(asked.laws):
         kind, geometry = list(KINDS)[k % len(KINDS)], GEOMETRIES[(k // len(KINDS)) % 2]
         start = initial_field(geometry, (CELLS, CELLS), 1 / CELLS, epsilon=EPSILON)
-        planned = Experiment(
-            draw_law(kind, rng), start, dx=1 / CELLS, dt=INTERVAL, frames=FRAMES, noise=1.0, epsilon=EPSILON
-        )
+        law = draw_law(kind, rng)
+        planned = Experiment(law, start, dx=1 / CELLS, dt=DT, frames=FRAMES, noise=1.0, epsilon=EPSILON)
         triangles.append(experiment_information(planned).triangle)
         forces.append(planned.force.force(PHASES))
         kinds.append(f"{kind}, {geometry}")
         print(k, kinds[-1], flush=True)
-        with replace_file(FILE) as temporary, temporary.open("wb") as stream:
+        with replace_file(target(FILE)) as temporary, temporary.open("wb") as stream:
             np.savez_compressed(stream, kinds=np.array(kinds), forces=np.array(forces), triangles=np.array(triangles))
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from common import PAPER_SUPPORTS, print_table, save_results, synthetic_record
+from common import PAPER_SUPPORTS, print_table, save_results, sized, synthetic_record
 
 from doublewell.weak.assembly import weak_evidence
 from doublewell.io import open_record, save
@@ -22,11 +22,10 @@ from doublewell.law import Bernstein
 from doublewell.record import Record
 from doublewell.observation import survey
 
-SHAPE = (101, 512, 512)
+SHAPE = sized((101, 512, 512), tiny=(25, 96, 96))
 SMALL = (25, 64, 64)
-CASES = [(task, kind) for task in ("assembly", "survey") for kind in ("NumPy float64", "zarr float64", "zarr float32")]
-
-
+KINDS = sized(("NumPy float64", "zarr float64", "zarr float32"), tiny=("zarr float32",))
+CASES = [(task, kind) for task in ("assembly", "survey") for kind in KINDS]
 TITLE = "Growth of peak memory, 101 x 512 x 512; assembly: degree 5, both supports"
 
 

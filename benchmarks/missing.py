@@ -5,20 +5,20 @@ python benchmarks/missing.py       # writes benchmarks/results/missing.json and 
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import RESULTS, sized, target, write_json
 
 from doublewell.identify import identify
 from doublewell.law import named_law
 from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate
 
-ROOT = Path(__file__).resolve().parents[1]
-CELLS, FRAMES, STEPS, EPSILON, NOISE = 96, 61, 5, 0.03, 0.01
-SEEDS = range(21, 26)
+CELLS, EPSILON, DT = sized((96, 0.03, 5e-5), tiny=(48, 0.06, 2e-4))
+FRAMES, STEPS, NOISE = 61, 5, 0.01
+SEEDS = range(21, sized(26, tiny=22))
 LAW = named_law("sixth")
 SHOWN = ("hole of 20 x 20 pixels", "round field of view", "dead rows and columns")
 
@@ -27,7 +27,7 @@ def movie() -> Record:
     """Return a clean movie with `STEPS` frames for each one that a record takes."""
     start = initial_field("nonconvex", (CELLS, CELLS), 1 / CELLS, epsilon=EPSILON)
     return simulate(
-        LAW, start, dx=1 / CELLS, dt=5e-5 / STEPS, frames=STEPS * (FRAMES - 1) + 1, epsilon=EPSILON, substeps=4
+        LAW, start, dx=1 / CELLS, dt=DT / STEPS, frames=STEPS * (FRAMES - 1) + 1, epsilon=EPSILON, substeps=4
     )
 
 
@@ -35,8 +35,8 @@ def masks() -> dict[str, np.ndarray]:
     """Return what was observed, by name."""
     y, x = np.mgrid[:CELLS, :CELLS] + 0.5 - CELLS / 2
     hole, lines = (np.ones((CELLS, CELLS), bool) for _ in range(2))
-    hole[38:58, 20:40] = False
-    lines[30], lines[:, 61] = False, False
+    hole[38 * CELLS // 96 : 58 * CELLS // 96, 20 * CELLS // 96 : 40 * CELLS // 96] = False
+    lines[30 * CELLS // 96], lines[:, 61 * CELLS // 96] = False, False
     frames = np.ones(FRAMES, bool)
     frames[[9, 30, 31, 50]] = False
     values = np.random.default_rng(7).random((FRAMES, CELLS, CELLS)) >= 1e-3
@@ -68,7 +68,7 @@ def clocks() -> dict[str, np.ndarray]:
 def records(long: Record) -> dict[str, Record]:
     """Return the record of every case, without noise."""
     even = np.arange(0, long.frames, STEPS)
-    plain = long.replace(long.values[even], long.times[even])
+    plain = long.replace(long.values[even], times=long.times[even])
     found = {name: plain.replace(plain.values, mask=mask) for name, mask in masks().items()}
     return found | {name: long.replace(long.values[kept], times=long.times[kept]) for name, kept in clocks().items()}
 
@@ -98,7 +98,7 @@ def draw(found: dict[str, Record], rows: list[dict[str, Any]], path: Path) -> No
         grid = figure.add_gridspec(2, 3, height_ratios=[1.0, 1.0])
         for k, name in enumerate(SHOWN):
             axis = figure.add_subplot(grid[0, k])
-            frame = np.where(found[name].observed(30, 31)[0], found[name].slab(30, 31)[0], np.nan)
+            frame = np.where(found[name].observed()[FRAMES // 2], found[name].slab()[FRAMES // 2], np.nan)
             axis.imshow(frame, cmap="cividis", vmin=-1, vmax=1, origin="lower")
             axis.set(title=name, xticks=[], yticks=[])
             axis.set_facecolor("0.8")
@@ -120,8 +120,8 @@ def main() -> None:
         rows.append({"record": name} | measure(record))
         print(rows[-1], flush=True)
     document = {"cells": CELLS, "frames": FRAMES, "noise": NOISE, "seeds": list(SEEDS), "rows": rows}
-    (ROOT / "benchmarks/results/missing.json").write_text(json.dumps(document, indent=1) + "\n")
-    draw(found, rows, ROOT / "docs/figures/missing.png")
+    write_json(RESULTS / "missing.json", document)
+    draw(found, rows, target(RESULTS.parents[1] / "docs/figures/missing.png"))
 
 
 if __name__ == "__main__":

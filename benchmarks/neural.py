@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import RESULTS, print_table
+from common import RESULTS, TINY, print_table, target, words
 from scipy.interpolate import CubicSpline
 from scipy.optimize import nnls
 
@@ -39,7 +39,7 @@ from doublewell.baselines import BaselineFit
 from doublewell_paper.networks.spinn import Spinn
 from doublewell.record import Record
 from doublewell.simulate import add_noise
-from doublewell_paper.records import Sample, Spec
+from doublewell_paper.records import Sample, Spec, tiny
 
 LAWS = ["sixth", "bernstein3", "exponential", "rational"]
 GEOMETRIES = ["circle", "nonconvex", "inclusion"]
@@ -84,7 +84,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--geometries", nargs="+", default=GEOMETRIES)
     parser.add_argument("--seeds", type=int, default=3, help="initialisations, 0 to one less than this")
     parser.add_argument("--budget", type=float, help="seconds of training for each method and record")
-    parser.add_argument("--steps", type=int, help="in place of each method's own number, to see that all runs")
+    parser.add_argument("--steps", type=int, help="in place of each method's own number")
     parser.add_argument("--measurement", type=int, help=f"seed of the noise: {MEASUREMENT}, public {PUBLIC_SEED}")
     parser.add_argument("--cells", type=int, default=256)
     parser.add_argument("--frames", type=int, default=61)
@@ -92,7 +92,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--public", type=Path, help="the public record, AC.mat, in place of the table's")
     parser.add_argument("--score", nargs="+", type=Path, help="files of earlier runs: score them, train nothing")
     parser.add_argument("--into", type=Path, default=RESULTS / "baselines.json")
-    return parser.parse_args()
+    small = "--laws sixth --noise 0.01 --geometries circle --seeds 1 --steps 5 --workers 1"
+    return parser.parse_args(words(f"{small} --out {target(Path('neural'))}"))
 
 
 def table(asked: argparse.Namespace, seed: int) -> Iterator[tuple[Spec, Record]]:
@@ -125,6 +126,7 @@ def scheduled(network: Network, seconds: float | None, steps: int | None) -> Net
 
 def made(specs: Sequence[Spec], workers: int) -> Iterator[tuple[Spec, Record]]:
     """Yield the records in order, simulated ahead in other processes that never touch the GPU."""
+    specs = [tiny(spec, 32) for spec in specs] if TINY else specs
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         waiting: list[tuple[Spec, Future[np.ndarray]]] = [(spec, pool.submit(observed, spec)) for spec in specs]
         for spec, future in waiting:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import RESULTS, print_table, save_results
+from common import RESULTS, print_table, save_results, sized, words
 from neural import PHASES, PUBLIC, Network, errors, made, public, trained, write
 
 from doublewell_paper.networks.network import Movie, Schedule, movie_of
@@ -43,7 +43,7 @@ STARTS: dict[str, Network] = {
 }
 RADII = (0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.7)
 POWERS = 11  # degree of the polynomials that stand for the network
-RECORDS = [("sixth", "wobbled"), ("bernstein3", "dumbbell")]
+RECORDS = sized([("sixth", "wobbled"), ("bernstein3", "dumbbell")], tiny=[("sixth", "wobbled")])
 SPINN = [
     {},
     {"schedule": Schedule(4000, 0.05)},
@@ -100,7 +100,7 @@ def main() -> None:
     for each in (kinds.choices["train"], one):
         each.add_argument("--noise", type=float, default=0.01)
         each.add_argument("--cells", type=int, default=256)
-    asked = parser.parse_args()
+    asked = parser.parse_args(words("radii"))
     {"train": search, "join": join, "radii": radii}[asked.kind](asked)
 
 

@@ -9,10 +9,10 @@ can beat. No noise is drawn: the bound follows from the model at the true law an
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 import numpy as np
+from common import RESULTS, words, write_json
 from wider import CELLS, LAWS, PHASES, about, movie, truth
 
 from doublewell.runtime import double_precision
@@ -54,8 +54,8 @@ def bounds(law: str, triangle: np.ndarray) -> list[float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "optics_information.json")
-    asked = parser.parse_args()
+    parser.add_argument("--out", type=Path, default=RESULTS / "optics_information.json")
+    asked = parser.parse_args(words())
     found: dict = {"about": about()}
     for law in LAWS:
         made = {name: {k: bounds(law, r) for k, r in triangles(law, view).items()} for name, view in VIEWS.items()}
@@ -63,7 +63,7 @@ def main() -> None:
         found[law] = {**made, "blurred over sharp": ratios}
         for k, values in ratios.items():
             print(f"{law:12s} initial field {k:8s} blurred / sharp, degrees 0 to 8:", *(f"{v:5.2f}" for v in values))
-    asked.out.write_text(json.dumps(found, indent=1) + "\n")
+    write_json(asked.out, found)
 
 
 if __name__ == "__main__":

@@ -12,10 +12,10 @@ import argparse
 import json
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import RESULTS, SMALL, sized, target, words
 
 from doublewell.options import Observation
 from doublewell.errors import InputError
@@ -26,10 +26,11 @@ from doublewell.report.style import COLOURS, FIELD_MAP, new_figure, render, styl
 from doublewell.result import Result
 from doublewell.simulate import add_noise, initial_field, simulate
 
-ROOT = Path(__file__).resolve().parents[1]
-NUMBERS = ROOT / "benchmarks/results/page_figures.json"
-CELLS, FRAMES, EPSILON, DX, DT = 48, 25, 0.05, 1 / 48, 2e-4
-DRAWS = range(7300, 7304)  # seeds of the noise
+NUMBERS = target(RESULTS / "page_figures.json")
+FIGURES_FOLDER = RESULTS.parents[1] / "docs/figures"
+CELLS, FRAMES, EPSILON, DT = sized((48, 25, 0.05, 2e-4), tiny=SMALL)
+DX = 1 / CELLS
+DRAWS = range(7300, sized(7304, tiny=7301))  # seeds of the noise
 LAW = named_law("sixth")
 U = np.linspace(-1.0, 1.0, 401)
 TRUE = LAW.effective(EPSILON).force(U)
@@ -38,12 +39,10 @@ STYLES = {GOOD: "-", POOR: "--", OTHER: "-."}
 Numbers = dict[str, Any]
 
 
-def movie(
-    cells: int = CELLS, geometry: str = "nonconvex", *, frames: int = FRAMES, dx: float = DX, **more: Any
-) -> Record:
+def movie(cells: int = CELLS, geometry: str = "nonconvex", *, frames: int = FRAMES, dx: float = DX) -> Record:
     """Return a clean movie of the law."""
     start = initial_field(geometry, (cells, cells), dx, epsilon=EPSILON)
-    return simulate(LAW, start, dx=dx, dt=more.pop("dt", DT), frames=frames, epsilon=EPSILON, **more)
+    return simulate(LAW, start, dx=dx, dt=DT, frames=frames, epsilon=EPSILON)
 
 
 def error(result: Result) -> float:
@@ -248,10 +247,11 @@ def draw_draws(axis: Any, readings: dict[str, tuple[list[Result], str]]) -> Numb
 
 def several() -> tuple[Any, Numbers]:
     """Three records of one law on different meshes, one by one and together."""
+    coarse, fine, frames = sized((40, 56, 21), tiny=(CELLS, CELLS, FRAMES))
     kinds = {
-        "circle": (movie(48, "circle"), 0.03, POOR),
-        "nonconvex": (movie(40, dx=1 / 40), 0.05, OTHER),
-        "dumbbell": (movie(56, "dumbbell", dx=1 / 56, frames=21), 0.03, "0.3"),
+        "circle": (movie(geometry="circle"), 0.03, POOR),
+        "nonconvex": (movie(coarse, dx=1 / coarse), 0.05, OTHER),
+        "dumbbell": (movie(fine, "dumbbell", dx=1 / fine, frames=frames), 0.03, "0.3"),
     }
     draws = [[add_noise(clean, sd, seed=seed + 100 * k) for k, (clean, sd, _) in enumerate(kinds.values())]
               for seed in DRAWS]  # fmt: skip
@@ -308,14 +308,14 @@ FIGURES: dict[str, Callable[[], tuple[Any, Numbers]]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"which of {', '.join(FIGURES)}; all by default")
-    asked = parser.parse_args().names or list(FIGURES)
+    asked = parser.parse_args(words()).names or list(FIGURES)
     for name in asked:
         if name not in FIGURES:
             raise InputError(f"figure is {name!r}: expected one of {', '.join(FIGURES)}")
         began = time.time()
         with style():
             figure, numbers = FIGURES[name]()
-        (ROOT / f"docs/figures/{name}.png").write_bytes(render(figure, "png"))
+        target(FIGURES_FOLDER / f"{name}.png").write_bytes(render(figure, "png"))
         kept = json.loads(NUMBERS.read_text()) if NUMBERS.exists() else {}
         NUMBERS.write_text(json.dumps(dict(sorted((kept | {name: numbers}).items())), indent=1) + "\n")
         print(name, f"{time.time() - began:.0f} s", json.dumps(numbers), flush=True)

@@ -12,9 +12,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from common import print_table, save_results
+from common import SMALL, evidence_files, print_table, save_results, sized, stored_evidence
 from study_laws import study_law
-from trajectory_figures import EPSILON, FOUR, NODES, PHASES, TOP, WEIGHTS
+from trajectory_figures import FOUR, NODES, PHASES, TOP, WEIGHTS
 
 from doublewell.inference import average_degrees
 from doublewell.evidence import Block, Evidence, Key
@@ -22,13 +22,13 @@ from doublewell.law import Bernstein, Law
 from doublewell.plan import Analysis, Experiment, experiment_information, predict
 from doublewell.simulate import initial_field
 
-CELLS, FRAMES, INTERVAL = 96, 61, 5e-5
+CELLS, FRAMES, EPSILON, DT = sized((96, 61, 0.03, 5e-5), tiny=SMALL)
 KINDS = ("G", "F", "epsilon", "G, m = 5")
 
 
 def experiment_of(name: str, geometry: str, noise: float) -> Experiment:
     start = initial_field(geometry, (CELLS, CELLS), 1 / CELLS, epsilon=EPSILON)
-    return Experiment(study_law(name), start, dx=1 / CELLS, dt=INTERVAL, frames=FRAMES, noise=noise, epsilon=EPSILON)
+    return Experiment(study_law(name), start, dx=1 / CELLS, dt=DT, frames=FRAMES, noise=noise, epsilon=EPSILON)
 
 
 def predicted(planned: Experiment, information) -> np.ndarray:
@@ -69,11 +69,10 @@ def ratio_of(cells: list[tuple[np.ndarray, np.ndarray]], kind: int) -> str:
 
 
 def main() -> None:
-    folder = Path(__file__).parent / "results" / "evidence"
     known: dict = {}
     table, cells = [], {}
-    for path in [Path(name) for name in sys.argv[1:]] or sorted(folder.glob("noise_*.npz")):
-        content = np.load(path)
+    for path in [Path(name) for name in sys.argv[1:]] or evidence_files():
+        content = stored_evidence(path)
         names, geometries = content["law"].astype(str), content["geometry"].astype(str)
         for name, geometry in dict.fromkeys(zip(names.tolist(), geometries.tolist(), strict=True)):
             chosen = (names == name) & (geometries == geometry)

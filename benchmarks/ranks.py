@@ -1,7 +1,7 @@
 """Simulation-based calibration: laws drawn from the prior of the degree average, and the ranks of the truth.
 
 Run: python benchmarks/ranks.py [--draws N] [--first SEED] [--out FILE.json]
-A law is drawn from the prior of average_degrees (estimate/degree_prior.py); draws that are
+A law is drawn from the prior of average_degrees (inference); draws that are
 no double well are rejected, and so are such draws of the posterior, so that prior and posterior belong together. The
 movie comes from CNAB2 (31 frames of 48 x 48, noise 0.03). If the posterior is right, the rank of the truth among its
 draws is uniform (Talts and others 2018), for the force at every u and for the tension integral.
@@ -10,7 +10,6 @@ draws is uniform (Talts and others 2018), for the force at every u and for the t
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from pathlib import Path
 
@@ -18,7 +17,7 @@ os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_
 
 import numpy as np
 from adequacy import device
-from common import print_table
+from common import RESULTS, SMALL, print_table, sized, words, write_json
 from scipy import stats
 from trajectory_records import read_all
 
@@ -26,7 +25,8 @@ from doublewell.inference import DEGREE_PRIOR, average_degrees
 from doublewell.law import Bernstein, Law, legendre_to_bernstein
 from doublewell.simulate import add_noise, initial_field, simulate
 
-CELLS, FRAMES, EPSILON, NOISE, DT = 48, 31, 0.06, 0.03, 4e-4
+CELLS, FRAMES, EPSILON, DT = sized((48, 31, 0.06, 4e-4), tiny=SMALL)
+NOISE = 0.03
 TOP = Bernstein(8)
 SCALE = 1.0 / EPSILON**2
 AT = np.array([0.15, 0.35, 0.55, 0.75, 0.95])
@@ -85,8 +85,8 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=400)
     parser.add_argument("--batch", type=int, default=50)
     parser.add_argument("--first", type=int, default=700_000)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "ranks.json")
-    asked = parser.parse_args()
+    parser.add_argument("--out", type=Path, default=RESULTS / "ranks.json")
+    asked = parser.parse_args(words("--draws 1 --batch 1"))
     start = initial_field("nonconvex", (CELLS, CELLS), 1 / CELLS, epsilon=EPSILON)
     table, stopped = [], 0
     for first in range(0, asked.draws, asked.batch):
@@ -115,7 +115,7 @@ def report(table: np.ndarray, stopped: int, out: Path) -> None:
                 "inside the central 95 %": round(float(np.mean(np.abs(column - 0.5) <= 0.475)), 4),
             }
         )
-    out.write_text(json.dumps({"device": device(), "not converged": stopped, "rows": rows}, indent=1) + "\n")
+    write_json(out, {"device": device(), "not converged": stopped, "rows": rows})
     if len(table) % 200 == 0:
         print_table("Ranks of the truth among posterior draws", rows)
 

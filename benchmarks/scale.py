@@ -21,12 +21,14 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from common import print_table, save_results
+from common import print_table, save_results, sized, target, words
 
-SIDE, TILE, MEMORY = 2048, 256, "900MB"
+SIDE, TILE = sized((2048, 256), tiny=(128, 64))
+MEMORY = "900MB"
 SUPPORTS = [(5, 6 / TILE), (8, 12 / TILE)]
 DEGREE = 2
 KERNEL_FRAMES = 24  # centre frames that the kernel is timed on
+WAYS = sized([("processes", 1), ("processes", 2), ("Dask", 1), ("Dask", 2)], tiny=[("processes", 1), ("Dask", 1)])
 ASKED = {"peak MB": 1000, "share of the slower": 0.7, "Dask, 2 workers over 1": 1.7}
 
 
@@ -183,7 +185,7 @@ def main(gigabytes: float, folder: Path, results: str, keep: bool) -> None:
     if not path.with_name("small.zarr").exists():
         _in_own_process("write", str(path.with_name("small.zarr")), "0")
     rows = [_in_own_process(what, str(path)) for what in ("kernel", "store")]
-    for kind, workers in (("processes", 1), ("processes", 2), ("Dask", 1), ("Dask", 2)):
+    for kind, workers in WAYS:
         rows.append(_in_own_process("stream", str(path), kind, str(workers)))
         print(rows[-1], flush=True)
     table = _table(rows, gigabytes)
@@ -234,5 +236,5 @@ if __name__ == "__main__":
         parser.add_argument("--folder", type=Path, required=True)
         parser.add_argument("--results", default="scale")
         parser.add_argument("--keep", action="store_true")
-        given = parser.parse_args()
+        given = parser.parse_args(words(f"--gigabytes 0.006 --folder {target(Path('scale'))}"))
         main(given.gigabytes, given.folder, given.results, given.keep)

@@ -13,7 +13,7 @@ import one_thread  # noqa: F401
 import json
 
 import numpy as np
-from common import PAPER_SUPPORTS, RESULTS, print_table, synthetic_record
+from common import PAPER_SUPPORTS, RESULTS, print_table, sized, synthetic_record
 from floor import best_of
 from operations import operations
 from reference import reference_triangles
@@ -21,17 +21,19 @@ from reference import reference_triangles
 from doublewell.weak.assembly import weak_evidence
 from doublewell.law import Bernstein
 
-BASE = (61, 128, 128)
-PIXELS, FRAME_COUNTS, DEGREES, THREADS = (64, 128, 256, 512), (31, 61, 121, 241), (0, 2, 5, 8), (1, 2)
-OTHERS = [((61, 96, 96), 5), ((61, 256, 256), 2)]
+BASE = sized((61, 128, 128), tiny=(25, 32, 32))
+PIXELS, FRAME_COUNTS, DEGREES, THREADS = sized(
+    ((64, 128, 256, 512), (31, 61, 121, 241), (0, 2, 5, 8), (1, 2)), tiny=((32,), (25,), (2,), (1, 2))
+)
+OTHERS = sized([((61, 96, 96), 5), ((61, 256, 256), 2)], tiny=[((25, 32, 32), 2)])
 PAPER_SECONDS = "1.2 to 1.3"  # the paper, 256 x 256, assembly of both supports
 
 
 def growth(quick: bool = False) -> list[dict]:
     """One row for each size; the base case is in every series."""
     series = {
-        "pixels": [((61, n, n), 5, 1) for n in (PIXELS[:3] if quick else PIXELS)],
-        "frames": [((n, 128, 128), 5, 1) for n in FRAME_COUNTS[: 3 if quick else 4]],
+        "pixels": [((BASE[0], n, n), 5, 1) for n in (PIXELS[:3] if quick else PIXELS)],
+        "frames": [((n, *BASE[1:]), 5, 1) for n in FRAME_COUNTS[: 3 if quick else 4]],
         "degree": [(BASE, m, 1) for m in DEGREES],
         "threads": [(BASE, 5, n) for n in THREADS],
     }

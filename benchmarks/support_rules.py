@@ -15,13 +15,12 @@ import argparse
 from itertools import product
 
 import numpy as np
-from common import print_table, save_results
+from common import print_table, save_results, sized, words
 
 from doublewell.inference import estimate
 from doublewell.evidence import lower
 from doublewell.weak.assembly import weak_evidence
-from doublewell.weak.weights import Support, default_supports
-from doublewell.weak.weights import MARGIN
+from doublewell.weak.weights import MARGIN, Support, default_supports
 from doublewell.law import Bernstein
 from doublewell.record import Record
 from doublewell_paper.records import Sample, Spec
@@ -37,10 +36,12 @@ RULES = {
     "0.3, 8 frames": (((8, 0.3, 4.5),)),
 }
 FIRST, DEFAULT = list(RULES)[:2]
-MESHES = ((64, 61, 1), (96, 61, 1), (96, 31, 2), (160, 61, 1), (256, 41, 1))  # cells, frames, one frame in so many
-LAWS = ("sixth", "exponential", "rational", "bernstein3")
+MESHES = sized(  # cells, frames, one frame in so many
+    ((64, 61, 1), (96, 61, 1), (96, 31, 2), (160, 61, 1), (256, 41, 1)), tiny=((64, 31, 1),)
+)
+LAWS = sized(("sixth", "exponential", "rational", "bernstein3"), tiny=("sixth",))
 GEOMETRIES = ("circle", "nonconvex")
-NOISES = (0.003, 0.01, 0.03)
+NOISES = sized((0.003, 0.01, 0.03), tiny=(0.01,))
 DEGREES = (2, 3, 5)
 PHASES = np.linspace(-1.0, 1.0, 2001)
 
@@ -90,7 +91,7 @@ def measure(mesh: tuple[int, int, int], seed: int) -> list[dict]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=FRESH_SEED)
-    asked = parser.parse_args()
+    asked = parser.parse_args(words())
     rows = []
     for mesh in MESHES:
         rows += measure(mesh, asked.seed)

@@ -16,13 +16,14 @@ import tempfile
 import time
 from pathlib import Path
 
-from common import print_table, save_results
+from common import print_table, save_results, sized
 
 ONE_CORE = {
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
     "OMP_NUM_THREADS": "1",
     "NUMBA_NUM_THREADS": "1",
 }
+CASES = sized([(96, 61, "5", "reader")] * 2 + [(96, 61, "auto", "identify")] * 2, tiny=[(32, 25, "5", "reader")])
 
 
 def measure(cells: int, frames: int, degree: str, what: str) -> dict:
@@ -70,7 +71,7 @@ def measure(cells: int, frames: int, degree: str, what: str) -> dict:
 
 def row(cells: int, frames: int, degree: str, what: str, folder: str) -> dict:
     code = f"import json; from trajectory_cost import measure; print(json.dumps(measure{cells, frames, degree, what}))"
-    environment = os.environ | ONE_CORE | {"DOUBLEWELL_CACHE": folder}
+    environment = os.environ | sized(ONE_CORE | {"DOUBLEWELL_CACHE": folder}, tiny={})
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True,
         cwd=Path(__file__).parent,
@@ -89,12 +90,9 @@ def row(cells: int, frames: int, degree: str, what: str, folder: str) -> dict:
 
 
 def main() -> None:
-    cases = [(96, 61, "5", "reader")] * 2 + [(96, 61, "auto", "identify")] * 2
-    if "--large" in sys.argv:
-        cases.append((256, 101, "auto", "identify"))
-    rows = []
+    large, rows = [(256, 101, "auto", "identify")] if "--large" in sys.argv else [], []
     with tempfile.TemporaryDirectory() as folder:
-        for case in cases:
+        for case in CASES + large:
             rows.append(row(*case, folder))
             print_table("Cost of a trajectory fit on one core; a second process finds compiled programs", rows)
     save_results("trajectory_cost", rows)

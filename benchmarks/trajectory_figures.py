@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from common import print_table, save_results
+from common import evidence_files, print_table, save_results, stored_evidence, words
 from scipy import stats
 from study_laws import study_law
 
@@ -67,7 +67,7 @@ def _own_band(fit, truth) -> tuple[float, float]:
 
 def inside(path: Path) -> list[dict]:
     """(g_hat - g)' I (g_hat - g) at degree 5 for laws that are of that degree: chi-square with 6 degrees of freedom."""
-    content = np.load(path)
+    content = stored_evidence(path)
     names = content["law"].astype(str)
     table, pooled = [], []
     for name, degree in POLYNOMIALS.items():
@@ -100,7 +100,7 @@ def _chi_row(name: str, values: list[float]) -> dict:
 
 def violations(path: Path, constraint: str) -> dict:
     """Averages that are no plain double well, by the exact test."""
-    content = np.load(path)
+    content = stored_evidence(path)
     names = content["law"].astype(str)
     laws = [name for name in FOUR if np.any(names == name)]
     wrong = total = 0
@@ -112,7 +112,7 @@ def violations(path: Path, constraint: str) -> dict:
 
 
 def table_of(path: Path, constraint: str) -> list[dict]:
-    content = np.load(path)
+    content = stored_evidence(path)
     names = content["law"].astype(str)
     table = []
     for name in dict.fromkeys(names):
@@ -150,9 +150,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--constraint", choices=list(CONSTRAINTS), nargs="+", default=list(CONSTRAINTS))
     parser.add_argument("evidence", type=Path, nargs="*")
-    asked = parser.parse_args()
-    folder = Path(__file__).parent / "results" / "evidence"
-    for path in asked.evidence or sorted(folder.glob("noise_*.npz")):
+    asked = parser.parse_args(words())
+    for path in asked.evidence or evidence_files():
         device = str(np.load(path)["device"])
         for constraint in asked.constraint:
             table = table_of(path, constraint)

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from common import target, words
 from study_laws import study_law
 
 from doublewell.identify.parts import Records, begin
@@ -56,7 +57,8 @@ def main() -> None:
     parser.add_argument("--cells", type=int, default=96)
     parser.add_argument("--frames", type=int, default=61)
     parser.add_argument("--substeps", type=int, default=1)
-    asked = parser.parse_args()
+    small = "--laws sixth --geometries circle --seeds 1 --batch 1 --cells 32 --frames 25"
+    asked = parser.parse_args(words(f"{small} --out {target(Path('evidence.npz'))}"))
     rows, triangles = [], []
     seed = asked.first_seed
     for noise in asked.noise:

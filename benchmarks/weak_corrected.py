@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
-from common import print_table, save_results
+from common import SMALL, print_table, save_results, sized, words
 from law_population import KINDS, draw_law
 
 from doublewell.options import DoubleWell, Weak
@@ -21,18 +21,19 @@ from doublewell.evidence import Evidence
 from doublewell.weak.assembly import weak_evidence
 from doublewell.weak.noise import noisy_moments, without_noise
 from doublewell.weak.weights import paper_supports
-from doublewell.identify.weak_fit import find_q
-from doublewell.identify.weak_fit import fit_weak
+from doublewell.identify.weak_fit import find_q, fit_weak
 from doublewell.problem import ask
 from doublewell.law import Bernstein, Law, named_law
 from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate
 from doublewell.observation import survey
 
-CELLS, FRAMES, INTERVAL, EPSILON, SUBSTEPS = 96, 61, 5e-5, 0.03, 12
-LAWS = ("sixth", "bernstein3", "exponential", "rational")
+CELLS, FRAMES, EPSILON, DT = sized((96, 61, 0.03, 5e-5), tiny=SMALL)
+SUBSTEPS = 12
+LAWS = sized(("sixth", "bernstein3", "exponential", "rational"), tiny=("sixth",))
 GEOMETRIES = ("circle", "nonconvex")
-NOISES, DEGREES, METHODS = (0.01, 0.03, 0.10), (2, 5), ("weak", "weak-corrected")
+NOISES = sized((0.01, 0.03, 0.10), tiny=(0.01,))
+DEGREES, METHODS = (2, 5), ("weak", "weak-corrected")
 PULLS = (0.03, 0.05, 0.1, 0.2, 0.4, 1.0)
 PHASES = np.linspace(-1.0, 1.0, 2001)
 FIRST_SEED, CHOICE_SEED = 53001, 7000
@@ -40,7 +41,7 @@ FIRST_SEED, CHOICE_SEED = 53001, 7000
 
 def movie(law: Law, geometry: str) -> Record:
     start = initial_field(geometry, (CELLS, CELLS), 1 / CELLS, epsilon=EPSILON)
-    return simulate(law, start, dx=1 / CELLS, dt=INTERVAL, frames=FRAMES, epsilon=EPSILON, substeps=SUBSTEPS)
+    return simulate(law, start, dx=1 / CELLS, dt=DT, frames=FRAMES, epsilon=EPSILON, substeps=SUBSTEPS)
 
 
 def force_error(found: Law, truth: Law) -> float:
@@ -136,5 +137,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--choose", action="store_true")
-    asked = parser.parse_args()
+    asked = parser.parse_args(words("--seeds 1"))
     choose() if asked.choose else compare(asked.seeds)

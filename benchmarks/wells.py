@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
-from common import RESULTS, print_table, save_results
+from common import RESULTS, SMALL, print_table, save_results, sized, target
 
 from doublewell.options import DoubleWell
 from doublewell.identify import identify
@@ -20,9 +20,12 @@ from doublewell.law import Law, named_law
 from doublewell.result import Result
 from doublewell.simulate import add_noise, initial_field, simulate
 
-CELLS, FRAMES, EPSILON, DT, NOISE = 96, 61, 0.03, 5e-5, 0.03
+CELLS, FRAMES, EPSILON, DT = sized((96, 61, 0.03, 5e-5), tiny=SMALL)
+NOISE = 0.03
 SEEDS = (61_001, 61_002, 61_003, 61_004)
-CASES = (("sixth", 0.2, 4), ("quartic", 0.2, 2), ("bernstein3", 0.2, 2), ("sixth", 0.0, 2))  # law, tilt, seeds
+CASES = sized(  # law, tilt, seeds
+    (("sixth", 0.2, 4), ("quartic", 0.2, 2), ("bernstein3", 0.2, 2), ("sixth", 0.0, 2)), tiny=(("sixth", 0.2, 1),)
+)
 
 
 def force_error(result: Result, truth: Law) -> float:
@@ -82,7 +85,7 @@ def summary(rows: list[dict]) -> list[dict]:
 
 
 def main() -> None:
-    path = RESULTS / "wells.json"
+    path = target(RESULTS / "wells.json")
     rows = json.loads(path.read_text())["rows"] if path.exists() else []
     done = {(row["law"], row["tilt"], row["seed"]) for row in rows}
     for name, share, count in CASES:

@@ -8,14 +8,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from common import SMALL, sized, target
 
 from doublewell.options import DoubleWell
 from doublewell.identify import identify
 from doublewell.law import named_law
 from doublewell.simulate import add_noise, initial_field, simulate
 
-CELLS, FRAMES, EPSILON, DT, NOISE, SEED = 64, 41, 0.06, 2e-4, 0.03, 61_101
-PLACE = Path(__file__).resolve().parents[1] / "docs/figures/asymmetric.png"
+CELLS, FRAMES, EPSILON, DT = sized((64, 41, 0.06, 2e-4), tiny=SMALL)
+NOISE, SEED = 0.03, 61_101
+FILE = target(Path(__file__).resolve().parents[1] / "docs/figures/asymmetric.png")
 TRUTH, SYMMETRIC, UNEQUAL = "0.6", "#c44e52", "#2f6db0"
 
 
@@ -48,7 +50,8 @@ def main() -> None:
     right.axhline(0.0, color=TRUTH, lw=1.0)
     right.set(xlabel="phase value u", ylabel="force minus truth  (% of its maximum)", title="error of the force")
     right.legend(frameon=False)
-    figure.savefig(PLACE, dpi=120)
+    figure.savefig(FILE, dpi=120)
+    print(f"wrote {FILE.name}")
 
 
 if __name__ == "__main__":

@@ -9,15 +9,15 @@ differ by 20 % of the barrier.
 from __future__ import annotations
 
 import numpy as np
-from common import print_table, save_results
+from common import SMALL, print_table, save_results, sized
 
 from doublewell.options import DoubleWell, Observation
 from doublewell.identify import identify
 from doublewell.law import named_law
 from doublewell.simulate import add_noise, initial_field, simulate
 
-CELLS, FRAMES, EPSILON, DT = 96, 61, 0.03, 5e-5
-NOISES, SEEDS = (0.0, 0.01, 0.03), (62_101, 62_102, 62_103)
+CELLS, FRAMES, EPSILON, DT = sized((96, 61, 0.03, 5e-5), tiny=SMALL)
+NOISES, SEEDS = sized(((0.0, 0.01, 0.03), (62_101, 62_102, 62_103)), tiny=((0.0, 0.01), (62_101,)))
 
 
 def main() -> None:

@@ -22,6 +22,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
+from common import RESULTS, SMALL, sized, words, write_json
 
 from doublewell.options import Observation
 from doublewell.identify import identify, identify_many
@@ -30,9 +31,12 @@ from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate
 
 NAMES = ("sixth", "bernstein3", "exponential", "rational")
-LAWS = list(NAMES)
+LAWS = list(sized(NAMES, tiny=NAMES[:1]))
+Q_LAWS = sized(("sixth", "exponential"), tiny=("sixth",))
 PHASES = np.linspace(-1.0, 1.0, 2001)
-EPSILON, CELLS, FRAMES, DT = 0.03, 96, 61, 5e-5
+CELLS, FRAMES, EPSILON, DT = sized((96, 61, 0.03, 5e-5), tiny=SMALL)
+WINDOW = sized((slice(2, 66), slice(8, 72)), tiny=(slice(1, 25), slice(4, 28)))
+HOLE = sized((slice(20, 40), slice(38, 58)), tiny=(slice(7, 13), slice(13, 19)))
 
 
 @lru_cache(maxsize=16)
@@ -137,14 +141,14 @@ def _windows(seeds: range) -> tuple[list[tuple[str, int]], list[Record]]:
 
 def _window(law: str, seed: int) -> Record:
     full = add_noise(movie(law, "nonconvex"), 0.03, seed=seed).slab()
-    return Record(np.ascontiguousarray(full[:, 2:66, 8:72]), dx=1 / CELLS, dt=DT, q=1.0)
+    return Record(np.ascontiguousarray(full[:, *WINDOW]), dx=1 / CELLS, dt=DT, q=1.0)
 
 
 def missing(seeds: range) -> dict:
     """30 % of the values at random, and a hole of 20 x 20 over the interface."""
     random = np.random.default_rng(7).random((FRAMES, CELLS, CELLS)) > 0.3
     hole = np.ones((CELLS, CELLS), dtype=bool)
-    hole[20:40, 38:58] = False
+    hole[HOLE] = False
     pairs = [(law, seed) for law in LAWS for seed in seeds]
     found: dict = {}
     for name, mask in (("30 % at random", random), ("hole of 20 x 20", hole)):
@@ -194,9 +198,7 @@ def _imaged(law: str, seed: int) -> tuple[Record, Record]:
 
 def q(seeds: range) -> dict:
     """q not known: its error, its interval, and what it costs the force; two laws, two geometries."""
-    pairs = [
-        (law, shape, seed) for law in ("sixth", "exponential") for shape in ("circle", "nonconvex") for seed in seeds
-    ]
+    pairs = [(law, shape, seed) for law in Q_LAWS for shape in ("circle", "nonconvex") for seed in seeds]
     rows = []
     for law, shape, seed in pairs:
         record = add_noise(movie(law, shape), 0.03, seed=seed)
@@ -276,25 +278,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="+", choices=list(PARTS))
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--laws", nargs="+", choices=NAMES, default=list(NAMES))
+    parser.add_argument("--laws", nargs="+", choices=NAMES, default=LAWS)
     parser.add_argument("--first", type=int, default=610_000)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--merge", type=Path, nargs="+")
-    asked = parser.parse_args()
+    asked = parser.parse_args(words(f"{' '.join(PARTS)} --seeds 1"))
     if asked.merge:
         for part in asked.parts:
-            text = json.dumps(joined(part, asked.merge), indent=1)
-            (asked.out / f"wider_{part}.json").write_text(text + "\n")
+            write_json(asked.out / f"wider_{part}.json", joined(part, asked.merge))
         return
     LAWS[:] = asked.laws
-    asked.out.mkdir(parents=True, exist_ok=True)
     for part in asked.parts:
         began = time.time()
         found = PARTS[part](range(asked.first, asked.first + asked.seeds))
         seconds, seeds = round(time.time() - began, 1), [asked.first, asked.first + asked.seeds - 1]
-        (asked.out / f"wider_{part}.json").write_text(
-            json.dumps({"about": about(seconds=seconds, seeds=seeds), **found}, indent=1) + "\n"
-        )
+        write_json(asked.out / f"wider_{part}.json", {"about": about(seconds=seconds, seeds=seeds), **found})
         shown = {k: v if k == "summary" else v.get("summary", v) for k, v in found.items() if isinstance(v, dict)}
         print(part, json.dumps(shown, indent=1), file=sys.stderr, flush=True)
 
