@@ -82,7 +82,7 @@ def methods_of(supports) -> dict[str, Baseline]:
     settings = [Stac(supports=supports), Stac(supports=(short,), name="STAC, short"), PaperRoute(supports)]
     settings += [Analytic(supports=supports), SmoothedFD4(supports=supports)]
     settings += [
-        PySindy(rows=rows, solver=solver, support=middle)
+        PySindy(rows=rows, solver=solver, support=middle, **sized({}, tiny={"count": 60, "models": 2}))
         for rows in ("masked", "all")
         for solver in ("least squares", "NNLS")
     ]

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import RESULTS, TINY, print_table, target, words
+from common import RESULTS, TINY, print_table, sized, target, words
 from scipy.interpolate import CubicSpline
 from scipy.optimize import nnls
 
@@ -44,7 +44,7 @@ from doublewell_paper.records import Sample, Spec, tiny
 LAWS = ["sixth", "bernstein3", "exponential", "rational"]
 GEOMETRIES = ["circle", "nonconvex", "inclusion"]
 MEASUREMENT = 24_000
-METHODS = {"SPINN": Spinn(), "PFWNN": Pfwnn(), "PINN": Pinn()}
+METHODS = {"SPINN": Spinn(), "PFWNN": Pfwnn(), "PINN": sized(Pinn(), tiny=Pinn(field=(8, 8), batch=64))}
 # The public record starts far from rest: its last interfaces are six times narrower than the survey's median width.
 PUBLIC = {
     "SPINN": Spinn(resolution=None, ahead=24, batch=8),
