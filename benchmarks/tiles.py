@@ -155,7 +155,7 @@ def main() -> None:
     parser.add_argument("--cuts", type=int, nargs="+")
     parser.add_argument("--noise", type=float, default=0.03)
     parser.add_argument("--check", action="store_true")
-    asked = parser.parse_args(words("--seeds 1 --cells 48 --frames 15 --cuts 1 2"))
+    asked = parser.parse_args(words("--seeds 1 --cells 48 --frames 15 --cuts 2"))
     gpu = on_a_gpu()
     cells, frames = asked.cells or (512 if gpu else 144), asked.frames or (61 if gpu else 21)
     seeds = list(range(asked.first, asked.first + asked.seeds))

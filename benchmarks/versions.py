@@ -69,7 +69,7 @@ def movie(frames: int, cells: int, noise: float, epsilon: float) -> np.ndarray:
 def compare(given: argparse.Namespace, case: str, file: Path, epsilon: float) -> dict[str, Any]:
     versions = {"new": Path(__file__).parents[1] / "src", "old": given.old}
     runs: dict[str, list[dict[str, float]]] = {name: [] for name in versions}
-    for _ in range(given.repeats):
+    for _ in range(1 if given.tiny else given.repeats):
         for name, source in versions.items():
             env = os.environ | {"PYTHONPATH": str(source.resolve())}
             command = [sys.executable, __file__, "--child", case, str(file), str(epsilon)]
