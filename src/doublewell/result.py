@@ -80,10 +80,9 @@ class Likelihood(FitQuality):
     ``rounds`` is the number of linearisations at the highest degree; ``extra_structure`` the probability, from the data
     alone, that the law is not a double well with a single barrier; ``segments`` into how many pieces the record was cut
     during the fit. ``residual_map`` is block by block how far the residual's variance is from its mean, in standard
-    deviations, and ``residual_frames`` its standard deviation in each frame. ``initial`` is the initial field that was
-    fitted, moved along to the law: the two together are the fields of the fit. Single precision is enough for that;
-    None where the result came from a file that does not hold it, and of a record that was read in ``tiles``: each has
-    its own. ``others`` are the fits of the second and further records where several have one law.
+    deviations, ``residual_frames`` its standard deviation in each frame. ``initial`` is the fitted initial field, moved
+    along to the law, in single precision; None where a file does not hold it, and of a record in ``tiles``, each of
+    which has its own. ``others`` are the fits of the second and further records where several have one law.
     """
 
     steps: tuple[Step, ...]
@@ -104,13 +103,12 @@ class Diagnostics:
 
     ``rows`` counts the weak moments (of a trajectory, the observations less the initial field); ``scaled_condition``
     is the condition number of the design with unit columns; ``active`` lists the coefficients at their lower bound
-    ``bound``, ``contacts`` the |u| where the bracket is at its own (for an average over degrees see its table);
-    ``kkt`` is the relative violation of optimality, of the weak-form fit; ``residual`` is |A g - d| / |d|, or |observed
-    - predicted| / |observed| of a trajectory; ``unconstrained`` are the coefficients without bound and ridge;
-    ``supports`` what each support alone gives and ``support_spread`` their largest relative difference in the force.
-    ``motion`` is the fraction of the squared rate of change that is motion and not noise, where a weak-form fit
-    estimated q; ``held`` the number of directions of the coefficients that a corrected weak-form fit took from a lower
-    degree because nearly all in them is noise.
+    ``bound``, ``contacts`` the |u| where the bracket is at its own; ``kkt`` is the relative violation of optimality, of
+    the weak-form fit; ``residual`` is |A g - d| / |d|, or |observed - predicted| / |observed| of a trajectory;
+    ``unconstrained`` are the coefficients without bound and ridge; ``supports`` what each support alone gives and
+    ``support_spread`` their largest relative difference in the force. ``motion`` is the fraction of the squared rate of
+    change that is motion and not noise, where a weak-form fit estimated q; ``held`` the number of directions that a
+    corrected weak-form fit took from a lower degree because nearly all in them is noise.
     """
 
     rows: int
@@ -234,10 +232,9 @@ class Result:
     def band(self, quantity: Quantity, u: ArrayLike, *, level: float = 0.95) -> tuple[Array, Array]:
         """Return the lower and upper edge of the pointwise band of a curve at u.
 
-        The curves are "force" G, "primitive" H, "potential" F and "bulk_energy" f = kappa H.
-
-        It holds the noise of the record, the choice of degree, the resolution, and for the potential the tension's
-        standard deviation. With a constraint it is the spread of the constrained estimate.
+        The curves are "force" G, "primitive" H, "potential" F and "bulk_energy" f = kappa H. A band holds the noise of
+        the record, the choice of degree, the resolution, and for the potential the tension's standard deviation. With a
+        constraint it is the spread of the constrained estimate.
         """
         return curve_band(self._posterior(), quantity, np.asarray(u, dtype=np.float64), level, self.scale)
 
@@ -265,9 +262,8 @@ class Result:
 
     def _posterior(self) -> Posterior:
         if self.posterior is None:
-            raise InputError(
-                f"the weak-form fit has no noise model, so it gives no intervals: use {option('method', 'trajectory')}"
-            )
+            use = option("method", "trajectory")
+            raise InputError(f"the weak-form fit has no noise model, so it gives no intervals: use {use}")
         return self.posterior
 
     @property
