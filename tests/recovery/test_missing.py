@@ -33,7 +33,7 @@ def weak(record: Record):
 
 
 def test_holes_dead_rows_and_a_lost_frame(fine) -> None:
-    record = fine.replace(fine.values[::5], fine.times[::5])
+    record = fine.replace(fine.values[::5], times=fine.times[::5])
     mask = np.ones(record.shape, bool)
     mask[:, 24:34, 24:34] = False
     mask[:, 50] = False
@@ -52,8 +52,8 @@ def test_holes_dead_rows_and_a_lost_frame(fine) -> None:
 def test_uneven_times_give_the_law_of_even_times(fine, tmp_path) -> None:
     rng = np.random.default_rng(4)
     kept = np.arange(0, 201, 5) + np.concatenate([[0], rng.integers(-1, 2, 39), [0]])
-    even = weak(fine.replace(fine.values[::5], fine.times[::5]))
-    uneven = fine.replace(fine.values[kept], fine.times[kept])
+    even = weak(fine.replace(fine.values[::5], times=fine.times[::5]))
+    uneven = fine.replace(fine.values[kept], times=fine.times[kept])
     found = weak(uneven)
     assert not uneven.uniform
     assert error(even) < 0.01
@@ -70,16 +70,16 @@ def test_uneven_times_give_the_law_of_even_times(fine, tmp_path) -> None:
 def test_frames_that_were_never_written(fine) -> None:
     """A gap may be said by times or by a mask; the mask loses every support that meets it, the times do not."""
     kept = np.delete(np.arange(0, 201, 5), [12, 13, 27])
-    by_times = weak(fine.replace(fine.values[kept], fine.times[kept]))
+    by_times = weak(fine.replace(fine.values[kept], times=fine.times[kept]))
     mask = np.isin(np.arange(0, 201, 5), kept)
-    by_mask = weak(fine.replace(fine.values[::5], fine.times[::5], mask=mask))
+    by_mask = weak(fine.replace(fine.values[::5], times=fine.times[::5], mask=mask))
     assert error(by_times) < 0.01
     assert error(by_mask) < 0.01
     assert by_mask.diagnostics.rows < by_times.diagnostics.rows
 
 
 def test_too_many_holes_for_any_support(fine) -> None:
-    record = fine.replace(fine.values[::5], fine.times[::5])
+    record = fine.replace(fine.values[::5], times=fine.times[::5])
     mask = np.random.default_rng(0).random(record.shape) < 0.7
     with pytest.raises(InputError) as said:
         weak(record.replace(record.values, mask=mask))
