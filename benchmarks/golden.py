@@ -311,8 +311,8 @@ def answer(result: Any) -> dict[str, Any]:
             "tests": {test.name: [test.statistic, test.degrees, test.p, test.shift] for test in fit.adequacy.tests},
         },
         "tiles": None if (t := fit.tiles) is None else [list(t.shape), t.read, t.empty, len(t.lost)],
-        "joint": {} if result.posterior.beside is None else dict(
-            zip(result.posterior.beside.names, result.posterior.beside.best.tolist(), strict=True)
+        "joint": {} if result.posterior.joint is None else dict(
+            zip(result.posterior.joint.names, result.posterior.joint.best.tolist(), strict=True)
         ),
         "levels": None if result.levels is None else [result.levels.force, result.levels.epsilon],
     }  # fmt: skip

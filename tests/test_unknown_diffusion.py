@@ -9,7 +9,7 @@ import pytest
 from found import warned
 
 from doublewell.errors import InputError
-from doublewell.evidence import Beside
+from doublewell.evidence import JointParameters
 from doublewell.identify import identify, repeat
 from doublewell.identify.weak_fit import fit_weak
 from doublewell.inference import Component, Posterior, scalar_interval
@@ -73,7 +73,7 @@ def test_q_is_recovered_at_uneven_times(spread) -> None:
     jitter = np.concatenate([[0], np.random.default_rng(3).integers(-2, 3, 29), [0]])
     growing = np.round(150 * np.expm1(np.linspace(0, np.log(3), 31)) / 2).astype(int)
     kept = growing if spread == "growing" else np.arange(0, 151, 5) + jitter
-    record = add_noise(fine.replace(fine.values[kept], fine.times[kept]), 0.02, seed=8)
+    record = add_noise(fine.replace(fine.values[kept], times=fine.times[kept]), 0.02, seed=8)
     result, known = identify(unknown(record), method="weak"), identify(record, method="weak")
     assert not record.uniform
     assert result.q == pytest.approx(1.0, abs=6e-3)
@@ -125,11 +125,11 @@ def test_the_report_says_that_q_was_estimated_and_has_no_interval(noisy) -> None
 
 def test_an_interval_comes_from_the_draws_of_q() -> None:
     component = Component(0, None, None, 1.0, np.ones(1), np.ones(1), np.full((1, 1), 1e-6))
-    beside = Beside(("q",), np.array([1.0]), np.zeros((1, 1)), np.array([[20.0]]), np.ones(1))
-    law = Posterior(Bernstein(0), (), (component,), np.zeros((0, 1)), "none", beside)
+    joint = JointParameters(("q",), np.array([1.0]), np.zeros((1, 1)), np.array([[20.0]]), np.ones(1))
+    law = Posterior(Bernstein(0), (), (component,), np.zeros((0, 1)), "none", joint)
     assert scalar_interval(law, "q", 0.95, None) == pytest.approx((0.902, 1.098), abs=0.004)
     with pytest.raises(InputError, match="the posterior of this result does not hold q"):
-        scalar_interval(replace(law, beside=None), "q", 0.95, None)
+        scalar_interval(replace(law, joint=None), "q", 0.95, None)
 
 
 def test_saved_repeated_and_evolved(noisy, tmp_path) -> None:

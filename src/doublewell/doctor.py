@@ -31,8 +31,8 @@ class Extra:
 
     def __str__(self) -> str:
         versions = ", ".join(f"{name} {number}" for name, number in self.packages)
-        cure = f"not installed; pip install 'doublewell[{self.name}]'"
-        return f"{self.name}: {f'installed ({versions})' if self.ready else cure}"
+        advice = f"not installed; pip install 'doublewell[{self.name}]'"
+        return f"{self.name}: {f'installed ({versions})' if self.ready else advice}"
 
 
 @dataclass(frozen=True)

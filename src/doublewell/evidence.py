@@ -172,14 +172,14 @@ def system(evidence: Evidence, q: float = 1.0) -> tuple[Array, Array]:
     return rows[:, force], target
 
 
-def joint_given_law(evidence: Evidence) -> Beside:
+def joint_given_law(evidence: Evidence) -> JointParameters:
     """Return what evidence says of the joint parameters once the law is given, and the most likely law."""
     rows, n = compact(stacked(evidence)), len(evidence.joint)
     root, cross, target = rows[:n, :n], rows[:n, n:-1], rows[:, -1]
     law = np.asarray(np.linalg.lstsq(rows[n:, n:-1], target[n:], rcond=None)[0], dtype=np.float64)
     slope = -np.asarray(np.linalg.solve(root, cross), dtype=np.float64)
     best = np.asarray(np.linalg.solve(root, target[:n] - cross @ law), dtype=np.float64)
-    return Beside(evidence.joint, best, slope, root, law)
+    return JointParameters(evidence.joint, best, slope, root, law)
 
 
 def eliminate_joint(evidence: Evidence) -> Evidence:
@@ -192,7 +192,7 @@ def eliminate_joint(evidence: Evidence) -> Evidence:
 
 
 @dataclass(frozen=True, eq=False)
-class Beside:
+class JointParameters:
     """What a record says of q or a blur, given the law: normal with mean best + slope (g - g_best) and a covariance.
 
     ``root`` is the triangle of that covariance's inverse. Empty where nothing is estimated jointly with the law.
@@ -208,9 +208,9 @@ class Beside:
         """Return the most likely values for laws coefficients[..., k]."""
         return np.asarray(self.best + (coefficients - self.g_best) @ self.slope.T)
 
-    def scaled(self, factors: Array) -> Beside:
+    def scaled(self, factors: Array) -> JointParameters:
         """Return the same in other units: values times factors."""
-        return Beside(
+        return JointParameters(
             self.names, self.best * factors, self.slope * factors[:, None], self.root / factors[None, :], self.g_best
         )
 

@@ -242,7 +242,7 @@ def _scale(result: Result) -> Iterator[Fact]:
         total = hypot(movie, spread)
         yield Fact("epsilon_sd_movie", "sd of epsilon from the movie", "sd", movie, of_epsilon)
         fraction = (spread / total) ** 2 if total else 0.0
-        yield Fact("tension_share", "fraction of the variance of epsilon from the surface tension", "", fraction)
+        yield Fact("tension_fraction", "fraction of the variance of epsilon from the surface tension", "", fraction)
 
 
 def _wells(result: Result) -> Iterator[Fact]:
@@ -276,7 +276,7 @@ def _record_numbers(result: Result) -> Iterator[Fact]:
     survey, fit = result.diagnostics.survey, result.diagnostics.likelihood
     note = "estimated" if result.q_estimated else ""
     q = Fact("q", "diffusion coefficient q", "q", result.q, _q_unit(result), note=note)
-    joint = result.posterior is not None and result.posterior.beside is not None
+    joint = result.posterior is not None and result.posterior.joint is not None
     yield _interval(result, q) if result.q_estimated and joint else q
     yield Fact("noise", "noise of one pixel", "noise", survey.noise if fit is None else fit.noise)
     yield Fact("survey_noise", f"noise of one pixel ({survey.noise_method})", "noise", survey.noise)
@@ -376,7 +376,7 @@ def _record_lines(result: Result) -> Iterator[str]:
     boundary = "" if result.resolved.boundary is None else f", {result.resolved.boundary}"
     estimated = ""
     if result.q_estimated:
-        joint = result.posterior is not None and result.posterior.beside is not None
+        joint = result.posterior is not None and result.posterior.joint is not None
         ends = "; 95 %: {:.6g} to {:.6g}".format(*result.interval("q")) if joint else ""
         estimated = f" (estimated{ends})"
     dx = ", ".join(f"{h:.6g}" for h in dict.fromkeys(record.dx)) + after(record.length_unit)
@@ -413,15 +413,17 @@ def _likelihood_lines(result: Result) -> Iterator[str]:
         yield f"Gauss-Newton {fit.status.text}; {steps}, then {passed}"
     else:
         shape = " x ".join(str(n) for n in tiles.shape)
-        told = [f"read as {count(tiles.read, 'window')} of at most {shape} values, each with a border of its own"]
+        reported = [f"read as {count(tiles.read, 'window')} of at most {shape} values, each with a border of its own"]
         if tiles.empty:
-            told.append(f"{tiles.empty} without an interface were left out, because they tell nothing about the law")
+            reported.append(
+                f"{tiles.empty} without an interface were left out, because they tell nothing about the law"
+            )
         if tiles.lost:
-            told.append(f"{len(tiles.lost)} could not be followed")
-        told.append(f"{sum(x.agrees for x in result.agreements)} of {len(result.agreements)} agree with the others")
+            reported.append(f"{len(tiles.lost)} could not be followed")
+        reported.append(f"{sum(x.agrees for x in result.agreements)} of {len(result.agreements)} agree with the others")
         if tiles.checked:
-            told.append(f"the model was tested on {tiles.checked} of them")
-        yield f"{'; '.join(told)}; {passed}; {fit.status.text}"
+            reported.append(f"the model was tested on {tiles.checked} of them")
+        yield f"{'; '.join(reported)}; {passed}; {fit.status.text}"
     if fit.segments > 1:
         yield (
             f"the record amplifies its initial field: it was cut into {fit.segments} segments, and these were linked "

@@ -333,8 +333,8 @@ def _structure(result: Result, fit: Likelihood | None) -> Iterator[Finding]:
     if fit is None:
         yield make.ok("double-well", str(result.structure))
         return
-    chance = "less than 0.1 %" if fit.extra_structure < 1e-3 else percent(fit.extra_structure)
-    words = f"{result.structure}; probability of further wells, from the data alone: {chance}"
+    probability = "less than 0.1 %" if fit.extra_structure < 1e-3 else percent(fit.extra_structure)
+    words = f"{result.structure}; probability of further wells, from the data alone: {probability}"
     if fit.extra_structure < _UNSURE:
         yield make.ok("double-well", words, probability=fit.extra_structure)
     else:
@@ -378,7 +378,7 @@ def _grey(result: Result, table: Facts) -> Iterator[Finding]:
 
 def _scale(result: Result, table: Facts) -> Iterator[Finding]:
     """Yield whether the scale is fixed, where a surface tension was given."""
-    make, share = Topic("scale"), table.get("tension_share")
+    make, fraction = Topic("scale"), table.get("tension_fraction")
     if result.scale is None:
         refused = None if result.problem.tension is None else refusal_of(result.law, result.diagnostics.bound)
         if refused is not None:
@@ -387,9 +387,9 @@ def _scale(result: Result, table: Facts) -> Iterator[Finding]:
     elif result.posterior is not None and result.scale.tension.sd is None:
         words = "the intervals take the surface tension as exact"
         yield make.check("tension-exact", words, "pass its standard deviation to include it")
-    elif share is not None:
-        words = f"{percent(share.value)} of the variance of epsilon comes from the surface tension"
-        yield make.ok("scale-fixed", words, share=share.value)
+    elif fraction is not None:
+        words = f"{percent(fraction.value)} of the variance of epsilon comes from the surface tension"
+        yield make.ok("scale-fixed", words, fraction=fraction.value)
     else:
         yield make.ok("scale-fixed", "epsilon and F are fixed by the surface tension that was given")
 

@@ -242,7 +242,7 @@ def pace_findings(
 def one_sided_findings(survey: Survey, phases: Phases) -> Iterator[Finding]:
     """Yield which phase values are known only by their mirror image, which tells nothing about asymmetric wells."""
     weights = np.array(survey.histogram)
-    missing = np.flatnonzero(np.array(survey.visited) & (weights < _SEEN * survey.interface_share))
+    missing = np.flatnonzero(np.array(survey.visited) & (weights < _SEEN * survey.interface_fraction))
     if missing.size:
         edges = np.linspace(*phases, weights.size + 1)
         low, high = float(edges[missing[0]]), float(edges[missing[-1] + 1])

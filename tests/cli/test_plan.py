@@ -57,7 +57,7 @@ def test_the_next_movie_of_a_recovered_law(noisy, tmp_path, tension):
         assert scale == result.scale.epsilon
 
 
-def test_shares():
+def test_fractions():
     assert parse_fraction(" 2.5 % ", "--target") == 0.025
     assert parse_fraction("0", "--tension-error") == 0.0
 

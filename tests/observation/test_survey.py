@@ -48,7 +48,7 @@ def test_histogram_and_coverage() -> None:
     seen = survey(Record(u, dx=1.0, dt=1.0))
     assert sum(seen.histogram) == pytest.approx(1.0)
     assert seen.coverage == 1.0
-    assert seen.interface_share == pytest.approx(0.9, abs=0.01)
+    assert seen.interface_fraction == pytest.approx(0.9, abs=0.01)
     assert (seen.low, seen.high) == pytest.approx((-0.998, 0.998), abs=1e-3)
     pure = survey(Record(np.where(u > 0, 0.99, -0.99), dx=1.0, dt=1.0))
     assert pure.coverage == pytest.approx(0.1)

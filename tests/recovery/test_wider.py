@@ -147,9 +147,9 @@ def test_a_blur_that_is_known_or_estimated(clean) -> None:
     assert chi2(known) < RARE
     assert chi2(read(record)) > 10 * RARE  # a blurred interface looks like another law
     found = read(record, blur="estimated")
-    beside = found.posterior.beside
-    variance, deviation = float(beside.best[0]), 1.0 / float(np.abs(beside.root[0, 0]))
-    assert beside.names == ("blur",)
+    joint = found.posterior.joint
+    variance, deviation = float(joint.best[0]), 1.0 / float(np.abs(joint.root[0, 0]))
+    assert joint.names == ("blur",)
     assert found.diagnostics.likelihood.status.converged
     assert chi2(found) < RARE
     assert np.sqrt(variance) == pytest.approx(0.6 * DX, rel=0.15)

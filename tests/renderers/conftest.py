@@ -9,7 +9,7 @@ import pytest
 
 from doublewell.adequacy import Adequacy, ScoreTest, Spot, Verdict
 from doublewell.calibrate import SurfaceTension, calibrate, refusal_of
-from doublewell.evidence import Beside
+from doublewell.evidence import JointParameters
 from doublewell.identify import identify
 from doublewell.inference import Component, DegreeFit, Posterior
 from doublewell.law import Law, named_law
@@ -124,8 +124,10 @@ def make(base):
         )  # fmt: skip
         if q is None:
             size = posterior.family.size
-            beside = Beside(("q",), np.array([1.02]), np.zeros((1, size)), np.array([[100.0]]), whole.coefficients)
-            posterior = replace(posterior, beside=beside)
+            joint = JointParameters(
+                ("q",), np.array([1.02]), np.zeros((1, size)), np.array([[100.0]]), whole.coefficients
+            )
+            posterior = replace(posterior, joint=joint)
         seen = base.result.diagnostics.survey
         seen = replace(seen, noise=half * seen.noise, low=middle + half * seen.low, high=middle + half * seen.high,
                        change=half * seen.change)  # fmt: skip

@@ -135,13 +135,13 @@ def known_q(record: Record, name: str) -> float:
 
 def complete(record: Record, name: str) -> float:
     """Refuse missing values and uneven times, which only our own fits take; return q."""
-    q, cure = known_q(record, name), "use STAC or trajectory, or cut the record"
+    q, advice = known_q(record, name), "use STAC or trajectory, or cut the record"
     if record.mask is not None:
         wrong = f"{name} cannot leave out missing values: expected a record without a mask"
-        raise InputError(f"{wrong}; {cure} to a part that is complete")
+        raise InputError(f"{wrong}; {advice} to a part that is complete")
     if not record.uniform:
         wrong = f"{name} needs frames that are evenly spaced in time, and these are not"
-        raise InputError(f"{wrong}: {cure} where the interval changes")
+        raise InputError(f"{wrong}: {advice} where the interval changes")
     return q
 
 

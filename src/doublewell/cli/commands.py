@@ -51,7 +51,7 @@ def inspect(
         "record": record_document(inspection.record),
         "survey": encode(inspection.survey, Survey, "survey"),
         "coverage": inspection.survey.coverage,
-        "interface_share": inspection.survey.interface_share,
+        "interface_fraction": inspection.survey.interface_fraction,
         "supports": [[support.frames, support.length] for support in inspection.supports],
         "supports_refused": inspection.refusal,
         "findings": [asdict(finding) for finding in inspection.findings],

@@ -212,9 +212,9 @@ def _write(
 
 def _text(result: Result, validation: Validation | None, files: tuple[Path, ...]) -> str:
     """Return the report, what an evolution of the law gives, and the files written."""
-    told = [] if validation is None else ["\n  ".join(["\n\nEvolution", *wrap(str(validation), _WIDTH)])]
+    reported = [] if validation is None else ["\n  ".join(["\n\nEvolution", *wrap(str(validation), _WIDTH)])]
     written = ["\n  ".join(["\n\nWritten", *map(str, files)])] if files else []
-    return "".join([str(result), *told, *written])
+    return "".join([str(result), *reported, *written])
 
 
 def result_document(result: Result, validation: Validation | None) -> dict[str, Any]:

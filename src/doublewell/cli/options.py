@@ -37,7 +37,7 @@ ANSWER, TENSION, MOVIE, LAW, METHOD, OBSERVATION, COMPUTE = (
 Switch = Annotated[bool, Parameter(negative=(), show_default=False)]
 _PATIENCE = 1.0  # seconds before anything appears
 _PATIENT = "compiling and fitting; the first time on a machine takes a minute or more (--quiet hides this line)"
-_BESIDE = 20  # characters that spinner, shortest bar, share and time take from the line
+_TAKEN = 20  # characters that spinner, shortest bar, fraction and time take from the line
 _SHORTER = {  # what a narrow terminal does without, the least useful first
     "^fitting: ": "", "whole record, ": "", " standard errors": " s.e.", " iterations": "", "segments, links": "links",
     ", moved [^,]*": "",
@@ -72,8 +72,8 @@ def _flag(group: Group, kinds: int, owners: list[tuple[str, type[Options], Field
     if hint is bool:
         return item.name, Annotated[Switch, Parameter(group=group, help=about)], field(default=default)
     words = hint if get_origin(hint) is Literal else str | None
-    told = Parameter(group=group, help=about, allow_leading_hyphen=True)
-    return item.name, Annotated[words, told], field(default=None if default is None else as_word(default))
+    reported = Parameter(group=group, help=about, allow_leading_hyphen=True)
+    return item.name, Annotated[words, reported], field(default=None if default is None else as_word(default))
 
 
 if TYPE_CHECKING:
@@ -320,7 +320,7 @@ class _Screen:
 
     def say(self, name: str, done: int, total: int) -> None:
         self._bar.tasks[0].total = total or None  # update() takes None for "as before"
-        words = one_line(name, self._console.width - _BESIDE)
+        words = one_line(name, self._console.width - _TAKEN)
         self._bar.update(self._task, description=words, completed=done)
 
     def stop(self) -> None:
@@ -368,12 +368,12 @@ class Output:
 
         A terminal shows the bar; elsewhere one line on stderr says why nothing happens.
         """
-        told = self.json or self.quiet or sys.stderr.isatty()
+        reported = self.json or self.quiet or sys.stderr.isatty()
 
         def show(name: str, done: int, total: int) -> None:
-            nonlocal told
-            if not told:
-                told = True
+            nonlocal reported
+            if not reported:
+                reported = True
                 sys.stderr.write(f"doublewell: {_PATIENT}\n")
                 sys.stderr.flush()
             bar.show(name, done, total)

@@ -90,7 +90,7 @@ def latex_text(content: Content) -> str:
     band = content.facts.banded
     factor, bracket, digits, lost = _bracket(content)
     head = ["$u$", "$G(u)$", *(["95\\,\\% band of $G$"] if band else []), "$H(u)$"]
-    told = [
+    reported = [
         *_sentences(content),
         f"The coefficients have {digits} digits; rounding them changes $G$ by at most {percent(lost)} of its "
         "largest value. The other export formats have all digits.",
@@ -104,7 +104,7 @@ def latex_text(content: Content) -> str:
         "factor": factor,
         "bracket": bracket,
         "place": "" if content.unit else rf", \qquad s = {moved('u', family.middle, family.half, _MATH)}",
-        "sentences": "\n".join(told).replace(" %", r"\,\%"),
+        "sentences": "\n".join(reported).replace(" %", r"\,\%"),
         "columns": "r" * len(head),
         "heads": " & ".join(head),
         "rows": "\n".join(_rows(content)),

@@ -30,10 +30,10 @@ def agreements(systems: Sequence[tuple[Array, Array]], names: Sequence[str]) -> 
         if len(kept) <= 2 or len(kept) * chdtrc(degrees, chi2[worst]) >= _UNLIKELY:
             break
         kept.remove(worst)
-    chances = [float(chdtrc(degrees, value)) for value in chi2]
+    probabilities = [float(chdtrc(degrees, value)) for value in chi2]
     return tuple(
         Agreement(name, value, degrees, p, a, a >= _UNLIKELY)
-        for name, value, p, a in zip(names, chi2, chances, holm_adjusted(chances), strict=True)
+        for name, value, p, a in zip(names, chi2, probabilities, holm_adjusted(probabilities), strict=True)
     )
 
 

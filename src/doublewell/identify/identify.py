@@ -146,9 +146,9 @@ def result_of(parts: Sequence[Part], problem: Problem, answer: Answer) -> Result
     part, tension = parts[0], problem.tension
     answer = answer.placed(part.phases)
     law, numbers, posterior, q = answer.law, answer.diagnostics, answer.posterior, part.weak.q
-    if posterior is not None and posterior.beside is not None and "q" in posterior.beside.names:
+    if posterior is not None and posterior.joint is not None and "q" in posterior.joint.names:
         lifted = posterior.family.at(law.family.degree).elevation(posterior.family) @ law.coefficients
-        q = float(posterior.beside.mean(lifted)[posterior.beside.names.index("q")])
+        q = float(posterior.joint.mean(lifted)[posterior.joint.names.index("q")])
     resolved = Resolved(
         q=q,
         phases=part.phases,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from doublewell.calibrate import Scale, epsilon_power, why_no_scale
 from doublewell.errors import InputError, option
-from doublewell.evidence import Beside
+from doublewell.evidence import JointParameters
 from doublewell.hints import Array
 from doublewell.inference.degrees import Component, DegreeFit
 from doublewell.law import Constraint, Family, gauss_legendre
@@ -30,7 +30,7 @@ class Posterior:
     ``path`` is the table of degrees, ``components`` the mixture. ``drift`` holds shifts of the coefficients that a
     finer discretisation would bring, one per row; each is added as one more normal direction. A draw outside the
     class of the ``constraint`` is replaced by the nearest law inside, in the metric of its component: the spread is
-    then that of the constrained estimate. ``beside`` is what was estimated jointly with the law, such as q,
+    then that of the constrained estimate. ``joint`` is what was estimated jointly with the law, such as q,
     given the law.
     """
 
@@ -39,7 +39,7 @@ class Posterior:
     components: tuple[Component, ...]
     drift: Array
     constraint: Constraint
-    beside: Beside | None = None
+    joint: JointParameters | None = None
 
     @property
     def mean(self) -> Array:
@@ -70,12 +70,12 @@ class Posterior:
         """Draws of the coefficients, constrained where the estimate is; shape (DRAWS, size)."""
         return self.free_draws if self.constraint == "none" else self._all_draws(self.constraint)
 
-    def beside_draws(self, name: str) -> Array | None:
+    def joint_draws(self, name: str) -> Array | None:
         """Return draws of what was estimated jointly with the law, one for each draw; None where it was not."""
-        if self.beside is None or name not in self.beside.names:
+        if self.joint is None or name not in self.joint.names:
             return None
-        drawn = self.beside.draw(self.draws, np.random.default_rng(_SEED - 1))
-        return np.asarray(drawn[:, self.beside.names.index(name)])
+        drawn = self.joint.draw(self.draws, np.random.default_rng(_SEED - 1))
+        return np.asarray(drawn[:, self.joint.names.index(name)])
 
     def _all_draws(self, constraint: Constraint) -> Array:
         """Split the draws over the components by their weights, not at random."""
@@ -136,7 +136,7 @@ def _scalar_draws(posterior: Posterior, quantity: str, scale: Scale | None) -> A
         unit = {"epsilon": epsilon, "barrier": epsilon**2}.get(quantity, kappa)
         return unit if quantity in ("epsilon", "kappa") else unit * family.barriers(draws[kept])
     if quantity == "q":
-        values = posterior.beside_draws("q")
+        values = posterior.joint_draws("q")
         if values is None:
             raise InputError("the posterior of this result does not hold q, so q has no interval: identify again")
         return values

@@ -95,8 +95,8 @@ def layout_of(
     if not names or len(free) < 2:
         return None
     usual = "tyx" if len(free) == 3 else "tzyx"[-len(free) :]
-    cure = f"pass {option('axes')}, one letter per axis in the order of the file, such as {option('axes', usual)}"
-    time = free[time_axis([names[axis] for axis in free], cure=cure)]
+    advice = f"pass {option('axes')}, one letter per axis in the order of the file, such as {option('axes', usual)}"
+    time = free[time_axis([names[axis] for axis in free], advice=advice)]
     single = {axis: 0 for axis in free if axis != time and shape[axis] == 1 and len(free) > 2}
     space = [axis for axis in free if axis != time and axis not in single]
     letters_of = {axis: names[axis].lower() for axis in space}

@@ -149,13 +149,13 @@ def reading(path: Path, kind: str = "") -> Iterator[None]:
         if not kind:
             raise
         wrong = f"is damaged or not in the {kind} format ({type(error).__name__}: {error})"
-        cure = ": copy the file again, or save it again"
+        advice = ": copy the file again, or save it again"
         if isinstance(error, MemoryError):
             wrong = f"asks for more memory than there is ({error}): copy the file again if it is damaged"
-            cure = ", or write the movie as .zarr, .nc or .npy, which are read in parts"
+            advice = ", or write the movie as .zarr, .nc or .npy, which are read in parts"
         elif isinstance(error, OSError) and error.strerror:  # what the system reports; a library's own has no such text
-            wrong, cure = f"cannot be read: {error.strerror}", "; check the name and the rights"
-        raise InputError(f"{path} {wrong}{cure}") from error
+            wrong, advice = f"cannot be read: {error.strerror}", "; check the name and the rights"
+        raise InputError(f"{path} {wrong}{advice}") from error
 
 
 def content_of(path: Path) -> str | None:
@@ -225,7 +225,7 @@ def check_file(path: Path, kind: str) -> None:
         raise InputError(f"{path} is empty (0 bytes): expected a file in the {kind} format; copy the file again")
 
 
-def check_memory(path: Path, size: int, cure: str) -> None:
+def check_memory(path: Path, size: int, advice: str) -> None:
     """Refuse an array of `size` bytes that can only be read whole on a machine with less memory."""
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -233,7 +233,7 @@ def check_memory(path: Path, size: int, cure: str) -> None:
         return
     if size > _WHOLE * memory:
         raise InputError(
-            f"{path} can only be read whole, {size / 2**30:.1f} GiB, and the machine has {memory / 2**30:.1f}: {cure}"
+            f"{path} can only be read whole, {size / 2**30:.1f} GiB, and the machine has {memory / 2**30:.1f}: {advice}"
         )
 
 

@@ -148,7 +148,7 @@ def _ask_for_missing(
         pair = f"{option('levels', ('low', 'high'))}, the intensities of the pure phases -1 and +1"
         missing.append((f"phase values (the field holds integers, {dtype})", f"{option('levels', 'auto')}, or {pair}"))
     if missing:
-        what, how = " and no ".join(name for name, _ in missing), "; ".join(cure for _, cure in missing)
+        what, how = " and no ".join(name for name, _ in missing), "; ".join(advice for _, advice in missing)
         raise InputError(f"{path} has no {what}: pass {how}")
 
 
@@ -245,8 +245,8 @@ def format_to_read(path: Path) -> Format:
         hint = "a .json file is a saved result, not a movie" if path.suffix.lower() == RESULT_SUFFIX else hint
         raise InputError(f"{path} has no suffix of a record: expected {_suffixes(FORMATS)}; {hint}")
     if content is not None and known.contents and content not in known.contents:
-        cure = f"give it the suffix {suffix}, or save it again" if suffix else "convert the file"
-        raise InputError(f"{path} holds {content} by its first bytes, not {known.name}: {cure}")
+        advice = f"give it the suffix {suffix}, or save it again" if suffix else "convert the file"
+        raise InputError(f"{path} holds {content} by its first bytes, not {known.name}: {advice}")
     return known
 
 
@@ -268,14 +268,14 @@ def _by_suffix(path: Path) -> Format | None:
             return known
     for point in entry_points(group=_GROUP):
         origin = f"the format {point.name!r} of another package ({point.value})"
-        cure = "update that package, or remove it"
+        advice = "update that package, or remove it"
         try:
             added = point.load()
         except Exception as error:
-            raise InputError(f"{origin} cannot be loaded ({type(error).__name__}: {error}): {cure}") from error
+            raise InputError(f"{origin} cannot be loaded ({type(error).__name__}: {error}): {advice}") from error
         if not isinstance(added, Format):
             raise InputError(
-                f"{origin} is a {type(added).__name__}: expected a doublewell.io.format.Format; {cure}"
+                f"{origin} is a {type(added).__name__}: expected a doublewell.io.format.Format; {advice}"
             )  # fmt: skip
         if suffix in added.suffixes:
             return added

@@ -104,10 +104,12 @@ def _body(path: Path) -> Any:
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise InputError(f"{path} is damaged: its version is {version!r}; {_AGAIN}")
     if version != _VERSION:
-        age, cure = ("older", "identify again") if version < _VERSION else ("newer", "pip install --upgrade doublewell")
+        age, advice = (
+            ("older", "identify again") if version < _VERSION else ("newer", "pip install --upgrade doublewell")
+        )
         raise InputError(
             f"{path} was written by a {age} doublewell (result version {version}, this one reads {_VERSION}): run "
-            f"{cure}"
+            f"{advice}"
         )
     digest = _checksum(content.get("result"))
     if digest is None or content.get("checksum") != digest:

@@ -90,7 +90,7 @@ class Survey:
         values between the pure phases determine the law.
         """
         folded = np.array(self.histogram) + np.array(self.histogram[::-1])
-        return tuple(bool(x) for x in (folded > 0.0) & (folded >= _VISITED * self.interface_share))
+        return tuple(bool(x) for x in (folded > 0.0) & (folded >= _VISITED * self.interface_fraction))
 
     @property
     def coverage(self) -> float:
@@ -105,7 +105,7 @@ class Survey:
         return tuple((low / bins, high / bins) for low, high in ends.reshape(-1, 2).tolist())
 
     @property
-    def interface_share(self) -> float:
+    def interface_fraction(self) -> float:
         """The fraction of all values between -0.9 and 0.9."""
         return float(sum(self.histogram[1:-1]))
 

@@ -204,10 +204,10 @@ def unwrapped(u: Any, mask: Any) -> tuple[Any, Any, Any, list[tuple[str, Values]
     return u, mask, clock, space
 
 
-def time_axis(dims: Sequence[Hashable], *, cure: str | None = None) -> int:
+def time_axis(dims: Sequence[Hashable], *, advice: str | None = None) -> int:
     """Return which of the named axes is time: the one with such a name, or the first unless it is one of space.
 
-    `cure` is what the error advises where that is not a new name for an axis.
+    `advice` is what the error advises where that is not a new name for an axis.
 
     >>> time_axis(("y", "x", "frames"))
     2
@@ -218,10 +218,10 @@ def time_axis(dims: Sequence[Hashable], *, cure: str | None = None) -> int:
         return clocks[0]
     if clocks or _SPACE.fullmatch(names[0]):
         which = "several axes could be" if clocks else "none of the axes is known to be"
-        cure = cure or "rename it, for example u.rename({'" + names[-1] + "': 'time'})"
+        advice = advice or "rename it, for example u.rename({'" + names[-1] + "': 'time'})"
         raise InputError(
             f"the axes are named {', '.join(names)}, and {which} time: expected one of the names time, t, frame or "
-            f"step; {cure}"
+            f"step; {advice}"
         )
     return 0
 

@@ -193,9 +193,9 @@ def residual_figure(result: Result) -> Any:
         draw_map(figure, place, left, data)
         draw_frames(frames, left, data)
         draw_tests(tests, model_tests(result), facts(result).verdict)
-        told = [item for item in findings(result) if item.topic == "model" and not item.where]
+        reported = [item for item in findings(result) if item.topic == "model" and not item.where]
         if model_tests(result):
-            figure.suptitle(fill(str(told[0]), 135), fontsize=10.0)
+            figure.suptitle(fill(str(reported[0]), 135), fontsize=10.0)
     return figure
 
 
@@ -233,16 +233,16 @@ def _draw_field(
 
 def draw_frames(axis: Any, left: Residual, data: RecordInfo) -> None:
     """Draw each frame against the noise of the fit; one far below it, mostly the first, is a mark at the lower edge."""
-    share, spread = left.frames, left.spread
-    reach = max(5.0 * spread, 1.2 * float(np.max(np.abs(share[1:] - 1.0))))
+    fraction, spread = left.frames, left.spread
+    reach = max(5.0 * spread, 1.2 * float(np.max(np.abs(fraction[1:] - 1.0))))
     low = 1.0 - min(reach, _FAR * spread)
     axis.axhspan(1.0 - 2.0 * spread, 1.0 + 2.0 * spread, color=COLOURS["empty"], lw=0, label="2 sigma of one frame")
     axis.axhline(1.0, color=COLOURS["noise"], ls="--", lw=1.5, label="noise of the fit")
-    kept = np.where(share > low, share, np.nan)
+    kept = np.where(fraction > low, fraction, np.nan)
     axis.plot(left.times, kept, color=COLOURS["recovered"], lw=1.2, marker="o", ms=3, label="residual of a frame")
-    below = np.flatnonzero(share <= low).tolist()
+    below = np.flatnonzero(fraction <= low).tolist()
     if below:
-        first = f"frame 0: {share[0]:.2g} (the start is fitted)"
+        first = f"frame 0: {fraction[0]:.2g} (the start is fitted)"
         words = first if below == [0] else f"{len(below)} frames far below"
         edge = np.full(len(below), low)
         axis.plot(left.times[below], edge, "v", color=COLOURS["mark"], ms=7, clip_on=False, label=words)

@@ -7,7 +7,7 @@
   const film = JSON.parse(data.textContent);
   const when = document.getElementById("when");
   const play = document.getElementById("play");
-  const kinds = ["seen", "told", "rest"].filter((kind) => kind in film);
+  const kinds = ["observed", "predicted", "rest"].filter((kind) => kind in film);
   document.documentElement.classList.add("live");
 
   function show(k) {

@@ -167,9 +167,9 @@ def _box(items: list[Finding]) -> Html:
     """Return the worst severity with what it rests on."""
     severity = worst(items)
     why = [item for item in items if item.severity == severity != Severity.OK]
-    told = [tag("li", tag("b", _QUESTIONS[item.topic]), " ", prose(str(item))) for item in why[:_LISTED]]
+    reported = [tag("li", tag("b", _QUESTIONS[item.topic]), " ", prose(str(item))) for item in why[:_LISTED]]
     more = tag("p", tag("a", f"and {len(why) - _LISTED} more", href="#checks")) if len(why) > _LISTED else Html()
-    listed = tag("ul", *told) if told else Html()
+    listed = tag("ul", *reported) if reported else Html()
     return tag("div", tag("p", _badge(severity), " ", _VERDICTS[severity]), listed, more, class_=f"box {severity}")
 
 
@@ -179,13 +179,13 @@ def _lead(table: Facts, items: list[Finding]) -> Html:
     if tension is not None:
         also = f", and with the surface tension {plain(tension.value)}{raised(after(tension.unit))} its scale ε"
     question = f"Which free energy drives this movie of {table.data.shape[0]} frames of {mesh} pixels{also}?"
-    told = (
+    reported = (
         ("Question:", question),
         ("Assumed:", prose("; ".join(table.assumptions)) + "."),
         ("Found:", _found(table, items)),
         ("Precision:", _precision(table, items)),
     )
-    return tag("div", *(tag("p", tag("b", head), " ", body) for head, body in told), class_="sentences")
+    return tag("div", *(tag("p", tag("b", head), " ", body) for head, body in reported), class_="sentences")
 
 
 def _found(table: Facts, items: list[Finding]) -> str:
@@ -288,8 +288,8 @@ def _error(table: Facts, fact: Fact) -> str:
     if fact.key == "tension":
         return "taken as exact" if fact.sd is None else f"± {plain(fact.sd, 2)}, as given"
     if fact.interval is not None:
-        share = table["tension_share"].value if fact.key == "epsilon" else 0.0
-        part = f"; {percent(share)} of the variance from the surface tension" if share else ""
+        fraction = table["tension_fraction"].value if fact.key == "epsilon" else 0.0
+        part = f"; {percent(fraction)} of the variance from the surface tension" if fraction else ""
         return f"{measured(fact.interval[0], 5)} to {measured(fact.interval[1], 5)}{part}"
     return f"± {plain(fact.sd, 2)} from the surface tension alone" if fact.sd is not None else ""
 
@@ -375,10 +375,10 @@ def _versions() -> Iterator[str]:
 
 
 def _better(table: Facts, shown: Curves, items: Sequence[Finding]) -> Html:
-    told = tag("ol", *(tag("li", item) for item in advice(table, shown, items)))
+    reported = tag("ol", *(tag("li", item) for item in advice(table, shown, items)))
     data, noise = table.data, table["noise"].value
     if not table.banded or len(data.shape) != 3 or data.boundary not in ("periodic", "neumann"):
-        return told
+        return reported
     mesh = "x".join(str(n) for n in data.shape[1:])
     step = ",".join(f"{h:.6g}" for h in dict.fromkeys(data.dx))
     command = (
@@ -386,7 +386,7 @@ def _better(table: Facts, shown: Curves, items: Sequence[Finding]) -> Html:
         f"--noise {noise:.2g} --q {table['q'].value:.6g} --boundary {data.boundary}"
     )
     ask = "What a change of the movie would bring can be computed before it is made, here for a round drop:"
-    return join([told, tag("p", ask), tag("pre", command, class_="command")])
+    return join([reported, tag("p", ask), tag("pre", command, class_="command")])
 
 
 def advice(table: Facts, shown: Curves, items: Sequence[Finding]) -> Iterator[str]:
@@ -421,28 +421,28 @@ def advice(table: Facts, shown: Curves, items: Sequence[Finding]) -> Iterator[st
             f"Finer pixels: an interface spans {cells.value:.1f} of them, and {FEW_CELLS:g} or more are better "
             f"(dx at most {finer}{raised(after(table.data.length_unit))})."
         )
-    told = ("interface-few-cells", "phase-range-not-covered")
+    reported = ("interface-few-cells", "phase-range-not-covered")
     for item in items:
-        if item.topic == "movie" and item.severity != Severity.OK and item.code not in told:
+        if item.topic == "movie" and item.severity != Severity.OK and item.code not in reported:
             yield f"{prose(str(item))}."
     if table.banded and "bands-invalid" not in codes:
         yield from _band_advice(table, shown, codes)
 
 
 def _scale_advice(table: Facts) -> Iterator[str]:
-    epsilon, share, movie = table.get("epsilon"), table.get("tension_share"), table.get("epsilon_sd_movie")
+    epsilon, fraction, movie = table.get("epsilon"), table.get("tension_fraction"), table.get("epsilon_sd_movie")
     if epsilon is None:
         if table.tension is None:
             yield "Measure a surface tension by other means and pass it: it fixes ε and the potential F."
-    elif share is None or movie is None:
+    elif fraction is None or movie is None:
         return
     elif table["tension"].sd is None:
         yield "Pass the standard deviation of the surface tension, so that the interval of ε includes it too."
-    elif share.value > _MOST:
-        now = _REACH * movie.value / epsilon.value / np.sqrt(1.0 - share.value)
+    elif fraction.value > _MOST:
+        now = _REACH * movie.value / epsilon.value / np.sqrt(1.0 - fraction.value)
         yield (
-            f"A better surface tension: {percent(share.value)} of the variance of ε comes from it. With an exact one ε "
-            f"would be known to ±{percent(_REACH * movie.value / epsilon.value)} instead of ±{percent(now)} (95 %)."
+            f"A better surface tension: {percent(fraction.value)} of the variance of ε comes from it. With an exact one "
+            f"ε would be known to ±{percent(_REACH * movie.value / epsilon.value)} instead of ±{percent(now)} (95 %)."
         )
 
 

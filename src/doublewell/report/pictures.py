@@ -181,15 +181,15 @@ def rms_chart(values: Array, record: Record) -> Html:
 class Film:
     """Fields to look at, [frame, y, x] (one space axis: [t, x]), with their frame numbers and times.
 
-    ``told``, the predicted ones, are None where nothing could be predicted. ``notes`` tell why, or what was predicted
-    from what, and what was left out. ``extent`` and ``names`` are of the axes across and up, ``phases`` those of the
+    ``predicted`` is None where nothing could be predicted. ``notes`` tell why, or what was predicted from what, and
+    what was left out. ``extent`` and ``names`` are of the axes across and up, ``phases`` those of the
     wells.
     """
 
     frames: tuple[int, ...]
     times: Array
-    seen: Array
-    told: Array | None
+    observed: Array
+    predicted: Array | None
     notes: tuple[str, ...]
     extent: tuple[float, float]
     names: tuple[str, str] = ("x (length)", "y (length)")
@@ -199,7 +199,7 @@ class Film:
     @property
     def flat(self) -> bool:
         """Whether the whole movie is one picture of position and time."""
-        return self.seen.ndim == 2
+        return self.observed.ndim == 2
 
     def when(self, k: int) -> str:
         """Return the number and the time of a frame."""
@@ -240,16 +240,16 @@ def make_film(result: Result, record: Record, found: Validation | str) -> Film:
     most = min(record.frames - start, _LINES if flat else _FRAMES)
     picks = [int(k) for k in np.unique(np.linspace(start, record.frames - 1, most).round().astype(int))]
     steps = tuple(ceil(n / (_LINES if flat else _SIDE)) for n in record.mesh[-2:])
-    told = None
+    predicted = None
     if not isinstance(found, str):
-        told = np.stack([_thin(found.predicted.slab(k - start, k - start + 1)[0], steps) for k in picks])
+        predicted = np.stack([_thin(found.predicted.slab(k - start, k - start + 1)[0], steps) for k in picks])
     size = (record.extent[0], float(record.times[-1] - record.times[0])) if flat else record.extent[:-3:-1]
     upwards = axis_name("time", record.time_unit, "") if flat else axis_name("y", record.length_unit)
     return Film(
         frames=tuple(picks),
         times=record.times[picks],
-        seen=np.stack([_thin(record.slab(k, k + 1)[0], steps) for k in picks]),
-        told=told,
+        observed=np.stack([_thin(record.slab(k, k + 1)[0], steps) for k in picks]),
+        predicted=predicted,
         notes=(_origin(facts(result), found), *_notes(record, picks, steps, start)),
         extent=(size[0], size[1]),
         names=(axis_name("x", record.length_unit), upwards),
@@ -329,16 +329,16 @@ def viewer(film: Film) -> Html:
 
 def _kinds(film: Film) -> list[_Kind]:
     (low, high), middle, half = film.phases, 0.5 * sum(film.phases), 0.5 * (film.phases[1] - film.phases[0])
-    reach = float(np.percentile(np.abs(film.seen - middle), 99.9)) / half
+    reach = float(np.percentile(np.abs(film.observed - middle), 99.9)) / half
     size = half * min(max(1.0, np.ceil(10 * reach) / 10), 2.0)
     limits = (middle - size, middle + size)
     named = f"dark is the phase {plain(low)}, light the phase {plain(high)}"
-    kinds = [_kind("seen", "observed", _FIELD, limits, film.seen, named)]
-    if film.told is not None:
-        rest = film.seen - film.told
+    kinds = [_kind("observed", "observed", _FIELD, limits, film.observed, named)]
+    if film.predicted is not None:
+        rest = film.observed - film.predicted
         far = max(float(np.percentile(np.abs(rest), 99.9)), 1e-12)
         words = "grey is no difference, light too large, dark too small"
-        kinds.append(_kind("told", "predicted", _FIELD, limits, film.told, named))
+        kinds.append(_kind("predicted", "predicted", _FIELD, limits, film.predicted, named))
         kinds.append(_kind("rest", "observed − predicted", _REST, (-far, far), rest, words))
     return kinds
 
@@ -392,7 +392,7 @@ def _live(film: Film, kinds: list[_Kind]) -> Html:
 
 def _strip(film: Film, kinds: list[_Kind]) -> Html:
     """Return the first, middle and last frame of each kind, for print and for browsers without script."""
-    same = film.told is not None and len(film.frames) > 1 and np.array_equal(film.seen[0], film.told[0])
+    same = film.predicted is not None and len(film.frames) > 1 and np.array_equal(film.observed[0], film.predicted[0])
     picks = list(dict.fromkeys((int(same), len(film.frames) // 2, len(film.frames) - 1)))
     panels = []
     for k in picks:

@@ -165,12 +165,12 @@ def tilt_sentence(table: Facts, tilt: Fact) -> str:
     """Return which of two wells is deeper, by how much, and what follows."""
     low, high = table["low"].value, table["high"].value
     deep, other = (low, high) if tilt.value > 0.0 else (high, low)
-    share = 100 * abs(tilt.value) / max(table["height_low"].value, table["height_high"].value)
+    fraction = 100 * abs(tilt.value) / max(table["height_low"].value, table["height_high"].value)
     ends = ""
     if tilt.interval is not None:
         ends = f" (95 %: {tilt.interval[0]:.5g} < H({high:g}) < {tilt.interval[1]:.5g})"
     return (
-        f"the phase u = {deep:g} is deeper by {abs(tilt.value):.5g}, {share:.2g} % of the higher barrier{ends}: it "
+        f"the phase u = {deep:g} is deeper by {abs(tilt.value):.5g}, {fraction:.2g} % of the higher barrier{ends}: it "
         f"grows into u = {other:g}, no planar interface is at rest, and no planar tension exists"
     )
 
@@ -191,18 +191,18 @@ def _model_lines(result: Result, table: Facts, items: list[Finding]) -> Iterator
 
     The probabilities are those after the correction for the number of tests.
     """
-    told = [item for item in items if item.topic == "model" and not item.where]
-    if not told:
+    reported = [item for item in items if item.topic == "model" and not item.where]
+    if not reported:
         return
-    for item in told:
-        yield from wrapped(f"{table.verdict}: {item}" if item is told[0] else str(item), indent="  ")
+    for item in reported:
+        yield from wrapped(f"{table.verdict}: {item}" if item is reported[0] else str(item), indent="  ")
     tests = model_tests(result)
     if tests:
         yield f"{'test':<12}{'z or chi2':>11}{'p adjusted':>12}"
     for test in tests:
         size = f"{test.statistic:.2f}" if abs(test.statistic) < 9999.5 else f"{test.statistic:.1e}"
-        chance = "< 1e-99" if test.adjusted < 1e-99 else f"{test.adjusted:.2g}"
-        head = f"{test.name:<12}{f'{test.symbol} {size}':>11}{chance:>12}  "
+        probability = "< 1e-99" if test.adjusted < 1e-99 else f"{test.adjusted:.2g}"
+        head = f"{test.name:<12}{f'{test.symbol} {size}':>11}{probability:>12}  "
         first, *rest = wrapped(test.sentence, _TABLE - len(head))
         yield head + first
         yield from (" " * len(head) + line for line in rest)
@@ -210,9 +210,9 @@ def _model_lines(result: Result, table: Facts, items: list[Finding]) -> Iterator
 
 def _warning_lines(items: list[Finding]) -> Iterator[str]:
     """Write the warnings; what the section on the model tells in full is only referred to here."""
-    told = [item for item in items if item.severity != Severity.OK and (item.topic != "model" or item.where)]
+    reported = [item for item in items if item.severity != Severity.OK and (item.topic != "model" or item.where)]
     model = [item for item in items if item.topic == "model" and not item.where and item.severity != Severity.OK]
-    lines = [str(item) + (": see Model" if item.code == "bands-invalid" else "") for item in told]
+    lines = [str(item) + (": see Model" if item.code == "bands-invalid" else "") for item in reported]
     if model and model[0].severity == Severity.CHECK:
         words = (
             "the model was not tested" if model[0].code == "model-untested" else "a test of the model is significant"
@@ -341,10 +341,10 @@ def _phases(looked: Survey) -> Iterator[str]:
     yield f"{100 * looked.coverage:.0f} % of the phase range is visited"
     pairs = [a + b for a, b in zip(looked.histogram[::2], looked.histogram[1::2], strict=True)]
     top = max(*pairs, 1e-12)
-    for k, share in enumerate(pairs):
+    for k, fraction in enumerate(pairs):
         low = -1.0 + 2.0 * k / len(pairs)
-        bar = "#" * max(round(_BAR * share / top), int(share >= 1e-3))
-        yield f"  {low:4.1f} to {low + 2.0 / len(pairs):4.1f} {100 * share:5.1f} % {bar}".rstrip()
+        bar = "#" * max(round(_BAR * fraction / top), int(fraction >= 1e-3))
+        yield f"  {low:4.1f} to {low + 2.0 / len(pairs):4.1f} {100 * fraction:5.1f} % {bar}".rstrip()
     outside = max(1.0 - sum(pairs), 0.0)
     yield f"  beyond -1 and +1: {100 * outside:.1f} % (noise carries about half of each pure phase there)"
 
@@ -362,5 +362,5 @@ def _order_parameter(looked: Survey) -> str:
             f"hardly an order parameter: the step from phase to phase takes {looked.cells:.1f} pixels, as it does in a "
             f"mask that was smoothed; {MASK}"
         )
-    share = f"{100 * looked.interface_share:.1f} % of the pixels lie between -0.9 and 0.9"
-    return f"these look like a resolved order parameter: {share}, inside interfaces"
+    fraction = f"{100 * looked.interface_fraction:.1f} % of the pixels lie between -0.9 and 0.9"
+    return f"these look like a resolved order parameter: {fraction}, inside interfaces"

@@ -319,17 +319,16 @@ class Pass:
         spans, columns = np.array([part.frames for part in parts]), self.readers[0].columns
         first, last = spans[spans[:, 0] < spans[:, 1]].T
         times = [(t, t + self.frames) for t in range(first.min(), last.max(), self.frames)]
-        shift = np.array([0, *window.origin])[:, None]
         cuts = np.array([(time, *cut) for time in times for cut in self.cuts], np.int64).reshape(-1, 1, 4, 2)
-        cuts[..., 1:, :] -= shift[1:]
-        own = np.concatenate([spans[:, None], self.centres - shift[1:]], axis=1)
+        origin = np.array(window.origin)[:, None]
+        cuts[..., 1:, :] -= origin
+        own = np.concatenate([spans[:, None], self.centres - origin], axis=1)  # [support, axis, first or last]
         low = np.maximum(own[..., 0], cuts[..., 0])  # [call, support, axis]
         high = np.maximum(low, np.minimum(own[..., 1], cuts[..., 1]))
         empty = np.any(low == high, axis=2)
-        low[..., 0], high[..., 0] = np.where(empty, spans[:, 0], (low[..., 0], high[..., 0]))
-        outside = np.where(empty, 2**40, 0)[..., None]
-        boxes = np.min(low - self.reach + outside, axis=1), np.max(high + self.reach - outside, axis=1)
-        some = ~empty.all(axis=1)
+        low[..., 0], high[..., 0] = np.where(empty, spans[:, 0], (low[..., 0], high[..., 0]))  # no frames then
+        far, some = np.where(empty, 2**40, 0)[..., None], ~empty.all(axis=1)
+        boxes = np.min(low - self.reach + far, axis=1), np.max(high + self.reach - far, axis=1)  # of all values needed
         tiles = np.stack([low, high], axis=3)[some].reshape(-1, len(parts), 8)
         triangles = np.zeros((len(tiles), len(parts), columns, columns))
         calls = zip(tiles.tolist(), np.stack(boxes, axis=2)[some].reshape(-1, 8).tolist(), triangles, strict=True)

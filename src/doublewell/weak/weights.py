@@ -212,10 +212,10 @@ def _quadrature(xi: Array) -> Array:
     half = 0.5 * (points[..., 2:3] - points[..., 1:2])
     powers = ((points - centre) / half)[..., None, :] ** np.arange(4)[:, None]
     moments = np.broadcast_to(np.array([2.0, 0.0, 2.0 / 3.0, 0.0])[:, None], (*powers.shape[:-1], 1))
-    shares = half * np.linalg.solve(powers, moments)[..., 0]
+    fractions = half * np.linalg.solve(powers, moments)[..., 0]
     weights, plain = np.zeros_like(xi), np.zeros_like(xi)
     for k in range(4):
-        weights[:, k : k + shares.shape[1]] += shares[..., k]
+        weights[:, k : k + fractions.shape[1]] += fractions[..., k]
     plain[:, 1:-1] = 0.5 * (xi[:, 2:] - xi[:, :-2])
     used = slice(_BEYOND + 1, -_BEYOND - 1)
     poor = np.any(weights[:, used] < _LEAST_WEIGHT * plain[:, used], axis=1, keepdims=True)
