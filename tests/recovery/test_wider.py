@@ -200,7 +200,7 @@ def test_spikes_and_hot_pixels(noisy, whole) -> None:
 def test_uneven_times() -> None:
     fine = movie(frames=57, dt=DT / 4)
     kept = np.arange(0, 57, 4) + np.array([0, 1, -1, 0, 1, 1, -1, 0, 0, -1, 1, 0, -1, 1, 0])
-    record = add_noise(fine.replace(fine.values[kept], fine.times[kept]), NOISE, seed=8)
+    record = add_noise(fine.replace(fine.values[kept], times=fine.times[kept]), NOISE, seed=8)
     found = read(record)
     assert not record.uniform
     assert chi2(found) < RARE
