@@ -441,8 +441,8 @@ def _scale_advice(table: Facts) -> Iterator[str]:
     elif fraction.value > _MOST:
         now = _REACH * movie.value / epsilon.value / np.sqrt(1.0 - fraction.value)
         yield (
-            f"A better surface tension: {percent(fraction.value)} of the variance of ε comes from it. With an exact one "
-            f"ε would be known to ±{percent(_REACH * movie.value / epsilon.value)} instead of ±{percent(now)} (95 %)."
+            f"A better surface tension: {percent(fraction.value)} of the variance of ε comes from it. With an exact "
+            f"one ε would be known to ±{percent(_REACH * movie.value / epsilon.value)} instead of ±{percent(now)} (95 %)."
         )
 
 
