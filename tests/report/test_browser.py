@@ -98,7 +98,7 @@ def test_the_slider_moves_the_frame(visit):
     page = visit()
     slider, when = page.locator("#frame"), page.locator("#when")
     assert when.inner_text() == "frame 7, t = 0.0035"
-    before = {kind: shown(page, kind) for kind in ("seen", "told", "rest")}
+    before = {kind: shown(page, kind) for kind in ("observed", "predicted", "rest")}
     slider.focus()
     page.keyboard.press("ArrowRight")
     assert when.inner_text() == "frame 8, t = 0.004"

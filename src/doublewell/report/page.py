@@ -440,9 +440,10 @@ def _scale_advice(table: Facts) -> Iterator[str]:
         yield "Pass the standard deviation of the surface tension, so that the interval of ε includes it too."
     elif fraction.value > _MOST:
         now = _REACH * movie.value / epsilon.value / np.sqrt(1.0 - fraction.value)
+        exact = percent(_REACH * movie.value / epsilon.value)
         yield (
             f"A better surface tension: {percent(fraction.value)} of the variance of ε comes from it. With an exact "
-            f"one ε would be known to ±{percent(_REACH * movie.value / epsilon.value)} instead of ±{percent(now)} (95 %)."
+            f"one ε would be known to ±{exact} instead of ±{percent(now)} (95 %)."
         )
 
 
