@@ -282,7 +282,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=610_000)
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--merge", type=Path, nargs="+")
-    asked = parser.parse_args(words("missing q together --seeds 1"))
+    asked = parser.parse_args(words("missing q --seeds 1"))
     if asked.merge:
         for part in asked.parts:
             write_json(asked.out / f"wider_{part}.json", joined(part, asked.merge))
