@@ -10,8 +10,11 @@ PAPER ?= out/paper
 export DOUBLEWELL_CACHE := $(CURDIR)/build/cache/jax
 export NUMBA_CACHE_DIR := $(CURDIR)/build/cache/numba
 
-# Tests that take long, by path: recovery, sweeps, pages, examples, the paper, golden results, benchmarks, a browser.
-SLOW := tests/slow tests/recovery tests/convergence tests/docs tests/examples tests/paper tests/test_readme.py \
+# Tests that take long, by path: recovery, sweeps, whole trajectory fits of many shapes, pages, examples, the paper,
+# golden results, benchmarks, a browser. `pytest -p costs --costs FILE` measures what a file costs.
+SLOW := tests/slow tests/golden tests/recovery tests/convergence tests/docs tests/examples tests/paper tests/toys \
+	tests/test_readme.py tests/test_tiled.py tests/test_wells.py tests/test_wells_views.py tests/test_identify_many.py \
+	tests/likelihood/test_batch.py tests/likelihood/test_hard_records.py tests/adequacy/test_check.py \
 	tests/adequacy/test_false_alarms.py tests/report/test_browser.py
 PYTEST := -m pytest -n 2 --dist loadfile
 
@@ -59,7 +62,7 @@ WARM = -c 'import doublewell as d, numpy as n; d.weak_evidence(d.Record(n.eye(10
 # What a change can break, in minutes. The kernels are compiled once, before the workers share the cache.
 test: lint
 	$(BIN)/python $(WARM)
-	$(BIN)/python $(PYTEST) --durations 20 $(SLOW:%=--ignore=%) --ignore=tests/golden
+	$(BIN)/python $(PYTEST) --durations 20 $(SLOW:%=--ignore=%)
 
 # The rest.
 test-slow: $(VENV)/.ready
@@ -68,7 +71,7 @@ test-slow: $(VENV)/.ready
 
 test-all: test test-slow
 
-# The stored answers of 0.1; three of the cases are still open.
+# The stored answers of 0.1 alone.
 test-golden: $(VENV)/.ready
 	$(BIN)/python $(PYTEST) tests/golden
 

@@ -119,7 +119,7 @@ def add_level_errors(result: Result, phase: Phase, *, progress: Report | None = 
     >>> movie = dw.simulate(dw.named_law("quartic"), start, dx=1 / 48, dt=2e-4, frames=25, epsilon=0.05)
     >>> grey = dw.phase_from_intensity(1000 + 200 * movie.slab(), levels=(800, 1200), levels_sd=(2, 2), dx=1 / 48,
     ...     dt=2e-4, q=1.0)
-    >>> result = add_level_errors(dw.identify(grey.record, law=0), grey)
+    >>> result = add_level_errors(dw.identify(grey.record, law=0, method="weak"), grey)
     >>> 0.001 < result.levels.force < 0.1
     True
     """
