@@ -62,6 +62,7 @@ def test_processes_give_the_same_in_the_same_order(records, alone) -> None:
 
 def test_a_batch_as_on_a_gpu_gives_the_same(records, alone, monkeypatch) -> None:
     monkeypatch.setattr(many, "on_gpu", lambda: True)
+    monkeypatch.setattr("doublewell.likelihood.batch.on_gpu", lambda: True)  # linearised again in full width
     mixed = [records[0], movie(15), *records[1:]]
     found = identify_many(mixed, SIGMA, law=2, check=False, batch=2)
     for place, other in zip((0, 2, 3), alone, strict=True):

@@ -138,7 +138,9 @@ def test_the_page_shows_the_fields_of_the_fit(banded, small, banded_page, words_
     assert "the recovered law evolved from the initial field that was fitted with it" in words_of(banded_page)
     film = make_film(banded, small, predicted(banded, small))
     fit = banded.diagnostics.likelihood
-    assert np.sqrt(np.mean((film.seen - film.told) ** 2, axis=(1, 2))) == pytest.approx(fit.residual_frames, rel=0.02)
+    assert np.sqrt(np.mean((film.observed - film.predicted) ** 2, axis=(1, 2))) == pytest.approx(
+        fit.residual_frames, rel=0.02
+    )
 
 
 def test_a_result_without_its_initial_field_says_so(banded, small, words_of):
@@ -171,9 +173,9 @@ def test_large_records_are_thinned_and_said_so(result):
     u = np.tanh(np.linspace(-3.0, 3.0, 500))[None, None] * np.ones((130, 330, 1))
     big = Record(u.astype(np.float32), dx=0.01, dt=0.1, q=1.0)
     film = make_film(result, big, predicted(result, big))
-    assert film.seen.shape == (61, 110, 125)
+    assert film.observed.shape == (61, 110, 125)
     assert film.frames[:2] + film.frames[-1:] == (0, 2, 129)
-    np.testing.assert_array_equal(film.seen[3], u[film.frames[3], ::3, ::4].astype(np.float32))
+    np.testing.assert_array_equal(film.observed[3], u[film.frames[3], ::3, ::4].astype(np.float32))
     assert film.notes[1:] == (
         "61 of 130 frames are shown, evenly spread.",
         "Of each frame one pixel in 3 along y and one pixel in 4 along x is shown; nothing is averaged, so the noise "

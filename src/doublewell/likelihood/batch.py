@@ -25,7 +25,7 @@ from doublewell.likelihood.model import Constants, Observed, RecordModel, first_
 from doublewell.likelihood.segments import UNSTABLE, fit_by_segments
 from doublewell.observation.view import PLAIN, View, check_view, joint_start
 from doublewell.record import Boundary, Record
-from doublewell.runtime import double_precision, leave_room
+from doublewell.runtime import double_precision, leave_room, on_gpu
 
 _UNFINISHED = 0.05  # relative residual of the solves behind R above which its errors are not to be used
 _FOLLOW = Rule(most=8, gain=1e-5)  # the law feels the fields to second order only
@@ -211,7 +211,10 @@ class Batch:
         if len(self.parts) > 1:
             each = zip(before, coefficients, strict=True)
             return [fit.batch.relinearise([fit], row[None])[0] for fit, row in each]
-        theta, nuisance = [], []
+        count, theta, nuisance = len(before), [], []
+        if on_gpu():  # where programs are for one width: fewer fits are filled up with the last of them
+            before = [*before, *[before[-1]] * (len(self.records) - count)]
+            coefficients = coefficients[np.minimum(np.arange(len(before)), count - 1)]
         for fit, row in zip(before, coefficients, strict=True):
             theta.append(np.append(joint_given_law(fit.evidence).mean(row), row))
             nuisance.append(fit.moved(theta[-1]))
@@ -219,7 +222,7 @@ class Batch:
             np.stack(nuisance), np.stack(theta), [list(fit.steps) for fit in before], [fit.status for fit in before],
             [fit.segments for fit in before],
         )  # fmt: skip
-        return self._linearise(before[0].family, before[0].substeps, at, before)
+        return self._linearise(before[0].family, before[0].substeps, at, before)[:count]
 
     def _linearise(
         self, family: Family, substeps: int, at: Iteration, before: Sequence[Trajectory] = ()
