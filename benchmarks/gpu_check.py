@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -73,12 +74,14 @@ def main() -> None:
     for name, value in figures.items():
         print(f"{name:32} {value:.3g}", flush=True)
     if "--tiny" not in sys.argv[1:]:
+        import jax
         from common import machine, write_json
 
+        about = {"device": jax.devices()[0].device_kind, "date": str(date.today()), "machine": machine()}
         out = Path(sys.argv[sys.argv.index("--out") + 1]) if "--out" in sys.argv else Path(__file__).parent / "results"
         write_json(
             out / "gpu_check.json",
-            {"machine": machine(), "rows": [{"figure": k, "value": v} for k, v in figures.items()]},
+            about | {"rows": [{"figure": k, "value": v} for k, v in figures.items()]},
         )
 
 
