@@ -223,7 +223,7 @@ def test_a_run_that_is_killed_goes_on(path, result, tmp_path) -> None:
         result, identify(open_record(path), compute=Compute(checkpoint=part), progress=lambda *w: said.append(w))
     )
     assert not [words for words, *_ in said if words.startswith("reading tiles")]
-    with pytest.raises(InputError, match=r"part.npz is the checkpoint of another run: the options of the reading"):
+    with pytest.raises(InputError, match=r"part.npz is the checkpoint of another run: the options of the fit"):
         identify(open_record(path), compute=Compute(checkpoint=part), check=True)
     with pytest.raises(InputError, match=r"the memory or the plan of slabs changed"):
         identify(open_record(path), method=Trajectory(memory=BUDGET - 3_000_000), compute=Compute(checkpoint=part))

@@ -107,7 +107,7 @@ def test_missing_values_are_not_compared(movie) -> None:
 
 @pytest.fixture(scope="module")
 def fitted():
-    """A noisy movie that the trajectory reading fits fast, and the result."""
+    """A noisy movie that the trajectory fit fits fast, and the result."""
     start = initial_field("nonconvex", (24, 24), 1 / 24, epsilon=0.12)
     clean = simulate(named_law("sixth"), start, dx=1 / 24, dt=5e-4, frames=13, epsilon=0.12)
     noisy = add_noise(clean, 0.05, seed=5)

@@ -1,4 +1,4 @@
-"""Unlike wells through the whole road: both readings, other phases, calibration, files, figures."""
+"""Asymmetric wells through the whole pipeline: both fits, other phases, calibration, files, figures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TILTED = dw.named_law("sixth").tilted(0.2)
 
 @cache
 def movie(law: str = "tilted", noise: float = 0.0) -> dw.Record:
-    """A small movie for the trajectory reading."""
+    """A small movie for the trajectory fit."""
     start = dw.initial_field("nonconvex", (24, 24), 1 / 24, epsilon=EPSILON)
     clean = dw.simulate(_laws()[law], start, dx=1 / 24, dt=5e-4, frames=15, epsilon=EPSILON)
     return dw.add_noise(clean, noise, seed=7)

@@ -27,7 +27,7 @@ def noisy(clean):
 
 @pytest.fixture(scope="session")
 def small():
-    """A record on which the trajectory reading is fast."""
+    """A record on which the trajectory fit is fast."""
     start = initial_field("nonconvex", (24, 24), 1 / 24, epsilon=EPSILON)
     movie = simulate(named_law("sixth"), start, dx=1 / 24, dt=5e-4, frames=15, epsilon=EPSILON)
     return add_noise(movie, 0.02, seed=7)
@@ -35,7 +35,7 @@ def small():
 
 @pytest.fixture(scope="session")
 def result(small):
-    """The trajectory reading of the small record, which takes the longest of all here: made once."""
+    """The trajectory fit of the small record, which takes the longest of all here: made once."""
     return identify(small, method="trajectory", check=False)
 
 

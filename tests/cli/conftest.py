@@ -17,7 +17,7 @@ def movie_file(tmp_path_factory, noisy):
 
 @pytest.fixture(scope="session")
 def small_file(tmp_path_factory):
-    """A record on which the trajectory reading is fast: 15 frames of 32 x 32, periodic."""
+    """A record on which the trajectory fit is fast: 15 frames of 32 x 32, periodic."""
     start = initial_field("nonconvex", (32, 32), 1 / 32, epsilon=0.1)
     clean = simulate(named_law("sixth"), start, dx=1 / 32, dt=5e-4, frames=15, epsilon=0.1)
     path = tmp_path_factory.mktemp("small") / "small.npz"

@@ -1,4 +1,4 @@
-"""Results to export: made once by the weak reading, one of them with draws put in by hand."""
+"""Results to export: made once by the weak-form fit, one of them with draws put in by hand."""
 
 from dataclasses import replace
 

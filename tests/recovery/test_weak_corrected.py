@@ -1,4 +1,4 @@
-"""method="weak-corrected": closer than the plain weak reading where bias is its error, and clear about its limits."""
+"""method="weak-corrected": closer than the plain weak-form fit where bias is its error, and clear about its limits."""
 
 from __future__ import annotations
 

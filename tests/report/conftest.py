@@ -58,7 +58,7 @@ def validation(result, record):
 
 @pytest.fixture(scope="session")
 def small():
-    """A record on which the trajectory reading is fast: 15 frames of 32 x 32, periodic, epsilon = 0.1."""
+    """A record on which the trajectory fit is fast: 15 frames of 32 x 32, periodic, epsilon = 0.1."""
     start = initial_field("nonconvex", (32, 32), 1 / 32, epsilon=0.1)
     clean = simulate(named_law("sixth"), start, dx=1 / 32, dt=5e-4, frames=15, epsilon=0.1)
     return add_noise(clean, 0.03, seed=5)
@@ -71,7 +71,7 @@ def banded_truth():
 
 @pytest.fixture(scope="session")
 def banded(small, banded_truth):
-    """A result of the trajectory reading, averaged over the degrees."""
+    """A result of the trajectory fit, averaged over the degrees."""
     return identify(small, banded_truth.law.surface_tension(epsilon=1.0))
 
 

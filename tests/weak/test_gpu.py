@@ -1,4 +1,4 @@
-"""The weak reading by JAX: the same evidence as the compiled kernel, here on whatever device JAX has."""
+"""The weak-form fit by JAX: the same evidence as the compiled kernel, here on whatever device JAX has."""
 
 from __future__ import annotations
 

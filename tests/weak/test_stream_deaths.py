@@ -137,7 +137,7 @@ def test_a_checkpoint_of_something_else(long_movie, stored, tmp_path, many_slabs
     refused = partial(pytest.raises, InputError)
     with refused(match="part.npz is the checkpoint of another run: the record changed; .*another name, or delete"):
         identify(stored, compute=Compute(checkpoint=path))
-    with refused(match="another run: the options of the reading changed"):
+    with refused(match="another run: the options of the fit changed"):
         identify(record, law=3, compute=Compute(checkpoint=path))
     with refused(match="another run: the record changed"):
         identify(record.replace(times=2.0 * record.times), compute=Compute(checkpoint=path))

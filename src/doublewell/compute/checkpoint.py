@@ -23,7 +23,7 @@ from doublewell.version import __version__
 
 _FORMAT = "doublewell partial evidence"
 _VERSION = 1
-_WORDS = {"record": "the record", "options": "the options of the reading", "plan": "the memory or the plan of slabs"}
+_WORDS = {"record": "the record", "options": "the options of the fit", "plan": "the memory or the plan of slabs"}
 _FILES = 100_000  # of a store whose size and time of change are looked at; a larger one is sampled
 
 

@@ -214,7 +214,7 @@ def read_tiles(model: TileModel, regions: Sequence[Region], theta: Array, resolu
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """Readings of tiles in the order of the plan."""
+    """Fits of tiles in the order of the plan."""
 
     fits: tuple[PartFit, ...]
 
