@@ -65,8 +65,9 @@ def directions(fits: Sequence[Trajectory], u: Array) -> Iterator[tuple[str, list
     grid, window, axes = mode_grid(record), record.boundary == "open", range(2 - u.ndim, 0)
     time = (record.times - record.times[0]).reshape(-1, *[1] * len(axes))
     if not batch.view.q_free:  # the relative error of q
-        low, high = batch.predict(fits, factor=1.0 - _SMALL), batch.predict(fits, factor=1.0 + _SMALL)
-        yield "q", [(high - low) / (2.0 * _SMALL)]
+        change = batch.predict(fits, factor=1.0 + _SMALL) - batch.predict(fits, factor=1.0 - _SMALL)
+        yield "q", [change / (2.0 * _SMALL)]
+        del change  # fields of all frames: not kept longer than needed
     # a velocity c along each axis: u(x - c t, t) solves the equation with - c . grad u; at a no-flux wall across the
     # velocity it is the pattern that drifts in the frame, not a flow through the wall
     yield "advection", [-time * slope(u, axis, grid, window=window) for axis in axes]
@@ -76,8 +77,10 @@ def directions(fits: Sequence[Trajectory], u: Array) -> Iterator[tuple[str, list
         theta = points(fits)[1]
         size = _SMALL * np.max(np.abs(theta[:, len(batch.view.free) :]), axis=1, keepdims=True)
         tilted = _Tilted(first.family)
-        low, high = (batch.predict(fits, tilted, theta=np.hstack([theta, tilt])) for tilt in (-size, size))
-        yield "tilt", [(high - low) / (2.0 * size.reshape(-1, *[1] * (u.ndim - 1)))]
+        change = batch.predict(fits, tilted, theta=np.hstack([theta, size]))
+        change -= batch.predict(fits, tilted, theta=np.hstack([theta, -size]))
+        yield "tilt", [change / (2.0 * size.reshape(-1, *[1] * (u.ndim - 1)))]
+        del change
     yield "gain", [u]  # a, the observation being (1 + a) u
     yield "gain drift", [time / time[-1] * u]  # (1 + a t / T) u
     yield "offset", [np.ones_like(u)]  # u + a
@@ -163,6 +166,7 @@ def _answers(fits: Sequence[Trajectory], projector: Projector) -> list[_Answer]:
     for name, fields in directions(fits, u):
         pairs = [projector.project(field) for field in fields]
         projected[name] = [np.stack(part, axis=1) for part in zip(*pairs, strict=True)]
+        del pairs
     signs = np.random.default_rng(0).choice([-1.0, 1.0], size=residuals.shape[1:])  # always the same
     v = np.where(np.asarray(projector.constants.root) > 0.0, signs, 0.0)
     taken = v - projector.project(np.broadcast_to(v, residuals.shape), white=True)[0]

@@ -104,14 +104,14 @@ class Batch:
 
     @cached_property
     def parts(self) -> list[Batch]:
-        """The batches that can be computed together: this one, or one for each record where their masks differ."""
+        """One batch for each record where their masks differ; none where all are computed together."""
         first = self.records[0]
         for record in self.records[1:]:
             both = record.mask is not None and first.mask is not None
             if record.mask is not first.mask and not (both and np.array_equal(record.observed(), first.observed())):
                 pairs = zip(self.records, self.labels, strict=True)
                 return [Batch([record], self.dynamics, self.view, [label], self._models) for record, label in pairs]
-        return [self]
+        return []
 
     @cached_property
     def observed(self) -> Observed:
@@ -166,7 +166,7 @@ class Batch:
         family = fitted if family is None else family
         if substeps is None:
             substeps = max([first_substeps(record, start, self.view, self.dynamics) for start in starts])
-        if len(self.parts) > 1:
+        if self.parts:
             options: dict[str, Any] = {"family": family, "fitted": fitted, "substeps": substeps, "watch": watch}
             return [part.fit(starts[k : k + 1], **options)[0] for k, part in enumerate(self.parts)]
         model, constants = self.model(fitted, substeps)
@@ -195,7 +195,7 @@ class Batch:
         they have one law, so a fit of the law to each would be thrown away, and a part with little in it would lead
         such a fit astray. The fields alone are close to a linear problem.
         """
-        if len(self.parts) > 1:
+        if self.parts:
             return [part.follow(theta, family=family, substeps=substeps)[0] for part in self.parts]
         model, constants = self.model(family, substeps)
         laws, data = np.tile(np.asarray(theta, dtype=np.float64), (len(self.records), 1)), self.observed.values
@@ -208,7 +208,7 @@ class Batch:
 
     def relinearise(self, before: Sequence[Trajectory], coefficients: Array) -> list[Trajectory]:
         """Linearise the records again at other coefficients of the same family, all else moved along."""
-        if len(self.parts) > 1:
+        if self.parts:
             each = zip(before, coefficients, strict=True)
             return [fit.batch.relinearise([fit], row[None])[0] for fit, row in each]
         count, theta, nuisance = len(before), [], []
