@@ -163,10 +163,12 @@ def _answers(fits: Sequence[Trajectory], projector: Projector) -> list[_Answer]:
     # what a fit that stopped early leaves along J_u and J_g would look like a fault: it is taken out first
     residuals, _ = projector.project(np.stack([fit.residual for fit in fits]))
     projected, u = {}, fits[0].batch.predict(fits)
+    sizes = [float(np.sqrt(np.mean(field**2))) for field in u]
     for name, fields in directions(fits, u):
         pairs = [projector.project(field) for field in fields]
         projected[name] = [np.stack(part, axis=1) for part in zip(*pairs, strict=True)]
-        del pairs
+        del pairs, fields
+    del u  # a field of all frames
     signs = np.random.default_rng(0).choice([-1.0, 1.0], size=residuals.shape[1:])  # always the same
     v = np.where(np.asarray(projector.constants.root) > 0.0, signs, 0.0)
     taken = v - projector.project(np.broadcast_to(v, residuals.shape), white=True)[0]
@@ -181,9 +183,8 @@ def _answers(fits: Sequence[Trajectory], projector: Projector) -> list[_Answer]:
         tests += value_tests(np.where(kept, residual, 0.0) / fit.noise, left, left > _UNTOUCHED)
         if fit.batch.view.whitening.colour is not None:  # the floor makes fine structure smaller than it is
             tests = [test for test in tests if test.name not in _COLOURED]
-        relative = fit.noise / float(np.sqrt(np.mean(u[k] ** 2)))
-        fields = [field for f, _ in projected.values() for field in f[k]]
-        answers.append(_Answer(residual, kept, relative, tests, fields, left > _UNTOUCHED, v, taken[k]))
+        relative, perpendicular = fit.noise / sizes[k], [field for f, _ in projected.values() for field in f[k]]
+        answers.append(_Answer(residual, kept, relative, tests, perpendicular, left > _UNTOUCHED, v, taken[k]))
     return answers
 
 
