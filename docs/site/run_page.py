@@ -58,7 +58,7 @@ def alike(one: str, other: str) -> bool:
 def _near(one: str, other: str) -> bool:
     digits, _, power = one.partition("e")
     unit = 10.0 ** (int(power or 0) - len(digits.partition(".")[2]))
-    slack = 2.0 * unit if "." in digits else 0.0  # whole numbers are counts
+    slack = 2.0 * unit if "." in digits else 0.0  # integers are counts
     return math.isclose(float(one), float(other), rel_tol=_NEAR, abs_tol=slack)
 
 

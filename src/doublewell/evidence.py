@@ -39,7 +39,7 @@ class Evidence:
     """Blocks of compacted rows with named columns.
 
     ``columns`` are the names in order: "force" stands for one column for each coefficient of the family, the last is
-    the "target". Each row says that the columns times their coefficients add up to the target. Weak moments have
+    the "target". Each row states that the columns times their coefficients add up to the target. Weak moments have
     "rate" after the force, with the coefficient 1/q; a likelihood has what is estimated jointly with the law ("q",
     "blur") before the force, so that the last rows speak of the law alone. Known quantities contract their column by
     name. Weights between blocks are applied only when solving, so that merging stays exact. ``whitened`` rows are
@@ -173,7 +173,7 @@ def system(evidence: Evidence, q: float = 1.0) -> tuple[Array, Array]:
 
 
 def joint_given_law(evidence: Evidence) -> JointParameters:
-    """Return what evidence says of the joint parameters once the law is given, and the most likely law."""
+    """Return the joint parameters given the law, and the most likely law."""
     rows, n = compact(stacked(evidence)), len(evidence.joint)
     root, cross, target = rows[:n, :n], rows[:n, n:-1], rows[:, -1]
     law = np.asarray(np.linalg.lstsq(rows[n:, n:-1], target[n:], rcond=None)[0], dtype=np.float64)
@@ -193,7 +193,7 @@ def eliminate_joint(evidence: Evidence) -> Evidence:
 
 @dataclass(frozen=True, eq=False)
 class JointParameters:
-    """What a record says of q or a blur, given the law: normal with mean best + slope (g - g_best) and a covariance.
+    """The distribution of q or a blur, given the law: normal with mean best + slope (g - g_best) and a covariance.
 
     ``root`` is the triangle of that covariance's inverse. Empty where nothing is estimated jointly with the law.
     """

@@ -28,7 +28,7 @@ class Source:
 
 @dataclass(frozen=True)
 class RecordInfo:
-    """A record by reference: what it says of itself, and the checksum of its values.
+    """A record by reference: its metadata, and the checksum of its values.
 
     ``dt`` is the mean frame interval, ``times`` the times of all frames where they are not evenly spaced.
     """
@@ -151,7 +151,7 @@ def ask(
 
 
 def observed_as(record: Record, problem: Problem) -> Record:
-    """Return a record with its missing values masked where the problem says so; a mask of its own is kept."""
+    """Return a record with its missing values masked where the problem asks for it; a mask of its own is kept."""
     return record.replace(mask="finite") if problem.observation.missing == "mask" and record.mask is None else record
 
 

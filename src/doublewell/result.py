@@ -348,7 +348,7 @@ def compare(before: Result, after: Result, *, tolerance: float = ROUND_OFF) -> C
 
     An array is measured by its largest entry. Diagnostics are pure numbers of size one, so there the tolerance is also
     an absolute one. Texts are compared without the numbers in them. The version, the file's name and the steps of the
-    iteration are no part of the answer and are left out, as is the fitted initial field, kept in single precision.
+    iteration are not part of the answer and are left out, as is the fitted initial field, kept in single precision.
     """
     sizes = [(name, a, b, _size(name, a, b)) for name, a, b in _pairs(before, after, "")]
     close = [size for *_, size in sizes if size is not None and size <= tolerance]
@@ -390,7 +390,7 @@ def _size(name: str, a: Any, b: Any) -> float | None:
 
 
 def _numeric(value: Any) -> bool:
-    """Tell whether a value is a number, an array, or a list of numbers; true and false are no numbers."""
+    """Tell whether a value is a number, an array, or a list of numbers; booleans are not numbers."""
     if isinstance(value, tuple):
         return bool(value) and all(_numeric(item) and not isinstance(item, tuple | np.ndarray) for item in value)
     return isinstance(value, int | float | np.number | np.ndarray) and not isinstance(value, bool)

@@ -25,8 +25,8 @@ class Validation:
 
     ``predicted`` is the evolved record. The observed frames bring their own noise into the comparison: ``noise_floor``
     is what noise alone adds to the error of each frame, noise / rms(u), at least. A frame that is zero everywhere is
-    measured by the rms of all frames. ``origin`` says what was evolved: the observed frame, or the initial field of the
-    fit, whose error is then nowhere zero.
+    measured by the rms of all frames. ``origin`` states what was evolved: the observed frame, or the initial field of
+    the fit, whose error is then nowhere zero.
     """
 
     start: int
@@ -54,7 +54,7 @@ def validate(result: Result, record: Record, *, start: int = 0, progress: Progre
     The record may be another one than the law came from, with other q, mesh and noise, which is measured here. It must
     declare its boundary, and its frame `start` must be complete; of later frames the observed values are compared, and
     one without any has the error 0. Where it does not say q, an estimated one is used. A small error tests the force on
-    the phase values visited; it says nothing about epsilon and F, which no movie tests.
+    the phase values visited; it does not test epsilon and F, which no movie tests.
     """
     return _evolve(result, record, None, start, progress)
 

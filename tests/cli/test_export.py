@@ -40,6 +40,6 @@ def test_json_and_quiet(run, run_json, result_file, tmp_path):
 def test_wrong_use(refused, result_file, movie_file, tmp_path):
     assert "Choose from" in refused("export", result_file, "comsol")
     assert "does not exist" in refused("export", tmp_path / "none.json", "moose")
-    assert "no JSON" in refused("export", movie_file, "moose")
+    assert "not JSON" in refused("export", movie_file, "moose")
     assert "is a folder" in refused("export", result_file, "moose", "--out", tmp_path)
     assert "does not exist" in refused("export", result_file, "moose", "--out", tmp_path / "no" / "law.i")

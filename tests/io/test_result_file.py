@@ -194,15 +194,15 @@ def drop(*place):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (put("diagnostics", "rows", value=1.5), r"result\.diagnostics\.rows is 1\.5: expected a whole number"),
-        (put("diagnostics", "rows", value=True), "rows is True: expected a whole number"),
+        (put("diagnostics", "rows", value=1.5), r"result\.diagnostics\.rows is 1\.5: expected an integer"),
+        (put("diagnostics", "rows", value=True), "rows is True: expected an integer"),
         (put("diagnostics", "kkt", value="small"), "kkt is 'small': expected a number"),
         (put("diagnostics", "kkt", value=False), "kkt is False: expected a number"),
         (put("diagnostics", "kkt", value=10**400), "kkt is 1000.*: expected a number"),
         (put("diagnostics", "kkt", value={"float": "big"}), "expected nan, inf or -inf"),
         (put("diagnostics", "kkt", value={"float": 1}), "expected a number"),
         (put("diagnostics", "active", value="none"), "active is 'none': expected a list"),
-        (put("diagnostics", "active", value=["x"]), r"active\[0\] is 'x': expected a whole number"),
+        (put("diagnostics", "active", value=["x"]), r"active\[0\] is 'x': expected an integer"),
         (put("diagnostics", "unconstrained", value=3), "unconstrained is 3: expected a list"),
         (put("diagnostics", "unconstrained", value=[1.0, None, 2.0]), r"unconstrained\[1\] is None"),
         (put("diagnostics", "unconstrained", value=[1.0]), "do not belong together"),
@@ -245,12 +245,12 @@ def test_fields_with_a_default_may_be_absent(result, tmp_path):
     [
         (b"", "is empty: expected a saved result"),
         (b" \n", "is empty"),
-        (b"{", "is no JSON, or cut short"),
-        (b"\xff\xfe", "is no JSON, or cut short"),
-        (b"PK\x03\x04", r"is no JSON, or cut short .*a record is read by open_record"),
+        (b"{", "is not JSON, or is cut short"),
+        (b"\xff\xfe", "is not JSON, or is cut short"),
+        (b"PK\x03\x04", r"is not JSON, or is cut short .*a record is read by open_record"),
         (b'{"format": NaN}', "NaN is not JSON"),
-        (b"[" * 100000, "is no JSON, or cut short"),
-        (b"9" * 5000, "is no JSON, or cut short"),
+        (b"[" * 100000, "is not JSON, or is cut short"),
+        (b"9" * 5000, "is not JSON, or is cut short"),
         (b"[1, 2]", "is JSON but no doublewell result"),
         (b'{"law": 1}', "is JSON but no doublewell result"),
         (b'{"format": "doublewell result"}', "is damaged: its version is None"),
@@ -274,7 +274,7 @@ def test_truncated_at_every_place(result, tmp_path):
     whole = path.read_bytes()
     for size in range(0, len(whole) - 2, 61):
         path.write_bytes(whole[:size])
-        with refused("is no JSON, or cut short|is empty"):
+        with refused("is not JSON, or is cut short|is empty"):
             load_result(path)
 
 
@@ -284,7 +284,7 @@ def test_wrong_paths(small, tmp_path):
     with refused("is a folder: expected a saved result .*open_record"):
         load_result(tmp_path)
     save(small, tmp_path / "movie.npz")
-    with refused("is no JSON.*a record is read by open_record"):
+    with refused("is not JSON.*a record is read by open_record"):
         load_result(tmp_path / "movie.npz")
     with refused("path is 5: expected the name of a file"):
         load_result(5)

@@ -147,7 +147,7 @@ class Adequacy:
 
     @property
     def unexplained(self) -> ScoreTest | None:
-        """The largest correlation that all named causes together leave, None where it may be chance."""
+        """The largest correlation that all named causes together leave, None where it may be random."""
         worst = min(self.leftover, key=lambda t: t.p, default=None)
         return worst if worst is not None and len(self.leftover) * worst.p < _CERTAIN else None
 
@@ -246,7 +246,7 @@ def value_tests(r: Array, left: Array, free: Bools) -> list[ScoreTest]:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """What each cell of a residual says: probability under the model, deviation over its error, mean, spread."""
+    """What is known of each cell of a residual: probability under the model, deviation over its error, mean, spread."""
 
     p: Array
     size: Array

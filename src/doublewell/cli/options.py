@@ -136,7 +136,7 @@ Integer = Annotated[int, Parameter(converter=_integer)]
 @Parameter(name="*", group=MOVIE)
 @dataclass(frozen=True)
 class Movie:
-    """What a file may not say, or says wrongly; these go before what the file says.
+    """What a file may not state, or state wrongly; these take precedence over the file.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ class Bar:
 
     def __init__(self, *, wanted: bool) -> None:
         self._wanted = wanted
-        self._lock = RLock()  # the timer shows what the work says
+        self._lock = RLock()  # the timer shows what the work reports
         self._shown: Any = None
         self._said: tuple[str, int, int] | None = None
         self._timer: Timer | None = None
@@ -366,7 +366,7 @@ class Output:
     def fitting(self, bar: Bar) -> Report:
         """Return a callback that shows the progress of a fit, and first of all that compiling takes its time.
 
-        A terminal shows the bar; elsewhere one line on stderr says why nothing happens.
+        A terminal shows the bar; elsewhere one line on stderr states why nothing happens.
         """
         reported = self.json or self.quiet or sys.stderr.isatty()
 

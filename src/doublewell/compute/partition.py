@@ -23,7 +23,7 @@ LIBRARIES = 950 * 10**6  # bytes that Python, its libraries and compiling take; 
 _SMALLEST = 12  # cells of a window along an axis
 _FEWEST = 5  # frames of a slab
 _RING = 4  # cells along an axis that the border takes
-_START = 2.0  # q |G'| t that a first field takes of a slab's time: it says nothing of the law before
+_START = 2.0  # q |G'| t that a first field takes of a slab's time: it carries no information on the law before
 _LONGEST = 12.0  # q |G'| t of a slab: fields that grow from a rough start cannot be followed longer
 _MORE = 1.35  # times as many parts along an axis, where they are all of one length then
 _LOOKS = 3  # times in a slab at which it is looked at
@@ -101,7 +101,7 @@ def make_tiles(record: Record, *, copies: int, rate: float, memory: int) -> tupl
         )
 
     def kept(plan: list[list[tuple[int, int]]]) -> float:
-        """Return the fraction of what a record says that its tiles keep, roughly."""
+        """Return the fraction of a record's information that its tiles keep, roughly."""
         growth = rate * span / len(plan[0])
         return growth / (growth + _START) * prod(1.0 - _RING * len(parts) / parts[-1][1] for parts in plan[1:])
 

@@ -53,7 +53,7 @@ class Serial(Executor):
 class Pool:
     """Runs tasks on an executor, a few more at a time than it has workers, and again where a worker died.
 
-    `make` gives a new executor in place of a broken one; `width` says how many tasks to have under way. As a context
+    `make` gives a new executor in place of a broken one; `width` states how many tasks to have under way. As a context
     it ends the executor that it started; after an error without waiting for what is under way.
     """
 
@@ -248,7 +248,7 @@ def _one_thread() -> Iterator[None]:
 
 
 class Clock:
-    """Says how fast values come and how much time is left; `size` bytes were cut into `total` parts."""
+    """Report how fast values come and how much time is left; `size` bytes were cut into `total` parts."""
 
     def __init__(self, size: float, before: int, total: int, report: Report | None, parts: str = "slabs") -> None:
         self._megabytes, self._before, self._total, self._parts = size / total / 1e6, before, total, parts

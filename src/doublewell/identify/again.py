@@ -22,7 +22,7 @@ Data = Literal["the same", "other data", "not known to be the same"]
 
 @dataclass(frozen=True, eq=False)
 class Repetition:
-    """A result, the result of doing it again, and how they compare; ``data`` says whether the values are the same."""
+    """A result, the result of doing it again, and how they compare; ``data`` states whether the values are the same."""
 
     before: Result
     again: Result
@@ -48,7 +48,7 @@ def repeat(
 
     The record (of several, all of them in their order) must hold the values that the result came from, by their
     checksum, unless `any_data`. Its mesh spacing, frame interval, q, boundary and units are those of the result,
-    whatever the record says of them. Errors of grey levels that were added to the result are left out of the
+    whatever the record states. Errors of grey levels that were added to the result are left out of the
     comparison: they need the grey values.
     """
     records = [record] if isinstance(record, Record) else list(record)
@@ -111,8 +111,8 @@ def add_level_errors(result: Result, phase: Phase, *, progress: Report | None = 
     """Fit again with each grey level moved by one standard deviation, and add what that changes to the errors.
 
     `result` is what ``identify(phase.record, ...)`` gave. The two changes of the law become two more normal directions
-    of its posterior, so that all bands and intervals hold them; ``result.levels`` says how large they are. A weak-form
-    fit has no bands: there they are only reported. It takes two more fits.
+    of its posterior, so that all bands and intervals hold them; ``result.levels`` reports how large they are. A
+    weak-form fit has no bands: there they are only reported. It takes two more fits.
 
     >>> import doublewell as dw
     >>> start = dw.initial_field("circle", (48, 48), 1 / 48, epsilon=0.05)

@@ -1,4 +1,4 @@
-"""Agreement: whether records that share a law say the same of it."""
+"""Agreement: whether records of one material agree on its law."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def agreements(systems: Sequence[tuple[Array, Array]], names: Sequence[str]) -> 
 
     `systems` are the small least-squares problems of the records in units of their noise. Others are those that agree:
     of three or more records the one that is farthest off leaves first, so that it does not make the good ones look
-    wrong. Two records that differ disagree both, for nothing says which is right.
+    wrong. Two records that differ both disagree, because nothing shows which is right.
     """
     from scipy.special import chdtrc
 

@@ -187,7 +187,8 @@ def _of_tiles(
 def combined(fits: Sequence[PartFit], matrix: Array) -> Resolution:
     """Return the shifts by time step and mesh of the common law: each part that measured them moves it by its weight.
 
-    They stand for all parts: a finer step or mesh moves every tile alike. Sizes are in standard errors of all parts.
+    They stand for all parts: a finer step or mesh moves every tile by the same amount. Sizes are in standard errors of
+    all parts.
     """
     measured = [(system(r.evidence)[0], r.resolution) for r in fits if r.resolution is not None]
     if len(fits) == 1:
@@ -213,8 +214,9 @@ def _single(field: Any) -> Any:
 def felt(average: DegreeAverage, family: Family, matrix: Array, shifts: Array) -> Array:
     """Return the shifts, one per row, with those that the data cannot feel replaced by how far they move the average.
 
-    Where the record says nothing, a shift of a millionth of a standard error is as large as the error itself, and a
-    band with it would be wider than the law ten thousand times; the average over degrees does not follow it there.
+    Where the record holds no information, a shift of a millionth of a standard error is as large as the error itself,
+    and a band with it would be wider than the law ten thousand times; the average over degrees does not follow it
+    there.
     """
     pull = matrix.T @ matrix
     fraction = np.zeros_like(pull)

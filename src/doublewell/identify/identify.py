@@ -46,7 +46,7 @@ def identify(
         The observed phase field. Where its q is None it is estimated jointly with the law (``result.q``). Where its
         boundary is not declared it is a window, cut out of something larger, and nothing is assumed about the outside.
         Several records of one material, in a list, are fitted together: meshes, frame intervals, noise and geometries
-        may differ, and ``result.agreements`` says which record disagrees with the others.
+        may differ, and ``result.agreements`` states which record disagrees with the others.
     surface_tension
         An independently measured tension: a number or a pair (value, standard deviation) in the normalisation E, a
         text such as "0.3 J/m^2 +- 5 %", or a SurfaceTension. A tension with a unit needs a record with units. Without a
@@ -123,7 +123,7 @@ def solve(records: list[Record], problem: Problem, compute: Compute, report: Rep
 
 
 def weak_answer(part: Part) -> Answer:
-    """Return what the weak-form fit says by itself."""
+    """Return the answer of the weak-form fit alone."""
     return Answer(part.weak.estimate.law, weak_diagnostics(part.weak, part.survey))
 
 

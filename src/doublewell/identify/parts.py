@@ -195,7 +195,7 @@ class Records:
 
 
 def part_fit(fit: Trajectory, resolution: Resolution | None, adequacy: Adequacy | None) -> PartFit:
-    """Return what a fit says of a law, with the fit itself."""
+    """Return the evidence and the residual statistics of a fit, with the fit itself."""
     axes, values, kept = tuple(range(1, fit.residual.ndim)), fit.record.slab(), noisy(fit.record)
     return PartFit(
         evidence=fit.evidence,

@@ -16,7 +16,7 @@ _OUTER = 0.25  # of the range of values, at either end: where a phase is sought
 _STEP = 0.02  # of the distance of the phases: the first simplex of the search
 _CLOSE = 2e-4  # of the distance of the phases: to which they are found
 _MOST = 80  # weak-form fits of the search
-_FAR = 0.2  # of the distance of the plateaus: where a phase found there is no phase
+_FAR = 0.2  # of the distance of the plateaus: farther from its plateau the search has failed
 
 
 def plateaus(record: Record) -> tuple[float, float]:

@@ -52,7 +52,7 @@ from doublewell.runtime import CPU, Processor, device_memory, on_gpu
 from doublewell.weak.stream import Stream, open_stream
 
 _PILOT = 4  # tiles
-_EMPTY = 0.01  # fraction of a tile's cells between the phases below which it says next to nothing
+_EMPTY = 0.01  # fraction of a tile's cells between the phases below which it holds next to no information
 _DEVICE = 0.3  # of a GPU's memory that a batch of tiles may take
 _SOLVES = 60  # copies more, where the solves of all coefficients run together
 _BATCH = 16  # most tiles of a batch
@@ -186,13 +186,13 @@ class Tiles:
 
     def _batches(self, jobs: list[Job]) -> list[list[int]]:
         """Put tiles of one shape and slab that want the same together, as many as are fitted at once."""
-        alike: dict[Any, list[int]] = {}
+        groups: dict[Any, list[int]] = {}
         for k, job in enumerate(jobs):
             region, theta = self.regions[job.part], np.asarray(job.theta)
             key = (region.frames, tile_shape(region), job.resolution, job.adequacy, theta.tobytes())
-            alike.setdefault(key, []).append(k)
+            groups.setdefault(key, []).append(k)
         width = self.model.width
-        return [group[k : k + width] for group in alike.values() for k in range(0, len(group), width)]
+        return [group[k : k + width] for group in groups.values() for k in range(0, len(group), width)]
 
 
 def read_tiles(model: TileModel, regions: Sequence[Region], theta: Array, resolution: bool, adequacy: bool) -> Pieces:
@@ -287,8 +287,8 @@ def choose_stages(
             "phases; record a part with an interface, or give more memory for larger tiles"
         )
     shape = most_common([tile_shape(regions[k]) for k in kept])
-    alike = sorted((k for k in kept if tile_shape(regions[k]) == shape), key=lambda k: -interface[k])
-    pilot = tuple(alike[: max(_PILOT, width)])
+    usual = sorted((k for k in kept if tile_shape(regions[k]) == shape), key=lambda k: -interface[k])
+    pilot = tuple(usual[: max(_PILOT, width)])
     stages = [pilot[:width], pilot, (*pilot, *(k for k in kept if k not in pilot))]
     return tuple(dict.fromkeys(stages)), pilot
 

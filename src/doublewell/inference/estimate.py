@@ -178,7 +178,7 @@ def column_scale(matrix: Array) -> tuple[Array, Array, Array]:
     if not np.all(norms > 0):
         empty = ", ".join(str(j) for j in np.flatnonzero(norms == 0))
         raise InputError(
-            f"the record says nothing about coefficient {empty}: expected phase values between the pure phases; "
+            f"the record does not determine coefficient {empty}: expected phase values between the pure phases; "
             "record frames that contain an interface, or lower the degree"
         )
     scaled = matrix / norms

@@ -1,8 +1,8 @@
 """The joint fit: parts that share one law (one record, several, the tiles of one) and the loop that fits them.
 
-The loop is a generator. It yields the jobs that it wants done, one for each part, and receives what each part says; who
-does them, one after the other, on a GPU in batches, in processes or on a cluster, is not its concern. It knows evidence
-alone, no fields.
+The loop is a generator. It yields the jobs that it wants done, one for each part, and receives the fit of each part;
+who does them, one after the other, on a GPU in batches, in processes or on a cluster, is not its concern. It knows
+evidence alone, no fields.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _RESOLVED = 0.1  # standard errors by which half the time step may move the esti
 
 @dataclass(frozen=True, eq=False)
 class PartFit:
-    """What one part says of a law.
+    """The fit of one part.
 
     ``evidence`` has one block, in units of the ``noise``, linearised at ``theta``: what is estimated jointly with the
     law, then the coefficients. ``cost`` is the sum of squares that the best law leaves, ``power`` that of the
@@ -65,7 +65,7 @@ class PartFit:
 class Job:
     """What the loop wants of one part: a fit of its own where ``theta`` is None, else evidence at that point.
 
-    ``before`` is what the part said last. With ``weigh`` the noise is first measured on its residual. ``check`` wants
+    ``before`` is its last fit. With ``weigh`` the noise is first measured on its residual. ``check`` wants
     the resolution and, where the problem asks for it, the tests of the residual.
     """
 

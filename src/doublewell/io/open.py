@@ -112,7 +112,7 @@ def open_record(
             )
         try:
             record = Record(values, **metadata)
-        except (ValueError, TypeError, OverflowError) as error:  # of metadata in the file that are no numbers
+        except (ValueError, TypeError, OverflowError) as error:  # of metadata in the file that are not numbers
             raise InputError(str(error)) from error
         if not isinstance(levels, str):
             return record

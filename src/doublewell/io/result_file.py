@@ -34,7 +34,7 @@ _VERSION = 3
 _MOST = 2**20  # values of a fitted initial field: 6 MB of text
 _AGAIN = "restore the file, or run identify again"
 _SPECIAL = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}  # strict JSON has none of these
-_PLAIN = {str: "a text", bool: "true or false", type(None): "nothing", int: "a whole number"}
+_PLAIN = {str: "a text", bool: "true or false", type(None): "nothing", int: "an integer"}
 _BASE64 = "numbers in base 64"
 
 
@@ -95,7 +95,7 @@ def _body(path: Path) -> Any:
         content = json.loads(raw.decode("utf-8"), parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise InputError(
-            f"{path} is no JSON, or cut short ({error}): expected a result written by save; {_AGAIN}"
+            f"{path} is not JSON, or is cut short ({error}): expected a result written by save; {_AGAIN}"
             " (a record is read by open_record)"
         ) from error
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
@@ -118,7 +118,7 @@ def _body(path: Path) -> Any:
 
 
 def _checksum(body: Any) -> str | None:
-    """Return the digest of the content, not of the layout: a file may be indented again. None for what is no JSON."""
+    """Return the digest of the content, not of the layout: a file may be indented again. None for what is not JSON."""
     try:
         text = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
     except ValueError:  # a number beyond the range of floats

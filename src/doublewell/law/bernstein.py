@@ -227,8 +227,8 @@ def _unit(roots: Array, right: Array) -> Array:
 def _nearest(roots: Array, right: Array, bounds: Array, rounds: int) -> Array:
     """Return the nearest coefficients whose brackets are above their bounds; nan where that was not reached.
 
-    Where the record says little, rounding leaves dips that are nothing in standard errors. The bracket reached so far
-    is then taken as the start: another projection moves it by no more than what it lacks.
+    Where the record holds little information, rounding leaves dips that are nothing in standard errors. The bracket
+    reached so far is then taken as the start: another projection moves it by no more than what it lacks.
     """
     inverse = np.asarray(np.linalg.inv(roots), dtype=np.float64)
     start = right - bounds[:, None] * np.sum(roots, axis=2)  # of y = g - l, in the metric

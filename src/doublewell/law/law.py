@@ -304,7 +304,7 @@ def family_of(wells: WellsKind, degree: int | Literal["auto"]) -> Family:
 
 
 def check_law(value: Any) -> Law:
-    """Return a law as it is; anything else raises and says how to make one."""
+    """Return a law as it is; anything else raises an error that states how to make one."""
     if isinstance(value, Law):
         return value
     way = "Law.bernstein(coefficients), Law.from_force(function) or named_law(name)"

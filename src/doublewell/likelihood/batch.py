@@ -1,8 +1,8 @@
 """Batch: records of one kind, their models, and the fits, linearisations and predictions that are made of them.
 
 Records of one shape, mesh, frame interval, q and boundary have one model and are fitted together. A Batch builds each
-model (family, steps, mesh, order, boundary) once and keeps it. A Trajectory is what a record says at a point; it refers
-to its batch.
+model (family, steps, mesh, order, boundary) once and keeps it. A Trajectory is a record linearised at a point; it
+refers to its batch.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FOLLOW = Rule(most=8, gain=1e-5)  # the law feels the fields to second order on
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """What a record says of a law at a point. ``evidence`` is all that estimates need.
+    """A record linearised at a point. ``evidence`` is all that estimates need.
 
     ``theta`` and ``nuisance`` are where the record was linearised: what the view estimates jointly with the law and the
     coefficients (of ``family``); the initial field, on a window followed by its border. ``response`` is how the best

@@ -138,8 +138,8 @@ def sensitivity(
     """Return R of the projected sensitivities at a point, `together` solves at a time.
 
     An unfinished solve leaves part of J_u in C and makes R too large, by the square of the solve's error. So the solves
-    are made for an orthonormal basis of J_g, J_g = Q T: neighbouring coefficients act almost alike, and an error of a
-    hundredth of J_g's columns would be larger than the directions in which they differ.
+    are made for an orthonormal basis of J_g, J_g = Q T: neighbouring coefficients have almost the same effect, and an
+    error of a hundredth of J_g's columns would be larger than the directions in which they differ.
     """
     residual, push, pull = _linearise(model, nuisance, theta, data, constants)
     condition = model.preconditioner(nuisance, theta, constants)

@@ -5,7 +5,7 @@
 with S the separable smoothing by the test weights, D and Lap fourth-order differences of S (paper, Eq. 11, after
 summation by parts). The columns are those of a dynamics: for Allen-Cahn S[B_j(u)], D S[u] and Lap S[u]. Every mesh
 point whose whole derivative support lies inside the record is a centre, unless its weighted temporal mean is in a pure
-phase, or a mask says that a value of its support is missing.
+phase, or a mask marks that a value of its support is missing.
 
 Ranges are (first, past the last); arrays of them have the axes t, z, y, x or z, y, x first. A missing space axis has
 one cell.

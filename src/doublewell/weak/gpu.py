@@ -130,7 +130,7 @@ class DevicePass:
         """Return R of the moments of all centres of a box of the fields, and their number.
 
         The box has its (first, past the last) along t, z, y and x, halos included. time has one row of taps per centre
-        frame, for value and first derivative; complete[t, z, y, x] says which centres have a complete support.
+        frame, for value and first derivative; complete[t, z, y, x] marks the centres that have a complete support.
         """
         import jax.numpy as jnp
 

@@ -122,7 +122,7 @@ def open_stream(
 
 
 class Piece(NamedTuple):
-    """What one region says: evidence, the sum over its lines for the checksum, and how many values were observed."""
+    """What one region yields: evidence, the sum over its lines for the checksum, and how many values were observed."""
 
     evidence: Evidence
     lines: int

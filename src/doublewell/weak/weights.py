@@ -263,7 +263,7 @@ def default_supports(
     and never more than fits; in time 5 and 8 intervals, shortened so that at least 5 centre frames remain. Where
     both come out the same there is one support. The paper's supports are about twice as long in space. So are `long`
     ones, for "analytic" derivatives, which need at least 6 and 8 cells to be accurate, and for a search of the phases.
-    The text says how they came about, and where the record forced other half-widths than the rule's.
+    The text states how they were chosen, and where the record forced other half-widths than the rule's.
     """
     fractions, least, rule = _LONG if long else _SHORT
     longest = (record.frames - _CENTRES - 2 * MARGIN) // 2
@@ -359,9 +359,9 @@ def bends(form: WeakForm) -> int:
 def steps(columns: Sequence[Mapping[Kinds, float]], order: Sequence[int], *, mean: bool = False) -> list[list[Step]]:
     """Return the smoothings along each axis, in an order of axes, that make columns of one source.
 
-    What several terms have in common is made once, and terms of a column that continue alike are added up as soon as
-    they do. Results of the last axis are the columns, in order; the source of the first is 0. With `mean` the first
-    result along the first axis is the plain value, whether a column needs it or not.
+    What several terms have in common is made once, and terms of a column that continue in the same way are added up as
+    soon as they do. Results of the last axis are the columns, in order; the source of the first is 0. With `mean` the
+    first result along the first axis is the plain value, whether a column needs it or not.
     """
     turned = itemgetter(*order)
     left: list[dict[Kinds, tuple[int, float]]] = []  # of each column: kinds along the axes to come -> result, factor
@@ -379,7 +379,7 @@ def steps(columns: Sequence[Mapping[Kinds, float]], order: Sequence[int], *, mea
             for later, group in groups.items():
                 scale = group[0][2] if later else 1.0
                 content = tuple([(node, kind, factor / scale) for node, kind, factor in group])
-                if not later or content not in results:  # a column is a result of its own, even where two are alike
+                if not later or content not in results:  # a column is a result of its own, even where two are identical
                     results[content] = len(results) if later else k
                     made += [Step(results[content], *part) for part in content]
                 left[k][later] = results[content], scale
