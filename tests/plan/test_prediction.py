@@ -97,7 +97,7 @@ def test_a_law_without_a_tension_has_an_error_of_the_force_alone(small, known):
 
 def test_a_movie_of_one_phase_is_refused(small, known):
     still = replace(small, initial=np.full(small.initial.shape, -1.0))
-    with pytest.raises(InputError, match="the record says nothing about coefficient"):
+    with pytest.raises(InputError, match="the record does not determine coefficient"):
         predict(still, experiment_information(still), Analysis(2))
 
 
