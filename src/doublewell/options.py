@@ -93,6 +93,7 @@ def _subject(name: str) -> str:
     return option(name).rstrip("=")
 
 
+@dataclass(frozen=True)
 class Options:
     """What all option values share: short forms, and words for what is wrong."""
 
@@ -117,7 +118,7 @@ class Options:
 
     @classmethod
     def _made(cls, given: Mapping[str, Any]) -> Self:
-        names = [item.name for item in fields(cls)]  # type: ignore[arg-type]  # every subclass is a dataclass
+        names = [item.name for item in fields(cls)]
         for name in given:
             if name not in names:
                 raise InputError(f"{cls.__name__} has no option {name!r}: expected {', '.join(names)}")
@@ -126,7 +127,7 @@ class Options:
     @classmethod
     def _fields_of(cls, text: str) -> dict[str, Any]:
         """Read "name=value, name=value"; commas inside a value are followed by no space."""
-        readers = {item.name: item.metadata["read"] for item in fields(cls)}  # type: ignore[arg-type]
+        readers = {item.name: item.metadata["read"] for item in fields(cls)}
         found = {}
         for part in re.split(r",\s+|;", text.strip()):
             name, sign, word = (piece.strip() for piece in part.partition("="))

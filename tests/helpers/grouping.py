@@ -16,7 +16,7 @@ def grouped(**options: Any) -> dict[str, Any]:
         ("law", DoubleWell()), ("method", method), ("observation", Observation()), ("compute", Compute()),
     ]  # fmt: skip
     for name, value in kinds:
-        own = {item.name for item in fields(value)} & options.keys()  # type: ignore[arg-type]
+        own = {item.name for item in fields(value)} & options.keys()
         held = {item.name: getattr(value, item.name) for item in fields(value)}  # type: ignore[arg-type]
         made[name] = type(value)(**held | {key: options.pop(key) for key in own})
     return made | options

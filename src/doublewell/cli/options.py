@@ -56,7 +56,7 @@ def _flags() -> list[tuple[str, Any, Any]]:
     for group, kinds in _VALUES.items():
         owners: dict[str, list[tuple[str, type[Options], Field[Any]]]] = {}
         for name, kind in kinds.items():
-            for item in fields(kind):  # type: ignore[arg-type]
+            for item in fields(kind):
                 owners.setdefault(item.name, []).append((name, kind, item))
         flags += [_flag(group, len(kinds), owned) for owned in owners.values()]
     return flags
@@ -102,7 +102,7 @@ def options_of(given: Given) -> dict[str, Any]:
 
 def _given(given: Given, kind: type[Options]) -> list[Field[Any]]:
     """Return the fields of a value whose flags differ from the default."""
-    items = [(item, getattr(given, item.name)) for item in fields(kind)]  # type: ignore[arg-type]
+    items = [(item, getattr(given, item.name)) for item in fields(kind)]
     return [item for item, word in items if word is not None and word not in (item.default, as_word(item.default))]
 
 

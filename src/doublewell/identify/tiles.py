@@ -51,6 +51,7 @@ from doublewell.record import Record
 from doublewell.runtime import CPU, Processor, device_memory, on_gpu
 from doublewell.weak.stream import Stream, open_stream
 
+_KEPT = ("noise", "cost", "power", "solve", "substeps")  # numbers of a fit that a checkpoint holds as they are
 _PILOT = 4  # tiles
 _EMPTY = 0.01  # fraction of a tile's cells between the phases below which it holds next to no information
 _DEVICE = 0.3  # of a GPU's memory that a batch of tiles may take
@@ -227,9 +228,10 @@ class Pieces:
         abouts, arrays = [], {}
         for k, fit in enumerate(self.fits):
             block = fit.evidence.blocks[0]
-            plain = replace(fit, evidence=None, theta=None, resolution=None)  # type: ignore[arg-type]
-            abouts.append(asdict(plain) | {"rows": block.rows, "label": block.key.record, "sizes": None})
-            abouts[-1]["status"]["code"] = fit.status.code.name
+            numbers: dict[str, Any] = {name: getattr(fit, name) for name in (*_KEPT, "sums", "counts")}
+            numbers["status"] = asdict(fit.status) | {"code": fit.status.code.name}
+            numbers["adequacy"] = None if fit.adequacy is None else asdict(fit.adequacy)
+            abouts.append(numbers | {"rows": block.rows, "label": block.key.record, "sizes": None})
             arrays[f"triangle{k}"], arrays[f"theta{k}"] = block.triangle, fit.theta
             if fit.resolution is not None:
                 abouts[-1]["sizes"] = [fit.resolution.time_size, fit.resolution.mesh_size]
@@ -243,7 +245,7 @@ def unpacked(family: Family, joint: tuple[str, ...], about: Mapping[str, Any], a
     for k, words in enumerate(about["fits"]):
         block = Block(Key(words["label"], "trajectory", "all"), arrays[f"triangle{k}"], words["rows"])
         resolution = None if words["sizes"] is None else Resolution(*arrays[f"shifts{k}"], *words["sizes"])
-        kept = {name: words[name] for name in ("noise", "cost", "power", "solve", "substeps")}
+        kept = {name: words[name] for name in _KEPT}
         fits.append(
             PartFit(
                 evidence=Evidence(family, (block,), True, (*joint, "force", "target")),

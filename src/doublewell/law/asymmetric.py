@@ -11,6 +11,7 @@ fixed c the r are linear in p, whose cone is that of sums of squares; c is found
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from fractions import Fraction
 from functools import cache
 from math import comb, inf
@@ -38,9 +39,9 @@ class _TwoWells(Family):
 
     average_degree = 5  # twelve coefficients, and the named laws need no more
 
+    @abstractmethod
     def products(self, c: float) -> tuple[Array, Array | None]:
         """Return the map from p to the coefficients of r = (s - c) p, and the depth of each p if it must be 0."""
-        raise NotImplementedError
 
     def hold(self, constraint: Constraint, roots: Array, right: Array, free: Array, near: Array | None = None) -> Held:
         """Return laws with one maximum between two stable phases; any constraint but "none" is this class.
