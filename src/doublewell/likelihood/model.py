@@ -315,7 +315,7 @@ def check_window(record: Record) -> None:
         raise InputError(
             f"the window is {' x '.join(str(n) for n in record.mesh)}: expected at least {_SMALLEST} cells along each "
             "axis, for two on each side serve as its border; take a larger part, or declare "
-            f"{option('boundary', 'periodic')} or 'neumann'"
+            f"{option('boundary', 'periodic')} or neumann"
         )
 
 
