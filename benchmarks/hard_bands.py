@@ -1,21 +1,27 @@
 """Bands of the force in hard conditions: random laws, wavy ones among them, at noise 0.01 to 0.14.
 
-Run: python benchmarks/hard_bands.py [--seeds N] [--keep FILE.npz]
+Run: python benchmarks/hard_bands.py [--seeds N] [--keep FILE.npz] [--tuning]
 The laws are of a population of its own, none of it used to choose the prior: the bracket is the exponential of a random
-Fourier sum or of a Gaussian process, or a wave of up to 1.6 periods, scaled to mean 1. Movies come from CNAB2 (41 frames of
-64 x 64, circle and nonconvex), readings from the user's own call. The prior as it was (TODAY) and as it is are
-applied to the same evidence in the same run. Covered: the share of 99 phase values inside the pointwise 95 % band. Width:
-the mean width of the band, in percent of the rms force. --keep stores the evidence and reads it where it is stored.
+Fourier sum or of a Gaussian process, or a wave of up to 1.6 periods, scaled to mean 1. Movies come from CNAB2 (41
+frames of 64 x 64, circle and nonconvex), readings from the user's own call. The prior as it was (TODAY) and as it is
+are applied to the same evidence in the same run. Covered: the share of 99 phase values inside the pointwise 95 % band.
+Width: the mean width of the band, in percent of the rms force.
+
+--keep stores the evidence and ends (minutes on a GPU, hours on two cores); where it is stored, it is read and judged.
+--tuning takes the laws and seeds on which the prior was chosen: those of law_population.py and random Legendre series.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from common import SMALL, RESULTS, machine, print_table, sized, words, write_json
+from common import RESULTS, SMALL, machine, print_table, sized, words, write_json
+from law_population import KINDS as OLD_KINDS
 from numpy.random import Generator
 
 from doublewell.atomic import replace_file
@@ -24,12 +30,13 @@ from doublewell.identify import identify_many
 from doublewell.inference import DEGREE_PRIOR, DegreePrior, Posterior, average_degrees
 from doublewell.inference.posterior import curve_band
 from doublewell.law import Bernstein, Law
+from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate
 
 CELLS, FRAMES, EPSILON, DT = sized((64, 41, 0.045, 1.125e-4), tiny=SMALL)
 NOISES = sized((0.01, 0.03, 0.10, 0.14), tiny=(0.03,))
 GEOMETRIES = sized(("circle", "nonconvex"), tiny=("circle",))
-LAWS, LAW_SEED, FIRST_SEED = sized(16, tiny=1), 18_005, 1_850_000
+BATCH = 128  # records a GPU reads at once
 TOP = Bernstein(8)
 AT = np.linspace(0.01, 0.99, 99)
 TODAY = DegreePrior(ratios=(0.3, 0.6, 1.2), sizes=(0.3, 1.0, 3.0), odds=0.9)
@@ -54,41 +61,55 @@ def _wavy(rng: Generator):
     return lambda z: 1.0 + a * np.cos(b * z + c)
 
 
-KINDS = (_process, _fourier, _wavy)
+def _series(rng: Generator):
+    return np.polynomial.Legendre([1.0, *0.35 * rng.standard_normal(6)], domain=[0.0, 1.0])
 
 
-def draw_laws(count: int, seed: int) -> list[Law]:
+@dataclass(frozen=True)
+class Population:
+    """Kinds of random brackets, how many laws are drawn, and the first seeds of laws and noise."""
+
+    kinds: tuple[Callable, ...]
+    laws: int
+    law_seed: int
+    first_seed: int
+
+
+REPORT = Population((_process, _fourier, _wavy), sized(16, tiny=1), 18_005, 1_850_000)
+TUNING = Population((*OLD_KINDS.values(), _series, _series), sized(16, tiny=1), 4_242, 950_000)
+
+
+def draw_laws(population: Population) -> list[Law]:
     """Draw double wells of ordinary size, the kinds in turn."""
-    rng, laws = np.random.default_rng(seed), list[Law]()
-    while len(laws) < count:
-        kind = KINDS[len(laws) % len(KINDS)]
+    rng, laws, kinds = np.random.default_rng(population.law_seed), list[Law](), population.kinds
+    while len(laws) < population.laws:
+        kind = kinds[len(laws) % len(kinds)]
         bracket = kind(rng)
         values = bracket(_FINE)
         mean = float(np.mean(values))
         if np.min(values) > 0.05 * mean and np.max(values) < 5.0 * mean:
             force = lambda u, b=bracket, m=mean: -u * (1 - u**2) * b(u**2) / m  # noqa: E731
-            laws.append(Law.from_force(force, name=f"{kind.__name__[1:]} {len(laws) // len(KINDS) + 1}"))
+            laws.append(Law.from_force(force, name=f"{kind.__name__[1:]} {len(laws) + 1}"))
     return laws
 
 
-def read_records(noise: float, seeds: int) -> dict[str, np.ndarray]:
+def read_records(population: Population, noise: float, seeds: int) -> dict[str, np.ndarray]:
     """Identify the records of all laws at a noise; return the estimate at degree 8, its covariance and the drift."""
-    kept: dict[str, list] = {"law": [], "noise": [], "truth": [], "free": [], "covariance": [], "drift": []}
-    seed = FIRST_SEED + int(1e5 * noise) * 100
-    for law in draw_laws(LAWS, LAW_SEED):
-        records = []
+    seed, records, known = population.first_seed + round(1e7 * noise), list[Record](), list[tuple]()
+    for law in draw_laws(population):
         for geometry in GEOMETRIES:
             start = initial_field(geometry, (CELLS, CELLS), 1 / CELLS, epsilon=EPSILON)
             clean = simulate(law, start, dx=1 / CELLS, dt=DT, frames=FRAMES, epsilon=EPSILON)
             records += [add_noise(clean, noise, seed=seed + k) for k in range(seeds)]
+            known += [(law.name, noise, law.effective(EPSILON).force(AT))] * seeds
             seed += seeds
-        for result in identify_many(records, check=False):
-            fit = result.posterior.path[-1]
-            row = law.name, noise, law.effective(EPSILON).force(AT), fit.free, fit.covariance, result.posterior.drift
-            for name, value in zip(kept, row, strict=True):
-                kept[name].append(value)
-        print(f"noise {noise:g}, {law.name}", flush=True)
-    return {name: np.array(values) for name, values in kept.items()}
+    began, rows = time.time(), []
+    for own, result in zip(known, identify_many(records, check=False, batch=BATCH), strict=True):
+        fit = result.posterior.path[-1]
+        rows.append((*own, fit.free, fit.covariance, result.posterior.drift))
+    print(f"noise {noise:g}: {len(rows)} records in {time.time() - began:.0f} s", flush=True)
+    names = "law", "noise", "truth", "free", "covariance", "drift"
+    return {name: np.array(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
 
 
 def band(row: dict[str, np.ndarray], prior: DegreePrior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -134,24 +155,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=4, help="records of each law and geometry")
     parser.add_argument("--keep", type=Path)
+    parser.add_argument("--tuning", action="store_true")
     asked = parser.parse_args(words("--seeds 1"))
-    began = time.time()
+    population = TUNING if asked.tuning else REPORT
     if asked.keep and asked.keep.exists():
         rows = dict(np.load(asked.keep))
     else:
-        parts = [read_records(noise, asked.seeds) for noise in NOISES]
+        parts = [read_records(population, noise, asked.seeds) for noise in NOISES]
         rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         if asked.keep:
             with replace_file(asked.keep) as temporary, temporary.open("wb") as stream:
                 np.savez_compressed(stream, **rows)
+            return
     table = []
     for noise in NOISES:
         pair = [summary(rows, noise, *one) for one in (("before", TODAY), ("as built", DEGREE_PRIOR))]
         pair = [one | {"width, before": round(one["width, %"] / pair[0]["width, %"], 3)} for one in pair]
         table += pair
     print_table("Bands of the force", [{k: v for k, v in one.items() if k != "covered by law, %"} for one in table])
-    about = {"machine": machine(), "seconds": round(time.time() - began), "shape": [FRAMES, CELLS, CELLS]}
-    write_json(RESULTS / "hard_bands.json", about | {"law seed": LAW_SEED, "first seed": FIRST_SEED, "rows": table})
+    if not asked.tuning:
+        seeds = {"law seed": population.law_seed, "first seed": population.first_seed}
+        about = {"machine": machine(), "shape": [FRAMES, CELLS, CELLS], **seeds}
+        write_json(RESULTS / "hard_bands.json", about | {"rows": table})
 
 
 if __name__ == "__main__":
