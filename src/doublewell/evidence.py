@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import NamedTuple
@@ -172,6 +172,18 @@ def system(evidence: Evidence, q: float = 1.0) -> tuple[Array, Array]:
     return rows[:, force], target
 
 
+def contract(evidence: Evidence, values: Mapping[str, float]) -> Evidence:
+    """Return the evidence with some joint parameters known: their columns go into the target."""
+    known = [k for k, name in enumerate(evidence.joint) if name in values]
+    numbers, blocks = np.array([values[evidence.joint[k]] for k in known]), []
+    for block in evidence.blocks:
+        rows = np.delete(block.triangle, known, axis=1)
+        rows[:, -1] -= block.triangle[:, known] @ numbers
+        blocks.append(replace(block, triangle=compact(rows)))
+    columns = tuple([name for name in evidence.columns if name not in values])
+    return replace(evidence, blocks=tuple(blocks), columns=columns)
+
+
 def joint_given_law(evidence: Evidence) -> JointParameters:
     """Return the joint parameters given the law, and the most likely law."""
     rows, n = compact(stacked(evidence)), len(evidence.joint)
@@ -208,11 +220,10 @@ class JointParameters:
         """Return the most likely values for laws coefficients[..., k]."""
         return np.asarray(self.best + (coefficients - self.g_best) @ self.slope.T)
 
-    def scaled(self, factors: Array) -> JointParameters:
-        """Return the same in other units: values times factors."""
-        return JointParameters(
-            self.names, self.best * factors, self.slope * factors[:, None], self.root / factors[None, :], self.g_best
-        )
+    def scaled(self, factors: Array, shifts: Array | float = 0.0) -> JointParameters:
+        """Return the same in other units: values times factors, plus shifts."""
+        best, slope = self.best * factors + shifts, self.slope * factors[:, None]
+        return JointParameters(self.names, best, slope, self.root / factors[None, :], self.g_best)
 
     def draw(self, coefficients: Array, rng: np.random.Generator) -> Array:
         """Return one draw for each law."""

@@ -31,6 +31,13 @@ METHODS = {
     "weak": "weak-form fit",
     "weak-corrected": "weak-form fit corrected for noise",
 }
+_JOINT = {
+    "blur": "standard deviation of the blur",
+    "gain": "gain of the values",
+    "offset": "offset of the values",
+    "gain drift": "change of the gain over the record",
+    "offset drift": "change of the offset over the record",
+}
 _DEVIATES = 3.92  # a 95 % interval in standard deviations of a normal distribution
 
 
@@ -278,6 +285,11 @@ def _record_numbers(result: Result) -> Iterator[Fact]:
     q = Fact("q", "diffusion coefficient q", "q", result.q, _q_unit(result), note=note)
     joint = result.posterior is not None and result.posterior.joint is not None
     yield _interval(result, q) if result.q_estimated and joint else q
+    values = {} if result.posterior is None else result.posterior.joint_values(result.law)
+    for key, value in values.items():
+        if key != "q":
+            unit = result.problem.records[0].length_unit if key == "blur" else None
+            yield _interval(result, Fact(key, _JOINT[key], key, value, unit, note="estimated"))
     yield Fact("noise", "noise of one pixel", "noise", survey.noise if fit is None else fit.noise)
     yield Fact("survey_noise", f"noise of one pixel ({survey.noise_method})", "noise", survey.noise)
     yield Fact("coverage", "fraction of the phase range visited", "", survey.coverage)
@@ -359,6 +371,8 @@ def _assumptions(result: Result) -> Iterator[str]:
     yield f"the field obeys {problem.dynamics.equation}{given}"
     kinds = {"symmetric": ", and the wells are symmetric", "equal": ", and the wells are equally deep", "unequal": ""}
     yield f"the wells lie at u = {low:g} and u = {high:g}{kinds[problem.law.wells]}"
+    if result.contrast is None:
+        yield "the values of the record are those of u, its contrast and offset exact"
     if problem.law.constraint != "none":
         yield f"class of laws: {_law_class(result)}"
     if result.posterior is not None:
@@ -385,6 +399,13 @@ def _record_lines(result: Result) -> Iterator[str]:
     width = "no interface detected" if survey.cells is None else f"interface {survey.cells:.1f} cells wide"
     visited = f"{100 * survey.coverage:.0f} % of the phase range visited"
     yield f"noise {survey.noise:.2g} ({survey.noise_method}), {width}, {visited}"
+    if (contrast := result.contrast) is not None:
+        named = "{} = {:.5g} (95 %: {:.5g} to {:.5g})"
+        parts = [named.format(name, getattr(contrast, name), *result.interval(name)) for name in ("gain", "offset")]
+        yield (
+            f"values = gain u + offset, estimated: {', '.join(parts)}; pure phases at "
+            f"{contrast.plateaus[0]:.5g} and {contrast.plateaus[1]:.5g}"
+        )
 
 
 def _weak_lines(result: Result) -> Iterator[str]:

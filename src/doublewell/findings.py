@@ -37,6 +37,7 @@ MOSTLY = 0.7  # of the band of G: half of its variance
 NARROW = 0.05  # half-width of the band of G, relative to G, that is good
 _WIDE = 0.5  # beyond it the shape of the law is not determined
 _UNSURE = 0.05  # probability of extra wells that is worth a check
+_COSTLY = 1.1  # times the band with known gain and offset, above which they count as not determined
 _STEP = 0.1  # standard errors by which half the time step may move the estimate
 _UNSETTLED = 3.0  # standard errors from the point of linearisation
 _LARGE_RESIDUAL = 0.5
@@ -64,6 +65,7 @@ def findings(result: Result, *, checksum: str | None = None, table: Facts | None
         *(_weak(result, table) if fit is None else _trajectory(result, fit, table)),
         *_structure(result, fit),
         *_movie(result),
+        *_contrast(result),
         *_determination(result, table),
         *_grey(result, table),
         *_scale(result, table),
@@ -345,14 +347,36 @@ def _movie(result: Result) -> Iterator[Finding]:
     """Yield what the movie itself lacks, or that all is well."""
     record, survey = result.problem.records[0], result.diagnostics.survey
     dt = record.dt if record.times is None else None
-    items = [*survey_findings(survey, result.law.phases), *pace_findings(survey, record.q, dt, result.problem.dynamics)]
+    phases = result.law.phases if result.contrast is None else result.contrast.plateaus
+    items = [*survey_findings(survey, phases), *pace_findings(survey, record.q, dt, result.problem.dynamics)]
     if not result.law.family.symmetric:
-        items += one_sided_findings(survey, result.law.phases)
+        items += one_sided_findings(survey, phases)
     if not items:
         width = "" if survey.cells is None else f", interfaces {survey.cells:.1f} pixels wide"
         words = f"noise {survey.noise:.2g} per pixel{width}, {100 * survey.coverage:.0f} % of the phase range visited"
         items = [Topic("movie").ok("movie-good", words, noise=survey.noise, coverage=survey.coverage)]
     yield from items
+
+
+def _contrast(result: Result) -> Iterator[Finding]:
+    """Yield what estimating gain and offset of the values costs, and what taking them for exact would have done."""
+    contrast, make = result.contrast, Topic("contrast")
+    if contrast is None:
+        return
+    numbers = {name: getattr(contrast, name) for name in ("gain", "offset", "change", "cost")}
+    if contrast.cost > _COSTLY:
+        yield make.check(
+            "contrast-undetermined",
+            f"the contrast is not determined: with gain and offset of the values estimated the band of G is "
+            f"{contrast.cost:.2g} times as wide as with known ones",
+            "record until both pure phases are in view; where the values are known to be exact, use "
+            f"{option('contrast', 'exact')}",
+            **numbers,
+        )
+        return
+    taken = f"taken for exact, the values would move G by {percent(contrast.change)}"
+    words = f"gain {contrast.gain:.4g} and offset {contrast.offset:.2g} of the values were estimated; {taken}"
+    yield make.ok("contrast-estimated", words, **numbers)
 
 
 def _grey(result: Result, table: Facts) -> Iterator[Finding]:

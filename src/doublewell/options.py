@@ -28,6 +28,7 @@ from doublewell.law import MAX_DEGREE, Constraint, WellsKind, check_phases
 Read = Callable[[str], Any]
 Derivative = Literal["discrete", "analytic"]
 Noise = Literal["white", "correlated", "shot", "robust"]
+Contrast = Literal["auto", "exact", "estimated", "drifting"]
 
 
 def _field(default: Any, read: Read = str) -> Any:
@@ -366,6 +367,10 @@ class Observation(Options):
     ----------
     phases
         The phase values of the two wells, such as 0,1, or "estimated": those with the smallest weak-form residual.
+    contrast
+        "estimated": gain and offset of the phase values are parameters of the trajectory fit, values = gain u + offset,
+        with the wells of u at the phases. "drifting": they also change evenly in time. "exact": the values are those of
+        u. "auto": exact for the record of a simulation, else estimated.
     noise
         "white"; "correlated": its spectrum and its memory are measured on a first fit; "shot": its variance is linear
         in the phase value; "robust": outliers are found and left out.
@@ -388,6 +393,7 @@ class Observation(Options):
     noun = "observation"
 
     phases: Phases = _field((-1.0, 1.0), _or(_pair, "estimated"))
+    contrast: Contrast = _field("auto")
     noise: Noise = _field("white")
     blur: float | Literal["estimated"] = _field(0.0, _or(_number, "estimated"))
     pixel: bool = _field(False, _flag)
@@ -398,6 +404,7 @@ class Observation(Options):
     def __post_init__(self) -> None:
         estimated = self.phases is None or (isinstance(self.phases, str) and self.phases == "estimated")
         object.__setattr__(self, "phases", "estimated" if estimated else check_phases(self.phases))
+        self._check_word("contrast", get_args(Contrast))
         self._check_word("noise", get_args(Noise))
         self._check_word("missing", ("refuse", "mask"))
         if not (isinstance(self.blur, str) and self.blur == "estimated"):

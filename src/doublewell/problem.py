@@ -14,7 +14,7 @@ from doublewell.law import Family, family_of
 from doublewell.likelihood import check_window
 from doublewell.observation import View, check_view
 from doublewell.options import Compute, DoubleWell, Method, Observation, Weak, method_of
-from doublewell.record import Boundary, Record
+from doublewell.record import Boundary, Origin, Record
 from doublewell.weak.weights import Support, check_supports, default_supports, paper_supports, split_folds
 
 
@@ -41,6 +41,7 @@ class RecordInfo:
     boundary: Boundary | None = None
     length_unit: str | None = None
     time_unit: str | None = None
+    origin: Origin | None = None
     checksum: str | None = None
     source: Source | None = None
 
@@ -56,6 +57,7 @@ class RecordInfo:
             boundary=record.boundary,
             length_unit=record.length_unit,
             time_unit=record.time_unit,
+            origin=record.origin,
             checksum=checksum,
         )
 
@@ -115,8 +117,12 @@ class Problem:
         return self.fitted.read_with
 
     def view(self, record: Record) -> View:
-        """Return optics and what is estimated jointly with the law of a record."""
-        return View(self.observation, q_free=record.q is None)
+        """Return optics and what is estimated jointly with the law of a record, with its defaults filled in."""
+        observation = self.observation
+        if observation.contrast == "auto":
+            exact = record.origin == "simulation" and observation.phases != "estimated"
+            observation = replace(observation, contrast="exact" if exact else "estimated")
+        return View(observation, q_free=record.q is None)
 
     def of_file(self, source: Source) -> Problem:
         """Return the problem of a record that came from a file."""
@@ -165,9 +171,10 @@ def _check_options(problem: Problem) -> None:
         )
     if method.ridge is not None and problem.averaged:
         raise InputError(f"a ridge is a choice for one degree: give {option('degree')} a number, or leave it out")
-    if not method.bands and (View(observation).imaged or observation.noise != "white"):
+    asked = observation.noise != "white" or observation.contrast in ("estimated", "drifting")
+    if not method.bands and (View(observation).imaged or asked):
         raise InputError(
-            "blur, pixel, exposure, refine and noise belong to the trajectory fit: weak moments know none of them; "
+            "contrast, blur, pixel, exposure, refine and noise belong to the trajectory fit: weak moments know none of them; "
             f"use {option('method', 'trajectory')}, or leave them out"
         )
     if method.corrected and law.wells != "symmetric":

@@ -52,6 +52,22 @@ class Tiling:
     checked: int
 
 
+@dataclass(frozen=True)
+class Contrast:
+    """Gain and offset of a record: values = m + gain (u - m) + offset, m the middle of the phases of the law.
+
+    ``plateaus`` are the values of the record in the two pure phases; of a contrast that drifts, in the middle of the
+    record. ``change`` is by how much, relative to it, the force would differ had the values been taken for exact, and
+    ``cost`` the factor by which the band of the force is wider than with known gain and offset.
+    """
+
+    gain: float
+    offset: float
+    plateaus: tuple[float, float]
+    change: float
+    cost: float
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FitQuality:
     """What a trajectory fit of one record is worth.
@@ -59,7 +75,8 @@ class FitQuality:
     ``noise`` is the standard deviation left in one pixel; ``time_size`` and ``mesh_size`` are how far, in standard
     errors, half the time step and a finer mesh would move the estimate; ``distance`` how far the law is from the point
     of linearisation; ``constraint_rise`` by how much the constraint raises twice the negative log-likelihood;
-    ``adequacy`` the tests of the residual, None when they were not made; ``dx`` and ``boundary`` those of the record.
+    ``adequacy`` the tests of the residual, None when they were not made; ``contrast`` gain and offset where they were
+    estimated; ``dx`` and ``boundary`` those of the record.
     """
 
     dx: tuple[float, ...]
@@ -71,6 +88,7 @@ class FitQuality:
     distance: float
     constraint_rise: float
     adequacy: Adequacy | None
+    contrast: Contrast | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -208,6 +226,12 @@ class Result:
         return self.problem.records[0].q is None
 
     @property
+    def contrast(self) -> Contrast | None:
+        """Gain and offset of the values where they were estimated."""
+        fit = self.diagnostics.likelihood
+        return None if fit is None else fit.contrast
+
+    @property
     def kappa(self) -> float:
         """The coefficient of kappa/2 |grad u|^2, sigma / C_H; raises when no surface tension fixed it."""
         return self._scale().kappa
@@ -242,8 +266,8 @@ class Result:
         """Return the interval of a number that follows from the law.
 
         "epsilon", "barrier" (of F), "width" (planar interface), "tension_integral" (C_H), "kappa" (sigma / C_H) or
-        "bulk_barrier" (of f = kappa H); "q" where it was estimated; of asymmetric wells also "maximum", the phase value
-        of the barrier, and "tilt", H(high) - H(low).
+        "bulk_barrier" (of f = kappa H); of asymmetric wells also "maximum", the phase value of the barrier, and "tilt",
+        H(high) - H(low); where they were estimated "q", "blur", "gain", "offset" and their drifts.
         """
         if quantity == "q" and not self.q_estimated:
             raise InputError(f"q = {self.q:.6g} was given and not estimated, so it has no interval")

@@ -77,7 +77,7 @@ def simulate(
         raise InputError(f"solver is {shown(solver)}: expected one of {', '.join(map(repr, _SOLVERS))}")
     stepper = _SOLVERS[solver](grid, dt, q, substeps, dynamics_of(dynamics))
     values = rollout(stepper, force, start, frames=frames, progress=progress)
-    return Record(values, dx=grid.dx, dt=dt, q=q, boundary=grid.boundary)
+    return Record(values, dx=grid.dx, dt=dt, q=q, boundary=grid.boundary, origin="simulation")
 
 
 def rollout(stepper: Stepper, law: Law, u0: Array, *, frames: int, progress: Progress | None = None) -> Array:

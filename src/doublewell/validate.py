@@ -53,7 +53,8 @@ def validate(result: Result, record: Record, *, start: int = 0, progress: Progre
 
     The record may be another one than the law came from, with other q, mesh and noise, which is measured here. It must
     declare its boundary, and its frame `start` must be complete; of later frames the observed values are compared, and
-    one without any has the error 0. Where it does not say q, an estimated one is used. A small error tests the force on
+    one without any has the error 0. Where gain and offset were estimated, the values of this record are taken to have the
+    same, unless they are those of a simulation. Where it does not say q, an estimated one is used. A small error tests the force on
     the phase values visited; it does not test epsilon and F, which no movie tests.
     """
     return _evolve(result, record, None, start, progress)
@@ -81,12 +82,14 @@ def replay(result: Result, record: Record, *, progress: Progress | None = None) 
 def _evolve(result: Result, record: Record, initial: Array | None, start: int, progress: Progress | None) -> Validation:
     """Evolve the law from an initial field, without one from the observed frame `start`."""
     q, boundary = _check(result, record, start)
-    dynamics, noise = result.problem.dynamics, survey(record).noise
-    curvatures = np.abs([*result.law.well_curvatures, result.law.centre_curvature])
+    dynamics, noise, law = result.problem.dynamics, survey(record).noise, result.law
+    if result.contrast is not None and record.origin != "simulation":  # the law that the values of the record obey
+        law = law.placed(result.contrast.plateaus)
+    curvatures = np.abs([*law.well_curvatures, law.centre_curvature])
     steep = float(np.nanmax(curvatures))  # there may be no maximum between the phases
     rate = q * fastest_rate(dynamics, Grid(record.mesh, record.dx, boundary).waves, steep)
     predicted = simulate(
-        result.law,
+        law,
         record.slab(start, start + 1)[0] if initial is None else initial,
         dx=record.dx,
         dt=record.dt,

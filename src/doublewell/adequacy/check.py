@@ -81,9 +81,9 @@ def directions(fits: Sequence[Trajectory], u: Array) -> Iterator[tuple[str, list
         change -= batch.predict(fits, tilted, theta=np.hstack([theta, -size]))
         yield "tilt", [change / (2.0 * size.reshape(-1, *[1] * (u.ndim - 1)))]
         del change
-    yield "gain", [u]  # a, the observation being (1 + a) u
-    yield "gain drift", [time / time[-1] * u]  # (1 + a t / T) u
-    yield "offset", [np.ones_like(u)]  # u + a
+    # observations (1 + a) u, (1 + a t / T) u, u + a
+    named = {"gain": u, "gain drift": time / time[-1] * u, "offset": np.ones_like(u)}
+    yield from ((name, [field]) for name, field in named.items() if name not in batch.view.free)
     # u + a Laplacian u: a Gaussian blur of the variance 2 a; where the interface is flat and at rest, |grad u|^2 is a
     # function of u, and blur is the same as another law
     if batch.view.optics.blur != "estimated" and window:

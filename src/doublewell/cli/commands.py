@@ -61,7 +61,7 @@ def inspect(
 
 def record_document(record: Record) -> dict[str, Any]:
     """Return what a record states of itself."""
-    names = ("q", "boundary", "length_unit", "time_unit")
+    names = ("q", "boundary", "length_unit", "time_unit", "origin")
     stated = {name: getattr(record, name) for name in names}
     return {"shape": list(record.shape), "dx": list(record.dx), "times": record.times.tolist(), **stated}
 

@@ -149,7 +149,7 @@ def tile_record(record: Record, region: Region) -> Record:
     mask = None if record.mask is None else record.observed(start, stop, region.cells)
     return Record(
         record.slab(start, stop, region.cells), dx=record.dx, times=record.times[start:stop], q=record.q,
-        boundary="open", length_unit=record.length_unit, time_unit=record.time_unit,
+        boundary="open", length_unit=record.length_unit, time_unit=record.time_unit, origin=record.origin,
         mask=None if mask is None or mask.all() else mask,
     )  # fmt: skip
 

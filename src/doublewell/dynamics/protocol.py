@@ -29,18 +29,18 @@ Gauge = Literal["nothing", "constant"]
 class JointParameter:
     """A number that can be estimated jointly with the law.
 
-    Inside a fit it is measured in ``unit`` ("q": the record's q; "dx^2": the squared spacing of the last axis). It
-    starts at ``start`` and tables of steps cover it within ``bounds``, both in that unit.
+    Inside a fit it is measured in ``unit`` ("q": the record's q; "dx^2": the squared spacing of the last axis; "u": a
+    phase value). It starts at ``start`` and tables of steps cover it within ``bounds``, both in that unit.
     """
 
     name: str
     start: float
-    unit: Literal["q", "dx^2"]
+    unit: Literal["q", "dx^2", "u"]
     bounds: tuple[float, float]
 
     def scale(self, record: Record) -> float:
         """Return the unit of a record as a number."""
-        return float(record.q or 0.0) if self.unit == "q" else record.dx[-1] ** 2
+        return {"q": float(record.q or 0.0), "dx^2": record.dx[-1] ** 2}.get(self.unit, 1.0)
 
 
 @runtime_checkable

@@ -103,7 +103,7 @@ def _as_then(known: RecordInfo, record: Record) -> Record:
     clock: dict[str, Any] = {"times": record.times} if same else then
     return Record(
         record.values, dx=known.dx, **clock, q=known.q, boundary=known.boundary, length_unit=known.length_unit,
-        time_unit=known.time_unit, mask=record.mask,
+        time_unit=known.time_unit, origin=known.origin, mask=record.mask,
     )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -11,7 +11,8 @@ import numpy as np
 
 from doublewell.adequacy import worst_of_parts
 from doublewell.compute.partition import Region, tile_name, tile_shape
-from doublewell.evidence import joint_given_law, system
+from doublewell.dynamics import Dynamics
+from doublewell.evidence import Evidence, contract, eliminate_joint, joint_given_law, merge, system
 from doublewell.hints import Array
 from doublewell.identify.agreement import agreements
 from doublewell.identify.parts import Part
@@ -20,30 +21,39 @@ from doublewell.inference.estimate import column_scale
 from doublewell.inference.joint import Joint, PartFit
 from doublewell.law import Family, Law
 from doublewell.likelihood import Convergence, Resolution, Status, Trajectory
-from doublewell.observation.view import noisy
+from doublewell.observation.view import CONTRAST, joint_parameters, noisy
 from doublewell.problem import Problem
-from doublewell.result import Agreement, Diagnostics, FitQuality, Likelihood, Tiling
+from doublewell.result import Agreement, Contrast, Diagnostics, FitQuality, Likelihood, Tiling
 
 _UNFELT = 0.01  # standard errors of a shift that no estimate feels
 _NEGLIGIBLE = 1e-4  # weight of a degree that is left out of the law
 _BLOCKS = 48  # along each axis of the map of the residual
 _FEW = 0.05  # of the tiles that may be left unfinished
+_POINTS = 201
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """A law, its posterior (none of a weak-form fit) and the numbers behind it, for phases at -1 and +1."""
+    """A law, its posterior (none of a weak-form fit) and the numbers behind it, for phases at -1 and +1.
+
+    ``phases`` are those that the law is to have.
+    """
 
     law: Law
     diagnostics: Diagnostics
+    phases: tuple[float, float]
     posterior: Posterior | None = None
     agreements: tuple[Agreement, ...] = ()
 
-    def placed(self, phases: tuple[float, float]) -> Answer:
-        """Return the same for other phases: u = middle + half s has the force half G(s)."""
-        if phases == (-1.0, 1.0):
+    def placed(self, values: tuple[float, float]) -> Answer:
+        """Return the same for the phases: u = middle + half s has the force half G(s).
+
+        `values` are those of the record that the fit had at -1 and +1: fields, noise and survey become those of the
+        record again.
+        """
+        if self.phases == values == (-1.0, 1.0):
             return self
-        middle, half = 0.5 * (phases[0] + phases[1]), 0.5 * (phases[1] - phases[0])
+        middle, half = middle_half(values)
         numbers, posterior = self.diagnostics, self.posterior
         seen, fit = numbers.survey, numbers.likelihood
         seen = replace(
@@ -54,9 +64,9 @@ class Answer:
             initial = None if fit.initial is None else _single(middle + half * fit.initial)
             fit = replace(fit, noise=half * fit.noise, residual_frames=half * fit.residual_frames, initial=initial)
         if posterior is not None:
-            posterior = replace(posterior, family=posterior.family.placed(phases))
+            posterior = replace(posterior, family=posterior.family.placed(self.phases))
         numbers = replace(numbers, survey=seen, likelihood=fit)
-        return replace(self, law=self.law.placed(phases), diagnostics=numbers, posterior=posterior)
+        return replace(self, law=self.law.placed(self.phases), diagnostics=numbers, posterior=posterior)
 
 
 def conclude(problem: Problem, parts: Sequence[Part], joint: Joint, tiles: Sequence[Region] | None = None) -> Answer:
@@ -65,7 +75,7 @@ def conclude(problem: Problem, parts: Sequence[Part], joint: Joint, tiles: Seque
     The fields are those of the first record; of a record in `tiles`, all of them in order, there is one part.
     """
     total, family, record = joint.evidence, joint.evidence.family, parts[0].record
-    average = (average_degrees if joint.averaged else fit_degree)(total, 1.0, constraint=problem.law.constraint)
+    average = _averaged(problem)(total, 1.0, constraint=problem.law.constraint)
     matrix, _ = system(total)
     law, first_degree = trimmed(average, family), average.path[0]
     # of an average over degrees each has its own in the table
@@ -78,14 +88,17 @@ def conclude(problem: Problem, parts: Sequence[Part], joint: Joint, tiles: Seque
     fits = [joint.fits[k] for k in places]
     first, resolution = fits[0], combined(fits, matrix)
     given = joint_given_law(total if total.joint else first.evidence)
-    units = {"q": float(record.q or 0.0), "blur": record.dx[-1] ** 2}  # of what is estimated jointly with the law
+    phases, contrasts = estimate_contrast(
+        problem, parts, [total] if total.joint else [r.evidence for r in fits], average
+    )
+    units, shifts = units_of(parts[0], phases, problem.dynamics)
     posterior = Posterior(
         family,
         average.path,
         average.components,
         felt(average, family, matrix, np.stack([resolution.time_shift, resolution.mesh_shift])),
         problem.law.constraint,
-        given.scaled(np.array([units[name] for name in given.names])) if given.names else None,
+        given.scaled(units, shifts) if given.names else None,
     )
     rise = float(np.sum((matrix @ (average.coefficients - average.free)) ** 2))
     quality = [
@@ -99,8 +112,9 @@ def conclude(problem: Problem, parts: Sequence[Part], joint: Joint, tiles: Seque
             "distance": joint.distance,
             "constraint_rise": rise,
             "adequacy": own.adequacy,
+            "contrast": contrast,
         }
-        for part, own in zip(parts, fits, strict=False)
+        for part, own, contrast in zip(parts, fits, contrasts, strict=False)
     ]
     common: dict[str, Any] = quality[0] | {
         "rounds": joint.rounds,
@@ -143,7 +157,66 @@ def conclude(problem: Problem, parts: Sequence[Part], joint: Joint, tiles: Seque
         contacts=contacts,
     )
     agreed = agreements([system(r.evidence) for r in fits], names) if len(fits) > 1 else ()
-    return Answer(law, diagnostics, posterior, agreed)
+    return Answer(law, diagnostics, phases, posterior, agreed)
+
+
+def estimate_contrast(
+    problem: Problem, parts: Sequence[Part], each: Sequence[Evidence], average: DegreeAverage
+) -> tuple[tuple[float, float], list[Contrast | None]]:
+    """Return the phases of the law, and gain and offset of each record where they were estimated.
+
+    `each` is the evidence of each record with the columns that it estimates. Where the phases are estimated, they are
+    the plateaus of the record.
+    """
+    declared = problem.observation.phases
+    if "gain" not in each[0].joint:
+        return (parts[0].phases if isinstance(declared, str) else declared), [None] * len(parts)
+    plateaus, best, exact, names = [], [], [], [parameter.name for parameter in CONTRAST]
+    for part, evidence in zip(parts, each, strict=False):
+        mean = dict(zip(evidence.joint, joint_given_law(evidence).mean(average.coefficients).tolist(), strict=True))
+        middle, half = middle_half(part.phases)
+        gain, offset = (mean[name] + 0.5 * mean.get(f"{name} drift", 0.0) for name in ("gain", "offset"))
+        plateaus.append((middle + half * (offset - gain), middle + half * (offset + gain)))
+        phases = plateaus[0] if isinstance(declared, str) else declared
+        target, size = middle_half(phases)
+        best.append({name: mean[name] for name in names if name in mean})
+        exact.append(dict.fromkeys(best[-1], 0.0) | {"gain": size / half, "offset": (target - middle) / half})
+    family = each[0].family
+    features = family.features(np.linspace(-1.0, 1.0, _POINTS))
+    forces, spreads = [], []
+    for values in (None, best, exact):
+        held = each if values is None else [contract(e, v) for e, v in zip(each, values, strict=True)]
+        mixture = _averaged(problem)(merge([*map(eliminate_joint, held)]), 1.0, constraint="none")
+        posterior = Posterior(family, mixture.path, mixture.components, np.zeros((1, family.size)), "none")
+        forces.append(mixture.free @ features)
+        spreads.append(float(np.sqrt(np.sum(features * (posterior.covariance @ features)))))
+    change = float(np.linalg.norm(forces[2] - forces[0]) / np.linalg.norm(forces[0]))
+    cost, contrasts = spreads[0] / spreads[1], []
+    for pair in plateaus:
+        middle, half = middle_half(pair)
+        contrasts.append(Contrast(half / size, middle - target, pair, change, cost))
+    return phases, contrasts
+
+
+def units_of(part: Part, phases: tuple[float, float], dynamics: Dynamics) -> tuple[Array, Array]:
+    """Return units and shifts of what is estimated jointly with the law: gain and offset become those of the record."""
+    named = joint_parameters(part.view, dynamics)
+    units, shifts = np.array([parameter.scale(part.record) for parameter in named]), np.zeros(len(named))
+    (middle, half), (target, size) = middle_half(part.phases), middle_half(phases)
+    for k, parameter in enumerate(named):
+        if parameter in CONTRAST:
+            units[k] = half / size if parameter.name.startswith("gain") else half
+            shifts[k] = middle - target if parameter.name == "offset" else 0.0
+    return units, shifts
+
+
+def middle_half(phases: tuple[float, float]) -> tuple[float, float]:
+    """Return the middle of two phases, and half the distance between them."""
+    return 0.5 * (phases[0] + phases[1]), 0.5 * (phases[1] - phases[0])
+
+
+def _averaged(problem: Problem) -> Callable[..., DegreeAverage]:
+    return average_degrees if problem.averaged else fit_degree
 
 
 def _of_tiles(

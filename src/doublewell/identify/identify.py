@@ -124,7 +124,7 @@ def solve(records: list[Record], problem: Problem, compute: Compute, report: Rep
 
 def weak_answer(part: Part) -> Answer:
     """Return the answer of the weak-form fit alone."""
-    return Answer(part.weak.estimate.law, weak_diagnostics(part.weak, part.survey))
+    return Answer(part.weak.estimate.law, weak_diagnostics(part.weak, part.survey), part.phases)
 
 
 def fit_whole(
@@ -145,13 +145,11 @@ def result_of(parts: Sequence[Part], problem: Problem, answer: Answer) -> Result
     """Return a result with its scale; a law that cannot be calibrated is an outcome of the data and has none."""
     part, tension = parts[0], problem.tension
     answer = answer.placed(part.phases)
-    law, numbers, posterior, q = answer.law, answer.diagnostics, answer.posterior, part.weak.q
-    if posterior is not None and posterior.joint is not None and "q" in posterior.joint.names:
-        lifted = posterior.family.at(law.family.degree).elevation(posterior.family) @ law.coefficients
-        q = float(posterior.joint.mean(lifted)[posterior.joint.names.index("q")])
+    law, numbers, posterior = answer.law, answer.diagnostics, answer.posterior
+    joint = {} if posterior is None else posterior.joint_values(law)
     resolved = Resolved(
-        q=q,
-        phases=part.phases,
+        q=joint.get("q", part.weak.q),
+        phases=answer.phases,
         boundary=part.record.boundary,
         supports=tuple((support.frames, support.length) for support in part.weak.supports),
         supports_rule=part.weak.rule,

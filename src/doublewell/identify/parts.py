@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from doublewell.adequacy import Adequacy, check_adequacies
+from doublewell.errors import InputError
 from doublewell.hints import Report
-from doublewell.identify.phases import find_phases, plateaus
+from doublewell.identify.phases import find_phases, near_plateaus, plateaus
 from doublewell.identify.weak_fit import WeakFit, fit_weak
 from doublewell.inference.joint import Job, PartFit
 from doublewell.likelihood import Batch, Resolution, Trajectory, measure_resolution
@@ -28,7 +29,9 @@ from doublewell.weak.weights import default_supports
 class Part:
     """A record as it was given (``source``), and as the likelihood sees it: ``record`` has its phases at -1 and +1.
 
-    Where q is not known it starts from that of the ``weak`` fit, and where no boundary is declared it is a window.
+    ``phases`` are the values of the source that ``record`` has there; where contrast and offset are estimated, the
+    fit starts from them. Where q is not known it starts from that of the ``weak`` fit, and where no boundary is declared
+    it is a window.
     """
 
     source: Record
@@ -60,12 +63,24 @@ def begin(
     phases, bands = problem.observation.phases, problem.method.bands
     if isinstance(phases, str):
         phases, seen = _estimated_phases(record, problem, report, processor), None
-    scaled = from_minus_one(record, phases)
-    seen = survey_of(scaled) if seen is None else seen
     words = "weak moments for a start" if bands else "compiling and reading"
-    filled = complete(scaled) if bands else scaled
-    weak = fit_weak(filled, seen, problem, processor=processor, report=report, words=words)
-    return Part.of(record, phases, scaled, seen, weak, problem)
+
+    def begun(phases: tuple[float, float], seen: Survey | None) -> Part:
+        scaled = from_minus_one(record, phases)
+        seen = survey_of(scaled) if seen is None else seen
+        filled = complete(scaled) if bands else scaled
+        weak = fit_weak(filled, seen, problem, processor=processor, report=report, words=words)
+        return Part.of(record, phases, scaled, seen, weak, problem)
+
+    near = near_plateaus(record, phases) if bands and problem.view(record).contrast else None
+    if near is None:
+        return begun(phases, seen)
+    parts = [begun(near, None)]
+    try:
+        parts.append(begun(phases, seen))
+    except InputError:  # of values that are not those of the declared phases
+        pass
+    return min(parts, key=lambda part: part.weak.estimate.relative_residual)
 
 
 def _estimated_phases(

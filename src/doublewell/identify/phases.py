@@ -16,6 +16,7 @@ _OUTER = 0.25  # of the range of values, at either end: where a phase is sought
 _STEP = 0.02  # of the distance of the phases: the first simplex of the search
 _CLOSE = 2e-4  # of the distance of the phases: to which they are found
 _MOST = 80  # weak-form fits of the search
+_SAME = 1e-3  # of the distance of the phases: plateaus that are no other start than the declared phases
 _FAR = 0.2  # of the distance of the plateaus: farther from its plateau the search has failed
 
 
@@ -33,6 +34,16 @@ def plateaus(record: Record) -> tuple[float, float]:
             f"phases with an interface between them; give {option('phases')} a pair, low and high"
         )
     return _mode(below), _mode(above)
+
+
+def near_plateaus(record: Record, phases: tuple[float, float]) -> tuple[float, float] | None:
+    """Return the plateaus of a record where they lie near its declared phases but are not these, else None."""
+    try:
+        pair = plateaus(record)
+    except InputError:
+        return None
+    off = float(np.max(np.abs(np.subtract(pair, phases)))) / (phases[1] - phases[0])
+    return pair if _SAME < off < _FAR else None
 
 
 def _mode(values: Array) -> float:

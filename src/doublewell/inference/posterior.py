@@ -14,10 +14,12 @@ from doublewell.errors import InputError, option
 from doublewell.evidence import JointParameters
 from doublewell.hints import Array
 from doublewell.inference.degrees import Component, DegreeFit
-from doublewell.law import Constraint, Family, gauss_legendre
+from doublewell.law import Constraint, Family, Law, gauss_legendre
 
 Quantity = Literal["force", "primitive", "potential", "bulk_energy"]
-Scalar = Literal["epsilon", "barrier", "width", "tension_integral", "kappa", "bulk_barrier", "maximum", "tilt", "q"]
+JointName = Literal["q", "blur", "gain", "offset", "gain drift", "offset drift"]
+LawNumber = Literal["epsilon", "barrier", "width", "tension_integral", "kappa", "bulk_barrier", "maximum", "tilt"]
+Scalar = LawNumber | JointName
 DRAWS = 4000  # fixed seed; a band's edge then moves by about 2 % of its half-width from seed to seed
 _SEED = 20_260_101
 _NODES = 64
@@ -70,12 +72,20 @@ class Posterior:
         """Draws of the coefficients, constrained where the estimate is; shape (DRAWS, size)."""
         return self.free_draws if self.constraint == "none" else self._all_draws(self.constraint)
 
+    def joint_values(self, law: Law) -> dict[str, float]:
+        """Return the most likely values of what was estimated jointly with the law; the blur is a length."""
+        if self.joint is None:
+            return {}
+        lifted = self.family.at(law.family.degree).elevation(self.family) @ law.coefficients
+        values = dict(zip(self.joint.names, self.joint.mean(lifted).tolist(), strict=True))
+        return values | ({"blur": max(values["blur"], 0.0) ** 0.5} if "blur" in values else {})
+
     def joint_draws(self, name: str) -> Array | None:
         """Return draws of what was estimated jointly with the law, one for each draw; None where it was not."""
         if self.joint is None or name not in self.joint.names:
             return None
-        drawn = self.joint.draw(self.draws, np.random.default_rng(_SEED - 1))
-        return np.asarray(drawn[:, self.joint.names.index(name)])
+        drawn = self.joint.draw(self.draws, np.random.default_rng(_SEED - 1))[:, self.joint.names.index(name)]
+        return np.sqrt(np.maximum(drawn, 0.0)) if name == "blur" else np.asarray(drawn)
 
     def _all_draws(self, constraint: Constraint) -> Array:
         """Split the draws over the components by their weights, not at random."""
@@ -120,11 +130,9 @@ def curve_band(posterior: Posterior, quantity: str, u: Array, level: float, scal
 
 def scalar_interval(posterior: Posterior, quantity: str, level: float, scale: Scale | None) -> tuple[float, float]:
     """Return the interval of a number that follows from the law."""
-    if quantity not in get_args(Scalar):
-        raise InputError(
-            f"interval of {quantity!r}: expected 'epsilon', 'barrier', 'width', 'tension_integral', 'kappa', "
-            "'bulk_barrier', 'maximum', 'tilt' or 'q'"
-        )
+    names = (*get_args(LawNumber), *get_args(JointName))
+    if quantity not in names:
+        raise InputError(f"interval of {quantity!r}: expected one of {', '.join(map(repr, names))}")
     low, high = quantile_interval(_scalar_draws(posterior, quantity, scale), level)
     return float(low), float(high)
 
@@ -135,10 +143,10 @@ def _scalar_draws(posterior: Posterior, quantity: str, scale: Scale | None) -> A
         epsilon, kappa, kept = _scale_draws(posterior, scale)
         unit = {"epsilon": epsilon, "barrier": epsilon**2}.get(quantity, kappa)
         return unit if quantity in ("epsilon", "kappa") else unit * family.barriers(draws[kept])
-    if quantity == "q":
-        values = posterior.joint_draws("q")
+    if quantity in get_args(JointName):
+        values = posterior.joint_draws(quantity)
         if values is None:
-            raise InputError("the posterior of this result does not hold q, so q has no interval: identify again")
+            raise InputError(f"{quantity} was not estimated by this fit, so it has no interval")
         return values
     if quantity == "maximum":
         return family.maxima(draws)

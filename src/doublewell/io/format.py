@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 from doublewell.errors import InputError, option, shown
 from doublewell.record import LazyArray, Record
 from doublewell.record.arrays import Block, Values, lazy
+from doublewell.record.record import KNOWN
 
 FIELD = "u"
 SEEN = "seen"  # the array of what was observed, beside u
 MARKS = ("format", "version")
-METADATA = (*MARKS, "dx", "dt", "times", "q", "boundary", "length_unit", "time_unit", "mask_array")
+METADATA = (*MARKS, "dx", "dt", "times", "q", "boundary", "length_unit", "time_unit", "origin", "mask_array")
 _RECORD = "doublewell record"
 _VERSION = 1
 _SLAB = 32 * 2**20  # bytes held at once while a record is written
@@ -398,8 +399,7 @@ class Outgoing:
         self.chunks = chunk_shape(record.shape, self.dtype.itemsize)
         part = 8 * self.chunks[0] * int(np.prod(record.mesh))
         self.frames = self.chunks[0] * max(1, _SLAB // part)
-        names = ("dx", "times", "q", "boundary", "length_unit", "time_unit")
-        known = {"format": _RECORD, "version": _VERSION} | {name: getattr(record, name) for name in names}
+        known = {"format": _RECORD, "version": _VERSION} | {name: getattr(record, name) for name in KNOWN}
         known["mask_array"] = None if record.mask is None else SEEN
         self.metadata = {name: value for name, value in known.items() if value is not None}
 

@@ -174,6 +174,7 @@ class Batch:
         theta = np.hstack([np.tile(joint, (len(starts), 1)), starts])
         # a record that amplifies its initial field may need segments, where segments can fit it
         simple = self.view.plain and record.boundary != "open" and record.uniform and record.mask is None
+        simple = simple and self.view.optics.contrast != "drifting"
         rates = np.array([growth(record, start, self.dynamics) for start in starts])
         unstable = simple & (rates > UNSTABLE)
         last = iterate(
@@ -183,7 +184,7 @@ class Batch:
         hard = [int(k) for k in np.flatnonzero(unstable) if not last.status[k].converged]
         if hard:
             most, whole = float(np.max(rates[hard])), (model, constants)
-            last.put(hard, fit_by_segments(record, fitted, whole, data[hard], starts[hard], most, watch))
+            last.put(hard, fit_by_segments(record, fitted, whole, data[hard], theta[hard], most, watch))
         n = len(joint)
         last.theta = np.hstack([last.theta[:, :n], last.theta[:, n:] @ fitted.elevation(family).T])
         return self._linearise(family, substeps, last)

@@ -97,12 +97,38 @@ class RecordModel:
         joint, coefficients = self.split(theta)
         taus = constants.taus * joint.get("q", 1.0)
         run = self._window if self.boundary == "open" else self._whole
-        fields = run(nuisance, coefficients, taus, joint, constants)
-        if isinstance(constants.average, tuple):
-            return fields
-        # the average over an exposure, to fourth order; the first and the last frame take theirs from the next one
-        second = fields[2:] - 2.0 * fields[1:-1] + fields[:-2]
-        return fields + constants.average * jnp.concatenate([second[:1], second, second[-1:]])
+        gain, offset = self._contrast(joint, constants)
+        fields = run(self._unobserved(nuisance, gain, offset), coefficients, taus, joint, constants)
+        if not isinstance(constants.average, tuple):
+            # the average over an exposure, to fourth order; the first and the last frame take theirs from the next one
+            second = fields[2:] - 2.0 * fields[1:-1] + fields[:-2]
+            fields = fields + constants.average * jnp.concatenate([second[:1], second, second[-1:]])
+        axes = (-1, *[1] * len(self.cells))
+        return fields if gain is None else gain.reshape(axes) * fields + offset.reshape(axes)
+
+    def _contrast(self, joint: dict[str, Any], constants: Constants) -> tuple[Any, Any]:
+        """Return gain and offset of each frame; None where the values are exact."""
+        import jax.numpy as jnp
+
+        if "gain" not in joint:
+            return None, None
+        clock = jnp.concatenate([jnp.zeros(1), jnp.cumsum(constants.taus)]) / jnp.sum(constants.taus)
+        return tuple([joint[name] + joint.get(f"{name} drift", 0.0) * clock for name in ("gain", "offset")])
+
+    def _unobserved(self, nuisance: Any, gain: Any, offset: Any) -> Any:
+        """Return the nuisance, which is in observed values, as phase values.
+
+        In observed values it does not move with gain and offset, and frame 0 observes the nuisance alone.
+        """
+        import jax.numpy as jnp
+
+        if gain is None:
+            return nuisance
+        if self.boundary != "open":
+            return (nuisance - offset[0]) / gain[0]
+        n = prod(self.cells)
+        border = (nuisance[n:].reshape(self.frames - 1, -1) - offset[1:, None]) / gain[1:, None]
+        return jnp.concatenate([(nuisance[:n] - offset[0]) / gain[0], border.ravel()])
 
     def whiten(self, field: Any, constants: Constants) -> Any:
         """Weight the residual, and take the noise's correlations out of it."""

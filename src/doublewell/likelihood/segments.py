@@ -49,6 +49,7 @@ class SegmentModel:
     frames: int
     substeps: int
     length: int  # frame intervals in a segment
+    contrast: bool = False  # whether theta begins with gain and offset; fields are in observed values
 
     @property
     def count(self) -> int:
@@ -60,11 +61,14 @@ class SegmentModel:
         import jax
         import jax.numpy as jnp
 
+        gain, offset, coefficients = (theta[0], theta[1], theta[2:]) if self.contrast else (1.0, 0.0, theta)
+
         def run(first: Any) -> Any:
-            return predict(
-                first, theta, constants.weights,
+            fields = predict(
+                (first - offset) / gain, coefficients, constants.weights,
                 family=self.family, boundary=self.boundary, frames=self.length + 1, substeps=self.substeps,
             )  # fmt: skip
+            return gain * fields + offset
 
         runs = jax.vmap(run)(nuisance)
         fields = runs[:, :-1].reshape(-1, *nuisance.shape[1:])[: self.frames]
@@ -105,7 +109,8 @@ def fit_by_segments(
     field may grow over it.
     """
     length = max(2, int((record.frames - 1) / (growth / _SEGMENT)))
-    model = SegmentModel(family, whole[0].boundary, record.frames, whole[0].substeps, length)
+    contrast = "gain" in whole[0].free
+    model = SegmentModel(family, whole[0].boundary, record.frames, whole[0].substeps, length, contrast)
     gaps = np.zeros((len(data), model.count - 1, *data.shape[2:]))
     extended, nuisance, theta = np.concatenate([data, gaps], axis=1), data[:, ::length], starts
     of, tau = Symbols(whole[1].linear, whole[1].coupling), float(record.q or 0.0) * record.dt

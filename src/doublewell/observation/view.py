@@ -14,11 +14,15 @@ from doublewell.hints import Array, Bools
 from doublewell.options import Noise, Observation
 from doublewell.record import Record
 
-SHARP = Observation()
-Free = Literal["q", "blur"]
+SHARP = Observation(contrast="exact")
+Free = Literal["q", "blur", "gain", "offset", "gain drift", "offset drift"]
 FOURTH = np.array([1.0, -4.0, 6.0, -4.0, 1.0])
 _FLOOR = 0.01  # of the mean level: white noise that is added to a measured spectrum
 BLUR = JointParameter("blur", start=0.25, unit="dx^2", bounds=(0.0, np.inf))  # a variance; starts at half a cell
+CONTRAST = tuple(  # values = gain u + offset; drifts are the changes from the first frame to the last
+    JointParameter(name, start=float(name == "gain"), unit="u", bounds=(-np.inf, np.inf))
+    for name in ("gain", "offset", "gain drift", "offset drift")
+)
 _PASSED = 0.2  # of a mode
 _SMOOTH = 1.5  # modes over which a spectrum is averaged
 _EARLY = 0.2  # fraction of the frames in which the initial field takes much of the noise
@@ -45,10 +49,11 @@ class Whitening:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """Optics and noise of a record, and which of q and blur are estimated jointly with the law.
+    """Optics and noise of a record, and what is estimated jointly with the law.
 
     ``free`` are the names of the entries of theta that come before the coefficients: one for q is its ratio to the
-    record's q; one for the blur is its variance in units of dx^2 of the last axis.
+    record's q; one for the blur is its variance in units of dx^2 of the last axis; gain and offset are those of the
+    values of the record as it is fitted, with its phases near -1 and +1.
     """
 
     optics: Observation = SHARP
@@ -58,8 +63,15 @@ class View:
     @property
     def free(self) -> tuple[Free, ...]:
         """Names of the entries of theta that come before the coefficients."""
-        q: tuple[Free, ...] = ("q",) if self.q_free else ()
-        return (*q, "blur") if self.optics.blur == "estimated" else q
+        named: list[tuple[Free, bool]] = [("q", self.q_free), ("blur", self.optics.blur == "estimated")]
+        named += [(name, self.contrast) for name in ("gain", "offset")]
+        named += [(name, self.optics.contrast == "drifting") for name in ("gain drift", "offset drift")]
+        return tuple([name for name, free in named if free])
+
+    @property
+    def contrast(self) -> bool:
+        """Whether gain and offset are estimated."""
+        return self.optics.contrast in ("estimated", "drifting")
 
     @property
     def blurs(self) -> bool:
@@ -73,7 +85,7 @@ class View:
 
     @property
     def plain(self) -> bool:
-        """Whether fields are observed as they are, with white noise and known q."""
+        """Whether fields are observed as they are but for contrast and offset, with white noise and known q."""
         noise = self.whitening
         return not (self.imaged or self.q_free or noise.memory) and noise.root is noise.colour is None
 
@@ -81,9 +93,15 @@ class View:
 PLAIN = View()
 
 
+def joint_parameters(view: View, dynamics: Dynamics = ALLEN_CAHN) -> list[JointParameter]:
+    """Return the parameters that a view estimates jointly with the law."""
+    known = {parameter.name: parameter for parameter in (*dynamics.joint, BLUR, *CONTRAST)}
+    return [known[name] for name in view.free]
+
+
 def joint_start(view: View, dynamics: Dynamics = ALLEN_CAHN) -> Array:
-    """Return where the parameters that a view estimates jointly with the law start."""
-    return np.array([parameter.start for parameter in (*dynamics.joint, BLUR) if parameter.name in view.free])
+    """Return where these parameters start."""
+    return np.array([parameter.start for parameter in joint_parameters(view, dynamics)])
 
 
 def check_view(record: Record, view: View) -> None:

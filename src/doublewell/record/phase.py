@@ -13,7 +13,7 @@ from doublewell.errors import InputError, not_negative, numbers, option, real, s
 from doublewell.hints import Array
 from doublewell.record.arrays import Values, check_levels, lazy
 from doublewell.record.levels import Camera, Flatten, Levels, find_levels, given_levels, rough_levels
-from doublewell.record.record import Boundary, Record
+from doublewell.record.record import KNOWN, Boundary, Record
 
 _LOOKS = 24  # frames that give the levels; all of them where each frame fades by itself
 _MOST = 400  # frames whose fading is measured one by one; the others lie between
@@ -320,8 +320,7 @@ def _source(intensity: Any) -> tuple[Any, dict[str, Any]]:
                 "the record has a mask, and levels cannot be found around missing values yet: expected a complete "
                 f"record; give {option('levels')} and {option('mask')} when the record is opened"
             )
-        names = ("dx", "times", "q", "boundary", "length_unit", "time_unit")
-        return intensity.values, {name: getattr(intensity, name) for name in names}
+        return intensity.values, {name: getattr(intensity, name) for name in KNOWN}
     values = intensity if hasattr(intensity, "shape") and hasattr(intensity, "dtype") else np.asarray(intensity)
     kind = np.dtype(values.dtype).kind
     if kind == "b":

@@ -18,6 +18,8 @@ from doublewell.record.arrays import check_mask, lazy, missing_fraction, unwrapp
 from doublewell.runtime import map_threads
 
 Boundary = Literal["periodic", "neumann", "open"]
+Origin = Literal["simulation", "camera"]
+KNOWN = ("dx", "times", "q", "boundary", "length_unit", "time_unit", "origin")  # what is known of the values
 Cells = tuple[tuple[int, int], ...]  # along each space axis (first, past the last)
 _LARGE = 128 * 2**20  # bytes from which threads are worth starting
 _THREADS = 8
@@ -56,6 +58,9 @@ class Record:
         shape of a frame (fixed in time), of the whole record, (frames,) for dropped frames, or any shape with the
         record's axes, each of full length or 1. "finite" marks all values that are finite numbers. A stored mask of the
         whole record is read slab by slab. The mask of a NumPy masked array is taken from it.
+    origin
+        "simulation": the phase values are exact. "camera": they were grey values, each the mean over a pixel. None where
+        it is not known; contrast and offset are then estimated by a trajectory fit, as those of a camera are.
 
     Metadata is checked here, values when a slab is read, so that a record may be larger than memory.
 
@@ -71,6 +76,7 @@ class Record:
     boundary: Boundary | None
     length_unit: str | None
     time_unit: str | None
+    origin: Origin | None
     mask: Any
     shape: tuple[int, ...]  #: Frames, then cells along each space axis.
     frames: int  #: Number of frames.
@@ -90,6 +96,7 @@ class Record:
         boundary: Boundary | None = None,
         length_unit: str | None = None,
         time_unit: str | None = None,
+        origin: Origin | None = None,
         mask: Any = None,
     ) -> None:
         if hasattr(u, "coords") or isinstance(u, np.ma.MaskedArray):  # of xarray
@@ -110,6 +117,7 @@ class Record:
             boundary=check_boundary(boundary),
             length_unit=check_unit(length_unit, "length_unit"),
             time_unit=check_unit(time_unit, "time_unit"),
+            origin=check_origin(origin),
             mask=None if mask is None else check_mask(mask, values),
             shape=shape,
             frames=frames,
@@ -190,13 +198,12 @@ class Record:
         return self.replace(values, times=self.times[start:stop], mask=mask)
 
     def replace(self, u: Any = None, **changes: Any) -> Record:
-        """Return a record with other values or metadata (dx, times, q, boundary, length_unit, time_unit, mask).
+        """Return a record with other values or metadata (dx, times, q, boundary, units, origin, mask).
 
         What is not given stays, the mask too. None forgets: ``record.replace(q=None)`` has an unknown q, and
         ``record.replace(mask=None)`` no mask.
         """
-        kept = {"dx": self.dx, "times": self.times, "q": self.q, "boundary": self.boundary, "mask": self.mask}
-        kept |= {"length_unit": self.length_unit, "time_unit": self.time_unit}
+        kept = {name: getattr(self, name) for name in (*KNOWN, "mask")}
         return Record(self.values if u is None else u, **kept | changes)
 
     def __repr__(self) -> str:
@@ -326,6 +333,13 @@ def check_boundary(boundary: Any, *, known: bool = False) -> Any:
         expected = "or 'neumann', because the outside must be known here" if known else f"'neumann', {others}"
         raise InputError(f"boundary is {shown(boundary)}: expected 'periodic'{' ' if known else ', '}{expected}")
     return boundary
+
+
+def check_origin(origin: Any) -> Any:
+    """Return where values come from, None where it is not known."""
+    if origin is not None and not (isinstance(origin, str) and origin in get_args(Origin)):
+        raise InputError(f"origin is {shown(origin)}: expected 'simulation', 'camera' or None (not known)")
+    return origin
 
 
 def check_unit(unit: Any, name: str) -> str | None:
