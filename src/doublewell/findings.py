@@ -38,6 +38,7 @@ NARROW = 0.05  # half-width of the band of G, relative to G, that is good
 _WIDE = 0.5  # beyond it the shape of the law is not determined
 _UNSURE = 0.05  # probability of extra wells that is worth a check
 _COSTLY = 1.1  # times the band with known gain and offset, above which they count as not determined
+_TOLERANCE = 0.01  # of the force: what matters
 _STEP = 0.1  # standard errors by which half the time step may move the estimate
 _UNSETTLED = 3.0  # standard errors from the point of linearisation
 _LARGE_RESIDUAL = 0.5
@@ -65,7 +66,7 @@ def findings(result: Result, *, checksum: str | None = None, table: Facts | None
         *(_weak(result, table) if fit is None else _trajectory(result, fit, table)),
         *_structure(result, fit),
         *_movie(result),
-        *_contrast(result),
+        *_contrast(result, table),
         *_determination(result, table),
         *_grey(result, table),
         *_scale(result, table),
@@ -358,17 +359,19 @@ def _movie(result: Result) -> Iterator[Finding]:
     yield from items
 
 
-def _contrast(result: Result) -> Iterator[Finding]:
+def _contrast(result: Result, table: Facts) -> Iterator[Finding]:
     """Yield what estimating gain and offset of the values costs, and what taking them for exact would have done."""
     contrast, make = result.contrast, Topic("contrast")
     if contrast is None:
         return
     numbers = {name: getattr(contrast, name) for name in ("gain", "offset", "change", "cost")}
     if contrast.cost > _COSTLY:
-        yield make.check(
+        added = float(np.sqrt(1.0 - contrast.cost**-2)) * table["force_band"].value
+        yield make.finding(
+            Severity.CHECK if added > _TOLERANCE else Severity.OK,
             "contrast-undetermined",
-            f"the contrast is not determined: with gain and offset of the values estimated the band of G is "
-            f"{contrast.cost:.2g} times as wide as with known ones",
+            f"the contrast is not determined as well as the law: with gain and offset of the values estimated the band "
+            f"of G is {contrast.cost:.3g} times as wide as with known ones, which adds {percent(added)} of G",
             "record until both pure phases are in view; where the values are known to be exact, use "
             f"{option('contrast', 'exact')}",
             **numbers,

@@ -174,8 +174,8 @@ def _check_options(problem: Problem) -> None:
     asked = observation.noise != "white" or observation.contrast in ("estimated", "drifting")
     if not method.bands and (View(observation).imaged or asked):
         raise InputError(
-            "contrast, blur, pixel, exposure, refine and noise belong to the trajectory fit: weak moments know none of them; "
-            f"use {option('method', 'trajectory')}, or leave them out"
+            "contrast, blur, pixel, exposure, refine and noise belong to the trajectory fit: weak moments know none of "
+            f"them; use {option('method', 'trajectory')}, or leave them out"
         )
     if method.corrected and law.wells != "symmetric":
         raise InputError(

@@ -53,9 +53,9 @@ def validate(result: Result, record: Record, *, start: int = 0, progress: Progre
 
     The record may be another one than the law came from, with other q, mesh and noise, which is measured here. It must
     declare its boundary, and its frame `start` must be complete; of later frames the observed values are compared, and
-    one without any has the error 0. Where gain and offset were estimated, the values of this record are taken to have the
-    same, unless they are those of a simulation. Where it does not say q, an estimated one is used. A small error tests the force on
-    the phase values visited; it does not test epsilon and F, which no movie tests.
+    one without any has the error 0. Where gain and offset were estimated, the values of this record are taken to have
+    the same, unless they are those of a simulation. Where it does not say q, an estimated one is used. A small error
+    tests the force on the phase values visited; it does not test epsilon and F, which no movie tests.
     """
     return _evolve(result, record, None, start, progress)
 

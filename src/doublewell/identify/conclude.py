@@ -88,9 +88,8 @@ def conclude(problem: Problem, parts: Sequence[Part], joint: Joint, tiles: Seque
     fits = [joint.fits[k] for k in places]
     first, resolution = fits[0], combined(fits, matrix)
     given = joint_given_law(total if total.joint else first.evidence)
-    phases, contrasts = estimate_contrast(
-        problem, parts, [total] if total.joint else [r.evidence for r in fits], average
-    )
+    each = [total] if total.joint else [r.evidence for r in fits]
+    phases, contrasts = estimate_contrast(problem, parts, each, average)
     units, shifts = units_of(parts[0], phases, problem.dynamics)
     posterior = Posterior(
         family,
@@ -191,7 +190,8 @@ def estimate_contrast(
         forces.append(mixture.free @ features)
         spreads.append(float(np.sqrt(np.sum(features * (posterior.covariance @ features)))))
     change = float(np.linalg.norm(forces[2] - forces[0]) / np.linalg.norm(forces[0]))
-    cost, contrasts = spreads[0] / spreads[1], []
+    cost = spreads[0] / spreads[1]
+    contrasts: list[Contrast | None] = []
     for pair in plateaus:
         middle, half = middle_half(pair)
         contrasts.append(Contrast(half / size, middle - target, pair, change, cost))

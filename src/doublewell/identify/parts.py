@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,8 +31,8 @@ class Part:
     """A record as it was given (``source``), and as the likelihood sees it: ``record`` has its phases at -1 and +1.
 
     ``phases`` are the values of the source that ``record`` has there; where contrast and offset are estimated, the
-    fit starts from them. Where q is not known it starts from that of the ``weak`` fit, and where no boundary is declared
-    it is a window.
+    fit starts from them. Where q is not known it starts from that of the ``weak`` fit, and where no boundary is
+    declared it is a window.
     """
 
     source: Record
@@ -76,10 +77,8 @@ def begin(
     if near is None:
         return begun(phases, seen)
     parts = [begun(near, None)]
-    try:
+    with suppress(InputError):  # of values that are not those of the declared phases
         parts.append(begun(phases, seen))
-    except InputError:  # of values that are not those of the declared phases
-        pass
     return min(parts, key=lambda part: part.weak.estimate.relative_residual)
 
 

@@ -59,8 +59,8 @@ class Record:
         record's axes, each of full length or 1. "finite" marks all values that are finite numbers. A stored mask of the
         whole record is read slab by slab. The mask of a NumPy masked array is taken from it.
     origin
-        "simulation": the phase values are exact. "camera": they were grey values, each the mean over a pixel. None where
-        it is not known; contrast and offset are then estimated by a trajectory fit, as those of a camera are.
+        "simulation": the phase values are exact. "camera": they were grey values, each the mean over a pixel. None
+        where it is not known; contrast and offset are then estimated by a trajectory fit, as those of a camera are.
 
     Metadata is checked here, values when a slab is read, so that a record may be larger than memory.
 
