@@ -131,8 +131,7 @@ def test_supports_are_chosen_said_and_checked(movie) -> None:
 
 def test_short_record_gets_short_supports(movie) -> None:
     assert identify(movie.clip(0, 15)).resolved.supports[-1][0] == 3
-    with pytest.raises(InputError, match="record is too short: expected at least 13 frames, has 12; record longer"):
-        identify(movie.clip(0, 12))
+    assert identify(movie.clip(0, 12), method="weak").resolved.supports[-1][0] == 1
 
 
 def test_extra_wells_calibrate_with_a_warning_and_negative_h_is_refused(movie) -> None:

@@ -518,4 +518,4 @@ def _supports(result: Result) -> str:
     """Return the supports of the weak test functions and the rule that chose them."""
     length = after(result.problem.records[0].length_unit)
     supports = ", ".join(f"({n} frames, {x:.4g}{length})" for n, x in result.resolved.supports)
-    return f"{supports}: {result.resolved.supports_rule}"
+    return ": ".join(filter(None, [supports, result.resolved.supports_rule]))

@@ -210,6 +210,13 @@ def _weak(result: Result, table: Facts) -> Iterator[Finding]:
         spread = f"; a single support changes G by up to {percent(numbers.support_spread)}" if numbers.supports else ""
         words = f"the law leaves {left} of {numbers.rows} moments, most of it noise{spread}"
         yield make.ok("moments-explained", words, residual=numbers.residual)
+    if min([frames for frames, _ in result.resolved.supports]) == 1:
+        times = result.q * max(result.law.well_curvatures) * result.problem.records[0].dt
+        words = (
+            "test functions of one frame interval: the rate of change is a difference of neighbouring frames, with the "
+            f"noise of two of them and an error that grows with the square of the interval (q G' dt = {times:.2g})"
+        )
+        yield make.check("short-test-functions", words, f"use {option('method', 'trajectory')}", interval=times)
     for part in numbers.supports:
         if part.coefficients is None:
             frames, length = part.support.strip("()").split(" frames, ")

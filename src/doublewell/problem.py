@@ -15,7 +15,7 @@ from doublewell.likelihood import check_window
 from doublewell.observation import View, check_view
 from doublewell.options import Compute, DoubleWell, Method, Observation, Weak, method_of
 from doublewell.record import Boundary, Origin, Record
-from doublewell.weak.weights import Support, check_supports, default_supports, paper_supports, split_folds
+from doublewell.weak.weights import LEAST_FRAMES, Support, check_supports, default_supports, paper_supports, split_folds
 
 
 @dataclass(frozen=True)
@@ -204,9 +204,9 @@ def _check_record(problem: Problem, record: Any) -> None:
             f"use {option('method', 'weak')} or {option('method', 'trajectory')}"
         )
     given = given_supports(method.start, record)
-    if given is None:
+    if given is None and (not method.bands or record.frames >= LEAST_FRAMES):
         default_supports(record, None)
-    elif method.start.ridge == "validated":
+    elif given is not None and method.start.ridge == "validated":
         split_folds(record.frames, max(support.frames for support in given))
 
 

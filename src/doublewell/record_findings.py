@@ -15,7 +15,7 @@ from doublewell.adequacy import NUMERICAL, STEADY, ScoreTest, Verdict
 from doublewell.dynamics import ALLEN_CAHN, Dynamics, fastest_rate
 from doublewell.errors import option
 from doublewell.observation import COVERED, FEW_CELLS, MASK, TOO_FEW_CELLS, TOO_LARGE, Survey
-from doublewell.observation.survey import GROUP
+from doublewell.observation.survey import FEW_FRAMES, GROUP
 from doublewell.record import GreyQuality
 from doublewell.result import FitQuality
 
@@ -138,7 +138,7 @@ def survey_findings(survey: Survey, phases: Phases = UNIT) -> Iterator[Finding]:
     if unit.noise > 0.1:
         words = f"the noise is strong ({survey.noise:.2g}; the phases are {2.0 * half:g} apart)"
         yield _movie.check("noise-strong", words, "average pixels or frames before a fit", noise=survey.noise)
-    if unit.change <= 3.0 * unit.noise * sqrt(2.0 / min(GROUP, unit.frames)):
+    if unit.change <= 3.0 * unit.noise * sqrt(2.0 / (1 if unit.frames < FEW_FRAMES else GROUP)):
         words = "the picture hardly changes from first to last"
         yield _movie.check("little-change", words, "record longer, or a shape that moves", change=survey.change)
 

@@ -75,7 +75,7 @@ def test_constant_field_is_refused() -> None:
 
 
 def test_too_small_to_measure_noise() -> None:
-    with pytest.raises(InputError, match="2 frames of 4 cells are too few to measure noise: record at least 5 frames"):
+    with pytest.raises(InputError, match="2 frames of 4 cells are too few to measure noise: expected at least 9 cells"):
         survey(Record(np.arange(8.0).reshape(2, 4), dx=1.0, dt=1.0))
 
 

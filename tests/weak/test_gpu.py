@@ -37,7 +37,13 @@ def assert_same(found, expected, tolerance=1e-12):
 
 @pytest.mark.parametrize(
     ("shape", "supports"),
-    [((23, 200), [(4, 1 / 16)]), ((25, 41, 40), [(4, 1 / 8), (6, 1 / 6)]), ((17, 16, 18, 20), [(3, 1 / 5)])],
+    [
+        ((23, 200), [(4, 1 / 16)]),
+        ((25, 41, 40), [(4, 1 / 8), (6, 1 / 6)]),
+        ((17, 16, 18, 20), [(3, 1 / 5)]),
+        ((3, 41, 40), [(1, 1 / 8), (1, 1 / 6)]),
+        ((9, 64), [(1, 1 / 8)]),
+    ],
 )
 def test_same_evidence_as_on_a_cpu(shape, supports):
     record = movie(shape)

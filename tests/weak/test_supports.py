@@ -74,10 +74,10 @@ def test_the_default_fits_or_says_what_is_needed(frames, axes, width) -> None:
     record = blank((frames, *mesh), dx)
     coarse = max(dx)
     fits = all(2 * (half_cells(2 * coarse / h) + 2) + 1 <= n for n, h in axes)
-    if frames >= 13 and fits:
+    if frames >= 3 and fits:
         check_supports(default_supports(record, width)[0], frames, mesh, dx)
     else:
-        with pytest.raises(InputError, match="record is too short" if frames < 13 else "the mesh .* is too small"):
+        with pytest.raises(InputError, match="need three at least" if frames < 3 else "the mesh .* is too small"):
             default_supports(record, width)
 
 
@@ -96,6 +96,7 @@ def test_a_small_mesh_is_told_what_would_fit(mesh, dx, needs) -> None:
 
 
 def test_a_short_record_is_told_how_many_frames_fit() -> None:
-    with pytest.raises(InputError, match="record is too short: expected at least 13 frames, has 12; record longer"):
-        default_supports(blank((12, 64), 1.0), 10.0)
-    assert default_supports(blank((13, 64), 1.0), 10.0)[0][0].frames == 2
+    with pytest.raises(InputError, match="has 2 frames: weak moments need three at least; use method='trajectory'"):
+        default_supports(blank((2, 64), 1.0), 10.0)
+    chosen = {frames: default_supports(blank((frames, 64), 1.0), 10.0)[0][0].frames for frames in (3, 12, 13)}
+    assert chosen == {3: 1, 12: 1, 13: 2}

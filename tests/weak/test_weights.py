@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from doublewell.errors import InputError
-from doublewell.weak.weights import Support, axis_weights, check_supports
+from doublewell.weak.weights import Support, axis_weights, check_supports, time_weights, uneven_weights
 
 widths = st.floats(2.0, 20.0)
 
@@ -70,7 +70,7 @@ def test_supports_are_checked() -> None:
     cases = {
         "supports is empty": [],
         r"support 3: expected a pair": [3],
-        r"support \(1, 0.1\): expected a pair": [(1, 0.1)],
+        r"support \(0, 0.1\): expected a pair": [(0, 0.1)],
         r"support \(5.5, 0.1\)": [(5.5, 0.1)],
         r"support \(5, -1\)": [(5, -1)],
         r"support \(5, nan\)": [(5, float("nan"))],
@@ -91,5 +91,18 @@ def test_short_record_message_names_a_support_that_fits() -> None:
         "pass supports=[(5, 0.06)] or record longer"
     )
     check_supports([(5, 0.06)], 15, (96,), (1 / 96,))
-    with pytest.raises(InputError, match="has 8; record longer"):
+    with pytest.raises(InputError, match=r"has 8; pass supports=\[\(1, 0.06\)\] or record longer"):
         check_supports([(8, 0.06)], 8, (96,), (1 / 96,))
+    check_supports([(1, 0.06)], 3, (96,), (1 / 96,))
+    with pytest.raises(InputError, match="needs 3 frames, has 2; use method='trajectory' or record longer"):
+        check_supports([(1, 0.06)], 2, (96,), (1 / 96,))
+
+
+@pytest.mark.parametrize("times", [[0.0, 1.0, 2.0], [0.0, 0.4, 2.0]])
+def test_one_interval_is_the_parabola_through_three_frames(times) -> None:
+    value, first = uneven_weights(1, np.array([times]))
+    powers = np.array(times) ** np.arange(3)[:, None]
+    assert powers @ value[0] == pytest.approx(powers[:, 1])
+    assert powers @ first[0] == pytest.approx([0.0, 1.0, 2.0 * times[1]])
+    even = time_weights(1, 0.5)
+    assert (even.half, even.value.tolist(), even.first.tolist()) == (1, [0.0, 1.0, 0.0], [-1.0, 0.0, 1.0])

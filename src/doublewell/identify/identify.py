@@ -15,7 +15,7 @@ from doublewell.hints import Report
 from doublewell.identify.conclude import Answer, conclude
 from doublewell.identify.parts import Part, Records, begin
 from doublewell.identify.tiles import fit_tiles, needs_tiles, streamed
-from doublewell.identify.weak_fit import weak_diagnostics
+from doublewell.identify.weak_fit import WeakFit, weak_diagnostics
 from doublewell.inference.joint import Plan, fit_parts, run_loops
 from doublewell.options import Compute, DoubleWell, Method, Observation
 from doublewell.problem import Problem, Resolved, ask, compute_of, observed_as
@@ -124,7 +124,8 @@ def solve(records: list[Record], problem: Problem, compute: Compute, report: Rep
 
 def weak_answer(part: Part) -> Answer:
     """Return the answer of the weak-form fit alone."""
-    return Answer(part.weak.estimate.law, weak_diagnostics(part.weak, part.survey), part.phases)
+    assert isinstance(part.start, WeakFit)
+    return Answer(part.start.estimate.law, weak_diagnostics(part.start, part.survey), part.phases)
 
 
 def fit_whole(
@@ -148,11 +149,11 @@ def result_of(parts: Sequence[Part], problem: Problem, answer: Answer) -> Result
     law, numbers, posterior = answer.law, answer.diagnostics, answer.posterior
     joint = {} if posterior is None else posterior.joint_values(law)
     resolved = Resolved(
-        q=joint.get("q", part.weak.q),
+        q=joint.get("q", part.start.q),
         phases=answer.phases,
         boundary=part.record.boundary,
-        supports=tuple((support.frames, support.length) for support in part.weak.supports),
-        supports_rule=part.weak.rule,
+        supports=tuple((support.frames, support.length) for support in part.start.supports),
+        supports_rule=part.start.rule,
         tiled=numbers.likelihood is not None and numbers.likelihood.tiles is not None,
     )
     scale = None if tension is None or refusal_of(law, numbers.bound) is not None else calibrate(law, tension)

@@ -1,4 +1,4 @@
-"""Parts: records brought to the phases -1 and +1, surveyed, with the law of their weak moments; and their reader."""
+"""Parts: records brought to the phases -1 and +1, surveyed, with the law to start from; and their reader."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from doublewell.adequacy import Adequacy, check_adequacies
 from doublewell.errors import InputError
 from doublewell.hints import Report
 from doublewell.identify.phases import find_phases, near_plateaus, plateaus
-from doublewell.identify.weak_fit import WeakFit, fit_weak
+from doublewell.identify.start import Start, needs_quartic, quartic_start
+from doublewell.identify.weak_fit import fit_weak
 from doublewell.inference.joint import Job, PartFit
 from doublewell.likelihood import Batch, Resolution, Trajectory, measure_resolution
 from doublewell.observation import Survey, check_survey, complete, survey
@@ -31,36 +32,39 @@ class Part:
     """A record as it was given (``source``), and as the likelihood sees it: ``record`` has its phases at -1 and +1.
 
     ``phases`` are the values of the source that ``record`` has there; where contrast and offset are estimated, the
-    fit starts from them. Where q is not known it starts from that of the ``weak`` fit, and where no boundary is
-    declared it is a window.
+    fit starts from them. Where q is not known it is that of the ``start``, and where no boundary is declared it is a
+    window. The start of a weak-form fit is its answer, a WeakFit.
     """
 
     source: Record
     phases: tuple[float, float]
     survey: Survey
-    weak: WeakFit
+    start: Start
     record: Record
     view: View
 
     @classmethod
     def of(
-        cls, source: Record, phases: tuple[float, float], scaled: Record, seen: Survey, weak: WeakFit, problem: Problem
+        cls, source: Record, phases: tuple[float, float], scaled: Record, seen: Survey, start: Start, problem: Problem
     ) -> Part:
-        """Return the part of a record that was surveyed and fitted by its weak moments."""
-        record = scaled.replace(q=weak.q, boundary=scaled.boundary or "open") if problem.method.bands else scaled
-        return cls(source, phases, seen, weak, record, problem.view(source))
+        """Return the part of a record that was surveyed, with what it starts from."""
+        record = scaled.replace(q=start.q, boundary=scaled.boundary or "open") if problem.method.bands else scaled
+        return cls(source, phases, seen, start, record, problem.view(source))
 
     @property
     def info(self) -> RecordInfo:
         """The record by reference."""
-        streamed = self.weak.streamed
+        streamed = self.start.streamed
         return RecordInfo.of(self.source, checksum(self.source) if streamed is None else streamed.checksum)
 
 
 def begin(
     record: Record, problem: Problem, report: Report | None, seen: Survey | None = None, processor: Processor = CPU
 ) -> Part:
-    """Survey a record and fit its weak moments: the answer of the weak-form fit, the start of the other."""
+    """Survey a record and fit its weak moments: the answer of the weak-form fit, the start of the other.
+
+    A trajectory fit of few frames, or of frames far apart, starts from a quartic law instead.
+    """
     phases, bands = problem.observation.phases, problem.method.bands
     if isinstance(phases, str):
         phases, seen = _estimated_phases(record, problem, report, processor), None
@@ -70,6 +74,8 @@ def begin(
         scaled = from_minus_one(record, phases)
         seen = survey_of(scaled) if seen is None else seen
         filled = complete(scaled) if bands else scaled
+        if bands and problem.method.start.supports is None and needs_quartic(scaled, seen):
+            return Part.of(record, phases, scaled, seen, quartic_start(filled, seen, problem), problem)
         weak = fit_weak(filled, seen, problem, processor=processor, report=report, words=words)
         return Part.of(record, phases, scaled, seen, weak, problem)
 
@@ -79,7 +85,7 @@ def begin(
     parts = [begun(near, None)]
     with suppress(InputError):  # of values that are not those of the declared phases
         parts.append(begun(phases, seen))
-    return min(parts, key=lambda part: part.weak.estimate.relative_residual)
+    return min(parts, key=lambda part: part.start.misfit)
 
 
 def _estimated_phases(
@@ -182,7 +188,7 @@ class Records:
             labels = ["record"] if len(self.parts) == 1 else [f"record {k + 1}" for k in places]
             records = [part.record for part in parts]
             self._batches[places] = Batch(records, self.problem.dynamics, parts[0].view, labels, models)
-        starts = np.stack([part.weak.estimate.solution.coefficients for part in parts])
+        starts = np.stack([part.start.coefficients for part in parts])
         watch: Callable[[Any], None] | None = None
         if self.report is not None:
             watch = lambda step: self._say(f"fitting: {step}", step.number)  # noqa: E731

@@ -96,7 +96,7 @@ def fit_tiles(record: Record, problem: Problem, compute: Compute, report: Report
     memory = parse_memory(problem.method.memory)
     check_room(memory)
     with streamed(record, problem, compute, report) as (part, stream):
-        start, dynamics, family, view = part.weak.estimate.coefficients, problem.dynamics, problem.family, part.view
+        start, dynamics, family, view = part.start.coefficients, problem.dynamics, problem.family, part.view
         window = part.record.replace(boundary="open")
         substeps = first_substeps(window, start, view, dynamics)
         theta = np.concatenate([joint_start(view, dynamics), problem.fitted.elevation(family) @ start])

@@ -12,6 +12,7 @@ import numpy as np
 from doublewell.errors import InputError, option
 from doublewell.evidence import Evidence, restrict
 from doublewell.hints import Report
+from doublewell.identify.start import Start
 from doublewell.inference import Estimate, check_motion, estimate, estimate_q
 from doublewell.law import Constraint
 from doublewell.observation import Survey
@@ -22,31 +23,26 @@ from doublewell.result import Diagnostics
 from doublewell.runtime import CPU, Processor
 from doublewell.weak.assembly import weak_evidence
 from doublewell.weak.noise import rate_noise
-from doublewell.weak.stream import Stream, Streamed
+from doublewell.weak.stream import Stream
 from doublewell.weak.weights import Derivative, Support, default_supports, split_folds
 
 _ROWS = 20  # moments per coefficient; neighbours share most of their support, so fewer say next to nothing
 
 
-@dataclass(frozen=True, eq=False)
-class WeakFit:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WeakFit(Start):
     """The estimate of the weak-form fit and the supports it used, with the rule that chose them.
 
     ``q`` was given or, with ``motion``, the fraction of the rate's square that is not noise, estimated from the same
     moments. ``uncorrected`` is the ``evidence`` with the bias of noise; ``held`` is in how many directions of the
-    coefficients, of all supports, nearly everything is noise. ``streamed`` is what a pass over a streamed record gave
-    besides.
+    coefficients, of all supports, nearly everything is noise.
     """
 
     estimate: Estimate
-    supports: tuple[Support, ...]
-    rule: str
-    q: float
     evidence: Evidence
     uncorrected: Evidence
     held: int = 0
     motion: float | None = None
-    streamed: Streamed | None = None
 
 
 def fit_weak(
@@ -84,7 +80,10 @@ def fit_weak(
     else:
         q = record.q
     fit = estimate(evidence, q, constraint=constraint, ridge=method.ridge)
-    return WeakFit(fit, supports, rule, q, evidence, uncorrected, held, motion, streamed)
+    return WeakFit(
+        fit.solution.coefficients, q, rule, fit.relative_residual, supports, streamed,
+        estimate=fit, evidence=evidence, uncorrected=uncorrected, held=held, motion=motion,
+    )  # fmt: skip
 
 
 def find_q(

@@ -24,6 +24,7 @@ from doublewell.record.arrays import missing_fraction
 from doublewell.record.record import regular_step
 
 GROUP = len(FOURTH)  # frames per look: one fourth difference in time
+FEW_FRAMES = 13  # fewer are looked at one by one: they may be far apart, and groups of them would overlap
 WIDTHS = (1, 2, 4)  # cells of the meshes on which a Laplacian is taken
 BLOCK = max(WIDTHS)  # rows of a band are a multiple of this, so that blocks of cells lie in one band
 FEW_CELLS = 9.0  # the paper's error at noise 0.03 grows fourfold when an interface has 6 to 8 cells instead of 12
@@ -40,6 +41,7 @@ _LOOKS = 12  # groups of frames that are looked at, spread over the record
 _SAMPLE = 2**14  # pixels of one look that enter the medians; smaller frames enter whole
 _READ_BYTES = 4 * 2**20  # a stored record is read in parts of about this size
 _LEVEL = 0.9  # interface width is measured between the phase values -0.9 and 0.9
+_GONE = 0.3  # of the most interface that a frame has: less is what is left of a drop
 _NEAR = 0.8  # largest |u| that counts for the slope of the interface
 _VISITED = 0.01  # fraction of the interface's values that makes a phase bin count as visited
 _CLEAR = 1.2  # mean square, in units of what noise alone makes, that shows a motion or a curvature
@@ -111,12 +113,13 @@ class Survey:
 
 
 def survey(record: Record, *, progress: Progress | None = None) -> Survey:
-    """Look at a record: groups of five frames spread over it (all frames when there are fewer than five).
+    """Look at a record: groups of five frames spread over it, or each frame by itself of fewer than 13.
 
     Every frame is read, part by part, and must be finite; no more than a part is held. Noise comes from fourth
-    differences in time, which a smooth evolution leaves nearly empty (in space, with fewer than five frames), by the
-    median absolute deviation. The interface width is that of the tanh profile with the slope measured in the later half
-    of the looks, less what noise adds to the squared gradient. `progress` is called with (frames read, frames).
+    differences in time, which a smooth evolution leaves nearly empty (of fewer than 13 frames from those along two axes
+    in space, one after the other, which leave next to nothing of an interface), by the median absolute deviation. The
+    interface width is that of the tanh profile with the slope measured in the later half of the looks, less what noise
+    adds to the squared gradient. `progress` is called with (frames read, frames).
     """
     if not isinstance(record, Record):
         raise InputError(f"expected a Record, got {type(record).__name__}: wrap the field as Record(u, dx=, dt=)")
@@ -149,13 +152,13 @@ def survey_of(record: Record, looks: Sequence[Look], *, moved: float, missing: f
             f"the field is constant (u = {low + 0.0:g} everywhere): expected two phases and an interface between them"
         )
     values = np.concatenate([look.values for look in looks])
-    rest, method = np.concatenate([look.rest for look in looks]), "time" if record.frames >= GROUP else "space"
+    rest, method = np.concatenate([look.rest for look in looks]), "space" if record.frames < FEW_FRAMES else "time"
     if not rest.size:
         rest, method = _space_noise(record), "space"
     if not rest.size:
         raise InputError(
-            "too little was observed to measure noise: expected five neighbouring values in time or along x that the "
-            "mask leaves in; record more, or correct the mask (True = observed)"
+            "too little was observed to measure noise: expected five neighbouring values in time, or along each axis, "
+            "that the mask leaves in; record more, or correct the mask (True = observed)"
         )
     noise = float(1.4826 * np.median(np.abs(rest)))
     variance, floor = np.array([(look.variance, noise**2 / look.frames) for look in looks]).T
@@ -185,14 +188,16 @@ def _interface_width(looks: Sequence[Look], dx: tuple[float, ...], noise: float)
 
     Profiles relax in time, so the later half is closer to the law's own interface than the initial field. The slope of
     a look is that of |grad u| = s (1 - u^2), weighted by |grad u|: every crossing from phase to phase then counts the
-    same, however wide it is.
+    same, however wide it is. Single frames with far less interface than others do not count: a drop may be gone.
     """
-    slopes, floor = [], float(np.sum(_SLOPE**2) * noise**2 * np.sum(np.array(dx) ** -2.0))
+    sums, floor = [], float(np.sum(_SLOPE**2) * noise**2 * np.sum(np.array(dx) ** -2.0))
     for look in looks:
         steep = np.maximum(look.squared - floor / look.frames, 0.0)
         weight = float(np.sum(np.sqrt(steep) * look.bump))
         if weight > 0.0:
-            slopes.append(float(np.sum(steep)) / weight)
+            sums.append((float(np.sum(steep)), weight))
+    least = _GONE * max([weight for _, weight in sums], default=0.0) if looks[0].frames <= 1.0 else 0.0
+    slopes = [steep / weight for steep, weight in sums if weight >= least]
     return 2.0 * atanh(_LEVEL) / float(np.median(slopes[len(slopes) // 2 :])) if slopes else None
 
 
@@ -242,10 +247,12 @@ class Look:
 
 def look_spans(record: Record) -> list[tuple[int, int]]:
     """Return the groups of frames that are looked at, as (first, last + 1), spread over a record; refuse a tiny one."""
-    frames, size = record.frames, min(GROUP, record.frames)
-    if frames < GROUP and record.mesh[-1] < len(FOURTH):
+    frames, size = record.frames, GROUP if record.frames >= FEW_FRAMES else 1
+    needs = len(FOURTH) if len(record.mesh) > 1 else 2 * len(FOURTH) - 1
+    if frames < FEW_FRAMES and min(record.mesh[-2:]) < needs:
         raise InputError(
-            f"{frames} frames of {record.mesh[-1]} cells are too few to measure noise: record at least 5 frames"
+            f"{frames} frames of {' x '.join(map(str, record.mesh))} cells are too few to measure noise: expected at "
+            f"least {needs} cells along an axis, or {FEW_FRAMES} frames"
         )
     starts = np.unique(np.linspace(0, frames - size, min(_LOOKS, frames - size + 1)).round().astype(int))
     return list(zip(starts.tolist(), (starts + size).tolist(), strict=True))
@@ -312,7 +319,7 @@ def look_at(record: Record, start: int, stop: int, rows: int | None = None) -> L
         low=low,
         high=high,
         values=np.concatenate(values),
-        rest=known_values(np.concatenate(rest)) / np.linalg.norm(FOURTH),
+        rest=known_values(np.concatenate(rest)),
         squared=np.concatenate(squared),
         bump=np.concatenate(bumps),
         variance=spread / pixels,
@@ -336,6 +343,7 @@ def _read_band(
     """
     low, high = max(0, band[0] - BLOCK), min(record.mesh[0], band[1] + BLOCK)
     cells, group, samples, values = _rows(record, low, high), span[1] - span[0] == GROUP, [], np.empty(0)
+    reach = 0 if group else (8, 4, 0)[len(record.mesh) - 1]  # rows beyond its own that a difference takes in
     total = np.zeros((high - low, *record.mesh[1:]))
     count = np.zeros(total.shape, np.int64)
     for first, slab in frame_slabs(record, *span, cells):
@@ -343,12 +351,12 @@ def _read_band(
         for k, (frame, mask) in enumerate(zip(slab, masks, strict=True), first):
             total += frame  # 0 where it is missing
             count += mask
-            shown = (frame if mask.all() else np.where(mask, frame, np.nan))[band[0] - low : band[1] - low]
-            line = shown if group else _differences(shown)
-            first_of, size = band[0] * line.size // len(shown), record.mesh[0] * line.size // len(shown)
-            samples.append(_sample(line, first_of, size))
+            shown = (frame if mask.all() else np.where(mask, frame, np.nan))[band[0] - low :]
+            line = shown[: band[1] - band[0]] if group else _differences(shown[: band[1] - band[0] + reach])
+            row = prod(line.shape[1:])
+            samples.append(_sample(line, band[0] * row, (record.mesh[0] - reach) * row))
             if k == middle:
-                values = known_values(shown).reshape(-1)
+                values = known_values(shown[: band[1] - band[0]]).reshape(-1)
     mean = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
     rest = _fourth_weights(record.times[slice(*span)]) @ np.stack(samples) if group else np.concatenate(samples)
     return mean, count, values, rest
@@ -395,16 +403,16 @@ def _space_noise(record: Record) -> Array:
         for first, slab in frame_slabs(record, *span):
             shown = np.where(record.observed(first, first + len(slab)), slab, np.nan)
             samples += [_sample(frame, 0, frame.size) for frame in _differences(shown)]
-    return known_values(np.concatenate(samples)) / float(np.linalg.norm(FOURTH))
+    return known_values(np.concatenate(samples))
 
 
 def _fourth_weights(times: Array) -> Array:
-    """Return the weights of a fourth difference in time, as long as FOURTH, blind to cubics at uneven times too."""
-    if regular_step(times) is not None:
-        return FOURTH
-    apart = times[:, None] - times + np.eye(times.size)
-    weights = 1.0 / np.prod(apart / np.max(np.abs(apart)), axis=1)
-    return np.asarray(weights * np.linalg.norm(FOURTH) / np.linalg.norm(weights))
+    """Return the weights of a fourth difference in time, of unit noise gain, blind to cubics at uneven times too."""
+    weights = FOURTH
+    if regular_step(times) is None:
+        apart = times[:, None] - times + np.eye(times.size)
+        weights = 1.0 / np.prod(apart / np.max(np.abs(apart)), axis=1)
+    return np.asarray(weights / np.linalg.norm(weights))
 
 
 def _sample(values: Array, first: int, size: int) -> Array:
@@ -419,9 +427,14 @@ def _sample(values: Array, first: int, size: int) -> Array:
 
 
 def _differences(frame: Array) -> Array:
-    """Return fourth differences along the last axis."""
-    cells = frame.shape[-1] - len(FOURTH) + 1
-    return np.asarray(sum(c * frame[..., k : k + cells] for k, c in enumerate(FOURTH)))
+    """Return fourth differences of unit noise gain along the last two axes, one after the other; twice along one."""
+    weights = FOURTH if frame.ndim > 1 else np.convolve(FOURTH, FOURTH)
+    if min(frame.shape[-2:]) < len(weights):  # the last rows of a mesh
+        return np.empty((0, 1))
+    for axis in range(-min(frame.ndim, 2), 0):
+        lines = np.lib.stride_tricks.sliding_window_view(frame, len(weights), axis=axis)
+        frame = lines @ (weights / np.linalg.norm(weights))
+    return frame
 
 
 def _gradients(u: Array, dx: tuple[float, ...]) -> tuple[Array, Array]:

@@ -43,6 +43,7 @@ from doublewell.weak.weights import (
     complete_centres,
     steps,
     terms,
+    time_weights,
     uneven_weights,
 )
 
@@ -195,7 +196,7 @@ class Reader:
         self.times = None if record.uniform else record.times
         self.direct = isinstance(record.values, np.ndarray) and record.values.dtype == np.float64
         axes, power = len(record.mesh), bends(form)
-        time = axis_weights(support.frames, record.dt if record.uniform else 1.0, derivative)  # or its lengths
+        time = time_weights(support.frames, record.dt if record.uniform else 1.0, derivative)  # or its lengths
         space = [axis_weights(support.length / h, h, derivative, bends=power) for h in record.dx]
         space = [_NO_AXIS] * (3 - axes) + space
         self.taps = [(time.value, time.first), *[(w.value, w.second, w.fourth) for w in space]]

@@ -29,7 +29,16 @@ from doublewell.hints import Array, Bools, Progress
 from doublewell.law import Bernstein
 from doublewell.law.bernstein import binomials
 from doublewell.record import Record
-from doublewell.weak.weights import MARGIN, AxisWeights, Derivative, Support, axis_weights, bends, terms, uneven_weights
+from doublewell.weak.weights import (
+    AxisWeights,
+    Derivative,
+    Support,
+    axis_weights,
+    bends,
+    terms,
+    time_weights,
+    uneven_weights,
+)
 
 CUT = 0.95  # centres whose neighbours in time reach this are bulk; as PULL, chosen on a population of random laws
 PULL = 0.2  # fraction of the squares that is not noise below which the law of low degree has its say
@@ -57,7 +66,7 @@ class Smoother:
         """Return the smoother of a support on the mesh of a record."""
         frames, length = support
         space = [axis_weights(length / h, h, derivative, bends=bends(form)) for h in record.dx]
-        return cls([axis_weights(frames, record.dt, derivative), *space])
+        return cls([time_weights(frames, record.dt, derivative), *space])
 
     def taps(self, column: Column) -> list[list[Array]]:
         """Return the taps along each axis of the terms of a column; factors are in those along time."""
@@ -363,7 +372,7 @@ def rate_noise(record: Record, support: Support, noise: float, derivative: Deriv
     frames at their mean interval.
     """
     interval = float(record.times[-1] - record.times[0]) / (record.frames - 1)
-    axes = [axis_weights(support.frames, interval, derivative)]
+    axes = [time_weights(support.frames, interval, derivative)]
     axes += [axis_weights(support.length / h, h, derivative) for h in record.dx]
     variance, overlap = noise**2, 1.0
     for k, (weights, length) in enumerate(zip(axes, record.shape, strict=True)):
@@ -372,7 +381,7 @@ def rate_noise(record: Record, support: Support, noise: float, derivative: Deriv
         overlap *= min(float(np.sum((shifts / shifts.max()) ** 2)), float(length - 2 * weights.half))
         square = float(np.sum(taps**2))
         if k == 0 and not record.uniform:
-            windows = sliding_window_view(record.times, 2 * (support.frames + MARGIN) + 1)
+            windows = sliding_window_view(record.times, 2 * support.reach + 1)
             square = float(np.mean(np.sum(uneven_weights(support.frames, windows, derivative)[1] ** 2, axis=1)))
         variance *= square
     return RateNoise(variance, overlap)

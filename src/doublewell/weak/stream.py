@@ -274,7 +274,7 @@ def make_plan(
     whole = [Region.whole(record).cells]
     tiles = whole if memory is None else _tiles(record, family, supports, memory, processor, form)
     points = max(int(np.prod([high - low for low, high in cells])) for cells in tiles)
-    halo = max(support.frames for support in supports) + MARGIN
+    halo = max(support.reach for support in supports)
     length = max(_HALOS * halo, _SLAB_BYTES // (8 * points), record.frames * len(tiles) // _REGIONS, 1)
     edges = _edges(record.frames, max(1, round(record.frames / length)), stored_together(record)[0])
     return tuple(Region(frames, cells) for frames in pairwise(edges) for cells in tiles)
@@ -288,7 +288,7 @@ def slab_bytes(
     held, block = window_of(record, family, supports, region, processor, form)
     cells = int(np.prod([high - low for low, high in block.cells]))
     item = 4 if np.dtype(record.values.dtype).itemsize <= 4 else 8
-    halo = max(support.frames for support in supports) + MARGIN
+    halo = max(support.reach for support in supports)
     step = max(held - 2 * halo, 1)
     part = max(READ_BYTES, 8 * cells * stored_together(record)[0])
     window = cells * (held + step) * item

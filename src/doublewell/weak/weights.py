@@ -3,6 +3,8 @@
 At uneven frame times there is one row of taps for each centre frame c: the test function is (1 - xi^2)^5 over the time
 from frame c - n to frame c + n. Each of its samples has the quadrature weight of its frame, from cubics through four
 neighbouring frames, so that sums are integrals to fourth order in the interval. On even times this is `axis_weights`.
+The shortest half-width, one interval, has the centre frame as its value and the difference of its neighbours as the
+derivative, with an error of second order in the interval: three frames are enough.
 
 A column factor * D^time Lap^space S[source] of a weak form is a sum of terms, each a factor times a product of taps
 along t, z, y and x: their kind is the number of time derivatives along t, and along a space axis half the number of
@@ -38,7 +40,7 @@ _BEYOND = 2  # frames that a difference or a cubic needs beyond the frames with 
 _LEAST_WEIGHT = 0.2  # of the trapezium weight: a smaller weight of the cubics, next to a wide gap, is not used
 _FRAMES = (5, 8)  # the paper's temporal half-widths
 _CENTRES = 5  # centre frames that the longest support should leave
-LEAST_FRAMES = 2 * (2 + MARGIN) + _CENTRES  # of a record that the default supports fit, for the start of a fit too
+LEAST_FRAMES = 2 * (2 + MARGIN) + _CENTRES  # of a record that supports of several intervals fit
 _LEAST_CELLS = 2  # cells of the shortest half-width that a weak moment can have
 # spatial half-widths in interface widths, the least of them in cells, the rule in words; benchmarks/support_rules.py
 _SHORT = (0.25, 0.5), (4, 6), "a quarter and half of the interface width"
@@ -54,6 +56,11 @@ class Support:
 
     def __str__(self) -> str:
         return f"({self.frames} frames, {self.length:.4g})"
+
+    @property
+    def reach(self) -> int:
+        """Frames on either side of a centre that its moments take in, with the margins of the differences."""
+        return self.frames + (MARGIN if self.frames > 1 else 0)
 
     @property
     def key(self) -> str:
@@ -120,6 +127,14 @@ def axis_weights(
     return AxisWeights(value / mass, first, second, fourth, cells + MARGIN * bends)
 
 
+def time_weights(frames: int, interval: float, derivative: Derivative = "discrete") -> AxisWeights:
+    """Return the weights along time of a half-width of so many intervals; of one, a difference of the neighbours."""
+    if frames > 1:
+        return axis_weights(frames, interval, derivative)
+    value, first = uneven_weights(1, interval * np.array([[-1.0, 0.0, 1.0]]))
+    return AxisWeights(value[0], first[0], np.empty(0), np.empty(0), 1)
+
+
 def check_supports(
     supports: Iterable[Support | tuple[int, float]], frames: int, mesh: tuple[int, ...], dx: tuple[float, ...],
     bends: int = 1,
@@ -130,10 +145,10 @@ def check_supports(
     for item in supports if listed else ():
         try:
             duration, length = (item.frames, item.length) if isinstance(item, Support) else item
-            support = Support(whole(duration, "frames", least=2), positive(length, "length"))
+            support = Support(whole(duration, "frames", least=1), positive(length, "length"))
         except (TypeError, ValueError):
             raise InputError(
-                f"support {shown(item)}: expected a pair (integer number of frames >= 2, positive length)"
+                f"support {shown(item)}: expected a pair (integer number of frames >= 1, positive length)"
             ) from None
         _check_fit(support, frames, mesh, dx, MARGIN * bends)
         if support in checked:
@@ -146,14 +161,13 @@ def check_supports(
 
 
 def _check_fit(support: Support, frames: int, mesh: tuple[int, ...], dx: tuple[float, ...], margin: int) -> None:
-    needs = 2 * (support.frames + MARGIN) + 1
+    needs = 2 * support.reach + 1
     if needs > frames:
-        shorter = (frames - 1) // 2 - MARGIN
-        pair = (shorter, float(f"{support.length:.3g}"))
-        way = f"pass {option('supports', [pair])} or record longer" if shorter >= 2 else "record longer"
+        pair = (max((frames - 1) // 2 - MARGIN, 1), float(f"{support.length:.3g}"))
+        way = f"pass {option('supports', [pair])}" if frames > 2 else f"use {option('method', 'trajectory')}"
         raise InputError(
             f"record is too short for a temporal half-width of {support.frames} intervals: needs {needs} frames, "
-            f"has {frames}; {way}"
+            f"has {frames}; {way} or record longer"
         )
     for cells, spacing in zip(mesh, dx, strict=True):
         half = half_cells(support.length / spacing)
@@ -177,10 +191,16 @@ def uneven_weights(half: int, windows: Array, derivative: Derivative = "discrete
     up to the fourth degree exact, first @ t^k = k value @ t^(k-1), as they are on even times. "analytic": samples of
     the derivative of the test function.
 
+    Of one interval a window holds three frames, and the derivative is that of the parabola through them.
+
     >>> value, first = uneven_weights(5, np.array([[0.0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10.5, 11, 12, 13, 14]]))
     >>> value.shape, first.shape, bool(abs(first.sum()) < 1e-12)
     ((1, 9), (1, 13), True)
     """
+    if half == 1:
+        before, after = np.diff(windows, axis=1).T
+        low, high = -after / (before * (before + after)), before / (after * (before + after))
+        return np.tile([0.0, 1.0, 0.0], (len(windows), 1)), np.stack([low, -low - high, high], axis=1)
     start, end = windows[:, MARGIN, None], windows[:, MARGIN + 2 * half, None]
     middle, reach = 0.5 * (start + end), 0.5 * (end - start)
     before = 2.0 * windows[:, :1] - windows[:, _BEYOND:0:-1]  # intervals mirrored: no time outside the support's own
@@ -260,16 +280,18 @@ def default_supports(
     """Return two supports for a record whose interface is `interface_width` wide (between u = -0.9 and 0.9).
 
     The rule: in space a quarter and half of a width, but at least 4 and 6 cells, at most a quarter of the shortest side
-    and never more than fits; in time 5 and 8 intervals, shortened so that at least 5 centre frames remain. Where
-    both come out the same there is one support. The paper's supports are about twice as long in space. So are `long`
-    ones, for "analytic" derivatives, which need at least 6 and 8 cells to be accurate, and for a search of the phases.
+    and never more than fits; in time 5 and 8 intervals, shortened so that at least 5 centre frames remain, to one
+    interval of fewer than 13 frames. Where both come out the same there is one support. The paper's supports are about
+    twice as long in space. So are `long` ones, for "analytic" derivatives, which need at least 6 and 8 cells to be
+    accurate, and for a search of the phases.
     The text states how they were chosen, and where the record forced other half-widths than the rule's.
     """
     fractions, least, rule = _LONG if long else _SHORT
-    longest = (record.frames - _CENTRES - 2 * MARGIN) // 2
-    if longest < 2:
+    longest = (record.frames - _CENTRES - 2 * MARGIN) // 2 if record.frames >= LEAST_FRAMES else 1
+    if record.frames < 3:
         raise InputError(
-            f"record is too short: expected at least {LEAST_FRAMES} frames, has {record.frames}; record longer"
+            f"the record has {record.frames} frames: weak moments need three at least; use "
+            f"{option('method', 'trajectory')}, which needs two, or record longer"
         )
     coarse, quarter = max(record.dx), min(record.extent) / 4
     fits = float(np.min(((np.array(record.mesh) - 1) // 2 - MARGIN) * np.array(record.dx)))
@@ -314,7 +336,7 @@ def split_folds(frames: int, longest: int, training: float = 0.6) -> tuple[Fold,
     `longest` is the temporal half-width, in intervals, of the longest support: both parts must hold it.
     """
     cut = round(training * frames)
-    needs = 2 * (longest + MARGIN) + 1
+    needs = 2 * Support(longest, 1.0).reach + 1
     if min(cut, frames - cut) < needs:
         raise InputError(
             f"record is too short for a validated ridge: each part needs {needs} frames, but {frames} frames split "
