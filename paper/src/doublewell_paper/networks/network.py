@@ -127,7 +127,7 @@ class Movie:
         return int(self.values.shape[0])
 
 
-def movie_of(record: Record, *, resolution: float | None, method: str) -> Movie:
+def movie_of(record: Record, *, resolution: float | None, method: str, least: int = 3) -> Movie:
     """Return the frames of a record, low-passed to `resolution` cells across an interface (None: as they are).
 
     With ten cells from u = -0.9 to 0.9 and more, only noise is dropped. A Neumann record is mirrored: its even
@@ -139,8 +139,8 @@ def movie_of(record: Record, *, resolution: float | None, method: str) -> Movie:
             f"{method} needs a periodic or a Neumann boundary: the record's is {record.boundary or 'not declared'}; "
             "declare it with boundary="
         )
-    if record.frames < 3:
-        raise InputError(f"{method} needs at least 3 frames: the record has {record.frames}")
+    if record.frames < least:
+        raise InputError(f"{method} needs at least {least} frames: the record has {record.frames}")
     width = survey(record).interface_width
     if width is None:
         raise InputError("the record shows no interface: expected phase values from -0.9 to 0.9; record another part")
@@ -293,6 +293,7 @@ class Network(Baseline):
     schedule: Schedule
     needs: ClassVar[tuple[str, ...]] = ("jax",)
     slow: ClassVar[bool] = True
+    least_frames: ClassVar[int] = 3
 
     @abstractmethod
     def problem(self, movie: Movie, seeds: Sequence[int]) -> Problem:
@@ -310,7 +311,7 @@ class Network(Baseline):
     def fit_many(self, record: Record, *, seeds: Sequence[int]) -> tuple[BaselineFit, ...]:
         """Estimate with several initialisations, trained together; `seconds` of each are those of all."""
         with measured() as cost:
-            movie = movie_of(record, resolution=self.resolution, method=self.name)
+            movie = movie_of(record, resolution=self.resolution, method=self.name, least=self.least_frames)
             trained = train(*self.problem(movie, seeds), schedule=self.schedule, seeds=seeds)
         layers = self.force_layers(trained.weights)
         together = f"{len(seeds)} initialisations trained together in the seconds given"

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -36,6 +36,7 @@ class Spinn(Network):
     low-passed to (None: as they are).
     """
 
+    least_frames: ClassVar[int] = 2
     name: str = "SPINN"
     hidden: tuple[int, ...] = (32, 32)
     ahead: int = 1
