@@ -15,18 +15,16 @@ from doublewell.calibrate import NoScale, refusal_of
 from doublewell.errors import option
 from doublewell.facts import LEVEL, Facts, facts
 from doublewell.inference import curve_band, quantile_interval
+from doublewell.model_findings import Setting, model_findings, sentence_of
 from doublewell.observation import COVERED
 from doublewell.record_findings import (
     Finding,
-    Setting,
     Severity,
     Topic,
     grey_findings,
-    model_findings,
     one_sided_findings,
     pace_findings,
     pure_phases,
-    sentence_of,
     survey_findings,
     weak_mesh_findings,
 )

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from found import sentence
 
-from doublewell.adequacy.check import directions, score, score_test, slope
+from doublewell.adequacy.alternatives import directions, slope
+from doublewell.adequacy.check import scale_of, score, score_test
 from doublewell.dynamics import Etdrk4, Grid, numpy_transforms
 from doublewell.law import Law
 from doublewell.likelihood import Batch, Projector
@@ -31,7 +32,7 @@ def predicted(fit):
 
 def directions_of(fit):
     """Return the directions of one fit by name."""
-    made = directions([fit], fit.batch.predict([fit]))
+    made = directions([fit], fit.batch.predict([fit]), 1.0)
     return {name: [field[0] for field in fields] for name, fields in made}
 
 
@@ -45,7 +46,8 @@ def ask(fit, projector, name, field):
     fields, shifts = projector.project(field[None])
     with double_precision():
         residual = np.asarray(projector.model.whiten(fit.residual, projector.constants))
-    return score_test(fit, name, fields, shifts, residual)
+    scale = scale_of(fit, fit.batch.predict([fit])[0])
+    return score_test(fit, name, fields, shifts, residual, scale)
 
 
 def projected(projector, field):
@@ -124,6 +126,84 @@ def test_slope_is_exact_for_modes(boundary, cells):
     u = np.broadcast_to(np.cos(wave * x), (2, 4, cells))
     np.testing.assert_allclose(slope(u, -1, grid), np.broadcast_to(-wave * np.sin(wave * x), u.shape), atol=1e-12)
     np.testing.assert_allclose(slope(u, -2, grid), 0.0, atol=1e-12)
+
+
+def perturbed(fit, extra, a):
+    """Return the movie of u_t = Laplacian u - G(u) + a extra(u, rate, t): spectral Runge-Kutta steps, not ETDRK4."""
+    grid, law = mode_grid(fit.record), Law(fit.family, fit.coefficients)
+    to, back = numpy_transforms(grid.cells, grid.boundary)
+    steps, frames, u = 40, [fit.nuisance], fit.nuisance
+    end, h = fit.record.times[-1], fit.record.dt / 40
+
+    def second(field, one, other):
+        return back(-grid.waves[one] * grid.waves[other] * to(field))
+
+    def rate(u, t):
+        plain = second(u, 0, 0) + second(u, 1, 1) - law.force(u)
+        return plain + a * extra(u, plain, t / end, law.force, second)
+
+    for n in range(steps * (fit.record.frames - 1)):
+        t = n * h
+        k1 = rate(u, t)
+        k2 = rate(u + 0.5 * h * k1, t + 0.5 * h)
+        k3 = rate(u + 0.5 * h * k2, t + 0.5 * h)
+        u = u + h / 6 * (k1 + 2 * k2 + 2 * k3 + rate(u + h * k3, t + h))
+        if (n + 1) % steps == 0:
+            frames.append(u)
+    return np.stack(frames)
+
+
+WAVE = np.cos(2 * np.pi * (np.arange(32) + 0.5) / 32)
+
+
+@pytest.mark.parametrize(
+    ("name", "which", "step", "extra"),
+    [
+        ("mobility(u)", 1, 1e-3, lambda u, r, *_: u**2 * r),
+        ("mobility(x)", 2, 1e-3, lambda u, r, *_: WAVE * r),  # noqa: ARG005
+        ("anisotropy", 2, 1e-3, lambda u, r, t, force, second: second(u, 1, 1)),  # noqa: ARG005
+        ("anisotropy", 0, 1e-3, lambda u, r, t, force, second: second(u, 0, 1)),  # noqa: ARG005
+        ("force(t)", 0, 1e-3, lambda u, r, t, force, second: -t * force(u)),  # noqa: ARG005
+        ("mass", 0, 1e-3, lambda u, r, t, force, second: np.mean(force(u)) + 0 * u),  # noqa: ARG005
+        ("conserved", 0, 1e-7, lambda u, r, t, force, second: -second(r, 0, 0) - second(r, 1, 1)),  # noqa: ARG005
+        (
+            "time step", 0, 1e-7,
+            lambda u, r, t, force, second: second(r, 0, 0) + second(r, 1, 1)  # noqa: ARG005
+            - r * (force(u + 1e-5) - force(u - 1e-5)) / 2e-5,
+        ),
+    ],
+)  # fmt: skip
+def test_a_term_has_the_response_of_an_equation_that_holds_it(fit, made, name, which, step, extra):
+    """The first noisy field is smoothed, because high modes of the fourth derivatives need shorter steps."""
+    smooth = replace(fit, nuisance=smoothed(fit))
+    difference = (perturbed(smooth, extra, step) - perturbed(smooth, extra, -step)) / (2 * step)
+    direction = directions_of(smooth)[name][which]
+    np.testing.assert_allclose(direction, difference, atol=3e-3 * np.abs(difference).max())
+    assert made.keys() == directions_of(smooth).keys()
+
+
+def smoothed(fit):
+    to, back = numpy_transforms(fit.record.mesh, "periodic")
+    return back(np.exp(2e-3 * mode_grid(fit.record).laplacian) * to(fit.nuisance))
+
+
+def test_the_gradient_by_a_force_is_that_of_a_movie_with_a_kick(fit):
+    """<prediction, w> by finite differences, for one cell and one interval."""
+    from doublewell.likelihood.iterate import compiled
+
+    model, constants = fit.batch.model(fit.family, fit.substeps)
+    white = np.random.default_rng(2).standard_normal(fit.record.shape)
+    pushes = np.zeros((20, 32, 32))
+    with double_precision():
+        zero = constants._replace(pushes=pushes)
+        gradient = np.asarray(compiled().force_needed(model, fit.nuisance[None], fit.theta[None], white[None], zero)[0])
+        for place in ((0, 5, 7), (12, 16, 3)):
+            ends = []
+            for size in (-1.0, 1.0):
+                pushes[place] = size
+                ends.append(np.vdot(model.predict(fit.nuisance, fit.theta, constants._replace(pushes=pushes)), white))
+                pushes[place] = 0.0
+            assert gradient[0][place] == pytest.approx((ends[1] - ends[0]) / 2, rel=1e-4, abs=1e-9)
 
 
 def test_projection_takes_out_what_the_fit_can_imitate(fit, projector):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from doublewell.adequacy import Adequacy, ScoreTest
 from doublewell.findings import findings
 from doublewell.likelihood import Convergence, Status
-from doublewell.record_findings import Finding, Setting, model_findings, sentence_of
+from doublewell.model_findings import Setting, model_findings, sentence_of
+from doublewell.record_findings import Finding
 from doublewell.result import FitQuality, Result
 
 SETTING = Setting((1 / 32, 1 / 32), "periodic", (-1.0, 1.0), 40.0)

@@ -11,12 +11,12 @@ fitted values and the residual are independent, so d may be formed at the estima
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
+from doublewell.adequacy.alternatives import directions
 from doublewell.adequacy.statistics import (
     NUMERICAL,
     Adequacy,
@@ -25,90 +25,28 @@ from doublewell.adequacy.statistics import (
     Verdict,
     cells_of,
     cells_test,
+    forced_test,
     holm,
     neighbour_tests,
     peel,
-    significant,
     value_tests,
     verdict_of,
 )
-from doublewell.dynamics import Grid, numpy_transforms
+from doublewell.evidence import system
 from doublewell.hints import Array, Bools
-from doublewell.law import Family
-from doublewell.likelihood import Projector, Trajectory, points
-from doublewell.observation.view import mode_grid, noise_in_time, noisy
+from doublewell.likelihood import Projector, Trajectory
+from doublewell.likelihood.iterate import compiled
+from doublewell.observation.view import noise_in_time, noisy
+from doublewell.runtime import double_precision
 
-_SMALL = 1e-5  # relative difference of q, and of the force
+_PROBES = 4  # random fields that give the lengths of directions and what noise would show
+_PLAIN = 2.35  # squared score over that of the probes: p = 0.2 of F(1, 4)
+_ALWAYS = ("q", "advection", "boundary", "tilt", "gain", "gain drift", "offset", "blur")  # that the report quotes
+_POINTS, _DEGREE = 101, 3  # phase values and degree at which the law is compared
+_REACH = 1.96  # standard deviations of a 95 % band
 _UNTOUCHED = 0.98  # fraction of a frame's noise that the fit leaves
 _COLOURED = ("white in z", "white in y", "white in x", "tails")  # what a measured spectrum has answered already
 _TAKEN = 4  # cells from the border of a window whose noise the fit takes in part
-
-
-@dataclass(frozen=True)
-class _Tilted:
-    """A family with one more coefficient: a constant force."""
-
-    family: Family
-
-    def force(self, coefficients: Any, u: Any) -> Any:
-        return self.family.force(coefficients[:-1], u) + coefficients[-1]
-
-
-def directions(fits: Sequence[Trajectory], u: Array) -> Iterator[tuple[str, list[Array]]]:
-    """Yield what the model may lack: a name, and derivatives of the predictions by parameters that it does not have.
-
-    Arrays are d[record, t, (z, y,) x], of fits of one batch that predict `u`. What the fit estimates, or what has no
-    effect, is left out.
-    """
-    first = fits[0]
-    record, batch = first.record, first.batch
-    grid, window, axes = mode_grid(record), record.boundary == "open", range(2 - u.ndim, 0)
-    time = (record.times - record.times[0]).reshape(-1, *[1] * len(axes))
-    if not batch.view.q_free:  # the relative error of q
-        change = batch.predict(fits, factor=1.0 + _SMALL) - batch.predict(fits, factor=1.0 - _SMALL)
-        yield "q", [change / (2.0 * _SMALL)]
-        del change  # fields of all frames: not kept longer than needed
-    # a velocity c along each axis: u(x - c t, t) solves the equation with - c . grad u; at a no-flux wall across the
-    # velocity it is the pattern that drifts in the frame, not a flow through the wall
-    yield "advection", [-time * slope(u, axis, grid, window=window) for axis in axes]
-    if not window:  # the other boundary condition, from the same initial field
-        yield "boundary", [batch.predict(fits, boundary="neumann" if grid.boundary == "periodic" else "periodic") - u]
-    if batch.dynamics.gauge != "constant":  # a constant that is added to the force
-        theta = points(fits)[1]
-        size = _SMALL * np.max(np.abs(theta[:, len(batch.view.free) :]), axis=1, keepdims=True)
-        tilted = _Tilted(first.family)
-        change = batch.predict(fits, tilted, theta=np.hstack([theta, size]))
-        change -= batch.predict(fits, tilted, theta=np.hstack([theta, -size]))
-        yield "tilt", [change / (2.0 * size.reshape(-1, *[1] * (u.ndim - 1)))]
-        del change
-    # observations (1 + a) u, (1 + a t / T) u, u + a
-    named = {"gain": u, "gain drift": time / time[-1] * u, "offset": np.ones_like(u)}
-    yield from ((name, [field]) for name, field in named.items() if name not in batch.view.free)
-    # u + a Laplacian u: a Gaussian blur of the variance 2 a; where the interface is flat and at rest, |grad u|^2 is a
-    # function of u, and blur is the same as another law
-    if batch.view.optics.blur != "estimated" and window:
-        twice = [slope(slope(u, axis, grid, window=True), axis, grid, window=True) for axis in axes]
-        yield "blur", [np.sum(twice, axis=0)]
-    elif batch.view.optics.blur != "estimated":
-        forward, backward = numpy_transforms(grid.cells, grid.boundary)
-        yield "blur", [backward(grid.laplacian * forward(u))]
-
-
-def slope(u: Array, axis: int, grid: Grid, *, window: bool = False) -> Array:
-    """Differentiate along a space axis, counted from the end: by modes, in a window by differences."""
-    from scipy import fft
-
-    if window:
-        return np.asarray(np.gradient(u, grid.dx[axis], axis=axis, edge_order=2))
-    n, length, along = grid.cells[axis], grid.cells[axis] * grid.dx[axis], (-1, *[1] * (-1 - axis))
-    if grid.boundary == "periodic":
-        waves = 2j * np.pi * np.arange(n // 2 + 1) / length
-        if n % 2 == 0:
-            waves[-1] = 0.0  # the highest mode has no slope at the points
-        return np.asarray(fft.irfft(waves.reshape(along) * fft.rfft(u, axis=axis), n=n, axis=axis))
-    cosines = fft.dct(u, axis=axis, norm="ortho") * (-np.pi * np.arange(n) / length).reshape(along)
-    sines = np.roll(cosines, -1, axis=axis)  # the constant, now last, is zero
-    return np.asarray(fft.idst(sines, axis=axis, norm="ortho"))
 
 
 def score(fields: Array, residual: Array, noise: float) -> tuple[float, Array, Array]:
@@ -127,73 +65,172 @@ def score(fields: Array, residual: Array, noise: float) -> tuple[float, Array, A
     return float(slope @ values), values, covariance
 
 
-def score_test(fit: Trajectory, name: str, fields: Array, shifts: Array, residual: Array) -> ScoreTest:
+def score_test(
+    fit: Trajectory, name: str, fields: Array, shifts: Array, residual: Array, scale: Scale
+) -> ScoreTest:  # fmt: skip
     """Test whether a residual points along projected directions, the derivatives by missing parameters."""
     from scipy.special import chdtrc
 
     chi2, values, covariance = score(fields, residual, fit.noise)
     errors, count = np.sqrt(np.diag(covariance)), len(values)
-    moved = fit.size((values @ shifts)[len(fit.batch.view.free) :])
+    shift = (values @ shifts)[len(fit.batch.view.free) :]
     statistic = float(np.sign(values[0]) * np.sqrt(chi2)) if count == 1 else chi2
-    p = float(chdtrc(count, chi2))
-    return ScoreTest(name, statistic, count, p, 1.0, tuple(values.tolist()), tuple(errors.tolist()), moved)
+    return ScoreTest(
+        name, statistic, count, float(chdtrc(count, chi2)), 1.0, tuple(values.tolist()), tuple(errors.tolist()),
+        fit.size(shift), drop=scale.drop(chi2), effect=scale.effect(shift), deviation=scale.deviation(chi2),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """What a test is weighed against: the number of values, the noise over the motion of the field, and the law.
+
+    Changes of the law are read at a low degree, ``lift`` to that of the fit, ``triangle`` in units of the noise:
+    an average over degrees hardly follows what the highest alone could do.
+    """
+
+    count: int
+    noise: float
+    force: Array
+    features: Array
+    lift: Array
+    triangle: Array
+
+    def drop(self, chi2: float) -> float:
+        """Return the drop of chi-square, for a noise that is estimated with it."""
+        return float(-self.count * np.log1p(-min(chi2 / self.count, 0.9999)))
+
+    def deviation(self, chi2: float) -> float:
+        """Return the root mean square of what was explained over that of the motion of the field."""
+        return float(self.noise * np.sqrt(min(chi2 / self.count, 1.0)))
+
+    def effect(self, shift: Array) -> float:
+        """Return the change of the force for a change of the coefficients, relative, root mean square."""
+        low = np.linalg.lstsq(self.triangle @ self.lift, self.triangle @ shift, rcond=None)[0]
+        return float(np.linalg.norm(low @ self.features) / np.linalg.norm(self.force))
+
+    @property
+    def band(self) -> float:
+        """Half the width of the 95 % band of the force, relative, root mean square."""
+        spread = np.linalg.pinv(self.triangle @ self.lift).T @ self.features
+        return float(_REACH * np.linalg.norm(spread) / np.linalg.norm(self.force))
+
+
+def scale_of(fit: Trajectory, u: Array) -> Scale:
+    """Return what the tests of a fit that predicts u are weighed against."""
+    moved, low = float(np.sqrt(np.mean((u - u[0]) ** 2))), fit.family.at(min(fit.family.degree, _DEGREE))
+    phase = np.linspace(-1.0, 1.0, _POINTS)
+    count = int(np.count_nonzero(fit.residual)) - len(fit.theta)
+    return Scale(
+        count, fit.noise / max(moved, 1e-12), fit.family.force(fit.coefficients, phase), low.features(phase),
+        low.elevation(fit.family), system(fit.evidence)[0],
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class _Answer:
     """What a fit leaves and what it answered, the cells aside.
 
-    ``residual`` is without what the fit can imitate, with noise where nothing was ``kept``; ``fields`` are the
-    directions without it, ``frames`` those that the fit leaves nearly untouched, ``v`` is a random field and ``taken``
-    P v. ``relative_noise`` is the noise over the root mean square of the field.
+    ``residual`` is without what the fit can imitate, with noise where nothing was ``kept``; ``frames`` are those that
+    the fit leaves nearly untouched. ``relative_noise`` is the noise over the root mean square of the field.
     """
 
     residual: Array
     kept: Bools
     relative_noise: float
     tests: list[ScoreTest]
-    fields: list[Array]
     frames: Bools
-    v: Array
-    taken: Array
+    scale: Scale
 
 
 def _answers(fits: Sequence[Trajectory], projector: Projector) -> list[_Answer]:
     """Test the residuals of a batch along all directions, and their values and neighbours."""
     # what a fit that stopped early leaves along J_u and J_g would look like a fault: it is taken out first
     residuals, _ = projector.project(np.stack([fit.residual for fit in fits]))
-    projected, u = {}, fits[0].batch.predict(fits)
+    rng, shape = np.random.default_rng(0), residuals.shape[1:]  # always the same
+    seen = np.asarray(projector.constants.root) > 0.0
+    probes = [np.where(seen, rng.choice([-1.0, 1.0], size=shape), 0.0) for _ in range(_PROBES)]
+    left = [projector.project(np.broadcast_to(v, residuals.shape), white=True)[0] for v in probes]
+    u = fits[0].batch.predict(fits)
+    scales = [scale_of(fit, field) for fit, field in zip(fits, u, strict=True)]
     sizes = [float(np.sqrt(np.mean(field**2))) for field in u]
-    for name, fields in directions(fits, u):
-        pairs = [projector.project(field) for field in fields]
-        projected[name] = [np.stack(part, axis=1) for part in zip(*pairs, strict=True)]
-        del pairs, fields
+    tests: list[list[ScoreTest]] = [[] for _ in fits]
+    noises = np.array([fit.noise for fit in fits])
+    for name, fields in directions(fits, u, projector.constants.root):
+        # <d, P v> of a random v has the variance |P d|^2: what is plainly nothing needs no solve
+        dots = np.stack([_dots(field, residuals) / noises for field in fields])
+        squares = np.mean([[_dots(field, v) ** 2 for field in fields] for v in left], axis=0)
+        if name not in _ALWAYS and np.all(dots**2 < _PLAIN * squares):
+            for k, fit in enumerate(fits):
+                tests[k].append(_unsolved(name, dots[:, k] * fit.noise, squares[:, k], fit.noise))
+            continue
+        pairs = [projector.project(field, white=True) for field in fields]
+        stacked = [np.stack(part, axis=1) for part in zip(*pairs, strict=True)]
+        for k, fit in enumerate(fits):
+            tests[k].append(score_test(fit, name, stacked[0][k], stacked[1][k], residuals[k], scales[k]))
+        del pairs, stacked, fields
     del u  # a field of all frames
-    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=residuals.shape[1:])  # always the same
-    v = np.where(np.asarray(projector.constants.root) > 0.0, signs, 0.0)
-    taken = v - projector.project(np.broadcast_to(v, residuals.shape), white=True)[0]
+    forced = _forced(fits, projector, residuals, left)
     answers = []
     for k, fit in enumerate(fits):
-        tests = [score_test(fit, name, f[k], shifts[k], residuals[k]) for name, (f, shifts) in projected.items()]
         kept, residual = noisy(fit.record, _TAKEN), residuals[k]
         if not kept.all():  # noise elsewhere is what the tests expect of a good fit
             residual = np.where(kept, residual, fit.noise * np.random.default_rng(1).standard_normal(residual.shape))
-        left = 1.0 - np.mean((v * taken[k]).reshape(len(v), -1), axis=1)
-        tests += neighbour_tests(residual / fit.noise, v, taken[k], kept)
-        tests += value_tests(np.where(kept, residual, 0.0) / fit.noise, left, left > _UNTOUCHED)
+        v, taken = probes[0], probes[0] - left[0][k]
+        free = 1.0 - np.mean((v * taken).reshape(len(v), -1), axis=1)
+        own = [*tests[k], _weighed(forced_test(*forced[k]), scales[k])]
+        near = neighbour_tests(residual / fit.noise, v, taken, kept)
+        own += [replace(t, drop=scales[k].drop(t.statistic**2)) for t in near]
+        own += value_tests(np.where(kept, residual, 0.0) / fit.noise, free, free > _UNTOUCHED)
         if fit.batch.view.whitening.colour is not None:  # the floor makes fine structure smaller than it is
-            tests = [test for test in tests if test.name not in _COLOURED]
-        relative, perpendicular = fit.noise / sizes[k], [field for f, _ in projected.values() for field in f[k]]
-        answers.append(_Answer(residual, kept, relative, tests, perpendicular, left > _UNTOUCHED, v, taken[k]))
+            own = [test for test in own if test.name not in _COLOURED]
+        answers.append(_Answer(residual, kept, fit.noise / sizes[k], own, free > _UNTOUCHED, scales[k]))
     return answers
+
+
+def _weighed(test: ScoreTest, scale: Scale) -> ScoreTest:
+    return replace(test, drop=scale.drop(test.drop), deviation=scale.deviation(test.drop))
+
+
+def _dots(fields: Array, others: Array) -> Array:
+    return np.asarray(np.einsum("ki,ki->k", fields.reshape(len(fields), -1), others.reshape(len(others), -1)))
+
+
+def _unsolved(name: str, dots: Array, squares: Array, noise: float) -> ScoreTest:
+    """Return the test of directions that are plainly nothing, by the lengths that the probes give."""
+    from scipy.special import fdtrc
+
+    safe = np.maximum(squares, 1e-300)
+    ratio = float(np.max(dots**2 / safe)) / noise**2
+    p = min(1.0, len(dots) * float(fdtrc(1, _PROBES, ratio)))
+    values, errors = tuple((dots / safe).tolist()), tuple((noise / np.sqrt(safe)).tolist())
+    return ScoreTest(name, float(np.sign(dots[0]) * np.sqrt(ratio)), len(dots), p, 1.0, values, errors, 0.0, effect=0.0)
+
+
+def _forced(
+    fits: Sequence[Trajectory], projector: Projector, residuals: Array, left: Sequence[Array]
+) -> list[tuple[tuple[Array, float], ...]]:
+    """Return for each fit what an unknown force in each frame interval would explain, of its residual and of noise."""
+    model, batch = projector.model, fits[0].batch
+    window = model.boundary == "open"
+    cells = [n - 2 * (batch.dynamics.border or 0) if window else n * model.refine for n in model.cells]
+    constants = projector.constants._replace(pushes=np.zeros((model.frames - 1, *cells)))
+
+    def pull(fields: Array) -> list[tuple[Array, float]]:
+        with double_precision():
+            pushes, explained = compiled().force_needed(model, *projector.point, fields, constants)
+            return [*zip(np.asarray(pushes), np.asarray(explained).tolist(), strict=True)]
+
+    noises = np.array([fit.noise for fit in fits]).reshape(-1, *[1] * (residuals.ndim - 1))
+    return [*zip(pull(residuals / noises), *[pull(v) for v in left], strict=True)]
 
 
 def check_adequacies(fits: Sequence[Trajectory]) -> list[Adequacy]:
     """Test the residuals of trajectory fits for what the model lacks.
 
-    The verdict is "adequate" when no test is significant after Holm's correction at 3 % for all together, "not
-    adequate" when one is below 0.1 % (tails aside, which least squares bears), and "check" in between. Where a few
-    cells stand out, the other tests are made without them. A residual too small to be noise is adequate.
+    A test counts when it is significant after Holm's correction at 3 % for all together. The verdict weighs what those
+    that count do to the law and how much of the motion they explain (``verdict_of``). Where a few cells stand out, the
+    other tests are made without them. A residual too small to be noise is adequate.
     """
     if any(fit.batch is not fits[0].batch for fit in fits):
         return [check_adequacies([fit])[0] for fit in fits]
@@ -203,36 +240,27 @@ def check_adequacies(fits: Sequence[Trajectory]) -> list[Adequacy]:
 def _conclude(fit: Trajectory, answer: _Answer) -> Adequacy:
     """Search for bad cells, test again without them, and put all tests of a fit together."""
     cells = cells_of(answer.residual, answer.frames, np.zeros(answer.residual.shape[1:], dtype=bool))
-    relative = answer.relative_noise
+    relative, band = answer.relative_noise, answer.scale.band
     if relative < NUMERICAL:
-        return Adequacy(holm([*answer.tests, cells_test(cells, None, None)]), Verdict.ADEQUATE, relative)
-    out, shift = peel(cells, lambda mask: _refit(fit, answer.frames, mask)[0]), None
+        tests = holm([*answer.tests, cells_test(cells, None, None)])
+        return Adequacy(tests, Verdict.ADEQUATE, relative, band=band)
+    out, shift, effect = peel(cells, lambda mask: _refit(fit, answer.frames, mask)[0]), None, None
     if out is not None and out.any():
-        _, shift, fit = _refit(fit, answer.frames, out)
+        _, moved, fit = _refit(fit, answer.frames, out)
+        shift, effect = fit.size(moved), answer.scale.effect(moved)
         (answer,) = _answers([fit], Projector([fit], out))
-    tests = holm([*answer.tests, cells_test(cells, out, shift)])
-    counted = significant(tests)
-    if not counted:
-        return Adequacy(tests, Verdict.ADEQUATE, relative)
+    tests = holm([*answer.tests, replace(cells_test(cells, out, shift), effect=effect)])
     own = noise_in_time(fit.record.slab())
-    leftover: tuple[ScoreTest, ...] = ()
-    if counted[0].shift is not None:  # a cause has a name: what do all directions together leave to neighbours?
-        flat = np.stack([field.ravel() for field in answer.fields], axis=1)
-        flat = flat[:, np.linalg.norm(flat, axis=0) > 0.0]
-        basis = np.linalg.qr(flat / np.linalg.norm(flat, axis=0))[0]
-        r = answer.residual.ravel() / fit.noise
-        rest = (r - basis @ (basis.T @ r)).reshape(answer.residual.shape)
-        leftover = tuple(neighbour_tests(rest, answer.v, answer.taken, answer.kept))
-    return Adequacy(tests, verdict_of(tests), relative, None if own is None else own / fit.noise, leftover)
+    return Adequacy(tests, verdict_of(tests, band), relative, None if own is None else own / fit.noise, band)
 
 
-def _refit(fit: Trajectory, frames: Bools, out: Bools) -> tuple[Cells, float, Trajectory]:
+def _refit(fit: Trajectory, frames: Bools, out: Bools) -> tuple[Cells, Array, Trajectory]:
     """Fit again, to first order, without some cells: what the others say, how far the law moves, the new noise."""
     (residual,), (shift,) = Projector([fit], out).project(fit.residual[None])
     shift = shift[len(fit.batch.view.free) :]
     free = residual.size - np.count_nonzero(out) * (len(residual) - 1) - residual[0].size - shift.size
     quieter = replace(fit, noise=float(np.linalg.norm(residual) / np.sqrt(free)))
-    return cells_of(residual, frames, out), fit.size(shift), quieter
+    return cells_of(residual, frames, out), shift, quieter
 
 
 def worst_of_parts(answers: Sequence[tuple[Adequacy, str]]) -> Adequacy | None:
@@ -245,4 +273,5 @@ def worst_of_parts(answers: Sequence[tuple[Adequacy, str]]) -> Adequacy | None:
             if test.name not in worst or test.p < worst[test.name].p:
                 worst[test.name] = replace(test, part=name if len(answers) > 1 else None)
     tests = holm([replace(test, p=min(1.0, len(answers) * test.p)) for test in worst.values()])
-    return Adequacy(tests, verdict_of(tests))
+    band = float(np.mean([answer.band for answer, _ in answers]))
+    return Adequacy(tests, verdict_of(tests, band), band=band)

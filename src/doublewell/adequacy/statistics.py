@@ -23,9 +23,16 @@ NUMERICAL = 1e-4  # residual over field: two solvers differ by this, measurement
 STEADY = 0.1  # noise of the record over the residual below which the residual is not noise
 _CERTAIN = 1e-3  # adjusted probability below which the model is refused, or a cell is left out
 _GENTLE = ("tails", "outliers")  # least squares bears them, so they never refuse the model alone
-_NAMED = 3.0  # a wrong boundary leaves traces of the same size; correlated noise far smaller scores than traces
-_PLAIN = 2.0  # standard deviations of a cause that counts as a rival of the first
+TOLERANCE = 0.01  # relative change of the force, and deviation over the motion of the field, that matter
+_GROSS = 0.05  # of the motion of the field: the law is not to be used
+_NAMED = 9.0  # a wrong model leaves correlations that a noise model explains as well; correlated noise no other scores
 _CLOSE = 9.0  # difference of chi-square below which two causes cannot be distinguished
+_PARAMETER = 10.0  # of chi-square, that a parameter must explain to count: the logarithm of 20,000 values
+_ROUGH = 0.15  # of chi-square: what first order leaves open
+_NARROW, _TOO_NARROW = 0.05, 0.5  # part by which bands are too narrow: worth a check, not to be used
+_LARGER = {"q": ("mobility(u)", "mobility(x)", "conserved", "anisotropy"), "mass": ("conserved",)}  # that contain it
+_MODES = 40  # of about the same power, whose median a few strong ones do not move
+_INDEPENDENT = 0.6  # of the values that a spectrum counts, for a field that is not even
 _NO_MATTER = 0.05  # excess kurtosis that changes no interval: not to be reported, however well it is measured
 _FAR = 5.0  # standard deviations of an outlier
 _FEW = 0.01  # fraction of the cells above which they are not few
@@ -69,7 +76,9 @@ class ScoreTest:
     are the missing parameters and their standard errors; ``shift`` is by how many standard errors the law would move
     if they were fitted too, None where that has no meaning. ``spots`` are the values or cells that stand out, the
     largest first, ``count`` how many there are of ``total``, and ``common`` what they have in common. ``part`` is the
-    tile that the test is of.
+    tile that the test is of. ``drop`` is how much chi-square falls if what the test looks for is fitted, ``effect`` the
+    relative change of the force then (None where it has none), ``deviation`` what it explains over the motion of the
+    field, both root mean square.
     """
 
     name: str
@@ -85,6 +94,9 @@ class ScoreTest:
     total: int = 0
     common: Literal["", "frame", "cell"] = ""
     part: str | None = None
+    drop: float = 0.0
+    effect: float | None = None
+    deviation: float = 0.0
 
     @property
     def sigma(self) -> float:
@@ -107,8 +119,26 @@ class ScoreTest:
 
     @property
     def rank(self) -> float:
-        """The order of significant tests: by size, a named cause before its traces in the residual."""
-        return 0.0 if self.gentle else self.sigma * (_NAMED if self.shift is not None else 1.0)
+        """The order of significant tests: by the drop of chi-square, a named cause before its traces."""
+        if self.gentle:
+            return 0.0
+        return (self.drop - self.degrees * _PARAMETER) / (_NAMED if self.name.startswith("white in") else 1.0)
+
+    def grade(self, band: float) -> Verdict:
+        """Return how much it matters: its effect on the law, against the band and 1 %, and on the movie."""
+        if self.gentle:
+            return Verdict.CHECK
+        if self.name.startswith("white in "):
+            r = min(abs(self.estimate[0]), 0.99)
+            narrow = np.sqrt((1.0 + r) / (1.0 - r)) - 1.0
+            return _worst(narrow > _TOO_NARROW, narrow > _NARROW)
+        effect = 0.0 if self.effect is None else self.effect
+        gross = effect > max(TOLERANCE, band) or self.deviation > _GROSS
+        return _worst(gross, effect > min(TOLERANCE, band) or self.deviation > TOLERANCE)
+
+
+def _worst(fail: bool, check: bool) -> Verdict:
+    return Verdict.NOT_ADEQUATE if fail else Verdict.CHECK if check else Verdict.ADEQUATE
 
 
 @dataclass(frozen=True)
@@ -116,15 +146,14 @@ class Adequacy:
     """The tests of a residual and their verdict.
 
     ``relative_noise`` is the residual over the field, ``steadiness`` the noise of the record itself over the residual
-    (None where it was not measured), and ``leftover`` the tests of neighbours after every named cause is taken out of
-    the residual, made only where a named cause comes first.
+    (None where it was not measured), ``band`` half the width of the 95 % band of the force, relative.
     """
 
     tests: tuple[ScoreTest, ...]
     verdict: Verdict
     relative_noise: float = 1.0
     steadiness: float | None = None
-    leftover: tuple[ScoreTest, ...] = ()
+    band: float = 0.0
 
     @property
     def numerical(self) -> bool:
@@ -138,18 +167,12 @@ class Adequacy:
 
     @property
     def rivals(self) -> tuple[ScoreTest, ...]:
-        """Named causes that explain the residual about as well as the first of the significant tests."""
-        first = next(iter(self.significant), None)
-        if first is None or first.shift is None or first.name == "cells":
+        """Causes that explain the residual about as well as the first of the significant tests."""
+        named = [t for t in self.significant if t.effect is not None and t.name != "cells"]
+        if not named or self.significant[0] is not named[0]:
             return ()
-        named = (t for t in self.tests if t is not first and t.shift is not None and t.name != "cells")
-        return tuple(t for t in named if t.sigma > _PLAIN and first.sigma**2 - t.sigma**2 < _CLOSE)
-
-    @property
-    def unexplained(self) -> ScoreTest | None:
-        """The largest correlation that all named causes together leave, None where it may be random."""
-        worst = min(self.leftover, key=lambda t: t.p, default=None)
-        return worst if worst is not None and len(self.leftover) * worst.p < _CERTAIN else None
+        best, larger = max(named, key=lambda t: t.rank), _LARGER.get(named[0].name, ())
+        return tuple(t for t in named[1:] if _near(best, t) and t.name not in larger)
 
     def __str__(self) -> str:
         rows = [f"  {t.name:<12}{t.statistic:>9.2f}{t.p:>10.2g}{t.adjusted:>10.2g}" for t in self.tests]
@@ -158,17 +181,28 @@ class Adequacy:
 
 
 def significant(tests: Sequence[ScoreTest]) -> tuple[ScoreTest, ...]:
-    """Return the significant tests, the likeliest cause first."""
-    return tuple(sorted([t for t in tests if t.significant], key=lambda t: t.rank, reverse=True))
+    """Return the significant tests, the likeliest cause first.
+
+    Of causes about as likely the one with fewest parameters is first: first order leaves a part of chi-square open, and
+    a larger alternative contains a smaller one.
+    """
+    counted = sorted([t for t in tests if t.significant], key=lambda t: t.rank, reverse=True)
+    near = [t for t in counted if t.effect is not None and t.name != "cells" and _near(counted[0], t)]
+    if not counted or counted[0] not in near:
+        return tuple(counted)
+    near.sort(key=lambda t: t.degrees)
+    return (*near, *(t for t in counted if t not in near))
 
 
-def verdict_of(tests: Sequence[ScoreTest]) -> Verdict:
-    """Return the verdict: not adequate below 0.1 % (what least squares bears aside), check below 3 %."""
-    counted = significant(tests)
-    if not counted:
-        return Verdict.ADEQUATE
-    certain = any(t.adjusted < _CERTAIN and not t.gentle for t in counted)
-    return Verdict.NOT_ADEQUATE if certain else Verdict.CHECK
+def _near(first: ScoreTest, test: ScoreTest) -> bool:
+    return first.rank - test.rank < max(_CLOSE, _ROUGH * first.rank)
+
+
+def verdict_of(tests: Sequence[ScoreTest], band: float) -> Verdict:
+    """Return the verdict: how much the significant tests matter, never "not adequate" above a probability of 0.1 %."""
+    grades = [(t.grade(band), t.adjusted < _CERTAIN) for t in significant(tests)]
+    certain = any(grade == Verdict.NOT_ADEQUATE and sure for grade, sure in grades)
+    return _worst(certain, any(grade != Verdict.ADEQUATE for grade, _ in grades))
 
 
 def holm_adjusted(p: Sequence[float]) -> list[float]:
@@ -208,6 +242,36 @@ def neighbour_tests(r: Array, v: Array, taken: Array, kept: Bools) -> list[Score
         z = correlation / error
         tests.append(ScoreTest(f"white in {name}", z, 1, float(chdtrc(1, z * z)), 1.0, (correlation,), (error,), None))
     return tests
+
+
+def forced_test(own: tuple[Array, float], *noise: tuple[Array, float]) -> ScoreTest:
+    """Test whether a force that nobody named drives the field: what one in each frame interval explains, above noise.
+
+    `own` is the gradient by such a force, ``[interval, ...]``, of the residual in units of the noise, with the part of
+    chi-square that it explains; `noise` are those of white noise that went through the same fit. Noise in the dynamics
+    raises most of the modes that it can drive, "thermal"; what no other test knows raises a few of them, "unknown".
+    """
+    from scipy.ndimage import uniform_filter
+    from scipy.special import fdtrc, ndtri
+
+    fields = [field for field, _ in noise]
+    scale = np.sqrt(uniform_filter(np.mean(np.square(fields), axis=(0, 1)), _AROUND, mode="nearest"))
+    scale = np.maximum(scale, 1e-3 * np.max(scale))
+    mine, *powers = [np.abs(np.fft.fftn(field / scale)).ravel() ** 2 for field in (own[0], *fields)]
+    mean, alone = np.mean(powers, axis=0), np.mean([float(np.vdot(p, p)) for p in powers])
+    squares = (len(powers) * float(np.vdot(mean, mean)) - alone) / (len(powers) - 1)  # of pairs of fields
+    ratio, degrees = float(np.sum(mine) / np.sum(mean)), _INDEPENDENT * float(np.sum(mean)) ** 2 / squares
+    p = float(fdtrc(degrees, len(noise) * degrees, ratio)) if ratio > 1.0 else 1.0
+    z = float(-ndtri(max(0.5 * p, 1e-300)))
+    order, size = np.argsort(-mean), np.cumsum(np.sort(mean)[::-1])
+    bins = np.array_split(order, max(order.size // _MODES, 1))[
+        : 1 + int(np.searchsorted(size, 0.99 * size[-1])) // _MODES
+    ]
+    usual = [np.median(mine[part]) / np.mean([np.median(p[part]) for p in powers]) for part in bins]
+    even = sum(len(part) * (x - 1.0 - np.log(x)) for part, x in zip(bins, usual, strict=True) if x > 1.0)
+    drop = max(own[1] - float(np.mean([explained for _, explained in noise])), 0.0)
+    name, drop = ("thermal", even) if even > drop else ("unknown", drop)
+    return ScoreTest(name, z, 1, p, 1.0, (ratio - 1.0,), (float(np.sqrt(2.0 / degrees)),), None, drop=float(drop))
 
 
 def value_tests(r: Array, left: Array, free: Bools) -> list[ScoreTest]:
@@ -324,4 +388,5 @@ def cells_test(cells: Cells, out: Bools | None, shift: float | None) -> ScoreTes
     values = tuple(means[:_LISTED].tolist())
     count = int(np.count_nonzero(chosen if bad else cells.far))
     errors = (cells.error,) * len(values)
-    return ScoreTest("cells", z, 1, p, 1.0, values, errors, shift, tuple(spots), count, cells.size.size)
+    drop = float(np.sum(cells.size[chosen] ** 2)) if bad else 0.0
+    return ScoreTest("cells", z, 1, p, 1.0, values, errors, shift, tuple(spots), count, cells.size.size, drop=drop)

@@ -131,8 +131,8 @@ def predict(
     forward, backward = jax_transforms(u0.shape, boundary)
     force = differentiable_force(family)
     later = roll(
-        forward(u0), lambda modes: forward(force(coefficients, backward(modes))), lambda _: weights, backward, None,
-        frames=frames, substeps=substeps,
+        forward(u0), lambda _: lambda modes: forward(force(coefficients, backward(modes))), lambda _: weights, backward,
+        None, frames=frames, substeps=substeps,
     )  # fmt: skip
     return jnp.concatenate([u0[None], later])
 
@@ -140,15 +140,15 @@ def predict(
 def roll(modes: Any, reaction: Any, weights: Any, emit: Any, given: Any, *, frames: int, substeps: int) -> Any:
     """Return emit(modes) after each frame interval; `weights` maps what is `given` for a frame to its step's weights.
 
-    `reaction` maps modes to the modes of the force G. A pure JAX function.
+    `reaction` maps the same to a map from modes to the modes of the force G. A pure JAX function.
     """
     import jax
 
     def frame(modes: Any, known: Any) -> tuple[Any, Any]:
-        step = weights(known)
+        step, react = weights(known), reaction(known)
 
         def substep(now: Any, _: None) -> tuple[Any, None]:
-            return _etd_step(now, reaction, step), None
+            return _etd_step(now, react, step), None
 
         modes, _ = jax.lax.scan(substep, modes, None, length=substeps)
         return modes, emit(modes)

@@ -81,13 +81,14 @@ def second_differences(cells: int, dx: float, order: int = 8) -> Array:
 
 def predict_window(
     u0: Any, border: Any, coefficients: Any, taus: Any, curve: Any, differences: tuple[Any, ...],
-    *, dynamics: Dynamics, family: Family, substeps: int,
+    *, dynamics: Dynamics, family: Family, substeps: int, extra: Any = None, known: Any = None,
 ) -> Any:  # fmt: skip
     """Return the trajectory u[t, (z, y,) x] of a window from its first field and its border at the later frames.
 
     `border` has shape (frames - 1, border cells), `taus` is q times the frame intervals, `curve` the matrix of
-    ``border_times`` and `differences` those of ``second_differences`` along each axis. A pure JAX function. Products
-    with matrices, because stencils of shifted slices are fused into code that computes most of it again and again.
+    ``border_times`` and `differences` those of ``second_differences`` along each axis. `extra` maps u, its Laplacian,
+    the force and what is `known` of each frame to what is taken off the force. A pure JAX function. Products with
+    matrices, because stencils of shifted slices are fused into code that computes most of it again and again.
     """
     import jax
     import jax.numpy as jnp
@@ -114,14 +115,16 @@ def predict_window(
         return sum(parts)
 
     def frame(interior: Any, given: Any) -> tuple[Any, Any]:
-        edges, tau = given
+        edges, tau, told = given
         sources, h = jax.vmap(from_border)(edges), tau / substeps
 
         def stage(state: tuple[Any, Any, Any], given: Any) -> tuple[Any, None]:
             start, slope, total = state
             source, time, weight = given
             now = start + time * h * slope
-            slope = dynamics.local_rate(laplacian(now) + source, force(coefficients, now))
+            curved, pull = laplacian(now) + source, force(coefficients, now)
+            pull = pull if extra is None else pull - extra(now, curved, pull, told)
+            slope = dynamics.local_rate(curved, pull)
             return (start, slope, total + weight * h * slope), None
 
         def step(now: Any, k: Any) -> tuple[Any, None]:
@@ -134,7 +137,7 @@ def predict_window(
         last = jnp.zeros(u0.size).at[edge].set(edges[-1]).reshape(u0.shape).at[inside].set(interior)
         return interior, last
 
-    _, later = jax.lax.scan(frame, u0[inside], (windows, taus))
+    _, later = jax.lax.scan(frame, u0[inside], (windows, taus, known))
     return jnp.concatenate([u0[None], later])
 
 

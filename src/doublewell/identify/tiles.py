@@ -264,8 +264,8 @@ def unpacked(family: Family, joint: tuple[str, ...], about: Mapping[str, Any], a
 def _adequacy(words: Mapping[str, Any] | None) -> Adequacy | None:
     if words is None:
         return None
-    tests, leftover = (tuple(_test(test) for test in words[name]) for name in ("tests", "leftover"))
-    return Adequacy(**(dict(words) | {"tests": tests, "leftover": leftover, "verdict": Verdict(words["verdict"])}))
+    tests = tuple(_test(test) for test in words["tests"])
+    return Adequacy(**(dict(words) | {"tests": tests, "verdict": Verdict(words["verdict"])}))
 
 
 def _test(words: Mapping[str, Any]) -> ScoreTest:

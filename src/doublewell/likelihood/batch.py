@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from doublewell.dynamics import ALLEN_CAHN, Dynamics
+from doublewell.dynamics.terms import Term
 from doublewell.errors import InputError
 from doublewell.evidence import Block, Evidence, Key, compact, joint_given_law, system
 from doublewell.hints import Array, Bools
@@ -121,21 +122,20 @@ class Batch:
 
     def model(
         self, family: Family, substeps: int, *, refine: int | None = None, order: int = 8,
-        boundary: Boundary | None = None, factor: float = 1.0,
+        boundary: Boundary | None = None, terms: tuple[Term, ...] = (), view: View | None = None,
     ) -> tuple[RecordModel, Constants]:  # fmt: skip
         """Return a model of the records and its constants, with what each value counts; built once.
 
-        `refine`, `order` and `boundary` make models of their own, for checks; `factor`, near 1, multiplies q.
+        `refine`, `order`, `boundary`, `terms` and `view` make models of their own, for checks.
         """
-        key = family, substeps, refine, order, boundary
+        key = family, substeps, refine, order, boundary, terms, view is None
         if key not in self._models:
             record = self.records[0] if boundary is None else self.records[0].replace(boundary=boundary)
             self._models[key] = models.record_model(
-                record, family, substeps, self.view, dynamics=self.dynamics, refine=refine, order=order
-            )
+                record, family, substeps, view or self.view, dynamics=self.dynamics, refine=refine, order=order,
+                terms=terms,
+            )  # fmt: skip
         model, constants = self._models[key]
-        if factor != 1.0:
-            constants = models.with_q(self.records[0], model, constants, factor, self.dynamics)
         return model, constants._replace(root=self.observed.root)
 
     def predict(

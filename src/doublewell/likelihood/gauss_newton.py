@@ -210,10 +210,25 @@ def pull_back(model: Model, nuisance: Any, theta: Any, field: Any, constants: An
     white = model.whiten(field, constants)
     _, pull = jax.vjp(lambda x: model.whiten(model.predict(x, theta, constants), constants), nuisance)
     slopes = jax.lax.map(
-        lambda direction: jnp.vdot(_column(model, nuisance, theta, direction, constants), white),
+        lambda direction: jnp.vdot(column(model, nuisance, theta, direction, constants), white),
         jnp.eye(theta.size, dtype=theta.dtype),
     )
     return pull(white)[0], slopes
+
+
+def force_needed(model: Model, nuisance: Any, theta: Any, white: Any, constants: Any) -> tuple[Any, Any]:
+    """Return the gradient of <prediction, white> by a force in each frame interval, the `pushes` of the constants.
+
+    The second value is how much of |white|^2 a force along the gradient explains.
+    """
+
+    def pushed(pushes: Any) -> Any:
+        return model.whiten(model.predict(nuisance, theta, constants._replace(pushes=pushes)), constants)
+
+    zero = jnp.zeros_like(constants.pushes)
+    gradient = jax.vjp(pushed, zero)[1](white)[0]
+    motion = jax.jvp(pushed, (zero,), (gradient,))[1]
+    return gradient, jnp.vdot(gradient, gradient) ** 2 / jnp.vdot(motion, motion)
 
 
 def solve_normal(apply: Any, right: Any, precondition: Any, *, tolerance: float, most: int) -> tuple[Any, Any, Any]:
@@ -268,7 +283,9 @@ def _linearise(model: Model, nuisance: Any, theta: Any, data: Any, constants: An
     return residual, push, pull
 
 
-def _column(model: Model, nuisance: Any, theta: Any, direction: Any, constants: Any) -> Any:
+def column(model: Model, nuisance: Any, theta: Any, direction: Any, constants: Any) -> Any:
+    """Return how the whitened prediction moves with theta along a direction."""
+
     def predicted(x: Any) -> Any:
         return model.predict(nuisance, x, constants)
 
@@ -278,14 +295,14 @@ def _column(model: Model, nuisance: Any, theta: Any, direction: Any, constants: 
 def tangents(model: Model, nuisance: Any, theta: Any, constants: Any) -> Any:
     """Return J_g, one tangent after the other: the memory of one, where ``_columns`` takes that of all."""
     return jax.lax.map(
-        lambda direction: _column(model, nuisance, theta, direction, constants).ravel(),
+        lambda direction: column(model, nuisance, theta, direction, constants).ravel(),
         jnp.eye(theta.size, dtype=theta.dtype),
     ).T
 
 
 def _columns(model: Model, nuisance: Any, theta: Any, constants: Any) -> Any:
     """Return J_g, one column for each entry of theta."""
-    each = jax.vmap(partial(_column, model, nuisance, theta, constants=constants))
+    each = jax.vmap(partial(column, model, nuisance, theta, constants=constants))
     return each(jnp.eye(theta.size, dtype=theta.dtype)).reshape(theta.size, -1).T
 
 

@@ -52,6 +52,8 @@ def _compiled(together: int) -> Any:
         sensitivity=over(partial(gauss_newton.sensitivity, together=together, **options), 3),
         predict=over(lambda model, *rest: model.predict(*rest), 2),
         pull=over(gauss_newton.pull_back, 3),
+        column=over(gauss_newton.column, 3),
+        force_needed=over(gauss_newton.force_needed, 3),
         basis=over(gauss_newton.tangent_basis, 2),
         project=over(partial(gauss_newton.project, **options), 4),
         choose=jax.jit(choose),

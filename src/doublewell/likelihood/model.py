@@ -7,6 +7,7 @@ frames, as one vector. theta is what the view estimates jointly with the law, th
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from doublewell.dynamics import ALLEN_CAHN, Dynamics, border_mask, fastest_rate,
 from doublewell.dynamics.etdrk4 import differentiable_force, roll, step_table
 from doublewell.dynamics.grid import jax_transforms, refinement
 from doublewell.dynamics.open_boundary import border_times, predict_window, second_differences, stable_substeps
+from doublewell.dynamics.terms import State, Term
 from doublewell.errors import InputError, option
 from doublewell.hints import Array, Bools
 from doublewell.law import Family
@@ -62,13 +64,16 @@ class Constants(NamedTuple):
     average: Any = ()  # weight of the second difference in time, for an exposure
     colour: Any = ()  # of each cosine mode, for noise that is not white
     memory: Any = ()  # correlation of consecutive frames of the noise
+    waves: Any = ()  # wave numbers along each axis, then L: of the modes that are stepped, with terms only
+    pushes: Any = ()  # a field for each frame interval, added to u_t / q there
 
 
 @dataclass(frozen=True)
 class RecordModel:
     """The static structure of a record's model; hashable, so that compiled code serves all records of one kind.
 
-    ``dynamics`` is None on a whole domain, where its symbols are run-time arrays and one program serves all.
+    ``dynamics`` is None on a whole domain, where its symbols are run-time arrays and one program serves all. ``terms``
+    are what the equation may lack: theta ends with one amplitude for each.
     """
 
     family: Family
@@ -79,10 +84,12 @@ class RecordModel:
     free: tuple[Free, ...] = ()
     refine: int = 1
     dynamics: Dynamics | None = None
+    terms: tuple[Term, ...] = ()
 
     def split(self, theta: Any) -> tuple[dict[str, Any], Any]:
         """Return what is estimated jointly with the law, by name, and the coefficients."""
-        return {name: theta[k] for k, name in enumerate(self.free)}, theta[len(self.free) :]
+        start, end = len(self.free), len(theta) - len(self.terms)
+        return {name: theta[k] for k, name in enumerate(self.free)} | {"terms": theta[end:]}, theta[start:end]
 
     def first_field(self, nuisance: Any) -> Any:
         """Return the initial field on the record's mesh."""
@@ -180,6 +187,7 @@ class RecordModel:
         return "neumann" if self.boundary == "open" else self.boundary
 
     def _whole(self, u0: Any, coefficients: Any, taus: Any, joint: dict[str, Any], constants: Constants) -> Any:
+        import jax
         import jax.numpy as jnp
 
         fine = u0
@@ -193,10 +201,29 @@ class RecordModel:
         def emit(modes: Any) -> Any:
             return backward(modes if image is None else image * modes)[pick]
 
+        def second(field: Any, one: int, other: int) -> Any:
+            return backward(-constants.waves[one] * constants.waves[other] * forward(field))
+
+        def reaction(known: Any) -> Any:
+            def force_modes(m: Any) -> Any:
+                u = backward(m)
+                pull = force(coefficients, u)
+                if self.terms or known[2] is not None:
+
+                    def sloped(field: Any) -> Any:
+                        return jax.jvp(lambda x: force(coefficients, x), (u,), (field,))[1]
+
+                    curved = backward(constants.waves[-1] * m) if self.terms else None
+                    pull = pull - self._extra(joint, u, curved, pull, known[1:], second, sloped)
+                return forward(pull)
+
+            return force_modes
+
         modes = forward(fine) if isinstance(constants.passband, tuple) else constants.passband * forward(fine)
+        given = (constants.table.fractions(taus / self.substeps), *self._known(taus, constants))
         later = roll(
-            modes, lambda m: forward(force(coefficients, backward(m))), constants.table.weigh, emit,
-            constants.table.fractions(taus / self.substeps), frames=self.frames, substeps=self.substeps,
+            modes, reaction, lambda known: constants.table.weigh(known[0]), emit, given, frames=self.frames,
+            substeps=self.substeps,
         )  # fmt: skip
         first = u0 if image is None else emit(modes)
         return jnp.concatenate([first[None], later])
@@ -207,9 +234,24 @@ class RecordModel:
         fields = predict_window(
             self.first_field(vector), border, coefficients, taus, constants.curve, constants.differences,
             dynamics=self.dynamics, family=self.family, substeps=self.substeps,
+            extra=partial(self._extra, joint) if self.terms or not isinstance(constants.pushes, tuple) else None,
+            known=self._known(taus, constants),
         )  # fmt: skip
         image = self._image(joint, constants)
         return fields if image is None else self._filtered(fields, image, self._modes)
+
+    def _known(self, taus: Any, constants: Constants) -> tuple[Any, Any]:
+        """Return the middle of each frame interval as a fraction of the record, and what is added to its rate."""
+        import jax.numpy as jnp
+
+        middle = (jnp.cumsum(taus) - 0.5 * taus) / jnp.sum(taus)
+        return middle, None if isinstance(constants.pushes, tuple) else constants.pushes
+
+    def _extra(self, joint: dict[str, Any], u: Any, curved: Any, force: Any, known: Any, *more: Any) -> Any:
+        """Return what is added to u_t / q: the terms times their amplitudes, and the push of a frame interval."""
+        state = State(u, curved, force, known[0], *more)
+        total = 0.0 if known[1] is None else known[1]
+        return sum((a * term(state) for a, term in zip(joint["terms"], self.terms, strict=True)), total)
 
     def _image(self, joint: dict[str, Any], constants: Constants) -> Any:
         """Return the factor of each mode between the field and its image; None where they are the same."""
@@ -254,7 +296,7 @@ def _inverse_sum(slope: Any, constants: Constants) -> Any:
 
 def record_model(
     record: Record, family: Family, substeps: int, view: View = PLAIN, *, dynamics: Dynamics = ALLEN_CAHN,
-    refine: int | None = None, order: int = 8,
+    refine: int | None = None, order: int = 8, terms: tuple[Term, ...] = (),
 ) -> tuple[RecordModel, Constants]:  # fmt: skip
     """Build the model of a record and its constants; `refine` and `order` replace the view's and the default.
 
@@ -264,7 +306,7 @@ def record_model(
     refine = optics.refine if refine is None else refine
     model = RecordModel(
         family, record.boundary or "open", record.mesh, record.frames, substeps, view.free, refine,
-        dynamics if window else None,
+        dynamics if window else None, terms,
     )  # fmt: skip
     q, taus = float(record.q or 0.0), float(record.q or 0.0) * np.diff(record.times)
     grid, fine = mode_grid(record), mode_grid(record, refine)
@@ -277,7 +319,7 @@ def record_model(
         smoothing=np.exp(_SMOOTH * grid.laplacian / np.max(-grid.laplacian)),
         gain=mode_gain(grid, view),
     )
-    more: dict[str, Any] = {}
+    more: dict[str, Any] = {"waves": (*fine.waves, symbols(dynamics, fine).linear)} if terms and not window else {}
     if window:
         meshes = zip(record.mesh, record.dx, strict=True)
         more["curve"] = border_times(record.times, substeps)
@@ -303,17 +345,6 @@ def record_model(
     if whitening.memory:
         more["memory"] = np.float64(whitening.memory)
     return model, constants._replace(**more)
-
-
-def with_q(
-    record: Record, model: RecordModel, constants: Constants, factor: float, dynamics: Dynamics
-) -> Constants:  # fmt: skip
-    """Return the constants of a model with q times a factor near 1: other steps of the same model."""
-    taus, table = factor * constants.taus, constants.table
-    if model.boundary != "open" and len(table.weights.whole) == 1:
-        tau = float(taus[0]) / model.substeps
-        table = step_table(symbols(dynamics, mode_grid(record, model.refine)), tau, tau)
-    return constants._replace(taus=taus, table=table)
 
 
 def check_record(record: Record, dynamics: Dynamics = ALLEN_CAHN) -> None:

@@ -1,0 +1,238 @@
+"""Zoo of wrong models and settings: is each noticed, and is the right cause named first?
+
+Run: python benchmarks/zoo.py [--seeds N] [--true N] [--first SEED] [--cases NAME,NAME] [--no-weak] [--out FILE.json]
+Movies of 21 frames of 48 x 48 made by Runge-Kutta steps with sixth-order differences (Cahn-Hilliard: by convex
+splitting in Fourier modes), none of it code of the package, from a nonconvex drop; law "sixth", epsilon 0.06, q = 1,
+noise 0.003, 0.01 and 0.03. ``effect`` is how far the wrong movie is from that of the model, over how far the pattern
+moves. A case is flagged where the verdict is not "adequate", where a finding on the model, the convergence, the
+structure or the precision is of severity "fail", or where the fit is refused; it is named where the first cause is one
+of ``right``, or one that the same sentence calls indistinguishable from it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
+
+import numpy as np
+from common import sized
+
+from doublewell.errors import InputError
+from doublewell.findings import findings
+from doublewell.identify import identify
+from doublewell.law import named_law
+from doublewell.record import Record
+from doublewell.simulate import initial_field
+
+CELLS, FRAMES, EPSILON, DT = sized((48, 21, 0.06, 5e-4), tiny=(32, 15, 0.08, 8e-4))
+LEVELS = sized((0.003, 0.01, 0.03), tiny=(0.01,))
+THIN = sized(0.025, tiny=0.04)  # interface of backward Euler
+DX, LAW = 1.0 / CELLS, named_law("sixth").effective(EPSILON)
+SIXTH = (-49 / 18, 3 / 2, -3 / 20, 1 / 90)
+FIRST = (3 / 4, -3 / 20, 1 / 60)
+Y, X = np.meshgrid(np.arange(CELLS) * DX, np.arange(CELLS) * DX, indexing="ij")
+SERIOUS = ("model", "convergence", "structure", "precision")
+Rate = Callable[[np.ndarray, float], np.ndarray]
+
+
+# --- a solver of its own --------------------------------------------------------------------------------------------
+
+
+def second(u: np.ndarray, axis: int) -> np.ndarray:
+    """Second difference of sixth order."""
+    pairs = [w * (np.roll(u, k, axis) + np.roll(u, -k, axis)) for k, w in enumerate(SIXTH) if k]
+    return (SIXTH[0] * u + sum(pairs)) / DX**2
+
+
+def first(u: np.ndarray, axis: int) -> np.ndarray:
+    """First difference of sixth order."""
+    return sum(w * (np.roll(u, -k, axis) - np.roll(u, k, axis)) for k, w in enumerate(FIRST, 1)) / DX
+
+
+def laplacian(u: np.ndarray) -> np.ndarray:
+    return second(u, -1) + second(u, -2)
+
+
+def motion(u: np.ndarray, _: float = 0.0) -> np.ndarray:
+    """The model."""
+    return laplacian(u) - LAW.force(u)
+
+
+def start() -> np.ndarray:
+    return initial_field("nonconvex", (CELLS, CELLS), DX, epsilon=EPSILON)
+
+
+def movie(rate: Rate, u: np.ndarray, *, kick: float = 0.0, seed: int = 0) -> np.ndarray:
+    """Fourth-order Runge-Kutta; `kick` is the strength of a white force in space and time."""
+    steps = int(np.ceil(DT * 12.1 / DX**2 / 2.0))
+    h, rng, frames = DT / steps, np.random.default_rng(seed), [u]
+    for n in range((FRAMES - 1) * steps):
+        t = n * h
+        a = rate(u, t)
+        b = rate(u + 0.5 * h * a, t + 0.5 * h)
+        c = rate(u + 0.5 * h * b, t + 0.5 * h)
+        u = u + h / 6 * (a + 2 * b + 2 * c + rate(u + h * c, t + h))
+        if kick:
+            u = u + kick * np.sqrt(h) / DX * rng.standard_normal(u.shape)
+        if (n + 1) % steps == 0:
+            frames.append(u)
+    return np.stack(frames)
+
+
+def conserved(u: np.ndarray, mobility: float) -> np.ndarray:
+    """Cahn-Hilliard, u_t = -M Laplacian (Laplacian u - G): modes, linear part implicit, stabilised."""
+    k2 = (2 * np.pi * np.fft.fftfreq(CELLS, DX)) ** 2
+    k2 = k2[:, None] + k2[None, : CELLS // 2 + 1]
+    steps, frames, stable = 400, [u], 2.0 * float(np.max(np.abs(np.diff(LAW.force(np.linspace(-1, 1, 99))) / (2 / 98))))
+    h, modes = DT / steps, np.fft.rfft2(u)
+    for _ in range(FRAMES - 1):
+        for _ in range(steps):
+            u = np.fft.irfft2(modes, s=u.shape)
+            force = np.fft.rfft2(LAW.force(u)) - stable * modes
+            modes = (modes - h * mobility * k2 * force) / (1.0 + h * mobility * k2 * (k2 + stable))
+        frames.append(np.fft.irfft2(modes, s=u.shape))
+    return np.stack(frames)
+
+
+def implicit(_: int) -> np.ndarray:
+    """Backward Euler, one step of 2 epsilon^2 per frame, a thin interface: Newton's method with conjugate gradients."""
+    from scipy.sparse.linalg import LinearOperator, cg
+
+    law, h = named_law("sixth").effective(THIN), 2.0 * THIN**2
+    u = initial_field("nonconvex", (CELLS, CELLS), DX, epsilon=THIN)
+    frames = [u]
+    for _ in range(FRAMES - 1):
+        old = u
+        for _ in range(20):
+            slope = (law.force(u + 1e-6) - law.force(u - 1e-6)) / 2e-6
+            rest = old + h * (laplacian(u) - law.force(u)) - u
+
+            def apply(v: np.ndarray, slope: np.ndarray = slope) -> np.ndarray:
+                v = v.reshape(CELLS, CELLS)
+                return (v - h * (laplacian(v) - slope * v)).ravel()
+
+            du, _ = cg(LinearOperator((u.size, u.size), apply), rest.ravel(), rtol=1e-9)
+            u = u + du.reshape(u.shape)
+            if np.max(np.abs(du)) < 1e-10:
+                break
+        frames.append(u)
+    return np.stack(frames)
+
+
+def two_fields(u: np.ndarray) -> np.ndarray:
+    """A second, unseen order parameter v with the coupling energy c u^2 v^2 / 2."""
+    strength, other = 0.5 / EPSILON**2, initial_field("circle", (CELLS, CELLS), DX, epsilon=EPSILON)
+
+    def rate(both: np.ndarray, _: float) -> np.ndarray:
+        u, v = both
+        return np.stack([motion(u) - strength * u * v**2, motion(v) - strength * v * u**2])
+
+    return movie(rate, np.stack([u, 0.5 * (1.0 + np.roll(other, CELLS // 4, 0))]))[:, 0]
+
+
+# --- the cases ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Case:
+    """A wrong model or setting: what to add to the rate, what else makes the movie, and which causes are right."""
+
+    name: str
+    right: tuple[str, ...]
+    make: Callable[[int], np.ndarray]
+    size: str
+    q: float = 1.0
+    dt: float = DT
+    observation: dict | None = None
+
+
+def rated(extra: Rate) -> Callable[[int], np.ndarray]:
+    return lambda _: movie(lambda u, t: motion(u) + extra(u, t), start())
+
+
+def shown(change: Callable[[np.ndarray], np.ndarray]) -> Callable[[int], np.ndarray]:
+    return lambda _: change(movie(motion, start()))
+
+
+def mean_of_force(u: np.ndarray, _: float) -> np.ndarray:
+    return np.mean(LAW.force(u), axis=(-2, -1), keepdims=True) + 0.0 * u
+
+
+def reversed_movie(_: int) -> np.ndarray:
+    return movie(motion, start())[::-1]
+
+
+LARGEST = float(np.max(np.abs(LAW.force(np.linspace(-1, 1, 401)))))
+WELL = 0.5 * LARGEST  # of the logistic force
+CASES = (
+    Case("true", (), lambda _: movie(motion, start()), "none"),
+    Case("conserved", ("conserved",), lambda _: conserved(start(), EPSILON**2), "Cahn-Hilliard, M = epsilon^2 q"),
+    Case("mass-conserving", ("mass",), rated(mean_of_force), "the mean force is taken off"),
+    Case("M(u)", ("mobility(u)",), rated(lambda u, t: -0.3 * u**2 * motion(u, t)), "M = 1 - 0.3 u^2"),
+    Case("M(x)", ("mobility(x)",), rated(lambda u, t: 0.2 * np.cos(2 * np.pi * X) * motion(u, t)), "M = 1 + 0.2 cos x"),
+    Case("drift", ("advection",), rated(lambda u, _: -2.0 * first(u, -1)), "1 pixel over the record"),
+    Case("thermal", ("thermal",), lambda s: movie(motion, start(), kick=0.03, seed=s), "white force, 0.03"),
+    Case("anisotropic", ("anisotropy",), rated(lambda u, _: 0.1 * second(u, -1)), "kappa_x = 1.1 kappa_y"),
+    Case("two order parameters", ("unknown",), lambda _: two_fields(start()), "coupling 0.5 u^2 v^2 / epsilon^2"),
+    Case("logistic", ("tilt", "no-double-well"), lambda _: movie(
+        lambda u, _: laplacian(u) + WELL * (1 - u**2), start()), "Fisher: G = c (u^2 - 1)"),
+    Case("heat", ("no-force",), lambda _: movie(lambda u, _: laplacian(u), start()), "no force at all"),
+    Case("force in time", ("force(t)",), rated(lambda u, t: -0.3 * t / (DT * (FRAMES - 1)) * LAW.force(u)),
+         "the force grows by 30 %"),
+    Case("reversed", ("reversed",), reversed_movie, "frames in reverse order"),
+    Case("backward Euler", ("time step",), implicit, "steps of 2 epsilon^2, epsilon = 0.025", dt=2.0 * THIN**2),
+    Case("gamma", ("response",), shown(lambda u: 2 * np.clip(0.5 + 0.5 * u, 0, None) ** 1.2 - 1), "exponent 1.2"),
+    Case("q declared wrong", ("q",), lambda _: movie(motion, start()), "q 5 % too small (or dt, or dx^2)", q=1 / 1.05),
+    Case("blur", ("blur",), shown(lambda u: blurred(u, 1.5)), "Gaussian of 1.5 pixels"),
+    Case("contrast fades", ("gain drift",), shown(
+        lambda u: u * np.linspace(1.0, 0.97, FRAMES)[:, None, None]), "3 % over the record"),
+    Case("contrast 3 % large", ("gain",), shown(lambda u: 1.03 * u), "gain 1.03", observation={"contrast": "exact"}),
+    Case("contrast 3 % small", ("gain",), shown(lambda u: 0.97 * u), "gain 0.97", observation={"contrast": "exact"}),
+)  # fmt: skip
+
+
+def blurred(u: np.ndarray, cells: float) -> np.ndarray:
+    from scipy.ndimage import gaussian_filter
+
+    return np.stack([gaussian_filter(frame, cells, mode="wrap") for frame in u])
+
+
+# --- what is said of them -------------------------------------------------------------------------------------------
+
+
+def record_of(case: Case, noise: float, seed: int) -> tuple[Record, float]:
+    """Return the noisy record, and the deviation of the movie from the model's over how far the pattern moves."""
+    values = case.make(seed)
+    rng = np.random.default_rng([seed, int(1e4 * noise)])
+    truth = movie(motion, start())
+    effect = np.sqrt(np.mean((values - truth) ** 2) / np.mean((truth - truth[0]) ** 2))
+    noisy = values + noise * rng.standard_normal(values.shape)
+    return Record(noisy, dx=DX, dt=case.dt, q=case.q, boundary="periodic"), float(effect)
+
+
+def trajectory(case: Case, record: Record) -> dict:
+    began = time.perf_counter()
+    try:
+        result = identify(record, observation=case.observation)
+    except InputError as error:
+        return {"flagged": True, "first": "refused", "named": False, "words": str(error)[:200]}
+    items = findings(result)
+    serious = [item for item in items if item.severity == "fail" and item.topic in SERIOUS]
+    model = [item for item in items if item.topic == "model"]
+    answer = result.adequacy
+    significant = list(answer.significant)
+    seen = answer.verdict != "adequate" or bool(serious)
+    u = np.linspace(-1.0, 1.0, 201)
+    off = np.linalg.norm(result.force(u) - LAW.force(u)) / np.linalg.norm(LAW.force(u))
+    return {
+        "flagged": seen, "verdict": str(answer.verdict), "first": significant[0].name if significant else "",
+        "codes": [f"{item.code}/{item.severity}" for item in items if item.severity != "ok"],
+        "tests": {t.name: [round(t.rank), round(t.deviation, 4), t.effect and round(t.effect, 4),
+                           [float(f"{v:.3g}") for v in t.estimate]] for t in significant},
+        "words": [str(item) for item in model], "force error": round(float(off), 4),
+        "s": round(time.perf_counter() - began, 1),
+    }  # fmt: skip

@@ -1,0 +1,131 @@
+"""Alternatives: what the model may lack, each as derivatives of the prediction by parameters that it does not have.
+
+A term that the equation may lack has its response computed by the solver that made the fit, one program for all of
+them; what the observation may lack is a field made of the prediction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from doublewell.dynamics import ALLEN_CAHN, Dynamics, Grid, numpy_transforms, terms
+from doublewell.dynamics.terms import Term
+from doublewell.hints import Array
+from doublewell.likelihood import Trajectory, points
+from doublewell.likelihood.iterate import compiled
+from doublewell.observation.view import View, mode_grid
+from doublewell.runtime import double_precision
+
+Direction = tuple[str, list[Array]]
+_DARK = 1e-6  # of the range of grey values: no logarithm of less
+
+
+def missing_terms(dynamics: Dynamics, view: View, axes: int, boundary: str) -> dict[str, tuple[Term, ...]]:
+    """Return the terms that an equation may lack, by name; those that vary a rate know the mean rate where q does."""
+    known = () if view.q_free else (terms.rate,)
+    found: dict[str, tuple[Term, ...]] = {"q": known} if known and dynamics is ALLEN_CAHN else {}
+    if dynamics.gauge != "constant":
+        found["tilt"] = (terms.constant,)
+    found["force(t)"] = (terms.later,)
+    if dynamics is not ALLEN_CAHN:  # what is added to a force is multiplied by D: a rate cannot be
+        return found
+    numbers = (0, 1) if boundary == "periodic" else (0, 2)
+    found["mobility(u)"] = (terms.mobility(1), terms.mobility(2), *known)
+    found["mobility(x)"] = (*(terms.uneven(axis, k) for axis in range(axes) for k in numbers), *known)
+    if boundary == "open":
+        return found
+    found["mass"] = (terms.mean_force,)
+    found["conserved"] = (terms.conserved, terms.mean_force, *known)
+    found["time step"] = (terms.damped,)
+    if axes > 1:  # the sum of all is another q
+        pairs = [(a, b) for a in range(axes) for b in range(a + 1, axes)] if boundary == "periodic" else []
+        pairs += [(a, a) for a in range(0 if known else 1, axes)]
+        found["anisotropy"] = tuple(terms.curvature(*pair) for pair in pairs)
+    return found
+
+
+def directions(fits: Sequence[Trajectory], u: Array, root: Any) -> Iterator[Direction]:
+    """Yield what the model may lack: a name, and whitened derivatives d[record, t, (z, y,) x] of the predictions `u`.
+
+    `root` is what each value counts. What the fit estimates, or what has no effect, is left out.
+    """
+    batch = fits[0].batch
+    model, constants = batch.model(fits[0].family, fits[0].substeps)
+    for name, fields in _observed(fits, u):
+        with double_precision():
+            yield name, [np.asarray(model.whiten(field, constants._replace(root=root))) for field in fields]
+    found = missing_terms(batch.dynamics, batch.view, u.ndim - 2, fits[0].record.boundary or "open")
+    each = tuple(dict.fromkeys(term for some in found.values() for term in some))
+    theta = points(fits)[1]
+    if batch.dynamics is not ALLEN_CAHN and not batch.view.q_free:
+        model, constants = batch.model(fits[0].family, fits[0].substeps, view=replace(batch.view, q_free=True))
+        yield "q", [_response(fits, model, constants._replace(root=root), np.insert(theta, 0, 1.0, axis=1), 0)]
+    model, constants = batch.model(fits[0].family, fits[0].substeps, terms=each)
+    constants = constants._replace(root=root)
+    theta = np.hstack([theta, np.zeros((len(theta), len(each)))])
+    made: dict[Term, Array] = {}
+    for name, some in found.items():
+        for term in some:
+            if term not in made:
+                made[term] = _response(fits, model, constants, theta, each.index(term) - len(each))
+        yield name, [made[term] for term in some]
+        made = {
+            term: made[term] for term in (terms.rate, terms.mean_force) if term in made
+        }  # no field longer than needed
+
+
+def _response(fits: Sequence[Trajectory], model: Any, constants: Any, theta: Array, entry: int) -> Array:
+    """Return how the whitened predictions move with one entry of theta."""
+    along = np.zeros_like(theta)
+    along[:, entry] = 1.0
+    with double_precision():
+        return np.asarray(compiled().column(model, points(fits)[0], theta, along, constants))
+
+
+def _observed(fits: Sequence[Trajectory], u: Array) -> Iterator[Direction]:
+    """Yield what the observation may lack."""
+    record, batch = fits[0].record, fits[0].batch
+    grid, window, axes = mode_grid(record), record.boundary == "open", range(2 - u.ndim, 0)
+    time = (record.times - record.times[0]).reshape(-1, *[1] * len(axes))
+    # a velocity c along each axis: u(x - c t, t) solves the equation with - c . grad u; at a no-flux wall across the
+    # velocity it is the pattern that drifts in the frame, not a flow through the wall
+    yield "advection", [-time * slope(u, axis, grid, window=window) for axis in axes]
+    if not window:  # the other boundary condition, from the same initial field
+        yield "boundary", [batch.predict(fits, boundary="neumann" if grid.boundary == "periodic" else "periodic") - u]
+    if "gain" not in batch.view.free:
+        yield "gain", [u]  # a, the observation being (1 + a) u
+    if "gain drift" not in batch.view.free:
+        yield "gain drift", [time / time[-1] * u]  # (1 + a t / T) u
+    if "offset" not in batch.view.free:
+        yield "offset", [np.ones_like(u)]  # u + a
+    grey = np.maximum(0.5 + 0.5 * u, _DARK)
+    yield "response", [2.0 * grey * np.log(grey)]  # grey values to the power 1 + a
+    # u + a Laplacian u: a Gaussian blur of the variance 2 a; where the interface is flat and at rest, |grad u|^2 is a
+    # function of u, and blur is the same as another law
+    if batch.view.optics.blur != "estimated" and window:
+        twice = [slope(slope(u, axis, grid, window=True), axis, grid, window=True) for axis in axes]
+        yield "blur", [np.sum(twice, axis=0)]
+    elif batch.view.optics.blur != "estimated":
+        forward, backward = numpy_transforms(grid.cells, grid.boundary)
+        yield "blur", [backward(grid.laplacian * forward(u))]
+
+
+def slope(u: Array, axis: int, grid: Grid, *, window: bool = False) -> Array:
+    """Differentiate along a space axis, counted from the end: by modes, in a window by differences."""
+    from scipy import fft
+
+    if window:
+        return np.asarray(np.gradient(u, grid.dx[axis], axis=axis, edge_order=2))
+    n, length, along = grid.cells[axis], grid.cells[axis] * grid.dx[axis], (-1, *[1] * (-1 - axis))
+    if grid.boundary == "periodic":
+        waves = 2j * np.pi * np.arange(n // 2 + 1) / length
+        if n % 2 == 0:
+            waves[-1] = 0.0  # the highest mode has no slope at the points
+        return np.asarray(fft.irfft(waves.reshape(along) * fft.rfft(u, axis=axis), n=n, axis=axis))
+    cosines = fft.dct(u, axis=axis, norm="ortho") * (-np.pi * np.arange(n) / length).reshape(along)
+    sines = np.roll(cosines, -1, axis=axis)  # the constant, now last, is zero
+    return np.asarray(fft.idst(sines, axis=axis, norm="ortho"))

@@ -1,0 +1,260 @@
+"""Findings about the model: what the tests of a residual give, what it does to the law, and what to do about it.
+
+The cause that explains most of the residual comes first, with what cannot be told apart from it; all else is one line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from doublewell.adequacy import NUMERICAL, STEADY, Adequacy, ScoreTest, Verdict
+from doublewell.errors import option
+from doublewell.record_findings import Finding, Severity, Topic, pure_phases
+from doublewell.result import FitQuality
+from doublewell.units import percent
+
+_QUIET = 0.5  # standard error of the fraction of the other boundary above which the border is too quiet
+_DETECTED = 4.0  # standard errors of a variance that is detected
+_BLIND = 6.0  # cells of a Gaussian that is as wide as an interface
+_FLICKER = 3.0  # spread over mean of a cell that flickers; a constant deviation has 1.48
+_OUTLIER = 5.0  # standard deviations of an outlier
+_BACKWARDS = -1.0  # relative error of q of a movie whose time runs backwards; the truth is -2
+_REST = 4  # causes that the one line names
+_AXES = ("z", "y", "x")
+_CODES = {
+    "q": "q-off", "advection": "pattern-drifts", "tilt": "force-tilted", "gain": "contrast-off",
+    "gain drift": "contrast-drifts", "response": "response-nonlinear", "white in t": "noise-correlated-in-time",
+    "white in z": "noise-correlated-in-space", "white in y": "noise-correlated-in-space",
+    "white in x": "noise-correlated-in-space", "tails": "noise-tails", "force(t)": "force-changes",
+    "mobility(u)": "mobility-of-phase", "mobility(x)": "mobility-uneven", "mass": "mass-constrained",
+    "conserved": "conserved-dynamics", "time step": "movie-time-step", "anisotropy": "anisotropic",
+    "thermal": "thermal-noise", "unknown": "residual-unexplained",
+}  # fmt: skip
+_SEVERITY = {
+    Verdict.ADEQUATE: Severity.OK, Verdict.CHECK: Severity.CHECK, Verdict.NOT_ADEQUATE: Severity.FAIL,
+}  # fmt: skip
+_model = Topic("model")
+
+
+class Setting(NamedTuple):
+    """What a test was made in: cell sizes, boundary, phases of the wells, and the largest force."""
+
+    dx: tuple[float, ...]
+    boundary: str | None
+    phases: tuple[float, float]
+    force: float
+
+    @property
+    def half(self) -> float:
+        """Half the distance of the phases: the tests are made on a scale where it is 1."""
+        return 0.5 * (self.phases[1] - self.phases[0])
+
+
+def model_findings(fit: FitQuality, setting: Setting) -> Iterator[Finding]:
+    """Yield whether a record is the model plus white noise: the likeliest cause, then in one line what else counts."""
+    answer = fit.adequacy
+    if answer is None:
+        words = "the tests were switched off, so it is not known whether the record is this model plus white noise"
+        yield _model.check("model-untested", words, f"run with {option('check', True)}")
+        return
+    if answer.numerical:
+        yield _model.ok(
+            "residual-numerical",
+            f"the residual is {fit.noise:.1g}, {100 * answer.relative_noise:.1g} % of the field; noise of a "
+            f"measurement would be {100 * NUMERICAL:g} % or more, and differences between two solvers are of this "
+            "size: the movie follows the model as closely as numbers allow. The tests are of white noise and have no "
+            "meaning here; the bands do not include such differences",
+            noise=answer.relative_noise,
+        )
+        return
+    if not answer.significant:
+        words = f"none of {len(answer.tests)} tests is significant after correction for their number"
+        yield _model.ok("no-test-significant", words)
+        return
+    severity = _SEVERITY[answer.verdict]
+    first, *others = answer.significant
+    rivals = f"; the residual cannot tell this from {' or '.join(map(_sized, answer.rivals))}" if answer.rivals else ""
+    words = f"{sentence_of(first, setting)} ({first.sigma:.1f} sigma){_weight(first, answer)}{rivals}"
+    numbers = {"sigma": first.sigma, "drop": first.drop, "deviation": first.deviation}
+    numbers |= {} if first.effect is None else {"effect": first.effect}
+    yield _model.finding(severity, code_of(first, setting), words, _advice(first, setting), **numbers)
+    if traces := [_sized(test) for test in others if test not in answer.rivals]:
+        more = f" and {len(traces) - _REST} more" if len(traces) > _REST else ""
+        words = f"also significant, perhaps from the same cause: {', '.join(traces[:_REST])}{more}"
+        yield _model.finding(severity, "also-significant", words)
+    if answer.steadiness is not None and answer.steadiness < STEADY:
+        own = answer.steadiness * fit.noise
+        yield _model.finding(
+            severity,
+            "residual-not-noise",
+            f"the record itself has almost no noise ({own:.1g}, and the residual is {fit.noise:.2g}): the residual is "
+            "a difference between two computations, or a wrong model",
+            "if the movie is simulated, make it again with half the time step and a finer mesh, and see whether the "
+            "residual shrinks",
+        )
+
+
+def _weight(test: ScoreTest, answer: Adequacy) -> str:
+    """Return what a cause does: to the law, or to the movie where it has no effect on the law."""
+    if test.effect is not None:
+        verb = "leaving them out" if test.name == "cells" else "fitting it"
+        words = f"; {verb} would change the force by {percent(test.effect)} (95 % band +-{percent(answer.band)})"
+        return words + (": too little to matter" if test.grade(answer.band) == Verdict.ADEQUATE else "")
+    return f"; it makes {percent(test.deviation)} of the motion of the field" if test.deviation else ""
+
+
+def _sized(test: ScoreTest) -> str:
+    return f"{test.name} ({test.sigma:.1f} sigma)"
+
+
+def code_of(test: ScoreTest, setting: Setting) -> str:
+    """Return the code of what a test finds."""
+    if test.name == "boundary":
+        return "boundary-quiet" if test.error[0] > _QUIET else "boundary-off"
+    if test.name == "blur":
+        return "blurred" if _blur_known(test, 2.0 / max(setting.dx) ** 2) else "blur-unseen"
+    if test.name == "cells":
+        return "bad-pixels" if test.shift is not None else "noise-uneven" if test.count else "cells-even"
+    if test.name == "q" and test.estimate[0] < _BACKWARDS:
+        return "time-reversed"
+    return _CODES.get(test.name, test.name.replace(" ", "-"))
+
+
+def sentence_of(test: ScoreTest, setting: Setting) -> str:
+    """Return what a test gave."""
+    value, error, half = test.estimate[0], test.error[0], setting.half
+    up, size = value >= 0, f"{100 * abs(value):.2g} +- {100 * error:.1g} %"
+    unit = 100.0 * half / setting.force if setting.force else 0.0
+    axes = _AXES[-len(setting.dx) :]
+    pairs = [f"{v:.3g} +- {e:.2g}" for v, e in zip(test.estimate, test.error, strict=True)]
+    known = {
+        "q": f"q is {size} {'larger' if up else 'smaller'} than declared",
+        "tilt": f"the force lacks a constant of {half * value:.3g}, {unit * value:.2g} +- {unit * error:.1g} % of its "
+        "largest value",
+        "force(t)": f"the force {'grows' if up else 'falls'} by {size} over the record",
+        "mobility(u)": f"the mobility depends on the phase: 1 + a u + b u^2 with a, b = {', '.join(pairs[:2])}",
+        "mobility(x)": "the mobility varies in space: its lowest modes are "
+        f"{', '.join(pairs[: 2 * len(axes)])} (two along each of {', '.join(axes)})",
+        "mass": f"the mean of the field is held fixed: {size} of the mean force is missing",
+        "conserved": f"the field is conserved: it lacks a rate {value:.3g} +- {error:.1g} times minus the Laplacian of "
+        "its own rate",
+        "time step": f"the movie was made with too large a time step: like {'implicit' if up else 'explicit'} Euler "
+        f"steps of q h = {2.0 * abs(value):.2g} +- {2.0 * error:.1g}",
+        "anisotropy": "the gradient energy differs between the axes: the second derivatives lack " + ", ".join(pairs),
+        "gain": f"the contrast is {size} too {'large' if up else 'small'}",
+        "gain drift": f"the contrast {'grows' if up else 'falls'} by {size} over the record",
+        "offset": f"the values are too {'large' if up else 'small'} by {half * abs(value):.2g} +- {half * error:.1g}",
+        "response": f"the grey values are a power {1.0 + value:.3f} +- {error:.1g} of what the camera saw",
+        "thermal": f"a random force drives the field: what one would explain is {1.0 + value:.3g} +- {error:.1g} times "
+        "that of camera noise, all over the picture",
+        "unknown": "no named cause explains the residual: what an unknown force would explain is "
+        f"{1.0 + value:.3g} +- {error:.1g} times that of noise",
+        "tails": f"excess kurtosis of the residual {value:+.3f} +- {error:.3f}",
+        "advection": "the pattern drifts with the velocity "
+        + ", ".join(f"{pair} along {axis}" for pair, axis in zip(pairs, axes, strict=False)),
+        "boundary": _boundary(test, setting),
+        "blur": _blur(test, setting),
+        "outliers": _outliers(test),
+        "cells": _cells(test, setting),
+    }
+    if code_of(test, setting) == "time-reversed":
+        known["q"] = f"time runs backwards: the rate has the wrong sign (q would be {1.0 + value:.2g} of the declared)"
+    if test.name.startswith("white in "):
+        axis = test.name.removeprefix("white in ")
+        which = "consecutive frames" if axis == "t" else f"neighbours along {axis}"
+        known[test.name] = f"{which} of the residual correlate by {value:+.4f} +- {error:.4f}"
+    return known.get(test.name, f"{test.name} is {', '.join(pairs)}") + (f" in {test.part}" if test.part else "")
+
+
+def _advice(test: ScoreTest, setting: Setting) -> str:
+    pure, code = pure_phases(setting.phases), code_of(test, setting)
+    other = "the law of this fit is not that of the movie: it follows another equation"
+    known = {
+        "q-off": "check q, dx and dt, which act only as q dt / dx^2, or leave q out: it is then estimated",
+        "time-reversed": "put the frames in the order of time",
+        "pattern-drifts": "align the frames, or look for a flow or a moving stage",
+        "boundary-off": "declare the other boundary, or none: then the movie is fitted as a window",
+        "force-tilted": f"the wells are of unequal depth: use {option('wells', 'unequal')}; or the phase values are "
+        f"not centred at {pure}; or the force is not that of a double well",
+        "force-changes": "fit parts of the record, and see whether the temperature or the composition changes",
+        "mobility-of-phase": f"{other}, with a mobility M(u); the driving force G M is what was measured",
+        "mobility-uneven": "fit parts of the picture, and see whether temperature or material vary",
+        "mass-constrained": f"{other}, such as Allen-Cahn with a constraint on the mean",
+        "conserved-dynamics": f"{other}, such as Cahn-Hilliard",
+        "movie-time-step": "make the movie again with half the time step",
+        "anisotropic": "check the pixel size along each axis, which acts the same; else the material is anisotropic",
+        "contrast-off": f"let the fit estimate it ({option('contrast', 'estimated')})",
+        "offset": f"let the fit estimate it ({option('contrast', 'estimated')})",
+        "contrast-drifts": f"let the fit estimate it ({option('contrast', 'drifting')})",
+        "response-nonlinear": "undo the gamma curve of the camera or the file before the fit",
+        "thermal-noise": "the law holds, its bands are too narrow: repeat the experiment, and compare the laws",
+        "residual-unexplained": "look for something that is not among the tests: a second field, another equation, "
+        "a fault that moves",
+        "noise-correlated-in-time": f"use {option('noise', 'correlated')}; or the time evolution is of another kind",
+        "noise-correlated-in-space": f"use {option('noise', 'correlated')}: the intervals are too narrow",
+        "noise-tails": "the noise is not normal: the estimate holds, its intervals roughly",
+        "outliers": f"leave them out: {option('noise', 'robust')}",
+        "bad-pixels": f"leave them out: {option('noise', 'robust')}, or a mask; the other tests are made without them",
+        "noise-uneven": "these are not single bad pixels: the noise differs from place to place, or an object lies in "
+        "the picture; see the map of the residual",
+        "blurred": f"the optics widen the interface: let the fit estimate it ({option('blur', 'estimated')})",
+    }
+    return known.get(code, "look for its cause")
+
+
+def _boundary(test: ScoreTest, setting: Setting) -> str:
+    other = "neumann" if setting.boundary == "periodic" else "periodic"
+    if test.error[0] > _QUIET:
+        return f"the border is too quiet to distinguish {setting.boundary} from {other}"
+    way = f"fraction of the way from the {setting.boundary} border (0) to the {other} one (1)"
+    return f"{way}: {test.estimate[0]:.2f} +- {test.error[0]:.2g}"
+
+
+def _blur_known(test: ScoreTest, unit: float) -> bool:
+    error = unit * test.error[0]
+    return bool(np.isfinite(error) and np.sqrt(_DETECTED * error) <= _BLIND)
+
+
+def _blur(test: ScoreTest, setting: Setting) -> str:
+    """Return the variance of the blur in cells, and from which width on it would be detected."""
+    unit = 2.0 / max(setting.dx) ** 2  # the direction is half the variance
+    value, error = unit * test.estimate[0], unit * test.error[0]
+    if not _blur_known(test, unit):
+        return "blur cannot be distinguished from another law here: the interface is too flat or too quiet"
+    words = f"a blur of the variance {value:.2g} +- {error:.1g} cells^2"
+    if value > _DETECTED * error:
+        return f"{words}, a Gaussian of {np.sqrt(value):.2g} cells"
+    if value < -_DETECTED * error:
+        return f"{words}: less than none, as if the frames were sharpened"
+    return f"{words}; one of less than {np.sqrt(_DETECTED * error):.2g} cells looks like another law"
+
+
+def _outliers(test: ScoreTest) -> str:
+    number, where = "1 value" if test.count == 1 else f"{test.count} values", ""
+    if test.spots:
+        frame, *cell = test.spots[0].index
+        where = f", the largest in frame {frame} at cell {tuple(cell)}"
+        if test.common:
+            where = f", all in frame {frame}" if test.common == "frame" else f", all at cell {tuple(cell)}"
+    return f"{number} beyond {_OUTLIER:g} standard deviations, {test.error[0] ** 2:.2g} expected{where}"
+
+
+def _cells(test: ScoreTest, setting: Setting) -> str:
+    half, more = setting.half, test.count - len(test.spots)
+    if test.shift is not None:
+        words = "1 cell stands out, a bad pixel" if test.count == 1 else f"{test.count} cells stand out, bad pixels"
+        named = ", ".join(
+            f"{spot.index} flickers by {half * spot.spread:.2g}"
+            if spot.spread > _FLICKER * abs(spot.size)
+            else f"{spot.index} is off by {half * spot.size:+.2g}"
+            for spot in test.spots
+        )
+        return f"{words}: {named}{f' and {more} more' if more > 0 else ''}"
+    number = f"{test.count} of {test.total} cells stand" if test.count else "no single cell stands"
+    if not test.spots:
+        return f"{number} out"
+    top = test.spots[0]
+    return f"{number} out, the most at {top.index}, {half * top.size:+.2g} +- {half * test.error[0]:.1g} on average"
