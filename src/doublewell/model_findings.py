@@ -22,6 +22,7 @@ _BLIND = 6.0  # cells of a Gaussian that is as wide as an interface
 _FLICKER = 3.0  # spread over mean of a cell that flickers; a constant deviation has 1.48
 _OUTLIER = 5.0  # standard deviations of an outlier
 _BACKWARDS = -1.0  # relative error of q of a movie whose time runs backwards; the truth is -2
+_LEFT = ("thermal", "unknown")  # tests of what the first cause leaves
 _REST = 4  # causes that the one line names
 _AXES = ("z", "y", "x")
 _CODES = {
@@ -81,6 +82,11 @@ def model_findings(fit: FitQuality, setting: Setting) -> Iterator[Finding]:
     numbers = {"sigma": first.sigma, "drop": first.drop, "deviation": first.deviation}
     numbers |= {} if first.effect is None else {"effect": first.effect}
     yield _model.finding(severity, code_of(first, setting), words, _advice(first, setting), **numbers)
+    left = [test for test in others if test.name in _LEFT and test.grade(answer.band) != Verdict.ADEQUATE]
+    if left and first.effect is not None:
+        words = f"what that leaves is not noise: {sentence_of(left[0], setting)}{_weight(left[0], answer)}"
+        yield _model.finding(severity, "residual-unexplained", words, "a large fault is explained only in part")
+        others = [test for test in others if test is not left[0]]
     if traces := [_sized(test) for test in others if test not in answer.rivals]:
         more = f" and {len(traces) - _REST} more" if len(traces) > _REST else ""
         words = f"also significant, perhaps from the same cause: {', '.join(traces[:_REST])}{more}"

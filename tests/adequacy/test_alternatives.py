@@ -160,15 +160,15 @@ WAVE = np.cos(2 * np.pi * (np.arange(32) + 0.5) / 32)
     ("name", "which", "step", "extra"),
     [
         ("mobility(u)", 1, 1e-3, lambda u, r, *_: u**2 * r),
-        ("mobility(x)", 2, 1e-3, lambda u, r, *_: WAVE * r),  # noqa: ARG005
-        ("anisotropy", 2, 1e-3, lambda u, r, t, force, second: second(u, 1, 1)),  # noqa: ARG005
-        ("anisotropy", 0, 1e-3, lambda u, r, t, force, second: second(u, 0, 1)),  # noqa: ARG005
-        ("force(t)", 0, 1e-3, lambda u, r, t, force, second: -t * force(u)),  # noqa: ARG005
-        ("mass", 0, 1e-3, lambda u, r, t, force, second: np.mean(force(u)) + 0 * u),  # noqa: ARG005
-        ("conserved", 0, 1e-7, lambda u, r, t, force, second: -second(r, 0, 0) - second(r, 1, 1)),  # noqa: ARG005
+        ("mobility(x)", 2, 1e-3, lambda u, r, *_: WAVE * r),
+        ("anisotropy", 2, 1e-3, lambda u, r, t, force, second: second(u, 1, 1)),
+        ("anisotropy", 0, 1e-3, lambda u, r, t, force, second: second(u, 0, 1)),
+        ("force(t)", 0, 1e-3, lambda u, r, t, force, second: -t * force(u)),
+        ("mass", 0, 1e-3, lambda u, r, t, force, second: np.mean(force(u)) + 0 * u),
+        ("conserved", 0, 1e-7, lambda u, r, t, force, second: -second(r, 0, 0) - second(r, 1, 1)),
         (
             "time step", 0, 1e-7,
-            lambda u, r, t, force, second: second(r, 0, 0) + second(r, 1, 1)  # noqa: ARG005
+            lambda u, r, t, force, second: second(r, 0, 0) + second(r, 1, 1)
             - r * (force(u + 1e-5) - force(u - 1e-5)) / 2e-5,
         ),
     ],

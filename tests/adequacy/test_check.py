@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from found import model, sentence
 from scipy.ndimage import gaussian_filter
-from scipy.stats import chi2, norm
+from scipy.stats import binom, chi2, norm
 
 from doublewell.adequacy import Adequacy, check_adequacies
+from doublewell.adequacy.check import _ALWAYS
 from doublewell.dynamics import Cnab2, Grid
 from doublewell.io.result_file import decode, encode
 from doublewell.law import named_law
@@ -53,14 +54,19 @@ def test_small_tails_do_not_count(answers):
 
 
 def test_statistics_are_standard_normal_under_the_model(answers):
-    names = [name for name in named(answers[0]) if name not in ("advection", "tails", "outliers", "cells")]
+    """Directions that were solved for; the others are by probes, and one of what is left is on the safe side."""
+    rest = ("tails", "outliers", "cells", "thermal", "unknown")
+    names = [name for name in named(answers[0]) if name not in rest]
     rare = RARE / (2 * len(names))
     for name in names:
-        z = np.array([named(answer)[name].statistic for answer in answers])
-        assert abs(z.mean()) * np.sqrt(SEEDS) < norm.isf(rare / 2), name
-        assert chi2.ppf(rare / 2, SEEDS) < np.sum(z**2) < chi2.isf(rare / 2, SEEDS), name
-    drift = sum(named(answer)["advection"].statistic for answer in answers)
-    assert chi2.ppf(rare / 2, 2 * SEEDS) < drift < chi2.isf(rare / 2, 2 * SEEDS)
+        tests = [named(answer)[name] for answer in answers]
+        if name in _ALWAYS or name.startswith("white in"):
+            degrees = SEEDS * tests[0].degrees
+            total = sum(t.statistic**2 if t.degrees == 1 else t.statistic for t in tests)
+            assert chi2.ppf(rare / 2, degrees) < total < chi2.isf(rare / 2, degrees), name
+        if tests[0].degrees == 1 and name in _ALWAYS:
+            assert abs(np.mean([t.statistic for t in tests])) * np.sqrt(SEEDS) < norm.isf(rare / 2), name
+        assert binom.sf(sum(t.p < 0.1 for t in tests) - 1, SEEDS, 0.1) > rare, name
 
 
 def test_false_alarms_are_rare(answers):
@@ -100,7 +106,7 @@ def test_advection_is_seen_and_named(clean, ask, shift):
     assert abs(test.estimate[1] - 0.5) < 4 * test.error[1]
     assert abs(test.estimate[0]) < 4 * test.error[0]
     assert test.degrees == 2
-    assert answer.verdict == "not adequate"
+    assert answer.verdict == "check"  # it hardly moves the law
     assert model(answer)[0].code == "pattern-drifts"
     assert "along y, " in model(answer)[0].sentence
 
@@ -156,7 +162,7 @@ def test_offset_is_seen_and_named(noisy, ask, offset, word):
     assert answer.verdict == "not adequate"
     assert model(answer)[0].code == "offset"
     assert model(answer)[0].sentence.startswith(f"the values are too {word} by 0.0")
-    assert model(answer)[0].advice.endswith("the pure phases must lie at -1 and +1")
+    assert "contrast='estimated'" in model(answer)[0].advice
 
 
 @pytest.mark.parametrize(("factor", "word"), [(0.98, "small"), (1.02, "large")])
@@ -171,7 +177,7 @@ def test_a_wrong_contrast_is_seen_and_named(noisy, ask, factor, word):
 
 def test_correlated_noise_is_named_before_the_scores_it_raises(clean, ask):
     answer = ask(add_noise(clean, NOISE, seed=8, correlation=0.5))
-    assert answer.verdict == "not adequate"
+    assert answer.verdict == "check"
     assert model(answer)[0].code == "noise-correlated-in-space"
     assert "the intervals are too narrow" in model(answer)[0].advice
 
@@ -196,11 +202,11 @@ def test_a_dead_pixel_is_found_and_the_others_are_asked_without_it(noisy, ask):
     values[:, 8, 9] = 0.0
     answer = ask(noisy.replace(values))
     test = named(answer)["cells"]
-    assert answer.verdict == "not adequate"
+    assert answer.verdict == "check"
     (only,) = model(answer)
     assert only.code == "bad-pixels"
     assert only.sentence.startswith("1 cell stands out, a bad pixel: (8, 9) is off by +0.39")
-    assert "; leaving them out would move the law by " in only.sentence
+    assert "; leaving them out would change the force by " in only.sentence
     assert all(t.adjusted > 0.03 for t in answer.tests if t is not test)
     assert test.shift > 1.0
     cured = values.copy()
@@ -216,7 +222,7 @@ def test_a_bad_pixel_does_not_hide_another_fault(noisy, ask):
     assert sentence(found["cells"]).startswith("2 cells stand out, bad pixels: (20, 3) is off by +2")
     assert abs(found["q"].estimate[0] - 0.05) < 4 * found["q"].error[0]
     assert found["q"].adjusted < 1e-6
-    assert answer.verdict == "not adequate"
+    assert answer.verdict != "adequate"
 
 
 def blurred(clean, cells):
@@ -248,7 +254,7 @@ def test_a_fault_without_a_name_is_said_to_have_none(clean, ask):
     answer = ask(add_noise(clean.replace(moved), NOISE, seed=10))
     assert answer.verdict == "not adequate"
     assert model(answer)[0].code == "pattern-drifts"
-    assert model(answer)[-1].code == "residual-unexplained"
+    assert "residual-unexplained" in [item.code for item in model(answer)]
 
 
 # ---- movies without noise

@@ -21,29 +21,30 @@ from doublewell.observation.view import View, mode_grid
 from doublewell.runtime import double_precision
 
 Direction = tuple[str, list[Array]]
+_VARIED = ("mobility(u)", "mobility(x)", "conserved")  # rates whose mean is not known better than q
 _DARK = 1e-6  # of the range of grey values: no logarithm of less
 
 
 def missing_terms(dynamics: Dynamics, view: View, axes: int, boundary: str) -> dict[str, tuple[Term, ...]]:
-    """Return the terms that an equation may lack, by name; those that vary a rate know the mean rate where q does."""
-    known = () if view.q_free else (terms.rate,)
-    found: dict[str, tuple[Term, ...]] = {"q": known} if known and dynamics is ALLEN_CAHN else {}
-    if dynamics.gauge != "constant":
-        found["tilt"] = (terms.constant,)
+    """Return the terms that an equation may lack, by name.
+
+    Another mean rate goes with those of a rate that varies where q is not estimated.
+    """
+    found: dict[str, tuple[Term, ...]] = {} if dynamics.gauge == "constant" else {"tilt": (terms.constant,)}
     found["force(t)"] = (terms.later,)
     if dynamics is not ALLEN_CAHN:  # what is added to a force is multiplied by D: a rate cannot be
         return found
     numbers = (0, 1) if boundary == "periodic" else (0, 2)
-    found["mobility(u)"] = (terms.mobility(1), terms.mobility(2), *known)
-    found["mobility(x)"] = (*(terms.uneven(axis, k) for axis in range(axes) for k in numbers), *known)
+    found["mobility(u)"] = (terms.mobility(1), terms.mobility(2))
+    found["mobility(x)"] = tuple(terms.uneven(axis, k) for axis in range(axes) for k in numbers)
     if boundary == "open":
         return found
     found["mass"] = (terms.mean_force,)
-    found["conserved"] = (terms.conserved, terms.mean_force, *known)
+    found["conserved"] = (terms.conserved, terms.mean_force)
     found["time step"] = (terms.damped,)
     if axes > 1:  # the sum of all is another q
         pairs = [(a, b) for a in range(axes) for b in range(a + 1, axes)] if boundary == "periodic" else []
-        pairs += [(a, a) for a in range(0 if known else 1, axes)]
+        pairs += [(a, a) for a in range(1 if view.q_free else 0, axes)]
         found["anisotropy"] = tuple(terms.curvature(*pair) for pair in pairs)
     return found
 
@@ -53,29 +54,25 @@ def directions(fits: Sequence[Trajectory], u: Array, root: Any) -> Iterator[Dire
 
     `root` is what each value counts. What the fit estimates, or what has no effect, is left out.
     """
-    batch = fits[0].batch
-    model, constants = batch.model(fits[0].family, fits[0].substeps)
+    batch, given = fits[0].batch, (fits[0].family, fits[0].substeps)
+    model, constants = batch.model(*given)
     for name, fields in _observed(fits, u):
         with double_precision():
             yield name, [np.asarray(model.whiten(field, constants._replace(root=root))) for field in fields]
+    theta, rate = points(fits)[1], []
+    if not batch.view.q_free:  # the relative error of q, exact also for modes that a step damps strongly
+        model, constants = batch.model(*given, view=replace(batch.view, q_free=True))
+        place = model.free.index("q")
+        rate = [_response(fits, model, constants._replace(root=root), np.insert(theta, place, 1.0, axis=1), place)]
+        yield "q", rate
     found = missing_terms(batch.dynamics, batch.view, u.ndim - 2, fits[0].record.boundary or "open")
     each = tuple(dict.fromkeys(term for some in found.values() for term in some))
-    theta = points(fits)[1]
-    if batch.dynamics is not ALLEN_CAHN and not batch.view.q_free:
-        model, constants = batch.model(fits[0].family, fits[0].substeps, view=replace(batch.view, q_free=True))
-        yield "q", [_response(fits, model, constants._replace(root=root), np.insert(theta, 0, 1.0, axis=1), 0)]
-    model, constants = batch.model(fits[0].family, fits[0].substeps, terms=each)
-    constants = constants._replace(root=root)
+    model, constants = batch.model(*given, terms=each)
     theta = np.hstack([theta, np.zeros((len(theta), len(each)))])
-    made: dict[Term, Array] = {}
     for name, some in found.items():
-        for term in some:
-            if term not in made:
-                made[term] = _response(fits, model, constants, theta, each.index(term) - len(each))
-        yield name, [made[term] for term in some]
-        made = {
-            term: made[term] for term in (terms.rate, terms.mean_force) if term in made
-        }  # no field longer than needed
+        places = [each.index(term) - len(each) for term in some]
+        fields = [_response(fits, model, constants._replace(root=root), theta, place) for place in places]
+        yield name, [*fields, *(rate if name in _VARIED else [])]
 
 
 def _response(fits: Sequence[Trajectory], model: Any, constants: Any, theta: Array, entry: int) -> Array:

@@ -42,6 +42,7 @@ from doublewell.runtime import double_precision
 _PROBES = 4  # random fields that give the lengths of directions and what noise would show
 _PLAIN = 2.35  # squared score over that of the probes: p = 0.2 of F(1, 4)
 _ALWAYS = ("q", "advection", "boundary", "tilt", "gain", "gain drift", "offset", "blur")  # that the report quotes
+_LASTS = 20.0  # chi-square of a force over that of consecutive frames; measured: 12 for noise in the dynamics
 _POINTS, _DEGREE = 101, 3  # phase values and degree at which the law is compared
 _REACH = 1.96  # standard deviations of a 95 % band
 _UNTOUCHED = 0.98  # fraction of a frame's noise that the fit leaves
@@ -155,6 +156,7 @@ def _answers(fits: Sequence[Trajectory], projector: Projector) -> list[_Answer]:
     scales = [scale_of(fit, field) for fit, field in zip(fits, u, strict=True)]
     sizes = [float(np.sqrt(np.mean(field**2))) for field in u]
     tests: list[list[ScoreTest]] = [[] for _ in fits]
+    best: list[tuple[float, Array]] = [(0.0, residual) for residual in residuals]  # what the best cause leaves
     noises = np.array([fit.noise for fit in fits])
     for name, fields in directions(fits, u, projector.constants.root):
         # <d, P v> of a random v has the variance |P d|^2: what is plainly nothing needs no solve
@@ -168,9 +170,12 @@ def _answers(fits: Sequence[Trajectory], projector: Projector) -> list[_Answer]:
         stacked = [np.stack(part, axis=1) for part in zip(*pairs, strict=True)]
         for k, fit in enumerate(fits):
             tests[k].append(score_test(fit, name, stacked[0][k], stacked[1][k], residuals[k], scales[k]))
+            if tests[k][-1].rank > best[k][0]:
+                rest = residuals[k] - np.tensordot(tests[k][-1].estimate, stacked[0][k], axes=1)
+                best[k] = tests[k][-1].rank, rest
         del pairs, stacked, fields
     del u  # a field of all frames
-    forced = _forced(fits, projector, residuals, left)
+    forced = _forced(fits, projector, np.stack([rest for _, rest in best]), left)
     answers = []
     for k, fit in enumerate(fits):
         kept, residual = noisy(fit.record, _TAKEN), residuals[k]
@@ -178,9 +183,9 @@ def _answers(fits: Sequence[Trajectory], projector: Projector) -> list[_Answer]:
             residual = np.where(kept, residual, fit.noise * np.random.default_rng(1).standard_normal(residual.shape))
         v, taken = probes[0], probes[0] - left[0][k]
         free = 1.0 - np.mean((v * taken).reshape(len(v), -1), axis=1)
-        own = [*tests[k], _weighed(forced_test(*forced[k]), scales[k])]
         near = neighbour_tests(residual / fit.noise, v, taken, kept)
-        own += [replace(t, drop=scales[k].drop(t.statistic**2)) for t in near]
+        near = [replace(t, drop=scales[k].drop(t.statistic**2)) for t in near]
+        own = [*tests[k], _forced_test(forced[k], near[0], scales[k]), *near]
         own += value_tests(np.where(kept, residual, 0.0) / fit.noise, free, free > _UNTOUCHED)
         if fit.batch.view.whitening.colour is not None:  # the floor makes fine structure smaller than it is
             own = [test for test in own if test.name not in _COLOURED]
@@ -188,8 +193,11 @@ def _answers(fits: Sequence[Trajectory], projector: Projector) -> list[_Answer]:
     return answers
 
 
-def _weighed(test: ScoreTest, scale: Scale) -> ScoreTest:
-    return replace(test, drop=scale.drop(test.drop), deviation=scale.deviation(test.drop))
+def _forced_test(forced: tuple[tuple[Array, float], ...], in_time: ScoreTest, scale: Scale) -> ScoreTest:
+    """Return the test of an unknown force; what it drives lasts over frames, which noise of the camera need not."""
+    test = forced_test(*forced)
+    explained = min(test.drop, _LASTS * in_time.drop)
+    return replace(test, drop=scale.drop(explained), deviation=scale.deviation(explained))
 
 
 def _dots(fields: Array, others: Array) -> Array:
@@ -208,9 +216,9 @@ def _unsolved(name: str, dots: Array, squares: Array, noise: float) -> ScoreTest
 
 
 def _forced(
-    fits: Sequence[Trajectory], projector: Projector, residuals: Array, left: Sequence[Array]
+    fits: Sequence[Trajectory], projector: Projector, rests: Array, left: Sequence[Array]
 ) -> list[tuple[tuple[Array, float], ...]]:
-    """Return for each fit what an unknown force in each frame interval would explain, of its residual and of noise."""
+    """Return for each fit what an unknown force in each frame interval would explain, of what is left and of noise."""
     model, batch = projector.model, fits[0].batch
     window = model.boundary == "open"
     cells = [n - 2 * (batch.dynamics.border or 0) if window else n * model.refine for n in model.cells]
@@ -221,8 +229,9 @@ def _forced(
             pushes, explained = compiled().force_needed(model, *projector.point, fields, constants)
             return [*zip(np.asarray(pushes), np.asarray(explained).tolist(), strict=True)]
 
-    noises = np.array([fit.noise for fit in fits]).reshape(-1, *[1] * (residuals.ndim - 1))
-    return [*zip(pull(residuals / noises), *[pull(v) for v in left], strict=True)]
+    sizes = np.sqrt(np.mean(rests**2, axis=tuple(range(1, rests.ndim)), keepdims=True))
+    usual = np.sqrt(np.mean([np.mean(v**2) for v in left]))
+    return [*zip(pull(rests * usual / sizes), *[pull(v) for v in left], strict=True)]
 
 
 def check_adequacies(fits: Sequence[Trajectory]) -> list[Adequacy]:

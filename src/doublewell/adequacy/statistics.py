@@ -30,6 +30,7 @@ _CLOSE = 9.0  # difference of chi-square below which two causes cannot be distin
 _PARAMETER = 10.0  # of chi-square, that a parameter must explain to count: the logarithm of 20,000 values
 _ROUGH = 0.15  # of chi-square: what first order leaves open
 _NARROW, _TOO_NARROW = 0.05, 0.5  # part by which bands are too narrow: worth a check, not to be used
+_SAME = 0.02  # of chi-square: what two ways to compute it may differ by
 _LARGER = {"q": ("mobility(u)", "mobility(x)", "conserved", "anisotropy"), "mass": ("conserved",)}  # that contain it
 _MODES = 40  # of about the same power, whose median a few strong ones do not move
 _INDEPENDENT = 0.6  # of the values that a spectrum counts, for a field that is not even
@@ -187,11 +188,13 @@ def significant(tests: Sequence[ScoreTest]) -> tuple[ScoreTest, ...]:
     a larger alternative contains a smaller one.
     """
     counted = sorted([t for t in tests if t.significant], key=lambda t: t.rank, reverse=True)
-    near = [t for t in counted if t.effect is not None and t.name != "cells" and _near(counted[0], t)]
-    if not counted or counted[0] not in near:
-        return tuple(counted)
-    near.sort(key=lambda t: t.degrees)
-    return (*near, *(t for t in counted if t not in near))
+    named = [t for t in tests if t.significant and t.effect is not None and t.name != "cells"]
+    near = [t for t in named if _near(counted[0], t)]  # in the order of the tests: the more usual first
+    if counted and counted[0] in near:
+        same = max(_CLOSE, _SAME * counted[0].rank)
+        near.sort(key=lambda t: (t.degrees, (counted[0].rank - t.rank) // same))
+        return (*near, *(t for t in counted if t not in near))
+    return tuple(counted)
 
 
 def _near(first: ScoreTest, test: ScoreTest) -> bool:

@@ -39,11 +39,6 @@ class State(NamedTuple):
 Term = Callable[[State], Any]
 
 
-def rate(state: State) -> Any:
-    """Another q."""
-    return state.rate
-
-
 def constant(state: State) -> Any:
     """A constant force, as it is added to G."""
     return -1.0 + 0.0 * state.u
