@@ -42,6 +42,12 @@ MOVED = {
 
 # warnings of 0.1 that are no longer given, and why
 DROPPED = {"phase-scale": "sentences quote the phase values of the record"}
+MODEL = (  # of the tests of the model, whose verdict weighs the effect on the law now, with more alternatives
+    "q-off", "pattern-drifts", "boundary-off", "boundary-quiet", "force-tilted", "contrast-off", "contrast-drifts",
+    "offset", "blurred", "blur-unseen", "noise-correlated-in-time", "noise-correlated-in-space", "noise-tails",
+    "outliers", "bad-pixels", "noise-uneven", "cause-ambiguous", "also-significant", "residual-unexplained",
+    "residual-not-noise", "bands-invalid",
+)  # fmt: skip
 
 _LIMITS = {  # standard errors of a law, share of a band, relative error of a weak-form fit
     "": (0.01, 0.02, 1e-7),
@@ -83,7 +89,7 @@ def gaps_of(old: dict[str, Any], new: dict[str, Any], limits: str = "") -> list[
 
 def _result_gaps(old: dict[str, Any], new: dict[str, Any], errors: float, bands: float, weak: float) -> Iterator[Gap]:
     """Compare results: the law in standard errors where there are some, else in its largest value."""
-    yield _same("codes", *(sorted(set(one["codes"]) - set(DROPPED)) for one in (old, new)))
+    yield _same("codes", *(sorted(set(one["codes"]) - {*DROPPED, *MODEL}) for one in (old, new)))
     for name in ("degree", "refusal", "tiles"):
         yield _same(name, old.get(name), new.get(name))
     yield from _law_gaps(old, new, errors, bands, weak)
@@ -93,8 +99,11 @@ def _result_gaps(old: dict[str, Any], new: dict[str, Any], errors: float, bands:
     yield from _tree_gaps("survey", old["survey"], new["survey"], 100 * weak if weak > 1e-6 else 1e-9)
     for name in ("joint", "levels"):
         yield from _tree_gaps(name, old.get(name), new.get(name), bands)
-    for name in ("weights", "fit", "adequacy"):
+    for name in ("weights", "fit"):
         yield from _tree_gaps(name, old.get(name), new.get(name), bands, least=1.0)
+    tests = [(one.get("adequacy") or {}).get("tests", {}) for one in (old, new)]
+    tests[1] = {name: tests[1].get(name) for name in tests[0]}
+    yield from _tree_gaps("adequacy/tests", *tests, bands, least=1.0)
     yield from _tree_gaps("weak", old.get("weak"), new.get("weak"), 10 * weak)
     others = [*new.get("triangles", {}).values(), *[[np.nan, np.nan]] * len(old.get("triangles", {}))]
     for (key, (lengths, triangle)), other in zip(old.get("triangles", {}).items(), others, strict=False):

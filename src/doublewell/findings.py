@@ -15,6 +15,7 @@ from doublewell.calibrate import NoScale, refusal_of
 from doublewell.errors import option
 from doublewell.facts import LEVEL, Facts, facts
 from doublewell.inference import curve_band, quantile_interval
+from doublewell.law import MAX_DEGREE
 from doublewell.model_findings import Setting, model_findings, sentence_of
 from doublewell.observation import COVERED
 from doublewell.record_findings import (
@@ -43,6 +44,7 @@ _LARGE_RESIDUAL = 0.5
 _LITTLE_MOTION = 0.5
 _BEYOND = 5.0  # standard deviations of the noise that hardly a pixel in a thousand exceeds
 _POINTS = 201
+_WEAK = 0.2  # of the force that holds an interface
 _NAMED = 5  # tiles that are named
 _REACH = 1.96  # standard deviations of a 95 % band
 _OUTSIDE = {"admissible": "not be a double well with a single barrier", "bernstein": "lie outside the positive family"}
@@ -120,7 +122,7 @@ def _quality(result: Result, fit: FitQuality) -> Iterator[Finding]:
             "constraint-raises-chi2",
             f"the constraint raises chi2 by {fit.constraint_rise:.0f}: the true law may {_OUTSIDE[constraint]}, or the "
             f"phase values are not at {pure_phases(result.law.phases)}",
-            f"compare with {option('constraint', 'none')}",
+            "see what the tests of the model name; a fit without the constraint shows where the data pull the law",
             rise=fit.constraint_rise,
         )
 
@@ -333,10 +335,20 @@ def setting_of(result: Result, fit: FitQuality) -> Setting:
 
 
 def _structure(result: Result, fit: Likelihood | None) -> Iterator[Finding]:
-    make = Topic("structure")
+    make, width = Topic("structure"), result.diagnostics.survey.interface_width
+    if width is not None:  # the quartic law whose interface has this width, s = 2 atanh(0.9) / width
+        usual = 2.0 / 3.0**1.5 * result.law.family.half * 2.0 * (2.0 * np.arctanh(0.9) / width) ** 2
+        largest = float(np.max(np.abs(result.law.force(np.linspace(*result.law.phases, _POINTS)))))
+        if largest < _WEAK * usual:
+            words = (
+                f"the force reaches {percent(largest / usual)} of what an interface of this width needs: nothing holds "
+                "the phases apart, and the movie is nearly explained by diffusion alone"
+            )
+            yield make.fail("no-force", words, "this is not a phase field with two wells", ratio=largest / usual)
     if not result.structure.ok:
         words = f"not a double well with a single barrier: {result.structure}"
-        yield make.check("not-a-double-well", words, f"use {option('constraint', 'admissible')} or more data")
+        advice = "record more, or with less noise, to see whether it is one"
+        yield make.check("not-a-double-well", words, advice)
         return
     if fit is None:
         yield make.ok("double-well", str(result.structure))
@@ -346,7 +358,16 @@ def _structure(result: Result, fit: Likelihood | None) -> Iterator[Finding]:
     if fit.extra_structure < _UNSURE:
         yield make.ok("double-well", words, probability=fit.extra_structure)
     else:
+        sure = "the constraint, not the data, makes this a double well with a single barrier: "
+        words = sure + words if fit.extra_structure > 1.0 - _UNSURE else words
         yield make.check("extra-structure", words, probability=fit.extra_structure)
+    path = () if result.posterior is None else result.posterior.path
+    if len(path) > 1 and path[-1].degree == MAX_DEGREE and path[-1].weight > 1.0 - _UNSURE:
+        words = (
+            f"the highest degree, {MAX_DEGREE}, has {percent(path[-1].weight)} of the weight: the law may be richer "
+            "than any that was tried, or bends to something that the model lacks"
+        )
+        yield make.check("degree-at-limit", words, weight=path[-1].weight)
 
 
 def _movie(result: Result) -> Iterator[Finding]:

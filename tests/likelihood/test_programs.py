@@ -30,7 +30,7 @@ def built(monkeypatch) -> Counter:
     build = models.record_model
 
     def counted(record, family, substeps, view, **variant):
-        counts[(family, substeps, record.boundary, *sorted(variant.items()))] += 1
+        counts[(family, substeps, record.boundary, view.q_free, *sorted(variant.items(), key=str))] += 1
         return build(record, family, substeps, view, **variant)
 
     monkeypatch.setattr(models, "record_model", counted)
@@ -45,7 +45,7 @@ def test_no_model_is_built_twice(built) -> None:
     measure_resolution(fits)
     check_adequacies(fits)
     assert set(built.values()) == {1}
-    assert len(built) == 6  # fitted, linearised, half the step, finer mesh, the other boundary, tilted
+    assert len(built) == 7  # fitted, linearised, half the step, finer mesh, the other boundary, a free q, with terms
 
 
 def test_new_numbers_compile_nothing(caplog) -> None:

@@ -64,14 +64,15 @@ def posterior_of(law: Law, top: int, error: float = 0.01, constraint: str = "adm
 
 def scores(**changed: dict) -> tuple[ScoreTest, ...]:
     """Return tests that find nothing, but for those given."""
-    plain = {"statistic": 0.5, "p": 0.6, "adjusted": 1.0, "estimate": (0.01,), "error": (0.02,), "shift": 0.1}
+    plain = {"statistic": 0.5, "p": 0.6, "adjusted": 1.0, "estimate": (0.01,), "error": (0.02,), "shift": 0.1,
+             "effect": 0.01}  # fmt: skip
     tests = []
     for name in NAMES:
         numbers = dict(plain, degrees=1)
         if name == "advection":
             numbers |= {"degrees": 2, "estimate": (0.01, 0.02), "error": (0.02, 0.02)}
         if name.startswith("white") or name in ("tails", "outliers", "cells"):
-            numbers["shift"] = None
+            numbers["shift"] = numbers["effect"] = None
         if name == "cells":
             numbers |= {"spots": (Spot((3, 4), 0.001, 0.002),), "total": 1024}
         tests.append(ScoreTest(name=name, **(numbers | changed.get(name, {}))))
@@ -80,8 +81,9 @@ def scores(**changed: dict) -> tuple[ScoreTest, ...]:
 
 GOOD = Adequacy(scores(), Verdict.ADEQUATE, 0.03)
 BAD = Adequacy(
-    scores(q={"statistic": 9.0, "p": 1e-18, "adjusted": 1e-17, "estimate": (0.05,), "error": (0.004,), "shift": 3.0}),
-    Verdict.NOT_ADEQUATE, 0.03, 0.9,
+    scores(q={"statistic": 9.0, "p": 1e-18, "adjusted": 1e-17, "estimate": (0.05,), "error": (0.004,), "shift": 3.0,
+              "drop": 81.0, "effect": 0.05}),
+    Verdict.NOT_ADEQUATE, 0.03, 0.9, 0.02,
 )  # fmt: skip
 
 

@@ -31,7 +31,7 @@ def test_a_stranger_reads_wells_certainty_and_what_to_do(banded_page, words_of):
     assert re.search(r"a barrier of F\(0\) = 0\.2\d+ \(95 %: 0\.2\d+ to 0\.2\d+\)", words)
     assert re.search(r"ε = 0\.1\d+ \(95 %: [\d.]+ to [\d.]+\)", words)
     assert re.search(r"The force is known to ±[\d.]+ % \(95 % band", words)
-    assert "None of 14 tests is significant" in words
+    assert "None of 23 tests is significant" in words
     assert "What would improve it" in words
     assert re.search(r"half of it would narrow the band of G from ±[\d.]+ % to about ±[\d.]+ %", words)
     assert "doublewell plan --law result.json --mesh 32x32" in words

@@ -115,13 +115,13 @@ def test_tests_are_bars_in_sigma_the_largest_on_top(banded, check_figure):
     np.testing.assert_allclose([bar.get_width() for bar in axis.patches[: len(tests)]], [t.sigma for t in tests])
     assert [label.get_text() for label in axis.get_yticklabels()] == [test.name for test in tests]
     assert axis.get_title() == "model: adequate"
-    assert "none of 14 tests is significant" in texts(figure)
+    assert "none of 23 tests is significant" in texts(figure)
     check_figure(figure)
 
 
 def test_significant_tests_have_another_colour_and_a_star(banded):
     q, *others = banded.adequacy.tests
-    answer = replace(banded.adequacy, tests=(replace(q, statistic=36.0, p=0.0, adjusted=0.0), *others),
+    answer = replace(banded.adequacy, tests=(replace(q, statistic=36.0, p=0.0, adjusted=0.0, drop=1296.0), *others),
                      verdict=Verdict.NOT_ADEQUATE)  # fmt: skip
     figure = residual_figure(with_fit(banded, adequacy=answer))
     first, second, *_ = figure.axes[2].patches

@@ -7,7 +7,6 @@ from grouping import changed
 from doublewell.adequacy import Adequacy, Verdict
 from doublewell.calibrate import SurfaceTension, calibrate
 from doublewell.facts import band_size, facts
-from doublewell.findings import model_tests
 from doublewell.units import percent
 
 
@@ -100,17 +99,14 @@ def model_section(result):
     return str(result).split("\nModel\n")[1].split("\n\nWarnings\n")[0]
 
 
-def test_the_model_section_has_the_verdict_and_every_test(banded):
-    section = model_section(banded)
-    assert section.startswith("  adequate: none of 14 tests is significant after correction for their number\n  test ")
-    flat = " ".join(section.split())
-    for test in model_tests(banded):
-        assert f"{test.name} {test.symbol} {test.statistic:.2f} {test.adjusted:.2g} {test.sentence}" in flat
+def test_the_model_section_has_the_verdict_and_no_list_of_what_is_not_wrong(banded):
+    words = "  adequate: none of 23 tests is significant after correction for their number"
+    assert model_section(banded).rstrip() == words
 
 
 def test_a_fault_is_told_once_and_referred_to(banded):
     q, *others = banded.adequacy.tests
-    worst = replace(q, statistic=-23456.7, p=0.0, adjusted=0.0)
+    worst = replace(q, statistic=-23456.7, p=0.0, adjusted=0.0, drop=1e6)
     tilt = replace(others[2], statistic=8.0, p=1e-12, adjusted=1e-11)
     answer = Adequacy((worst, *others[:2], tilt, *others[3:]), Verdict.NOT_ADEQUATE, 0.04)
     wrong = with_fit(banded, adequacy=answer)

@@ -55,16 +55,16 @@ def directions(fits: Sequence[Trajectory], u: Array, root: Any) -> Iterator[Dire
     `root` is what each value counts. What the fit estimates, or what has no effect, is left out.
     """
     batch, given = fits[0].batch, (fits[0].family, fits[0].substeps)
-    model, constants = batch.model(*given)
-    for name, fields in _observed(fits, u):
-        with double_precision():
-            yield name, [np.asarray(model.whiten(field, constants._replace(root=root))) for field in fields]
     theta, rate = points(fits)[1], []
     if not batch.view.q_free:  # the relative error of q, exact also for modes that a step damps strongly
         model, constants = batch.model(*given, view=replace(batch.view, q_free=True))
         place = model.free.index("q")
         rate = [_response(fits, model, constants._replace(root=root), np.insert(theta, place, 1.0, axis=1), place)]
         yield "q", rate
+    model, constants = batch.model(*given)
+    for name, fields in _observed(fits, u):
+        with double_precision():
+            yield name, [np.asarray(model.whiten(field, constants._replace(root=root))) for field in fields]
     found = missing_terms(batch.dynamics, batch.view, u.ndim - 2, fits[0].record.boundary or "open")
     each = tuple(dict.fromkeys(term for some in found.values() for term in some))
     model, constants = batch.model(*given, terms=each)

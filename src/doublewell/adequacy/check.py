@@ -212,7 +212,8 @@ def _unsolved(name: str, dots: Array, squares: Array, noise: float) -> ScoreTest
     ratio = float(np.max(dots**2 / safe)) / noise**2
     p = min(1.0, len(dots) * float(fdtrc(1, _PROBES, ratio)))
     values, errors = tuple((dots / safe).tolist()), tuple((noise / np.sqrt(safe)).tolist())
-    return ScoreTest(name, float(np.sign(dots[0]) * np.sqrt(ratio)), len(dots), p, 1.0, values, errors, 0.0, effect=0.0)
+    statistic = ratio if len(dots) > 1 else float(np.sign(dots[0]) * np.sqrt(ratio))
+    return ScoreTest(name, statistic, len(dots), p, 1.0, values, errors, 0.0, effect=0.0)
 
 
 def _forced(

@@ -189,14 +189,14 @@ def _degree_lines(table: Facts) -> Iterator[str]:
 def _model_lines(result: Result, table: Facts, items: list[Finding]) -> Iterator[str]:
     """Write whether the record is the model plus white noise; nothing for the weak-form fit, which has no residual.
 
-    The probabilities are those after the correction for the number of tests.
+    Significant tests are listed; the probabilities are those after the correction for the number of tests.
     """
     reported = [item for item in items if item.topic == "model" and not item.where]
     if not reported:
         return
     for item in reported:
         yield from wrapped(f"{table.verdict}: {item}" if item is reported[0] else str(item), indent="  ")
-    tests = model_tests(result)
+    tests = [test for test in model_tests(result) if test.significant]
     if tests:
         yield f"{'test':<12}{'z or chi2':>11}{'p adjusted':>12}"
     for test in tests:
