@@ -235,7 +235,8 @@ def trajectory(record: Record) -> dict:
         named = [item.code for item in serious] or named
     off = np.linalg.norm(result.force(u) - LAW.force(u)) / np.linalg.norm(LAW.force(u))
     return {
-        "flagged": answer.verdict != "adequate" or bool(serious), "verdict": str(answer.verdict), "first": named or [""],
+        "flagged": answer.verdict != "adequate" or bool(serious),
+        "verdict": str(answer.verdict), "first": named or [""],
         "words": str(next((item for item in items if item.topic == "model"), "")), "force error": float(f"{off:.3g}"),
         "s": round(time.perf_counter() - began, 1),
     }  # fmt: skip
