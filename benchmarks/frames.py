@@ -3,6 +3,7 @@
     python benchmarks/frames.py [--seeds N] [--first SEED] [--noises SD ...] [--workers N] [--limit TIME] [--out FILE]
     python benchmarks/frames.py --spinn N [--out FILE]        the network on N of the same pairs (JAX, best on a GPU)
     python benchmarks/frames.py --merge FILE ...              join such files into results/frames.json, print the table
+    python benchmarks/frames.py --figure                      docs/figures/frames.png from results/frames.json
 
 Movies: CNAB2, 96 x 96, epsilon = 0.03, the paper's four laws in turn, frames 5e-5 apart (a relaxation time
 1 / (q G'(1)) is 3 to 15 of them), circle and nonconvex; every record has a noise seed of its own. Fits are the user's:
@@ -195,6 +196,66 @@ def table(rows: list[dict]) -> list[dict]:
     return [{name: line.get(name, "") for name in names} for line in lines]
 
 
+def by_law(rows: list[dict]) -> list[dict]:
+    """Return one line for each law and noise, over all choices of frames."""
+    lines = []
+    for law, noise in sorted({(r["law"], r["noise_sd"]) for r in rows if r["noise_sd"]}):
+        own = [r for r in rows if (r["law"], r["noise_sd"]) == (law, noise) and "covered" in r]
+        line = {"law": law, "noise": noise, "records": len(own)}
+        line["ratio"] = round(rms(r["error"] / r["bound"] for r in own), 3)
+        line["one degree ratio"] = round(rms(r["degree_error"] / r["bound"] for r in own), 3)
+        line["covered %"] = round(100.0 * float(np.mean([r["covered"] for r in own])), 1)
+        lines.append(line)
+    return lines
+
+
+KEPT = (
+    "method", "law", "geometry", "frames", "apart", "noise_sd", "seed", "bound", "error", "degree_error", "covered",
+    "converged", "substeps", "verdict", "flagged", "failed", "seconds",
+)  # fmt: skip
+
+
+def joined(files: list[Path]) -> tuple[str, list[dict]]:
+    """Return the machine and the rows of several runs, no record twice, with what the report needs."""
+    contents, rows = [json.loads(path.read_text()) for path in files], {}
+    for row in [row for content in contents for row in content["rows"]]:
+        short = {name: row[name] for name in KEPT if name in row}
+        short = {name: float(f"{x:.5g}") if isinstance(x, float) else x for name, x in short.items()}
+        rows.setdefault(tuple(short.get(name) for name in KEPT[:7]), short)
+    return contents[0]["machine"], list(rows.values())
+
+
+def figure() -> None:
+    """Draw error and bound against the time between frames, in the relaxation times of the sixth law."""
+    from doublewell.report.style import COLOURS, new_figure, render, style
+
+    rows = json.loads((RESULTS / "frames.json").read_text())["rows"]
+    relaxation = EPSILON**2 / (3.0 * DT)  # intervals
+    with style():
+        canvas = new_figure(7.0, 3.2)
+        for k, geometry in enumerate(GEOMETRIES):
+            axis = canvas.add_subplot(1, 2, k + 1)
+            for frames, marker in zip(APART, "os^d", strict=False):
+                own = [r for r in rows if (r["geometry"], r["frames"], r["noise_sd"]) == (geometry, frames, 0.03)]
+                own = [r for r in own if r["law"] == "sixth"]
+                fits = [(a, [r for r in own if r["apart"] == a and "covered" in r]) for a in APART[frames]]
+                x = [a / relaxation for a, group in fits if group]
+                shade = COLOURS["recovered"] if frames == 2 else str(0.75 - 0.075 * frames)
+                axis.loglog(x, [rms(r["error"] for r in g) for _, g in fits if g], marker, color=shade, ms=4,
+                            label=f"{frames} frames")  # fmt: skip
+                axis.loglog(x, [g[0]["bound"] for _, g in fits if g], "-", color=shade, lw=0.8)
+                nets = [(r["apart"] / relaxation, r["error"]) for r in own if r.get("method") == "SPINN"]
+                if nets:
+                    axis.loglog(*zip(*nets, strict=True), "x", color=COLOURS["noise"], ms=5, label="SPINN, 2 frames")
+            axis.set_title(geometry)
+            axis.set_xlabel("time between frames / relaxation time")
+            axis.set_ylim(0.2, 100.0)
+        canvas.axes[0].set_ylabel("force error in %")
+        canvas.axes[0].legend(fontsize=7)
+        folder = RESULTS.parents[1] / "docs/figures"
+        target(folder / "frames.png").write_bytes(render(canvas, "png"))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=16)
@@ -205,14 +266,17 @@ def main() -> None:
     parser.add_argument("--spinn", type=int)
     parser.add_argument("--merge", nargs="+", type=Path)
     parser.add_argument("--out", type=Path, default=target(RESULTS / "frames.json"))
+    parser.add_argument("--figure", action="store_true")
     asked = parser.parse_args(words("--seeds 1 --workers 1"))
+    if asked.figure:
+        figure()
+        return
     if asked.spinn:
         spinn(asked.spinn, asked.out)
         return
     rows: list[dict] = []
     if asked.merge:
-        files = [json.loads(path.read_text()) for path in asked.merge]
-        rows, where = [row for file in files for row in file["rows"]], files[0]["machine"]
+        where, rows = joined(asked.merge)
     else:
         began, where = time.perf_counter(), machine()
         seeds = range(asked.first, asked.first + asked.seeds)
@@ -227,9 +291,14 @@ def main() -> None:
                     rows += done.result()
                     write_json(asked.out, {"machine": where, "rows": rows})
                     print(f"{len(rows)} fits in {time.perf_counter() - began:.0f} s", flush=True)
-    lines = table(rows)
-    write_json(asked.out, {"machine": where, "table": lines, "rows": rows})
+    lines, laws = table(rows), by_law(rows)
+    write_json(asked.out, {"machine": where, "table": lines, "laws": laws, "rows": rows})
+    if not TINY:  # a record, a line
+        head = json.dumps({"machine": where, "table": lines, "laws": laws}, indent=1)[:-2]
+        asked.out.write_text(head + ',\n "rows": [\n' + ",\n".join(json.dumps(row) for row in rows) + "\n]}\n")
     print_table("few frames", lines)
+    if laws:
+        print_table("by law", laws)
 
 
 if __name__ == "__main__":

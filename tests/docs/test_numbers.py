@@ -328,3 +328,14 @@ def test_errors_of_cameras_are_those_of_the_file():
     assert table("intensities.md", "camera.json") == wanted
     text = " ".join((DOCS / "intensities.md").read_text().split())
     assert f"with the same noise the error is {100 * found['phase values directly']:.2f} %." in text
+
+
+def test_errors_of_few_frames_are_those_of_the_file():
+    lines = {(r["geometry"], r["frames"], r["apart"], r["noise"]): r for r in kept("frames.json")["table"]}
+    rows = table("frames.md", "frames.json")
+    assert len(rows) == 15
+    for frames, apart, *cells in rows:
+        own = [lines[g, int(frames), int(apart), n] for n in (0.01, 0.03) for g in ("circle", "nonconvex")]
+        assert cells[:4] == [f"{line['error %']:.2f} / {line['bound %']:.2f}" for line in own]
+        records = sum(line["records"] for line in own)
+        assert cells[4:] == [f"{sum(r['records'] * r['covered %'] for r in own) / records:.0f}", str(records)]
