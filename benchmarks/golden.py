@@ -129,7 +129,6 @@ CASES: dict[str, Case] = {
     # other questions
     "many": _case("star star-quiet", "many", surface_tension=[SIGMA, 0.7], workers=1, check=False),
     "validate": _case("star", "validate", degree=1, check=False),
-    "levels": _case("star-grey", "levels", levels_sd=[1.0, 1.0], check=False),
     "plan": _case("line", "plan", degree=1, noise=0.01, tension_error=0.02, target=0.05),
     "export-symmetric": _case("star-units", "export", surface_tension="0.8 J/m^2 +- 2 %"),
     "export-weak": _case("window", "export", method="weak", degree=1),
@@ -150,9 +149,7 @@ def call(records: Sequence[dict[str, Any]], options: dict[str, Any], task: str =
         tension = dw.SurfaceTension(**tension)
     elif isinstance(tension, list):
         tension = tuple(tension)
-    values = _values_of({name: value for name, value in given.items() if name != "levels_sd"})
-    if task == "levels":
-        return _levels(records[0], given["levels_sd"], values)
+    values = _values_of(given)
     made = [as_record(one) for one in records]
     if task == "many":
         return dw.identify_many(made, tension, **values)
@@ -209,14 +206,6 @@ def _plan(one: dict[str, Any], options: dict[str, Any]) -> Any:
         epsilon=0.05, noise=options.pop("noise"),
     )  # fmt: skip
     return dw.plan(experiment, **options)
-
-
-def _levels(one: dict[str, Any], sd: list[float], options: dict[str, Any]) -> Any:
-    import doublewell as dw
-
-    rest = {name: value for name, value in one.items() if name not in ("u", "file", "open")}
-    phase = dw.phase_from_intensity(one["u"], levels=one["open"]["levels"], levels_sd=sd, **rest)
-    return dw.add_level_errors(dw.identify(phase.record, **options), phase)
 
 
 def as_record(one: dict[str, Any]) -> Any:
@@ -314,7 +303,6 @@ def answer(result: Any) -> dict[str, Any]:
         "joint": {} if result.posterior.joint is None else dict(
             zip(result.posterior.joint.names, result.posterior.joint.best.tolist(), strict=True)
         ),
-        "levels": None if result.levels is None else [result.levels.force, result.levels.epsilon],
     }  # fmt: skip
     return found
 

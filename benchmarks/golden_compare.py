@@ -97,8 +97,7 @@ def _result_gaps(old: dict[str, Any], new: dict[str, Any], errors: float, bands:
     yield _same("structure", _kinds(old["structure"]), _kinds(new["structure"]))
     yield _same("agreements", [[a[0], a[-1]] for a in old["agreements"]], [[a[0], a[-1]] for a in new["agreements"]])
     yield from _tree_gaps("survey", old["survey"], new["survey"], 100 * weak if weak > 1e-6 else 1e-9)
-    for name in ("joint", "levels"):
-        yield from _tree_gaps(name, old.get(name), new.get(name), bands)
+    yield from _tree_gaps("joint", old.get("joint"), new.get("joint"), bands)
     for name in ("weights", "fit"):
         yield from _tree_gaps(name, old.get(name), new.get(name), bands, least=1.0)
     tests = [(one.get("adequacy") or {}).get("tests", {}) for one in (old, new)]

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from doublewell.export import export as export
     from doublewell.facts import facts as facts
     from doublewell.findings import findings as findings
-    from doublewell.identify import add_level_errors as add_level_errors
     from doublewell.identify import identify as identify
     from doublewell.identify import identify_many as identify_many
     from doublewell.inference import estimate as estimate
@@ -60,7 +59,7 @@ _MODULES = {
     "facts": ["facts"],
     "findings": ["findings"],
     "io": ["load_result", "open_record", "save"],
-    "identify": ["add_level_errors", "identify", "identify_many"],
+    "identify": ["identify", "identify_many"],
     "inference": ["estimate"],
     "law": ["LAW_NAMES", "Bernstein", "Law", "named_law"],
     "observation": ["survey"],

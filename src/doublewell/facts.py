@@ -89,8 +89,8 @@ class Facts:
     degree with the largest weight in an average, its weight and its equation. ``banded`` tells whether there are error
     bands, ``tiled`` whether the movie was read in tiles, ``initial`` whether the fitted initial field is known.
     ``verdict`` is that of the tests of the model: "adequate", "check", "not adequate" or "not tested".
-    ``assumptions``, ``record``, ``fit``, ``units`` and ``levels`` tell in sentences what is assumed and not measured,
-    what the movie is, how the fit went, which units hold, and what the errors of grey levels do.
+    ``assumptions``, ``record``, ``fit`` and ``units`` tell in sentences what is assumed and not measured,
+    what the movie is, how the fit went, and which units hold.
     """
 
     version: str
@@ -114,7 +114,6 @@ class Facts:
     record: tuple[str, ...]
     fit: tuple[str, ...]
     units: tuple[str, ...]
-    levels: tuple[str, ...]
 
     def __getitem__(self, key: str) -> Fact:
         return self.numbers[key]
@@ -220,7 +219,6 @@ def facts(result: Result) -> Facts:
         record=tuple(_record_lines(result)),
         fit=tuple(_weak_lines(result) if fit is None else _likelihood_lines(result)),
         units=tuple(_unit_lines(result)),
-        levels=tuple(_level_lines(result)),
     )
 
 
@@ -376,7 +374,7 @@ def _assumptions(result: Result) -> Iterator[str]:
     if problem.law.constraint != "none":
         yield f"class of laws: {_law_class(result)}"
     if result.posterior is not None:
-        yield f"the noise is {problem.observation.noise}"
+        yield f"the noise is {result.resolved.noise}"
     if boundary in ("periodic", "neumann"):
         yield f"the border is {'periodic' if boundary == 'periodic' else 'closed (no flux)'}"
     if result.scale is not None:
@@ -484,21 +482,6 @@ def _unit_lines(result: Result) -> Iterator[str]:
             physical(result)
         except InputError as error:
             yield str(error)
-
-
-def _level_lines(result: Result) -> Iterator[str]:
-    """Yield what the errors of the grey levels do; nothing where they were not added."""
-    errors, (low, high) = result.levels, result.law.phases
-    if errors is None:
-        return
-    first, second = (f"{level:.6g} +- {sd:.2g}" for level, sd in zip(errors.levels, errors.sd, strict=True))
-    plus = "+" if high == 1.0 and low == -1.0 else ""
-    yield f"phase {low:g} at {first}, phase {plus}{high:g} at {second} (standard deviations)"
-    also = "" if errors.epsilon is None else f" and epsilon by {percent(errors.epsilon)}"
-    bands = "bands and intervals include it"
-    if result.posterior is None:
-        bands = "the weak-form fit has no bands that could include it"
-    yield f"these move G by {percent(errors.force)}{also}; {bands}"
 
 
 def _law_class(result: Result) -> str:

@@ -68,7 +68,7 @@ def findings(result: Result, *, checksum: str | None = None, table: Facts | None
         *_movie(result),
         *_contrast(result, table),
         *_determination(result, table),
-        *_grey(result, table),
+        *_grey(result),
         *_scale(result, table),
         *_agreement(result, fit),
     ]
@@ -408,23 +408,8 @@ def _contrast(result: Result, table: Facts) -> Iterator[Finding]:
     yield make.ok("contrast-estimated", words, **numbers)
 
 
-def _grey(result: Result, table: Facts) -> Iterator[Finding]:
-    """Yield what the errors of the grey levels do, and how the grey values were converted."""
-    levels, source, make = result.levels, result.problem.records[0].source, Topic("grey levels")
-    if levels is not None:
-        part = f"the errors of the grey levels move G by {percent(levels.force)} (one standard deviation)"
-        band = None if result.posterior is None else table["force_band"].value
-        if band is None:
-            severity = Severity.CHECK if levels.force > NARROW else Severity.OK
-            yield make.finding(severity, "grey-level-errors", part, force=levels.force)
-        elif _REACH * levels.force > MOSTLY * band:
-            words = f"{part}, which is most of the band of G: better levels help most"
-            yield make.check("grey-levels-dominate", words, force=levels.force)
-        else:
-            yield make.ok("grey-level-errors", f"{part}, and the bands include it", force=levels.force)
-    elif source is not None and ("levels", "auto") in source.reading:
-        words = "the grey levels were estimated from the movie, and no band includes their error"
-        yield make.check("grey-levels-unmeasured", words, f"{option('levels_sd', 'auto')} adds it")
+def _grey(result: Result) -> Iterator[Finding]:
+    """Yield how the grey values were converted."""
     if result.grey is not None:
         yield from grey_findings(result.grey)
 

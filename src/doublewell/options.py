@@ -27,7 +27,7 @@ from doublewell.law import MAX_DEGREE, Constraint, WellsKind, check_phases
 
 Read = Callable[[str], Any]
 Derivative = Literal["discrete", "analytic"]
-Noise = Literal["white", "correlated", "shot", "robust"]
+Noise = Literal["auto", "white", "correlated", "shot", "robust"]
 Contrast = Literal["auto", "exact", "estimated", "drifting"]
 
 
@@ -372,8 +372,9 @@ class Observation(Options):
         with the wells of u at the phases. "drifting": they also change evenly in time. "exact": the values are those of
         u. "auto": exact for the record of a simulation, else estimated.
     noise
-        "white"; "correlated": its spectrum and its memory are measured on a first fit; "shot": its variance is linear
-        in the phase value; "robust": outliers are found and left out.
+        "white"; "shot": its variance is linear in the phase value, as differences in time show it; "auto": shot noise
+        where the grey values of a camera show it, else white; "correlated": its spectrum and its memory are measured
+        on a first fit; "robust": outliers are found and left out.
     blur
         Standard deviation of a Gaussian point-spread function, in the unit of dx; "estimated" when it is not known.
     pixel
@@ -387,14 +388,14 @@ class Observation(Options):
         "refuse": a value that is not finite is an error; "mask": it is a missing value.
 
     >>> Observation(blur=0.01, pixel=True).noise
-    'white'
+    'auto'
     """
 
     noun = "observation"
 
     phases: Phases = _field((-1.0, 1.0), _or(_pair, "estimated"))
     contrast: Contrast = _field("auto")
-    noise: Noise = _field("white")
+    noise: Noise = _field("auto")
     blur: float | Literal["estimated"] = _field(0.0, _or(_number, "estimated"))
     pixel: bool = _field(False, _flag)
     exposure: float = _field(0.0, _number)

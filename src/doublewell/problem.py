@@ -68,7 +68,7 @@ class Resolved:
 
     ``q`` and ``phases`` were given or estimated; a ``boundary`` that was not declared is "open" in a trajectory fit;
     ``supports`` are those of the weak-form fit, with the rule that chose them; ``tiled`` whether the record was fitted
-    in tiles.
+    in tiles; ``noise`` the kind of noise that was assumed.
     """
 
     q: float
@@ -77,6 +77,7 @@ class Resolved:
     supports: tuple[tuple[int, float], ...]
     supports_rule: str
     tiled: bool = False
+    noise: str = "white"
 
 
 @dataclass(frozen=True)
@@ -171,7 +172,7 @@ def _check_options(problem: Problem) -> None:
         )
     if method.ridge is not None and problem.averaged:
         raise InputError(f"a ridge is a choice for one degree: give {option('degree')} a number, or leave it out")
-    asked = observation.noise != "white" or observation.contrast in ("estimated", "drifting")
+    asked = observation.noise not in ("auto", "white") or observation.contrast in ("estimated", "drifting")
     if not method.bands and (View(observation).imaged or asked):
         raise InputError(
             "contrast, blur, pixel, exposure, refine and noise belong to the trajectory fit: weak moments know none of "

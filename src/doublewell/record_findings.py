@@ -263,11 +263,11 @@ def grey_findings(grey: GreyQuality) -> Iterator[Finding]:
             yield _grey.check("grey-plateau-narrow", words, advice, deficit=deficit)
     if grey.fade_gap > _GAP and not grey.bleaching:
         words = f"the contrast changes by {grey.fade_gap:.2g} in u over the record"
-        advice = "if the light or the dye fades, convert with phase_from_intensity(..., bleaching=True) in Python"
+        advice = f"if the light or the dye fades, take it off with {option('bleaching', True)}"
         yield _grey.check("grey-fading", words, advice, gap=grey.fade_gap)
     elif grey.fade_gap > _GAP:
         words = f"the two plateaus fade differently (by {grey.fade_gap:.2g} in u)"
-        advice = f"give phase_from_intensity dark=, the camera's value without light, which is {grey.dark:g} here"
+        advice = f"give {option('dark')}, the camera's value without light, which is {grey.dark:g} here"
         yield _grey.check("grey-fading-unequal", words, advice, gap=grey.fade_gap)
     if grey.moved is not None:
         words = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -164,29 +164,13 @@ class Agreement:
 
 
 @dataclass(frozen=True, eq=False)
-class LevelErrors:
-    """What the errors of two grey levels do to a law.
-
-    ``levels`` are the intensities of the phases -1 and +1 with their standard deviations ``sd``; ``shifts`` the changes
-    of the coefficients when either is moved by one, which are the last rows of the posterior's drift; ``force`` and
-    ``epsilon`` the relative standard deviations that follow, None without a scale.
-    """
-
-    levels: tuple[float, float]
-    sd: tuple[float, float]
-    shifts: Array
-    force: float
-    epsilon: float | None
-
-
-@dataclass(frozen=True, eq=False)
 class Result:
     """An identified law: the effective force G, and with a surface tension also epsilon and F.
 
-    ``print(result)`` gives the report, ``facts(result)`` and ``findings(result)`` what it is made of. ``levels`` are
-    the errors of grey levels where ``add_level_errors`` added them, and ``grey`` the numbers of the conversion from
-    grey values. Where several records were fitted together, ``agreements`` tells of each how it agrees with the others;
-    diagnostics are those of the first. Of a record that was read in tiles it tells the same of these.
+    ``print(result)`` gives the report, ``facts(result)`` and ``findings(result)`` what it is made of. ``grey`` states
+    how the phase values were made of grey values. Where several records were fitted together, ``agreements`` tells of
+    each how it agrees with the others; diagnostics are those of the first. Of a record that was read in tiles it tells
+    the same of these.
     """
 
     law: Law
@@ -196,7 +180,6 @@ class Result:
     resolved: Resolved
     version: str = __version__
     posterior: Posterior | None = None
-    levels: LevelErrors | None = None
     agreements: tuple[Agreement, ...] = ()
     grey: GreyQuality | None = None
 
@@ -312,16 +295,6 @@ class Result:
         from doublewell.report.text import report_text
 
         return report_text(self)
-
-
-def without_levels(result: Result) -> Result:
-    """Return a result as it was before the errors of its grey levels were added."""
-    if result.levels is None:
-        return result
-    posterior = result.posterior
-    if posterior is not None:
-        posterior = replace(posterior, drift=posterior.drift[: -len(result.levels.shifts)])
-    return replace(result, posterior=posterior, levels=None, grey=None)
 
 
 # --- two results, number by number ------------------------------------------------------------------------------------

@@ -70,9 +70,8 @@ def test_options_that_open_a_file(run_json, refused, tmp_path, noisy):
     counts = np.moveaxis(np.rint(100 + 80 * noisy.slab()), 0, -1).astype("uint8")
     np.save(tmp_path / "movie.npy", counts)
     words = refused("inspect", tmp_path / "movie.npy")
-    assert "no order of its axes and no mesh spacing and no frame interval and no phase values" in words
+    assert "no order of its axes and no mesh spacing and no frame interval" in words
     assert "pass --axes, one letter per axis, such as --axes yxt; --dx," in words
-    assert "--levels low,high," in words
     said = ("--axes", "yxt", "--levels", "20,180", "--dx", "0.015625", "--dt", "1e-4", "--length-unit", "um")
     found = run_json("inspect", tmp_path / "movie.npy", *said, "--time-unit", "s")
     assert found["record"]["shape"] == [31, 64, 64]
@@ -120,36 +119,32 @@ def grey_file(tmp_path_factory):
 def test_found_grey_levels_are_shown(run, run_json, grey_file):
     code, out, _ = run("inspect", grey_file, "--dx", 1 / 64, "--dt", 1e-4, "--q", 1, "--levels", "auto")
     assert code == 0
-    assert re.search(r"Grey levels\n  levels \S+ \+- \S+ \(u = -1\) and \S+ \+- \S+ \(u = \+1\)", out)
-    found = run_json("inspect", grey_file, "--dx", 1 / 64, "--dt", 1e-4, "--q", 1, "--levels", "auto")["grey_levels"]
+    assert re.search(r"Grey values\n  levels \S+ \+- \S+ \(u = -1\) and \S+ \+- \S+ \(u = \+1\)", out)
+    found = run_json("inspect", grey_file, "--dx", 1 / 64, "--dt", 1e-4, "--q", 1)["grey_values"]
     assert found["levels"] == pytest.approx([10000, 30000], rel=0.01)
     assert len(found["sd"]) == 2
+    assert found["found"][0]["name"] == "bad pixels"
     given = run_json("inspect", grey_file, "--dx", 1 / 64, "--dt", 1e-4, "--levels", "10000,30000")
-    assert given["grey_levels"] is None
+    assert given["grey_values"] is None
 
 
-@pytest.mark.parametrize("levels", [("auto", "auto"), ("10000,30000", "20,30")])
-def test_a_fit_with_errors_of_grey_levels_can_be_repeated(run, grey_file, tmp_path, levels):
-    out = tmp_path / "result.json"
-    words = ("--dx", 1 / 64, "--dt", 1e-4, "--q", 1, "--method", "weak", "--degree", 1, "--out", out, "--quiet")
-    assert run("identify", grey_file, *words, "--levels", levels[0], "--levels-sd", levels[1])[0] == 0
-    code, said, err = run("repeat", out)
-    assert (code, err) == (0, "")
-    assert "numbers: the same" in said
-
-
-def test_the_errors_of_grey_levels_enter_a_fit(run, run_json, grey_file):
-    words = ("identify", grey_file, "--dx", 1 / 64, "--dt", 1e-4, "--q", 1, "--method", "weak", "--degree", 1)
-    found = run_json(*words, "--levels", "auto", "--levels-sd", "auto")
-    assert 0.0 < found["result"]["levels"]["force"] < 0.5
-    given = run_json(*words, "--levels", "10000,30000", "--levels-sd", "20,30")
-    assert given["result"]["levels"]["sd"] == [20.0, 30.0]
-    assert run_json(*words, "--levels", "10000,30000")["result"]["levels"] is None
-    for options, said in (
-        (("--levels-sd", "auto"), "--levels-sd has no meaning without levels: pass --levels too"),
-        (("--levels", "auto", "--levels-sd", "1,2"), "pass --levels-sd auto"),
-        (("--levels", "1,2", "--levels-sd", "auto"), "--levels-sd auto belongs to --levels auto"),
-    ):
-        code, _, err = run(*words, *options)
-        assert code != 0
-        assert said in err
+def test_a_prepared_movie_is_stored_with_its_mask_and_fitted_again(run, run_json, refused, grey_file, tmp_path):
+    """What prepare writes gives the answer of the file itself; options of the camera reach the conversion."""
+    grey = np.load(grey_file)
+    grey[:, 20, 30] = 0
+    np.save(tmp_path / "movie.npy", grey)
+    mesh = ("--dx", 1 / 64, "--dt", 1e-4, "--q", 1)
+    dark = ("--dark", tmp_path / "dark.npy", "--no-bleaching", "--drift", "none", "--flatten", "none")
+    np.save(tmp_path / "dark.npy", np.full((3, 64, 64), 50))
+    code, out, _ = run("prepare", tmp_path / "movie.npy", *mesh, "--out", tmp_path / "u.npz", "--figures", tmp_path)
+    assert code == 0
+    assert "bad pixels:    1 of 4096 dead, hot or flickering; masked" in out
+    assert (tmp_path / "prepared.png").exists()
+    fit = ("--method", "weak", "--degree", 1)
+    first = run_json("identify", tmp_path / "movie.npy", *mesh, *fit, "--out", tmp_path / "r.json")
+    again = run_json("identify", tmp_path / "u.npz", *fit)
+    assert again["result"]["law"] == first["result"]["law"]
+    assert run("repeat", tmp_path / "r.json")[0] == 0
+    found = run_json("prepare", tmp_path / "movie.npy", *mesh, *dark)["grey_values"]["found"]
+    assert [item["name"] for item in found] == ["bad pixels", "shot noise"]
+    assert "holds phase values, not grey values" in refused("prepare", tmp_path / "u.npz")

@@ -10,7 +10,7 @@ import xarray as xr
 
 from doublewell.errors import InputError
 from doublewell.io import open_record, save
-from doublewell.record import Record, checksum, phase_from_intensity
+from doublewell.record import Record, checksum
 
 RNG = np.random.default_rng(3)
 MOVIE = RNG.uniform(-1, 1, (5, 4, 6))
@@ -147,9 +147,3 @@ def test_wrong_masks_are_named(tmp_path):
     assert "mask 'floats' has type float64: expected booleans, or 0 (missing) and 1 (observed)" in opened("floats")
     assert "movie.npz: mask has shape (3, 4, 6): expected (4, 6) (fixed in time)" in opened("short")
     assert "nowhere.npy cannot be read: No such file" in opened(tmp_path / "nowhere.npy")
-
-
-def test_levels_are_not_found_around_holes():
-    assert message(lambda: phase_from_intensity(Record(MOVIE, dx=0.1, dt=0.5, mask=WHOLE))).startswith(
-        "the record has a mask, and levels cannot be found around missing values yet"
-    )

@@ -284,7 +284,7 @@ def test_a_damaged_shape_takes_no_memory(axis, stored):
 
 def test_integer_and_complex_arrays(tmp_path):
     zarr.create_array(tmp_path / "i.zarr", shape=(3, 4), dtype="i2")
-    with refused(r"i\.zarr has no phase values .the field holds integers, int16.: pass levels="):
+    with refused(r"i\.zarr: the picture has shape \(3, 4\): expected I\[t, x\]"):
         open_record(tmp_path / "i.zarr", dx=1, dt=1)
     zarr.create_array(tmp_path / "c.zarr", shape=(3, 4), dtype="c16")
     with refused(r"c\.zarr: the field is complex"):

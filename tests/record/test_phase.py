@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from doublewell.errors import InputError
 from doublewell.identify import identify
 from doublewell.record import Record, phase_from_intensity
 
@@ -19,11 +18,11 @@ DRIFT = np.cumsum(np.random.default_rng(3).normal(0.0, 0.15, (31, 2)), axis=0)
         ({"vignette": 0.3}, {"flatten": "gain"}, 0.015),
         ({"stray": 0.1}, {"flatten": "offset"}, 0.015),
         ({"bleach": 0.3}, {"bleaching": True}, 0.01),
-        ({"way": WAY}, {"drift": True}, 0.01),
+        ({"way": WAY}, {"drift": "remove"}, 0.01),
         ({"vignette": 0.3, "bleach": 0.3, "dark": 400, "way": DRIFT - DRIFT[0]},
-         {"flatten": "gain", "bleaching": True, "dark": 400, "drift": True}, 0.02),
+         {"flatten": "gain", "bleaching": True, "dark": 400, "drift": "remove"}, 0.02),
         ({"low": 30, "high": 200, "bits": 8, "vignette": 0.3, "bleach": 0.3, "dark": 10, "way": WAY},
-         {"flatten": "gain", "bleaching": True, "dark": 10, "drift": True}, 0.02),
+         {"flatten": "gain", "bleaching": True, "dark": 10, "drift": "remove"}, 0.02),
     ],
     ids=["plain", "8 bits", "vignetting", "stray light", "bleaching", "drift", "all", "all, 8 bits"],
 )  # fmt: skip
@@ -33,20 +32,23 @@ def test_the_force_comes_back(field, known, shoot, force_error, faults, asked, t
     error = phase.record.slab() - field
     assert np.sqrt(np.mean(error**2)) < 0.018  # noise is 0.01, more where the light has faded or 8 bits round
     inner = np.abs(field) < 0.9
-    assert abs(np.mean(error[inner])) < 0.002
+    assert abs(np.mean(error[inner])) < 0.002 + 2.0 * np.max(phase.levels_sd) / np.ptp(phase.levels)
     if "way" in faults:
         assert np.max(np.abs(phase.drift - faults["way"])) < 0.03
-    else:
-        assert phase.drift is None
     if "bleach" in faults:
         assert phase.fading[-1] / phase.fading[0] == pytest.approx(np.exp(-0.3), rel=3e-3)
 
 
 @pytest.mark.parametrize("faults", [{"vignette": 0.3}, {"bleach": 0.3}, {"stray": 0.1}])
 def test_what_is_not_asked_for_spoils_the_force(field, known, shoot, force_error, faults):
-    """So the options above did something."""
-    phase = phase_from_intensity(shoot(field, **faults), **known)
+    """So the options above did something; without options the faults are found."""
+    none = {"flatten": None, "bleaching": False, "drift": None}
+    phase = phase_from_intensity(shoot(field, **faults), **none, **known)
     assert force_error(identify(phase.record, method="weak")) > 0.1
+    phase = phase_from_intensity(shoot(field, **faults), **known)
+    assert force_error(identify(phase.record, method="weak")) < 0.015
+    kept = [item.name for item in phase.quality.found if item.kept and item.name not in ("dark", "drift")]
+    assert kept == [{"vignette": "uneven light", "bleach": "fading", "stray": "stray light"}[next(iter(faults))]]
 
 
 def test_drift_that_is_not_asked_for_stays_in_the_field(field, known, shoot):
@@ -65,21 +67,7 @@ def test_levels_lie_within_their_errors(field, known, shoot):
     assert np.all(np.abs(ratios) < 4.0)
     assert 0.5 < np.sqrt(np.mean(np.array(ratios)[:, 0] ** 2)) < 1.8
     assert np.sqrt(np.mean(np.array(ratios)[:, 1] ** 2)) < 1.5  # the shallow bulk of the drop adds to this one's error
-    assert phase.gain_sd == pytest.approx(np.hypot(*phase.levels_sd) / (phase.levels[1] - phase.levels[0]))
     assert phase.noise == pytest.approx(0.05, rel=0.1)
-
-
-def test_variants_show_what_the_levels_do_to_the_law(field, known, shoot):
-    phase = phase_from_intensity(shoot(field), **known)
-    low, high = phase.variants()
-    span = phase.levels[1] - phase.levels[0]
-    deep = field < -0.9999
-    assert np.mean((low.slab() - phase.record.slab())[deep]) == pytest.approx(-2 * phase.levels_sd[0] / span, rel=0.02)
-    assert np.mean((high.slab() - phase.record.slab())[deep]) == pytest.approx(0.0, abs=1e-4)
-    u = np.linspace(-1, 1, 201)
-    base, moved = (identify(record, method="weak").force(u) for record in (phase.record, high))
-    change = np.linalg.norm(moved - base) / np.linalg.norm(base)
-    assert 0.0 < change < 20 * phase.gain_sd
 
 
 def test_given_levels_are_used(field, known, shoot):
@@ -90,9 +78,7 @@ def test_given_levels_are_used(field, known, shoot):
     assert np.allclose(phase.record.slab(), 2 * (picture - 2900.0) / 17200 - 1)
     bare = phase_from_intensity(picture, levels=(20000, 3000), **known)  # bright is the phase -1
     assert np.allclose(bare.record.slab(), -phase_from_intensity(picture, levels=(3000, 20000), **known).record.slab())
-    assert bare.gain_sd is None
-    with pytest.raises(InputError, match=r"given without an error: pass levels_sd=\(low, high\)"):
-        bare.variants()
+    assert bare.levels_sd is None
 
 
 def test_a_record_brings_its_mesh_and_is_read_lazily(field, known, shoot, tmp_path):
@@ -108,16 +94,15 @@ def test_a_record_brings_its_mesh_and_is_read_lazily(field, known, shoot, tmp_pa
     assert whole.record.boundary == "periodic"
     assert np.allclose(lazy.record.slab(3, 7), whole.record.slab(3, 7), rtol=0, atol=1e-12)
     assert lazy.record.clip(3, 7).slab().shape == (4, 96, 96)
-    assert np.allclose(lazy.variants()[0].slab(0, 2), whole.variants()[0].slab(0, 2), rtol=0, atol=1e-12)
 
 
 def test_a_window_that_drifts_is_cut_to_what_all_frames_show(field, known, shoot, force_error):
     wide = shoot(field, way=WAY)
     window = wide[:, 8:88, 8:88]  # the border is now somewhere in the sample
-    phase = phase_from_intensity(window, drift=True, **(known | {"boundary": None}))
+    phase = phase_from_intensity(window, drift="remove", **(known | {"boundary": None}))
     assert phase.record.mesh == (80 - 3 - 4, 80 - 2 - 2 - 2)
     assert np.max(np.abs(phase.drift - WAY)) < 0.05
-    low, high = phase.correction.crop[0].start, phase.correction.crop[1].start
+    low, high = 2, 4  # pixels that a spline spoils, and where the picture came from
     n, m = phase.record.mesh
     true = field[:, 8 + low : 8 + low + n, 8 + high : 8 + high + m]
     assert np.sqrt(np.mean((phase.record.slab() - true) ** 2)) < 0.015
@@ -138,7 +123,7 @@ def test_one_and_three_axes():
 
 def test_text_says_levels_light_fading_and_drift(field, known, shoot):
     picture = shoot(field, vignette=0.3, bleach=0.3, way=WAY)
-    said = str(phase_from_intensity(picture, flatten="gain", bleaching=True, drift=True, **known))
-    for words in ("levels ", " +- ", "up to a factor 1 +- ", "light from ", "fading from 1.1", "drift of (2.30, -1.4"):
+    said = str(phase_from_intensity(picture, flatten="gain", bleaching=True, drift="remove", **known))
+    for words in ("levels ", " +- ", "uneven light: ", "fading:        1.1", "drift:         (2.30, -1.4"):
         assert words in said
     assert "noise of neighbours is correlated" in " ".join(said.split())

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError, UnknownOptionError, UnusedCliTokensError
 
-from doublewell.cli.commands import compare, demo, doctor, export, inspect
+from doublewell.cli.commands import compare, demo, doctor, export, inspect, prepare
 from doublewell.cli.experiments import plan, simulate
 from doublewell.cli.identify import identify, repeat
 from doublewell.errors import InputError, shell_words
@@ -59,7 +59,7 @@ def _words(error: Exception) -> str:
 
 def _app() -> App:
     app = App(name="doublewell", help="Recover free energies from phase-field movies.", version=__version__)
-    for command in (demo, inspect, identify, repeat, compare, export, plan, simulate, doctor):
+    for command in (demo, inspect, prepare, identify, repeat, compare, export, plan, simulate, doctor):
         app.command(command)
     app.register_install_completion_command()
     return app

@@ -1,4 +1,4 @@
-"""The short commands: inspect, compare, export, demo, doctor."""
+"""The short commands: inspect, prepare, compare, export, demo, doctor."""
 
 from __future__ import annotations
 
@@ -34,20 +34,15 @@ def inspect(
     """
     from doublewell.io.result_file import encode
     from doublewell.observation import Survey
-    from doublewell.record_findings import grey_findings
     from doublewell.report import inspect_record
 
     with output.bar() as bar, about(file):
-        record, grey = movie.open_grey(file)
+        record = movie.open(file)
         inspection = inspect_record(record, progress=bar.stage("inspecting"))
-    levels, grey_document = "", None
-    if grey is not None:
-        levels = "\n\nGrey levels\n" + indent(str(grey), "  ")
-        notes = [asdict(finding) for finding in grey_findings(grey.quality)]
-        grey_document = {"levels": grey.levels, "sd": grey.levels_sd, "findings": notes}
+    levels = "" if record.grey is None else "\n\nGrey values\n" + indent(str(record.grey), "  ")
     document = {
         "file": str(file),
-        "grey_levels": grey_document,
+        "grey_values": _grey_document(record),
         "record": record_document(inspection.record),
         "survey": encode(inspection.survey, Survey, "survey"),
         "coverage": inspection.survey.coverage,
@@ -57,6 +52,61 @@ def inspect(
         "findings": [asdict(finding) for finding in inspection.findings],
     }
     output.answer(f"{file}: {inspection}{levels}", document)
+
+
+def prepare(
+    file: Path,
+    /,
+    *,
+    out: Path | None = None,
+    figures: Path | None = None,
+    movie: Movie = Movie(),  # noqa: B008  frozen
+    output: Output = Output(),  # noqa: B008  frozen
+) -> None:
+    """Turn a camera movie into phase values: show what was found in it, and store the record with its mask.
+
+    Parameters
+    ----------
+    file
+        A movie of grey values: TIFF, or integers in any other format.
+    out
+        Write the prepared record to this .npz, .zarr or .nc file, which identify takes.
+    figures
+        Write prepared.png, .pdf and .svg to this folder: some frames of the phase values.
+    """
+    from doublewell.atomic import write_files
+    from doublewell.io import save
+    from doublewell.report.figures import fields_figure
+    from doublewell.report.style import FORMATS, render
+
+    check_folder(figures, "--figures")
+    with output.bar() as bar, about(file):
+        bar.stage("reading")
+        record = movie.open(file)
+        if record.grey is None:
+            raise InputError("the movie holds phase values, not grey values: inspect and identify take it as it is")
+        if out is not None:
+            save(record, out)
+        contents: list[tuple[Path, bytes]] = []
+        if figures is not None:
+            figure = fields_figure(record)
+            contents = [(figures / f"prepared.{kind}", render(figure, kind)) for kind in FORMATS]
+        paths = write_files(contents)
+    written = [str(path) for path in (*([] if out is None else [out]), *paths)]
+    lines = [f"{file}: {record}", indent(str(record.grey), "  "), *(f"wrote {name}" for name in written)]
+    document = {"file": str(file), "record": record_document(record), "grey_values": _grey_document(record)}
+    output.answer("\n".join(lines), document | {"files": written})
+
+
+def _grey_document(record: Record) -> dict[str, Any] | None:
+    from doublewell.record_findings import grey_findings
+
+    grey = record.grey
+    if grey is None:
+        return None
+    notes = [asdict(finding) for finding in grey_findings(grey)]
+    found = [asdict(item) for item in grey.found]
+    return {"levels": grey.levels, "sd": grey.levels_sd, "noise": grey.noise, "found": found, "findings": notes}
 
 
 def record_document(record: Record) -> dict[str, Any]:

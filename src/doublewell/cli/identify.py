@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from cyclopts import Parameter
 
-from doublewell.cli.options import ANSWER, MOVIE, TENSION, Given, Integer, Movie, Output, Switch, about, options_of
+from doublewell.cli.options import ANSWER, TENSION, Given, Integer, Movie, Output, Switch, about, options_of
 from doublewell.errors import InputError
 from doublewell.hints import Report
 
@@ -41,7 +41,6 @@ def identify(
     tension_sd: Annotated[float | None, _Tension] = None,
     normalisation: Annotated[Literal["E", "eE"] | None, _Tension] = None,
     movie: Movie = Movie(),  # noqa: B008  frozen
-    levels_sd: Annotated[str | None, Parameter(group=MOVIE)] = None,
     given: Given = Given(),  # noqa: B008  frozen
 ) -> None:
     """Recover the law that drives a movie, and with a surface tension also its scale.
@@ -67,11 +66,7 @@ def identify(
         Standard deviation of the surface tension.
     normalisation
         E (the default): tension of the energy with (epsilon/2) |grad u|^2 + F/epsilon. eE: of epsilon times it.
-    levels_sd
-        Standard deviations of --levels, as low,high, or auto with --levels auto: the movie is fitted again with each
-        level moved by one, and bands and intervals include what that changes.
     """
-    from doublewell.identify import add_level_errors
     from doublewell.identify import identify as fit
     from doublewell.validate import validate
 
@@ -81,7 +76,7 @@ def identify(
     check_folder(figures, "--figures")
     check_folder(report, "--report")
     with about(file):
-        record, grey = movie.open_grey(file, levels_sd)
+        record = movie.open(file)
     if validate_from is not None and record.boundary in (None, "open"):
         raise InputError(f"{file} has no boundary, which --validate-from needs: pass --boundary periodic or neumann")
     if validate_from is not None and not 0 <= validate_from < record.frames - 1:
@@ -94,10 +89,6 @@ def identify(
             show = output.fitting(bar) if options["method"].bands else bar.show
             result = fit(record, tension, **options, check=check, progress=show)
             result = replace(result, problem=result.problem.of_file(movie.source(file)))
-            if grey is not None:
-                result = (
-                    add_level_errors(result, grey, progress=show) if levels_sd else replace(result, grey=grey.quality)
-                )
             validation = None
             if validate_from is not None:
                 validation = validate(result, record, start=validate_from, progress=bar.stage("evolving"))

@@ -26,7 +26,7 @@ from doublewell.units import check_dimension, factor, parse_quantity
 
 if TYPE_CHECKING:
     from doublewell.problem import Source
-    from doublewell.record import Phase, Record
+    from doublewell.record import Record
 
 Boundary = Literal["periodic", "neumann"]
 Border = Literal["periodic", "neumann", "open"]
@@ -157,7 +157,8 @@ class Movie:
     axes
         One letter for each axis in the order of the file, of t, z, y, x and c: yxt is time last.
     levels
-        Intensities of the pure phases -1 and +1, as low,high, or auto; a file of integers needs them.
+        Intensities of the pure phases -1 and +1, as low,high; auto, the default for a file of integers, finds them with
+        the faults of the camera.
     length_unit
         Unit of --dx, such as um.
     time_unit
@@ -165,6 +166,14 @@ class Movie:
     mask
         Where values are missing: the name of an array in the file, or of an .npy file, that is True (or 1) where a
         value was observed; or finite, for all values that are finite numbers.
+    flatten
+        Light of grey values: gain (uneven), offset (stray light), none, or auto: the movie decides.
+    bleaching
+        Whether light or dye fade; without it the movie decides.
+    drift
+        auto: measured and left to the fit; remove: frames are moved back by interpolation; none.
+    dark
+        The camera's grey value without light, a number or a file of dark frames; without it the movie decides.
     """
 
     dx: str | None = None
@@ -178,13 +187,17 @@ class Movie:
     length_unit: str | None = None
     time_unit: str | None = None
     mask: str | None = None
+    flatten: Literal["auto", "gain", "offset", "none"] = "auto"
+    bleaching: bool | None = None
+    drift: Literal["auto", "remove", "none"] = "auto"
+    dark: str | None = None
 
     def source(self, file: Path) -> Source:
         """Return what a result keeps of its file: the path as it was given, and the options that were given."""
         from doublewell.problem import Source
 
-        given = ((part.name, getattr(self, part.name)) for part in fields(self))
-        return Source(str(file), tuple(pair for pair in given if pair[1] is not None))
+        given = ((part, getattr(self, part.name)) for part in fields(self))
+        return Source(str(file), tuple((part.name, value) for part, value in given if value != part.default))
 
     @classmethod
     def of(cls, source: Source) -> Movie:
@@ -199,30 +212,7 @@ class Movie:
         return cls(**options)
 
     def open(self, file: Path) -> Record:
-        """Open the record."""
-        return self._open(file, parse_levels(self.levels, "--levels"))
-
-    def open_grey(self, file: Path, levels_sd: str | None = None) -> tuple[Record, Phase | None]:
-        """Open the record, and where its grey levels are found, or have an error, also how they became phases."""
-        from doublewell.record import phase_from_intensity
-
-        levels, sd = parse_levels(self.levels, "--levels"), parse_levels(levels_sd, "--levels-sd")
-        if levels is None and sd is not None:
-            raise InputError("--levels-sd has no meaning without levels: pass --levels too")
-        if isinstance(levels, str) and isinstance(sd, tuple):
-            raise InputError("--levels auto finds the errors itself: pass --levels-sd auto")
-        if isinstance(levels, tuple) and isinstance(sd, str):
-            raise InputError("--levels-sd auto belongs to --levels auto: give two numbers such as 3,5")
-        if levels is None or (sd is None and isinstance(levels, tuple)):
-            return self.open(file), None
-        grey = self._open(file, (-1.0, 1.0))  # the values as they are
-        pair = None if isinstance(levels, str) or isinstance(sd, str) else sd
-        phase = phase_from_intensity(grey, levels=None if isinstance(levels, str) else levels, levels_sd=pair)
-        if isinstance(levels, tuple):
-            phase = replace(phase, record=self.open(file))  # the same to the last bit with and without errors
-        return phase.record, phase
-
-    def _open(self, file: Path, levels: tuple[float, float] | Literal["auto"] | None) -> Record:
+        """Open the record; grey values become phase values, and ``record.grey`` states how."""
         from doublewell.io import open_record
 
         for name, unit, like in (("--length-unit", self.length_unit, "m"), ("--time-unit", self.time_unit, "s")):
@@ -231,8 +221,10 @@ class Movie:
         q, unit = (None, None) if self.q is None else parse_quantity(self.q, "--q")
         record = open_record(
             file, var=self.var, axes=self.axes, dx=parse_numbers(self.dx, "--dx"), dt=self.dt,
-            times=parse_numbers(self.times, "--times"), q=None if unit else q, boundary=self.boundary, levels=levels,
-            length_unit=self.length_unit, time_unit=self.time_unit, mask=self.mask,
+            times=parse_numbers(self.times, "--times"), q=None if unit else q, boundary=self.boundary,
+            levels=parse_levels(self.levels, "--levels"), length_unit=self.length_unit, time_unit=self.time_unit,
+            mask=self.mask, flatten=None if self.flatten == "none" else self.flatten, bleaching=self.bleaching,
+            drift=None if self.drift == "none" else self.drift, dark=_number_or_name(self.dark),
         )  # fmt: skip
         if q is None or unit is None:
             return record
@@ -419,6 +411,13 @@ def parse_numbers(text: str | None, flag: str) -> float | tuple[float, ...] | No
     except ValueError:
         raise InputError(f"{flag} is {text!r}: expected a number, or one per axis such as 0.1,0.2") from None
     return numbers[0] if len(numbers) == 1 else numbers
+
+
+def _number_or_name(text: str | None) -> float | str | None:
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return text
 
 
 def parse_levels(text: str | None, flag: str) -> tuple[float, float] | Literal["auto"] | None:

@@ -1,7 +1,7 @@
 """Identify: from records to calibrated laws, in one call; and again, to see that they hold."""
 
-from doublewell.identify.again import Repetition, add_level_errors, repeat
+from doublewell.identify.again import Repetition, repeat
 from doublewell.identify.identify import identify
 from doublewell.identify.many import identify_many
 
-__all__ = ["Repetition", "add_level_errors", "identify", "identify_many", "repeat"]
+__all__ = ["Repetition", "identify", "identify_many", "repeat"]

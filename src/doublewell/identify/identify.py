@@ -23,7 +23,7 @@ from doublewell.record import Record
 from doublewell.result import Result
 from doublewell.runtime import choose_processor, computing_on
 
-_WEIGHINGS = {"white": 0, "robust": 2}  # how often the noise is measured and the fit made again; 1 for the others
+_WEIGHINGS = {"robust": 2, "correlated": 1}  # how often the noise is measured on a fit, and that made again
 
 
 def identify(
@@ -132,7 +132,7 @@ def fit_whole(
     parts: list[Part], groups: Sequence[Sequence[int]], problem: Problem, report: Report | None = None
 ) -> list[Answer]:
     """Fit records by their likelihood, a law for each group; what the groups want next is done together."""
-    reader, weighings = Records(problem, list(parts), report), _WEIGHINGS.get(problem.observation.noise, 1)
+    reader, weighings = Records(problem, list(parts), report), _WEIGHINGS.get(problem.observation.noise, 0)
     loops, answers = [], []
     for group in groups:
         plan = Plan((tuple(group),), problem.averaged, tuple(group), problem.check, weighings=weighings)
@@ -154,8 +154,12 @@ def result_of(parts: Sequence[Part], problem: Problem, answer: Answer) -> Result
         boundary=part.record.boundary,
         supports=tuple((support.frames, support.length) for support in part.start.supports),
         supports_rule=part.start.rule,
+        noise="shot" if part.view.whitening.root is not None else problem.observation.noise.replace("auto", "white"),
         tiled=numbers.likelihood is not None and numbers.likelihood.tiles is not None,
     )
     scale = None if tension is None or refusal_of(law, numbers.bound) is not None else calibrate(law, tension)
     problem = replace(problem, records=tuple(each.info for each in parts))
-    return Result(law, scale, numbers, problem, resolved, posterior=posterior, agreements=answer.agreements)
+    return Result(
+        law, scale, numbers, problem, resolved, posterior=posterior, agreements=answer.agreements,
+        grey=parts[0].source.grey,
+    )  # fmt: skip

@@ -18,7 +18,7 @@ from doublewell.identify.weak_fit import fit_weak
 from doublewell.inference.joint import Job, PartFit
 from doublewell.likelihood import Batch, Resolution, Trajectory, measure_resolution
 from doublewell.observation import Survey, check_survey, complete, survey
-from doublewell.observation.view import View, noise_view, noisy, outlier_mask
+from doublewell.observation.view import View, camera_noise, correlated_noise, noisy, outlier_mask
 from doublewell.options import Phases
 from doublewell.problem import Problem, RecordInfo
 from doublewell.record import Record, checksum
@@ -49,7 +49,9 @@ class Part:
     ) -> Part:
         """Return the part of a record that was surveyed, with what it starts from."""
         record = scaled.replace(q=start.q, boundary=scaled.boundary or "open") if problem.method.bands else scaled
-        return cls(source, phases, seen, start, record, problem.view(source))
+        view = problem.view(source)
+        view = camera_noise(record, view) if problem.method.bands and start.streamed is None else view
+        return cls(source, phases, seen, start, record, view)
 
     @property
     def info(self) -> RecordInfo:
@@ -204,7 +206,7 @@ class Records:
         if noise == "robust":
             part = replace(part, record=part.record.replace(mask=outlier_mask(part.record, residual)))
         else:
-            part = replace(part, view=noise_view(part.record, residual, part.view, noise))
+            part = replace(part, view=correlated_noise(part.record, residual, part.view))
         self.parts[job.part] = part
         self._batches = {places: batch for places, batch in self._batches.items() if job.part not in places}
         self._models.clear()

@@ -122,7 +122,7 @@ def fit_tiles(record: Record, problem: Problem, compute: Compute, report: Report
 
 def _check_tiles(problem: Problem) -> None:
     """Refuse what tiles do not know."""
-    if problem.observation.noise != "white":
+    if problem.observation.noise not in ("auto", "white"):
         raise InputError(
             f"{option('noise', problem.observation.noise)} is measured on a first fit of the whole record, which is "
             f"larger than the memory: expected {option('noise', 'white')}; fit a part, or give more memory"

@@ -22,6 +22,8 @@ from doublewell.io.formats.zarr import is_store
 from doublewell.io.result_file import RESULT_SUFFIX, result_bytes
 from doublewell.record import Boundary, Record, phase_from_intensity
 from doublewell.record.arrays import FINITE, GreyScale, check_levels, lazy
+from doublewell.record.levels import Flatten
+from doublewell.record.phase import Drift
 from doublewell.result import Result
 
 _LONGEST = 10**8  # frames, or cells along an axis
@@ -44,6 +46,10 @@ def open_record(
     length_unit: str | None = None,
     time_unit: str | None = None,
     mask: Any = None,
+    flatten: Flatten | None = "auto",
+    bleaching: bool | None = None,
+    drift: Drift | None = "auto",
+    dark: Any = None,
 ) -> Record:
     """Open a movie on disk: NumPy, zarr, HDF5, netCDF, MATLAB, TIFF, VTK or Exodus (docs/files.md has the list).
 
@@ -60,13 +66,15 @@ def open_record(
     dx, dt, times, q, boundary
         As in Record; several dx are in the order (z, y,) x.
     levels
-        The intensities of the pure phases -1 and +1. A file of integers needs them. "auto" finds them in the values,
-        as ``phase_from_intensity`` does, which can do more.
+        The intensities of the pure phases -1 and +1. "auto", the default for a file of integers, finds them in the
+        values, with all faults of a camera, as ``phase_from_intensity`` does; ``record.grey`` states what was found.
     length_unit, time_unit
         Names of the units of dx and of the times. An own dx (or dt) without one is taken as a number without unit.
     mask
         Where values are missing: the name of an array in the file that is True (or 1) where a value was observed, the
         name of an .npy file, "finite" for all values that are neither NaN nor a fill value, or a mask as in Record.
+    flatten, bleaching, drift, dark
+        Of grey values whose levels are found, as in ``phase_from_intensity``; `dark` may also be a file of dark frames.
 
     A file that cannot be used raises InputError, at once where its metadata are wrong, and when a slab is read where
     its values are.
@@ -96,12 +104,15 @@ def open_record(
         if layout is not None and field.axes is not None:
             metadata = mesh_metadata(field.axes, layout, wanted - _settled(metadata)) | metadata
         metadata |= given
-        _ask_for_missing(place, field, layout, metadata, levels)
+        grey = np.dtype(field.values.dtype).kind in "iu"
+        levels = "auto" if grey and levels is None else levels
+        _ask_for_missing(place, field, layout, metadata)
         metadata["mask"] = _mask(absolute, mask, field, layout, form)
         values = arranged(field.values, layout)
         if levels is not None and np.dtype(values.dtype).kind in "iuf":  # other types are refused next
             low, high = (-1.0, 1.0) if isinstance(levels, str) else map(float, check_levels(levels))
             values = lazy(values).map(GreyScale(low, high))
+            metadata.setdefault("origin", "camera")
         if field.bordered:
             values = inside_borders(place, values, metadata.get("boundary"))
         frames, *mesh = values.shape or (0,)
@@ -118,7 +129,16 @@ def open_record(
             return record
         if levels != "auto":
             raise InputError(f"levels is {shown(levels)}: expected 'auto', or two intensities (low, high)")
-        return phase_from_intensity(record).record
+        background = _frames(dark) if isinstance(dark, str | PathLike) else dark
+        return phase_from_intensity(record, flatten=flatten, bleaching=bleaching, drift=drift, dark=background).record
+
+
+def _frames(path: str | PathLike[str]) -> Any:
+    """Return the picture or the frames of a file without a camera's corrections."""
+    place = files.as_path(path)
+    stored = format_to_read(place).open(place.absolute(), None, frozenset())
+    with files.reading(place):
+        return np.asarray(stored.values[:])
 
 
 def _settled(known: dict[str, Any]) -> set[str]:
@@ -127,10 +147,8 @@ def _settled(known: dict[str, Any]) -> set[str]:
     return set(known) | clock | ({"length_unit"} if "dx" in known else set())
 
 
-def _ask_for_missing(
-    path: Path, field: StoredField, layout: Layout | None, metadata: dict[str, Any], levels: Any
-) -> None:
-    shape, dtype = tuple(field.values.shape), np.dtype(field.values.dtype)
+def _ask_for_missing(path: Path, field: StoredField, layout: Layout | None, metadata: dict[str, Any]) -> None:
+    shape = tuple(field.values.shape)
     *first, last = shape or (0,)
     # an array without names that looks like squares or cubes with time last
     squares = len(first) > 1 and len(set(first)) == 1 and first[0] != last
@@ -144,9 +162,6 @@ def _ask_for_missing(
         missing.append(("mesh spacing", f"{option('dx')}, one number or one per space axis"))
     if not {"dt", "times"} & set(metadata):
         missing.append(("frame interval", f"{option('dt')}, one number, or {option('times')}, one per frame"))
-    if dtype.kind in "iu" and levels is None:
-        pair = f"{option('levels', ('low', 'high'))}, the intensities of the pure phases -1 and +1"
-        missing.append((f"phase values (the field holds integers, {dtype})", f"{option('levels', 'auto')}, or {pair}"))
     if missing:
         what, how = " and no ".join(name for name, _ in missing), "; ".join(advice for _, advice in missing)
         raise InputError(f"{path} has no {what}: pass {how}")

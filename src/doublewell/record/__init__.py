@@ -1,6 +1,7 @@
 """Record: a movie of a phase field with its mesh and times, and the way to it from grey values."""
 
 from doublewell.record.arrays import LazyArray as LazyArray
+from doublewell.record.levels import Found as Found
 from doublewell.record.phase import GreyQuality as GreyQuality
 from doublewell.record.phase import Phase as Phase
 from doublewell.record.phase import phase_from_intensity as phase_from_intensity

@@ -4,17 +4,19 @@ There the camera records
 
     I(t, x) = dark + exp(T(t) + P(x)) s_phase + B(x),
 
-with s_phase one of two levels. P (uneven light), B (stray light) and T (bleaching) are left out unless they are asked
-for. P and B are polynomials without a constant, T has mean 0: the levels are those of an average place and time.
+with s_phase one of two levels. P (uneven light) or B (stray light) and T (bleaching) are kept where they are asked for,
+or where the pixels show them: they explain more than chance does, and move u by more than the plateaus may be off. P
+and B are polynomials without a constant, T has mean 0: the levels are those of an average place and time. T is a
+polynomial in time where that suffices, else a number for each frame.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import atanh
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,22 +24,53 @@ from numpy.typing import NDArray
 from doublewell.errors import InputError, option
 from doublewell.hints import Array, Bools
 
-Flatten = Literal["gain", "offset"]
+Flatten = Literal["auto", "gain", "offset"]
+_DROPPED: dict[str, dict[str, Any]] = {"dark": {"dark": False}, "fading": {"fading": False}}
 Bulk = tuple[Bools, float]  # deep pixels of one phase in one frame, and how far they are from pure, in u
 _STEPS = 12  # Gauss-Newton steps of one fit
 _SMALL = 1e-7  # relative size of the last step
 _TAIL = 2.5  # robust standard deviations beyond which a pixel counts less
 _SMOOTH = 1.5  # pixels, so that noise makes no specks of the other phase
 _DEEP = 1.5  # interface widths from the middle of an interface: a tanh profile is there within 0.03 % of its end
+_EDGE = 0.4  # |u| where the interface of a phase begins
 _SHALLOW = 0.9  # quantile of the distance inside a phase that stands in where no pixel lies so deep
 _REACH = 2.0 * atanh(0.9)
 _PER_FRAME = 3000  # bulk pixels of each phase and frame that enter the fit
 _PIXELS = 100_000  # in all
-_APART = 3.0  # robust standard deviations between two plateaus
+_APART = 6.0  # standard deviations of a smoothed pixel between two plateaus
+_CHANCE = 1e-4  # probability with which a fault may be found that is not there
+_MATTERS = 3e-4  # in u: a fault that moves u by less is left alone
+_BENDS = 4  # degree of a fading that is smooth in time
 _ROUNDS = 3  # of classification and fit
 _DEEP_ENOUGH = 1e-3  # in u: frames whose bulk is this close to the pure phase are enough
 _TILES = 6  # along each axis, for the error of the levels
 _FEWEST = 30  # bulk pixels of a phase
+
+
+@dataclass(frozen=True)
+class Faults:
+    """What of light, fading and dark is fitted; light is "gain", "offset" or None. ``order`` is that of the light."""
+
+    light: str | None = None
+    fading: bool = False
+    dark: bool = False
+    order: int = 4
+
+
+@dataclass(frozen=True)
+class Found:
+    """One thing that grey values were searched for.
+
+    ``effect`` is the root mean square by which it moves u, in pixels for "drift", the number of "bad pixels"; ``kept``
+    whether it was taken off (a drift: whether it is significant). ``numbers``: the lowest and the highest factor of
+    "uneven light" or addend of "stray light"; the first and the last factor of "fading"; the value of "dark"; the way
+    along each axis of "drift"; the variances at the low and the high plateau of "shot noise".
+    """
+
+    name: str
+    kept: bool
+    effect: float
+    numbers: tuple[float, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,25 +85,43 @@ class Pixels:
 
 @dataclass(frozen=True, eq=False)
 class Camera:
-    """The fitted camera: the two levels over dark, log fading of each frame, log gain and offset of each pixel."""
+    """The fitted camera: the two levels over dark, log fading of each frame, log gain and offset of each pixel.
 
-    dark: float
+    ``dark`` is one value or a picture; ``steady`` whether the fading is smooth in time.
+    """
+
+    dark: float | Array
     levels: Array
     fading: Array
     gain: Array
     offset: Array
+    steady: bool = True
 
     @classmethod
-    def flat(cls, levels: Array, frames: int, mesh: tuple[int, ...], dark: float) -> Camera:
+    def flat(cls, levels: Array, frames: int, mesh: tuple[int, ...], dark: float | Array) -> Camera:
         """Return a camera with even and steady light."""
-        return cls(dark, np.asarray(levels) - dark, np.zeros(frames), np.zeros(mesh), np.zeros(mesh))
+        return cls(dark, np.asarray(levels) - np.mean(dark), np.zeros(frames), np.zeros(mesh), np.zeros(mesh))
 
     def phases(self, frames: Array, first: int) -> Array:
         """Return phase values of frames that begin at number `first`."""
-        low, high = self.levels
         fade = self.fading[first : first + len(frames)].reshape(-1, *(1,) * (frames.ndim - 1))
-        flat = (frames - self.dark - self.offset) / np.exp(fade + self.gain)
+        return self._scaled((frames - self.dark - self.offset) / np.exp(fade + self.gain))
+
+    def _scaled(self, flat: Array) -> Array:
+        low, high = self.levels
         return np.asarray(2.0 * (flat - low) / (high - low) - 1.0)
+
+    @property
+    def light(self) -> Array | None:
+        """The factor of every pixel, of stray light the addend; None where the light is even."""
+        return self.offset if np.any(self.offset) else np.exp(self.gain) if np.any(self.gain) else None
+
+    def of_pixels(self, pixels: Pixels) -> Array:
+        """Return the phase values of bulk pixels."""
+        background = (np.broadcast_to(self.dark, self.gain.shape) + self.offset).reshape(-1)[pixels.cell]
+        return self._scaled(
+            (pixels.value - background) / np.exp(self.gain.reshape(-1)[pixels.cell] + self.fading[pixels.frame])
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +129,7 @@ class Levels:
     """The fitted camera, the standard deviations of its levels, and what they rest on.
 
     ``deficit`` is how far the bulk may be from the pure phases, in u, and is part of ``sd``; ``noise`` is in u;
-    ``fade_gap`` is by how much the two plateaus fade differently, in u.
+    ``fade_gap`` is by how much the two plateaus fade differently, in u; ``found`` what light, fading and dark do.
     """
 
     camera: Camera
@@ -86,6 +137,7 @@ class Levels:
     deficit: tuple[float, float]
     noise: float
     fade_gap: float
+    found: tuple[Found, ...] = ()
 
 
 def rough_levels(sample: Array) -> Array:
@@ -103,21 +155,26 @@ def rough_levels(sample: Array) -> Array:
 
 
 def find_levels(
-    frame: Callable[[int], Array], chosen: list[int], camera: Camera, *,
-    flatten: Flatten | None, bleaching: bool, order: int,
+    frame: Callable[[int], Array], known: Callable[[int], Bools], chosen: list[int], camera: Camera, *,
+    flatten: Flatten | None, bleaching: bool | None, dark: bool, order: int,
 ) -> Levels:  # fmt: skip
-    """Fit the camera to bulk pixels of chosen frames, classified again with each fit; `camera` is the first guess."""
-    mesh = camera.gain.shape
-    for _ in range(_ROUNDS if flatten or bleaching else 2):
-        pixels, deficit = _bulk_pixels(frame, chosen, camera)
-        camera = _fitted(pixels, camera, flatten, bleaching, order)
-    gain, offset = camera.gain.reshape(-1)[pixels.cell], camera.offset.reshape(-1)[pixels.cell]
-    flat = (pixels.value - camera.dark - offset) / np.exp(gain + camera.fading[pixels.frame])
-    rest, contrast = np.asarray(flat - camera.levels[pixels.phase]), float(np.ptp(camera.levels))
+    """Fit the camera to bulk pixels of chosen frames, classified again with each fit; `camera` is the first guess.
+
+    `flatten` "auto", `bleaching` None and `dark` are decided by the pixels. `frame` gives whole frames, `known` where
+    their values were observed.
+    """
+    mesh, start = camera.gain.shape, camera
+    faults = Faults("gain" if flatten == "auto" else flatten, bleaching is not False, False, order)
+    for _ in range(_ROUNDS if faults.light or faults.fading else 2):
+        pixels, deficit = _bulk_pixels(frame, known, chosen, camera)
+        camera = _fitted(pixels, start, faults)
+    camera, found = _choose(pixels, start, camera, faults, max(deficit), (flatten == "auto", bleaching is None, dark))
+    half = 0.5 * float(np.ptp(camera.levels))
+    rest = half * (camera.of_pixels(pixels) - np.array([-1.0, 1.0])[pixels.phase])
     spread = 1.4826 * float(np.median(np.abs(rest)))
-    if contrast < _APART * spread:
+    if 2.0 * half < _APART * spread * smoothing(len(mesh)):
         raise InputError(
-            f"two plateaus cannot be distinguished: the values scatter by {spread:.3g} around levels {contrast:.3g} "
+            f"two plateaus cannot be distinguished: the values scatter by {spread:.3g} around levels {2 * half:.3g} "
             f"apart; {_way_out()}"
         )
     # what is wrong somewhere is wrong there in every frame, so residuals of one tile of the picture count as one
@@ -130,8 +187,76 @@ def find_levels(
         errors.append(float(np.sqrt(np.sum(np.bincount(tile[own], rest[own]) ** 2)) / own.sum()))
         early, late = rest[own & (pixels.frame <= first)], rest[own & (pixels.frame >= last)]
         changes.append(float(np.median(late) - np.median(early)) if early.size and late.size else 0.0)
-    sd, gap = np.hypot(errors, 0.5 * contrast * np.array(deficit)), abs(changes[1] - changes[0])
-    return Levels(camera, sd, deficit, 2.0 * spread / contrast, gap / (0.5 * contrast))
+    sd, gap = np.hypot(errors, half * np.array(deficit)), abs(changes[1] - changes[0])
+    return Levels(camera, sd, deficit, spread / half, gap / half, found)
+
+
+def _choose(
+    pixels: Pixels, start: Camera, camera: Camera, faults: Faults, deficit: float, tested: tuple[bool, bool, bool]
+) -> tuple[Camera, tuple[Found, ...]]:
+    """Return the camera without what the pixels do not show, and what each fault does to u.
+
+    `tested` are light, fading and dark: whether the pixels decide on them.
+    """
+    from scipy.special import chdtrc
+
+    def rest(one: Camera) -> Array:
+        """Return residuals in grey values, as they were recorded: a dim place has less noise there."""
+        bright = np.exp(one.gain.reshape(-1)[pixels.cell] + one.fading[pixels.frame]) * np.ptp(one.levels)
+        return np.asarray(bright * np.abs(one.of_pixels(pixels) - np.array([-1.0, 1.0])[pixels.phase]))
+
+    def misfit(one: Camera) -> float:
+        """Return the mean square residual in units of the noise; of values beyond the tail only that of the tail."""
+        return max(float(np.mean(np.minimum(rest(one) / scale, _TAIL) ** 2)), 1e-30)
+
+    if tested[2] and (faults.light == "gain" or faults.fading):
+        faults = replace(faults, dark=True)
+        camera = _fitted(pixels, start, faults)
+    scale = np.array([1.4826 * np.median(rest(camera)[pixels.phase == k]) or 1e-9 for k in (0, 1)])[pixels.phase]
+    if tested[0]:
+        other = replace(faults, light="offset", dark=faults.dark and faults.fading)
+        stray = _fitted(pixels, start, other)
+        if misfit(stray) < misfit(camera):
+            faults, camera = other, stray
+    cells = {"gain": "uneven light", "offset": "stray light"}
+    trials = [("dark", replace(faults, dark=False), 1, faults.dark)]
+    trials += [("fading", replace(faults, fading=False, dark=False), np.unique(pixels.frame).size, faults.fading)]
+    terms = len(smooth_basis(start.gain.shape, faults.order))
+    trials += [(cells.get(faults.light or "", ""), replace(faults, light=None), terms, faults.light is not None)]
+    full, best, found, ideal = camera, misfit(camera), [], _ideal(camera)
+    for (name, reduced, count, there), test in zip(trials, tested[::-1], strict=True):
+        if not there:
+            continue
+        without = _fitted(pixels, start, reduced)
+        effect = float(np.sqrt(np.mean((without.of_pixels(ideal) - full.of_pixels(ideal)) ** 2)))
+        gained = pixels.value.size * np.log(misfit(without) / best)
+        chance = 0.01 if name == "dark" else _CHANCE  # most cameras have a dark value
+        clear = float(chdtrc(count, max(gained, 0.0))) < chance and effect > _MATTERS + 0.3 * deficit
+        if test and not clear:
+            faults = replace(faults, **_DROPPED.get(name, {"light": None}))
+        numbers = {
+            "dark": (float(np.mean(full.dark)),),
+            "fading": (float(np.exp(full.fading[0])), float(np.exp(full.fading[-1]))),
+            "stray light": (float(full.offset.min()), float(full.offset.max())),
+        }.get(name, (float(np.exp(full.gain.min())), float(np.exp(full.gain.max()))))
+        found.append(Found(name, clear or not test, effect, numbers))
+    if not (faults.light == "gain" or faults.fading):  # then it changes nothing
+        faults, found = replace(faults, dark=False), [item for item in found if item.name != "dark"]
+    return _fitted(pixels, start, faults), tuple(found[::-1])
+
+
+def _ideal(camera: Camera) -> Pixels:
+    """Return what a camera records of both phases all over the picture and the record."""
+    frame, cell, phase = (
+        part.ravel()
+        for part in np.meshgrid(
+            np.unique(np.linspace(0, len(camera.fading) - 1, 9).round().astype(int)),
+            np.unique(np.linspace(0, camera.gain.size - 1, 999).round().astype(int)), np.arange(2), indexing="ij",
+        )
+    )  # fmt: skip
+    background = (np.broadcast_to(camera.dark, camera.gain.shape) + camera.offset).reshape(-1)[cell]
+    bright = np.exp(camera.gain.reshape(-1)[cell] + camera.fading[frame])
+    return Pixels(background + bright * camera.levels[phase], phase, frame, cell)
 
 
 def given_levels(sample: Array, camera: Camera) -> Levels:
@@ -158,44 +283,55 @@ def smooth_basis(mesh: tuple[int, ...], order: int) -> Array:
     return np.array(terms)
 
 
-def _fitted(pixels: Pixels, camera: Camera, flatten: Flatten | None, bleaching: bool, order: int) -> Camera:
-    """Fit levels, light and fading by robust Gauss-Newton steps from the levels of a camera."""
-    mesh, frames = camera.gain.shape, len(camera.fading)
-    basis = smooth_basis(mesh, order) if flatten else np.zeros((0, camera.gain.size))
-    terms, levels, weights, fading = basis[:, pixels.cell], camera.levels, np.zeros(len(basis)), np.zeros(frames)
-    value, numbers = pixels.value - camera.dark, np.arange(frames)
+def _fitted(pixels: Pixels, camera: Camera, faults: Faults) -> Camera:
+    """Fit levels, light, fading and dark by robust Gauss-Newton steps from the levels of a camera."""
+    from scipy.special import chdtrc
 
-    def light(smooth: Array) -> tuple[Array, Array]:
-        """Return log gain and offset that a smooth picture stands for."""
-        none = np.zeros_like(smooth)
-        return (smooth, none) if flatten == "gain" else (none, smooth)
+    mesh, frames, gains = camera.gain.shape, len(camera.fading), faults.light == "gain"
+    basis = smooth_basis(mesh, faults.order) if faults.light else np.zeros((0, camera.gain.size))
+    times = smooth_basis((frames,), min(_BENDS, np.unique(pixels.frame).size - 1)) if faults.fading else basis[:0, :1]
+    terms, bends, levels = basis[:, pixels.cell], times[:, pixels.frame] if len(times) else times, camera.levels
+    value, each = pixels.value - np.broadcast_to(camera.dark, mesh).reshape(-1)[pixels.cell], np.zeros(frames)
+    contrast, phases, steady = float(np.ptp(levels)), [pixels.phase == k for k in (0, 1)], True
+    prior = np.array(
+        [1.0 if gains else contrast] * len(basis) + [1.0] * len(times) + [float(np.min(np.abs(levels)))] * faults.dark
+    )
+    x, cut = np.zeros(len(prior)), (len(basis), len(basis) + len(times))
+    known = np.bincount(pixels.frame, minlength=frames) > 0
 
-    for _ in range(_STEPS):
-        gain, offset = light(weights @ terms)
-        bright = np.exp(fading[pixels.frame] + gain)
-        signal = levels[pixels.phase] * bright
-        columns = [np.where(pixels.phase == k, bright, 0.0) for k in (0, 1)]
-        columns += list(terms * (signal if flatten == "gain" else 1.0))
-        rest = value - signal - offset
-        deviation = 1.4826 * float(np.median(np.abs(rest - np.median(rest)))) or 1.0
-        weight = 1.0 / np.maximum(np.abs(rest) / (_TAIL * deviation), 1.0)  # Huber's
+    for turn in range(_STEPS):
+        shape, fade = x[: cut[0]] @ terms, x[cut[0] : cut[1]] @ bends + each[pixels.frame]
+        bright = np.exp(fade + (shape if gains else 0.0))
+        signal, background = levels[pixels.phase] * bright, float(np.sum(x[cut[1] :])) + (0.0 if gains else shape)
+        columns = [np.where(own, bright, 0.0) for own in phases] + list(terms * (signal if gains else 1.0))
+        columns += [*(bends * signal), *[np.ones_like(bright)] * faults.dark]
+        rest = value - signal - background
+        noise = 1.4826 * np.array([np.median(np.abs(rest[own] - np.median(rest[own]))) for own in phases])
+        noise = np.where(noise > 0.0, noise, noise.max() or 1.0)[pixels.phase]
+        weight = 1.0 / np.maximum(np.abs(rest) / (_TAIL * noise), 1.0) / noise**2  # Huber's
         size = np.sqrt(np.mean(np.square(columns), axis=1))
         scaled = np.array(columns) / size[:, None]
-        # normal equations are enough: the polynomials are nearly orthogonal, and a step need not be exact
-        step = np.linalg.lstsq((scaled * weight) @ scaled.T, (scaled * weight) @ rest, rcond=None)[0] / size
-        levels, weights, change = levels + step[:2], weights + step[2:], 0.0
-        if bleaching:  # the ratio of the values of a frame to what the levels predict
-            gain, offset = light(weights @ terms)
-            model = levels[pixels.phase] * np.exp(gain)
-            top = np.bincount(pixels.frame, model * (value - offset), minlength=frames)
-            bottom = np.bincount(pixels.frame, model * model, minlength=frames)
-            known = (bottom > 0.0) & (top > 0.0)  # frames without any bulk lie between their neighbours
-            before, fading = fading, np.interp(numbers, numbers[known], np.log(top[known] / bottom[known]))
-            change = float(np.max(np.abs(fading - before)))
-            levels, fading = levels * np.exp(fading.mean()), fading - fading.mean()
-        if max(float(np.max(np.abs(step[:2]))) / float(np.ptp(levels)), change) < _SMALL:
+        # normal equations are enough, a step need not be exact; the prior holds what the pixels do not determine
+        held = np.concatenate([[0.0, 0.0], (prior * size[2:]) ** -2.0])
+        matrix, pull = (scaled * weight) @ scaled.T + np.diag(held), held * size * np.array([0.0, 0.0, *x])
+        step = np.linalg.lstsq(matrix, (scaled * weight) @ rest - pull, rcond=None)[0] / size
+        levels, x, change = levels + step[:2], x + step[2:], 0.0
+        if faults.fading:  # what is left of the ratio of the values of a frame to what the levels predict
+            bottom = np.bincount(pixels.frame, signal * signal * weight, minlength=frames)[known]
+            ratio = np.bincount(pixels.frame, signal * rest * weight, minlength=frames)[known] / bottom
+            steady = (
+                steady and bool(chdtrc(ratio.size, float(np.sum(ratio**2 * bottom))) > _CHANCE) if turn > 3 else True
+            )
+            if not steady:
+                change = float(np.max(np.abs(ratio)))
+                each += np.interp(np.arange(frames), np.flatnonzero(known), ratio)
+        if turn > 3 and max(float(np.max(np.abs(step[:2]))) / float(np.ptp(levels)), change) < _SMALL:
             break
-    return Camera(camera.dark, levels, fading, *light((weights @ basis).reshape(mesh)))
+    fading = x[cut[0] : cut[1]] @ times + each if faults.fading else each
+    light, none = (x[: cut[0]] @ basis).reshape(mesh), np.zeros(mesh)
+    levels, fading = levels * np.exp(fading.mean()), fading - fading.mean()
+    dark = camera.dark + float(np.sum(x[cut[1] :]))
+    return Camera(dark, levels, fading, *((light, none) if gains else (none, light)), steady)
 
 
 def find_bulk(u: Array, width: float) -> tuple[Bulk, Bulk]:
@@ -205,12 +341,14 @@ def find_bulk(u: Array, width: float) -> tuple[Bulk, Bulk]:
     """
     from scipy.ndimage import distance_transform_edt
 
-    above = _smoothed(u) > 0.0
+    smooth, noise = smoothed(u), 1.4826 * float(np.median(np.abs(np.diff(u)))) / np.sqrt(2.0)
+    # a drop that fades away is far from u = 0 and not of the pure phase; noise must not be taken for one
+    edge = float(np.clip(1.0 - _APART * noise * smoothing(u.ndim), 0.0, _EDGE))
     parts: list[Bulk] = []
-    for inside in (~above, above):
+    for inside in (smooth < -edge, smooth > edge):
         deep, deficit = inside, 0.0
         if inside.any() and not inside.all():
-            depth = distance_transform_edt(inside)
+            depth = distance_transform_edt(inside) + width * atanh(edge) / _REACH
             deep = depth >= min(_DEEP * width, float(np.quantile(depth[inside], _SHALLOW)))
             deficit = float(np.mean(1.0 - np.tanh(_REACH * depth[deep] / width)))
         parts.append((deep, deficit))
@@ -222,7 +360,7 @@ def interface_pixels(u: Array) -> float | None:
 
     It is the width of the tanh profile with the median slope near u = 0.
     """
-    smooth = _smoothed(u)
+    smooth = smoothed(u)
     near = np.abs(smooth) < 0.3
     if np.count_nonzero(near) < 2:
         return None
@@ -235,7 +373,7 @@ def _way_out() -> str:
 
 
 def _bulk_pixels(
-    frame: Callable[[int], Array], chosen: list[int], camera: Camera
+    frame: Callable[[int], Array], known: Callable[[int], Bools], chosen: list[int], camera: Camera
 ) -> tuple[Pixels, tuple[float, float]]:
     """Collect bulk pixels of the frames, and the largest deficit of each phase among them.
 
@@ -254,7 +392,9 @@ def _bulk_pixels(
     for phase, name in enumerate(("low", "high")):
         usable = {k: bulk[phase] for k, bulk in bulks.items() if bulk[phase][0].any()}
         least = min((deficit for _, deficit in usable.values()), default=1.0)
-        kept = {k: mask for k, (mask, deficit) in usable.items() if deficit <= max(_DEEP_ENOUGH, 1.5 * least)}
+        kept = {
+            k: mask & known(k) for k, (mask, deficit) in usable.items() if deficit <= max(_DEEP_ENOUGH, 1.5 * least)
+        }
         if sum(np.count_nonzero(mask) for mask in kept.values()) < _FEWEST or least > 0.1:
             raise InputError(
                 f"the {name} plateau has no pixels far from an interface, so its level cannot be measured; {_way_out()}"
@@ -268,7 +408,13 @@ def _bulk_pixels(
     return Pixels(*(np.concatenate(column) for column in zip(*parts, strict=True))), (deficits[0], deficits[1])
 
 
-def _smoothed(u: Array) -> Array:
+def smoothed(u: Array) -> Array:
+    """Return a picture in which noise makes no specks of the other phase."""
     from scipy.ndimage import gaussian_filter
 
     return np.asarray(gaussian_filter(u, _SMOOTH, mode="nearest"))
+
+
+def smoothing(axes: int) -> float:
+    """Return what the smoothing leaves of white noise."""
+    return float((2.0 * np.sqrt(np.pi) * _SMOOTH) ** (-0.5 * axes))

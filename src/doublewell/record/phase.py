@@ -1,44 +1,62 @@
-"""phase_from_intensity: from grey values to phase values, with the uncertainty of the two levels."""
+"""phase_from_intensity: from grey values to phase values, with what was found in them and the errors of the levels."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from doublewell.errors import InputError, not_negative, numbers, option, real, shown, whole
-from doublewell.hints import Array
+from doublewell.hints import Array, Bools
 from doublewell.record.arrays import Values, check_levels, lazy
-from doublewell.record.levels import Camera, Flatten, Levels, find_levels, given_levels, rough_levels
+from doublewell.record.levels import (
+    Camera,
+    Flatten,
+    Found,
+    Levels,
+    find_levels,
+    given_levels,
+    rough_levels,
+    smoothed,
+)
+from doublewell.record.pixels import bad_pixels, differences, noise_line, runs
 from doublewell.record.record import KNOWN, Boundary, Record
 
-_LOOKS = 24  # frames that give the levels; all of them where each frame fades by itself
+_LOOKS = 24  # frames that give levels, light and drift; all of them where each frame fades by itself
 _MOST = 400  # frames whose fading is measured one by one; the others lie between
 _SAMPLE = 2**14  # values of a frame for the first histogram
+_HELD = 2**25  # values that are held at once to look for bad pixels
 _LIMITS = tuple(float(2**bits - 1) for bits in (8, 10, 12, 14, 16))
 _PILE = 1e-3  # fraction of values at a camera's limit that cannot be accidental
+_HEAP = 0.01  # fraction of values that are all the highest one: cut off, whatever that value is
 _SMOOTH = 1.5  # pixels, before the drift is measured
 _STEPS = 8  # Gauss-Newton steps of a shift
 _CLOSE = 1e-4  # pixels
 _SPLINE = 2  # pixels at a border that a cubic spline spoils
+_BENDS = 3  # highest degree of a drift in time
+_CHANCE = 1e-4  # probability of a drift, or of a bend of it, that is not there
 _MASK = (
     "contours and thresholded masks are not enough, because the law lives in the values between the phases; pass the "
     "grey values that the mask was made from"
 )
+Drift = Literal["auto", "remove"]
 
 
 @dataclass(frozen=True)
 class GreyQuality:
-    """Numbers of a conversion from grey values to phase values.
+    """How grey values became phase values.
 
-    ``limits`` are the lowest and the highest value and ``saturated`` the fractions of values at them, where they are
-    limits of the camera or of the file; ``steps`` is the number of grey values between the plateaus; ``deficit`` how
-    far the bulk of either may be from the pure phase, in u; ``fade_gap`` by how much the two plateaus fade differently,
-    in u, and ``bleaching`` whether each frame has a factor of its own; ``dark`` the camera's value without light;
-    ``moved`` by how many pixels frames were moved back, None where they were not.
+    ``levels`` are the intensities of the phases -1 and +1, ``levels_sd`` their standard deviations, and ``noise`` that
+    of one pixel in u; ``found`` is what the movie was searched for. ``limits`` are the lowest and the highest value and
+    ``saturated`` the fractions of values at them, where they are limits of the camera or of the file; ``steps`` is the
+    number of grey values between the plateaus; ``deficit`` how far the bulk of either may be from the pure phase, in u;
+    ``fade_gap`` by how much the two plateaus fade differently, in u, and ``bleaching`` whether a fading was taken off;
+    ``dark`` the camera's value without light; ``moved`` by how many pixels frames were moved back, None where they were
+    not.
     """
 
     limits: tuple[float, float]
@@ -49,6 +67,15 @@ class GreyQuality:
     bleaching: bool
     dark: float
     moved: float | None
+    levels: tuple[float, float] | None = None
+    levels_sd: tuple[float, float] | None = None
+    noise: float | None = None
+    found: tuple[Found, ...] = ()
+
+    def __str__(self) -> str:
+        from doublewell.report.text import grey_text
+
+        return grey_text(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +89,7 @@ class Correction:
 
     def __call__(self, frames: Values, first: int) -> Array:
         """Convert whole frames that begin at number `first`."""
-        u = self.camera.phases(_intensities(frames, first), first)
+        u = self.camera.phases(frames.astype(np.float64), first)
         if self.drift is not None:
             shifts = self.drift[first : first + len(u)]
             u = np.stack([shift_frame(one, -d, periodic=self.periodic) for one, d in zip(u, shifts, strict=True)])
@@ -79,12 +106,11 @@ class Correction:
 class Phase:
     """A record of phase values, and how they were made.
 
-    ``record`` has the phase values. ``levels`` are the intensities of the pure phases -1 and +1, ``levels_sd`` their
-    standard deviations (None where they were given without); ``gain_sd`` and ``offset_sd`` are what these make of the
-    phase values: u is known up to (1 +- gain_sd) u +- offset_sd. ``light`` is the factor (or, flatten="offset", the
-    addend) of every pixel, ``fading`` the factor of every frame, ``drift`` the displacement of the picture since frame
-    0 in pixels, None for what was not asked for. ``noise`` is the standard deviation of one pixel in u. ``source`` are
-    the grey values and ``correction`` is what made phase values of them.
+    ``record`` has the phase values, and a mask without dead and hot pixels where there are any. ``levels`` are the
+    intensities of the pure phases -1 and +1, ``levels_sd`` their standard deviations (None where they were given
+    without). ``light`` is the factor (or, of stray light, the addend) of every pixel, ``fading`` the factor of every
+    frame, ``drift`` the displacement of the picture since frame 0 in pixels, None for what is not there. ``noise`` is
+    the standard deviation of one pixel in u. ``quality.found`` states what was looked for and how much each mattered.
     """
 
     record: Record
@@ -95,32 +121,9 @@ class Phase:
     fading: Array | None
     drift: Array | None
     quality: GreyQuality
-    source: Any
-    correction: Correction
-
-    @property
-    def gain_sd(self) -> float | None:
-        """The relative standard deviation of the contrast."""
-        return None if self.levels_sd is None else float(np.hypot(*self.levels_sd) / abs(np.diff(self.levels)[0]))
-
-    @property
-    def offset_sd(self) -> float | None:
-        """The standard deviation of a constant added to u."""
-        return self.gain_sd
-
-    def variants(self) -> tuple[Record, Record]:
-        """Return the records with one level moved by its standard deviation; ``add_level_errors`` identifies them."""
-        if self.levels_sd is None:
-            raise InputError(f"the levels were given without an error: pass {option('levels_sd', ('low', 'high'))}")
-        camera = self.correction.camera
-        moved = (replace(camera, levels=camera.levels + step) for step in np.diag(self.levels_sd))
-        low, high = (self.record.replace(replace(self.correction, camera=one).values(self.source)) for one in moved)
-        return low, high
 
     def __str__(self) -> str:
-        from doublewell.report.text import phase_text
-
-        return phase_text(self)
+        return str(self.quality)
 
 
 def phase_from_intensity(
@@ -128,11 +131,12 @@ def phase_from_intensity(
     *,
     levels: Sequence[float] | None = None,
     levels_sd: Sequence[float] | None = None,
-    flatten: Flatten | None = None,
-    bleaching: bool = False,
-    drift: bool = False,
-    dark: float = 0.0,
+    flatten: Flatten | None = "auto",
+    bleaching: bool | None = None,
+    drift: Drift | None = "auto",
+    dark: Any = None,
     order: int = 4,
+    mask: Any = None,
     dx: float | Sequence[float] | None = None,
     dt: float | None = None,
     times: ArrayLike | None = None,
@@ -143,80 +147,170 @@ def phase_from_intensity(
 ) -> Phase:
     """Turn grey values into phase values: u = -1 on the low plateau, +1 on the high one, linear in between.
 
+    Dead and hot pixels are found first and masked. Light, fading, dark value and drift are looked for; what the pixels
+    show beyond doubt is taken off (a drift is left to the fit), and ``phase.quality.found`` lists all.
+
     Parameters
     ----------
     intensity
-        An array I[t, (z, y,) x] of integers or floats, or a Record of them, whose mesh and times are then used.
+        An array I[t, (z, y,) x] of integers or floats, or a Record of them, whose mesh, times and mask are then used.
     levels, levels_sd
         Intensities of the phases -1 and +1, and their standard deviations, where they are known. Otherwise they are
-        found: the best threshold of the histogram, then a fit to the pixels far from every interface. Their errors
-        count each of 6 x 6 tiles of the picture once, and include how far from pure those pixels may be. Given levels
-        need no plateau in the picture, unless light or fading are to be found.
+        found: the best threshold of the smoothed picture, then a fit to the pixels far from every interface. Their
+        errors count each of 6 x 6 tiles of the picture once, and include how far from pure those pixels may be. Given
+        levels need no plateau in the picture, unless light or fading are to be found.
     flatten
-        "gain": uneven light, a smooth factor. "offset": stray light, a smooth addend. None: neither.
+        "gain": uneven light, a smooth factor. "offset": stray light, a smooth addend. None: neither. "auto": the data
+        decide.
     bleaching
-        Whether the signal of each frame has a factor of its own.
+        Whether the light or the dye fades: smoothly, or where that does not suffice with a factor for each frame. None:
+        the data decide.
     drift
-        Whether the picture moves as a whole. It is moved back and, unless it is periodic, cut to what all frames
-        show. Moved frames are interpolated, which correlates the noise of neighbours.
+        "auto": how far the picture moves as a whole is measured, and left to the fit. "remove": frames are moved back
+        by interpolation, which correlates the noise of neighbours, and cut to what all of them show unless periodic.
+        None: not looked for.
     dark
-        The camera's value without light, which neither fades nor is uneven.
+        The camera's value without light, which neither fades nor is uneven: a number, a picture or dark frames. None:
+        found where fading or uneven light show it.
     order
         Degree of the smooth picture of `flatten`.
+    mask
+        True where a value was observed, as in Record.
     dx, dt, times, q, boundary, length_unit, time_unit
         As in Record.
 
     The intensity must be linear in the order parameter. Contours and thresholded masks are refused: the law lives in
     the values between the plateaus.
     """
-    source, known = _source(intensity)
     given = {"dx": dx, "dt": dt, "times": times, "q": q, "boundary": boundary}
-    given |= {"length_unit": length_unit, "time_unit": time_unit}
-    known |= {name: value for name, value in given.items() if value is not None}
-    if dt is not None:
-        known.pop("times", None)
-    if flatten not in (None, "gain", "offset"):
-        raise InputError(f"flatten is {shown(flatten)}: expected 'gain' (uneven light), 'offset' (stray light) or None")
-    if drift and known.get("boundary") == "neumann":
+    given |= {"length_unit": length_unit, "time_unit": time_unit, "mask": mask}
+    source, kind, grey = _source(intensity, {name: value for name, value in given.items() if value is not None})
+    if flatten not in (None, "auto", "gain", "offset"):
+        raise InputError(
+            f"flatten is {shown(flatten)}: expected 'auto', 'gain' (uneven light), 'offset' (stray light) or None"
+        )
+    if drift not in (None, "auto", "remove"):
+        raise InputError(f"drift is {shown(drift)}: expected 'auto' (measured), 'remove' (frames moved back) or None")
+    if drift == "remove" and grey.boundary == "neumann":
         raise InputError(f"a picture that drifts has no fixed wall at its border: leave out {option('boundary')}")
-    frames, mesh = int(source.shape[0]), tuple(int(n) for n in source.shape[1:])
+    order, frames, mesh = whole(order, "order", least=1, most=8), grey.frames, grey.mesh
+    looks, offset = _spread(frames, _LOOKS), _dark(dark, mesh)
 
-    def frame(k: int) -> Array:
-        return np.asarray(_intensities(lazy(source)[k : k + 1], k)[0])
-
-    limits, saturated, step = measure_saturation((frame(k) for k in _spread(frames, _LOOKS)), np.dtype(source.dtype))
-    pictures = (frame(k).ravel() for k in _spread(frames, _LOOKS))
-    sample = np.concatenate([picture[:: max(1, -(-picture.size // _SAMPLE))] for picture in pictures])
-    if np.unique(sample).size == 2:
-        raise InputError(f"the picture holds two different values: {_MASK}")
-    start = rough_levels(sample) if levels is None else check_levels(levels)
-    dark = real(dark, "dark", "the camera's value without light")
-    try:
-        fitted = find_levels(
-            frame, _spread(frames, _MOST if bleaching else _LOOKS), Camera.flat(np.sort(start), frames, mesh, dark),
-            flatten=flatten, bleaching=bool(bleaching), order=whole(order, "order", least=1, most=8),
-        )  # fmt: skip
-    except InputError:
-        if levels is None or flatten is not None or bleaching:
-            raise
-        few = np.stack([frame(k) for k in range(min(frames, 3))])
-        fitted = given_levels(few, Camera.flat(start, frames, mesh, dark))
+    groups, bad, grey = _mask_bad(grey, kind, looks)
+    frame, known = partial(_whole, grey), partial(_known, grey)
+    limits, saturated, step = measure_saturation((_shown(grey, k) for k in looks), kind)
+    search = partial(find_levels, frame, known, flatten=flatten, bleaching=bleaching, dark=dark is None, order=order)
+    fitted = _levels(frame, known, looks, levels, partial(Camera.flat, frames=frames, mesh=mesh, dark=offset), search)
     fitted, sd = _with_given(fitted, levels, levels_sd)
 
-    camera, periodic = fitted.camera, known.get("boundary") == "periodic"
-    still = Correction(camera, None, (slice(None),) * len(mesh), periodic)
-    shifts = measure_drift(lambda k: still(frame(k)[None], k)[0], frames, periodic=periodic) if drift else None
-    correction = replace(still, drift=shifts, crop=_crop(mesh, shifts, periodic=periodic))
-    light = None if flatten is None else np.exp(camera.gain) if flatten == "gain" else camera.offset
-    fading = np.exp(camera.fading) if bleaching else None
-    steps = float(np.ptp(camera.levels)) / step if step else float("inf")
-    moved = None if shifts is None else float(np.max(np.abs(shifts)))
+    camera, periodic = fitted.camera, grey.boundary == "periodic"
+    correction = Correction(camera, None, (slice(None),) * len(mesh), periodic)
+    found = [Found("bad pixels", bool(bad.any()), float(bad.sum()), (float(bad.size),)), *fitted.found]
+    way = None
+    if drift is not None and grey.boundary != "neumann":
+        chosen = list(range(frames)) if drift == "remove" else looks
+        shifts = measure_drift(lambda k: correction(frame(k)[None], k)[0], chosen, periodic=periodic)
+        way, clear = smooth_drift(np.array(chosen), shifts, frames)
+        found.append(Found("drift", clear, float(np.max(np.abs(way))), tuple(float(x) for x in way[-1])))
+        way = shifts if drift == "remove" else way if clear else None
+    moved = way if drift == "remove" else None
+    if moved is not None:
+        correction = replace(correction, drift=moved, crop=_crop(mesh, moved, periodic=periodic))
+    found.append(_noise(groups, ~bad, camera))
+    fading = np.exp(camera.fading) if np.any(camera.fading) else None
+    base, steps = float(np.mean(camera.dark)), float(np.ptp(camera.levels)) / step if step else float("inf")
+    low, high = (float(x) for x in camera.levels + base)
     quality = GreyQuality(
-        limits, saturated, steps, fitted.deficit, fitted.fade_gap, bool(bleaching), camera.dark, moved
-    )
-    low, high = (float(x) for x in camera.levels + camera.dark)
-    record = Record(correction.values(source), **known)
-    return Phase(record, (low, high), sd, fitted.noise, light, fading, shifts, quality, source, correction)
+        limits, saturated, steps, fitted.deficit, fitted.fade_gap, fading is not None, base,
+        None if moved is None else float(np.max(np.abs(moved))), (low, high), sd, fitted.noise, tuple(found),
+    )  # fmt: skip
+    mask = _moved_mask(grey, correction) if moved is not None and grey.mask is not None else grey.mask
+    facts = {name: getattr(grey, name) for name in KNOWN} | {"origin": "camera"}
+    record = Record(correction.values(source), **facts, mask=mask, grey=quality)
+    return Phase(record, (low, high), sd, fitted.noise, camera.light, fading, way, quality)
+
+
+def _levels(
+    frame: Callable[[int], Array], known: Callable[[int], Bools], looks: list[int], levels: Any,
+    flat: Callable[[Array], Camera], search: partial[Levels],
+) -> Levels:  # fmt: skip
+    """Return the fitted camera; where levels are given and nothing was to be found, a flat one will do."""
+    pictures = [frame(k) for k in looks]
+    if np.unique(np.concatenate([picture[known(k)] for k, picture in zip(looks, pictures, strict=True)])).size == 2:
+        raise InputError(f"the picture holds two different values: {_MASK}")
+    pieces = (smoothed(picture).ravel() for picture in pictures)
+    sample = np.concatenate([piece[:: max(1, -(-piece.size // _SAMPLE))] for piece in pieces])
+    start = rough_levels(sample) if levels is None else check_levels(levels)
+    camera = flat(np.sort(start))
+    try:
+        fitted = search(looks, camera)
+        return fitted if fitted.camera.steady else search(_spread(len(camera.fading), _MOST), camera)
+    except InputError:
+        if levels is None or search.keywords["flatten"] in ("gain", "offset") or search.keywords["bleaching"]:
+            raise
+        return given_levels(np.stack([frame(k) for k in range(min(len(camera.fading), 3))]), flat(start))
+
+
+def _mask_bad(grey: Record, kind: np.dtype[Any], looks: list[int]) -> tuple[Array, Bools, Record]:
+    """Return runs of frames, which pixels are bad, and the record with these masked."""
+    spans = runs(grey.frames)
+    spans = spans[:: max(1, -(-len(spans) * 5 * int(np.prod(grey.mesh)) // _HELD))]
+    groups = np.stack([np.stack([_whole(grey, k) for k in range(*span)]) for span in spans])
+    bad = bad_pixels(groups, measure_saturation((_shown(grey, k) for k in looks), kind)[2]) & _known(grey, 0)
+    if not bad.any():
+        return groups, bad, grey
+    if grey.mask is None or isinstance(grey.mask, np.ndarray):
+        mask: Any = ~bad[None] if grey.mask is None else grey.mask & ~bad
+    else:
+        mask = lazy(grey.mask).map_frames(partial(_both, ~bad), grey.mesh, bool)
+    return groups, bad, grey.replace(mask=mask)
+
+
+def _whole(grey: Record, k: int) -> Array:
+    """Return a frame with what is missing filled by the nearest pixel that is there."""
+    from scipy.ndimage import distance_transform_edt
+
+    frame, known = np.asarray(grey.slab(k, k + 1)[0]), grey.observed(k, k + 1)[0]
+    if known.all() or not known.any():
+        return frame
+    nearest = distance_transform_edt(~known, return_distances=False, return_indices=True)
+    return np.asarray(frame[tuple(nearest)])
+
+
+def _known(grey: Record, k: int) -> Bools:
+    return np.asarray(grey.observed(k, k + 1)[0])
+
+
+def _shown(grey: Record, k: int) -> Array:
+    return np.asarray(np.asarray(grey.slab(k, k + 1)[0])[_known(grey, k)])
+
+
+def _both(good: Bools, mask: Values, first: int) -> Values:  # noqa: ARG001  of map_frames
+    return np.asarray(mask & good)
+
+
+def _moved_mask(grey: Record, correction: Correction) -> Bools:
+    """Return where all values that a moved pixel is made of were observed."""
+    from scipy.ndimage import binary_dilation
+
+    assert correction.drift is not None
+    masks = []
+    for k, shift in enumerate(correction.drift):
+        missing = binary_dilation(~grey.observed(k, k + 1)[0], iterations=2)
+        gone = np.roll(missing, np.rint(-shift).astype(int), tuple(range(missing.ndim)))
+        masks.append(~gone[correction.crop])
+    return np.array(masks)
+
+
+def _noise(groups: Array, good: Bools, camera: Camera) -> Found:
+    """Return the variance of the noise at the two plateaus, from differences in time of the grey values."""
+    pairs = [differences(run) for run in groups]
+    rest, means = (np.concatenate([part[0][good] for part in parts]) for parts in zip(*pairs, strict=True))
+    line = noise_line(means, rest)
+    low, high = camera.levels + np.mean(camera.dark)
+    variances = np.maximum(line.level + line.slope * np.array([low, high]), 0.0) / (0.5 * (high - low)) ** 2
+    effect = float(np.sqrt(variances[1] / variances[0])) if variances[0] > 0.0 else np.inf
+    return Found("shot noise", line.shot, effect, (float(variances[0]), float(variances[1])))
 
 
 def measure_saturation(
@@ -224,7 +318,8 @@ def measure_saturation(
 ) -> tuple[tuple[float, float], tuple[float, float], float]:
     """Return the lowest and the highest value, the fractions of values there, and the smallest step between values.
 
-    A fraction is 0 unless the value is a limit of the type, or of a camera of 8 to 16 bits; the step is 0 for floats.
+    A fraction is 0 unless the value is a limit of the type or of a camera of 8 to 16 bits, or one value in a hundred is
+    the highest; the step is 0 for floats.
     """
     integers, rows = kind.kind in "iu", []
     for frame in frames:
@@ -235,25 +330,26 @@ def measure_saturation(
     low, high = float(lows.min()), float(highs.max())
     bottom, top = at_low[lows == low].sum() / sizes.sum(), at_high[highs == high].sum() / sizes.sum()
     at_bottom = integers and low in (0.0, float(np.iinfo(kind).min))
-    at_top = integers and high in (*_LIMITS, float(np.iinfo(kind).max)) and top >= _PILE
+    limit = integers and high in (*_LIMITS, float(np.iinfo(kind).max))
+    at_top = (limit and top >= _PILE) or (integers and top >= _HEAP and bool(high - low > 50.0 * steps.min()))
     return (low, high), (float(bottom) if at_bottom else 0.0, float(top) if at_top else 0.0), float(steps.min())
 
 
-def measure_drift(frame: Callable[[int], Array], frames: int, *, periodic: bool) -> Array:
-    """Return the displacement of the picture since frame 0, in pixels along each axis; shape (frames, axes).
+def measure_drift(frame: Callable[[int], Array], chosen: Sequence[int], *, periodic: bool) -> Array:
+    """Return the displacement of the picture since the first of the chosen frames, in pixels; shape (frames, axes).
 
     Each frame is laid over the one before: the shift of least squares, by Gauss-Newton steps. Growth and shrinking
     change both sides of a drop by the same and leave no shift; a pattern that moves by itself is taken for drift.
     """
     from scipy.ndimage import gaussian_filter
 
-    def smoothed(k: int) -> Array:
+    def blurred(k: int) -> Array:
         return np.asarray(gaussian_filter(frame(k), _SMOOTH, mode="wrap" if periodic else "nearest"))
 
-    before = smoothed(0)
-    steps, margin = np.zeros((frames, before.ndim)), (slice(None) if periodic else slice(3, -3),) * before.ndim
-    for k in range(1, frames):
-        shift, now = steps[k - 1], smoothed(k)
+    before = blurred(chosen[0])
+    steps, margin = np.zeros((len(chosen), before.ndim)), (slice(None) if periodic else slice(3, -3),) * before.ndim
+    for k, number in enumerate(chosen[1:], 1):
+        shift, now = steps[k - 1], blurred(number)
         gradients = [
             0.5 * (np.roll(before, -1, axis) - np.roll(before, 1, axis)) if periodic else np.gradient(before, axis=axis)
             for axis in range(before.ndim)
@@ -267,6 +363,27 @@ def measure_drift(frame: Callable[[int], Array], frames: int, *, periodic: bool)
                 break
         steps[k], before = shift, now
     return np.cumsum(steps, axis=0)
+
+
+def smooth_drift(chosen: Values, shifts: Array, frames: int) -> tuple[Array, bool]:
+    """Return a polynomial drift at all frames, 0 at the first, and whether it is significant.
+
+    A constant, the error of the first frame, is left out. The degree grows while that explains significantly more.
+    """
+    from scipy.special import fdtrc
+
+    t, way, certain = 2.0 * np.arange(frames) / max(frames - 1, 1) - 1.0, np.zeros((frames, shifts.shape[1])), False
+    columns = np.polynomial.legendre.legvander(t, _BENDS)
+    for axis, values in enumerate(shifts.T):
+        left = float(np.sum((values - values.mean()) ** 2))
+        for degree in range(1, min(_BENDS, len(chosen) - 3) + 1):
+            fit = np.linalg.lstsq(columns[chosen, : degree + 1], values, rcond=None)[0]
+            rest = float(np.sum((values - columns[chosen, : degree + 1] @ fit) ** 2))
+            free = len(chosen) - degree - 1
+            if fdtrc(1, free, (left - rest) * free / max(rest, 1e-300)) < _CHANCE:
+                certain, left, line = True, rest, columns[:, : degree + 1] @ fit
+                way[:, axis] = line - line[0]
+    return way, certain
 
 
 def shift_frame(frame: Array, shift: Array, *, periodic: bool) -> Array:
@@ -302,37 +419,39 @@ def _crop(mesh: tuple[int, ...], shifts: Array | None, *, periodic: bool) -> tup
     return tuple(parts)
 
 
-def _intensities(frames: Values, first: int) -> Array:
-    """Return frames as floats; they must be finite."""
-    exact = frames.astype(np.float64)
-    finite = np.isfinite(exact).all(axis=tuple(range(1, exact.ndim)))
-    if not finite.all():
-        k = first + int(np.argmin(finite))
-        raise InputError(f"frame {k} holds values that are not finite: expected intensities; fill or cut that part")
-    return exact
+def _dark(dark: Any, mesh: tuple[int, ...]) -> float | Array:
+    """Return the camera's value without light: one number, or a picture, the mean of dark frames."""
+    if dark is None or np.ndim(dark) == 0:
+        return 0.0 if dark is None else real(dark, "dark", "the camera's value without light")
+    picture = numbers(dark, "dark")
+    picture = picture.mean(axis=0) if picture.ndim == len(mesh) + 1 else picture
+    if picture.shape != mesh or not np.all(np.isfinite(picture)):
+        raise InputError(f"dark has shape {picture.shape}: expected one number, or frames of the mesh {mesh}")
+    return picture
 
 
-def _source(intensity: Any) -> tuple[Any, dict[str, Any]]:
-    """Return the stored array and what a record knows of it."""
+def _source(intensity: Any, given: dict[str, Any]) -> tuple[Any, np.dtype[Any], Record]:
+    """Return the stored array, the type of its numbers, and a record of the grey values as floats."""
+    known: dict[str, Any] = {}
     if isinstance(intensity, Record):
-        if intensity.mask is not None:
-            raise InputError(
-                "the record has a mask, and levels cannot be found around missing values yet: expected a complete "
-                f"record; give {option('levels')} and {option('mask')} when the record is opened"
-            )
-        return intensity.values, {name: getattr(intensity, name) for name in KNOWN}
+        known = {name: getattr(intensity, name) for name in (*KNOWN, "mask")}
+        intensity = intensity.values
+    if "dt" in given:
+        known.pop("times", None)
     values = intensity if hasattr(intensity, "shape") and hasattr(intensity, "dtype") else np.asarray(intensity)
-    kind = np.dtype(values.dtype).kind
-    if kind == "b":
+    base = getattr(values, "base", None) if not isinstance(values, np.ndarray) else None  # the integers of a file
+    kind = np.dtype(values.dtype if base is None else base.dtype)
+    if kind.kind == "b":
         raise InputError(f"the picture holds booleans, a mask: {_MASK}")
-    if kind not in "iuf":
+    if kind.kind not in "iuf":
         raise InputError(f"the picture has type {values.dtype}: expected grey values, integers or floats")
     if not 2 <= len(values.shape) <= 4 or values.shape[0] < 2 or min(values.shape[1:]) < 8:
         raise InputError(
             f"the picture has shape {tuple(values.shape)}: expected I[t, x], I[t, y, x] or I[t, z, y, x] with at least "
             "2 frames and 8 cells along each axis; of a colour picture pass one channel"
         )
-    return values, {}
+    floats = values if np.dtype(values.dtype).kind == "f" else lazy(values).map(partial(np.asarray, dtype=np.float64))
+    return values, kind, Record(floats, **known | given)
 
 
 def _spread(frames: int, most: int) -> list[int]:
@@ -345,7 +464,7 @@ def _with_given(fitted: Levels, levels: Any, sd: Any) -> tuple[Levels, tuple[flo
         if sd is not None:
             raise InputError(f"levels_sd means nothing without levels: pass {option('levels')} too")
         return fitted, (float(fitted.sd[0]), float(fitted.sd[1]))
-    camera = replace(fitted.camera, levels=check_levels(levels) - fitted.camera.dark)
+    camera = replace(fitted.camera, levels=check_levels(levels) - np.mean(fitted.camera.dark))
     fitted = replace(fitted, camera=camera, deficit=(0.0, 0.0))  # the pixels of the plateaus say nothing of these
     if sd is None:
         return fitted, None

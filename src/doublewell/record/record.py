@@ -61,6 +61,8 @@ class Record:
     origin
         "simulation": the phase values are exact. "camera": they were grey values, each the mean over a pixel. None
         where it is not known; contrast and offset are then estimated by a trajectory fit, as those of a camera are.
+    grey
+        How the phase values were made of grey values, as ``phase_from_intensity`` states it; reports show it.
 
     Metadata is checked here, values when a slab is read, so that a record may be larger than memory.
 
@@ -78,6 +80,7 @@ class Record:
     time_unit: str | None
     origin: Origin | None
     mask: Any
+    grey: Any
     shape: tuple[int, ...]  #: Frames, then cells along each space axis.
     frames: int  #: Number of frames.
     mesh: tuple[int, ...]  #: Cells along each space axis.
@@ -98,6 +101,7 @@ class Record:
         time_unit: str | None = None,
         origin: Origin | None = None,
         mask: Any = None,
+        grey: Any = None,
     ) -> None:
         if hasattr(u, "coords") or isinstance(u, np.ma.MaskedArray):  # of xarray
             u, mask, clock, space = unwrapped(u, mask)
@@ -119,6 +123,7 @@ class Record:
             time_unit=check_unit(time_unit, "time_unit"),
             origin=check_origin(origin),
             mask=None if mask is None else check_mask(mask, values),
+            grey=grey,
             shape=shape,
             frames=frames,
             mesh=shape[1:],
@@ -203,7 +208,7 @@ class Record:
         What is not given stays, the mask too. None forgets: ``record.replace(q=None)`` has an unknown q, and
         ``record.replace(mask=None)`` no mask.
         """
-        kept = {name: getattr(self, name) for name in (*KNOWN, "mask")}
+        kept = {name: getattr(self, name) for name in (*KNOWN, "mask", "grey")}
         return Record(self.values if u is None else u, **kept | changes)
 
     def __repr__(self) -> str:

@@ -58,7 +58,7 @@ _QUESTIONS = {
     "structure": "Is it a double well?",
     "movie": "Is the movie good enough?",
     "determination": "Is the law determined everywhere?",
-    "grey levels": "Are the grey levels known well enough?",
+    "grey levels": "Are the grey values good enough?",
     "scale": "Are ε and F fixed?",
     "agreement": "Do all parts agree?",
 }
@@ -395,16 +395,6 @@ def advice(table: Facts, shown: Curves, items: Sequence[Finding]) -> Iterator[st
     model = [item for item in items if item.topic == "model" and not item.where and item.severity != Severity.OK]
     if model and model[0].code != "model-untested":
         yield f"First fix what the tests found, and fit again. {prose(str(model[0]))}."
-    if "grey-levels-unmeasured" in codes:
-        yield (
-            "Let the bands include the errors of the grey levels (--levels-sd auto), or measure the levels where the "
-            "sample is one pure phase and pass them (--levels low,high)."
-        )
-    if "grey-levels-dominate" in codes:
-        yield (
-            "Better grey levels: most of the band of G comes from them. Record a field with some pixels of each phase "
-            "far from every interface, or measure the levels apart and pass them (--levels, --levels-sd)."
-        )
     if not table.banded:
         yield "Use the trajectory fit (leave out --method weak): it gives error bands and tests the model."
     yield from _scale_advice(table)
@@ -426,7 +416,7 @@ def advice(table: Facts, shown: Curves, items: Sequence[Finding]) -> Iterator[st
         if item.topic == "movie" and item.severity != Severity.OK and item.code not in reported:
             yield f"{prose(str(item))}."
     if table.banded and "bands-invalid" not in codes:
-        yield from _band_advice(table, shown, codes)
+        yield from _band_advice(table, shown)
 
 
 def _scale_advice(table: Facts) -> Iterator[str]:
@@ -447,13 +437,10 @@ def _scale_advice(table: Facts) -> Iterator[str]:
         )
 
 
-def _band_advice(table: Facts, shown: Curves, codes: dict[str, Finding]) -> Iterator[str]:
+def _band_advice(table: Facts, shown: Curves) -> Iterator[str]:
     """Yield how the bands shrink: their width is proportional to the noise, and to one over the root of the frames."""
     size = table["force_band"].value
-    grey = next((codes[code] for code in ("grey-levels-dominate", "grey-level-errors") if code in codes), None)
-    levels = 0.0 if grey is None else min(_REACH * grey.numbers["force"], size)  # noise is not a part of this
-    movie = np.sqrt(size**2 - levels**2)
-    half, twice = (float(np.hypot(part * movie, levels)) for part in (0.5, np.sqrt(0.5)))
+    half, twice = 0.5 * size, float(np.sqrt(0.5)) * size
     yield (
         f"Less noise: it is {table['noise'].value:.2g} per pixel, and half of it would narrow the band of G from "
         f"±{percent(size)} to about ±{percent(half)}. Twice the frames in the same time give about ±{percent(twice)}."

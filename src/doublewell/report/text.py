@@ -14,7 +14,7 @@ from doublewell.findings import findings, model_tests
 from doublewell.hints import Progress
 from doublewell.observation import MASK, TOO_FEW_CELLS, TOO_LARGE, Survey, survey
 from doublewell.physical import Physical
-from doublewell.record import Phase, Record
+from doublewell.record import Found, GreyQuality, Record
 from doublewell.record_findings import Finding, Severity, Topic, grey_findings, pace_findings, survey_findings
 from doublewell.result import Result
 from doublewell.units import WIDTH, after, count, percent, unit_text, wrapped
@@ -37,7 +37,7 @@ def report_text(result: Result) -> str:
         ("Scale", _scale_lines(table)),
         ("Physical units", _unit_lines(table)),
         ("Wells", _well_lines(table)),
-        ("Grey levels", table.levels),
+        ("Grey values", [] if result.grey is None else grey_lines(result.grey)),
         ("Degrees", _degree_lines(table)),
         ("Assumed", (line for text in table.assumptions for line in wrapped(text, indent="  "))),
         ("Record", table.record),
@@ -229,24 +229,35 @@ def bullets(lines: Iterable[str]) -> Iterator[str]:
         yield from (f"  {more}" for more in rest)
 
 
-def phase_text(phase: Phase) -> str:
-    """Return a conversion from grey values in words."""
-    low, high = phase.levels
-    sd = ("", "") if phase.levels_sd is None else tuple(f" +- {x:.2g}" for x in phase.levels_sd)
-    lines = [f"levels {low:.6g}{sd[0]} (u = -1) and {high:.6g}{sd[1]} (u = +1)"]
-    if phase.gain_sd is not None:
-        lines.append(
-            f"so phase values are known up to a factor 1 +- {phase.gain_sd:.2g} and a constant +- {phase.offset_sd:.2g}"
-        )
-    lines.append(f"noise {phase.noise:.2g} in u")
-    if phase.light is not None:
-        lines.append(f"light from {phase.light.min():.4g} to {phase.light.max():.4g} over the picture")
-    if phase.fading is not None:
-        lines.append(f"fading from {phase.fading[0]:.4g} to {phase.fading[-1]:.4g} over the record")
-    if phase.drift is not None:
-        way = ", ".join(f"{x:.2f}" for x in phase.drift[-1])
-        lines.append(f"drift of ({way}) pixels from the first frame to the last")
-    return "\n".join([*lines, *bullets(map(str, grey_findings(phase.quality)))])
+def grey_text(grey: GreyQuality) -> str:
+    """Return a conversion from grey values in words: the levels, what was found, and what weakens it."""
+    return "\n".join([*grey_lines(grey), *bullets(map(str, grey_findings(grey)))])
+
+
+def grey_lines(grey: GreyQuality) -> list[str]:
+    """Return the levels and what was found."""
+    assert grey.levels is not None
+    sd = ("", "") if grey.levels_sd is None else tuple(f" +- {x:.2g}" for x in grey.levels_sd)
+    lines = [f"levels {grey.levels[0]:.6g}{sd[0]} (u = -1) and {grey.levels[1]:.6g}{sd[1]} (u = +1)"]
+    lines.append(f"noise {grey.noise:.2g} in u")
+    return lines + [f"{item.name + ':':<14} {_found_words(item)}" for item in grey.found]
+
+
+def _found_words(item: Found) -> str:
+    """Return what was found of one fault of a camera."""
+    pair, moves = " to ".join(f"{x:.4g}" for x in item.numbers), f"moves u by {item.effect:.2g} (rms)"
+    if item.name == "bad pixels":
+        return f"{item.effect:.0f} of {item.numbers[0]:.0f} dead, hot or flickering; masked" if item.kept else "none"
+    if item.name == "drift":
+        way = f"({', '.join(f'{x:.2f}' for x in item.numbers)}) pixels from the first frame to the last"
+        return f"{way}: of the stage or of the pattern, the fit decides" if item.kept else "not significant"
+    if item.name == "shot noise":
+        low, high = np.sqrt(item.numbers)
+        return f"{low:.2g} in the low and {high:.2g} in the high phase" if item.kept else "none, the noise is uniform"
+    if not item.kept:
+        return "not significant"
+    over = {"fading": " over the record", "dark": ""}.get(item.name, " over the picture")
+    return f"{pair}{over}, {moves}; taken off"
 
 
 # --- a record before any fit ------------------------------------------------------------------------------------------
