@@ -37,6 +37,7 @@ NARROW = 0.05  # half-width of the band of G, relative to G, that is good
 _WIDE = 0.5  # beyond it the shape of the law is not determined
 _UNSURE = 0.05  # probability of extra wells that is worth a check
 _COSTLY = 1.1  # times the band with known gain and offset, above which they count as not determined
+_LOOSE = 0.04  # width of the interval of the gain: 1 % of it moves the force by about 5 %
 _TOLERANCE = 0.01  # of the force: what matters
 _STEP = 0.1  # standard errors by which half the time step may move the estimate
 _UNSETTLED = 3.0  # standard errors from the point of linearisation
@@ -391,19 +392,22 @@ def _contrast(result: Result, table: Facts) -> Iterator[Finding]:
     if contrast is None:
         return
     numbers = {name: getattr(contrast, name) for name in ("gain", "offset", "change", "cost")}
-    if contrast.cost > _COSTLY:
+    low, high = result.interval("gain")
+    if contrast.cost > _COSTLY or high - low > _LOOSE:
         added = float(np.sqrt(1.0 - contrast.cost**-2)) * table["force_band"].value
         yield make.finding(
-            Severity.CHECK if added > _TOLERANCE else Severity.OK,
+            Severity.CHECK if added > _TOLERANCE or high - low > _LOOSE else Severity.OK,
             "contrast-undetermined",
-            f"the contrast is not determined as well as the law: with gain and offset of the values estimated the band "
-            f"of G is {contrast.cost:.3g} times as wide as with known ones, which adds {percent(added)} of G",
+            f"the contrast is not determined as well as the law (gain {low:.4g} to {high:.4g}): with gain and offset "
+            f"of the values estimated the band of G is {contrast.cost:.3g} times as wide as with known ones, which "
+            f"adds {percent(added)} of G",
             "record until both pure phases are in view; where the values are known to be exact, use "
             f"{option('contrast', 'exact')}",
             **numbers,
         )
         return
-    taken = f"taken for exact, the values would move G by {percent(contrast.change)}"
+    size = f"about {percent(contrast.change)}" if contrast.change < _WIDE else f"more than {percent(_WIDE)}"
+    taken = f"taken for exact, the values would move G by {size}"
     words = f"gain {contrast.gain:.4g} and offset {contrast.offset:.2g} of the values were estimated; {taken}"
     yield make.ok("contrast-estimated", words, **numbers)
 

@@ -57,8 +57,8 @@ class Contrast:
     """Gain and offset of a record: values = m + gain (u - m) + offset, m the middle of the phases of the law.
 
     ``plateaus`` are the values of the record in the two pure phases; of a contrast that drifts, in the middle of the
-    record. ``change`` is by how much, relative to it, the force would differ had the values been taken for exact, and
-    ``cost`` the factor by which the band of the force is wider than with known gain and offset.
+    record. ``change`` is by how much, relative to it and to first order, the force would differ had the values been
+    taken for exact, and ``cost`` the factor by which the band of the force is wider than with known gain and offset.
     """
 
     gain: float

@@ -31,12 +31,14 @@ class JointParameter:
 
     Inside a fit it is measured in ``unit`` ("q": the record's q; "dx^2": the squared spacing of the last axis; "u": a
     phase value). It starts at ``start`` and tables of steps cover it within ``bounds``, both in that unit.
+    ``prior`` is the standard deviation of what is known of it before, around the start; infinite where nothing is.
     """
 
     name: str
     start: float
     unit: Literal["q", "dx^2", "u"]
     bounds: tuple[float, float]
+    prior: float = np.inf
 
     def scale(self, record: Record) -> float:
         """Return the unit of a record as a number."""

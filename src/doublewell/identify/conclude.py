@@ -21,7 +21,7 @@ from doublewell.inference.estimate import column_scale
 from doublewell.inference.joint import Joint, PartFit
 from doublewell.law import Family, Law
 from doublewell.likelihood import Convergence, Resolution, Status, Trajectory
-from doublewell.observation.view import CONTRAST, joint_parameters, noisy
+from doublewell.observation.view import CONTRAST, joint_parameters, middle_half, noisy
 from doublewell.problem import Problem
 from doublewell.result import Agreement, Contrast, Diagnostics, FitQuality, Likelihood, Tiling
 
@@ -208,11 +208,6 @@ def units_of(part: Part, phases: tuple[float, float], dynamics: Dynamics) -> tup
             units[k] = half / size if parameter.name.startswith("gain") else half
             shifts[k] = middle - target if parameter.name == "offset" else 0.0
     return units, shifts
-
-
-def middle_half(phases: tuple[float, float]) -> tuple[float, float]:
-    """Return the middle of two phases, and half the distance between them."""
-    return 0.5 * (phases[0] + phases[1]), 0.5 * (phases[1] - phases[0])
 
 
 def _averaged(problem: Problem) -> Callable[..., DegreeAverage]:

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from doublewell.adequacy import Adequacy, check_adequacies
-from doublewell.errors import InputError
-from doublewell.hints import Report
+from doublewell.dynamics import Dynamics
+from doublewell.hints import Array, Report
 from doublewell.identify.phases import find_phases, near_plateaus, plateaus
 from doublewell.identify.start import Start, needs_quartic, quartic_start
 from doublewell.identify.weak_fit import fit_weak
 from doublewell.inference.joint import Job, PartFit
 from doublewell.likelihood import Batch, Resolution, Trajectory, measure_resolution
 from doublewell.observation import Survey, check_survey, complete, survey
-from doublewell.observation.view import View, camera_noise, correlated_noise, noisy, outlier_mask
+from doublewell.observation.view import (
+    View,
+    camera_noise,
+    correlated_noise,
+    joint_parameters,
+    middle_half,
+    noisy,
+    outlier_mask,
+)
 from doublewell.options import Phases
 from doublewell.problem import Problem, RecordInfo
 from doublewell.record import Record, checksum
@@ -31,9 +38,9 @@ from doublewell.weak.weights import default_supports
 class Part:
     """A record as it was given (``source``), and as the likelihood sees it: ``record`` has its phases at -1 and +1.
 
-    ``phases`` are the values of the source that ``record`` has there; where contrast and offset are estimated, the
-    fit starts from them. Where q is not known it is that of the ``start``, and where no boundary is declared it is a
-    window. The start of a weak-form fit is its answer, a WeakFit.
+    ``phases`` are the values of the source that ``record`` has there. ``contrast`` is where gain and offset of the
+    record start, if they are estimated. Where q is not known it is that of the ``start``, and where no boundary is
+    declared it is a window. The start of a weak-form fit is its answer, a WeakFit.
     """
 
     source: Record
@@ -42,16 +49,30 @@ class Part:
     start: Start
     record: Record
     view: View
+    contrast: tuple[float, float] = (1.0, 0.0)
 
     @classmethod
     def of(
-        cls, source: Record, phases: tuple[float, float], scaled: Record, seen: Survey, start: Start, problem: Problem
-    ) -> Part:
-        """Return the part of a record that was surveyed, with what it starts from."""
-        record = scaled.replace(q=start.q, boundary=scaled.boundary or "open") if problem.method.bands else scaled
+        cls, source: Record, phases: tuple[float, float], plateaus: tuple[float, float], seen: Survey, start: Start,
+        problem: Problem, *, copy: bool = True,
+    ) -> Part:  # fmt: skip
+        """Return the part of a record that was surveyed with its `plateaus` at -1 and +1, with what it starts from."""
+        record = from_minus_one(source, phases, copy=copy)
+        record = record.replace(q=start.q, boundary=record.boundary or "open") if problem.method.bands else record
+        (middle, half), (target, size) = map(middle_half, (plateaus, phases))
+        gain, offset = half / size, (middle - target) / size
+        seen = replace(
+            seen, noise=gain * seen.noise, low=gain * seen.low + offset, high=gain * seen.high + offset,
+            change=gain * seen.change,
+        )  # fmt: skip
         view = problem.view(source)
         view = camera_noise(record, view) if problem.method.bands and start.streamed is None else view
-        return cls(source, phases, seen, start, record, view)
+        return cls(source, phases, seen, start, record, view, (gain, offset))
+
+    def joint(self, dynamics: Dynamics) -> Array:
+        """Return where what is estimated jointly with the law starts."""
+        starts = dict(zip(("gain", "offset"), self.contrast, strict=True))
+        return np.array([starts.get(known.name, known.start) for known in joint_parameters(self.view, dynamics)])
 
     @property
     def info(self) -> RecordInfo:
@@ -67,27 +88,25 @@ def begin(
 
     A trajectory fit of few frames, or of frames far apart, starts from a quartic law instead.
     """
-    phases, bands = problem.observation.phases, problem.method.bands
-    if isinstance(phases, str):
-        phases, seen = _estimated_phases(record, problem, report, processor), None
+    declared, bands = problem.observation.phases, problem.method.bands
+    contrast = bands and problem.view(record).contrast
+    phases, seen = (declared, seen) if isinstance(declared, tuple) else (plateaus(record), None)
+    if isinstance(declared, str) and not contrast:
+        phases = _estimated_phases(record, problem, report, processor)
     words = "weak moments for a start" if bands else "compiling and reading"
 
-    def begun(phases: tuple[float, float], seen: Survey | None) -> Part:
-        scaled = from_minus_one(record, phases)
+    def begun(pair: tuple[float, float], seen: Survey | None) -> Part:
+        scaled = from_minus_one(record, pair)
         seen = survey_of(scaled) if seen is None else seen
         filled = complete(scaled) if bands else scaled
         if bands and problem.method.start.supports is None and needs_quartic(scaled, seen):
-            return Part.of(record, phases, scaled, seen, quartic_start(filled, seen, problem), problem)
-        weak = fit_weak(filled, seen, problem, processor=processor, report=report, words=words)
-        return Part.of(record, phases, scaled, seen, weak, problem)
+            start = quartic_start(filled, seen, problem)
+        else:
+            start = fit_weak(filled, seen, problem, processor=processor, report=report, words=words)
+        return Part.of(record, phases, pair, seen, start, problem)
 
-    near = near_plateaus(record, phases) if bands and problem.view(record).contrast else None
-    if near is None:
-        return begun(phases, seen)
-    parts = [begun(near, None)]
-    with suppress(InputError):  # of values that are not those of the declared phases
-        parts.append(begun(phases, seen))
-    return min(parts, key=lambda part: part.start.misfit)
+    near = near_plateaus(record, phases) if contrast else None
+    return begun(phases, seen) if near is None else begun(near, None)
 
 
 def _estimated_phases(
@@ -195,7 +214,12 @@ class Records:
         if self.report is not None:
             watch = lambda step: self._say(f"fitting: {step}", step.number)  # noqa: E731
         return self._batches[places].fit(
-            starts, family=self.problem.family, fitted=self.problem.fitted, substeps=jobs[0].substeps, watch=watch
+            starts,
+            joint=np.stack([part.joint(self.problem.dynamics) for part in parts]),
+            family=self.problem.family,
+            fitted=self.problem.fitted,
+            substeps=jobs[0].substeps,
+            watch=watch,
         )
 
     def _weigh(self, job: Job) -> None:

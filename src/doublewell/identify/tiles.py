@@ -31,6 +31,7 @@ from doublewell.evidence import Block, Evidence, Key
 from doublewell.hints import Array, Report
 from doublewell.identify.conclude import Answer, conclude
 from doublewell.identify.parts import Part, from_minus_one, part_fit
+from doublewell.identify.phases import near_plateaus
 from doublewell.identify.weak_fit import fit_weak
 from doublewell.inference.joint import Job, PartFit, Plan, fit_parts, run_loops
 from doublewell.law import Family
@@ -43,7 +44,7 @@ from doublewell.likelihood import (
     growth,
     measure_resolution,
 )  # fmt: skip
-from doublewell.observation import check_survey, joint_start
+from doublewell.observation import check_survey
 from doublewell.observation.view import View
 from doublewell.options import Compute, parse_memory
 from doublewell.problem import Problem
@@ -70,7 +71,8 @@ def streamed(
             f"{option('phases', 'estimated')} reads a record many times, which one read part by part is not made for: "
             f"estimate them on a part of the record, and give {option('phases')} for the whole"
         )
-    scaled = from_minus_one(record, phases, copy=False)
+    near = near_plateaus(record, phases) if problem.method.bands and problem.view(record).contrast else None
+    scaled = from_minus_one(record, near or phases, copy=False)
     with open_stream(
         scaled, memory=problem.method.memory, workers=compute.workers, scheduler=compute.scheduler,
         checkpoint=compute.checkpoint,
@@ -81,7 +83,7 @@ def streamed(
         weak = fit_weak(scaled, seen, problem, stream=own, processor=processor, report=report)
         assert weak.streamed is not None
         seen = replace(seen, missing=weak.streamed.missing)
-        yield Part.of(record, phases, scaled, seen, weak, problem), stream
+        yield Part.of(record, phases, near or phases, seen, weak, problem, copy=False), stream
 
 
 def needs_tiles(record: Record, problem: Problem) -> bool:
@@ -99,7 +101,7 @@ def fit_tiles(record: Record, problem: Problem, compute: Compute, report: Report
         start, dynamics, family, view = part.start.coefficients, problem.dynamics, problem.family, part.view
         window = part.record.replace(boundary="open")
         substeps = first_substeps(window, start, view, dynamics)
-        theta = np.concatenate([joint_start(view, dynamics), problem.fitted.elevation(family) @ start])
+        theta = np.concatenate([part.joint(dynamics), problem.fitted.elevation(family) @ start])
         copies = window_copies(theta.size, substeps)
         rate = growth(window, start, dynamics) / float(window.times[-1] - window.times[0])
         regions = make_tiles(window, copies=copies, rate=rate, memory=memory)
@@ -111,6 +113,7 @@ def fit_tiles(record: Record, problem: Problem, compute: Compute, report: Report
                 report("looking for interfaces", done, len(regions))
         width = batch_width(regions, copies)
         stages, pilot = choose_stages(regions, interface, width)
+        view = replace(view, parts=len(regions))
         model = TileModel(window, family, dynamics, substeps, view, problem.check, width)
         options = ("tiles", family, substeps, view.optics, window.q, problem.check, width, theta.tolist())
         prints = {} if stream.checkpoint is None else fingerprint(window, part.survey.histogram, options, regions)

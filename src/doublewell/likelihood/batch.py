@@ -24,11 +24,14 @@ from doublewell.likelihood import model as models
 from doublewell.likelihood.iterate import Convergence, Iteration, Rule, Status, Step, Watch, compiled, iterate
 from doublewell.likelihood.model import Constants, Observed, RecordModel, first_substeps, growth, observed
 from doublewell.likelihood.segments import UNSTABLE, fit_by_segments
-from doublewell.observation.view import PLAIN, View, check_view, joint_start
+from doublewell.observation.view import PLAIN, View, check_view, joint_parameters, joint_start, rough_noise
 from doublewell.record import Boundary, Record
 from doublewell.runtime import double_precision, leave_room, on_gpu
 
 _UNFINISHED = 0.05  # relative residual of the solves behind R above which its errors are not to be used
+_LOW = 1  # degree at which a fit of contrast begins
+_STIFF = 10.0  # times as much as all data: how firmly the law is held there
+_ROUGHLY = Rule(most=12, small=3.0)
 _FOLLOW = Rule(most=8, gain=1e-5)  # the law feels the fields to second order only
 
 
@@ -148,14 +151,35 @@ class Batch:
         with double_precision():
             return np.array(compiled().predict(model, nuisance, fitted if theta is None else theta, constants))
 
+    def _prior(self, indices: Sequence[int], family: Family, stiff: float | None = None) -> Array | tuple[()]:
+        """Return what is known of theta for some records, rows [W, t] of W theta = t; nothing where nothing is.
+
+        With `stiff` there are rows that hold the law at a low degree, this much for a unit of the coefficients.
+        """
+        known = joint_parameters(self.view, self.dynamics)
+        sizes = np.array([parameter.prior for parameter in known]) * np.sqrt(self.view.parts)
+        if not np.isfinite(sizes).any():
+            return ()
+        n, values, rows = len(known), self.observed.values, []
+        for k in indices:
+            weights = rough_noise(values[k], self.observed.mask) / sizes
+            centres = weights * [parameter.start for parameter in known]
+            rows.append(np.hstack([np.diag(weights), np.zeros((n, family.size)), centres[:, None]]))
+        if stiff is None:
+            return np.stack(rows)
+        lift = family.at(min(_LOW, family.degree)).elevation(family)
+        outside = np.linalg.qr(lift, mode="complete")[0][:, lift.shape[1] :].T
+        return np.stack([np.vstack([row, np.pad(stiff * outside, ((0, 0), (n, 1)))]) for row in rows])
+
     def fit(
-        self, starts: Array, *, family: Family | None = None, fitted: Family | None = None,
-        substeps: int | None = None, watch: Watch | None = None,
+        self, starts: Array, *, joint: Array | None = None, family: Family | None = None,
+        fitted: Family | None = None, substeps: int | None = None, watch: Watch | None = None,
     ) -> list[Trajectory]:  # fmt: skip
         """Fit the records from the coefficients starts[record, k] and linearise there.
 
         `starts` set the degree that is fitted, in the family `fitted` (symmetric wells by default); `family` (that
-        degree by default) is the degree of the evidence, reached by one more linearisation. Steps are taken together
+        degree by default) is the degree of the evidence, reached by one more linearisation. `joint` is where what the
+        view estimates starts, joint[record, k], by default that of the view. Steps are taken together
         until each record has stopped: at a step smaller than 0.05 standard errors. A step that raises the cost is
         halved; where that happens to a record that amplifies its initial field, the record is cut into segments that
         are linked step by step. `watch` is called with every step (of a batch, the largest).
@@ -168,24 +192,40 @@ class Batch:
             substeps = max([first_substeps(record, start, self.view, self.dynamics) for start in starts])
         if self.parts:
             options: dict[str, Any] = {"family": family, "fitted": fitted, "substeps": substeps, "watch": watch}
-            return [part.fit(starts[k : k + 1], **options)[0] for k, part in enumerate(self.parts)]
+            joints = [None] * len(starts) if joint is None else joint[:, None]
+            each = zip(self.parts, starts[:, None], joints, strict=True)
+            return [part.fit(start, joint=own, **options)[0] for part, start, own in each]
         model, constants = self.model(fitted, substeps)
-        data, joint = self.observed.values, joint_start(self.view, self.dynamics)
-        theta = np.hstack([np.tile(joint, (len(starts), 1)), starts])
+        every, data = range(len(starts)), self.observed.values
+        if joint is None:
+            joint = np.tile(joint_start(self.view, self.dynamics), (len(starts), 1))
+        theta = np.hstack([joint, starts])
         # a record that amplifies its initial field may need segments, where segments can fit it
         simple = self.view.plain and record.boundary != "open" and record.uniform and record.mask is None
         simple = simple and self.view.optics.contrast != "drifting"
         rates = np.array([growth(record, start, self.dynamics) for start in starts])
         unstable = simple & (rates > UNSTABLE)
+        nuisance, free = model.nuisance_of(data), constants._replace(prior=self._prior(every, fitted, 0.0))
+        begin, tried = (nuisance, theta), None
+        if self.view.contrast and fitted.degree > _LOW:  # a flexible law could bend itself to a wrong contrast
+            stiff = _STIFF * float(np.sqrt(data[0].size) / np.max(np.abs(starts)))
+            lift = fitted.at(_LOW).elevation(fitted)
+            begin = nuisance, np.hstack([joint, starts @ np.linalg.pinv(lift).T @ lift.T])
+            tried = iterate(
+                model, constants._replace(prior=self._prior(every, fitted, stiff)), data, *begin,
+                freedom=self.observed.rows - theta.shape[1], rule=_ROUGHLY, stage="law of a low degree", watch=watch,
+            )  # fmt: skip
+            begin = tried.nuisance, tried.theta
         last = iterate(
-            model, constants, data, model.nuisance_of(data), theta,
-            freedom=self.observed.rows - theta.shape[1], patient=~unstable, watch=watch,
-        )  # fmt: skip
+            model, free, data, *begin, freedom=self.observed.rows - theta.shape[1], patient=~unstable, watch=watch
+        )
+        if tried is not None:
+            last.steps = [first + then for first, then in zip(tried.steps, last.steps, strict=True)]
         hard = [int(k) for k in np.flatnonzero(unstable) if not last.status[k].converged]
         if hard:
-            most, whole = float(np.max(rates[hard])), (model, constants)
+            most, whole = float(np.max(rates[hard])), (model, free._replace(prior=self._prior(hard, fitted, 0.0)))
             last.put(hard, fit_by_segments(record, fitted, whole, data[hard], theta[hard], most, watch))
-        n = len(joint)
+        n = joint.shape[1]
         last.theta = np.hstack([last.theta[:, :n], last.theta[:, n:] @ fitted.elevation(family).T])
         return self._linearise(family, substeps, last)
 
@@ -199,6 +239,7 @@ class Batch:
         if self.parts:
             return [part.follow(theta, family=family, substeps=substeps)[0] for part in self.parts]
         model, constants = self.model(family, substeps)
+        constants = constants._replace(prior=self._prior(range(len(self.records)), family))
         laws, data = np.tile(np.asarray(theta, dtype=np.float64), (len(self.records), 1)), self.observed.values
         last = iterate(
             model, constants, data, model.nuisance_of(data), laws, freedom=self.observed.rows - laws.shape[1],
@@ -233,8 +274,9 @@ class Batch:
         labels = [fit.evidence.blocks[0].key.record for fit in before] or self.labels
         model, constants = self.model(family, substeps)
         known, data, code, size = self.observed, self.observed.values[indices], compiled(), at.theta.shape[1]
+        known_before = constants._replace(prior=self._prior(indices, family))
         with double_precision():
-            last = code.sensitivity(model, at.nuisance, at.theta, data, constants)
+            last = code.sensitivity(model, at.nuisance, at.theta, data, known_before)
             residual = data - np.asarray(code.predict(model, at.nuisance, at.theta, constants))
             triangles, shifts, responses, costs, _, solves = map(np.asarray, last)
         if known.mask is not None:

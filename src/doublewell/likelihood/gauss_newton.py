@@ -9,8 +9,9 @@ r the whitened residual,
     information:  C = J_g - J_u X with (J_u' J_u) X = J_u' J_g;   R from the QR of C.
 
 Eliminating theta first leaves one right-hand side a step. Frame 0 observes the nuisance and not theta, so J_u' P J_u
-stays as well conditioned as J_u' J_u. The functions of a Model are pure JAX functions, to be called in double
-precision, under jit and vmap.
+stays as well conditioned as J_u' J_u. What is known of theta beforehand is more rows of J_g, where the constants have
+a ``prior``: rows W theta = t, in units of the whitened residual. The functions of a Model are pure JAX functions, to be
+called in double precision, under jit and vmap.
 """
 
 from __future__ import annotations
@@ -74,18 +75,19 @@ def advance(model: Model, point: Point, data: Any, constants: Any, *, tolerance:
     """Take one Gauss-Newton step; a step that raises the cost is halved until it does not."""
     residual, push, pull = _linearise(model, point.nuisance, point.theta, data, constants)
     columns = _columns(model, point.nuisance, point.theta, constants)
-    norms = jnp.linalg.norm(columns, axis=0)
-    basis, triangle = jnp.linalg.qr(columns / norms)
+    norms, (held, rows) = jnp.linalg.norm(columns, axis=0), _prior(point.theta, constants)
+    basis, triangle = jnp.linalg.qr(jnp.concatenate([columns, rows]) / norms)
+    basis, below = basis[: residual.size], basis[residual.size :]
 
     def project(y: Any) -> Any:
         return y - (basis @ (basis.T @ y.ravel())).reshape(y.shape)
 
-    right = pull(project(residual))
+    right = pull(project(residual) + (basis @ (below.T @ held)).reshape(residual.shape))
     step_u, count, rest = solve_normal(
         lambda x: pull(project(push(x))), right, model.preconditioner(point.nuisance, point.theta, constants),
         tolerance=tolerance, most=most,
     )  # fmt: skip
-    turned = basis.T @ (residual - push(step_u)).ravel()
+    turned = basis.T @ (residual - push(step_u)).ravel() - below.T @ held
     step_g = jax.scipy.linalg.solve_triangular(triangle, turned) / norms
     taken = _shortened(model, point, step_u, step_g, residual, data, constants)
     return taken._replace(size=jnp.linalg.norm(triangle @ (step_g * norms)), iterations=count, residual=rest)
@@ -108,8 +110,12 @@ def follow(model: Model, point: Point, data: Any, constants: Any, *, tolerance: 
 def _shortened(
     model: Model, point: Point, step_u: Any, step_g: Any, residual: Any, data: Any, constants: Any
 ) -> Point:  # fmt: skip
-    """Take a step, halved until the cost is not above the one before; none where no fraction of it is."""
-    now = jnp.vdot(residual, residual)
+    """Take a step, halved until the cost is not above the one before; none where no fraction of it is.
+
+    It begins with as much of the step as moves no entry of theta farther than its reach; ``length`` is a part of that.
+    """
+    held, _ = _prior(point.theta, constants)
+    now = jnp.vdot(residual, residual) + jnp.vdot(held, held)
 
     def moved(length: Any) -> tuple[Any, Any]:
         shifted = jax.tree.map(lambda a, b: a + length * b, point.nuisance, step_u)
@@ -117,17 +123,20 @@ def _shortened(
 
     def halved(state: tuple[Any, Any]) -> tuple[Any, Any]:
         length = 0.5 * state[0]
-        return length, _cost(model, *moved(length), data, constants)
+        return length, _cost(model, *moved(most * length), data, constants)
+
+    reach = getattr(constants, "reach", jnp.zeros(0))
+    most = 1.0 / jnp.max(jnp.abs(step_g[: jnp.size(reach)]) / reach, initial=1.0)
 
     length, cost = jax.lax.while_loop(
         lambda state: ~(state[1] <= now * (1.0 + 1e-12)) & (state[0] > _SHORTEST),
         halved,
-        (jnp.ones_like(now), _cost(model, *moved(1.0), data, constants)),
+        (jnp.ones_like(now), _cost(model, *moved(most), data, constants)),
     )
     taken = cost <= now * (1.0 + 1e-12)
     length, cost = jnp.where(taken, length, 0.0), jnp.where(taken, cost, now)
     nuisance, theta = jax.tree.map(
-        lambda new, old: jnp.where(taken, new, old), moved(length), (point.nuisance, point.theta)
+        lambda new, old: jnp.where(taken, new, old), moved(most * length), (point.nuisance, point.theta)
     )  # a failed solve has no finite step: 0 times it is not 0
     return point._replace(nuisance=nuisance, theta=theta, cost=cost, before=now, length=length)
 
@@ -154,10 +163,13 @@ def sensitivity(
 
     rows, motions, counts, rests = jax.lax.map(project, basis.T, batch_size=together)
     turned, inner = jnp.linalg.qr(rows.T)
-    triangle = inner @ outer
-    shift = jax.scipy.linalg.solve_triangular(triangle, turned.T @ residual.ravel())
+    held, known = _prior(theta, constants)
+    mixed, triangle = jnp.linalg.qr(jnp.concatenate([inner @ outer, known]))
+    right = mixed.T @ jnp.concatenate([turned.T @ residual.ravel(), -held])
+    shift = jax.scipy.linalg.solve_triangular(triangle, right)
     response = jax.tree.map(lambda leaf: jnp.tensordot(outer.T, leaf, axes=1), motions)
-    return Sensitivity(triangle, shift, response, jnp.vdot(residual, residual), jnp.sum(counts), rests)
+    cost = jnp.vdot(residual, residual) + jnp.vdot(held, held)
+    return Sensitivity(triangle, shift, response, cost, jnp.sum(counts), rests)
 
 
 class Basis(NamedTuple):
@@ -308,4 +320,13 @@ def _columns(model: Model, nuisance: Any, theta: Any, constants: Any) -> Any:
 
 def _cost(model: Model, nuisance: Any, theta: Any, data: Any, constants: Any) -> Any:
     residual = model.whiten(data - model.predict(nuisance, theta, constants), constants)
-    return jnp.vdot(residual, residual)
+    held, _ = _prior(theta, constants)
+    return jnp.vdot(residual, residual) + jnp.vdot(held, held)
+
+
+def _prior(theta: Any, constants: Any) -> tuple[Any, Any]:
+    """Return how far theta is from what is known of it, in units of the whitened residual, and the derivative."""
+    prior = getattr(constants, "prior", ())
+    if isinstance(prior, tuple):
+        return jnp.zeros(0), jnp.zeros((0, theta.size))
+    return prior[:, :-1] @ theta - prior[:, -1], prior[:, :-1]

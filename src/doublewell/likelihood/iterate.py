@@ -21,8 +21,8 @@ _TOGETHER = 16  # solves at a time on a GPU, which waits for its next kernel, wh
 def compiled() -> Any:
     """Return the functions of the solver, and choose, compiled for the device of this call.
 
-    The first argument is the model; all others but the constants have a leading record axis: one record is a batch of
-    one. One compilation serves all records of a shape.
+    The first argument is the model; all others but the constants have a leading record axis, and of these the prior:
+    one record is a batch of one. One compilation serves all records of a shape.
     """
     return _compiled(_TOGETHER if on_gpu() else 1)
 
@@ -38,7 +38,9 @@ def _compiled(together: int) -> Any:
 
     def over(function: Any, count: int) -> Any:
         def batched(model: Any, *arguments: Any) -> Any:
-            return jax.vmap(partial(function, model), in_axes=(*(0,) * count, None))(*arguments)
+            constants = arguments[-1]
+            shared = constants._make([0 if name == "prior" else None for name in constants._fields])
+            return jax.vmap(partial(function, model), in_axes=(*(0,) * count, shared))(*arguments)
 
         return jax.jit(batched, static_argnums=0)
 

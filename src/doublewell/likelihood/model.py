@@ -26,6 +26,7 @@ from doublewell.observation.view import (
     Free,
     View,
     filled,
+    joint_parameters,
     mode_gain,
     mode_grid,
     modes_passed,
@@ -66,6 +67,8 @@ class Constants(NamedTuple):
     memory: Any = ()  # correlation of consecutive frames of the noise
     waves: Any = ()  # wave numbers along each axis, then L: of the modes that are stepped, with terms only
     pushes: Any = ()  # a field for each frame interval, added to u_t / q there
+    prior: Any = ()  # rows [W, t] of what is known of theta, W theta = t, for each record of a batch
+    reach: Any = ()  # of the first entries of theta: how far one step may move them
 
 
 @dataclass(frozen=True)
@@ -162,9 +165,10 @@ class RecordModel:
         import jax.numpy as jnp
 
         forward, backward = jax_transforms(self.cells, self._modes)
-        smooth = backward(constants.smoothing * forward(self.first_field(nuisance)))
-        force = differentiable_force(self.family)
-        _, slope = jax.jvp(lambda u: force(self.split(theta)[1], u), (smooth,), (jnp.ones_like(smooth),))
+        joint, coefficients = self.split(theta)
+        field = self.first_field(self._unobserved(nuisance, *self._contrast(joint, constants)))
+        smooth, force = backward(constants.smoothing * forward(field)), differentiable_force(self.family)
+        _, slope = jax.jvp(lambda u: force(coefficients, u), (smooth,), (jnp.ones_like(smooth),))
         slope = jnp.maximum(slope, 0.0)
         mean = jnp.sum(slope**2) / jnp.maximum(jnp.sum(slope), _TINY)
         calm = jnp.clip(slope / jnp.maximum(mean, _TINY), 0.0, 1.0)  # how much of each cell is a pure phase
@@ -342,6 +346,8 @@ def record_model(
         more["average"] = (optics.exposure / record.dt) ** 2 / 24.0
     if whitening.colour is not None:
         more["colour"] = whitening.colour
+    if view.contrast:
+        more["reach"] = np.array([parameter.prior for parameter in joint_parameters(view, dynamics)])
     if whitening.memory:
         more["memory"] = np.float64(whitening.memory)
     return model, constants._replace(**more)

@@ -34,6 +34,8 @@ class Constants(NamedTuple):
     weights: Any
     root: Any
     damping: Any
+    prior: Any = ()
+    reach: Any = ()
 
 
 @dataclass(frozen=True)
@@ -118,8 +120,9 @@ def fit_by_segments(
     apart: Array | None = None
     for link in _LINKS:
         free = data[0].size - data[0, 0].size * (model.count if apart is None else 1)
+        constants = segment_constants(model, of, tau, link)._replace(prior=whole[1].prior, reach=whole[1].reach)
         stage = iterate(
-            model, segment_constants(model, of, tau, link), extended, nuisance, theta, freedom=free, watch=watch,
+            model, constants, extended, nuisance, theta, freedom=free, watch=watch,
             rule=_FIRST_STAGE if apart is None else _LATER_STAGE, stage=f"segments, links {link:g}",
         )  # fmt: skip
         nuisance, theta = stage.nuisance, stage.theta

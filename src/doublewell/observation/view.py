@@ -21,7 +21,7 @@ FOURTH = np.array([1.0, -4.0, 6.0, -4.0, 1.0])
 _FLOOR = 0.01  # of the mean level: white noise that is added to a measured spectrum
 BLUR = JointParameter("blur", start=0.25, unit="dx^2", bounds=(0.0, np.inf))  # a variance; starts at half a cell
 CONTRAST = tuple(  # values = gain u + offset; drifts are the changes from the first frame to the last
-    JointParameter(name, start=float(name == "gain"), unit="u", bounds=(-np.inf, np.inf))
+    JointParameter(name, start=float(name == "gain"), unit="u", bounds=(-np.inf, np.inf), prior=0.15)
     for name in ("gain", "offset", "gain drift", "offset drift")
 )
 _PASSED = 0.2  # of a mode
@@ -29,6 +29,7 @@ _SMOOTH = 1.5  # modes over which a spectrum is averaged
 _EARLY = 0.2  # fraction of the frames in which the initial field takes much of the noise
 _MEMORY = 4.0  # standard errors of a correlation in time that counts
 _FAR = 5.0  # standard deviations of an outlier
+_ROUGH = 0.05  # noise of a record too small to measure it
 _OFTEN = 0.2  # fraction of frames in which a cell is an outlier, above which it is left out altogether
 
 
@@ -53,12 +54,14 @@ class View:
 
     ``free`` are the names of the entries of theta that come before the coefficients: one for q is its ratio to the
     record's q; one for the blur is its variance in units of dx^2 of the last axis; gain and offset are those of the
-    values of the record as it is fitted, with its phases near -1 and +1.
+    values of the record as it is fitted, with its declared phases at -1 and +1. ``parts`` is the number of parts of a
+    record that what is known of these is divided among.
     """
 
     optics: Observation = SHARP
     whitening: Whitening = Whitening()
     q_free: bool = False
+    parts: int = 1
 
     @property
     def free(self) -> tuple[Free, ...]:
@@ -91,6 +94,11 @@ class View:
 
 
 PLAIN = View()
+
+
+def middle_half(phases: tuple[float, float]) -> tuple[float, float]:
+    """Return the middle of two phases, and half the distance between them."""
+    return 0.5 * (phases[0] + phases[1]), 0.5 * (phases[1] - phases[0])
 
 
 def joint_parameters(view: View, dynamics: Dynamics = ALLEN_CAHN) -> list[JointParameter]:
@@ -258,6 +266,12 @@ def noise_in_time(values: Array, mask: Bools | None = None) -> float | None:
     if mask is not None:
         rest = rest[np.all([mask[k : k + starts] for k in range(len(FOURTH))], axis=0)]
     return 1.4826 * float(np.median(np.abs(rest))) if rest.size else None
+
+
+def rough_noise(values: Array, mask: Bools | None = None) -> float:
+    """Return the noise from fourth differences in time, of few frames along x."""
+    noise = noise_in_time(values, mask)
+    return float(noise_in_time(np.moveaxis(values, -1, 0)) or _ROUGH) if noise is None else noise
 
 
 def complete(record: Record) -> Record:
