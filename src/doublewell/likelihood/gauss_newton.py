@@ -125,8 +125,8 @@ def _shortened(
         length = 0.5 * state[0]
         return length, _cost(model, *moved(most * length), data, constants)
 
-    reach = getattr(constants, "reach", jnp.zeros(0))
-    most = 1.0 / jnp.max(jnp.abs(step_g[: jnp.size(reach)]) / reach, initial=1.0)
+    reach = jnp.array(getattr(constants, "reach", ()))
+    most = 1.0 / jnp.max(jnp.abs(step_g[: reach.size]) / reach, initial=1.0)
 
     length, cost = jax.lax.while_loop(
         lambda state: ~(state[1] <= now * (1.0 + 1e-12)) & (state[0] > _SHORTEST),
