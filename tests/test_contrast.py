@@ -141,7 +141,7 @@ def test_law_is_evolved_in_the_values_of_the_record(estimated: Result, exact: Re
     assert own.error[-1] < 1.1 * known.error[-1]
 
 
-def test_result_file_keeps_the_contrast(estimated: Result, tmp_path) -> None:  # noqa: ANN001
+def test_result_file_keeps_the_contrast(estimated: Result, tmp_path) -> None:
     path = tmp_path / "result.json"
     path.write_bytes(result_bytes(estimated))
     loaded = load_result(path)
