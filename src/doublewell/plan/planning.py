@@ -24,10 +24,11 @@ from doublewell.plan.experiment import (
     experiment_information,
     predict,
 )
+from doublewell.problem import ask
 from doublewell.record import Record
 from doublewell.record_findings import survey_findings
 from doublewell.units import percent
-from doublewell.weak.weights import LEAST_FRAMES, default_supports
+from doublewell.weak.weights import LEAST_FRAMES
 
 Quantity = Literal["force", "potential", "epsilon"]
 Show = Callable[[str], None]
@@ -152,9 +153,9 @@ def plan(
     progress
         Called with what is being computed.
 
-    A movie that ``identify`` would refuse, for instance one of fewer than 13 frames, is refused here too. One change
-    costs about as much as the last step of a fit of its movie. The prediction is the linearised likelihood
-    of white noise at the given law: it knows of no drift, no blur and no error of q.
+    A movie that ``identify`` would refuse, for instance one without an interface, is refused here too; a search for
+    frames ends at 13. One change costs about as much as the last step of a fit of its movie. The prediction is the
+    linearised likelihood of white noise at the given law: it knows of no drift, no blur and no error of q.
     """
     if not isinstance(experiment, Experiment):
         raise InputError(f"experiment is {shown(experiment)}: expected an Experiment(law, initial, dx=, dt=, ...)")
@@ -189,7 +190,7 @@ def _survey_notes(experiment: Experiment) -> tuple[str, ...]:
     shape = (experiment.frames, *experiment.initial.shape)
     empty = np.broadcast_to(np.zeros(()), shape)  # the size is checked before the movie is made
     try:
-        default_supports(Record(empty, dx=experiment.dx, dt=experiment.dt), None)
+        ask([Record(empty, dx=experiment.dx, dt=experiment.dt, boundary=experiment.boundary)])
         surveyed = replace(survey(experiment.movie), noise=experiment.noise)
         check_survey(surveyed)
     except InputError as error:
