@@ -1,4 +1,4 @@
-"""How well the law comes back from grey values: simulated cameras with faults, five seeds each, the weak reading.
+"""How well the law comes back from grey values: simulated cameras, five seeds each, weak-form fit, faults found.
 
 python benchmarks/camera.py        # writes benchmarks/results/camera.json
 """
@@ -23,16 +23,16 @@ SEEDS = range(11, sized(16, tiny=12))
 KNOWN = {"dx": 1 / CELLS, "dt": DT, "q": 1.0, "boundary": "periodic"}
 WAY = np.outer(np.linspace(0.0, 1.0, FRAMES), [2.3, -1.4])
 EVERY = {"vignette": 0.3, "bleach": 0.3, "way": WAY}
-ASKED = {"flatten": "gain", "bleaching": True, "drift": True}
+NOTHING = {"flatten": None, "bleaching": False, "drift": None, "dark": 0.0}
 CASES = {
     "16 bits": ({}, {}),
     "8 bits": ({"low": 40, "high": 200, "bits": 8}, {}),
-    "uneven light, 30 %": ({"vignette": 0.3}, {"flatten": "gain"}),
-    "stray light, 10 % of the contrast": ({"stray": 0.1}, {"flatten": "offset"}),
-    "bleaching, 26 %": ({"bleach": 0.3}, {"bleaching": True}),
-    "drift, 2.7 pixels": ({"way": WAY}, {"drift": True}),
-    "light, bleaching, drift, 16 bits": (EVERY | {"dark": 400}, ASKED | {"dark": 400}),
-    "light, bleaching, drift, 8 bits": (EVERY | {"low": 30, "high": 200, "bits": 8, "dark": 10}, ASKED | {"dark": 10}),
+    "uneven light, 30 %": ({"vignette": 0.3}, {}),
+    "stray light, 10 % of the contrast": ({"stray": 0.1}, {}),
+    "bleaching, 26 %": ({"bleach": 0.3}, {}),
+    "drift, 2.7 pixels": ({"way": WAY}, {"drift": "remove"}),
+    "light, bleaching, drift, 16 bits": (EVERY | {"dark": 400}, {"drift": "remove"}),
+    "light, bleaching, drift, 8 bits": (EVERY | {"low": 30, "high": 200, "bits": 8, "dark": 10}, {"drift": "remove"}),
 }
 
 
@@ -49,7 +49,7 @@ def main() -> None:
     for name, (faults, asked) in CASES.items():
         pictures = [camera(field, **faults, seed=seed) for seed in SEEDS]
         corrected = [force_error(phase_from_intensity(picture, **asked, **KNOWN).record) for picture in pictures]
-        plain = [force_error(phase_from_intensity(picture, **KNOWN).record) for picture in pictures[:1]]
+        plain = [force_error(phase_from_intensity(picture, **NOTHING, **KNOWN).record) for picture in pictures[:1]]
         rows.append(
             {"camera": name, "force": float(np.mean(corrected)), "worst": max(corrected), "uncorrected": plain[0]}
         )

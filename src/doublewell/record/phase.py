@@ -290,16 +290,10 @@ def _both(good: Bools, mask: Values, first: int) -> Values:  # noqa: ARG001  of 
 
 
 def _moved_mask(grey: Record, correction: Correction) -> Bools:
-    """Return where all values that a moved pixel is made of were observed."""
-    from scipy.ndimage import binary_dilation
-
-    assert correction.drift is not None
-    masks = []
-    for k, shift in enumerate(correction.drift):
-        missing = binary_dilation(~grey.observed(k, k + 1)[0], iterations=2)
-        gone = np.roll(missing, np.rint(-shift).astype(int), tuple(range(missing.ndim)))
-        masks.append(~gone[correction.crop])
-    return np.array(masks)
+    """Return where a moved frame hardly rests on what was not observed."""
+    ways = enumerate(() if correction.drift is None else correction.drift)
+    parts = [shift_frame(_known(grey, k).astype(float), -d, periodic=correction.periodic) for k, d in ways]
+    return np.asarray(np.array(parts)[(slice(None), *correction.crop)] > 0.99)
 
 
 def _noise(groups: Array, good: Bools, camera: Camera) -> Found:

@@ -36,7 +36,7 @@ def read_exodus(path: Path, var: str | None, wanted: frozenset[str]) -> StoredFi
         raise InputError(
             f"{path} holds {field.shape[0]} times of {names[number]!r}: expected a movie; let MOOSE write each step"
         )
-    return StoredField(field, {}, (clock, *space), bordered=True)
+    return StoredField(field, {"origin": "simulation"}, (clock, *space), bordered=True)
 
 
 def _texts(member: Member | None) -> list[str]:

@@ -244,7 +244,8 @@ def _py_pde_field(path: Path, file: Any, var: str | None, wanted: frozenset[str]
     clock, space = Axis("t", points=file["times"][:length]), [Axis(*pair) for pair in zip("xyz", steps, strict=False)]
     periodic = grid.get("periodic", False)
     whole = "boundary" in wanted and all(periodic if isinstance(periodic, list) else [periodic])
-    metadata, axes = {"boundary": "periodic"} if whole else {}, (clock, *[Axis("c")] * several, *space)
+    metadata = {"origin": "simulation"} | ({"boundary": "periodic"} if whole else {})
+    axes = (clock, *[Axis("c")] * several, *space)
     return StoredField(stored_dataset(path, data, length), metadata, axes, {1: chosen} if several else {})
 
 
