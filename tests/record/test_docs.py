@@ -20,3 +20,17 @@ def test_the_table_is_the_file():
     (direct,) = re.findall(r"same noise the error is ([\d.]+) %", page)
     assert float(direct) == pytest.approx(100 * kept["phase values directly"], abs=0.006)
     assert max(row["worst"] for row in kept["rows"]) < 0.02
+
+
+def test_the_example_runs(tmp_path, monkeypatch, capsys):
+    """Numbers of the text are those of the run to two digits: another machine rounds otherwise."""
+    pytest.importorskip("tifffile")
+    page = (ROOT / "docs/intensities.md").read_text()
+    code, said = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", page, flags=re.DOTALL).groups()
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "intensities.md", "exec"), {})
+    found = capsys.readouterr().out
+    number = r"-?\d+\.?\d*"
+    assert re.sub(number, "#", found) == re.sub(number, "#", said)
+    for mine, theirs in zip(re.findall(number, found), re.findall(number, said), strict=True):
+        assert float(mine) == pytest.approx(float(theirs), rel=0.05)
