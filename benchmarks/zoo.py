@@ -1,6 +1,7 @@
 """Zoo of wrong models and settings: is each noticed, and is the right cause named first?
 
 Run: python benchmarks/zoo.py [--seeds N] [--true N] [--first SEED] [--cases NAME,NAME] [--no-weak] [--out FILE.json]
+The stored figures: --true 0 --first 71000; --cases none --first 71000 --out benchmarks/results/zoo_true.json; --draw.
 Movies of 21 frames of 48 x 48 made by Runge-Kutta steps with sixth-order differences (Cahn-Hilliard: by convex
 splitting in Fourier modes), none of it code of the package, from a nonconvex drop; law "sixth", epsilon 0.06, q = 1,
 noise 0.003, 0.01 and 0.03. ``effect`` is how far the wrong movie is from that of the model, over how far the pattern
@@ -12,21 +13,24 @@ of ``right``, or one that the same sentence calls indistinguishable from it.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
 
 import numpy as np
-from common import RESULTS, print_table, sized, words, write_json
+from common import RESULTS, print_table, sized, target, words, write_json
 
+from doublewell.adequacy import check_adequacies
 from doublewell.errors import InputError
 from doublewell.findings import findings
 from doublewell.identify import identify
-from doublewell.law import named_law
+from doublewell.law import Bernstein, named_law
+from doublewell.likelihood import Batch
 from doublewell.options import Observation
 from doublewell.record import Record
 from doublewell.report import inspect_record
@@ -40,6 +44,8 @@ SIXTH = (-49 / 18, 3 / 2, -3 / 20, 1 / 90)
 FIRST = (3 / 4, -3 / 20, 1 / 60)
 Y, X = np.meshgrid(np.arange(CELLS) * DX, np.arange(CELLS) * DX, indexing="ij")
 OBSERVED = {"contrast": "exact"} if "contrast" in {item.name for item in fields(Observation)} else None
+TOGETHER = 4  # records without a fault that are fitted together
+FIGURE = RESULTS.parents[1] / "docs/figures/zoo.png"
 SERIOUS = ("model", "convergence", "structure", "precision")
 Rate = Callable[[np.ndarray, float], np.ndarray]
 
@@ -283,6 +289,24 @@ def one(case: Case, noise: float, seed: int, *, with_weak: bool) -> dict:
     return row | ({"weak": weak(record)} if with_weak else {})
 
 
+def true_records(count: int, first_seed: int) -> Iterator[dict]:
+    """Fit and check records without a fault, a few at a time, from the quartic law of the right width."""
+    truth, begin = movie(motion, start()), np.full(3, 1.0 / EPSILON**2)
+    for k in range(0, count, TOGETHER):
+        noise, seeds = LEVELS[k // TOGETHER % len(LEVELS)], range(first_seed + k, first_seed + min(k + TOGETHER, count))
+        noisy = [truth + noise * np.random.default_rng(seed).standard_normal(truth.shape) for seed in seeds]
+        batch = Batch([Record(values, dx=DX, dt=DT, q=1.0, boundary="periodic") for values in noisy])
+        fits = batch.fit(np.tile(begin, (len(noisy), 1)), family=Bernstein(8))
+        for answer in check_adequacies(fits):
+            named = [test.name for test in answer.significant[:1]]
+            yield {
+                "noise": noise,
+                "verdict": str(answer.verdict),
+                "flagged": answer.verdict != "adequate",
+                "first": named,
+            }
+
+
 def totals(rows: list[dict], true: list[dict]) -> list[dict]:
     def share(values: list[bool]) -> str:
         return f"{sum(values)}/{len(values)} = {100 * np.mean(values):.1f} %" if values else "not run"
@@ -299,6 +323,31 @@ def totals(rows: list[dict], true: list[dict]) -> list[dict]:
     ]  # fmt: skip
 
 
+def draw() -> None:
+    """Draw the stored results: which cause was named first, for each case and noise."""
+    from doublewell.report.style import COLOURS, new_figure, render, style
+
+    rows = json.loads((RESULTS / "zoo.json").read_text())["rows"]
+    names, levels = list(dict.fromkeys(row["case"] for row in rows)), sorted({row["noise"] for row in rows})
+    with style():
+        figure = new_figure(9.6, 0.32 * len(names) + 1.0)
+        axis = figure.subplots()
+        for row in rows:
+            x, y = levels.index(row["noise"]), -names.index(row["case"])
+            colour = COLOURS["recovered"] if row["right"] else COLOURS["noise"]
+            axis.barh(
+                y, 0.94, 0.86, x - 0.47, color=colour, alpha=0.9 if row["first alone"] or not row["right"] else 0.5
+            )
+            axis.text(x, y, row["first"][0] or "not flagged", ha="center", va="center", fontsize=8, color="w")
+        axis.set(
+            yticks=[-k for k in range(len(names))], xticks=range(len(levels)), title="the cause that is named first"
+        )
+        axis.set_yticklabels([f"{name}: {next(r['effect size'] for r in rows if r['case'] == name)}" for name in names])
+        axis.set_xticklabels([f"noise {level:g}" for level in levels])
+        axis.tick_params(length=0)
+        target(FIGURE).write_bytes(render(figure, "png"))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=1, help="of each case and noise")
@@ -306,8 +355,12 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=70_000, help="first seed")
     parser.add_argument("--cases", default="", help="names, by commas; all by default")
     parser.add_argument("--no-weak", action="store_true")
+    parser.add_argument("--draw", action="store_true", help="only draw docs/figures/zoo.png from the stored results")
     parser.add_argument("--out", type=Path, default=RESULTS / "zoo.json")
     asked = parser.parse_args(words("--true 1 --cases true,M(u),thermal"))
+    if asked.draw:
+        draw()
+        return
     wanted = [case for case in CASES[1:] if not asked.cases or case.name in asked.cases.split(",")]
     rows: list[dict] = []
     true: list[dict] = []
@@ -324,12 +377,11 @@ def main() -> None:
                 rows.append(one(case, noise, seed, with_weak=not asked.no_weak))
                 print("  ".join(str(rows[-1].get(k)) for k in ("case", "noise", "verdict", "first", "s")), flush=True)
         keep()
-    for k in range(asked.true):
-        noise = LEVELS[k % len(LEVELS)]
-        true.append({"noise": noise} | trajectory(record_of(CASES[0], noise, asked.first + 10_000 + k)[0]))
-        if true[-1]["flagged"]:
-            print("false alarm", noise, true[-1]["words"], flush=True)
-        if k % 20 == 19:
+    for row in true_records(asked.true, asked.first + 10_000):
+        true.append(row)
+        if row["flagged"]:
+            print("false alarm", row, flush=True)
+        if len(true) % 20 == 0:
             keep()
     keep()
     print_table("The zoo", totals(rows, true))

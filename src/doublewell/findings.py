@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from doublewell.adequacy import Verdict
+from doublewell.adequacy import TOLERANCE, Verdict
 from doublewell.calibrate import NoScale, refusal_of
 from doublewell.errors import option
 from doublewell.facts import LEVEL, Facts, facts
@@ -38,7 +38,6 @@ _WIDE = 0.5  # beyond it the shape of the law is not determined
 _UNSURE = 0.05  # probability of extra wells that is worth a check
 _COSTLY = 1.1  # times the band with known gain and offset, above which they count as not determined
 _LOOSE = 0.04  # width of the interval of the gain: 1 % of it moves the force by about 5 %
-_TOLERANCE = 0.01  # of the force: what matters
 _STEP = 0.1  # standard errors by which half the time step may move the estimate
 _UNSETTLED = 3.0  # standard errors from the point of linearisation
 _LARGE_RESIDUAL = 0.5
@@ -396,7 +395,7 @@ def _contrast(result: Result, table: Facts) -> Iterator[Finding]:
     if contrast.cost > _COSTLY or high - low > _LOOSE:
         added = float(np.sqrt(1.0 - contrast.cost**-2)) * table["force_band"].value
         yield make.finding(
-            Severity.CHECK if added > _TOLERANCE or high - low > _LOOSE else Severity.OK,
+            Severity.CHECK if added > TOLERANCE or high - low > _LOOSE else Severity.OK,
             "contrast-undetermined",
             f"the contrast is not determined as well as the law (gain {low:.4g} to {high:.4g}): with gain and offset "
             f"of the values estimated the band of G is {contrast.cost:.3g} times as wide as with known ones, which "

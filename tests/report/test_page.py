@@ -27,7 +27,7 @@ def refused(match):
 def test_a_stranger_reads_wells_certainty_and_what_to_do(banded_page, words_of):
     words = words_of(banded_page)
     assert "the wells lie at u = −1 and u = 1, and the wells are symmetric" in words.split("Found:")[0]  # assumed
-    assert "The energy is a double well" in words
+    assert "The energy is a double well, as assumed; its barrier" in words
     assert re.search(r"a barrier of F\(0\) = 0\.2\d+ \(95 %: 0\.2\d+ to 0\.2\d+\)", words)
     assert re.search(r"ε = 0\.1\d+ \(95 %: [\d.]+ to [\d.]+\)", words)
     assert re.search(r"The force is known to ±[\d.]+ % \(95 % band", words)

@@ -189,7 +189,7 @@ def _lead(table: Facts, items: list[Finding]) -> Html:
 
 
 def _found(table: Facts, items: list[Finding]) -> str:
-    kind = "The energy is a double well"
+    kind = "The energy is a double well" + (", as assumed" if table.problem.law.constraint != "none" else "")
     if not table.structure.ok:
         kind = f"The energy is not a double well with a single barrier: {table.structure}"
     tilt, barrier, epsilon = table.get("tilt"), table.get("barrier"), table.get("epsilon")
@@ -203,7 +203,7 @@ def _found(table: Facts, items: list[Finding]) -> str:
             f"{kind}; its barrier{place} is {height.symbol} = {_value(height, holds)}, and F and ε are not determined."
         )
     found = (
-        f"{kind}, a barrier{place} of {barrier.symbol} = {_value(barrier, holds)}, and ε = {_value(epsilon, holds)}."
+        f"{kind}; its barrier{place} is {barrier.symbol} = {_value(barrier, holds)}, and ε = {_value(epsilon, holds)}."
     )
     if (energy := table.get("physical_barrier")) is not None:
         kappa = _value(table["physical_kappa"], holds)
