@@ -126,7 +126,7 @@ def summary(kind: tuple[str, str], noise: float, rows: list[dict], seconds: floa
 
 
 def sweep() -> None:
-    """Fit one movie whose contrast is off by growing amounts, with values taken for exact and with contrast estimated."""
+    """Fit one movie whose contrast is off by growing amounts, its values taken for exact and its contrast estimated."""
     law, rows = named_law("sixth"), []
     start = initial_field("nonconvex", (SIDE, SIDE), 1 / SIDE, epsilon=0.05)
     clean = simulate(law, start, dx=1 / SIDE, dt=1.5e-4, frames=31, epsilon=0.05)
@@ -138,7 +138,9 @@ def sweep() -> None:
             record = clean.replace((1.0 + percent / 100) * values, origin=None)
             result = identify(record, observation={"contrast": name})
             low, high = result.band("force", U)
-            row[f"{name} error %"] = round(100 * float(np.linalg.norm(result.force(U) - force) / np.linalg.norm(force)), 3)
+            row[f"{name} error %"] = round(
+                100 * float(np.linalg.norm(result.force(U) - force) / np.linalg.norm(force)), 3
+            )
             row[f"{name} covered %"] = round(100 * float(np.mean((low <= force) & (force <= high))), 1)
             row[f"{name} verdict"] = str(result.adequacy.verdict)
         row["gain"] = [round(x, 5) for x in result.interval("gain")]

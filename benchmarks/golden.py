@@ -185,7 +185,7 @@ def _values_of(flat: dict[str, Any]) -> dict[str, Any]:
     else:
         method = Weak(corrected=name == "weak-corrected", **taken("supports", "derivative", "ridge", "memory"))
     observation, compute = taken("phases", "blur", "pixel", "exposure", "refine", "noise"), taken("workers")
-    observation["contrast"] = "exact"  # 0.1 knew no other
+    observation = {"contrast": "exact", "blur": 0.0, "pixel": False, "drift": "none"} | observation  # as 0.1 had it
     return {"law": law, "method": method, "observation": observation, "compute": compute, **given}
 
 

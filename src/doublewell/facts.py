@@ -287,7 +287,8 @@ def _record_numbers(result: Result) -> Iterator[Fact]:
     for key, value in values.items():
         if key != "q":
             unit = result.problem.records[0].length_unit if key == "blur" else None
-            yield _interval(result, Fact(key, _JOINT[key], key, value, unit, note="estimated"))
+            name = _JOINT.get(key, f"{key.replace('bend', 'unevenness of the drift')} of the picture in pixels")
+            yield _interval(result, Fact(key, name, key, value, unit, note="estimated"))
     yield Fact("noise", "noise of one pixel", "noise", survey.noise if fit is None else fit.noise)
     yield Fact("survey_noise", f"noise of one pixel ({survey.noise_method})", "noise", survey.noise)
     yield Fact("coverage", "fraction of the phase range visited", "", survey.coverage)

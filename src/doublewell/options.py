@@ -377,8 +377,13 @@ class Observation(Options):
         on a first fit; "robust": outliers are found and left out.
     blur
         Standard deviation of a Gaussian point-spread function, in the unit of dx; "estimated" when it is not known.
+        "auto": none, but for pictures of a camera some, up to half a pixel or so, which widens the bands.
     pixel
-        Whether a pixel is the mean over its area; without it, the value at its centre.
+        Whether a pixel is the mean over its area, or the value at its centre; by default a mean for pictures of a
+        camera.
+    drift
+        "estimated": the picture moves as a whole by fractions of a pixel, smoothly in time, and the fit follows it.
+        "none", or "auto": estimated where the conversion from grey values found a drift.
     exposure
         Time over which a frame is averaged, in the unit of the times, centred at the time of the frame.
     refine
@@ -396,8 +401,9 @@ class Observation(Options):
     phases: Phases = _field((-1.0, 1.0), _or(_pair, "estimated"))
     contrast: Contrast = _field("auto")
     noise: Noise = _field("auto")
-    blur: float | Literal["estimated"] = _field(0.0, _or(_number, "estimated"))
-    pixel: bool = _field(False, _flag)
+    blur: float | Literal["estimated", "auto"] = _field("auto", _or(_number, "estimated", "auto"))
+    pixel: bool | None = _field(None, _flag)
+    drift: Literal["auto", "none", "estimated"] = _field("auto")
     exposure: float = _field(0.0, _number)
     refine: int = _field(1, _integer)
     missing: Literal["refuse", "mask"] = _field("refuse")
@@ -408,11 +414,12 @@ class Observation(Options):
         self._check_word("contrast", get_args(Contrast))
         self._check_word("noise", get_args(Noise))
         self._check_word("missing", ("refuse", "mask"))
-        if not (isinstance(self.blur, str) and self.blur == "estimated"):
-            blur = _length(self.blur, "blur", "a length of at least 0, or 'estimated'")
+        self._check_word("drift", ("auto", "none", "estimated"))
+        if not (isinstance(self.blur, str) and self.blur in ("estimated", "auto")):
+            blur = _length(self.blur, "blur", "a length of at least 0, 'estimated' or 'auto'")
             object.__setattr__(self, "blur", blur)
         object.__setattr__(self, "exposure", _length(self.exposure, "exposure", "a time of at least 0"))
-        if not isinstance(self.pixel, bool):
+        if not (self.pixel is None or isinstance(self.pixel, bool)):
             raise InputError(f"{_subject('pixel')} is {shown(self.pixel)}: expected True or False")
         object.__setattr__(self, "refine", whole(self.refine, _subject("refine"), least=1, most=8))
 

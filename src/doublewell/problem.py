@@ -117,13 +117,18 @@ class Problem:
         """The family that weak moments are assembled with; equal depths are a restriction of them."""
         return self.fitted.read_with
 
-    def view(self, record: Record) -> View:
+    def view(self, record: Record | RecordInfo) -> View:
         """Return optics and what is estimated jointly with the law of a record, with its defaults filled in."""
-        observation = self.observation
-        if observation.contrast == "auto":
-            exact = record.origin == "simulation" and observation.phases != "estimated"
-            observation = replace(observation, contrast="exact" if exact else "estimated")
-        return View(observation, q_free=record.q is None)
+        asked, camera = self.observation, record.origin == "camera"
+        exact = record.origin == "simulation" and asked.phases != "estimated"
+        chosen: dict[str, Any] = {} if asked.contrast != "auto" else {"contrast": "exact" if exact else "estimated"}
+        chosen |= {"pixel": camera} if asked.pixel is None else {}
+        chosen |= {"blur": 0.0} if asked.blur == "auto" and not camera else {}
+        grey: Any = getattr(record, "grey", None)
+        drifts = grey is not None and grey.moved is None and any(x.name == "drift" and x.kept for x in grey.found)
+        moves = asked.drift == "estimated" or (asked.drift == "auto" and drifts)
+        moving = "zyx"[1 - len(record.shape) :] if moves else ""
+        return View(replace(asked, **chosen), q_free=record.q is None, moving=moving)
 
     def of_file(self, source: Source) -> Problem:
         """Return the problem of a record that came from a file."""
@@ -173,10 +178,12 @@ def _check_options(problem: Problem) -> None:
     if method.ridge is not None and problem.averaged:
         raise InputError(f"a ridge is a choice for one degree: give {option('degree')} a number, or leave it out")
     asked = observation.noise not in ("auto", "white") or observation.contrast in ("estimated", "drifting")
-    if not method.bands and (View(observation).imaged or asked):
+    asked = asked or observation.blur not in ("auto", 0.0) or bool(observation.pixel) or observation.exposure > 0.0
+    asked = asked or observation.refine > 1 or observation.drift == "estimated"
+    if not method.bands and asked:
         raise InputError(
-            "contrast, blur, pixel, exposure, refine and noise belong to the trajectory fit: weak moments know none of "
-            f"them; use {option('method', 'trajectory')}, or leave them out"
+            "contrast, blur, pixel, drift, exposure, refine and noise belong to the trajectory fit: weak moments know "
+            f"none of them; use {option('method', 'trajectory')}, or leave them out"
         )
     if method.corrected and law.wells != "symmetric":
         raise InputError(

@@ -17,7 +17,20 @@ from doublewell.inference.degrees import Component, DegreeFit
 from doublewell.law import Constraint, Family, Law, gauss_legendre
 
 Quantity = Literal["force", "primitive", "potential", "bulk_energy"]
-JointName = Literal["q", "blur", "gain", "offset", "gain drift", "offset drift"]
+JointName = Literal[
+    "q",
+    "blur",
+    "gain",
+    "offset",
+    "gain drift",
+    "offset drift",
+    "drift x",
+    "drift y",
+    "drift z",
+    "bend x",
+    "bend y",
+    "bend z",
+]
 LawNumber = Literal["epsilon", "barrier", "width", "tension_integral", "kappa", "bulk_barrier", "maximum", "tilt"]
 Scalar = LawNumber | JointName
 DRAWS = 4000  # fixed seed; a band's edge then moves by about 2 % of its half-width from seed to seed

@@ -23,7 +23,6 @@ from doublewell.hints import Array, Bools
 from doublewell.law import Family
 from doublewell.observation.view import (
     PLAIN,
-    Free,
     View,
     filled,
     joint_parameters,
@@ -68,6 +67,7 @@ class Constants(NamedTuple):
     waves: Any = ()  # wave numbers along each axis, then L: of the modes that are stepped, with terms only
     pushes: Any = ()  # a field for each frame interval, added to u_t / q there
     prior: Any = ()  # rows [W, t] of what is known of theta, W theta = t, for each record of a batch
+    shifts: Any = ()  # for each axis, matrices of the powers of a displacement in cells
     reach: Any = ()  # of the first entries of theta: how far one step may move them
 
 
@@ -84,7 +84,7 @@ class RecordModel:
     cells: tuple[int, ...]
     frames: int
     substeps: int
-    free: tuple[Free, ...] = ()
+    free: tuple[str, ...] = ()
     refine: int = 1
     dynamics: Dynamics | None = None
     terms: tuple[Term, ...] = ()
@@ -113,17 +113,40 @@ class RecordModel:
             # the average over an exposure, to fourth order; the first and the last frame take theirs from the next one
             second = fields[2:] - 2.0 * fields[1:-1] + fields[:-2]
             fields = fields + constants.average * jnp.concatenate([second[:1], second, second[-1:]])
+        if not isinstance(constants.shifts, tuple):
+            fields = self._moved(fields, joint, constants)
         axes = (-1, *[1] * len(self.cells))
         return fields if gain is None else gain.reshape(axes) * fields + offset.reshape(axes)
 
     def _contrast(self, joint: dict[str, Any], constants: Constants) -> tuple[Any, Any]:
         """Return gain and offset of each frame; None where the values are exact."""
-        import jax.numpy as jnp
-
         if "gain" not in joint:
             return None, None
-        clock = jnp.concatenate([jnp.zeros(1), jnp.cumsum(constants.taus)]) / jnp.sum(constants.taus)
+        clock = self._clock(constants)
         return tuple([joint[name] + joint.get(f"{name} drift", 0.0) * clock for name in ("gain", "offset")])
+
+    def _clock(self, constants: Constants) -> Any:
+        """Return the fraction of the record that has passed at each frame."""
+        import jax.numpy as jnp
+
+        return jnp.concatenate([jnp.zeros(1), jnp.cumsum(constants.taus)]) / jnp.sum(constants.taus)
+
+    def _moved(self, fields: Any, joint: dict[str, Any], constants: Constants) -> Any:
+        """Return frames as they are seen where the picture moves as a whole: u(x - s) along each axis."""
+        import jax
+        import jax.numpy as jnp
+
+        clock = self._clock(constants)
+        for axis, letter in enumerate("zyx"[-len(self.cells) :]):
+            way = joint[f"drift {letter}"] * clock + 4.0 * joint[f"bend {letter}"] * clock * (1.0 - clock)
+            powers = way[:, None] ** jnp.arange(len(constants.shifts[axis]))
+
+            def shifted(frame: Any, power: Any, axis: int = axis) -> Any:
+                matrix = jnp.tensordot(power, constants.shifts[axis], axes=1)
+                return jnp.moveaxis(jnp.tensordot(matrix, frame, axes=(1, axis)), 0, axis)
+
+            fields = jax.vmap(shifted)(fields, powers)
+        return fields
 
     def _unobserved(self, nuisance: Any, gain: Any, offset: Any) -> Any:
         """Return the nuisance, which is in observed values, as phase values.
@@ -340,17 +363,30 @@ def record_model(
         more["transfer"] = transfer(fine, grid, optics)
     if view.blurs and not window:
         more["passband"] = passband(fine, grid, optics)
-    if optics.blur == "estimated":
+    if "blur" in view.free:
         more["squares"] = -fine.laplacian * record.dx[-1] ** 2
     if optics.exposure:
         more["average"] = (optics.exposure / record.dt) ** 2 / 24.0
     if whitening.colour is not None:
         more["colour"] = whitening.colour
+    if view.moving:
+        more["shifts"] = [shift_powers(n, periodic=record.boundary == "periodic") for n in record.mesh]
     if view.contrast:
         more["reach"] = np.array([parameter.prior for parameter in joint_parameters(view, dynamics)])
     if whitening.memory:
         more["memory"] = np.float64(whitening.memory)
     return model, constants._replace(**more)
+
+
+def shift_powers(cells: int, *, periodic: bool, points: int = 8) -> Array:
+    """Return matrices D_m with u(x - s) = sum_m s^m D_m u, s in cells: interpolation through the nearest cells."""
+    matrices = np.zeros((points, cells, cells))
+    for row in range(cells):
+        first = row - points // 2 if periodic else min(max(row - points // 2, 0), cells - points)
+        offsets = np.arange(first, first + points)
+        lagrange = np.linalg.inv(np.vander((offsets - row).astype(np.float64), increasing=True).T)  # of powers of x
+        matrices[:, row, offsets % cells] = lagrange.T * (-1.0) ** np.arange(points)[:, None]
+    return matrices
 
 
 def check_record(record: Record, dynamics: Dynamics = ALLEN_CAHN) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
@@ -15,11 +14,16 @@ from doublewell.options import Observation
 from doublewell.record import Record
 from doublewell.record.pixels import differences, noise_line
 
-SHARP = Observation(contrast="exact")
-Free = Literal["q", "blur", "gain", "offset", "gain drift", "offset drift"]
+SHARP = Observation(contrast="exact", blur=0.0, pixel=False, drift="none")
 FOURTH = np.array([1.0, -4.0, 6.0, -4.0, 1.0])
 _FLOOR = 0.01  # of the mean level: white noise that is added to a measured spectrum
 BLUR = JointParameter("blur", start=0.25, unit="dx^2", bounds=(0.0, np.inf))  # a variance; starts at half a cell
+SOME_BLUR = JointParameter("blur", start=0.08, unit="dx^2", bounds=(-np.inf, np.inf), prior=0.1)  # not declared
+DRIFT = tuple(  # displacement from the first frame to the last, and how far from even it is, in cells along each axis
+    JointParameter(f"{name} {axis}", start=0.0, unit="u", bounds=(-np.inf, np.inf), prior=2.0)
+    for axis in "zyx"
+    for name in ("drift", "bend")
+)
 CONTRAST = tuple(  # values = gain u + offset; drifts are the changes from the first frame to the last
     JointParameter(name, start=float(name == "gain"), unit="u", bounds=(-np.inf, np.inf), prior=0.15)
     for name in ("gain", "offset", "gain drift", "offset drift")
@@ -55,20 +59,22 @@ class View:
     ``free`` are the names of the entries of theta that come before the coefficients: one for q is its ratio to the
     record's q; one for the blur is its variance in units of dx^2 of the last axis; gain and offset are those of the
     values of the record as it is fitted, with its declared phases at -1 and +1. ``parts`` is the number of parts of a
-    record that what is known of these is divided among.
+    record that what is known of these is divided among, ``moving`` the letters of the axes along which pictures drift.
     """
 
     optics: Observation = SHARP
     whitening: Whitening = Whitening()
     q_free: bool = False
     parts: int = 1
+    moving: str = ""
 
     @property
-    def free(self) -> tuple[Free, ...]:
+    def free(self) -> tuple[str, ...]:
         """Names of the entries of theta that come before the coefficients."""
-        named: list[tuple[Free, bool]] = [("q", self.q_free), ("blur", self.optics.blur == "estimated")]
+        named = [("q", self.q_free), ("blur", isinstance(self.optics.blur, str))]
         named += [(name, self.contrast) for name in ("gain", "offset")]
         named += [(name, self.optics.contrast == "drifting") for name in ("gain drift", "offset drift")]
+        named += [(known.name, known.name[-1] in self.moving) for known in DRIFT]
         return tuple([name for name, free in named if free])
 
     @property
@@ -79,7 +85,7 @@ class View:
     @property
     def blurs(self) -> bool:
         """Whether a picture is not the field at its points."""
-        return self.optics.blur != 0.0 or self.optics.pixel
+        return self.optics.blur != 0.0 or bool(self.optics.pixel)
 
     @property
     def imaged(self) -> bool:
@@ -90,7 +96,8 @@ class View:
     def plain(self) -> bool:
         """Whether fields are observed as they are but for contrast and offset, with white noise and known q."""
         noise = self.whitening
-        return not (self.imaged or self.q_free or noise.memory) and noise.root is noise.colour is None
+        free = self.imaged or self.q_free or self.moving
+        return not (free or noise.memory) and noise.root is noise.colour is None
 
 
 PLAIN = View()
@@ -103,7 +110,8 @@ def middle_half(phases: tuple[float, float]) -> tuple[float, float]:
 
 def joint_parameters(view: View, dynamics: Dynamics = ALLEN_CAHN) -> list[JointParameter]:
     """Return the parameters that a view estimates jointly with the law."""
-    known = {parameter.name: parameter for parameter in (*dynamics.joint, BLUR, *CONTRAST)}
+    blur = BLUR if view.optics.blur == "estimated" else SOME_BLUR
+    known = {parameter.name: parameter for parameter in (*dynamics.joint, blur, *CONTRAST, *DRIFT)}
     return [known[name] for name in view.free]
 
 
@@ -138,7 +146,7 @@ def mode_grid(record: Record, refine: int = 1) -> Grid:
 def transfer(fine: Grid, grid: Grid, optics: Observation) -> Array:
     """Return what is left of each mode in the image; the mesh may be finer than that of the pixels."""
     left = np.ones_like(fine.laplacian)
-    if optics.blur != "estimated" and optics.blur:
+    if not isinstance(optics.blur, str) and optics.blur:
         left = left * np.exp(0.5 * optics.blur**2 * fine.laplacian)
     if optics.pixel:
         for k, h in zip(fine.waves, grid.dx, strict=True):

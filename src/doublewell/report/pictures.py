@@ -22,7 +22,6 @@ from doublewell.errors import InputError
 from doublewell.facts import Facts, facts
 from doublewell.findings import ModelTest
 from doublewell.hints import Array, Progress
-from doublewell.observation import View
 from doublewell.record import Record
 from doublewell.report import figures
 from doublewell.report.figures import axis_name
@@ -217,7 +216,7 @@ def predicted(result: Result, record: Record, *, progress: Progress | None = Non
             "The fit follows the border frame by frame; its residual is shown below"
         )
     table = facts(result)
-    if View(table.problem.observation).imaged:
+    if table.problem.view(table.problem.records[0]).imaged:
         return "the picture is not the field itself (optics), so the evolved law is not compared with it"
     pixels = prod(record.mesh)
     if 2 * pixels > _VALUES:
