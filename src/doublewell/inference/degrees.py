@@ -3,7 +3,9 @@
 A law is written as a series (``Family.series``): for symmetric wells the bracket in Legendre polynomials of z on
 [0, 1], p = sum_k a_k P_k(2z - 1). A term of the prior is a degree m, a ratio rho and a size s: a_0 is free,
 a_k ~ N(0, (s a_0 rho^k)^2) for the others up to order m, and higher ones vanish. Each term of the prior is weighed by
-its marginal likelihood: the data choose how far the series goes, how large its terms are and how fast they decay.
+its marginal likelihood: the data choose how far the series goes, how large its terms are and how fast they decay. Some
+laws are rough: five or six terms of one size, rho = 1. Where noise is small the data exclude them, unless the law is
+one; where it is large they cannot, and the bands are as wide as that demands.
 
 The likelihood is |R g - d|^2 in units of the noise, with d a row of `targets`. One record is one row. A plan draws
 thousands of rows, because its records differ by their noise alone; all are solved at once.
@@ -13,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import groupby, product
-from math import log
+from math import exp, log
 from operator import attrgetter
 
 import numpy as np
@@ -41,29 +43,38 @@ class PriorTerm:
 
 @dataclass(frozen=True)
 class DegreePrior:
-    """Every degree with every pair of a ratio and a size; a further degree is less likely by ``odds``."""
+    """Every degree with every pair of a ratio and a size; a further degree is less likely by ``odds``.
+
+    The ``share`` of rough laws is divided over the degrees ``rough``; their terms do not decay and have the first size.
+    """
 
     ratios: tuple[float, ...]
     sizes: tuple[float, ...]
     odds: float
+    rough: tuple[int, ...] = ()
+    share: float = 0.0
 
     def terms(self, family: Family) -> tuple[PriorTerm, ...]:
         """Return the terms up to the degree of a family. At degree 0 nothing decays; an even part still has a size.
 
         >>> from doublewell.law import Bernstein
-        >>> [(term.degree, term.ratio) for term in DegreePrior((0.3, 0.6), (1.0,), 0.9).terms(Bernstein(1))]
-        [(0, 0.3), (1, 0.3), (1, 0.6)]
+        >>> [(term.degree, term.ratio) for term in DegreePrior((0.3, 0.6), (1.0,), 0.9, (1,), 0.2).terms(Bernstein(1))]
+        [(0, 0.3), (1, 0.3), (1, 0.6), (1, 1.0)]
         """
         terms = []
         for degree in range(family.degree + 1):
             ratios = self.ratios if degree else self.ratios[:1]
             pairs = list(product(ratios, self.sizes if degree or not family.symmetric else self.sizes[:1]))
             terms += [PriorTerm(degree, *pair, degree * log(self.odds) - log(len(pairs))) for pair in pairs]
-        return tuple(terms)
+        rough = [degree for degree in self.rough if degree <= family.degree]
+        if rough:
+            each = self.share / (1.0 - self.share) * sum(exp(term.log_weight) for term in terms) / len(rough)
+            terms += [PriorTerm(degree, 1.0, self.sizes[0], log(each)) for degree in rough]
+        return tuple(sorted(terms, key=attrgetter("degree")))
 
 
-# Chosen by benchmarks/degree_rules.py on random laws that are not among those reported.
-DEGREE_PRIOR = DegreePrior(ratios=(0.3, 0.6, 1.2), sizes=(0.3, 1.0, 3.0), odds=0.9)
+# Chosen on random laws that are not among those reported: benchmarks/degree_rules.py, benchmarks/hard_bands.py.
+DEGREE_PRIOR = DegreePrior(ratios=(0.3, 0.6, 1.2), sizes=(0.3, 1.0, 3.0), odds=0.9, rough=(5, 6), share=0.25)
 
 
 @dataclass(frozen=True, eq=False)
