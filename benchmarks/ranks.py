@@ -46,7 +46,7 @@ def draw_law(rng: np.random.Generator) -> np.ndarray:
     while True:
         term = terms[int(rng.choice(len(terms), p=chances / chances.sum()))]
         a = SCALE * np.concatenate(
-            [[1.0], term.size * term.ratio ** np.arange(1, term.degree + 1) * rng.standard_normal(term.degree)]
+            [[1.0], term.spreads(np.arange(1, term.degree + 1)) * rng.standard_normal(term.degree)]
         )
         g = Bernstein(term.degree).elevation(TOP) @ (legendre_to_bernstein(term.degree) @ a)
         if is_well(g[None])[0]:

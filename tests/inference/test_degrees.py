@@ -93,6 +93,22 @@ def test_the_weights_are_marginal_likelihoods(rows):
     np.testing.assert_allclose([item.weights[0] for item in terms], weights / weights.sum(), rtol=1e-6, atol=1e-12)
 
 
+def test_rough_laws_have_their_share_and_end_slowly():
+    prior = DegreePrior(ratios=(0.3,), sizes=(0.5, 2.0), odds=0.7, knees=(2, 9), tail=0.1, share=0.2)
+    terms = prior.terms(TOP)
+    weights = np.exp([term.log_weight for term in terms])
+    assert np.sum(weights[-2:]) == pytest.approx(0.2 * np.sum(weights))
+    np.testing.assert_allclose(terms[-2].spreads(np.arange(1, 5)), [0.5, 0.5, 0.05, 0.005])
+    np.testing.assert_allclose(terms[-1].spreads(np.arange(1, 9)), 0.5)
+    assert [term.degree for term in terms[-2:]] == [8, 8]
+
+
+def test_a_rough_law_counts_for_the_degree_of_its_knee(rows):
+    only = DegreePrior(ratios=(0.3,), sizes=(0.3,), odds=1e-9, knees=(4,), share=1.0 - 1e-12)
+    found = average_degrees(evidence(TRIANGLE, rows[0]), 1.0, constraint="none", prior=only)
+    assert max(found.path, key=lambda fit: fit.weight).degree == 4
+
+
 def test_the_mean_and_covariance_of_a_term_are_those_of_bayes(rows):
     targets = rows[:1] @ TRIANGLE.T
     item = weigh_terms(TRIANGLE, targets, TOP, DegreePrior((0.5,), (1.0,), 1.0), constraint="none")[3]

@@ -298,7 +298,7 @@ def felt(average: DegreeAverage, family: Family, matrix: Array, shifts: Array) -
 def trimmed(average: DegreeAverage, top: Family) -> Law:
     """Return the average law at the highest degree whose weight counts."""
     kept = [item for item in average.components if item.weight >= _NEGLIGIBLE]
-    family, total, sums = top.at(kept[-1].degree), 0.0, np.zeros(1)  # components are in the order of their degrees
+    family, total, sums = top.at(max(item.degree for item in kept)), 0.0, np.zeros(1)
     for item in kept:
         sums = sums + item.weight * (family.at(item.degree).elevation(family) @ item.coefficients)
         total += item.weight

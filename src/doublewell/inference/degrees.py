@@ -3,9 +3,11 @@
 A law is written as a series (``Family.series``): for symmetric wells the bracket in Legendre polynomials of z on
 [0, 1], p = sum_k a_k P_k(2z - 1). A term of the prior is a degree m, a ratio rho and a size s: a_0 is free,
 a_k ~ N(0, (s a_0 rho^k)^2) for the others up to order m, and higher ones vanish. Each term of the prior is weighed by
-its marginal likelihood: the data choose how far the series goes, how large its terms are and how fast they decay. Some
-laws are rough: five or six terms of one size, rho = 1. Where noise is small the data exclude them, unless the law is
-one; where it is large they cannot, and the bands are as wide as that demands.
+its marginal likelihood: the data choose how far the series goes, how large its terms are and how fast they decay.
+
+A quarter of the prior is for rough laws: terms of one size, 0.3 a_0, up to the order of a knee, and a steep decay
+beyond. Where noise is small the data exclude them unless the law is one; where it is large they cannot, and bands are
+as wide as that demands. Beyond the knee the series does not end at once, or bands of a rough law would be too narrow.
 
 The likelihood is |R g - d|^2 in units of the noise, with d a row of `targets`. One record is one row. A plan draws
 thousands of rows, because its records differ by their noise alone; all are solved at once.
@@ -33,48 +35,55 @@ _LOW = 2  # the degree whose fit gives the prior its unit
 
 @dataclass(frozen=True)
 class PriorTerm:
-    """One normal distribution of the prior, and the log of its weight."""
+    """One normal distribution of the prior, and the log of its weight; it decays from the order ``knee`` on."""
 
     degree: int
     ratio: float
     size: float
     log_weight: float
+    knee: int = 0
+
+    def spreads(self, orders: NDArray[np.intp]) -> Array:
+        """Return the standard deviations of terms of these orders, in units of a_0."""
+        return np.asarray(self.size * self.ratio ** np.maximum(orders - self.knee, 0))
 
 
 @dataclass(frozen=True)
 class DegreePrior:
     """Every degree with every pair of a ratio and a size; a further degree is less likely by ``odds``.
 
-    The ``share`` of rough laws is divided over the degrees ``rough``; their terms do not decay and have the first size.
+    The ``share`` of rough laws is divided over the orders ``knees``: their terms have the first size up to there and
+    decay with the ratio ``tail`` beyond; the degree is the family's.
     """
 
     ratios: tuple[float, ...]
     sizes: tuple[float, ...]
     odds: float
-    rough: tuple[int, ...] = ()
-    share: float = 0.0
+    knees: tuple[int, ...] = ()
+    tail: float = 0.15
+    share: float = 0.25
 
     def terms(self, family: Family) -> tuple[PriorTerm, ...]:
         """Return the terms up to the degree of a family. At degree 0 nothing decays; an even part still has a size.
 
         >>> from doublewell.law import Bernstein
-        >>> [(term.degree, term.ratio) for term in DegreePrior((0.3, 0.6), (1.0,), 0.9, (1,), 0.2).terms(Bernstein(1))]
-        [(0, 0.3), (1, 0.3), (1, 0.6), (1, 1.0)]
+        >>> [(term.degree, term.ratio) for term in DegreePrior((0.3, 0.6), (1.0,), 0.9, (3,)).terms(Bernstein(1))]
+        [(0, 0.3), (1, 0.3), (1, 0.6), (1, 0.15)]
         """
         terms = []
         for degree in range(family.degree + 1):
             ratios = self.ratios if degree else self.ratios[:1]
             pairs = list(product(ratios, self.sizes if degree or not family.symmetric else self.sizes[:1]))
             terms += [PriorTerm(degree, *pair, degree * log(self.odds) - log(len(pairs))) for pair in pairs]
-        rough = [degree for degree in self.rough if degree <= family.degree]
-        if rough:
-            each = self.share / (1.0 - self.share) * sum(exp(term.log_weight) for term in terms) / len(rough)
-            terms += [PriorTerm(degree, 1.0, self.sizes[0], log(each)) for degree in rough]
-        return tuple(sorted(terms, key=attrgetter("degree")))
+        if self.knees:
+            each = self.share / (1.0 - self.share) * sum(exp(term.log_weight) for term in terms) / len(self.knees)
+            first = family.degree, self.tail, self.sizes[0], log(each)
+            terms += [PriorTerm(*first, knee) for knee in self.knees]
+        return tuple(terms)
 
 
 # Chosen on random laws that are not among those reported: benchmarks/degree_rules.py, benchmarks/hard_bands.py.
-DEGREE_PRIOR = DegreePrior(ratios=(0.3, 0.6, 1.2), sizes=(0.3, 1.0, 3.0), odds=0.9, rough=(5, 6), share=0.25)
+DEGREE_PRIOR = DegreePrior(ratios=(0.3, 0.6, 1.2), sizes=(0.3, 1.0, 3.0), odds=0.9, knees=(4, 5, 6))
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +174,7 @@ def average_degrees(
     weights, components = np.zeros(family.degree + 1), []
     for item in terms:
         term, weight = item.term, float(item.weights[0])
-        weights[term.degree] += weight
+        weights[min(term.knee or term.degree, term.degree)] += weight  # a rough law has the degree of its knee
         rest = item.free[0], item.coefficients[0], item.covariances[0]
         components.append(Component(term.degree, term.ratio, term.size, weight, *rest))
     path = []
@@ -289,7 +298,7 @@ class _Posteriors:
         cls, family: Family, matrix: Array, targets: Array, unit: Array, terms: tuple[PriorTerm, ...]
     ) -> _Posteriors:
         turn, orders = family.series()
-        spreads = unit[:, None] * np.stack([t.size * t.ratio ** orders[1:] for t in terms])[:, None]
+        spreads = unit[:, None] * np.stack([term.spreads(orders[1:]) for term in terms])[:, None]
         size, k = len(matrix), np.arange(1, family.size)
         rows = np.zeros((*spreads.shape[:2], size + family.size, family.size))
         rows[:, :, :size] = matrix @ turn
