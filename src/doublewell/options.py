@@ -372,9 +372,9 @@ class Observation(Options):
         with the wells of u at the phases. "drifting": they also change evenly in time. "exact": the values are those of
         u. "auto": exact for the record of a simulation, else estimated.
     noise
-        "white"; "shot": its variance is linear in the phase value, as differences in time show it; "auto": shot noise
-        where the grey values of a camera show it, else white; "correlated": its spectrum and its memory are measured
-        on a first fit; "robust": outliers are found and left out.
+        "white"; "auto": its variance is linear in the phase value where differences in time of a camera's values show
+        that, else white; "shot": that line is measured on a first fit; "correlated": its spectrum and its memory
+        are; "robust": outliers are found and left out.
     blur
         Standard deviation of a Gaussian point-spread function, in the unit of dx; "estimated" when it is not known.
         "auto": none, but for pictures of a camera some, up to half a pixel or so, which widens the bands.

@@ -9,7 +9,7 @@ from doublewell.dynamics import border_mask
 from doublewell.likelihood import Batch
 from doublewell.likelihood.model import observed
 from doublewell.observation import View, complete
-from doublewell.observation.view import camera_noise, correlated_noise, outlier_mask, spectrum
+from doublewell.observation.view import camera_noise, noise_view, outlier_mask, spectrum
 from doublewell.options import Observation
 from doublewell.record import Record
 
@@ -96,7 +96,7 @@ def test_the_noise_that_a_fit_leaves(boundary) -> None:
     if boundary == "open":
         white[:, border_mask(mesh)] = 0.0
     record = Record(u + white, dx=0.1, dt=1e-3, q=1.0, boundary=boundary)
-    coloured = correlated_noise(record, white, View()).whitening
+    coloured = noise_view(record, white, View(), "correlated").whitening
     assert coloured.level == pytest.approx(0.02, rel=0.03)
     assert coloured.memory == 0.0
     assert np.median(coloured.colour) == pytest.approx(1.0, abs=0.1)
@@ -111,8 +111,9 @@ def test_shot_noise_is_a_line_in_the_phase(boundary) -> None:
     strength = np.sqrt(1.0 + 0.8 * u)
     noise = 0.02 * strength * rng.standard_normal(u.shape)
     record = Record(u + noise, dx=0.1, dt=1e-3, q=1.0, boundary=boundary, origin="camera")
-    for word in ("shot", "auto"):
-        ratio = camera_noise(record, View(Observation(noise=word))).whitening.root * strength
+    after = noise_view(record, np.where(border_mask(mesh) & (boundary == "open"), 0.0, noise), View(), "shot")
+    for view in (after, camera_noise(record, View(Observation()))):
+        ratio = view.whitening.root * strength
         assert np.std(ratio) < 0.06 * np.mean(ratio)
     assert camera_noise(record.replace(origin=None), View(Observation())).whitening.root is None
 
@@ -130,7 +131,7 @@ def test_memory_of_the_noise() -> None:
     for k in range(1, 41):
         noise[k] = 0.5 * noise[k - 1] + np.sqrt(0.75) * noise[k]
     record = Record(np.zeros(noise.shape), dx=0.1, dt=1e-3, q=1.0, boundary="periodic")
-    assert correlated_noise(record, noise, View()).whitening.memory == pytest.approx(0.5, abs=0.04)
+    assert noise_view(record, noise, View(), "correlated").whitening.memory == pytest.approx(0.5, abs=0.04)
 
 
 def test_outliers_and_cells_that_are_often_off() -> None:

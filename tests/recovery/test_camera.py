@@ -6,8 +6,6 @@ from CNAB2, on a finer mesh or a finer clock where the camera averages or skips.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from found import warned
@@ -17,7 +15,7 @@ from doublewell.identify import identify
 from doublewell.law import Law, named_law
 from doublewell.likelihood import measure_resolution
 from doublewell.observation import PLAIN, View
-from doublewell.observation.view import camera_noise
+from doublewell.observation.view import noise_view
 from doublewell.options import Observation
 from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate
@@ -75,13 +73,13 @@ def bright() -> tuple[Record, np.ndarray]:
 
 
 def test_shot_noise_is_weighed_by_its_variance(bright) -> None:
-    """Weights from differences in time are the true ones to a tenth.
+    """Weights from a first fit are the true ones to a tenth.
 
     What they win is bounded by the root of mean(v) mean(1/v) over the values that tell of the law, here 1.2.
     """
     record, variance = bright
     white = read(record, 0.1)
-    view = camera_noise(record, replace(PLAIN, optics=replace(PLAIN.optics, noise="shot")))
+    view = noise_view(record, white.found.residual, PLAIN, "shot")
     assert np.quantile(np.abs(view.whitening.root**2 * variance - 1.0), 0.95) < 0.12
     shot = read(record, 0.1, view)
     assert shot.holds

@@ -23,7 +23,7 @@ from doublewell.record import Record
 from doublewell.result import Result
 from doublewell.runtime import choose_processor, computing_on
 
-_WEIGHINGS = {"robust": 2, "correlated": 1}  # how often the noise is measured on a fit, and that made again
+_WEIGHINGS = {"robust": 2, "correlated": 1, "shot": 1}  # how often the noise is measured on a fit, and that made again
 
 
 def identify(

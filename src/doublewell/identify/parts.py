@@ -20,9 +20,9 @@ from doublewell.observation import Survey, check_survey, complete, survey
 from doublewell.observation.view import (
     View,
     camera_noise,
-    correlated_noise,
     joint_parameters,
     middle_half,
+    noise_view,
     noisy,
     outlier_mask,
 )
@@ -230,7 +230,7 @@ class Records:
         if noise == "robust":
             part = replace(part, record=part.record.replace(mask=outlier_mask(part.record, residual)))
         else:
-            part = replace(part, view=correlated_noise(part.record, residual, part.view))
+            part = replace(part, view=noise_view(part.record, residual, part.view, noise))
         self.parts[job.part] = part
         self._batches = {places: batch for places, batch in self._batches.items() if job.part not in places}
         self._models.clear()

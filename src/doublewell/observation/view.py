@@ -10,7 +10,7 @@ from doublewell.dynamics import ALLEN_CAHN, Dynamics, Grid, JointParameter, bord
 from doublewell.dynamics.open_boundary import BORDER
 from doublewell.errors import InputError, option
 from doublewell.hints import Array, Bools
-from doublewell.options import Observation
+from doublewell.options import Noise, Observation
 from doublewell.record import Record
 from doublewell.record.pixels import differences, noise_line
 
@@ -32,6 +32,8 @@ _PASSED = 0.2  # of a mode
 _SMOOTH = 1.5  # modes over which a spectrum is averaged
 _EARLY = 0.2  # fraction of the frames in which the initial field takes much of the noise
 _MEMORY = 4.0  # standard errors of a correlation in time that counts
+_BINS = 12  # of phase values, for noise that varies with them
+_SHARED = 2.6  # differences that share frames, in independent ones
 _FAR = 5.0  # standard deviations of an outlier
 _ROUGH = 0.05  # noise of a record too small to measure it
 _OFTEN = 0.2  # fraction of frames in which a cell is an outlier, above which it is left out altogether
@@ -197,35 +199,31 @@ def noisy(record: Record, width: int = BORDER) -> Bools:
 
 
 def camera_noise(record: Record, view: View) -> View:
-    """Return the view with shot noise where it is asked for, or where the values of a camera show it."""
-    noise = view.optics.noise
-    asked = noise == "shot" or (noise == "auto" and record.origin == "camera" and record.frames >= len(FOURTH))
-    root = shot_root(record, certain=noise == "shot") if asked else None
-    return view if root is None else replace(view, whitening=Whitening(root=root))
+    """Return the view with shot noise where the values of a camera show it, before any fit.
 
-
-def shot_root(record: Record, *, certain: bool) -> Array | None:
-    """Return one over the noise's standard deviation; its variance, 1 in the mean, is a line in the phase value.
-
-    The line is that of fourth differences in time, so no fit is needed. Unless shot noise is `certain`, None where
-    they show none. Weights follow the smoothed field: noise must not weigh itself.
+    The variance of fourth differences in time is a line in the phase value. Weights follow the smoothed field: noise
+    must not weigh itself. Motion makes them less exact than those of a first fit, which ``noise="shot"`` takes.
     """
     from scipy.ndimage import gaussian_filter
 
+    if view.optics.noise != "auto" or record.origin != "camera" or record.frames < len(FOURTH):
+        return view
     values, known = complete(record).slab(), record.observed()
-    (rest, means), starts = differences(values), slice(None, None, 3)  # neighbours share most of their frames
-    kept = np.all([known[k : k + len(rest)] for k in range(len(known) - len(rest) + 1)], axis=0)[starts]
-    line = noise_line(means[starts][kept], rest[starts][kept])
-    if not (certain or line.shot):
-        return None
-    smooth = np.clip(gaussian_filter(values, (2.0, *[1.0] * len(record.mesh)), mode="nearest"), -1.0, 1.0)
-    fitted = np.maximum(line.level + line.slope * smooth, 0.05 * line.level)
-    return np.asarray(np.sqrt(np.mean(fitted) / fitted))
+    rest, means = differences(values)
+    kept = np.all([known[k : k + len(rest)] for k in range(len(known) - len(rest) + 1)], axis=0)
+    line = noise_line(means[kept], rest[kept], shared=_SHARED)
+    if not line.shot:
+        return view
+    smooth = np.clip(gaussian_filter(values, (1.5, *[0.5] * len(record.mesh)), mode="nearest"), -1.0, 1.0)
+    fitted = np.maximum(line.level + line.slope * smooth, 0.02 * line.level)
+    return replace(view, whitening=Whitening(root=np.asarray(np.sqrt(np.mean(fitted) / fitted))))
 
 
-def correlated_noise(record: Record, residual: Array, view: View) -> View:
-    """Return the view with colour and memory of the noise as the residual of a fit shows them."""
-    return replace(view, whitening=_correlated(record, residual))
+def noise_view(record: Record, residual: Array, view: View, noise: Noise) -> View:
+    """Return the view with the noise's shape as the residual of a fit shows it."""
+    if noise == "correlated":
+        return replace(view, whitening=_correlated(record, residual))
+    return replace(view, whitening=Whitening(root=_shot(record, residual))) if noise == "shot" else view
 
 
 def spectrum(record: Record, residual: Array) -> Array:
@@ -257,6 +255,24 @@ def _correlated(record: Record, residual: Array) -> Whitening:
         memory=mean if abs(mean) > _MEMORY * error else 0.0,
         level=float(np.sqrt(level)),
     )
+
+
+def _shot(record: Record, residual: Array) -> Array:
+    """Return one over the noise's standard deviation as a line in the phase value; the mean variance is 1."""
+    predicted = record.slab() - residual
+    kept = np.array(noisy(record))
+    kept[np.arange(record.frames) < _EARLY * record.frames] = False
+    u, r = predicted[kept], residual[kept]
+    edges = np.quantile(u, np.linspace(0.0, 1.0, _BINS + 1))
+    bins = np.clip(np.searchsorted(edges, u, side="right") - 1, 0, _BINS - 1)
+    counts = np.bincount(bins, minlength=_BINS).astype(float)
+    full = counts > 1
+    centres = np.bincount(bins, u, _BINS)[full] / counts[full]
+    variances = np.bincount(bins, r**2, _BINS)[full] / counts[full]
+    root = np.sqrt(counts[full]) / variances  # the error of a variance is in proportion to it
+    slope, level = np.linalg.lstsq(root[:, None] * np.stack([centres, np.ones_like(centres)], 1), root * variances)[0]
+    fitted = np.maximum(level + slope * np.clip(predicted, -1.0, 1.0), 0.05 * float(np.mean(variances)))
+    return np.asarray(np.sqrt(np.mean(fitted) / fitted))
 
 
 def outlier_mask(record: Record, residual: Array) -> Bools:

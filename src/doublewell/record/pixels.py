@@ -16,7 +16,9 @@ _SEEN = 0.1  # of the contrast by which it lies outside of what its neighbours s
 _ALONE = 3.0  # times as far as its neighbours are off theirs: the top of a drop has neighbours like itself
 _FLICKER = 5.0  # times the noise of its neighbours
 _STUCK = 14.0  # minus the log of the probability that a sound pixel stays the same
-_BINS = 12  # of values, for the noise against the signal
+_STEPS = 8  # of the fit of a variance
+_TAIL, _LEFT = 9.0, 0.995  # a square counts at most nine times its variance; what is left of the mean of a normal one
+_LEAST = 0.02  # of the mean variance, anywhere
 _CLEAR = 4.5  # standard errors of the slope of a variance that is not constant
 
 
@@ -102,20 +104,27 @@ def bad_pixels(groups: Array, step: float) -> Bools:
     return np.asarray(bad)
 
 
-def noise_line(means: Array, rest: Array) -> NoiseLine:
-    """Fit the variance of differences as a line in the mean value, by medians of groups of equal size."""
-    order = np.argsort(means, kind="stable")
-    groups = [part for part in np.array_split(order, _BINS) if part.size > 1]
-    centres = np.array([np.mean(means[part]) for part in groups])
-    variances = np.array([(1.4826 * np.median(np.abs(rest[part]))) ** 2 for part in groups])
-    counts = np.array([part.size for part in groups])
-    if not np.all(variances > 0.0):
-        return NoiseLine(float(np.mean(variances)), 0.0, np.inf)
-    columns, fitted = np.stack([np.ones_like(centres), centres], 1), np.full(len(groups), np.mean(variances))
-    for _ in range(4):  # the error of a variance is in proportion to it
-        weight = 1.0 / (fitted * np.sqrt(5.4 / counts))  # 2 / 0.37, the efficiency of a median
-        (level, slope), *_ = np.linalg.lstsq(weight[:, None] * columns, weight * variances, rcond=None)
-        fitted = np.maximum(level + slope * centres, 0.05 * np.mean(variances))
-    scatter = max(1.0, float(np.sum((weight * (variances - fitted)) ** 2)) / max(len(groups) - 2, 1))
-    covariance = np.linalg.inv((weight[:, None] * columns).T @ (weight[:, None] * columns)) * scatter
-    return NoiseLine(float(level), float(slope), float(np.sqrt(covariance[1, 1])))
+def noise_line(means: Array, rest: Array, shared: float = 1.0) -> NoiseLine:
+    """Fit the variance of differences as a line in the mean value, by its likelihood, robust against outliers.
+
+    `shared` is how many differences are worth one independent one. Motion adds variance to values between
+    the plateaus: where a parabola shows that, the line joins the plateaus.
+    """
+    low, high = np.quantile(means, (0.01, 0.99))
+    middle, half, power = 0.5 * (low + high), 0.5 * (high - low) or 1.0, rest**2
+    x, mean = (means - middle) / half, float(np.median(power)) / 0.455
+    if mean <= 0.0:
+        return NoiseLine(0.0, 0.0, np.inf)
+    for count in (3, 2):
+        columns, variance = x[:, None] ** np.arange(count), np.full(x.size, mean)
+        for _ in range(_STEPS):
+            scaled = columns / variance[:, None]
+            normal = scaled.T @ scaled + 1e-12 * x.size * np.eye(count) / mean**2
+            best = np.linalg.solve(normal, scaled.T @ (np.minimum(power / variance, _TAIL) / _LEFT))
+            variance = np.maximum(columns @ best, _LEAST * mean)
+        error = np.sqrt(2.0 * shared * np.diag(np.linalg.inv(normal)))
+        if count == 3 and abs(best[2]) > _CLEAR * error[2]:
+            best = np.array([best[0] + best[2], best[1]])
+            break
+    slope = float(best[1] / half)
+    return NoiseLine(float(best[0] - slope * middle), slope, float(error[1] / half))
