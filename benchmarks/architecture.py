@@ -138,11 +138,8 @@ def _key(frame) -> str:
     arguments = [frame.f_locals[name] for name in frame.f_code.co_varnames[:count]]
     static = []
     for part in arguments:
-        if isinstance(part, doublewell.Record):
-            part = (part.shape, part.dx, part.boundary)
-        elif isinstance(part, tuple):  # terms of an equation are functions
-            part = tuple(map(repr, part))
-        static.append(part)
+        record, terms = isinstance(part, doublewell.Record), isinstance(part, tuple)  # terms of an equation: functions
+        static.append((part.shape, part.dx, part.boundary) if record else tuple(map(repr, part)) if terms else part)
     return hashlib.sha256(b"".join(pickle.dumps(part) for part in static)).hexdigest()
 
 

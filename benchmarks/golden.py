@@ -17,6 +17,7 @@ column-scaled triangles, trajectory fits to 0.01 standard errors (joint fits and
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import sys
 import tempfile
@@ -138,9 +139,11 @@ CASES: dict[str, Case] = {
 
 
 def call(records: Sequence[dict[str, Any]], options: dict[str, Any], task: str = "identify") -> Any:
-    """Ask the package; `options` are the flat words of 0.1."""
+    """Ask the package; `options` are the flat words of 0.1, and the prior over degrees is the one that it had."""
     import doublewell as dw
+    from doublewell.inference import degrees
 
+    degrees.average_degrees.__kwdefaults__["prior"] = dataclasses.replace(degrees.DEGREE_PRIOR, knees=())
     if task == "plan":
         return _plan(records[0], options)
     given = dict(options)

@@ -31,13 +31,6 @@ METHODS = {
     "weak": "weak-form fit",
     "weak-corrected": "weak-form fit corrected for noise",
 }
-_JOINT = {
-    "blur": "standard deviation of the blur",
-    "gain": "gain of the values",
-    "offset": "offset of the values",
-    "gain drift": "change of the gain over the record",
-    "offset drift": "change of the offset over the record",
-}
 _DEVIATES = 3.92  # a 95 % interval in standard deviations of a normal distribution
 
 
@@ -287,8 +280,9 @@ def _record_numbers(result: Result) -> Iterator[Fact]:
     for key, value in values.items():
         if key != "q":
             unit = result.problem.records[0].length_unit if key == "blur" else None
-            name = _JOINT.get(key, f"{key.replace('bend', 'unevenness of the drift')} of the picture in pixels")
-            yield _interval(result, Fact(key, name, key, value, unit, note="estimated"))
+            of = "values" if key.startswith(("gain", "offset")) else "pictures"
+            of += ", standard deviation" if key == "blur" else ", in pixels" if of == "pictures" else ""
+            yield _interval(result, Fact(key, f"{key} of the {of}", key, value, unit, note="estimated"))
     yield Fact("noise", "noise of one pixel", "noise", survey.noise if fit is None else fit.noise)
     yield Fact("survey_noise", f"noise of one pixel ({survey.noise_method})", "noise", survey.noise)
     yield Fact("coverage", "fraction of the phase range visited", "", survey.coverage)

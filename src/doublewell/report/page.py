@@ -58,6 +58,7 @@ _QUESTIONS = {
     "structure": "Is it a double well?",
     "movie": "Is the movie good enough?",
     "determination": "Is the law determined everywhere?",
+    "contrast": "Is the contrast known?",
     "grey levels": "Are the grey values good enough?",
     "scale": "Are ε and F fixed?",
     "agreement": "Do all parts agree?",
