@@ -349,3 +349,16 @@ def test_errors_of_few_frames_are_those_of_the_file():
         assert cells[:4] == [f"{line['error %']:.2f} / {line['bound %']:.2f}" for line in own]
         records = sum(line["records"] for line in own)
         assert cells[4:] == [f"{sum(r['records'] * r['covered %'] for r in own) / records:.0f}", str(records)]
+
+
+def test_the_numbers_of_the_contrast_are_those_of_the_file():
+    rows = kept("contrast_sweep.json")["rows"]
+    shown = table("contrast.md", "contrast_sweep.json")
+    assert len(shown) == len(rows)
+    for row, (off, *cells) in zip(rows, shown, strict=True):
+        assert float(off) == row["contrast %"]
+        wanted = []
+        for name in ("exact", "estimated"):
+            numbers = row[f"{name} error %"], row[f"{name} covered %"]
+            wanted += [f"{numbers[0]:.2f}", f"{numbers[1]:.0f}", row[f"{name} verdict"]]
+        assert cells == wanted
