@@ -117,6 +117,6 @@ def test_demo_refuses_before_it_writes(tmp_path):
         run_demo(tmp_path / "out", noise=-1, **TINY)
     with pytest.raises(InputError, match="seed is -1"):
         run_demo(tmp_path / "out", **(TINY | {"seed": -1}))
-    with pytest.raises(InputError, match="too short"):
-        run_demo(tmp_path / "out", seed=1, cells=32, frames=8)
+    with pytest.raises(InputError, match="frames is 1: expected"):
+        run_demo(tmp_path / "out", seed=1, cells=32, frames=1)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -128,7 +128,7 @@ def test_intervals_hold_the_tension_and_the_record(banded):
     ends = banded.interval("kappa")
     assert found.kappa.low == pytest.approx(1e-6 * ends[0])
     with pytest.raises(
-        InputError, match=r"interval of 'sigma': expected 'epsilon'.*'bulk_barrier', 'maximum', 'tilt' or 'q'"
+        InputError, match=r"interval of 'sigma': expected one of 'epsilon'.*'bulk_barrier', 'maximum', 'tilt', 'q'"
     ):
         banded.interval("sigma")
     with pytest.raises(InputError, match=r"'potential' or 'bulk_energy'"):

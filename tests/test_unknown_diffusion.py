@@ -128,7 +128,7 @@ def test_an_interval_comes_from_the_draws_of_q() -> None:
     joint = JointParameters(("q",), np.array([1.0]), np.zeros((1, 1)), np.array([[20.0]]), np.ones(1))
     law = Posterior(Bernstein(0), (), (component,), np.zeros((0, 1)), "none", joint)
     assert scalar_interval(law, "q", 0.95, None) == pytest.approx((0.902, 1.098), abs=0.004)
-    with pytest.raises(InputError, match="the posterior of this result does not hold q"):
+    with pytest.raises(InputError, match="q was not estimated by this fit"):
         scalar_interval(replace(law, joint=None), "q", 0.95, None)
 
 

@@ -377,7 +377,7 @@ class Observation(Options):
         are; "robust": outliers are found and left out.
     blur
         Standard deviation of a Gaussian point-spread function, in the unit of dx; "estimated" when it is not known.
-        "auto": none, but for pictures of a camera some, up to half a pixel or so, which widens the bands.
+        "some": up to half a pixel or so, which widens the bands. "auto": some for pictures of a camera, else none.
     pixel
         Whether a pixel is the mean over its area, or the value at its centre; by default a mean for pictures of a
         camera.
@@ -401,7 +401,7 @@ class Observation(Options):
     phases: Phases = _field((-1.0, 1.0), _or(_pair, "estimated"))
     contrast: Contrast = _field("auto")
     noise: Noise = _field("auto")
-    blur: float | Literal["estimated", "auto"] = _field("auto", _or(_number, "estimated", "auto"))
+    blur: float | Literal["estimated", "some", "auto"] = _field("auto", _or(_number, "estimated", "some", "auto"))
     pixel: bool | None = _field(None, _flag)
     drift: Literal["auto", "none", "estimated"] = _field("auto")
     exposure: float = _field(0.0, _number)
@@ -415,8 +415,8 @@ class Observation(Options):
         self._check_word("noise", get_args(Noise))
         self._check_word("missing", ("refuse", "mask"))
         self._check_word("drift", ("auto", "none", "estimated"))
-        if not (isinstance(self.blur, str) and self.blur in ("estimated", "auto")):
-            blur = _length(self.blur, "blur", "a length of at least 0, 'estimated' or 'auto'")
+        if not (isinstance(self.blur, str) and self.blur in ("estimated", "some", "auto")):
+            blur = _length(self.blur, "blur", "a length of at least 0, 'estimated', 'some' or 'auto'")
             object.__setattr__(self, "blur", blur)
         object.__setattr__(self, "exposure", _length(self.exposure, "exposure", "a time of at least 0"))
         if not (self.pixel is None or isinstance(self.pixel, bool)):

@@ -123,7 +123,7 @@ class Problem:
         exact = record.origin == "simulation" and asked.phases != "estimated"
         chosen: dict[str, Any] = {} if asked.contrast != "auto" else {"contrast": "exact" if exact else "estimated"}
         chosen |= {"pixel": camera} if asked.pixel is None else {}
-        chosen |= {"blur": 0.0} if asked.blur == "auto" and not camera else {}
+        chosen |= {"blur": "some" if camera else 0.0} if asked.blur == "auto" else {}
         grey: Any = getattr(record, "grey", None)
         drifts = grey is not None and grey.moved is None and any(x.name == "drift" and x.kept for x in grey.found)
         moves = asked.drift == "estimated" or (asked.drift == "auto" and drifts)
@@ -178,9 +178,7 @@ def _check_options(problem: Problem) -> None:
     if method.ridge is not None and problem.averaged:
         raise InputError(f"a ridge is a choice for one degree: give {option('degree')} a number, or leave it out")
     asked = observation.noise not in ("auto", "white") or observation.contrast in ("estimated", "drifting")
-    asked = asked or observation.blur not in ("auto", 0.0) or bool(observation.pixel) or observation.exposure > 0.0
-    asked = asked or observation.refine > 1 or observation.drift == "estimated"
-    if not method.bands and asked:
+    if not method.bands and (View(observation).imaged or asked or observation.drift == "estimated"):
         raise InputError(
             "contrast, blur, pixel, drift, exposure, refine and noise belong to the trajectory fit: weak moments know "
             f"none of them; use {option('method', 'trajectory')}, or leave them out"

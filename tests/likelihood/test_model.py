@@ -166,7 +166,7 @@ def test_views_say_what_is_free_and_what_is_plain() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"blur": -0.1}, "blur is -0.1: expected a length of at least 0, or 'estimated'"),
+        ({"blur": -0.1}, "blur is -0.1: expected a length of at least 0, 'estimated', 'some' or 'auto'"),
         ({"blur": "unknown"}, "blur is 'unknown': expected a length"),
         ({"blur": float("inf")}, "blur is inf: expected a length"),
         ({"exposure": -1.0}, "exposure is -1.0: expected a time of at least 0"),

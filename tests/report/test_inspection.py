@@ -88,7 +88,7 @@ def test_no_problems_are_reported_where_there_are_none():
 @pytest.mark.parametrize(
     ("record", "code"),
     [
-        (line(frames=9), "supports-too-large"),
+        (line(frames=2), "supports-too-large"),
         (line(width=0.02, speed=0.0), "interface-unresolved"),
         (line(width=0.05), "interface-few-cells"),
         (line(scale=7.0), "not-phase-values"),
@@ -130,7 +130,7 @@ def test_missing_values_are_said():
 
 
 def test_no_default_support_is_said():
-    found = inspect_record(line(frames=9))
+    found = inspect_record(line(frames=2))
     assert found.supports == ()
     assert found.refusal == found.findings[0].sentence
     assert "none of the default ones fits" in str(found)

@@ -28,7 +28,7 @@ def test_a_stranger_reads_wells_certainty_and_what_to_do(banded_page, words_of):
     words = words_of(banded_page)
     assert "the wells lie at u = −1 and u = 1, and the wells are symmetric" in words.split("Found:")[0]  # assumed
     assert "The energy is a double well, as assumed; its barrier" in words
-    assert re.search(r"a barrier of F\(0\) = 0\.2\d+ \(95 %: 0\.2\d+ to 0\.2\d+\)", words)
+    assert re.search(r"its barrier is F\(0\) = 0\.2\d+ \(95 %: 0\.2\d+ to 0\.2\d+\)", words)
     assert re.search(r"ε = 0\.1\d+ \(95 %: [\d.]+ to [\d.]+\)", words)
     assert re.search(r"The force is known to ±[\d.]+ % \(95 % band", words)
     assert "None of 23 tests is significant" in words
@@ -87,7 +87,7 @@ def test_units_are_shown_where_they_are_known(banded, small, words_of):
     assert "with the given q = 1 um²/s" in words
     assert "J/m² its scale ε?" in words
     assert re.search(
-        r"a barrier of F\(0\) = [\d.]+ \(J/m²\)² \(95 %: [\d.]+ to [\d.]+\), and ε = [\d.]+ \(J/m²\) um", words
+        r"its barrier is F\(0\) = [\d.]+ \(J/m²\)² \(95 %: [\d.]+ to [\d.]+\), and ε = [\d.]+ \(J/m²\) um", words
     )
     assert re.search(r"the barrier is f\(0\) = [\d.]+ × 10\S+ J/m³ \(95 %: .* to .*\), and κ = \S+ ×", words)
     assert re.search(r"barrier H\(0\) [\d.]+ 1/um²", words)

@@ -73,7 +73,7 @@ class View:
     @property
     def free(self) -> tuple[str, ...]:
         """Names of the entries of theta that come before the coefficients."""
-        named = [("q", self.q_free), ("blur", isinstance(self.optics.blur, str))]
+        named = [("q", self.q_free), ("blur", self.optics.blur in ("estimated", "some"))]
         named += [(name, self.contrast) for name in ("gain", "offset")]
         named += [(name, self.optics.contrast == "drifting") for name in ("gain drift", "offset drift")]
         named += [(known.name, known.name[-1] in self.moving) for known in DRIFT]
@@ -87,7 +87,7 @@ class View:
     @property
     def blurs(self) -> bool:
         """Whether a picture is not the field at its points."""
-        return self.optics.blur != 0.0 or bool(self.optics.pixel)
+        return self.optics.blur not in (0.0, "auto") or bool(self.optics.pixel)
 
     @property
     def imaged(self) -> bool:

@@ -37,6 +37,7 @@ _SHALLOW = 0.9  # quantile of the distance inside a phase that stands in where n
 _REACH = 2.0 * atanh(0.9)
 _PER_FRAME = 3000  # bulk pixels of each phase and frame that enter the fit
 _PIXELS = 100_000  # in all
+_WILD = 5.0  # in u: no light, stray light or fading moves the values of a picture with two plateaus so far
 _APART = 6.0  # standard deviations of a smoothed pixel between two plateaus
 _CHANCE = 1e-4  # probability with which a fault may be found that is not there
 _MATTERS = 3e-4  # in u: a fault that moves u by less is left alone
@@ -169,6 +170,12 @@ def find_levels(
         pixels, deficit = _bulk_pixels(frame, known, chosen, camera)
         camera = _fitted(pixels, start, faults)
     camera, found = _choose(pixels, start, camera, faults, max(deficit), (flatten == "auto", bleaching is None, dark))
+    for item in found:
+        if item.kept and item.effect > _WILD:
+            raise InputError(
+                f"{item.name} would move phase values by {item.effect:.2g} on average: "
+                f"the picture has no two plateaus; {_way_out()}, and leave light and fading out"
+            )
     half = 0.5 * float(np.ptp(camera.levels))
     rest = half * (camera.of_pixels(pixels) - np.array([-1.0, 1.0])[pixels.phase])
     spread = 1.4826 * float(np.median(np.abs(rest)))
