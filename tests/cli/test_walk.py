@@ -17,7 +17,8 @@ OTHER = {  # a value that is not the default, by name; a field that is added nee
     "degree": 3, "constraint": "none", "wells": "equal", "ridge": 0.5, "memory": "3GB", "supports": ((4, 0.1),),
     "derivative": "analytic", "corrected": True, "precision": "single", "phases": (0.0, 1.0), "noise": "shot",
     "blur": 0.25,
-    "contrast": "drifting", "drift": "estimated", "pixel": True, "exposure": 0.125, "refine": 3, "missing": "mask", "workers": 2,
+    "contrast": "drifting", "drift": "estimated",
+    "pixel": True, "exposure": 0.125, "refine": 3, "missing": "mask", "workers": 2,
     "scheduler": "tcp://a:1", "checkpoint": "kept.npz", "device": "cpu",
 }  # fmt: skip
 STORED = [("law", DoubleWell), *(("method", kind) for kind in METHODS.values()), ("observation", Observation)]
