@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from doublewell.baselines import compare
 from doublewell.errors import InputError
 from doublewell.evidence import contract, joint_given_law, system
 from doublewell.findings import findings
@@ -185,3 +186,10 @@ def test_known_joint_parameters_go_into_the_target(estimated: Result) -> None:
     assert law == pytest.approx(best.g_best, rel=1e-6)  # at the most likely values the law is the most likely one
     free = np.linalg.eigvalsh(system(evidence)[0].T @ system(evidence)[0])
     assert np.all(np.linalg.eigvalsh(matrix.T @ matrix) >= 0.999 * free)  # and more closely known
+
+
+def test_other_methods_read_corrected_values(estimated: Result) -> None:
+    compared = compare(seen(movie(), 0.9, 0.05), methods=["STAC"], result=estimated)
+    ours, stac = compared.rows
+    assert ours.residual == pytest.approx(1.0, abs=0.1)
+    assert stac.distance < 0.2

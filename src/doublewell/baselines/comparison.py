@@ -22,6 +22,7 @@ from doublewell.identify import identify
 from doublewell.law import Constraint
 from doublewell.options import DoubleWell
 from doublewell.record import Record
+from doublewell.record.arrays import PhaseScale
 from doublewell.report.style import COLOURS, new_figure, style
 from doublewell.result import Result
 from doublewell.runtime import device_names, on_gpu
@@ -216,7 +217,8 @@ def compare(
     Parameters
     ----------
     record
-        The observed phase field with its q, wells at -1 and +1.
+        The observed phase field with its q, wells at -1 and +1. Where contrast and offset are estimated, the other
+        methods read its values corrected for them.
     methods
         Names such as "STAC", "smoothed FD4" or "PySINDy LS masked", or methods with settings of their own; all by
         default, slow ones only where there is a GPU. A method whose library is missing is listed with the command that
@@ -233,6 +235,9 @@ def compare(
     show = progress or (lambda *_: None)
     show("fitting the trajectory", 0, len(chosen) + 1)
     result, ours = _reference(record, result)
+    plateaus = (-1.0, 1.0) if result.contrast is None else result.contrast.plateaus
+    scale = PhaseScale(*plateaus)  # no other method knows of a contrast: all read the values that ours finds
+    record = record if result.contrast is None else record.replace(scale(record.slab()))
     fits, left_out = [ours], []
     for k, method in enumerate(chosen, start=1):
         show(method.name, k, len(chosen) + 1)
@@ -252,14 +257,14 @@ def compare(
     spread = np.std(posterior.draws @ posterior.family.features(u), axis=0)
     inner = spread > 1e-9 * float(np.max(spread))  # where every law is zero there is nothing to compare
     deviations = np.sqrt(np.mean(((curves - curves[0])[:, inner] / spread[inner]) ** 2, axis=1))
-    initial, rows = quality.initial, []
+    initial, rows = None if quality.initial is None else scale(quality.initial.astype(np.float64)), []
     reason = cannot_run(record)
     if reason is None and (initial is None or initial.shape != record.mesh):
         reason = "no forward run: the result holds no fitted first frame"
     for fit, distance, deviation in zip(fits, gaps[0], deviations, strict=True):
-        rms = None if reason or initial is None else forward_rms(fit.force, record, initial.astype(np.float64), q)
+        rms = None if reason or initial is None else forward_rms(fit.force, record, initial, q)
         notes = () if rms is not None else (reason or "its movie blows up",)
-        residual = None if rms is None else rms / quality.noise
+        residual = None if rms is None else 0.5 * float(np.ptp(plateaus)) * rms / quality.noise
         rows.append(Row(fit, float(distance), float(deviation), residual, notes))
     return Comparison(result, tuple(rows), tuple(left_out), gaps, quality.noise)
 
