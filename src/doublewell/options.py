@@ -366,7 +366,8 @@ class Observation(Options):
     Parameters
     ----------
     phases
-        The phase values of the two wells, such as 0,1, or "estimated": those with the smallest weak-form residual.
+        The phase values of the two wells, such as 0,1, or "estimated": found by the fit, of a weak-form fit those with
+        the smallest residual.
     contrast
         "estimated": gain and offset of the phase values are parameters of the trajectory fit, values = gain u + offset,
         with the wells of u at the phases. "drifting": they also change evenly in time. "exact": the values are those of

@@ -60,7 +60,8 @@ def identify(
         memory=)``. "weak": the paper's space-time moments, ``Weak(supports=, derivative=, ridge=, corrected=, memory=,
         precision=)``. "weak-corrected": the same without the bias of white noise.
     observation
-        How the field was observed: ``Observation(phases=, noise=, blur=, pixel=, exposure=, refine=, missing=)``.
+        How the field was observed: ``Observation(phases=, contrast=, noise=, blur=, pixel=, drift=, exposure=,
+        refine=, missing=)``.
     compute
         What may be used: ``Compute(workers=, scheduler=, checkpoint=, device=)``. It does not change the answer.
     check
