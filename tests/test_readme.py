@@ -54,7 +54,9 @@ def test_python_block_runs(tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     exec(compile(block, "README.md", "exec"), names)
-    assert "epsilon = 0.029" in capsys.readouterr().out
+    printed = re.search(r"epsilon = ([\d.]+)", capsys.readouterr().out)
+    assert printed is not None
+    assert float(printed[1]) == pytest.approx(0.03, rel=0.1)  # 32 x 32 pixels with noise, contrast not known
     assert names["low"] < names["F"] < names["high"]
     assert names["F"] == pytest.approx(float(named_law("sixth").primitive(0.3)), rel=0.02)
     assert (tmp_path / "result.json").exists()

@@ -64,7 +64,10 @@ def result(path):
 
 def windows(movie):
     return [
-        Record(movie.slab(0, 15, cells), dx=movie.dx, times=movie.times, q=movie.q, boundary="open") for cells in CELLS
+        Record(
+            movie.slab(0, 15, cells), dx=movie.dx, times=movie.times, q=movie.q, boundary="open", origin="simulation"
+        )
+        for cells in CELLS
     ]
 
 
@@ -168,7 +171,7 @@ def test_q_and_gaps(movie) -> None:
     mask = np.ones(movie.shape, dtype=bool)
     for (y, _), (x, _) in CELLS:
         mask[:, y + 10 : y + 13, x + 5 : x + 9] = False
-    found = identify(Record(movie.slab(), dx=movie.dx, times=movie.times, mask=mask))
+    found = identify(Record(movie.slab(), dx=movie.dx, times=movie.times, mask=mask, origin="simulation"))
     low, high = found.interval("q", level=0.999)
     assert low < 1.0 < high
     assert high - low < 0.1
@@ -242,7 +245,7 @@ def reading(rows, status, resolution=None, adequacy=None, name="tile") -> PartFi
 
 def test_what_a_checkpoint_holds_comes_back(tmp_path) -> None:
     test = ScoreTest("cells", 1.5, 1, 0.1, 0.3, (0.1,), (0.2,), None, (Spot((3, 4), 0.1, 0.2),), 1, 9, "", "tile 1")
-    answer = Adequacy((test,), Verdict.ADEQUATE, 0.1, 0.5, (test,))
+    answer = Adequacy((test,), Verdict.ADEQUATE, 0.1, 0.5, 0.2)
     rows = np.random.default_rng(0).standard_normal((3, 4))
     tile = reading(rows, FOLLOWED, Resolution(rows[0, :3], rows[1, :3], 0.1, 0.2), answer)
     plain = reading(2 * rows, STOPPED)

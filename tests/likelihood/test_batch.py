@@ -57,7 +57,7 @@ def test_adjoint_is_the_transpose_of_the_tangent(boundary) -> None:
         x, y = jnp.asarray(rng.standard_normal((6, 8))), jnp.asarray(rng.standard_normal((5, 6, 8)))
         left, right = float(np.vdot(push(x), y)), float(np.vdot(x, pull(y)))
         field, gradient = gauss_newton.pull_back(model, u, theta, y, constants)
-        column = gauss_newton._column(model, u, theta, jnp.array([0.0, 1.0, 0.0]), constants)
+        column = gauss_newton.column(model, u, theta, jnp.array([0.0, 1.0, 0.0]), constants)
         pulled = np.asarray(pull(y))
     assert left == pytest.approx(right, rel=1e-13)
     assert np.allclose(field, pulled, atol=1e-13)
@@ -74,7 +74,7 @@ def test_tangents_match_finite_differences() -> None:
         direction = np.array([1.0, -2.0, 0.5])
         along_g = (predict(u, theta + step * direction) - predict(u, theta - step * direction)) / (2 * step)
         assert np.allclose(push(x), along_u, atol=1e-8)
-        assert np.allclose(gauss_newton._column(model, u, theta, direction, constants), along_g, atol=1e-8)
+        assert np.allclose(gauss_newton.column(model, u, theta, direction, constants), along_g, atol=1e-8)
 
 
 def test_conjugate_gradients_solve_what_they_say() -> None:
