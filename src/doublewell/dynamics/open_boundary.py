@@ -115,7 +115,7 @@ def predict_window(
         return sum(parts)
 
     def frame(interior: Any, given: Any) -> tuple[Any, Any]:
-        edges, tau, told = given
+        edges, tau, about = given
         sources, h = jax.vmap(from_border)(edges), tau / substeps
 
         def stage(state: tuple[Any, Any, Any], given: Any) -> tuple[Any, None]:
@@ -123,7 +123,7 @@ def predict_window(
             source, time, weight = given
             now = start + time * h * slope
             curved, pull = laplacian(now) + source, force(coefficients, now)
-            pull = pull if extra is None else pull - extra(now, curved, pull, told)
+            pull = pull if extra is None else pull - extra(now, curved, pull, about)
             slope = dynamics.local_rate(curved, pull)
             return (start, slope, total + weight * h * slope), None
 

@@ -16,7 +16,7 @@ _OUTER = 0.25  # of the range of values, at either end: where a phase is sought
 _STEP = 0.02  # of the distance of the phases: the first simplex of the search
 _CLOSE = 2e-4  # of the distance of the phases: to which they are found
 _MOST = 80  # weak-form fits of the search
-_SAME = 1e-3  # of the distance of the phases: plateaus that are no other start than the declared phases
+_SAME = 1e-3  # of the distance of the phases: plateaus as near as this are the declared phases
 _FAR = 0.2  # of the distance of the plateaus: farther from its plateau the search has failed
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import atanh
 
 import numpy as np
@@ -66,8 +67,8 @@ def quartic_start(record: Record, survey: Survey, problem: Problem) -> Start:
         q, names = frames.regression(strength, survey.noise), "its strength and q"
     for factors in _ROUNDS:
         if record.q is None:
-            q = _best(factors * q, lambda each, c=strength: frames.misfit(c, each))  # type: ignore[misc]
-        strength = _best(factors * strength, lambda each, now=q: frames.misfit(each, now))  # type: ignore[misc]
+            q = _best(factors * q, partial(frames.misfit, strength))
+        strength = _best(factors * strength, partial(frames.misfit, q=q))
     coefficients = Bernstein(0).elevation(problem.fitted)[:, 0] * strength
     rule = f"none; started from a quartic law, {names} by predicting frames from frames"
     return Start(coefficients, q, rule, float(np.sqrt(frames.misfit(strength, q) / frames.power)))
@@ -116,7 +117,7 @@ class _Frames:
         return total if np.isfinite(total) else float("inf")
 
     def regression(self, strength: float, noise: float) -> float:
-        """Return q by which frames change along L u - D G(u); what cannot be told from noise raises."""
+        """Return q by which frames change along L u - D G(u); what cannot be distinguished from noise raises."""
         law, moved, size = Law(Bernstein(0), np.array([strength])), 0.0, 0.0
         for (first, second), interval in self.pairs:
             modes = self.smooth * self.forward(0.5 * (first + second))

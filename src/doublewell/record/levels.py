@@ -5,7 +5,7 @@ There the camera records
     I(t, x) = dark + exp(T(t) + P(x)) s_phase + B(x),
 
 with s_phase one of two levels. P (uneven light) or B (stray light) and T (bleaching) are kept where they are asked for,
-or where the pixels show them: they explain more than chance does, and move u by more than the plateaus may be off. P
+or where the pixels show them: they explain significantly more, and move u by more than the plateaus may be off. P
 and B are polynomials without a constant, T has mean 0: the levels are those of an average place and time. T is a
 polynomial in time where that suffices, else a number for each frame.
 """
@@ -237,8 +237,8 @@ def _choose(
         without = _fitted(pixels, start, reduced)
         effect = float(np.sqrt(np.mean((without.of_pixels(ideal) - full.of_pixels(ideal)) ** 2)))
         gained = pixels.value.size * np.log(misfit(without) / best)
-        chance = 0.01 if name == "dark" else _CHANCE  # most cameras have a dark value
-        clear = float(chdtrc(count, max(gained, 0.0))) < chance and effect > _MATTERS + 0.3 * deficit
+        level = 0.01 if name == "dark" else _CHANCE  # most cameras have a dark value
+        clear = float(chdtrc(count, max(gained, 0.0))) < level and effect > _MATTERS + 0.3 * deficit
         if test and not clear:
             faults = replace(faults, **_DROPPED.get(name, {"light": None}))
         numbers = {
