@@ -1,6 +1,7 @@
 """Findings about the model: what the tests of a residual give, what it does to the law, and what to do about it.
 
-The cause that explains most of the residual comes first, with what cannot be distinguished from it; all else is one line.
+The cause that explains most of the residual comes first, with what cannot be distinguished from it; the rest is one
+line.
 """
 
 from __future__ import annotations
