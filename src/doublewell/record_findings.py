@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partialmethod
 from math import atanh, sqrt
@@ -92,10 +92,7 @@ def pure_phases(phases: Phases) -> str:
 def survey_findings(survey: Survey, phases: Phases = UNIT) -> Iterator[Finding]:
     """Yield what in a movie prevents a fit or makes it worse; nothing when all is well. `survey` is in its units."""
     middle, half = 0.5 * (phases[0] + phases[1]), 0.5 * (phases[1] - phases[0])
-    unit = replace(
-        survey, noise=survey.noise / half, low=(survey.low - middle) / half, high=(survey.high - middle) / half,
-        change=survey.change / half,
-    )  # fmt: skip
+    unit = survey.scaled(1.0 / half, -middle / half)
     yield from _value_findings(survey, unit, phases)
     if unit.cells is None:
         words = "no interface is detected: the picture looks like one phase, or like noise"

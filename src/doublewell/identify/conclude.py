@@ -55,17 +55,13 @@ class Answer:
             return self
         middle, half = middle_half(values)
         numbers, posterior = self.diagnostics, self.posterior
-        seen, fit = numbers.survey, numbers.likelihood
-        seen = replace(
-            seen, noise=half * seen.noise, low=middle + half * seen.low, high=middle + half * seen.high,
-            change=half * seen.change,
-        )  # fmt: skip
+        fit = numbers.likelihood
         if fit is not None:
             initial = None if fit.initial is None else _single(middle + half * fit.initial)
             fit = replace(fit, noise=half * fit.noise, residual_frames=half * fit.residual_frames, initial=initial)
         if posterior is not None:
             posterior = replace(posterior, family=posterior.family.placed(self.phases))
-        numbers = replace(numbers, survey=seen, likelihood=fit)
+        numbers = replace(numbers, survey=numbers.survey.scaled(half, middle), likelihood=fit)
         return replace(self, law=self.law.placed(self.phases), diagnostics=numbers, posterior=posterior)
 
 

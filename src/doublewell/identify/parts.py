@@ -61,13 +61,9 @@ class Part:
         record = record.replace(q=start.q, boundary=record.boundary or "open") if problem.method.bands else record
         (middle, half), (target, size) = map(middle_half, (plateaus, phases))
         gain, offset = half / size, (middle - target) / size
-        seen = replace(
-            seen, noise=gain * seen.noise, low=gain * seen.low + offset, high=gain * seen.high + offset,
-            change=gain * seen.change,
-        )  # fmt: skip
         view = problem.view(source)
         view = camera_noise(record, view) if problem.method.bands and start.streamed is None else view
-        return cls(source, phases, seen, start, record, view, (gain, offset))
+        return cls(source, phases, seen.scaled(gain, offset), start, record, view, (gain, offset))
 
     def joint(self, dynamics: Dynamics) -> Array:
         """Return where what is estimated jointly with the law starts."""

@@ -9,7 +9,7 @@ first how large the interface is.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import repeat
 from math import atanh, gcd, prod
 
@@ -78,6 +78,11 @@ class Survey:
     pace: float | None = None
     distinct: int = 0
     missing: float = 0.0
+
+    def scaled(self, gain: float, offset: float) -> Survey:
+        """Return the survey of the values gain u + offset."""
+        low, high = gain * self.low + offset, gain * self.high + offset
+        return replace(self, noise=gain * self.noise, low=low, high=high, change=gain * self.change)
 
     @property
     def two_valued(self) -> bool:
@@ -186,9 +191,8 @@ def survey_of(record: Record, looks: Sequence[Look], *, moved: float, missing: f
 def _interface_width(looks: Sequence[Look], dx: tuple[float, ...], noise: float) -> float | None:
     """Return 2 atanh(0.9) / s with s the median slope of the later half of the looks that have an interface.
 
-    Profiles relax in time, so the later half is closer to the law's own interface than the initial field. The slope of
-    a look is that of |grad u| = s (1 - u^2), weighted by |grad u|: every crossing from phase to phase then counts the
-    same, however wide it is. Single frames with far less interface than others do not count: a drop may be gone.
+    |grad u| = s (1 - u^2), weighted by |grad u|: every crossing counts the same. Profiles relax, so later looks count;
+    single frames with far less interface do not: a drop may be gone.
     """
     sums, floor = [], float(np.sum(_SLOPE**2) * noise**2 * np.sum(np.array(dx) ** -2.0))
     for look in looks:
@@ -202,11 +206,7 @@ def _interface_width(looks: Sequence[Look], dx: tuple[float, ...], noise: float)
 
 
 def _pace(looks: Sequence[Look], moved: float, dx: tuple[float, ...], noise: float) -> float | None:
-    """Return the root mean square of u_t over that of the Laplacian; None where noise hides one of them.
-
-    u_t is the change from first look to last over the time between them, and so on the low side. The Laplacian is taken
-    on the finest mesh on which noise does not hide it.
-    """
+    """Return the rms of u_t, from first look to last, over that of the Laplacian; None where noise hides either."""
     time, variance = looks[-1].time - looks[0].time, noise**2 / looks[0].frames
     moved -= 2.0 * variance
     if time == 0.0 or moved <= _CLEAR * variance:
