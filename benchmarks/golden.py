@@ -26,6 +26,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest import mock
 
 import numpy as np
 
@@ -140,10 +141,16 @@ CASES: dict[str, Case] = {
 
 def call(records: Sequence[dict[str, Any]], options: dict[str, Any], task: str = "identify") -> Any:
     """Ask the package; `options` are the flat words of 0.1, and the prior over degrees is the one that it had."""
-    import doublewell as dw
     from doublewell.inference import degrees
 
-    degrees.average_degrees.__kwdefaults__["prior"] = dataclasses.replace(degrees.DEGREE_PRIOR, knees=())
+    defaults = degrees.average_degrees.__kwdefaults__
+    with mock.patch.dict(defaults, prior=dataclasses.replace(degrees.DEGREE_PRIOR, knees=())):
+        return _call(records, options, task)
+
+
+def _call(records: Sequence[dict[str, Any]], options: dict[str, Any], task: str) -> Any:
+    import doublewell as dw
+
     if task == "plan":
         return _plan(records[0], options)
     given = dict(options)

@@ -144,3 +144,10 @@ def test_intended_changes_hide_no_error(monkeypatch) -> None:
         gaps = golden.compare_case(name, CASES[name])
         assert [gap.what for gap in gaps if not gap.ok] == ["ValueError: broken"]
         assert any(gap.what.startswith("input") for gap in gaps)
+
+
+def test_the_prior_of_0_1_is_put_back() -> None:
+    from doublewell.inference import degrees
+
+    golden.call([golden.movie("line")], {"degree": 1, "check": False})
+    assert degrees.average_degrees.__kwdefaults__["prior"] is degrees.DEGREE_PRIOR
