@@ -18,7 +18,6 @@ from doublewell.compute.partition import (
     tile_shape,
     whole_bytes,
 )
-from doublewell.dynamics import ALLEN_CAHN
 from doublewell.errors import InputError
 from doublewell.record import Record
 
@@ -81,9 +80,7 @@ def test_too_little_memory_for_a_tile() -> None:
 
 
 def test_what_a_whole_record_takes() -> None:
-    window, domain, unknown = (
-        whole_bytes(record_of((101, 256, 256), b), 9, ALLEN_CAHN) for b in ("open", "periodic", None)
-    )
+    window, domain, unknown = (whole_bytes(record_of((101, 256, 256), b), 9) for b in ("open", "periodic", None))
     assert window == unknown > domain > 3.3e9  # measured: benchmarks/results/trajectory_cost.json
 
 

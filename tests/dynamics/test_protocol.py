@@ -41,7 +41,6 @@ def test_symbols_of_allen_cahn_are_the_laplacian_and_one(boundary) -> None:
     linear, coupling = symbols(ALLEN_CAHN, grid)
     assert np.array_equal(linear, grid.laplacian)
     assert coupling == 1.0
-    assert ALLEN_CAHN.local_rate(3.0, 1.0) == 2.0
 
 
 def test_the_fastest_rate_is_that_of_the_force() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from numpy.typing import NDArray
 
@@ -33,6 +33,3 @@ class CahnHilliard:
 
     def coupling(self, waves: Sequence[NDArray]) -> NDArray:
         return sum(k**2 for k in waves)
-
-    def local_rate(self, laplacian: Any, force: Any) -> Any:
-        raise NotImplementedError("the rate is not a function of the Laplacian and the force at a point")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,3 @@ class MassConserving:
 
     def coupling(self, waves: Sequence[NDArray]) -> NDArray:
         return np.where(self.linear(waves) == 0.0, 0.0, 1.0)
-
-    def local_rate(self, laplacian: Any, force: Any) -> Any:
-        raise NotImplementedError("the mean of the force is not known from a window")

@@ -14,7 +14,6 @@ from math import prod
 
 import numpy as np
 
-from doublewell.dynamics import Dynamics, stable_substeps
 from doublewell.errors import InputError, option
 from doublewell.observation.survey import GROUP, mean_picture
 from doublewell.record import Cells, Record
@@ -30,7 +29,7 @@ _LOOKS = 3  # times in a slab at which it is looked at
 _PURE = 0.9  # of the phase value: beyond it a smoothed field is a pure phase
 _AXES = "zyx"
 _DECLARED = 60  # times that a record with a declared boundary is held while it is read
-_STEPS = 3  # from frame to frame, where q is not known
+_STEPS = 3  # from frame to frame, before the law is known
 
 
 @dataclass(frozen=True)
@@ -58,12 +57,9 @@ def window_copies(size: int, substeps: int) -> int:
     return 12 * substeps + 3 * size + 10
 
 
-def whole_bytes(record: Record, size: int, dynamics: Dynamics) -> int:
+def whole_bytes(record: Record, size: int) -> int:
     """Return what reading a whole record takes, libraries and all, with `size` unknowns of the law."""
-    copies = _DECLARED
-    if record.boundary in (None, "open"):
-        q, interval = record.q, float(np.max(np.diff(record.times)))
-        copies = window_copies(size, _STEPS if q is None else stable_substeps(dynamics, record.dx, q, interval))
+    copies = window_copies(size, _STEPS) if record.boundary in (None, "open") else _DECLARED
     return tile_memory(copies, prod(record.shape))
 
 

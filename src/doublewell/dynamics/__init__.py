@@ -4,7 +4,7 @@ from doublewell.dynamics.allen_cahn import ALLEN_CAHN, AllenCahn
 from doublewell.dynamics.cnab2 import Cnab2
 from doublewell.dynamics.etdrk4 import Etdrk4
 from doublewell.dynamics.grid import Grid, numpy_transforms
-from doublewell.dynamics.open_boundary import border_mask, stable_substeps
+from doublewell.dynamics.open_boundary import border_mask
 from doublewell.dynamics.protocol import (
     DYNAMICS,
     Column,
@@ -34,7 +34,6 @@ __all__ = [
     "dynamics_of",
     "fastest_rate",
     "numpy_transforms",
-    "stable_substeps",
     "steps_per_frame",
     "symbols",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -36,10 +36,6 @@ class AllenCahn:
     def coupling(self, waves: Sequence[Array]) -> float:  # noqa: ARG002 - the same for all modes
         """Return 1."""
         return 1.0
-
-    def local_rate(self, laplacian: Any, force: Any) -> Any:
-        """Return Laplacian u - G(u)."""
-        return laplacian - force
 
 
 ALLEN_CAHN = DYNAMICS["allen-cahn"] = AllenCahn()

@@ -98,7 +98,7 @@ class StepTable(NamedTuple):
 
 def step_table(of: Symbols, low: float, high: float) -> StepTable:
     """Return a table for steps with tau = h q from `low` to `high`; one node where they are equal."""
-    if low == high:
+    if high <= low * (1.0 + 1e-12):
         return StepTable(np.log(low), 1.0, step_weights(of, np.array([low])))
     middle, half = 0.5 * np.log(low * high), _WIDER * 0.5 * np.log(high / low)
     probes = np.exp(middle + half * np.linspace(-0.97, 0.97, 7))
@@ -131,8 +131,8 @@ def predict(
     forward, backward = jax_transforms(u0.shape, boundary)
     force = differentiable_force(family)
     later = roll(
-        forward(u0), lambda _: lambda modes: forward(force(coefficients, backward(modes))), lambda _: weights, backward,
-        None, frames=frames, substeps=substeps,
+        forward(u0), lambda _: lambda modes, _: forward(force(coefficients, backward(modes))), lambda _: weights,
+        backward, None, frames=frames, substeps=substeps,
     )  # fmt: skip
     return jnp.concatenate([u0[None], later])
 
@@ -140,17 +140,19 @@ def predict(
 def roll(modes: Any, reaction: Any, weights: Any, emit: Any, given: Any, *, frames: int, substeps: int) -> Any:
     """Return emit(modes) after each frame interval; `weights` maps what is `given` for a frame to its step's weights.
 
-    `reaction` maps the same to a map from modes to the modes of the force G. A pure JAX function.
+    `reaction` maps the same to a map from modes, and how many half steps of the interval have passed, to the modes of
+    the force G. A pure JAX function.
     """
     import jax
+    import jax.numpy as jnp
 
     def frame(modes: Any, known: Any) -> tuple[Any, Any]:
         step, react = weights(known), reaction(known)
 
-        def substep(now: Any, _: None) -> tuple[Any, None]:
-            return _etd_step(now, react, step), None
+        def substep(now: Any, number: Any) -> tuple[Any, None]:
+            return _etd_step(now, lambda modes, half: react(modes, 2 * number + half), step), None
 
-        modes, _ = jax.lax.scan(substep, modes, None, length=substeps)
+        modes, _ = jax.lax.scan(substep, modes, jnp.arange(substeps))
         return modes, emit(modes)
 
     return jax.lax.scan(frame, modes, given, length=frames - 1)[1]
@@ -178,12 +180,12 @@ def differentiable_force(family: Any) -> Any:
 
 
 def _etd_step(modes: Any, reaction: Any, w: Weights) -> Any:
-    start = reaction(modes)
+    start = reaction(modes, 0)
     drift = w.half * modes
     a = drift + w.stage * start
-    at_a = reaction(a)
-    at_b = reaction(drift + w.stage * at_a)
-    at_c = reaction(w.half * a + w.stage * (2.0 * at_b - start))
+    at_a = reaction(a, 1)
+    at_b = reaction(drift + w.stage * at_a, 1)
+    at_c = reaction(w.half * a + w.stage * (2.0 * at_b - start), 2)
     return w.whole * modes + w.first * start + w.middle * (at_a + at_b) + w.last * at_c
 
 

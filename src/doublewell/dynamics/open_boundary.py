@@ -1,26 +1,24 @@
 """Open boundary: a field of view cut out of something larger, driven by the values of its two-cell border.
 
-Nothing is assumed about the outside. The border is given frame by frame, the interior follows the dynamics' local rate
-with centred stencils (order 4 next to the border, 8 inside) and classical Runge-Kutta steps; between the frames the
-border is a cubic in time.
+Nothing is assumed about the outside. The border is given frame by frame, a cubic in time between the frames. Inside,
+centred stencils (order 4 next to the border, 8 beyond) have modes of their own along each axis, V with A = V diag(a)
+V^-1: real, and nearly orthogonal (the condition number of V is 1.11). On these modes the steps are those of a whole
+domain, and what the border adds to the Laplacian goes with the force.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from doublewell.dynamics.etdrk4 import differentiable_force
-from doublewell.dynamics.protocol import Dynamics, steps_per_frame
+from doublewell.dynamics.etdrk4 import StepTable, differentiable_force, roll
+from doublewell.dynamics.protocol import Dynamics, Symbols
 from doublewell.hints import Array
 from doublewell.law import Family
 
 BORDER = 2  # cells
-_TIMES, _WEIGHTS = np.array([0.0, 0.5, 0.5, 1.0]), np.array([1.0, 2.0, 2.0, 1.0]) / 6  # of Runge-Kutta 4
-_STABLE = 0.9 * 2.785  # of the real axis that Runge-Kutta 4 covers, with a margin
-_LARGEST = 6.51  # eigenvalue of the eighth-order second difference, in units of 1 / dx^2
 _ORDERS: dict[int, tuple[float, ...]] = {
     2: (-2.0, 1.0),
     4: (-5 / 2, 4 / 3, -1 / 12),
@@ -29,13 +27,26 @@ _ORDERS: dict[int, tuple[float, ...]] = {
 }
 
 
-def stable_substeps(dynamics: Dynamics, dx: tuple[float, ...], q: float, dt: float) -> int:
-    """Return the steps from frame to frame that the explicit scheme needs to be stable.
+class Axis(NamedTuple):
+    """An axis of a window: second differences of its inner cells, the map of these to their modes, and back."""
 
-    The fastest decay is L at the shortest waves, whose second differences are _LARGEST / dx^2.
-    """
-    shortest = [np.array(np.sqrt(_LARGEST) / h) for h in dx]
-    return steps_per_frame(-q * float(dynamics.linear(shortest)), dt, _STABLE)
+    differences: Any
+    into: Any
+    back: Any
+
+
+def window_axes(
+    cells: tuple[int, ...], dx: tuple[float, ...], dynamics: Dynamics, order: int = 8
+) -> tuple[tuple[Axis, ...], Symbols]:
+    """Return the axes of a window, and the symbols of a dynamics on the modes of its inner cells."""
+    axes, waves = [], []
+    for n, h in zip(cells, dx, strict=True):
+        differences = second_differences(n, h, order)
+        values, vectors = np.linalg.eig(differences[:, BORDER:-BORDER])
+        axes.append(Axis(differences, np.linalg.inv(vectors), vectors))
+        waves.append(np.sqrt(-values))
+    shaped = np.meshgrid(*waves, indexing="ij", sparse=True)
+    return tuple(axes), Symbols(np.asarray(dynamics.linear(shaped)), np.asarray(dynamics.coupling(shaped), np.float64))
 
 
 def border_mask(cells: tuple[int, ...], width: int = BORDER) -> NDArray[np.bool_]:
@@ -80,65 +91,63 @@ def second_differences(cells: int, dx: float, order: int = 8) -> Array:
 
 
 def predict_window(
-    u0: Any, border: Any, coefficients: Any, taus: Any, curve: Any, differences: tuple[Any, ...],
-    *, dynamics: Dynamics, family: Family, substeps: int, extra: Any = None, known: Any = None,
+    u0: Any, border: Any, coefficients: Any, taus: Any, curve: Any, axes: tuple[Axis, ...], table: StepTable,
+    *, family: Family, substeps: int, extra: Any = None, linear: Any = None, known: Any = None,
 ) -> Any:  # fmt: skip
     """Return the trajectory u[t, (z, y,) x] of a window from its first field and its border at the later frames.
 
     `border` has shape (frames - 1, border cells), `taus` is q times the frame intervals, `curve` the matrix of
-    ``border_times`` and `differences` those of ``second_differences`` along each axis. `extra` maps u, its Laplacian,
-    the force and what is `known` of each frame to what is taken off the force. A pure JAX function. Products with
-    matrices, because stencils of shifted slices are fused into code that computes most of it again and again.
+    ``border_times`` and `table` that of the steps on the modes of `axes`. `extra` maps u, its Laplacian, the force and
+    what is `known` of each frame to what is taken off the force; it needs the symbol `linear`. A pure JAX function.
     """
     import jax
     import jax.numpy as jnp
 
     u0 = jnp.asarray(u0)
     inside = tuple(slice(BORDER, n - BORDER) for n in u0.shape)
-    edge = jnp.asarray(np.flatnonzero(border_mask(u0.shape)))
-    force = differentiable_force(family)
-    inner = [matrix[:, BORDER:-BORDER] for matrix in differences]
+    edge, force = jnp.asarray(np.flatnonzero(border_mask(u0.shape))), differentiable_force(family)
     values = curve @ jnp.concatenate([u0.ravel()[edge][None], border])
     per_frame = values[:-1].reshape(len(border), 2 * substeps, -1)
     ends = values[2 * substeps :: 2 * substeps]
-    windows = jnp.concatenate([per_frame, ends[:, None]], axis=1)  # the half steps of a frame, both ends included
+    halves = jnp.concatenate([per_frame, ends[:, None]], axis=1)  # the half steps of a frame, both ends included
 
-    def laplacian(w: Any) -> Any:
-        return sum(_along(matrix, w, axis) for axis, matrix in enumerate(inner))
+    def forward(w: Any) -> Any:
+        return _turned([axis.into for axis in axes], w)
+
+    def backward(modes: Any) -> Any:
+        return _turned([axis.back for axis in axes], modes)
 
     def from_border(values: Any) -> Any:
-        field = jnp.zeros(u0.size).at[edge].set(values).reshape(u0.shape)
-        parts = []
-        for axis, matrix in enumerate(differences):
-            cut = tuple(slice(None) if a == axis else part for a, part in enumerate(inside))
-            parts.append(_along(matrix, field[cut], axis))
+        field, parts = jnp.zeros(u0.size).at[edge].set(values).reshape(u0.shape), []
+        for k, axis in enumerate(axes):
+            cut = tuple(slice(None) if a == k else part for a, part in enumerate(inside))
+            parts.append(_along(axis.differences, field[cut], k))
         return sum(parts)
 
-    def frame(interior: Any, given: Any) -> tuple[Any, Any]:
-        edges, tau, about = given
-        sources, h = jax.vmap(from_border)(edges), tau / substeps
+    def reaction(given: Any) -> Any:
+        sources = jax.vmap(from_border)(given[1])
 
-        def stage(state: tuple[Any, Any, Any], given: Any) -> tuple[Any, None]:
-            start, slope, total = state
-            source, time, weight = given
-            now = start + time * h * slope
-            curved, pull = laplacian(now) + source, force(coefficients, now)
-            pull = pull if extra is None else pull - extra(now, curved, pull, about)
-            slope = dynamics.local_rate(curved, pull)
-            return (start, slope, total + weight * h * slope), None
+        def force_modes(modes: Any, half: Any) -> Any:
+            u, source = backward(modes), sources[half]
+            pull = force(coefficients, u)
+            if extra is not None:
+                pull = pull - extra(u, backward(linear * modes) + source, pull, given[2])
+            return forward(pull - source)
 
-        def step(now: Any, k: Any) -> tuple[Any, None]:
-            three = jax.lax.dynamic_slice_in_dim(sources, 2 * k, 3)
-            given = (three[jnp.array([0, 1, 1, 2])], jnp.asarray(_TIMES), jnp.asarray(_WEIGHTS))
-            (_, _, total), _ = jax.lax.scan(stage, (now, jnp.zeros_like(now), now), given)
-            return total, None
+        return force_modes
 
-        interior, _ = jax.lax.scan(step, interior, jnp.arange(substeps))
-        last = jnp.zeros(u0.size).at[edge].set(edges[-1]).reshape(u0.shape).at[inside].set(interior)
-        return interior, last
+    later = roll(
+        forward(u0[inside]), reaction, lambda given: table.weigh(given[0]), backward,
+        (table.fractions(taus / substeps), halves, known), frames=len(border) + 1, substeps=substeps,
+    )  # fmt: skip
+    fields = jnp.zeros((len(border), u0.size)).at[:, edge].set(border).reshape(-1, *u0.shape)
+    return jnp.concatenate([u0[None], fields.at[(slice(None), *inside)].set(later)])
 
-    _, later = jax.lax.scan(frame, u0[inside], (windows, taus, known))
-    return jnp.concatenate([u0[None], later])
+
+def _turned(matrices: list[Any], field: Any) -> Any:
+    for axis, matrix in enumerate(matrices):
+        field = _along(matrix, field, axis)
+    return field
 
 
 def _along(matrix: Any, field: Any, axis: int) -> Any:

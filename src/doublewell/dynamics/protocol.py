@@ -49,8 +49,8 @@ class JointParameter:
 class Dynamics(Protocol):
     """What a new equation has to write: a frozen dataclass, hashable, so that compiled code is kept for it.
 
-    Methods are pure functions of NumPy arrays, ``local_rate`` of NumPy or JAX arrays. Numbers in the symbols are
-    run-time arrays of compiled code: a new value compiles nothing.
+    Methods are pure functions of NumPy arrays. Numbers in the symbols are run-time arrays of compiled code: a new value
+    compiles nothing.
     """
 
     def __hash__(self) -> int:
@@ -92,10 +92,7 @@ class Dynamics(Protocol):
 
     @property
     def border(self) -> int | None:
-        """Cells of an open window's border; None where the rate is not local, and open windows are refused."""
-
-    def local_rate(self, laplacian: Any, force: Any) -> Any:
-        """Return u_t / q at points from the Laplacian and the force there, for open windows."""
+        """Cells of an open window's border; None where D is not 1 on all modes, and open windows are refused."""
 
 
 DYNAMICS: dict[str, Dynamics] = {}  # by name; each file of a dynamics enters its own

@@ -89,7 +89,7 @@ def streamed(
 def needs_tiles(record: Record, problem: Problem) -> bool:
     """Whether the trajectory fit of a record as a whole takes more than the budget."""
     unknowns = problem.family.size + len(problem.view(record).free)
-    return whole_bytes(record, unknowns, problem.dynamics) > parse_memory(problem.method.memory)
+    return whole_bytes(record, unknowns) > parse_memory(problem.method.memory)
 
 
 def fit_tiles(record: Record, problem: Problem, compute: Compute, report: Report | None) -> tuple[Part, Answer]:
@@ -100,7 +100,7 @@ def fit_tiles(record: Record, problem: Problem, compute: Compute, report: Report
     with streamed(record, problem, compute, report) as (part, stream):
         start, dynamics, family, view = part.start.coefficients, problem.dynamics, problem.family, part.view
         window = part.record.replace(boundary="open")
-        substeps = first_substeps(window, start, view, dynamics)
+        substeps = first_substeps(window, start, dynamics)
         theta = np.concatenate([part.joint(dynamics), problem.fitted.elevation(family) @ start])
         copies = window_copies(theta.size, substeps)
         rate = growth(window, start, dynamics) / float(window.times[-1] - window.times[0])

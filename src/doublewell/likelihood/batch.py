@@ -189,7 +189,7 @@ class Batch:
         fitted = Bernstein(starts.shape[1] - 1) if fitted is None else fitted
         family = fitted if family is None else family
         if substeps is None:
-            substeps = max([first_substeps(record, start, self.view, self.dynamics) for start in starts])
+            substeps = max([first_substeps(record, start, self.dynamics) for start in starts])
         if self.parts:
             options: dict[str, Any] = {"family": family, "fitted": fitted, "substeps": substeps, "watch": watch}
             joints = [None] * len(starts) if joint is None else joint[:, None]
@@ -363,8 +363,8 @@ def measure_resolution(fits: Sequence[Trajectory]) -> list[Resolution]:
         return [measure_resolution([fit])[0] for fit in fits]
     usual = batch.predict(fits)
     time = _shifts(fits, usual - batch.predict(fits, substeps=2 * first.substeps))
-    if first.record.boundary == "open":  # an upper bound: the stencils differ everywhere but next to the border
-        mesh = _shifts(fits, usual - batch.predict(fits, order=4))
+    if first.record.boundary == "open":  # an upper bound: stencils of the order below, but next to the border
+        mesh = _shifts(fits, usual - batch.predict(fits, order=6))
     else:
         factor = 2 if first.record.boundary == "periodic" else 3  # a finer mesh that holds the points of this one
         mesh = _shifts(fits, usual - batch.predict(fits, refine=factor * batch.view.optics.refine))

@@ -16,7 +16,7 @@ import numpy as np
 from doublewell.dynamics import ALLEN_CAHN, Dynamics, border_mask, fastest_rate, steps_per_frame, symbols
 from doublewell.dynamics.etdrk4 import differentiable_force, roll, step_table
 from doublewell.dynamics.grid import jax_transforms, refinement
-from doublewell.dynamics.open_boundary import border_times, predict_window, second_differences, stable_substeps
+from doublewell.dynamics.open_boundary import border_times, predict_window, window_axes
 from doublewell.dynamics.terms import State, Term
 from doublewell.errors import InputError, option
 from doublewell.hints import Array, Bools
@@ -54,9 +54,9 @@ class Constants(NamedTuple):
     coupling: Any  # D of the dynamics
     smoothing: Any  # of each mode: tells a pure phase from an interface without the noise
     gain: Any  # what optics and noise make of each mode, squared
-    table: Any = ()  # of the steps, whole domains only
+    table: Any = ()  # of the steps
     curve: Any = ()  # of the border in time, windows only
-    differences: Any = ()  # second differences along each axis, windows only
+    axes: Any = ()  # stencils and modes along each axis, windows only
     finer: Any = ()  # one matrix for each axis, to a finer mesh
     transfer: Any = ()  # of each mode, by the optics
     passband: Any = ()  # of each mode: those of the initial field that the optics let through
@@ -75,8 +75,8 @@ class Constants(NamedTuple):
 class RecordModel:
     """The static structure of a record's model; hashable, so that compiled code serves all records of one kind.
 
-    ``dynamics`` is None on a whole domain, where its symbols are run-time arrays and one program serves all. ``terms``
-    are what the equation may lack: theta ends with one amplitude for each.
+    The symbols of a dynamics are run-time arrays, and one program serves all. ``terms`` are what the equation may lack:
+    theta ends with one amplitude for each.
     """
 
     family: Family
@@ -86,7 +86,6 @@ class RecordModel:
     substeps: int
     free: tuple[str, ...] = ()
     refine: int = 1
-    dynamics: Dynamics | None = None
     terms: tuple[Term, ...] = ()
 
     def split(self, theta: Any) -> tuple[dict[str, Any], Any]:
@@ -232,7 +231,7 @@ class RecordModel:
             return backward(-constants.waves[one] * constants.waves[other] * forward(field))
 
         def reaction(known: Any) -> Any:
-            def force_modes(m: Any) -> Any:
+            def force_modes(m: Any, _: Any) -> Any:
                 u = backward(m)
                 pull = force(coefficients, u)
                 if self.terms or known[2] is not None:
@@ -256,13 +255,12 @@ class RecordModel:
         return jnp.concatenate([first[None], later])
 
     def _window(self, vector: Any, coefficients: Any, taus: Any, joint: dict[str, Any], constants: Constants) -> Any:
-        assert self.dynamics is not None
         border = vector[prod(self.cells) :].reshape(self.frames - 1, -1)
         fields = predict_window(
-            self.first_field(vector), border, coefficients, taus, constants.curve, constants.differences,
-            dynamics=self.dynamics, family=self.family, substeps=self.substeps,
+            self.first_field(vector), border, coefficients, taus, constants.curve, constants.axes, constants.table,
+            family=self.family, substeps=self.substeps,
             extra=partial(self._extra, joint) if self.terms or not isinstance(constants.pushes, tuple) else None,
-            known=self._known(taus, constants),
+            linear=constants.waves[-1] if self.terms else 0.0, known=self._known(taus, constants),
         )  # fmt: skip
         image = self._image(joint, constants)
         return fields if image is None else self._filtered(fields, image, self._modes)
@@ -332,9 +330,8 @@ def record_model(
     optics, whitening, window = view.optics, view.whitening, record.boundary == "open"
     refine = optics.refine if refine is None else refine
     model = RecordModel(
-        family, record.boundary or "open", record.mesh, record.frames, substeps, view.free, refine,
-        dynamics if window else None, terms,
-    )  # fmt: skip
+        family, record.boundary or "open", record.mesh, record.frames, substeps, view.free, refine, terms
+    )
     q, taus = float(record.q or 0.0), float(record.q or 0.0) * np.diff(record.times)
     grid, fine = mode_grid(record), mode_grid(record, refine)
     linear, coupling = symbols(dynamics, grid)
@@ -346,17 +343,17 @@ def record_model(
         smoothing=np.exp(_SMOOTH * grid.laplacian / np.max(-grid.laplacian)),
         gain=mode_gain(grid, view),
     )
-    more: dict[str, Any] = {"waves": (*fine.waves, symbols(dynamics, fine).linear)} if terms and not window else {}
+    more: dict[str, Any] = {}
+    stepped = symbols(dynamics, fine)
     if window:
-        meshes = zip(record.mesh, record.dx, strict=True)
         more["curve"] = border_times(record.times, substeps)
-        more["differences"] = tuple(second_differences(n, h, order) for n, h in meshes)
-    else:
-        if record.uniform:
-            more["taus"] = taus = np.full(taus.shape, q * record.dt)
-        low, high = dynamics.joint[0].bounds if view.q_free else (1.0, 1.0)  # of q in units of the record's
-        ends = low * float(np.min(taus)) / substeps, high * float(np.max(taus)) / substeps
-        more["table"] = step_table(symbols(dynamics, fine), *ends)
+        more["axes"], stepped = window_axes(record.mesh, record.dx, dynamics, order)
+    if terms:
+        more["waves"] = (*fine.waves, stepped.linear)
+    if record.uniform:
+        more["taus"] = taus = np.full(taus.shape, q * record.dt)
+    low, high = dynamics.joint[0].bounds if view.q_free else (1.0, 1.0)  # of q in units of the record's
+    more["table"] = step_table(stepped, low * float(np.min(taus)) / substeps, high * float(np.max(taus)) / substeps)
     if refine > 1:
         more["finer"] = tuple(refinement(n, refine, grid.boundary) for n in grid.cells)
     if view.blurs:
@@ -425,11 +422,8 @@ def growth(record: Record, coefficients: Array, dynamics: Dynamics = ALLEN_CAHN)
     return rate * float(record.times[-1] - record.times[0])
 
 
-def first_substeps(record: Record, start: Array, view: View = PLAIN, dynamics: Dynamics = ALLEN_CAHN) -> int:
-    """Return steps from frame to frame such that the force changes little in each; frames too far apart raise.
-
-    A window has an explicit scheme, which needs a number of steps to be stable.
-    """
+def first_substeps(record: Record, start: Array, dynamics: Dynamics = ALLEN_CAHN) -> int:
+    """Return steps from frame to frame such that the force changes little in each; frames too far apart raise."""
     interval, q = float(np.max(np.diff(record.times))), float(record.q or 0.0)
     slope = 2.0 * float(np.max(np.abs(start)))  # bounds |G'| at both the wells and the centre
     rate = q * fastest_rate(dynamics, mode_grid(record).waves, slope)
@@ -439,11 +433,7 @@ def first_substeps(record: Record, start: Array, view: View = PLAIN, dynamics: D
             f"{rate * interval:.3g}, expected at most {_REACTION * MOST_SUBSTEPS:g}; check the units of dt, dx and q, "
             "or record more often"
         )
-    steps = steps_per_frame(rate, interval, _REACTION)
-    if record.boundary != "open":
-        return steps
-    fastest = dynamics.joint[0].bounds[1] if view.q_free else 1.0
-    return max(stable_substeps(dynamics, record.dx, fastest * q, interval), steps)
+    return steps_per_frame(rate, interval, _REACTION)
 
 
 @dataclass(frozen=True, eq=False)
