@@ -8,7 +8,6 @@ import pytest
 from doublewell.errors import InputError
 from doublewell.identify import identify
 from doublewell.law import named_law
-from doublewell.likelihood.model import shift_powers
 from doublewell.options import Observation
 from doublewell.problem import ask
 from doublewell.record import Record
@@ -30,16 +29,6 @@ def drifting(window: bool) -> tuple[Record, np.ndarray]:
     if window:
         return clean.replace(moved[:, 4:28, 4:28], boundary="open"), way
     return clean.replace(moved), way
-
-
-@pytest.mark.parametrize("periodic", [True, False])
-def test_shift_of_a_smooth_field(periodic: bool) -> None:
-    n, s = 32, 0.37
-    x = np.arange(n) / n
-    matrix = np.tensordot(s ** np.arange(8), shift_powers(n, periodic=periodic), axes=1)
-    wave = lambda y: np.sin(2 * np.pi * 2 * y)  # noqa: E731
-    inside = slice(None) if periodic else slice(1, None)
-    assert np.max(np.abs(matrix @ wave(x) - wave(x - s / n))[inside]) < 1e-5
 
 
 @pytest.mark.parametrize("window", [False, True])
@@ -67,6 +56,12 @@ def test_camera_has_pixels_and_some_blur_unless_they_are_declared() -> None:
     assert declared.free == ()
     assert not declared.imaged
     assert not ask([record]).view(record).imaged
+
+
+def test_a_drift_between_walls_is_refused() -> None:
+    record, _ = drifting(window=False)
+    with pytest.raises(InputError, match="no fixed wall"):
+        identify(record.replace(boundary="neumann"), check=False, observation="drift=estimated")
 
 
 def test_weak_form_fit_refuses_a_drift() -> None:

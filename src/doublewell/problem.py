@@ -12,7 +12,7 @@ from doublewell.dynamics import ALLEN_CAHN, Dynamics, dynamics_of
 from doublewell.errors import InputError, option
 from doublewell.law import Family, family_of
 from doublewell.likelihood import check_window
-from doublewell.observation import View, check_view
+from doublewell.observation import Light, View, check_view
 from doublewell.options import Compute, DoubleWell, Method, Observation, Weak, method_of
 from doublewell.record import Boundary, Origin, Record
 from doublewell.weak.weights import LEAST_FRAMES, Support, check_supports, default_supports, paper_supports, split_folds
@@ -125,10 +125,15 @@ class Problem:
         chosen |= {"pixel": camera} if asked.pixel is None else {}
         chosen |= {"blur": "some" if camera else 0.0} if asked.blur == "auto" else {}
         grey: Any = getattr(record, "grey", None)
-        drifts = grey is not None and grey.moved is None and any(x.name == "drift" and x.kept for x in grey.found)
-        moves = asked.drift == "estimated" or (asked.drift == "auto" and drifts)
+        found = set() if grey is None else {item.name for item in grey.found if item.kept}
+        moves = asked.drift == "estimated" or (asked.drift == "auto" and "drift" in found and grey.moved is None)
         moving = "zyx"[1 - len(record.shape) :] if moves else ""
-        return View(replace(asked, **chosen), q_free=record.q is None, moving=moving)
+        view = View(replace(asked, **chosen), q_free=record.q is None, moving=moving)
+        if not (view.contrast and found & {"uneven light", "stray light", "fading"}):
+            return view
+        low, high = grey.levels
+        space: Any = "gain" if "uneven light" in found else "offset" if "stray light" in found else None
+        return replace(view, light=Light((low + high - 2.0 * grey.dark) / (high - low), space, "fading" in found))
 
     def of_file(self, source: Source) -> Problem:
         """Return the problem of a record that came from a file."""

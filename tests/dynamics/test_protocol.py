@@ -38,7 +38,7 @@ def test_a_name_that_is_not_known_is_refused(name) -> None:
 @pytest.mark.parametrize("boundary", ["periodic", "neumann"])
 def test_symbols_of_allen_cahn_are_the_laplacian_and_one(boundary) -> None:
     grid = Grid((6, 5, 4), (0.1, 0.2, 0.3), boundary)
-    linear, coupling = symbols(ALLEN_CAHN, grid)
+    linear, coupling = symbols(ALLEN_CAHN, grid.waves)
     assert np.array_equal(linear, grid.laplacian)
     assert coupling == 1.0
 

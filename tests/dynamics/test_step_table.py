@@ -9,7 +9,7 @@ from doublewell.dynamics import ALLEN_CAHN, Grid, symbols
 from doublewell.dynamics.etdrk4 import step_table, step_weights
 from doublewell.runtime import double_precision
 
-SYMBOLS = symbols(ALLEN_CAHN, Grid((12, 10), 0.02, "periodic"))
+SYMBOLS = symbols(ALLEN_CAHN, Grid((12, 10), 0.02, "periodic").waves)
 
 
 @pytest.mark.parametrize(("low", "high"), [(1e-5, 3e-5), (1e-4, 1.1e-4), (1e-5, 1e-3)])

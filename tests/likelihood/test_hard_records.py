@@ -99,11 +99,11 @@ def test_a_record_that_is_no_trajectory_says_why() -> None:
 def test_segments_of_a_trajectory_have_no_gaps() -> None:
     model = SegmentModel(Bernstein(1), "periodic", 9, 1, 3)
     grid = Grid((8, 8), 1 / 8, "periodic")
-    constants = segment_constants(model, symbols(ALLEN_CAHN, grid), 1e-3, 2.0)
+    constants = segment_constants(model, symbols(ALLEN_CAHN, grid.waves), 1e-3, 2.0)
     whole = SegmentModel(Bernstein(1), "periodic", 9, 1, 9)
     u0 = np.random.default_rng(0).standard_normal((8, 8))
     with double_precision():
-        of_whole = segment_constants(whole, symbols(ALLEN_CAHN, grid), 1e-3, 1.0)
+        of_whole = segment_constants(whole, symbols(ALLEN_CAHN, grid.waves), 1e-3, 1.0)
         run = np.asarray(whole.predict(u0[None], QUARTIC, of_whole))
         cut = np.asarray(model.predict(run[::3], QUARTIC, constants))
         ragged = SegmentModel(Bernstein(1), "periodic", 9, 1, 4)
@@ -120,7 +120,7 @@ def test_the_preconditioner_of_segments_is_exact_for_diffusion() -> None:
     """Without reaction and links J'J of one segment is diagonal in the modes; conjugate gradients stop at once."""
     model = SegmentModel(Bernstein(0), "periodic", 4, 1, 4)
     grid = Grid((8, 8), 1 / 8, "periodic")
-    constants = segment_constants(model, symbols(ALLEN_CAHN, grid), 1e-3, 0.0)
+    constants = segment_constants(model, symbols(ALLEN_CAHN, grid.waves), 1e-3, 0.0)
     right = np.random.default_rng(0).standard_normal((1, 8, 8))
     with double_precision():
         _, push, pull = gauss_newton._linearise(model, 0.0 * right, np.zeros(1), np.zeros((4, 8, 8)), constants)

@@ -8,9 +8,9 @@ import pytest
 from doublewell.errors import InputError
 from doublewell.law import Bernstein
 from doublewell.likelihood import gauss_newton, record_model
-from doublewell.likelihood.model import check_window, first_substeps, observed
-from doublewell.observation import View, check_view
-from doublewell.observation.view import Whitening
+from doublewell.likelihood.model import check_window, first_substeps
+from doublewell.observation import Light, View, check_view
+from doublewell.observation.view import Whitening, observed
 from doublewell.options import Observation
 from doublewell.record import Record
 from doublewell.runtime import double_precision
@@ -23,6 +23,10 @@ KINDS = {
     "finer mesh": ("neumann", None, View(Observation(blur=0.05, pixel=True, refine=3))),
     "exposure, colour, memory": (
         "periodic", None, View(Observation(exposure=4e-4), whitening=Whitening(colour=COLOUR, memory=0.4)),
+    ),
+    "light left, drift, contrast": (
+        "open", None,
+        View(Observation(contrast="estimated", blur=0.02), moving="yx", light=Light(1.4, "offset", fading=True)),
     ),
     "q and blur free, uneven times": ("periodic", UNEVEN, View(Observation(blur="estimated"), q_free=True)),
 }  # fmt: skip
@@ -61,7 +65,7 @@ def test_adjoint_is_the_transpose_of_the_tangent(kind) -> None:
     record, rng, h = blank(boundary, times), np.random.default_rng(4), 1e-6
     model, constants = record_model(record, Bernstein(1), max(2, first_substeps(record, np.zeros(1))), view)
     theta = np.concatenate([np.full(len(view.free), 0.9), LAW])
-    u = 0.5 * model.nuisance_of(record.slab()[None])[0]
+    u = 0.5 * model.nuisance_of(record.slab()[None], constants)[0]
     x, y, t = rng.standard_normal(u.shape), rng.standard_normal(record.shape), rng.standard_normal(theta.size)
 
     def whitened(u, theta):
@@ -87,13 +91,57 @@ def test_optics_take_their_share_of_every_mode(boundary, wave) -> None:
     """exp(-s^2 k^2 / 2) for a Gaussian, sinc for a pixel; a known blur and one that is estimated are the same."""
     record, blur = blank(boundary), 0.07
     u = np.cos(wave * along(14, boundary))[:, None] * np.ones(12)
-    k = wave / 1.4
-    known = seen_of(record, View(Observation(blur=blur)), u, LAW)
-    assert np.allclose(known[0], np.exp(-0.5 * (blur * k) ** 2) * u, atol=1e-12)
-    pixel = seen_of(record, View(Observation(pixel=True)), u, LAW)
-    assert np.allclose(pixel[0], np.sin(k * 0.05) / (k * 0.05) * u, atol=1e-12)
-    free = seen_of(record, View(Observation(blur="estimated")), u, np.array([(blur / 0.1) ** 2, *LAW]))
+    k, sharp = wave / 1.4, seen_of(record, View(), u, LAW)[0]
+    left = np.exp(-0.5 * (blur * k) ** 2)
+    known = seen_of(record, View(Observation(blur=blur)), left * u, LAW)
+    assert np.allclose(known[0], left * sharp, atol=1e-12)
+    pixel = np.sin(k * 0.05) / (k * 0.05)
+    later = [
+        seen_of(record, View(Observation(pixel=flag)), size * u, LAW)[-1] for flag, size in ((1 > 0, pixel), (False, 1))
+    ]
+    waves = np.vdot(later[0], u) / np.vdot(later[1], u)
+    assert waves == pytest.approx(pixel, abs=1e-9)
+    free = seen_of(record, View(Observation(blur="estimated")), left * u, np.array([(blur / 0.1) ** 2, *LAW]))
     assert np.allclose(free, known, atol=1e-12)
+
+
+OPTICS = {
+    "pixel": View(Observation(pixel=True)), "blur": View(Observation(blur=0.03, pixel=True)),
+    "drift": View(moving="yx"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", OPTICS)
+def test_pictures_of_a_window_are_a_part_of_those_of_the_whole(kind) -> None:
+    """The window steps pictures and has a border of pictures; the whole steps fields and makes pictures of them."""
+    view, mesh, law = OPTICS[kind], (48, 40), np.array([20.0, 30.0])
+    whole = blank("periodic", 2e-3 * np.arange(7), mesh)
+    theta = np.concatenate([[0.1, 0.02, -0.08, 0.01], law]) if view.moving else law
+    pictures = seen_of(whole, view, smooth(mesh, size=0.9), theta)
+    part = (slice(None), slice(5, 35), slice(4, 34))
+    window = whole.replace(pictures[part], boundary="open")
+    model, constants = record_model(window, Bernstein(1), 4, view)
+    found = seen_of(window, view, model.nuisance_of(window.slab()[None], constants)[0], theta)
+    sharp = seen_of(window, View(), model.nuisance_of(window.slab()[None], constants)[0], law)
+    errors = [np.abs(fields - window.slab()).max() for fields in (found, sharp)]
+    assert errors[0] < 0.1 * errors[1], errors
+    assert errors[0] < 2e-4
+
+
+def test_what_is_left_of_the_light_multiplies_the_light() -> None:
+    """(1 + P + T) (u + m) - m, whose frame 0 is the nuisance."""
+    record, light = blank(mesh=(20, 18)), Light(1.4, "gain", fading=True)
+    view = View(Observation(contrast="estimated", blur=0.0), light=light)
+    _, constants = record_model(record, Bernstein(1), 2, view)
+    space, time = constants.light
+    assert np.allclose(np.mean(space**2, axis=(1, 2)), 1.0)
+    u, left = smooth(record.mesh), np.zeros(len(space) + len(time))
+    left[1], left[-1] = 0.02, 0.03
+    bright = 1.0 + 0.02 * space[1] + 0.03 * time[-1][:, None, None]
+    first = bright[0] * (u + 1.4) - 1.4
+    found = seen_of(record, view, np.concatenate([first.ravel(), left]), np.array([1.0, 0.0, *LAW]))
+    plain = seen_of(record, View(), u, LAW)
+    assert np.allclose(found, bright * (plain + 1.4) - 1.4, atol=1e-12)
 
 
 @pytest.mark.parametrize(("boundary", "factor"), [("periodic", 2), ("neumann", 3)])
@@ -132,7 +180,8 @@ def test_uneven_times_of_an_even_record_are_even() -> None:
 def test_q_is_the_rate_of_time(boundary) -> None:
     """q c with times t / c is the same movie; the entry of theta for q is its ratio to the record's."""
     record = blank(boundary)
-    u = 0.3 * record_model(record, Bernstein(1), 2)[0].nuisance_of(record.slab()[None])[0]
+    model, constants = record_model(record, Bernstein(1), 2)
+    u = 0.3 * model.nuisance_of(record.slab()[None], constants)[0]
     usual = seen_of(record, View(), u, LAW)
     slow = Record(record.values, dx=0.1, times=2 * record.times, q=0.65, boundary=boundary)
     assert np.allclose(seen_of(slow, View(), u, LAW), usual, atol=1e-12)

@@ -7,9 +7,8 @@ import pytest
 
 from doublewell.dynamics import border_mask
 from doublewell.likelihood import Batch
-from doublewell.likelihood.model import observed
 from doublewell.observation import View, complete
-from doublewell.observation.view import camera_noise, noise_view, outlier_mask, spectrum
+from doublewell.observation.view import camera_noise, noise_view, observed, outlier_mask, spectrum
 from doublewell.options import Observation
 from doublewell.record import Record
 

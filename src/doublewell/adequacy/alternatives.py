@@ -55,12 +55,10 @@ def directions(fits: Sequence[Trajectory], u: Array, root: Any) -> Iterator[Dire
     `root` is what each value counts. What the fit estimates, or what has no effect, is left out.
     """
     batch, given = fits[0].batch, (fits[0].family, fits[0].substeps)
-    theta, rate = points(fits)[1], []
-    if not batch.view.q_free:  # the relative error of q, exact also for modes that a step damps strongly
-        model, constants = batch.model(*given, view=replace(batch.view, q_free=True))
-        place = model.free.index("q")
-        rate = [_response(fits, model, constants._replace(root=root), np.insert(theta, place, 1.0, axis=1), place)]
-        yield "q", rate
+    theta, rate = points(fits)[1], list[Array]()
+    for name, fields in _joint(fits, root):
+        rate = fields if name == "q" else rate
+        yield name, fields
     model, constants = batch.model(*given)
     for name, fields in _observed(fits, u):
         with double_precision():
@@ -73,6 +71,33 @@ def directions(fits: Sequence[Trajectory], u: Array, root: Any) -> Iterator[Dire
         places = [each.index(term) - len(each) for term in some]
         fields = [_response(fits, model, constants._replace(root=root), theta, place) for place in places]
         yield name, [*fields, *(rate if name in _VARIED else [])]
+
+
+def _joint(fits: Sequence[Trajectory], root: Any) -> Iterator[Direction]:
+    """Yield what a fit could estimate and did not: q, and on a window the drift and the blur of its pictures."""
+    record, batch, given = fits[0].record, fits[0].batch, (fits[0].family, fits[0].substeps)
+    view, letters, axes = replace(batch.view, q_free=True), "zyx"[1 - len(record.shape) :], range(len(record.mesh))
+    if record.boundary == "open":
+        view = replace(view, moving=letters)
+        if not view.blurs:
+            view = replace(view, optics=replace(view.optics, blur="some"))
+    if view.free == batch.view.free:
+        return
+    model, constants = batch.model(*given, view=view)
+    fitted, law = points(fits)[1], len(batch.view.free)
+    theta = np.zeros((len(fitted), len(view.free) + fitted.shape[1] - law))
+    theta[:, model.free.index("q")] = 1.0
+    for k, name in enumerate(batch.view.free):
+        theta[:, model.free.index(name)] = fitted[:, k]
+    theta[:, len(view.free) :] = fitted[:, law:]
+    span = float(record.times[-1] - record.times[0])
+    units = {f"drift {letter}": span / record.dx[k] for k, letter in zip(axes, letters, strict=True)}
+    units |= {"blur": 2.0 / record.dx[-1] ** 2, "q": 1.0}  # a velocity, half a variance, a relative error
+    for name, parts in (("q", ["q"]), ("advection", [f"drift {letter}" for letter in letters]), ("blur", ["blur"])):
+        if parts[0] in model.free and parts[0] not in batch.view.free:
+            places = [model.free.index(part) for part in parts]
+            fields = [_response(fits, model, constants._replace(root=root), theta, place) for place in places]
+            yield name, [units[part] * field for part, field in zip(parts, fields, strict=True)]
 
 
 def _response(fits: Sequence[Trajectory], model: Any, constants: Any, theta: Array, entry: int) -> Array:
@@ -90,7 +115,8 @@ def _observed(fits: Sequence[Trajectory], u: Array) -> Iterator[Direction]:
     time = (record.times - record.times[0]).reshape(-1, *[1] * len(axes))
     # a velocity c along each axis: u(x - c t, t) solves the equation with - c . grad u; at a no-flux wall across the
     # velocity it is the pattern that drifts in the frame, not a flow through the wall
-    yield "advection", [-time * slope(u, axis, grid, window=window) for axis in axes]
+    if not (window or batch.view.moving):
+        yield "advection", [-time * slope(u, axis, grid) for axis in axes]
     if not window:  # the other boundary condition, from the same initial field
         yield "boundary", [batch.predict(fits, boundary="neumann" if grid.boundary == "periodic" else "periodic") - u]
     if "gain" not in batch.view.free:
@@ -103,20 +129,15 @@ def _observed(fits: Sequence[Trajectory], u: Array) -> Iterator[Direction]:
     yield "response", [2.0 * grey * np.log(grey)]  # grey values to the power 1 + a
     # u + a Laplacian u: a Gaussian blur of the variance 2 a; where the interface is flat and at rest, |grad u|^2 is a
     # function of u, and blur is the same as another law
-    if batch.view.optics.blur != "estimated" and window:
-        twice = [slope(slope(u, axis, grid, window=True), axis, grid, window=True) for axis in axes]
-        yield "blur", [np.sum(twice, axis=0)]
-    elif batch.view.optics.blur != "estimated":
+    if "blur" not in batch.view.free and not window:
         forward, backward = numpy_transforms(grid.cells, grid.boundary)
         yield "blur", [backward(grid.laplacian * forward(u))]
 
 
-def slope(u: Array, axis: int, grid: Grid, *, window: bool = False) -> Array:
-    """Differentiate along a space axis, counted from the end: by modes, in a window by differences."""
+def slope(u: Array, axis: int, grid: Grid) -> Array:
+    """Differentiate along a space axis, counted from the end, by modes."""
     from scipy import fft
 
-    if window:
-        return np.asarray(np.gradient(u, grid.dx[axis], axis=axis, edge_order=2))
     n, length, along = grid.cells[axis], grid.cells[axis] * grid.dx[axis], (-1, *[1] * (-1 - axis))
     if grid.boundary == "periodic":
         waves = 2j * np.pi * np.arange(n // 2 + 1) / length

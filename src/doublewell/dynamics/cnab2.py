@@ -46,7 +46,7 @@ class Cnab2:
     def _steps(self, law: HasForce, u0: Array) -> Iterator[Array]:
         """Yield the field after each step, without end."""
         forward, backward = numpy_transforms(self.grid.cells, self.grid.boundary)
-        linear, coupling = symbols(self.dynamics, self.grid)
+        linear, coupling = symbols(self.dynamics, self.grid.waves)
         h = self.q * self.dt / self.substeps
         keep, gain = (1.0 + 0.5 * h * linear) / (1.0 - 0.5 * h * linear), 0.5 * h * coupling / (1.0 - 0.5 * h * linear)
         modes, before = forward(u0), forward(law.force(u0))

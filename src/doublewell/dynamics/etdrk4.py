@@ -132,28 +132,31 @@ def predict(
     force = differentiable_force(family)
     later = roll(
         forward(u0), lambda _: lambda modes, _: forward(force(coefficients, backward(modes))), lambda _: weights,
-        backward, None, frames=frames, substeps=substeps,
+        lambda modes, _: backward(modes), None, frames=frames, substeps=substeps,
     )  # fmt: skip
     return jnp.concatenate([u0[None], later])
 
 
-def roll(modes: Any, reaction: Any, weights: Any, emit: Any, given: Any, *, frames: int, substeps: int) -> Any:
-    """Return emit(modes) after each frame interval; `weights` maps what is `given` for a frame to its step's weights.
+def roll(
+    modes: Any, reaction: Any, weights: Any, emit: Any, given: Any, *, frames: int, substeps: int, begin: Any = None
+) -> Any:
+    """Return emit(modes, known) after each frame interval; `weights` maps what is `given` for it to its step's weights.
 
     `reaction` maps the same to a map from modes, and how many half steps of the interval have passed, to the modes of
-    the force G. A pure JAX function.
+    the force G; `begin` changes the modes before the steps of an interval. A pure JAX function.
     """
     import jax
     import jax.numpy as jnp
 
     def frame(modes: Any, known: Any) -> tuple[Any, Any]:
         step, react = weights(known), reaction(known)
+        modes = modes if begin is None else begin(modes, known)
 
         def substep(now: Any, number: Any) -> tuple[Any, None]:
             return _etd_step(now, lambda modes, half: react(modes, 2 * number + half), step), None
 
         modes, _ = jax.lax.scan(substep, modes, jnp.arange(substeps))
-        return modes, emit(modes)
+        return modes, emit(modes, known)
 
     return jax.lax.scan(frame, modes, given, length=frames - 1)[1]
 
@@ -211,7 +214,7 @@ class Etdrk4:
         import jax
 
         static = {"family": law.family, "boundary": self.grid.boundary, "frames": 2, "substeps": int(self.substeps)}
-        weights = step_weights(symbols(self.dynamics, self.grid), self.dt / self.substeps * self.q)
+        weights = step_weights(symbols(self.dynamics, self.grid.waves), self.dt / self.substeps * self.q)
         with double_precision():
             u, coefficients, weights = jax.device_put((u0, law.coefficients, weights))
         for _ in range(intervals):  # one compilation serves any number of frames; a call costs 0.3 ms

@@ -16,7 +16,6 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from doublewell.dynamics.grid import Grid
 from doublewell.errors import InputError, positive, shown, whole
 from doublewell.hints import Array
 from doublewell.law import Law
@@ -121,9 +120,8 @@ class Symbols(NamedTuple):
     coupling: Any
 
 
-def symbols(dynamics: Dynamics, grid: Grid) -> Symbols:
-    """Return the symbols of a dynamics on the modes of a mesh."""
-    waves = grid.waves
+def symbols(dynamics: Dynamics, waves: Sequence[Array]) -> Symbols:
+    """Return the symbols of a dynamics on modes with these wave numbers along each axis."""
     return Symbols(np.asarray(dynamics.linear(waves)), np.asarray(dynamics.coupling(waves), dtype=np.float64))
 
 

@@ -171,7 +171,8 @@ class Records:
     def _kind(self, job: Job) -> Any:
         """Return what jobs of one batch have in common; the last entry is about the record alone."""
         view, record = self.parts[job.part].view, self.parts[job.part].record
-        plain = view.whitening.root is view.whitening.colour is None and not view.whitening.memory
+        noise = view.whitening
+        plain = noise.root is noise.colour is None and view.light is None and not noise.memory
         camera = (view.optics, view.q_free, view.moving) if plain else job.part
         like = (record.shape, record.dx, record.q, record.boundary, tuple(record.times - record.times[0]), camera)
         batch = None if job.before is None else id(job.before.fields.batch)

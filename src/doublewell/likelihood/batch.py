@@ -22,9 +22,18 @@ from doublewell.hints import Array, Bools
 from doublewell.law import Bernstein, Family
 from doublewell.likelihood import model as models
 from doublewell.likelihood.iterate import Convergence, Iteration, Rule, Status, Step, Watch, compiled, iterate
-from doublewell.likelihood.model import Constants, Observed, RecordModel, first_substeps, growth, observed
+from doublewell.likelihood.model import Constants, RecordModel, first_substeps, growth
 from doublewell.likelihood.segments import UNSTABLE, fit_by_segments
-from doublewell.observation.view import PLAIN, View, check_view, joint_parameters, joint_start, rough_noise
+from doublewell.observation.view import (
+    PLAIN,
+    Observed,
+    View,
+    check_view,
+    joint_parameters,
+    joint_start,
+    observed,
+    rough_noise,
+)
 from doublewell.record import Boundary, Record
 from doublewell.runtime import double_precision, leave_room, on_gpu
 
@@ -131,7 +140,7 @@ class Batch:
 
         `refine`, `order`, `boundary`, `terms` and `view` make models of their own, for checks.
         """
-        key = family, substeps, refine, order, boundary, terms, view is None
+        key = family, substeps, refine, order, boundary, terms, None if view is None else view.free
         if key not in self._models:
             record = self.records[0] if boundary is None else self.records[0].replace(boundary=boundary)
             self._models[key] = models.record_model(
@@ -205,7 +214,7 @@ class Batch:
         simple = simple and self.view.optics.contrast != "drifting"
         rates = np.array([growth(record, start, self.dynamics) for start in starts])
         unstable = simple & (rates > UNSTABLE)
-        nuisance, free = model.nuisance_of(data), constants._replace(prior=self._prior(every, fitted, 0.0))
+        nuisance, free = model.nuisance_of(data, constants), constants._replace(prior=self._prior(every, fitted, 0.0))
         begin, tried = (nuisance, theta), None
         if self.view.contrast and fitted.degree > _LOW:  # a flexible law could bend itself to a wrong contrast
             stiff = _STIFF * float(np.sqrt(data[0].size) / np.max(np.abs(starts)))
@@ -242,8 +251,8 @@ class Batch:
         constants = constants._replace(prior=self._prior(range(len(self.records)), family))
         laws, data = np.tile(np.asarray(theta, dtype=np.float64), (len(self.records), 1)), self.observed.values
         last = iterate(
-            model, constants, data, model.nuisance_of(data), laws, freedom=self.observed.rows - laws.shape[1],
-            rule=_FOLLOW, stage="fields of a given law",
+            model, constants, data, model.nuisance_of(data, constants), laws, rule=_FOLLOW,
+            freedom=self.observed.rows - laws.shape[1], stage="fields of a given law",
         )  # fmt: skip
         last.theta = laws
         return self._linearise(family, substeps, last)

@@ -16,20 +16,18 @@ import numpy as np
 from doublewell.dynamics import ALLEN_CAHN, Dynamics, border_mask, fastest_rate, steps_per_frame, symbols
 from doublewell.dynamics.etdrk4 import differentiable_force, roll, step_table
 from doublewell.dynamics.grid import jax_transforms, refinement
-from doublewell.dynamics.open_boundary import border_times, predict_window, window_axes
+from doublewell.dynamics.open_boundary import Optics, border_times, predict_window, window_axes
 from doublewell.dynamics.terms import State, Term
 from doublewell.errors import InputError, option
-from doublewell.hints import Array, Bools
+from doublewell.hints import Array
 from doublewell.law import Family
 from doublewell.observation.view import (
     PLAIN,
+    Light,
     View,
-    filled,
     joint_parameters,
     mode_gain,
     mode_grid,
-    modes_passed,
-    noise_in_time,
     passband,
     transfer,
 )
@@ -38,10 +36,9 @@ from doublewell.record import Boundary, Record
 MOST_SUBSTEPS = 64
 _REACTION = 0.5  # largest rate times step of the force to begin with; the resolution is measured after the fit
 _SMALLEST = 12  # cells of a window along an axis
-_ROUGH = 0.05  # noise of a record too short to measure it
-_PRIOR = 1.0  # standard deviation of a phase value of which nothing was observed
 _FLOOR = 1e-3  # of the largest: what the preconditioner makes of a mode that is hardly observed
 _SMOOTH = 16.0  # exponent of the shortest mode: a Gaussian of about 1.3 cells in two dimensions
+_FAINT = 0.05  # of a mode that is left in a picture: less is made sharp as if it were this much
 _TINY = 1e-300
 
 
@@ -64,10 +61,11 @@ class Constants(NamedTuple):
     average: Any = ()  # weight of the second difference in time, for an exposure
     colour: Any = ()  # of each cosine mode, for noise that is not white
     memory: Any = ()  # correlation of consecutive frames of the noise
-    waves: Any = ()  # wave numbers along each axis, then L: of the modes that are stepped, with terms only
+    waves: Any = ()  # wave numbers along each axis, then L: of the modes that are stepped
     pushes: Any = ()  # a field for each frame interval, added to u_t / q there
     prior: Any = ()  # rows [W, t] of what is known of theta, W theta = t, for each record of a batch
-    shifts: Any = ()  # for each axis, matrices of the powers of a displacement in cells
+    pixels: Any = ()  # dx along each axis, for pictures that move
+    light: Any = ()  # terms of what may be left of a camera's light: in space, in time
     reach: Any = ()  # of the first entries of theta: how far one step may move them
 
 
@@ -76,7 +74,8 @@ class RecordModel:
     """The static structure of a record's model; hashable, so that compiled code serves all records of one kind.
 
     The symbols of a dynamics are run-time arrays, and one program serves all. ``terms`` are what the equation may lack:
-    theta ends with one amplitude for each.
+    theta ends with one amplitude for each. ``light`` is what may be left of a camera's light: its coefficients are the
+    end of the nuisance, which is then one vector on whole domains too.
     """
 
     family: Family
@@ -87,6 +86,7 @@ class RecordModel:
     free: tuple[str, ...] = ()
     refine: int = 1
     terms: tuple[Term, ...] = ()
+    light: Light | None = None
 
     def split(self, theta: Any) -> tuple[dict[str, Any], Any]:
         """Return what is estimated jointly with the law, by name, and the coefficients."""
@@ -95,9 +95,12 @@ class RecordModel:
 
     def first_field(self, nuisance: Any) -> Any:
         """Return the initial field on the record's mesh."""
-        if self.boundary != "open":
-            return nuisance
-        return nuisance[: prod(self.cells)].reshape(self.cells)
+        return nuisance[: prod(self.cells)].reshape(self.cells) if self._vector else nuisance
+
+    @property
+    def _vector(self) -> bool:
+        """Whether the nuisance is more than the initial field."""
+        return self.boundary == "open" or self.light is not None
 
     def predict(self, nuisance: Any, theta: Any, constants: Constants) -> Any:
         """Return what is observed, u[t, (z, y,) x]."""
@@ -106,23 +109,30 @@ class RecordModel:
         joint, coefficients = self.split(theta)
         taus = constants.taus * joint.get("q", 1.0)
         run = self._window if self.boundary == "open" else self._whole
-        gain, offset = self._contrast(joint, constants)
-        fields = run(self._unobserved(nuisance, gain, offset), coefficients, taus, joint, constants)
+        gain, offset = self._contrast(nuisance, joint, constants)
+        fields = run(*self._unobserved(nuisance, gain, offset), coefficients, taus, joint, constants)
         if not isinstance(constants.average, tuple):
             # the average over an exposure, to fourth order; the first and the last frame take theirs from the next one
             second = fields[2:] - 2.0 * fields[1:-1] + fields[:-2]
             fields = fields + constants.average * jnp.concatenate([second[:1], second, second[-1:]])
-        if not isinstance(constants.shifts, tuple):
-            fields = self._moved(fields, joint, constants)
-        axes = (-1, *[1] * len(self.cells))
-        return fields if gain is None else gain.reshape(axes) * fields + offset.reshape(axes)
+        return fields if gain is None else gain * fields + offset
 
-    def _contrast(self, joint: dict[str, Any], constants: Constants) -> tuple[Any, Any]:
-        """Return gain and offset of each frame; None where the values are exact."""
+    def _contrast(self, nuisance: Any, joint: dict[str, Any], constants: Constants) -> tuple[Any, Any]:
+        """Return gain and offset of each frame, with what is left of the light; None where the values are exact."""
+        import jax.numpy as jnp
+
         if "gain" not in joint:
             return None, None
-        clock = self._clock(constants)
-        return tuple([joint[name] + joint.get(f"{name} drift", 0.0) * clock for name in ("gain", "offset")])
+        clock = self._clock(constants).reshape(-1, *[1] * len(self.cells))
+        gain, offset = [joint[name] + joint.get(f"{name} drift", 0.0) * clock for name in ("gain", "offset")]
+        if self.light is None:
+            return gain, offset
+        space, time = constants.light
+        count = len(nuisance) - len(space) - len(time)
+        even = jnp.tensordot(nuisance[count : count + len(space)], space, axes=1)
+        fading = (nuisance[count + len(space) :] @ time).reshape(clock.shape)
+        more, added = (fading, even + 0.0 * fading) if self.light.space == "offset" else (fading + even, 0.0)
+        return gain * (1.0 + more), offset + gain * (self.light.middle * more + added)
 
     def _clock(self, constants: Constants) -> Any:
         """Return the fraction of the record that has passed at each frame."""
@@ -130,43 +140,43 @@ class RecordModel:
 
         return jnp.concatenate([jnp.zeros(1), jnp.cumsum(constants.taus)]) / jnp.sum(constants.taus)
 
-    def _moved(self, fields: Any, joint: dict[str, Any], constants: Constants) -> Any:
-        """Return frames as they are seen where the picture moves as a whole: u(x - s) along each axis."""
-        import jax
+    def _ways(self, joint: dict[str, Any], constants: Constants) -> Any:
+        """Return how far the picture has moved at each frame, (frames, axes); None where it is at rest."""
         import jax.numpy as jnp
 
-        clock = self._clock(constants)
-        for axis, letter in enumerate("zyx"[-len(self.cells) :]):
-            way = joint[f"drift {letter}"] * clock + 4.0 * joint[f"bend {letter}"] * clock * (1.0 - clock)
-            powers = way[:, None] ** jnp.arange(len(constants.shifts[axis]))
+        letters = "zyx"[-len(self.cells) :]
+        if f"drift {letters[0]}" not in joint:
+            return None
+        clock, ways = self._clock(constants), []
+        for letter, dx in zip(letters, constants.pixels, strict=True):
+            bent = 4.0 * joint[f"bend {letter}"] * clock * (1.0 - clock)
+            ways.append(dx * (joint[f"drift {letter}"] * clock + bent))
+        return jnp.stack(ways, axis=1)
 
-            def shifted(frame: Any, power: Any, axis: int = axis) -> Any:
-                matrix = jnp.tensordot(power, constants.shifts[axis], axes=1)
-                return jnp.moveaxis(jnp.tensordot(matrix, frame, axes=(1, axis)), 0, axis)
+    def _unobserved(self, nuisance: Any, gain: Any, offset: Any) -> tuple[Any, Any]:
+        """Return the nuisance, which is in observed values, as phase values: the initial field, and a window's border.
 
-            fields = jax.vmap(shifted)(fields, powers)
-        return fields
-
-    def _unobserved(self, nuisance: Any, gain: Any, offset: Any) -> Any:
-        """Return the nuisance, which is in observed values, as phase values.
-
-        In observed values it does not move with gain and offset, and frame 0 observes the nuisance alone.
+        In observed values it does not move with gain and offset, nor with the optics: frame 0 is the nuisance alone.
         """
         import jax.numpy as jnp
 
+        first, edge, border = self.first_field(nuisance), np.flatnonzero(border_mask(self.cells)), None
+        if self.boundary == "open":
+            n, size = prod(self.cells), (self.frames - 1) * edge.size
+            border = nuisance[n : n + size].reshape(self.frames - 1, -1)
         if gain is None:
-            return nuisance
-        if self.boundary != "open":
-            return (nuisance - offset[0]) / gain[0]
-        n = prod(self.cells)
-        border = (nuisance[n:].reshape(self.frames - 1, -1) - offset[1:, None]) / gain[1:, None]
-        return jnp.concatenate([(nuisance[:n] - offset[0]) / gain[0], border.ravel()])
+            return first, border
+        if border is not None:
+            shape = (self.frames, *self.cells)
+            at = [jnp.broadcast_to(part, shape).reshape(self.frames, -1)[1:, edge] for part in (gain, offset)]
+            border = (border - at[1]) / at[0]
+        return (first - offset[0]) / gain[0], border
 
     def whiten(self, field: Any, constants: Constants) -> Any:
         """Weight the residual, and take the noise's correlations out of it."""
         field = constants.root * field
         if not isinstance(constants.colour, tuple):
-            field = self._filtered(field, constants.colour, "neumann")  # noise does not know of a periodic border
+            field = self._filtered(field, constants.colour)  # noise does not know of a periodic border
         if isinstance(constants.memory, tuple):
             return field
         import jax.numpy as jnp
@@ -181,14 +191,14 @@ class RecordModel:
 
         A disturbance of a pure phase dies at the rate D G' - L, one on an interface at -L. So the field is split in two
         parts, fractions whose squares add up to one, and each part has its own sum over the frames. A border is left
-        as it is.
+        as it is, and a coefficient of the light counts in all values.
         """
         import jax
         import jax.numpy as jnp
 
         forward, backward = jax_transforms(self.cells, self._modes)
         joint, coefficients = self.split(theta)
-        field = self.first_field(self._unobserved(nuisance, *self._contrast(joint, constants)))
+        field, _ = self._unobserved(nuisance, *self._contrast(nuisance, joint, constants))
         smooth, force = backward(constants.smoothing * forward(field)), differentiable_force(self.family)
         _, slope = jax.jvp(lambda u: force(coefficients, u), (smooth,), (jnp.ones_like(smooth),))
         slope = jnp.maximum(slope, 0.0)
@@ -199,12 +209,22 @@ class RecordModel:
             (jnp.sqrt(1.0 - calm), _inverse_sum(0.0, constants)),
         ]
 
+        def of_light(gradient: Any) -> Any:
+            if self.light is None:
+                return gradient
+            space, bright = constants.light[0], (smooth + self.light.middle) ** 2
+            weight = bright if self.light.space == "gain" else jnp.ones_like(bright)
+            gram = self.frames * jnp.tensordot(space * weight, space, axes=[tuple(range(1, space.ndim))] * 2)
+            even, fading = gradient[: len(space)], gradient[len(space) :]
+            return jnp.concatenate([jnp.linalg.solve(gram, even), fading / (self.frames * jnp.sum(bright))])
+
         def apply(gradient: Any) -> Any:
             field = self.first_field(gradient)
             field = sum(part * backward(damping * forward(part * field)) for part, damping in parts)
-            if self.boundary != "open":
+            if not self._vector:
                 return field
-            return jnp.concatenate([field.ravel(), gradient[prod(self.cells) :]])
+            rest, lit = gradient[prod(self.cells) :], sum(map(len, constants.light))
+            return jnp.concatenate([field.ravel(), rest[: len(rest) - lit], of_light(rest[len(rest) - lit :])])
 
         return apply
 
@@ -212,7 +232,7 @@ class RecordModel:
     def _modes(self) -> Boundary:
         return "neumann" if self.boundary == "open" else self.boundary
 
-    def _whole(self, u0: Any, coefficients: Any, taus: Any, joint: dict[str, Any], constants: Constants) -> Any:
+    def _whole(self, u0: Any, _: None, coefficients: Any, taus: Any, joint: dict[str, Any], constants: Any) -> Any:
         import jax
         import jax.numpy as jnp
 
@@ -224,8 +244,11 @@ class RecordModel:
         start = 0 if self.boundary == "periodic" else self.refine // 2
         pick = tuple(slice(start, None, self.refine) for _ in self.cells)
 
-        def emit(modes: Any) -> Any:
-            return backward(modes if image is None else image * modes)[pick]
+        def emit(modes: Any, known: Any) -> Any:
+            modes = modes if image is None else image * modes
+            if known[-1] is not None:  # the picture moves as a whole
+                modes = modes * jnp.exp(-1j * sum(k * s for k, s in zip(constants.waves, known[-1], strict=False)))
+            return backward(modes)[pick]
 
         def second(field: Any, one: int, other: int) -> Any:
             return backward(-constants.waves[one] * constants.waves[other] * forward(field))
@@ -234,36 +257,42 @@ class RecordModel:
             def force_modes(m: Any, _: Any) -> Any:
                 u = backward(m)
                 pull = force(coefficients, u)
-                if self.terms or known[2] is not None:
+                if self.terms or known[1][1] is not None:
 
                     def sloped(field: Any) -> Any:
                         return jax.jvp(lambda x: force(coefficients, x), (u,), (field,))[1]
 
                     curved = backward(constants.waves[-1] * m) if self.terms else None
-                    pull = pull - self._extra(joint, u, curved, pull, known[1:], second, sloped)
+                    pull = pull - self._extra(joint, u, curved, pull, known[1], second, sloped)
                 return forward(pull)
 
             return force_modes
 
-        modes = forward(fine) if isinstance(constants.passband, tuple) else constants.passband * forward(fine)
-        given = (constants.table.fractions(taus / self.substeps), *self._known(taus, constants))
+        modes = forward(fine) if image is None else constants.passband * _inverse(image) * forward(fine)
+        ways = self._ways(joint, constants)
+        fractions = constants.table.fractions(taus / self.substeps)
+        given = fractions, self._known(taus, constants), None if ways is None else ways[1:]
         later = roll(
             modes, reaction, lambda known: constants.table.weigh(known[0]), emit, given, frames=self.frames,
             substeps=self.substeps,
         )  # fmt: skip
-        first = u0 if image is None else emit(modes)
+        first = u0 if image is None else emit(modes, (None,))
         return jnp.concatenate([first[None], later])
 
-    def _window(self, vector: Any, coefficients: Any, taus: Any, joint: dict[str, Any], constants: Constants) -> Any:
-        border = vector[prod(self.cells) :].reshape(self.frames - 1, -1)
-        fields = predict_window(
-            self.first_field(vector), border, coefficients, taus, constants.curve, constants.axes, constants.table,
+    def _window(
+        self, u0: Any, border: Any, coefficients: Any, taus: Any, joint: dict[str, Any], constants: Constants
+    ) -> Any:
+        image, ways, optics = self._image(joint, constants), self._ways(joint, constants), None
+        if image is not None:
+            spread = (image - 1.0) / -sum(k**2 for k in constants.waves[:-1])
+            optics = Optics(image, constants.passband * _inverse(image), spread)
+        return predict_window(
+            u0, border, coefficients, taus, constants.curve, constants.axes, constants.table,
             family=self.family, substeps=self.substeps,
             extra=partial(self._extra, joint) if self.terms or not isinstance(constants.pushes, tuple) else None,
-            linear=constants.waves[-1] if self.terms else 0.0, known=self._known(taus, constants),
+            linear=constants.waves[-1], known=self._known(taus, constants), optics=optics,
+            ways=None if ways is None else ways[1:] - ways[:-1],
         )  # fmt: skip
-        image = self._image(joint, constants)
-        return fields if image is None else self._filtered(fields, image, self._modes)
 
     def _known(self, taus: Any, constants: Constants) -> tuple[Any, Any]:
         """Return the middle of each frame interval as a fraction of the record, and what is added to its rate."""
@@ -288,22 +317,30 @@ class RecordModel:
             image = blur if image is None else image * blur
         return image
 
-    def _filtered(self, fields: Any, factor: Any, modes: Boundary) -> Any:
-        """Multiply the modes of every frame."""
+    def _filtered(self, fields: Any, factor: Any) -> Any:
+        """Multiply the cosine modes of every frame."""
         import jax
         import jax.numpy as jnp
 
         fields = jnp.asarray(fields)
-        forward, backward = jax_transforms(self.cells, modes)
+        forward, backward = jax_transforms(self.cells, "neumann")
         flat = fields.reshape(-1, *self.cells)
         return jax.vmap(lambda frame: backward(factor * forward(frame)))(flat).reshape(fields.shape)
 
-    def nuisance_of(self, fields: Array) -> Array:
-        """Return the nuisance of fields[record, t, ...]: the first field, and on a window the border of the others."""
-        if self.boundary != "open":
+    def nuisance_of(self, fields: Array, constants: Constants) -> Array:
+        """Return the nuisance of fields[record, t, ...]: the first field, a window's border, no light that is left."""
+        if not self._vector:
             return fields[:, 0]
-        border = fields[:, 1:][:, :, border_mask(self.cells)]
-        return np.hstack([part.reshape(len(fields), -1) for part in (fields[:, 0], border)])
+        edge = border_mask(self.cells) if self.boundary == "open" else np.zeros(self.cells, dtype=bool)
+        parts = [fields[:, 0], fields[:, 1:][:, :, edge], np.zeros((len(fields), sum(map(len, constants.light))))]
+        return np.hstack([part.reshape(len(fields), -1) for part in parts])
+
+
+def _inverse(image: Any) -> Any:
+    """Return what makes a picture sharp again; modes of which next to nothing is left only in part."""
+    import jax.numpy as jnp
+
+    return 1.0 / jnp.maximum(image, _FAINT)
 
 
 def _inverse_sum(slope: Any, constants: Constants) -> Any:
@@ -330,11 +367,11 @@ def record_model(
     optics, whitening, window = view.optics, view.whitening, record.boundary == "open"
     refine = optics.refine if refine is None else refine
     model = RecordModel(
-        family, record.boundary or "open", record.mesh, record.frames, substeps, view.free, refine, terms
+        family, record.boundary or "open", record.mesh, record.frames, substeps, view.free, refine, terms, view.light
     )
     q, taus = float(record.q or 0.0), float(record.q or 0.0) * np.diff(record.times)
     grid, fine = mode_grid(record), mode_grid(record, refine)
-    linear, coupling = symbols(dynamics, grid)
+    linear, coupling = symbols(dynamics, grid.waves)
     constants = Constants(
         taus=taus,
         root=1.0 if whitening.root is None else whitening.root,
@@ -344,12 +381,13 @@ def record_model(
         gain=mode_gain(grid, view),
     )
     more: dict[str, Any] = {}
-    stepped = symbols(dynamics, fine)
+    waves = fine.waves
     if window:
         more["curve"] = border_times(record.times, substeps)
-        more["axes"], stepped = window_axes(record.mesh, record.dx, dynamics, order)
-    if terms:
-        more["waves"] = (*fine.waves, stepped.linear)
+        more["axes"], waves = window_axes(record.mesh, record.dx, order)
+    stepped = symbols(dynamics, waves)
+    if terms or window or view.moving:
+        more["waves"] = (*waves, stepped.linear)
     if record.uniform:
         more["taus"] = taus = np.full(taus.shape, q * record.dt)
     low, high = dynamics.joint[0].bounds if view.q_free else (1.0, 1.0)  # of q in units of the record's
@@ -357,33 +395,22 @@ def record_model(
     if refine > 1:
         more["finer"] = tuple(refinement(n, refine, grid.boundary) for n in grid.cells)
     if view.blurs:
-        more["transfer"] = transfer(fine, grid, optics)
-    if view.blurs and not window:
-        more["passband"] = passband(fine, grid, optics)
+        more["transfer"], more["passband"] = (each(waves, record.dx, optics) for each in (transfer, passband))
     if "blur" in view.free:
-        more["squares"] = -fine.laplacian * record.dx[-1] ** 2
+        more["squares"] = sum(k**2 for k in waves) * record.dx[-1] ** 2
     if optics.exposure:
         more["average"] = (optics.exposure / record.dt) ** 2 / 24.0
     if whitening.colour is not None:
         more["colour"] = whitening.colour
     if view.moving:
-        more["shifts"] = [shift_powers(n, periodic=record.boundary == "periodic") for n in record.mesh]
+        more["pixels"] = np.array(record.dx)
+    if view.light is not None:
+        more["light"] = view.light.basis(record.shape)
     if view.contrast:
         more["reach"] = np.array([parameter.prior for parameter in joint_parameters(view, dynamics)])
     if whitening.memory:
         more["memory"] = np.float64(whitening.memory)
     return model, constants._replace(**more)
-
-
-def shift_powers(cells: int, *, periodic: bool, points: int = 8) -> Array:
-    """Return matrices D_m with u(x - s) = sum_m s^m D_m u, s in cells: interpolation through the nearest cells."""
-    matrices = np.zeros((points, cells, cells))
-    for row in range(cells):
-        first = row - points // 2 if periodic else min(max(row - points // 2, 0), cells - points)
-        offsets = np.arange(first, first + points)
-        lagrange = np.linalg.inv(np.vander((offsets - row).astype(np.float64), increasing=True).T)  # of powers of x
-        matrices[:, row, offsets % cells] = lagrange.T * (-1.0) ** np.arange(points)[:, None]
-    return matrices
 
 
 def check_record(record: Record, dynamics: Dynamics = ALLEN_CAHN) -> None:
@@ -434,53 +461,3 @@ def first_substeps(record: Record, start: Array, dynamics: Dynamics = ALLEN_CAHN
             "or record more often"
         )
     return steps_per_frame(rate, interval, _REACTION)
-
-
-@dataclass(frozen=True, eq=False)
-class Observed:
-    """The values of a record, filled where nothing was observed, what each counts, and how many are informative.
-
-    ``mask`` is True where a value was observed, None where all were. ``rows`` is the number of observed values less
-    that of the nuisance's values that they determine.
-    """
-
-    values: Array
-    root: Array | float
-    mask: Bools | None
-    rows: int
-
-
-def observed(record: Record, view: View = PLAIN) -> Observed:
-    """Return the values of a record with their weights.
-
-    What was not observed is filled in from its surroundings. Where the model needs a value there (of the initial field,
-    of a border), the filling counts like one observation with an error as large as the phases are apart.
-    """
-    values, own = record.slab(), view.whitening.root
-    edge = border_mask(record.mesh) if record.boundary == "open" else np.zeros(record.mesh, dtype=bool)
-    root = 1.0 if own is None else own
-    if record.mask is None:
-        first = modes_passed(mode_grid(record), view) if record.boundary != "open" else prod(record.mesh)
-        nuisance = first + (record.frames - 1) * int(np.count_nonzero(edge))
-        return Observed(values, root, None, values.size - nuisance)
-    if view.whitening.colour is not None or view.whitening.memory:
-        raise InputError(
-            "correlated noise and missing values do not go together: expected complete frames; cut the record to a "
-            f"part without gaps, or use {option('noise', 'white')}"
-        )
-    mask = np.asarray(record.observed())
-    needed = np.zeros(values.shape, dtype=bool)
-    needed[0] = True
-    needed[:, edge] = True
-    rough = noise_in_time(values, mask)
-    root = np.where(mask, root, np.where(needed, (_ROUGH if rough is None else rough) / _PRIOR, 0.0))
-    # The values determine a cell of the first field if it was ever observed; a value of a window's border that was
-    # observed, and one that was not if it lies next to a cell inside that ever was: the motion of that cell needs it.
-    ever = np.any(mask, axis=0)
-    inside = np.pad(ever & ~edge, 1)
-    next_to = np.zeros_like(inside)
-    for axis in range(edge.ndim):
-        next_to |= np.roll(inside, 1, axis=axis) | np.roll(inside, -1, axis=axis)
-    known = (mask | next_to[(slice(1, -1),) * edge.ndim]) & edge
-    determined = int(np.count_nonzero(ever & ~edge)) + int(np.count_nonzero(known))
-    return Observed(filled(values, mask), root, mask, int(np.count_nonzero(mask)) - determined)

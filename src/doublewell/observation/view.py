@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from doublewell.errors import InputError, option
 from doublewell.hints import Array, Bools
 from doublewell.options import Noise, Observation
 from doublewell.record import Record
+from doublewell.record.levels import FADING_ORDER, LIGHT_ORDER, smooth_basis
 from doublewell.record.pixels import differences, noise_line
 
 SHARP = Observation(contrast="exact", blur=0.0, pixel=False, drift="none")
@@ -36,6 +39,7 @@ _BINS = 12  # of phase values, for noise that varies with them
 _SHARED = 2.6  # differences that share frames, in independent ones
 _FAR = 5.0  # standard deviations of an outlier
 _ROUGH = 0.05  # noise of a record too small to measure it
+_PRIOR = 1.0  # standard deviation of a phase value of which nothing was observed
 _OFTEN = 0.2  # fraction of frames in which a cell is an outlier, above which it is left out altogether
 
 
@@ -54,6 +58,26 @@ class Whitening:
     level: float | None = None
 
 
+@dataclass(frozen=True)
+class Light:
+    """Uneven, stray or fading light that was taken off grey values; what is left of it is part of the fit's nuisance.
+
+    With u + ``middle`` in proportion to the light, a picture is (1 + P(x) + T(t)) (u + middle) - middle, or u + B(x).
+    ``space`` is "gain" (P), "offset" (B) or None; ``fading`` whether there is T.
+    """
+
+    middle: float
+    space: Literal["gain", "offset"] | None
+    fading: bool
+
+    def basis(self, shape: tuple[int, ...]) -> tuple[Array, Array]:
+        """Return the terms of P or B, (terms, (z, y,) x), and of T, (terms, frames), each of mean square 1."""
+        space = smooth_basis(shape[1:], LIGHT_ORDER if self.space else 0).reshape(-1, *shape[1:])
+        time = smooth_basis(shape[:1], min(FADING_ORDER, shape[0] - 1) if self.fading else 0).reshape(-1, shape[0])
+        size = [np.sqrt(np.mean(terms**2, axis=tuple(range(1, terms.ndim)), keepdims=True)) for terms in (space, time)]
+        return space / size[0], time / size[1]
+
+
 @dataclass(frozen=True, eq=False)
 class View:
     """Optics and noise of a record, and what is estimated jointly with the law.
@@ -61,7 +85,8 @@ class View:
     ``free`` are the names of the entries of theta that come before the coefficients: one for q is its ratio to the
     record's q; one for the blur is its variance in units of dx^2 of the last axis; gain and offset are those of the
     values of the record as it is fitted, with its declared phases at -1 and +1. ``parts`` is the number of parts of a
-    record that what is known of these is divided among, ``moving`` the letters of the axes along which pictures drift.
+    record that what is known of these is divided among, ``moving`` the letters of the axes along which pictures drift,
+    ``light`` what of a camera's light may be left in the values.
     """
 
     optics: Observation = SHARP
@@ -69,6 +94,7 @@ class View:
     q_free: bool = False
     parts: int = 1
     moving: str = ""
+    light: Light | None = None
 
     @property
     def free(self) -> tuple[str, ...]:
@@ -98,7 +124,7 @@ class View:
     def plain(self) -> bool:
         """Whether fields are observed as they are but for contrast and offset, with white noise and known q."""
         noise = self.whitening
-        free = self.imaged or self.q_free or self.moving
+        free = self.imaged or self.q_free or self.moving or self.light
         return not (free or noise.memory) and noise.root is noise.colour is None
 
 
@@ -132,6 +158,11 @@ def check_view(record: Record, view: View) -> None:
             f"refine is {optics.refine}: expected an odd one with {option('boundary', 'neumann')}, so that a cell of "
             "the record is the centre of a cell of the model"
         )
+    if view.moving and record.boundary == "neumann":
+        raise InputError(
+            f"a picture that drifts has no fixed wall at its border: leave out {option('boundary')}, or use "
+            f"{option('drift', 'none')}"
+        )
     if optics.exposure and not (record.uniform and optics.exposure <= record.dt * (1.0 + 1e-9)):
         raise InputError(
             f"exposure is {optics.exposure:g}: expected evenly spaced frames and an exposure no longer than their "
@@ -145,32 +176,32 @@ def mode_grid(record: Record, refine: int = 1) -> Grid:
     return Grid((refine * np.array(record.mesh)).tolist(), (np.array(record.dx) / refine).tolist(), boundary)
 
 
-def transfer(fine: Grid, grid: Grid, optics: Observation) -> Array:
-    """Return what is left of each mode in the image; the mesh may be finer than that of the pixels."""
-    left = np.ones_like(fine.laplacian)
-    if not isinstance(optics.blur, str) and optics.blur:
-        left = left * np.exp(0.5 * optics.blur**2 * fine.laplacian)
-    if optics.pixel:
-        for k, h in zip(fine.waves, grid.dx, strict=True):
+def transfer(waves: Sequence[Array], dx: Sequence[float], optics: Observation) -> Array:
+    """Return what is left of modes with these wave numbers in pictures with pixels of the sizes `dx`."""
+    left = np.ones(np.broadcast_shapes(*[k.shape for k in waves]))
+    for k, h in zip(waves, dx, strict=True):
+        if not isinstance(optics.blur, str) and optics.blur:
+            left = left * np.exp(-0.5 * (optics.blur * k) ** 2)
+        if optics.pixel:
             left = left * np.sinc(k * h / (2.0 * np.pi))
     return left
 
 
-def passband(fine: Grid, grid: Grid, optics: Observation) -> Array:
+def passband(waves: Sequence[Array], dx: Sequence[float], optics: Observation) -> Array:
     """Return 1 for the modes of the initial field that the optics let through well enough, else 0.
 
     A mode of which less than a fifth is observed would be fitted to noise, five times as large, and the law is not
     linear. A resolved interface has next to nothing there.
     """
-    likely = optics if optics.blur != "estimated" else replace(optics, blur=min(grid.dx))
-    return (transfer(fine, grid, likely) > _PASSED).astype(np.float64)
+    likely = optics if optics.blur != "estimated" else replace(optics, blur=min(dx))
+    return (transfer(waves, dx, likely) > _PASSED).astype(np.float64)
 
 
 def modes_passed(grid: Grid, view: View) -> int:
     """Return how many modes of the initial field the optics let through; all of them without optics."""
     if not view.blurs:
         return int(np.prod(grid.cells))
-    passed = passband(grid, grid, view.optics)
+    passed = passband(grid.waves, grid.dx, view.optics)
     if grid.boundary == "neumann":
         return int(np.sum(passed))
     count = np.full(passed.shape[-1], 2.0)  # a mode of the last axis stands for its mirror image too
@@ -181,15 +212,15 @@ def modes_passed(grid: Grid, view: View) -> int:
 
 
 def mode_gain(grid: Grid, view: View) -> Array:
-    """Return what optics and noise make of the square of each mode."""
-    passed, colour = transfer(grid, grid, view.optics), view.whitening.colour
+    """Return what the noise makes of the square of each mode of a picture; the optics may let none of it through."""
+    passed, colour = passband(grid.waves, grid.dx, view.optics), view.whitening.colour
     if colour is None:
-        return passed**2
+        return passed
     if grid.boundary == "periodic":  # a wave that fits m times is the cosine 2 m of the mirrored axis
         sides = zip(grid.waves, grid.extent, grid.cells, strict=True)
         cosines = [np.minimum(np.rint(np.abs(k) * length / np.pi).astype(int), n - 1) for k, length, n in sides]
         colour = colour[tuple(np.broadcast_arrays(*cosines))]
-    return np.asarray(passed**2 * colour**2)
+    return np.asarray(passed * colour**2)
 
 
 def noisy(record: Record, width: int = BORDER) -> Bools:
@@ -279,6 +310,56 @@ def outlier_mask(record: Record, residual: Array) -> Bools:
     """Return what is left of a record without values far from a fit, and without cells that often are."""
     far = np.abs(residual) > _FAR * 1.4826 * float(np.median(np.abs(residual[noisy(record)])))
     return np.asarray(record.observed() & ~far & ~(np.mean(far, axis=0) > _OFTEN))
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """The values of a record, filled where nothing was observed, what each counts, and how many are informative.
+
+    ``mask`` is True where a value was observed, None where all were. ``rows`` is the number of observed values less
+    that of the nuisance's values that they determine.
+    """
+
+    values: Array
+    root: Array | float
+    mask: Bools | None
+    rows: int
+
+
+def observed(record: Record, view: View = PLAIN) -> Observed:
+    """Return the values of a record with their weights.
+
+    What was not observed is filled in from its surroundings. Where the model needs a value there (of the initial field,
+    of a border), the filling counts like one observation with an error as large as the phases are apart.
+    """
+    values, own = record.slab(), view.whitening.root
+    edge = border_mask(record.mesh) if record.boundary == "open" else np.zeros(record.mesh, dtype=bool)
+    root = 1.0 if own is None else own
+    if record.mask is None:
+        first = modes_passed(mode_grid(record), view) if record.boundary != "open" else int(np.prod(record.mesh))
+        nuisance = first + (record.frames - 1) * int(np.count_nonzero(edge))
+        return Observed(values, root, None, values.size - nuisance)
+    if view.whitening.colour is not None or view.whitening.memory:
+        raise InputError(
+            "correlated noise and missing values do not go together: expected complete frames; cut the record to a "
+            f"part without gaps, or use {option('noise', 'white')}"
+        )
+    mask = np.asarray(record.observed())
+    needed = np.zeros(values.shape, dtype=bool)
+    needed[0] = True
+    needed[:, edge] = True
+    rough = noise_in_time(values, mask)
+    root = np.where(mask, root, np.where(needed, (_ROUGH if rough is None else rough) / _PRIOR, 0.0))
+    # The values determine a cell of the first field if it was ever observed; a value of a window's border that was
+    # observed, and one that was not if it lies next to a cell inside that ever was: the motion of that cell needs it.
+    ever = np.any(mask, axis=0)
+    inside = np.pad(ever & ~edge, 1)
+    next_to = np.zeros_like(inside)
+    for axis in range(edge.ndim):
+        next_to |= np.roll(inside, 1, axis=axis) | np.roll(inside, -1, axis=axis)
+    known = (mask | next_to[(slice(1, -1),) * edge.ndim]) & edge
+    determined = int(np.count_nonzero(ever & ~edge)) + int(np.count_nonzero(known))
+    return Observed(filled(values, mask), root, mask, int(np.count_nonzero(mask)) - determined)
 
 
 def noise_in_time(values: Array, mask: Bools | None = None) -> float | None:

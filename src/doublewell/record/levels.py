@@ -41,7 +41,8 @@ _WILD = 5.0  # in u: no light, stray light or fading moves the values of a pictu
 _APART = 6.0  # standard deviations of a smoothed pixel between two plateaus
 _CHANCE = 1e-4  # probability with which a fault may be found that is not there
 _MATTERS = 3e-4  # in u: a fault that moves u by less is left alone
-_BENDS = 4  # degree of a fading that is smooth in time
+FADING_ORDER = 4  # degree of a fading that is smooth in time
+LIGHT_ORDER = 4  # degree of the light
 _ROUNDS = 3  # of classification and fit
 _DEEP_ENOUGH = 1e-3  # in u: frames whose bulk is this close to the pure phase are enough
 _TILES = 6  # along each axis, for the error of the levels
@@ -55,7 +56,7 @@ class Faults:
     light: str | None = None
     fading: bool = False
     dark: bool = False
-    order: int = 4
+    order: int = LIGHT_ORDER
 
 
 @dataclass(frozen=True)
@@ -296,8 +297,9 @@ def _fitted(pixels: Pixels, camera: Camera, faults: Faults) -> Camera:
 
     mesh, frames, gains = camera.gain.shape, len(camera.fading), faults.light == "gain"
     basis = smooth_basis(mesh, faults.order) if faults.light else np.zeros((0, camera.gain.size))
-    times = smooth_basis((frames,), min(_BENDS, np.unique(pixels.frame).size - 1)) if faults.fading else basis[:0, :1]
-    terms, bends, levels = basis[:, pixels.cell], times[:, pixels.frame] if len(times) else times, camera.levels
+    bends = min(FADING_ORDER, np.unique(pixels.frame).size - 1)
+    times = smooth_basis((frames,), bends) if faults.fading else basis[:0, :1]
+    terms, curves, levels = basis[:, pixels.cell], times[:, pixels.frame] if len(times) else times, camera.levels
     value, each = pixels.value - np.broadcast_to(camera.dark, mesh).reshape(-1)[pixels.cell], np.zeros(frames)
     contrast, phases, steady = float(np.ptp(levels)), [pixels.phase == k for k in (0, 1)], True
     prior = np.array(
@@ -307,11 +309,11 @@ def _fitted(pixels: Pixels, camera: Camera, faults: Faults) -> Camera:
     known = np.bincount(pixels.frame, minlength=frames) > 0
 
     for turn in range(_STEPS):
-        shape, fade = x[: cut[0]] @ terms, x[cut[0] : cut[1]] @ bends + each[pixels.frame]
+        shape, fade = x[: cut[0]] @ terms, x[cut[0] : cut[1]] @ curves + each[pixels.frame]
         bright = np.exp(fade + (shape if gains else 0.0))
         signal, background = levels[pixels.phase] * bright, float(np.sum(x[cut[1] :])) + (0.0 if gains else shape)
         columns = [np.where(own, bright, 0.0) for own in phases] + list(terms * (signal if gains else 1.0))
-        columns += [*(bends * signal), *[np.ones_like(bright)] * faults.dark]
+        columns += [*(curves * signal), *[np.ones_like(bright)] * faults.dark]
         rest = value - signal - background
         noise = 1.4826 * np.array([np.median(np.abs(rest[own] - np.median(rest[own]))) for own in phases])
         noise = np.where(noise > 0.0, noise, noise.max() or 1.0)[pixels.phase]

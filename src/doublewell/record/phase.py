@@ -14,6 +14,7 @@ from doublewell.errors import InputError, not_negative, numbers, option, real, s
 from doublewell.hints import Array, Bools
 from doublewell.record.arrays import Values, check_levels, lazy
 from doublewell.record.levels import (
+    LIGHT_ORDER,
     Camera,
     Flatten,
     Found,
@@ -135,7 +136,7 @@ def phase_from_intensity(
     bleaching: bool | None = None,
     drift: Drift | None = "auto",
     dark: Any = None,
-    order: int = 4,
+    order: int = LIGHT_ORDER,
     mask: Any = None,
     dx: float | Sequence[float] | None = None,
     dt: float | None = None,

@@ -57,7 +57,7 @@ class Spinn(Network):
 
     def _data(self, movie: Movie) -> Any:
         """Return frames, their weights, the size of the force, the unit of the misfit and the stepper's weights."""
-        stepper = step_weights(symbols(ALLEN_CAHN, movie.grid), movie.dt / self.substeps * movie.q)
+        stepper = step_weights(symbols(ALLEN_CAHN, movie.grid.waves), movie.dt / self.substeps * movie.q)
         unit = 0.5 * np.mean(np.diff(movie.values, axis=0) ** 2)  # noise, and what moves in a frame
         scales = np.array([movie.size, unit], np.float32)
         return movie.values, movie.weights, scales, Weights(*(np.asarray(w, np.float32) for w in stepper))
