@@ -14,7 +14,6 @@ import numpy as np
 from doublewell.adequacy import NUMERICAL, STEADY, Adequacy, ScoreTest, Verdict
 from doublewell.errors import option
 from doublewell.record_findings import Finding, Severity, Topic, pure_phases
-from doublewell.result import FitQuality
 from doublewell.units import percent
 
 _QUIET = 0.5  # standard error of the fraction of the other boundary above which the border is too quiet
@@ -33,7 +32,7 @@ _CODES = {
     "white in x": "noise-correlated-in-space", "tails": "noise-tails", "force(t)": "force-changes",
     "mobility(u)": "mobility-of-phase", "mobility(x)": "mobility-uneven", "mass": "mass-constrained",
     "conserved": "conserved-dynamics", "time step": "movie-time-step", "anisotropy": "anisotropic",
-    "thermal": "thermal-noise", "unknown": "residual-unexplained",
+    "thermal": "thermal-noise", "unknown": "residual-unexplained", "halves": "halves-disagree",
 }  # fmt: skip
 _SEVERITY = {
     Verdict.ADEQUATE: Severity.OK, Verdict.CHECK: Severity.CHECK, Verdict.NOT_ADEQUATE: Severity.FAIL,
@@ -55,17 +54,19 @@ class Setting(NamedTuple):
         return 0.5 * (self.phases[1] - self.phases[0])
 
 
-def model_findings(fit: FitQuality, setting: Setting) -> Iterator[Finding]:
-    """Yield whether a record is the model plus white noise: the likeliest cause, then in one line what else counts."""
-    answer = fit.adequacy
+def model_findings(answer: Adequacy | None, noise: float, setting: Setting) -> Iterator[Finding]:
+    """Yield whether a record is the model plus white noise: the likeliest cause, then in one line what else counts.
+
+    `noise` is what the fit leaves in a value.
+    """
     if answer is None:
-        words = "the tests were switched off, so it is not known whether the record is this model plus white noise"
+        words = "no tests were made, so it is not known whether the record is this model plus white noise"
         yield _model.check("model-untested", words, f"run with {option('check', True)}")
         return
     if answer.numerical:
         yield _model.ok(
             "residual-numerical",
-            f"the residual is {fit.noise:.1g}, {100 * answer.relative_noise:.1g} % of the field; noise of a "
+            f"the residual is {noise:.1g}, {100 * answer.relative_noise:.1g} % of the field; noise of a "
             f"measurement would be {100 * NUMERICAL:g} % or more, and differences between two solvers are of this "
             "size: the movie follows the model as closely as numbers allow. The tests are of white noise and have no "
             "meaning here; the bands do not include such differences",
@@ -93,11 +94,11 @@ def model_findings(fit: FitQuality, setting: Setting) -> Iterator[Finding]:
         words = f"also significant, perhaps from the same cause: {', '.join(traces[:_REST])}{more}"
         yield _model.finding(severity, "also-significant", words)
     if answer.steadiness is not None and answer.steadiness < STEADY:
-        own = answer.steadiness * fit.noise
+        own = answer.steadiness * noise
         yield _model.finding(
             severity,
             "residual-not-noise",
-            f"the record itself has almost no noise ({own:.1g}, and the residual is {fit.noise:.2g}): the residual is "
+            f"the record itself has almost no noise ({own:.1g}, and the residual is {noise:.2g}): the residual is "
             "a difference between two computations, or a wrong model",
             "if the movie is simulated, make it again with half the time step and a finer mesh, and see whether the "
             "residual shrinks",
@@ -159,6 +160,7 @@ def sentence_of(test: ScoreTest, setting: Setting) -> str:
         "that of camera noise, all over the picture",
         "unknown": "no named cause explains the residual: what an unknown force would explain is "
         f"{1.0 + value:.3g} +- {error:.1g} times that of noise",
+        "halves": "the halves of the record have different laws",
         "tails": f"excess kurtosis of the residual {value:+.3f} +- {error:.3f}",
         "advection": "the pattern drifts with the velocity "
         + ", ".join(f"{pair} along {axis}" for pair, axis in zip(pairs, axes, strict=False)),
@@ -186,6 +188,7 @@ def _advice(test: ScoreTest, setting: Setting) -> str:
         "boundary-off": "declare the other boundary, or none: then the movie is fitted as a window",
         "force-tilted": f"the wells are of unequal depth: use {option('wells', 'unequal')}; or the phase values are "
         f"not centred at {pure}; or the force is not that of a double well",
+        "halves-disagree": "fit parts of the record, and see what changes: force, contrast or light",
         "force-changes": "fit parts of the record, and see whether the temperature or the composition changes",
         "mobility-of-phase": f"{other}, with a mobility M(u); the driving force G M is what was measured",
         "mobility-uneven": "fit parts of the picture, and see whether temperature or material vary",
