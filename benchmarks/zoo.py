@@ -261,7 +261,7 @@ def weak(record: Record) -> dict:
         return {"flagged": True, "codes": ["refused"], "first": ["refused"], "words": str(error)}
     items, answer = findings(result), result.adequacy
     codes = [item.code for item in items if item.severity != "ok" and item.topic in ("moments", "structure", "model")]
-    codes = [code for code in codes if code != "noise-bias"]
+    codes = [code for code in codes if code not in ("noise-bias", "model-untested")]
     named = [] if answer is None else [test.name for test in (*answer.significant[:1], *answer.rivals)]
     named = ["reversed"] if "time-reversed" in codes else named or codes[:1]
     return {"flagged": bool(codes), "codes": codes, "first": named}

@@ -39,6 +39,7 @@ _UNSURE = 0.05  # probability of extra wells that is worth a check
 _COSTLY = 1.1  # times the band with known gain and offset, above which they count as not determined
 _LOOSE = 0.04  # width of the interval of the gain: 1 % of it moves the force by about 5 %
 _LOOSE_Q = 0.25  # relative standard error of q above which it counts as not determined
+_COARSE = 1.5  # q G' dt of weak moments: benchmarks/zoo.py flags clean records beyond it
 _STEP = 0.1  # standard errors by which half the time step may move the estimate
 _UNSETTLED = 3.0  # standard errors from the point of linearisation
 _LARGE_RESIDUAL = 0.5
@@ -219,6 +220,14 @@ def _weak(result: Result, table: Facts) -> Iterator[Finding]:
             f"noise of two of them and an error that grows with the square of the interval (q G' dt = {times:.2g})"
         )
         yield make.check("short-test-functions", words, f"use {option('method', 'trajectory')}", interval=times)
+    times = result.q * max(result.law.well_curvatures) * result.problem.records[0].dt
+    if times > _COARSE:
+        words = (
+            f"the field relaxes {times:.2g} times from one frame to the next; beyond {_COARSE:g} the rate of change of "
+            "weak moments is off by a percent and more"
+        )
+        advice = f"record more often, or use {option('method', 'trajectory')}"
+        yield make.check("weak-time-coarse", words, advice, interval=times)
     for part in numbers.supports:
         if part.coefficients is None:
             frames, length = part.support.strip("()").split(" frames, ")

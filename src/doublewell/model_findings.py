@@ -32,7 +32,7 @@ _CODES = {
     "white in x": "noise-correlated-in-space", "tails": "noise-tails", "force(t)": "force-changes",
     "mobility(u)": "mobility-of-phase", "mobility(x)": "mobility-uneven", "mass": "mass-constrained",
     "conserved": "conserved-dynamics", "time step": "movie-time-step", "anisotropy": "anisotropic",
-    "thermal": "thermal-noise", "unknown": "residual-unexplained", "halves": "halves-disagree",
+    "thermal": "thermal-noise", "unknown": "residual-unexplained",
 }  # fmt: skip
 _SEVERITY = {
     Verdict.ADEQUATE: Severity.OK, Verdict.CHECK: Severity.CHECK, Verdict.NOT_ADEQUATE: Severity.FAIL,
@@ -160,7 +160,6 @@ def sentence_of(test: ScoreTest, setting: Setting) -> str:
         "that of camera noise, all over the picture",
         "unknown": "no named cause explains the residual: what an unknown force would explain is "
         f"{1.0 + value:.3g} +- {error:.1g} times that of noise",
-        "halves": "the halves of the record have different laws",
         "tails": f"excess kurtosis of the residual {value:+.3f} +- {error:.3f}",
         "advection": "the pattern drifts with the velocity "
         + ", ".join(f"{pair} along {axis}" for pair, axis in zip(pairs, axes, strict=False)),
@@ -188,7 +187,6 @@ def _advice(test: ScoreTest, setting: Setting) -> str:
         "boundary-off": "declare the other boundary, or none: then the movie is fitted as a window",
         "force-tilted": f"the wells are of unequal depth: use {option('wells', 'unequal')}; or the phase values are "
         f"not centred at {pure}; or the force is not that of a double well",
-        "halves-disagree": "fit parts of the record, and see what changes: force, contrast or light",
         "force-changes": "fit parts of the record, and see whether the temperature or the composition changes",
         "mobility-of-phase": f"{other}, with a mobility M(u); the driving force G M is what was measured",
         "mobility-uneven": "fit parts of the picture, and see whether temperature or material vary",

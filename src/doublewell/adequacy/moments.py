@@ -1,39 +1,43 @@
 """Moments: whether weak moments are those of the model plus white noise, and which term the model lacks if not.
 
-Moments of one short support are read on a lattice of centres. What an alternative adds to a row is a column z, made of
-the smoothed field and its derivatives; zp is what the columns of the law cannot imitate of it, r what the law leaves of
-the target. Under the model the score <zp, r> has a variance and, because noise is in both, a mean. The variance is
-noise^2 |w|^2 with w the derivative of the score by the pixels (the same taps, transposed), exact for white noise. The
-mean is half the change of the score when noise of the same size is added and when it is taken off: the first order
-cancels. What the law and the best alternative leave is compared with the power of noise that went through the same taps.
+Moments of one short support are read on a lattice of centres, y = A g under the model. What an alternative adds to
+a row is a column z, made of the smoothed field and its derivatives. All sums of products of A, z and y hold noise
+twice: its mean is the mean change of these sums when noise of the same size is added and when it is taken off, and is
+subtracted. With the law g that they then give, the score <zp, y - A g>, zp = z less what A can imitate of it, is zero
+on average. Its variance is noise^2 |w|^2 with w the derivative of the score by the pixels (the same taps, transposed),
+exact for white noise, and what the products add. What the law and the best alternative leave is compared with noise
+that went through the same taps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from doublewell.adequacy.statistics import TOLERANCE, Adequacy, ScoreTest, holm, significant, verdict_of
 from doublewell.hints import Array, Bools
-from doublewell.law import Law
+from doublewell.law import Family, Law
 from doublewell.record import Cells, Record
 from doublewell.weak.weights import Support, axis_weights, half_cells, uneven_weights
 
-_VALUES = 2**17  # of a record that are read: of a larger one, the part with most interface
+_VALUES = 2**16  # of a record that are read: of a larger one, the part with most interface
 _FRAMES = 2  # half-width along time: short ones reach the ends of the record, and the columns are smooth anyway
 _LEAST = 300  # centres below which nothing is tested: 30 columns or so
-_PROBES, _PAIRS = 8, 2  # fields of noise that give the power of the residual, and of them those for the mean of scores
+_PROBES, _PAIRS = 8, 4  # fields of noise that give the power of the residual, and of them those for the mean of scores
 _REACH = 1.96  # standard deviations of a 95 % band
 _SLOW = 0.01  # least motion, over the Laplacian, that a deviation is measured against
 _DARK = 0.02  # of the range of grey values: no logarithm of less
 _NEAR, _PURE = 0.8, 0.9  # |u| at an interface, and in the bulk
+_MOST = 0.95  # of the square of a direction of the law that may be noise
 _ALIKE = 0.3  # excess in the bulk over that of all centres, of a random force
-_STEP = 1e-2  # of u, of the derivatives of a force
+_FEW = 0.05  # of the centres: a smaller bulk says nothing
+_STEP, _KINK = 1e-2, 1e-3  # of u: steps of the derivatives of a force, and of its bend at a phase
 _NONE = 1e-6  # of a column: less is what the law can imitate
 
 
@@ -51,7 +55,7 @@ def check_moments(
 
     `support` is a short one of the fit, `noise` the surveyed standard deviation, taken to be white. A test counts when
     it is significant after Holm's correction and its effect on the law or its part of the motion is more than 1 %. Of a
-    large record the part with most interface is tested. None where too few supports are complete.
+    large record the part with most interface is tested. None where too few supports are complete, or all is noise.
     """
     frames, cells = _part(record)
     lattice = Lattice.of(Support(min(support.frames, _FRAMES), support.length), record, frames, cells)
@@ -63,34 +67,38 @@ def check_moments(
         return None
     rng, noise = np.random.default_rng(0), max(noise, 1e-12)  # always the same
     probes = noise * rng.standard_normal((_PROBES, *u.shape))
-    rows = reader.rows(u, keep)
-    means = {name: np.zeros(z.shape[1]) for name, z in rows.others.items()}
-    for probe in probes[:_PAIRS]:
-        for sign in (1.0, -1.0):
-            for name, score in reader.rows(u + sign * probe, keep).scores.items():
-                means[name] += (score - rows.scores[name]) / (2.0 * _PAIRS)
-    inverse = np.linalg.pinv(rows.law)
-    stacked = np.concatenate([inverse, *(z.T for z in rows.others.values())])
-    spread = np.zeros((len(stacked), keep.size))
-    spread[:, keep] = stacked
+    rows, more = reader.rows(u, keep, noise), np.sqrt(2.0) * noise
+    pairs = [[reader.rows(u + d, keep, more).gram for d in (probe, -probe)] for probe in probes[:_PAIRS]]
+    excess, p = np.mean(pairs, axis=1) - rows.gram, rows.law.shape[1]
+    noisy = np.linalg.eigvals(np.linalg.solve(rows.gram[:p, :p], np.mean(excess, axis=0)[:p, :p]))
+    if not np.max(np.abs(noisy)) < _MOST:
+        return None
+    gram = rows.gram - np.mean(excess, axis=0)
+    solved = np.linalg.solve(gram[:p, :p], gram[:p])  # of the law and of what it can imitate of each alternative
+    left = rows.every[:, p:] - rows.law @ solved[:, p:]
+    scores = (gram[p:] - gram[p:, :p] @ solved)[:-1, -1]
+    turn = np.vstack([-solved[:, p:], np.eye(left.shape[1])])  # from all columns to what is left of those after the law
+    spread = np.var([(turn.T @ each @ turn)[:-1, -1] for each in excess], axis=0, ddof=1) * (1.0 + 1.0 / _PAIRS)
+    stacked = np.zeros((p + left.shape[1] - 1, keep.size), np.float32)
+    stacked[:, keep] = np.vstack([np.linalg.pinv(rows.law), left[:, :-1].T])
     slope = _derivatives(law, u)[1]
-    weights = lattice.transposed(spread.reshape(-1, *lattice.shape), 1.0 / q, slope).reshape(len(stacked), -1)
-    covariance = noise**2 * weights @ weights.T
-    scale = _Scale.of(rows, lattice, law, noise, q)
-    band = max(TOLERANCE, scale.band(covariance[: law.family.size, : law.family.size]))
-    tests, first = [], len(inverse)
-    for name, z in rows.others.items():
-        own, first = covariance[first : first + z.shape[1], first : first + z.shape[1]], first + z.shape[1]
-        tests.append(_tested(name, z, rows, rows.scores[name] - means[name], own, inverse, scale))
-    tests = holm([test for test in tests if test is not None])
-    best = next((rows.others[t.name] for t in significant(tests)), np.zeros((len(rows.left), 0)))
+    weights = lattice.transposed(stacked.reshape(-1, *lattice.shape), 1.0 / q, slope).reshape(len(stacked), -1)
+    covariance = noise**2 * (weights @ weights.T).astype(np.float64)
+    covariance[p:, p:] += np.diag(spread)  # of what noise does twice
+    scales = _Scale.of(rows, lattice, law, solved[:, -1], noise, q)
+    band = max(TOLERANCE, scales.band(covariance[: law.family.size, : law.family.size]))
+    tests = []
+    for name, part in rows.others.items():
+        own = covariance[p + part.start : p + part.stop, p + part.start : p + part.stop]
+        if np.linalg.norm(left[:, part]) > _NONE * np.linalg.norm(rows.every[:, p:][:, part]):
+            tests.append(_tested(name, left[:, part], scores[part], own, solved[:, p:][:, part], scales))
+    adjusted, rest = holm(tests), left[:, -1]
+    if best := significant(adjusted):
+        rest = rest - left[:, rows.others[best[0].name]] @ np.linalg.pinv(left[:, rows.others[best[0].name]]) @ rest
     noises = lattice.linear(probes, 1.0 / q, slope).reshape(_PROBES, -1)[:, keep]
-    tests = holm([*tests, _unexplained(rows, noises, best, scale)])
-    error = None
-    if q_free:
-        slowness = float((inverse @ rows.target)[-1])
-        error = float(np.sqrt(covariance[len(inverse) - 1, len(inverse) - 1]) / abs(slowness))
-    return MomentTests(Adequacy(tests, verdict_of(tests, band), band=band), error)
+    adjusted = holm([*tests, _unexplained(rest, noises, rows.u, scales)])
+    error = float(np.sqrt(covariance[p - 1, p - 1]) / abs(solved[p - 1, -1])) if q_free else None
+    return MomentTests(Adequacy(adjusted, verdict_of(adjusted, band), band=band), error)
 
 
 def _part(record: Record) -> tuple[tuple[int, int], Cells]:
@@ -150,30 +158,31 @@ class Lattice:
         """Centres along t and each space axis."""
         return tuple(len(each[0]) for each in self.taps)
 
-    def smooth(self, fields: Array, kinds: Sequence[int], *, back: bool = False) -> Array:
-        """Apply taps of a kind along each of the last axes; with `back` transposed, from centres to cells."""
-        for axis in reversed(range(len(kinds))) if back else range(len(kinds)):
-            place = axis - len(kinds)
-            fields = np.tensordot(fields, self.taps[axis][kinds[axis]], (place, 0 if back else 1))
-            fields = np.moveaxis(fields, -1, place)
+    def smooth(self, fields: Array, kinds: Sequence[int], *, back: bool = False, first: int = 0) -> Array:
+        """Apply taps of a kind along each of the last axes, from axis `first` on; with `back` from centres to cells."""
+        for axis in reversed(range(first, len(kinds))) if back else range(first, len(kinds)):
+            taps, place = self.taps[axis][kinds[axis]], fields.ndim + axis - len(kinds)
+            taps = taps.T if back else taps
+            before, after = fields.shape[:place], fields.shape[place + 1 :]
+            lines = fields.reshape(prod(before), taps.shape[1], prod(after))
+            fields = (taps.astype(fields.dtype) @ lines).reshape(*before, len(taps), *after)
         return fields
 
     def linear(self, fields: Array, rate: float, slope: Array) -> Array:
         """Return how Lap S[u] - rate D S[u] - S[G(u)] moves with the field, `slope` being G'(u)."""
-        return (
-            self.sum(fields, self.bends())
-            - rate * self.smooth(fields, self.kinds(1))
-            - self.smooth(slope * fields, self.kinds())
-        )
+        bends = sum(self.smooth(fields, kinds) for kinds in self.bends())
+        moved = rate * self.smooth(fields, self.kinds(1)) + self.smooth(slope * fields, self.kinds())
+        return np.asarray(bends - moved)
 
     def transposed(self, rows: Array, rate: float, slope: Array) -> Array:
         """Return the transpose of ``linear``: the weight of each value in sums over rows."""
-        bends, value = self.sum(rows, self.bends(), back=True), self.smooth(rows, self.kinds(), back=True)
-        return np.asarray(bends - rate * self.smooth(rows, self.kinds(1), back=True) - slope * value)
-
-    def sum(self, fields: Array, terms: Sequence[tuple[int, ...]], *, back: bool = False) -> Array:
-        """Return the sum of several smoothings."""
-        return np.asarray(sum(self.smooth(fields, kinds, back=back) for kinds in terms))
+        value = self.smooth(rows, self.kinds(), back=True, first=1)
+        bends = sum(self.smooth(rows, kinds, back=True, first=1) for kinds in self.bends())
+        (low, high), cells = self.taps[0][:2], (-1, *slope.shape)
+        both = np.concatenate([bends, value], axis=1).reshape(len(rows), 2 * len(low), -1)
+        weights = np.concatenate([low, -rate * high]).T.astype(rows.dtype) @ both
+        value = low.T.astype(rows.dtype) @ value.reshape(len(rows), len(low), -1)
+        return np.asarray(weights.reshape(cells) - slope.astype(rows.dtype) * value.reshape(cells))
 
     def kinds(self, time: int = 0, *axes: int) -> tuple[int, ...]:
         """Return kinds of taps: derivatives in time, and one along each of the space axes named."""
@@ -186,7 +195,7 @@ class Lattice:
     def complete(self, observed: Bools) -> Bools:
         """Return the centres, flat, whose supports hold no missing value."""
         boxes = tuple((sum((w != 0.0).astype(float) for w in each),) for each in self.taps)
-        missing = Lattice(boxes, self.times, self.duration).smooth(1.0 - observed, self.kinds())
+        missing = Lattice(boxes, self.times, self.duration).smooth((~observed).astype(np.float64), self.kinds())
         return np.asarray(missing.ravel() == 0.0)
 
 
@@ -199,19 +208,28 @@ def _matrix(rows: Array, cells: int, first: int) -> Array:
 
 
 class _Rows(NamedTuple):
-    """Rows at one field: columns of the law, the target and what is left of it, and of each alternative what is left.
+    """Rows at one field: ``every`` column, first those of the law, then of each of the ``others``, last the target.
 
-    ``given`` are the alternatives before, ``motion`` is u_t / q, ``u`` the smoothed field.
+    ``others`` count from the first that is not the law's; ``motion`` is u_t / q, ``bend`` Lap u and ``u`` the smoothed
+    field.
     """
 
-    law: Array
-    target: Array
-    left: Array
-    given: dict[str, Array]
-    others: dict[str, Array]
-    scores: dict[str, Array]
+    every: Array
+    size: int
+    others: dict[str, slice]
     motion: Array
+    bend: Array
     u: Array
+
+    @property
+    def law(self) -> Array:
+        """The columns of the law, with q where it is unknown."""
+        return self.every[:, : self.size]
+
+    @property
+    def gram(self) -> Array:
+        """All sums of products of two columns."""
+        return np.asarray(self.every.T @ self.every)
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,37 +242,32 @@ class _Reader:
     q_free: bool
     whole: bool
 
-    def rows(self, u: Array, keep: Bools) -> _Rows:
-        """Return the rows of the centres to keep."""
+    def rows(self, u: Array, keep: Bools, noise: float) -> _Rows:
+        """Return the rows of the centres to keep, of a field with this noise."""
         lattice, axes, rate = self.lattice, range(u.ndim - 1), 1.0 / self.q
 
         def read(field: Array, time: int = 0, *along: int) -> Array:
             smooth = lattice.smooth(field, lattice.kinds(time, *along))
             return np.asarray(smooth.reshape(*field.shape[: -u.ndim], -1)[..., keep])
 
-        features = np.stack([*self.law.family.features(u)])
+        features = _features(self.law.family, u, noise)
         law, bends = read(features).T, {(a, b): read(u, 0, a, b) for a in axes for b in axes if a <= b}
-        motion, target = rate * read(u, 1), np.asarray(sum(bends[a, a] for a in axes))
-        law, target = (np.column_stack([law, self.q * motion]), target) if self.q_free else (law, target - motion)
-        v, slopes, lap_motion = read(u), [read(u, 0, a) for a in axes], rate * sum(read(u, 1, a, a) for a in axes)
+        motion, bend = rate * read(u, 1), np.asarray(sum(bends[a, a] for a in axes))
+        v, slopes, bent_motion = read(u), [read(u, 0, a) for a in axes], sum(rate * read(u, 1, a, a) for a in axes)
         mean = np.tensordot(self.law.coefficients, features.mean(axis=tuple(range(2, u.ndim + 1))), 1)
-        t, shape = lattice.times, lattice.shape
-        time, mass = (
-            np.broadcast_to(f.reshape(-1, *(1,) * len(axes)), shape).ravel()[keep]
-            for f in (t, lattice.taps[0][0] @ mean)
-        )
-        given = {
-            k: np.column_stack(z) for k, z in self._columns(v, slopes, bends, motion, lap_motion, time, mass).items()
-        }
-        given["mobility(x)"] = np.column_stack([*(-wave[keep] * motion for wave in _waves(shape)), -motion])
-        given["halves"] = np.where(time > np.median(t), 0.5, -0.5)[:, None] * law
-        basis = np.linalg.qr(law)[0]
-        others = {k: z - basis @ (basis.T @ z) for k, z in given.items()}
-        left = target - basis @ (basis.T @ target)
-        return _Rows(law, target, left, given, others, {k: z.T @ left for k, z in others.items()}, motion, v)
+        over = [f.reshape(-1, *(1,) * len(axes)) for f in (lattice.times, lattice.taps[0][0] @ mean)]
+        time, mass = (np.broadcast_to(f, lattice.shape).ravel()[keep] for f in over)
+        others = self._columns(v, slopes, bends, motion, np.asarray(bent_motion), time, mass)
+        others["mobility(x)"] = [*(-wave[keep] * motion for wave in _waves(lattice.shape)), -motion]
+        ends = np.cumsum([0, *map(len, others.values())]).tolist()
+        parts = {name: slice(*pair) for name, pair in zip(others, pairwise(ends), strict=True)}
+        first = [*law.T, self.q * motion] if self.q_free else [*law.T]
+        target = bend if self.q_free else bend - motion
+        columns = [*first, *(z for each in others.values() for z in each), target]
+        return _Rows(np.column_stack(columns), len(first), parts, motion, bend, v)
 
     def _columns(
-        self, u: Array, slopes: list[Array], bends: dict[tuple[int, int], Array], motion: Array, lap_motion: Array,
+        self, u: Array, slopes: list[Array], bends: dict[tuple[int, int], Array], motion: Array, bent_motion: Array,
         time: Array, mass: Array,
     ) -> dict[str, list[Array]]:  # fmt: skip
         """Return what each alternative adds to Lap u - u_t / q, which is G(u) under the model, at the centres."""
@@ -270,9 +283,11 @@ class _Reader:
             "mass": [-mass],
             "force(t)": [time * force],
             "mobility(u)": [-u * motion, -(u**2) * motion, -motion],
-            "conserved": [lap_motion, -motion],
-            "time step": [slope * motion - lap_motion],
-            "anisotropy": [-bends[pair] for pair in sorted(bends, key=lambda pair: pair[0] == pair[1])],
+            "conserved": [bent_motion, -motion],
+            "time step": [slope * motion - bent_motion],
+            "anisotropy": [
+                -z if a < b else bends[0, 0] - z for (a, b), z in bends.items() if b
+            ],  # the sum is another q
             "gain": [contrast],
             "gain drift": [time * contrast - u / (self.q * self.lattice.duration)],
             "offset": [-slope],
@@ -282,6 +297,21 @@ class _Reader:
         unasked = {"q"} if self.q_free else set()
         unasked |= (set() if self.whole else {"mass"}) | (set() if len(slopes) > 1 else {"anisotropy"})
         return {name: columns for name, columns in found.items() if name not in unasked}
+
+
+def _features(family: Family, u: Array, noise: float) -> Array:
+    """Return features of noisy values whose mean is that of clean ones: 2 B(u) - (B(u + noise) + B(u - noise)) / 2.
+
+    They are continued by parabolas beyond the phases, where they would be linear: most values are at that kink.
+    """
+    features = np.zeros((family.size, *u.shape))
+    for shift, weight in ((0.0, 2.0), (noise, -0.5), (-noise, -0.5)):
+        features += weight * np.stack([*family.features(u + shift)])
+        for edge, side in zip(family.phases, (1.0, -1.0), strict=True):
+            at = np.stack([*family.features(edge + side * _KINK * np.arange(3))])
+            beyond = 0.5 * np.minimum(side * (u + shift - edge), 0.0) ** 2
+            features += weight * np.multiply.outer((at[:, 0] - 2.0 * at[:, 1] + at[:, 2]) / _KINK**2, beyond)
+    return features
 
 
 def _derivatives(law: Law, u: Array) -> tuple[Array, Array, Array]:
@@ -309,15 +339,15 @@ class _Scale:
     force: float
 
     @classmethod
-    def of(cls, rows: _Rows, lattice: Lattice, law: Law, noise: float, q: float) -> _Scale:
-        gain = prod(float(np.mean(np.sum(taps[k] ** 2, axis=1))) for taps, k in zip(lattice.taps, lattice.kinds(1)))
-        moved = float(np.sum(rows.motion**2)) - len(rows.left) * (noise / q) ** 2 * gain
-        least = _SLOW * float(
-            np.linalg.norm(rows.target + (0.0 if rows.law.shape[1] > law.family.size else rows.motion))
-        )
+    def of(cls, rows: _Rows, lattice: Lattice, law: Law, coefficients: Array, noise: float, q: float) -> _Scale:
+        gains = [
+            float(np.mean(np.sum(each[kind] ** 2, axis=1)))
+            for each, kind in zip(lattice.taps, lattice.kinds(1), strict=True)
+        ]
+        moved = float(np.sum(rows.motion**2)) - rows.u.size * (noise / q) ** 2 * prod(gains)
         features = np.stack([*law.family.features(np.linspace(*law.phases, 101))])
-        size = float(np.linalg.norm(np.linalg.lstsq(rows.law, rows.target, rcond=None)[0][: len(features)] @ features))
-        return cls(max(np.sqrt(max(moved, 0.0)), least), features, size or 1.0)
+        force = float(np.linalg.norm(coefficients[: len(features)] @ features))
+        return cls(max(np.sqrt(max(moved, 0.0)), _SLOW * float(np.linalg.norm(rows.bend))), features, force or 1.0)
 
     def effect(self, shift: Array) -> float:
         """Return the change of the force, relative, root mean square."""
@@ -328,45 +358,35 @@ class _Scale:
         return float(_REACH * np.sqrt(np.sum(self.features * (covariance @ self.features))) / self.force)
 
 
-def _tested(
-    name: str, z: Array, rows: _Rows, score: Array, covariance: Array, inverse: Array, scale: _Scale
-) -> ScoreTest | None:
-    """Return the test of an alternative by its score less the mean; None where the law imitates all of it."""
+def _tested(name: str, z: Array, score: Array, covariance: Array, imitated: Array, scale: _Scale) -> ScoreTest:
+    """Return the test of an alternative; `imitated` is how the law moves with it."""
     from scipy.special import chdtrc
 
-    if np.linalg.norm(z) < _NONE * np.linalg.norm(rows.given[name]):
-        return None
     information = np.linalg.pinv(z.T @ z, rcond=1e-10, hermitian=True)
     fitted, count = information @ score, z.shape[1]
     chi2 = float(score @ np.linalg.pinv(covariance, rcond=1e-10, hermitian=True) @ score)
-    errors = np.sqrt(np.diag(information @ covariance @ information))
-    values = fitted
+    values, errors = fitted, np.sqrt(np.diag(information @ covariance @ information))
     if name == "q" and fitted[0] != 1.0:  # the column is that of 1/q
         values, errors = fitted / (1.0 - fitted), errors / (1.0 - fitted) ** 2
     statistic = float(np.sign(values[0]) * np.sqrt(chi2)) if count == 1 else chi2
     return ScoreTest(
         name, statistic, count, float(chdtrc(count, chi2)), 1.0, tuple(values.tolist()), tuple(errors.tolist()), None,
-        drop=chi2, effect=scale.effect(inverse @ (rows.given[name] @ fitted)),
-        deviation=float(np.linalg.norm(z @ fitted)) / scale.motion,
+        drop=chi2, effect=scale.effect(imitated @ fitted), deviation=float(np.linalg.norm(z @ fitted)) / scale.motion,
     )  # fmt: skip
 
 
-def _unexplained(rows: _Rows, noises: Array, best: Array, scale: _Scale) -> ScoreTest:
+def _unexplained(left: Array, noises: Array, u: Array, scale: _Scale) -> ScoreTest:
     """Test whether what the law and the best alternative leave is more than noise, and whether it is so in the bulk."""
     from scipy.special import fdtrc
 
-    basis = np.linalg.qr(np.column_stack([rows.law, best]))[0]
-    left, noise = rows.left - basis @ (basis.T @ rows.left), noises - (noises @ basis) @ basis.T
-    gram = noise @ noise.T
+    gram = noises @ noises.T
     power, pairs = float(np.mean(np.diag(gram))), gram[np.triu_indices(len(gram), 1)]
-    freedom = power**2 / float(np.mean(pairs**2))
-    ratio = float(left @ left) / power
-    bulk = np.abs(rows.u) > _PURE
-    apart = float(np.sum(left[bulk] ** 2)) / max(float(np.mean(np.sum(noise[:, bulk] ** 2, axis=1))), 1e-300)
-    random = np.mean(bulk) > 0.05 and apart - 1.0 > _ALIKE * (ratio - 1.0)
-    deviation = np.sqrt(max(ratio - 1.0, 0.0) * power) / scale.motion
-    p, size = float(fdtrc(freedom, freedom * len(noise), ratio)), float(np.sqrt(2.0 / freedom))
+    freedom, ratio, bulk = power**2 / float(np.mean(pairs**2)), float(left @ left) / power, np.abs(u) > _PURE
+    apart = float(np.sum(left[bulk] ** 2)) / max(float(np.mean(np.sum(noises[:, bulk] ** 2, axis=1))), 1e-300)
+    random = np.mean(bulk) > _FEW and apart - 1.0 > _ALIKE * (ratio - 1.0)
+    excess, size = max(ratio - 1.0, 0.0), float(np.sqrt(2.0 / freedom))
     return ScoreTest(
-        "thermal" if random else "unknown", (ratio - 1.0) / size, 1, p, 1.0, (ratio - 1.0,), (size,), None,
-        drop=max(ratio - 1.0, 0.0) * freedom, deviation=float(deviation),
+        "thermal" if random else "unknown", (ratio - 1.0) / size, 1,
+        float(fdtrc(freedom, freedom * len(noises), ratio)), 1.0, (ratio - 1.0,), (size,), None,
+        drop=excess * freedom, deviation=float(np.sqrt(excess * power)) / scale.motion,
     )  # fmt: skip
