@@ -200,7 +200,14 @@ def _weak(result: Result, table: Facts) -> Iterator[Finding]:
         f"use {option('method', 'trajectory')}",
     )
     left, adequate = percent(numbers.residual), numbers.moments is None or numbers.moments.verdict == Verdict.ADEQUATE
-    yield from model_findings(numbers.moments, numbers.survey.noise, setting_of(result))
+    if numbers.moments is None:
+        words = (
+            "the moments were not tested for model misspecification: that was switched off, the record was read region "
+            "by region or follows another equation than Allen-Cahn, or too few moments are more than noise"
+        )
+        yield Topic("model").check("model-untested", words, f"use {option('method', 'trajectory')}")
+    else:
+        yield from model_findings(numbers.moments, numbers.survey.noise, setting_of(result))
     if numbers.residual > _LARGE_RESIDUAL:
         yield make.check(
             "moments-unexplained",

@@ -60,7 +60,7 @@ def model_findings(answer: Adequacy | None, noise: float, setting: Setting) -> I
     `noise` is what the fit leaves in a value.
     """
     if answer is None:
-        words = "no tests were made, so it is not known whether the record is this model plus white noise"
+        words = "the tests were switched off, so it is not known whether the record is this model plus white noise"
         yield _model.check("model-untested", words, f"run with {option('check', True)}")
         return
     if answer.numerical:

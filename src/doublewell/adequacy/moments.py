@@ -347,7 +347,7 @@ class _Scale:
         moved = float(np.sum(rows.motion**2)) - rows.u.size * (noise / q) ** 2 * prod(gains)
         features = np.stack([*law.family.features(np.linspace(*law.phases, 101))])
         force = float(np.linalg.norm(coefficients[: len(features)] @ features))
-        return cls(max(np.sqrt(max(moved, 0.0)), _SLOW * float(np.linalg.norm(rows.bend))), features, force or 1.0)
+        return cls(max(float(np.sqrt(max(moved, 0.0))), _SLOW * float(np.linalg.norm(rows.bend))), features, force or 1.0)
 
     def effect(self, shift: Array) -> float:
         """Return the change of the force, relative, root mean square."""
