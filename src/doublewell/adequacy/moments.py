@@ -285,9 +285,7 @@ class _Reader:
             "mobility(u)": [-u * motion, -(u**2) * motion, -motion],
             "conserved": [bent_motion, -motion],
             "time step": [slope * motion - bent_motion],
-            "anisotropy": [
-                -z if a < b else bends[0, 0] - z for (a, b), z in bends.items() if b
-            ],  # the sum is another q
+            "anisotropy": [*(-z if a < b else bends[0, 0] - z for (a, b), z in bends.items() if b), -motion],
             "gain": [contrast],
             "gain drift": [time * contrast - u / (self.q * self.lattice.duration)],
             "offset": [-slope],
@@ -347,7 +345,8 @@ class _Scale:
         moved = float(np.sum(rows.motion**2)) - rows.u.size * (noise / q) ** 2 * prod(gains)
         features = np.stack([*law.family.features(np.linspace(*law.phases, 101))])
         force = float(np.linalg.norm(coefficients[: len(features)] @ features))
-        return cls(max(float(np.sqrt(max(moved, 0.0))), _SLOW * float(np.linalg.norm(rows.bend))), features, force or 1.0)
+        least = _SLOW * float(np.linalg.norm(rows.bend))
+        return cls(max(float(np.sqrt(max(moved, 0.0))), least), features, force or 1.0)
 
     def effect(self, shift: Array) -> float:
         """Return the change of the force, relative, root mean square."""
