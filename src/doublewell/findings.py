@@ -202,8 +202,8 @@ def _weak(result: Result, table: Facts) -> Iterator[Finding]:
     left, adequate = percent(numbers.residual), numbers.moments is None or numbers.moments.verdict == Verdict.ADEQUATE
     if numbers.moments is None:
         words = (
-            "the moments were not tested for model misspecification: that was switched off, the record was read region "
-            "by region or follows another equation than Allen-Cahn, or too few moments are more than noise"
+            "the moments were not tested for model misspecification: that was switched off, the equation is another "
+            "than Allen-Cahn, or too few moments are more than noise"
         )
         yield Topic("model").check("model-untested", words, f"use {option('method', 'trajectory')}")
     else:

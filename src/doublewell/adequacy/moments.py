@@ -27,6 +27,7 @@ from doublewell.record import Cells, Record
 from doublewell.weak.weights import Support, axis_weights, half_cells, uneven_weights
 
 _VALUES = 2**16  # of a record that are read: of a larger one, the part with most interface
+_SEARCHED = 2**22  # cells in the middle of the picture that are searched for it
 _FRAMES = 2  # half-width along time: short ones reach the ends of the record, and the columns are smooth anyway
 _LEAST = 300  # centres below which nothing is tested: 30 columns or so
 _PROBES, _PAIRS = 8, 4  # fields of noise that give the power of the residual, and of them those for the mean of scores
@@ -110,10 +111,13 @@ def _part(record: Record) -> tuple[tuple[int, int], Cells]:
 
     size = [min(n, max(32, int(fraction * n))) for n in record.mesh]
     middle = record.frames // 2
-    near = (np.abs(record.slab(middle, middle + 1)[0]) < _NEAR).astype(float)
-    inner = tuple(slice(k // 2, n - k + k // 2 + 1) for k, n in zip(size, record.mesh, strict=True))
+    most = [max(k, min(n, int(_SEARCHED ** (1.0 / len(size))))) for k, n in zip(size, record.mesh, strict=True)]
+    low = [(n - m) // 2 for n, m in zip(record.mesh, most, strict=True)]
+    around = tuple((a, a + m) for a, m in zip(low, most, strict=True))
+    near = (np.abs(record.slab(middle, middle + 1, around)[0]) < _NEAR).astype(float)
+    inner = tuple(slice(k // 2, m - k + k // 2 + 1) for k, m in zip(size, most, strict=True))
     share = uniform_filter(near, size)[inner]
-    corner = np.unravel_index(int(np.argmax(share)), share.shape)
+    corner = np.add(low, np.unravel_index(int(np.argmax(share)), share.shape))
     length = max(4 * _FRAMES + 5, _VALUES // prod(size))
     start = max(0, (record.frames - length) // 2)
     box = tuple((int(c), int(c) + k) for c, k in zip(corner, size, strict=True))

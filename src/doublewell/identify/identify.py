@@ -66,7 +66,7 @@ def identify(
         What may be used: ``Compute(workers=, scheduler=, checkpoint=, device=)``. It does not change the answer.
     check
         Whether the residual is tested for model misspecification (``result.adequacy``); of a trajectory it takes about
-        as long as the fit, of weak moments a tenth of a second. Moments that are read region by region are not tested.
+        as long as the fit, of weak moments a tenth of a second.
     progress
         Called with (what is being done, steps done, steps), steps 0 where their number is not known.
 
@@ -124,9 +124,9 @@ def solve(records: list[Record], problem: Problem, compute: Compute, report: Rep
 
 
 def weak_answer(part: Part, problem: Problem) -> Answer:
-    """Return the answer of the weak-form fit alone; the moments of a record in memory are tested."""
+    """Return the answer of the weak-form fit alone, with the tests of its moments."""
     assert isinstance(part.start, WeakFit)
-    tested = problem.check and part.start.streamed is None and problem.dynamics is ALLEN_CAHN
+    tested = problem.check and problem.dynamics is ALLEN_CAHN
     tests = moment_tests(part.record, part.start, part.survey) if tested else None
     return Answer(part.start.estimate.law, weak_diagnostics(part.start, part.survey, tests), part.phases)
 
