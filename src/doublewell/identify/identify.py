@@ -66,7 +66,7 @@ def identify(
         What may be used: ``Compute(workers=, scheduler=, checkpoint=, device=)``. It does not change the answer.
     check
         Whether the residual is tested for model misspecification (``result.adequacy``); of a trajectory it takes about
-        as long as the fit, of weak moments a tenth of a second.
+        as long as the fit, of weak moments 0.1 to 0.3 s.
     progress
         Called with (what is being done, steps done, steps), steps 0 where their number is not known.
 
