@@ -272,8 +272,9 @@ def _wells(result: Result) -> Iterator[Fact]:
 
 def _record_numbers(result: Result) -> Iterator[Fact]:
     survey, fit = result.diagnostics.survey, result.diagnostics.likelihood
-    note = "estimated" if result.q_estimated else ""
-    q = Fact("q", "diffusion coefficient q", "q", result.q, _q_unit(result), note=note)
+    note, error = "estimated" if result.q_estimated else "", result.diagnostics.q_error
+    sd = None if error is None else error * result.q
+    q = Fact("q", "diffusion coefficient q", "q", result.q, _q_unit(result), sd=sd, note=note)
     joint = result.posterior is not None and result.posterior.joint is not None
     yield _interval(result, q) if result.q_estimated and joint else q
     values = {} if result.posterior is None else result.posterior.joint_values(result.law)
@@ -384,8 +385,8 @@ def _record_lines(result: Result) -> Iterator[str]:
     estimated = ""
     if result.q_estimated:
         joint = result.posterior is not None and result.posterior.joint is not None
-        ends = "; 95 %: {:.6g} to {:.6g}".format(*result.interval("q")) if joint else ""
-        estimated = f" (estimated{ends})"
+        sd = "" if result.diagnostics.q_error is None else f" +- {result.diagnostics.q_error * result.q:.2g}"
+        estimated = f" (estimated{'; 95 %: {:.6g} to {:.6g}'.format(*result.interval('q')) if joint else sd})"
     dx = ", ".join(f"{h:.6g}" for h in dict.fromkeys(record.dx)) + after(record.length_unit)
     pace = f"dx = {dx}, dt = {record.dt:.6g}{after(record.time_unit)}, q = {result.q:.6g}{after(_q_unit(result))}"
     yield f"{record.shape[0]} frames of {mesh}, {pace}{estimated}{boundary}"

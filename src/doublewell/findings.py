@@ -38,6 +38,8 @@ _WIDE = 0.5  # beyond it the shape of the law is not determined
 _UNSURE = 0.05  # probability of extra wells that is worth a check
 _COSTLY = 1.1  # times the band with known gain and offset, above which they count as not determined
 _LOOSE = 0.04  # width of the interval of the gain: 1 % of it moves the force by about 5 %
+_LOOSE_Q = 0.25  # relative standard error of q above which it counts as not determined
+_COARSE = 1.5  # q G' dt of weak moments: benchmarks/zoo.py flags clean records beyond it
 _STEP = 0.1  # standard errors by which half the time step may move the estimate
 _UNSETTLED = 3.0  # standard errors from the point of linearisation
 _LARGE_RESIDUAL = 0.5
@@ -103,7 +105,7 @@ def _quality(result: Result, fit: FitQuality) -> Iterator[Finding]:
             "is worse: the movie does not follow the model, or holds too little information"
         )
         yield make.fail("linearisation-far", words, "do not use the errors", distance=fit.distance)
-    yield from model_findings(fit, setting_of(result, fit))
+    yield from model_findings(fit.adequacy, fit.noise, setting_of(result, fit))
     make, sizes = Topic("resolution"), {"time": fit.time_size, "mesh": fit.mesh_size}
     moved = f"half the time step would move the law by {fit.time_size:.2g} standard errors, a finer mesh by "
     if fit.mesh_size > 1.0:
@@ -194,10 +196,18 @@ def _weak(result: Result, table: Facts) -> Iterator[Finding]:
     numbers, make = result.diagnostics, Topic("moments")
     yield Topic("precision").check(
         "no-error-bands",
-        "the weak-form fit has no noise model, so it gives no error bands and no test of the model",
+        "the weak-form fit has no noise model, so it gives no error bands",
         f"use {option('method', 'trajectory')}",
     )
-    left = percent(numbers.residual)
+    left, adequate = percent(numbers.residual), numbers.moments is None or numbers.moments.verdict == Verdict.ADEQUATE
+    if numbers.moments is None:
+        words = (
+            "the moments were not tested for model misspecification: that was switched off, the equation is another "
+            "than Allen-Cahn, or too few moments are more than noise"
+        )
+        yield Topic("model").check("model-untested", words, f"use {option('method', 'trajectory')}")
+    else:
+        yield from model_findings(numbers.moments, numbers.survey.noise, setting_of(result))
     if numbers.residual > _LARGE_RESIDUAL:
         yield make.check(
             "moments-unexplained",
@@ -206,7 +216,7 @@ def _weak(result: Result, table: Facts) -> Iterator[Finding]:
             "check the scale of the field, q, dx and dt",
             residual=numbers.residual,
         )
-    elif numbers.support_spread <= 0.1:
+    elif numbers.support_spread <= 0.1 and adequate:
         spread = f"; a single support changes G by up to {percent(numbers.support_spread)}" if numbers.supports else ""
         words = f"the law leaves {left} of {numbers.rows} moments, most of it noise{spread}"
         yield make.ok("moments-explained", words, residual=numbers.residual)
@@ -217,6 +227,14 @@ def _weak(result: Result, table: Facts) -> Iterator[Finding]:
             f"noise of two of them and an error that grows with the square of the interval (q G' dt = {times:.2g})"
         )
         yield make.check("short-test-functions", words, f"use {option('method', 'trajectory')}", interval=times)
+    times = result.q * max(result.law.well_curvatures) * result.problem.records[0].dt
+    if times > _COARSE:
+        words = (
+            f"the field relaxes {times:.2g} times from one frame to the next; beyond {_COARSE:g} the rate of change of "
+            "weak moments is off by a percent and more"
+        )
+        advice = f"record more often, or use {option('method', 'trajectory')}"
+        yield make.check("weak-time-coarse", words, advice, interval=times)
     for part in numbers.supports:
         if part.coefficients is None:
             frames, length = part.support.strip("()").split(" frames, ")
@@ -256,6 +274,13 @@ def _weak_noise(result: Result) -> Iterator[Finding]:
     """Yield what noise does to a weak-form fit: to q, through the correction, or as a bias."""
     numbers, make, (low, high) = result.diagnostics, Topic("moments"), result.law.phases
     survey, half = numbers.survey, 0.5 * (high - low)
+    if numbers.q_error is not None:
+        size = f"q = {result.q:.4g} +- {percent(numbers.q_error)} (standard error, from the noise of the moments)"
+        if numbers.q_error > _LOOSE_Q:
+            yield make.check("q-undetermined", f"q is not determined: {size}", f"pass {option('q')}, or record longer",
+                             error=numbers.q_error)  # fmt: skip
+        else:
+            yield make.ok("q-estimated", size, error=numbers.q_error)
     if numbers.motion is not None and numbers.motion < _LITTLE_MOTION:
         yield make.check(
             "q-little-motion",
@@ -313,25 +338,25 @@ class ModelTest:
 
 def model_tests(result: Result) -> tuple[ModelTest, ...]:
     """Return the tests of the model; none where it was not tested."""
-    fit = result.diagnostics.likelihood
-    if fit is None or fit.adequacy is None:
+    if result.adequacy is None:
         return ()
-    setting = setting_of(result, fit)
+    setting = setting_of(result, result.diagnostics.likelihood)
     return tuple(
         ModelTest(t.name, "z" if t.degrees == 1 else "chi2", t.statistic, t.adjusted, t.sigma, t.significant,
                   sentence_of(t, setting))
-        for t in fit.adequacy.tests
+        for t in result.adequacy.tests
     )  # fmt: skip
 
 
 # --- any result -----------------------------------------------------------------------------------------------------
 
 
-def setting_of(result: Result, fit: FitQuality) -> Setting:
+def setting_of(result: Result, fit: FitQuality | None = None) -> Setting:
     """Return what the sentences about the tests of a fit need to know."""
     u = np.linspace(*result.law.phases, 401)
     largest = float(np.max(np.abs(result.force(u))))
-    return Setting(fit.dx, fit.boundary, result.law.phases, largest)
+    dx, boundary = (fit.dx, fit.boundary) if fit else (result.problem.records[0].dx, result.resolved.boundary)
+    return Setting(dx, boundary, result.law.phases, largest)
 
 
 def _structure(result: Result, fit: Likelihood | None) -> Iterator[Finding]:

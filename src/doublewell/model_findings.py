@@ -14,7 +14,6 @@ import numpy as np
 from doublewell.adequacy import NUMERICAL, STEADY, Adequacy, ScoreTest, Verdict
 from doublewell.errors import option
 from doublewell.record_findings import Finding, Severity, Topic, pure_phases
-from doublewell.result import FitQuality
 from doublewell.units import percent
 
 _QUIET = 0.5  # standard error of the fraction of the other boundary above which the border is too quiet
@@ -55,9 +54,11 @@ class Setting(NamedTuple):
         return 0.5 * (self.phases[1] - self.phases[0])
 
 
-def model_findings(fit: FitQuality, setting: Setting) -> Iterator[Finding]:
-    """Yield whether a record is the model plus white noise: the likeliest cause, then in one line what else counts."""
-    answer = fit.adequacy
+def model_findings(answer: Adequacy | None, noise: float, setting: Setting) -> Iterator[Finding]:
+    """Yield whether a record is the model plus white noise: the likeliest cause, then in one line what else counts.
+
+    `noise` is what the fit leaves in a value.
+    """
     if answer is None:
         words = "the tests were switched off, so it is not known whether the record is this model plus white noise"
         yield _model.check("model-untested", words, f"run with {option('check', True)}")
@@ -65,7 +66,7 @@ def model_findings(fit: FitQuality, setting: Setting) -> Iterator[Finding]:
     if answer.numerical:
         yield _model.ok(
             "residual-numerical",
-            f"the residual is {fit.noise:.1g}, {100 * answer.relative_noise:.1g} % of the field; noise of a "
+            f"the residual is {noise:.1g}, {100 * answer.relative_noise:.1g} % of the field; noise of a "
             f"measurement would be {100 * NUMERICAL:g} % or more, and differences between two solvers are of this "
             "size: the movie follows the model as closely as numbers allow. The tests are of white noise and have no "
             "meaning here; the bands do not include such differences",
@@ -93,11 +94,11 @@ def model_findings(fit: FitQuality, setting: Setting) -> Iterator[Finding]:
         words = f"also significant, perhaps from the same cause: {', '.join(traces[:_REST])}{more}"
         yield _model.finding(severity, "also-significant", words)
     if answer.steadiness is not None and answer.steadiness < STEADY:
-        own = answer.steadiness * fit.noise
+        own = answer.steadiness * noise
         yield _model.finding(
             severity,
             "residual-not-noise",
-            f"the record itself has almost no noise ({own:.1g}, and the residual is {fit.noise:.2g}): the residual is "
+            f"the record itself has almost no noise ({own:.1g}, and the residual is {noise:.2g}): the residual is "
             "a difference between two computations, or a wrong model",
             "if the movie is simulated, make it again with half the time step and a finer mesh, and see whether the "
             "residual shrinks",

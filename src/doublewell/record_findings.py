@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partialmethod
-from math import atanh, sqrt
+from math import atanh, prod, sqrt
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from doublewell.dynamics import ALLEN_CAHN, Dynamics, fastest_rate
 from doublewell.errors import option
 from doublewell.observation import COVERED, FEW_CELLS, MASK, TOO_FEW_CELLS, TOO_LARGE, Survey
 from doublewell.observation.survey import FEW_FRAMES, GROUP
-from doublewell.record import GreyQuality
+from doublewell.record import GreyQuality, Record
 
 Phases = tuple[float, float]
 UNIT: Phases = (-1.0, 1.0)
@@ -24,6 +24,11 @@ _CENTRED = 0.3  # distance of the middle of the values from zero, in units of ha
 _SCALES = (1.0, 100.0, 255.0, 65535.0)  # white of the usual pictures
 _NEAR = 0.1  # fraction of the range by which a picture may miss its scale
 _FAST = 30.0  # pace in units of q: a drop has about 0.2, a spinodal start about 1 to 10
+_STANDS_OUT = 6.0  # standard deviations of noise, of the 99.9 percentile of the change: noise alone has 3.3
+_BORDER = 3.0  # mean square jump across a border, over the largest between neighbours inside, that is not periodic
+_SAME = 1e-6  # of the values: columns that are stored twice
+_LIKE = 2.0  # factor between first differences along axes of space
+_LAYOUT = 2**20  # values that the axes are told from
 _GAPS = 0.05  # fraction of missing values that is worth a warning
 _APART = 64.0  # q |G'| dt of frames too far apart, about twice what the trajectory fit refuses
 _SEEN = 0.005  # fraction of the interface's values that shows a phase bin; with its mirror image it needs twice that
@@ -120,7 +125,8 @@ def survey_findings(survey: Survey, phases: Phases = UNIT) -> Iterator[Finding]:
     if unit.noise > 0.1:
         words = f"the noise is strong ({survey.noise:.2g}; the phases are {2.0 * half:g} apart)"
         yield _movie.check("noise-strong", words, "average pixels or frames before a fit", noise=survey.noise)
-    if unit.change <= 3.0 * unit.noise * sqrt(2.0 / (1 if unit.frames < FEW_FRAMES else GROUP)):
+    unseen = unit.noise * sqrt(2.0 / (1 if unit.frames < FEW_FRAMES else GROUP))
+    if unit.change <= 3.0 * unseen and unit.peak <= _STANDS_OUT * unseen:
         words = "the picture hardly changes from first to last"
         yield _movie.check("little-change", words, "record longer, or a shape that moves", change=survey.change)
 
@@ -219,6 +225,48 @@ def pace_findings(
             )
             advice = "check the units of dt, dx and q, or record more often"
             yield _movie.check("frames-far-apart", words, advice, action=action)
+
+
+def layout_findings(record: Record) -> Iterator[Finding]:
+    """Yield what the axes of a record show: a border that is not periodic, a period stored twice, a wrong time axis.
+
+    Space is alike in all directions, time is not: where the frames differ as neighbouring pixels along one axis do, and
+    pixels along another axis hardly differ, that other axis may be the time.
+    """
+    frames = max(FEW_FRAMES, min(record.frames, _LAYOUT // prod(record.mesh)))
+    start = max(0, (record.frames - frames) // 2)
+    u = record.slab(start, min(record.frames, start + frames))
+    if record.mask is not None or len(u) < GROUP or min(u.shape) < GROUP:
+        return
+    names = "zyx"[-len(record.mesh) :]
+    fourth = [np.mean(np.diff(u, 4, axis=axis) ** 2) / 70.0 for axis in range(u.ndim)]  # 70: squared weights
+    squares = [float(np.mean(np.diff(u, axis=axis) ** 2)) for axis in range(u.ndim)]
+    for axis, name in enumerate(names, 1) if record.boundary == "periodic" else ():
+        lines = np.moveaxis(u, axis, 0)
+        across = float(np.mean((lines[0] - lines[-1]) ** 2))
+        inside = np.mean(np.diff(lines, axis=0) ** 2, axis=tuple(range(1, u.ndim)))
+        least, mirrored = (_SAME * float(np.max(np.abs(u)))) ** 2, float(np.mean((lines[1] - lines[-2]) ** 2))
+        if across <= least < mirrored:  # a mirror image in the middle of cells has both
+            words = f"the first and the last line of pixels along {name} are the same: both ends of a period are stored"
+            yield _movie.check("period-stored-twice", words, "leave one of them out", jump=across)
+        elif across > _BORDER * float(np.max(inside)):
+            words = (
+                f"the picture jumps by {sqrt(across):.2g} (root mean square) across the periodic border along {name}, "
+                f"and by {sqrt(float(np.max(inside))):.2g} at most between neighbours inside"
+            )
+            advice = "the record is a part of the domain, or has another boundary: leave the boundary out"
+            yield _movie.check("border-not-periodic", words, advice, jump=sqrt(across))
+    in_time, *in_space = np.maximum(np.array(squares) - 2.0 * min(fourth), 0.0)
+    slow = int(np.argmin(in_space))
+    others = np.delete(in_space, slow)
+    alike = np.all(others < _LIKE**2 * in_time) and np.all(in_time < _LIKE**2 * others)
+    if others.size and alike and in_space[slow] * _LIKE**2 < in_time:
+        words = (
+            f"frames differ as much as neighbouring pixels do, and pixels along {names[slow]} differ far less: the "
+            f"time axis may be {names[slow]}"
+        )
+        ratio = float(np.sqrt(in_space[slow] / in_time))
+        yield _movie.check("axes-swapped", words, "check the order of the axes (t, y, x)", ratio=ratio)
 
 
 def one_sided_findings(survey: Survey, phases: Phases) -> Iterator[Finding]:

@@ -125,8 +125,9 @@ class Diagnostics:
     the weak-form fit; ``residual`` is |A g - d| / |d|, or |observed - predicted| / |observed| of a trajectory;
     ``unconstrained`` are the coefficients without bound and ridge; ``supports`` what each support alone gives and
     ``support_spread`` their largest relative difference in the force. ``motion`` is the fraction of the squared rate of
-    change that is motion and not noise, where a weak-form fit estimated q; ``held`` the number of directions that a
-    corrected weak-form fit took from a lower degree because nearly all in them is noise.
+    change that is motion and not noise, where a weak-form fit estimated q, and ``q_error`` the relative standard error
+    of q then; ``held`` the number of directions that a corrected weak-form fit took from a lower degree because nearly
+    all in them is noise; ``moments`` the tests of the moments of a weak-form fit, None where they were not made.
     """
 
     rows: int
@@ -145,6 +146,8 @@ class Diagnostics:
     contacts: tuple[float, ...] = ()
     motion: float | None = None
     held: int = 0
+    q_error: float | None = None
+    moments: Adequacy | None = None
 
 
 @dataclass(frozen=True)
@@ -265,7 +268,7 @@ class Result:
     def adequacy(self) -> Adequacy | None:
         """Whether the record is the fitted model plus white noise; None where that was not tested."""
         fit = self.diagnostics.likelihood
-        return None if fit is None else fit.adequacy
+        return self.diagnostics.moments if fit is None else fit.adequacy
 
     def _posterior(self) -> Posterior:
         if self.posterior is None:

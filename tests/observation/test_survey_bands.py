@@ -64,4 +64,7 @@ def test_change_between_two_looks_in_bands(monkeypatch) -> None:
     monkeypatch.setattr(MODULE, "_READ_BYTES", 8 * 30 * 5)
     for name in ("plane", "mask"):
         record, (first, last) = RECORDS[name], (look_at(RECORDS[name], 0, 5), look_at(RECORDS[name], 4, 9))
-        assert change_between(record, (0, 5), (4, 9)) == pytest.approx(mean_square(last.mean - first.mean), rel=1e-12)
+        moved, sample = change_between(record, (0, 5), (4, 9))
+        change = last.mean - first.mean
+        assert moved == pytest.approx(mean_square(change), rel=1e-12)
+        assert sample == pytest.approx(change.ravel(), rel=1e-12, abs=1e-15, nan_ok=True)

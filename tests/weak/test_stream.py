@@ -80,8 +80,8 @@ def test_a_streamed_survey_is_the_survey(stored, long_movie) -> None:
     for record in (stored, long_movie.replace(mask=np.arange(64) > 4)):
         with open_stream(record) as stream:
             seen, plain = stream.survey(record), survey(record)
-        assert replace(seen, change=0.0, pace=0.0) == replace(plain, change=0.0, pace=0.0)
-        assert (seen.change, seen.pace) == pytest.approx((plain.change, plain.pace), rel=1e-12)
+        assert replace(seen, change=0.0, pace=0.0, peak=0.0) == replace(plain, change=0.0, pace=0.0, peak=0.0)
+        assert (seen.change, seen.pace, seen.peak) == pytest.approx((plain.change, plain.pace, plain.peak), rel=1e-12)
 
 
 OPTIONS = [

@@ -8,6 +8,7 @@ verdict weighs what a fault does to the law.
 """
 
 from doublewell.adequacy.check import check_adequacies, worst_of_parts
+from doublewell.adequacy.moments import MomentTests, check_moments
 from doublewell.adequacy.statistics import (
     FALSE_ALARMS,
     NUMERICAL,
@@ -26,10 +27,12 @@ __all__ = [
     "STEADY",
     "TOLERANCE",
     "Adequacy",
+    "MomentTests",
     "ScoreTest",
     "Spot",
     "Verdict",
     "check_adequacies",
+    "check_moments",
     "holm_adjusted",
     "worst_of_parts",
 ]

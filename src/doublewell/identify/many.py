@@ -139,7 +139,7 @@ def _side_by_side(work: list[Work]) -> list[Result]:
     if first.method.bands:
         answers = fit_whole(parts, [[k] for k in range(len(parts))], first)
     else:
-        answers = [weak_answer(part) for part in parts]
+        answers = [weak_answer(part, problem) for part, (_, problem, _) in zip(parts, work, strict=True)]
     return [
         result_of([part], problem, answer) for part, answer, (_, problem, _) in zip(parts, answers, work, strict=True)
     ]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from doublewell.adequacy import MomentTests, check_moments
 from doublewell.errors import InputError, option
 from doublewell.evidence import Evidence, restrict
 from doublewell.hints import Report
@@ -99,7 +100,13 @@ def find_q(
     return estimate_q(evidence, rates, constraint=constraint), motion
 
 
-def weak_diagnostics(weak: WeakFit, survey: Survey) -> Diagnostics:
+def moment_tests(record: Record, weak: WeakFit, survey: Survey) -> MomentTests | None:
+    """Test whether the moments are those of the model plus white noise, at the supports of the fit."""
+    law, shortest = weak.estimate.law, min(weak.supports, key=lambda support: support.length)
+    return check_moments(record, law, shortest, survey.noise, weak.q, q_free=record.q is None)
+
+
+def weak_diagnostics(weak: WeakFit, survey: Survey, tests: MomentTests | None = None) -> Diagnostics:
     """Return the numbers behind a weak estimate."""
     fit = weak.estimate
     return Diagnostics(
@@ -118,6 +125,8 @@ def weak_diagnostics(weak: WeakFit, survey: Survey) -> Diagnostics:
         contacts=fit.solution.contacts,
         motion=weak.motion,
         held=weak.held,
+        q_error=None if tests is None else tests.q_error,
+        moments=None if tests is None else tests.adequacy,
     )
 
 

@@ -1,9 +1,8 @@
 """Survey: what a record looks like before any law is fitted: noise, phase coverage, interface width.
 
 Groups of frames spread over the record are looked at, and each leaves behind what is needed; no more than a part of
-them is held. Frames that are too large to be held are gone through some rows of the first space axis at a time, with
-the same samples and sums in another order. Such rows are read twice, because a sample of the interface needs to know
-first how large the interface is.
+them is held. Frames too large to be held are gone through some rows of the first space axis at a time, with the same
+samples and sums in another order, twice: a sample of the interface needs to know first how large it is.
 """
 
 from __future__ import annotations
@@ -57,11 +56,11 @@ class Survey:
     ``histogram`` the fraction of all values in each of 20 equal bins of [-1, 1]; ``interface_width`` the distance
     from u = -0.9 to 0.9 across an interface, None when no interface is seen (one phase, or nothing but noise), and
     ``cells`` the same in cells of the coarsest axis; ``change`` the root mean square change of u from the first to
-    the last look; ``growth`` the factor by which the contrast grows over the later half of the looks; ``pace`` the
-    root mean square of u_t over that of the Laplacian of u, None where noise hides either: diffusion alone has
-    the pace q; ``distinct`` how many different values the sample of pixels holds, 0 where that was not counted;
-    ``missing`` the fraction of values that the record's mask leaves out: everything else is of the values that were
-    observed.
+    the last look, ``peak`` the 99.9 percentile of its size; ``growth`` the factor by which the contrast grows
+    over the later half of the looks; ``pace`` the root mean square of u_t over that of the Laplacian of u, None where
+    noise hides either: diffusion alone has the pace q; ``distinct`` how many different values the sample of pixels
+    holds, 0 where that was not counted; ``missing`` the fraction of values that the record's mask leaves out:
+    everything else is of the values that were observed.
     """
 
     frames: int
@@ -78,11 +77,13 @@ class Survey:
     pace: float | None = None
     distinct: int = 0
     missing: float = 0.0
+    peak: float = 0.0
 
     def scaled(self, gain: float, offset: float) -> Survey:
         """Return the survey of the values gain u + offset."""
         low, high = gain * self.low + offset, gain * self.high + offset
-        return replace(self, noise=gain * self.noise, low=low, high=high, change=gain * self.change)
+        sizes = {name: gain * getattr(self, name) for name in ("noise", "change", "peak")}
+        return replace(self, low=low, high=high, **sizes)
 
     @property
     def two_valued(self) -> bool:
@@ -121,10 +122,9 @@ def survey(record: Record, *, progress: Progress | None = None) -> Survey:
     """Look at a record: groups of five frames spread over it, or each frame by itself of fewer than 13.
 
     Every frame is read, part by part, and must be finite; no more than a part is held. Noise comes from fourth
-    differences in time, which a smooth evolution leaves nearly empty (of fewer than 13 frames from those along two axes
-    in space, one after the other, which leave next to nothing of an interface), by the median absolute deviation. The
-    interface width is that of the tanh profile with the slope measured in the later half of the looks, less what noise
-    adds to the squared gradient. `progress` is called with (frames read, frames).
+    differences in time (of fewer than 13 frames from those along two axes in space, one after the other), which leave
+    next to nothing of a smooth field, by the median absolute deviation. The interface width is that of the tanh profile
+    with the slope measured in the later half of the looks, less noise. `progress` gets (frames read, frames).
     """
     if not isinstance(record, Record):
         raise InputError(f"expected a Record, got {type(record).__name__}: wrap the field as Record(u, dx=, dt=)")
@@ -138,15 +138,15 @@ def survey(record: Record, *, progress: Progress | None = None) -> Survey:
         done = stop
         if progress is not None:
             progress(stop, record.frames)
-    moved = mean_square(looks[-1].mean - looks[0].mean) if looks else 0.0
+    change = looks[-1].mean - looks[0].mean if looks else np.empty(0)
     missing = 0.0 if record.mask is None else missing_fraction(record.mask)
     if missing is None:  # a stored mask is read frame by frame
         missing = float(np.mean([1.0 - record.observed(k, k + 1).mean() for k in range(record.frames)]))
-    return survey_of(record, looks, moved=moved, missing=missing)
+    return survey_of(record, looks, mean_square(change), _sample(change, 0, change.size), missing)
 
 
-def survey_of(record: Record, looks: Sequence[Look], *, moved: float, missing: float) -> Survey:
-    """Put together what the looks at a record saw; `moved` is the mean square change from the first to the last."""
+def survey_of(record: Record, looks: Sequence[Look], moved: float, changes: Array, missing: float) -> Survey:
+    """Put together what the looks saw; `moved` is the mean square, `changes` a sample of the change over the record."""
     if not looks:
         raise InputError(
             "the mask leaves no value in any of the frames that were looked at: expected True where a value was "
@@ -185,6 +185,7 @@ def survey_of(record: Record, looks: Sequence[Look], *, moved: float, missing: f
         pace=_pace(looks, moved, record.dx, noise),
         distinct=int(np.unique(values).size),
         missing=missing,
+        peak=float(np.percentile(np.abs(known_values(np.append(changes, 0.0))), 99.9)),
     )
 
 
@@ -362,16 +363,17 @@ def _read_band(
     return mean, count, values, rest
 
 
-def change_between(record: Record, first: tuple[int, int], last: tuple[int, int]) -> float:
-    """Return the mean square change between the mean pictures of two groups of frames, part by part of the mesh."""
-    total, count = 0.0, 0
-    size = max(1, _READ_BYTES // (8 * prod(record.mesh[1:])))
+def change_between(record: Record, first: tuple[int, int], last: tuple[int, int]) -> tuple[float, Array]:
+    """Return the mean square change between mean pictures of two groups of frames, part by part, and a sample of it."""
+    total, count, row, samples = 0.0, 0, prod(record.mesh[1:]), []
+    size = max(1, _READ_BYTES // (8 * row))
     for low in range(0, record.mesh[0], size):
         cells = _rows(record, low, min(low + size, record.mesh[0]))
         change = mean_picture(record, last, cells)[0] - mean_picture(record, first, cells)[0]
         known = int(np.count_nonzero(np.isfinite(change)))
         total, count = total + mean_square(change) * known, count + known
-    return total / count if count else 0.0
+        samples.append(_sample(change, low * row, record.mesh[0] * row))
+    return total / count if count else 0.0, np.concatenate(samples)
 
 
 def mean_picture(record: Record, span: tuple[int, int], cells: Cells) -> tuple[Array, NDArray[np.int64]]:

@@ -15,7 +15,15 @@ from doublewell.hints import Progress
 from doublewell.observation import MASK, TOO_FEW_CELLS, TOO_LARGE, Survey, survey
 from doublewell.physical import Physical
 from doublewell.record import Found, GreyQuality, Record
-from doublewell.record_findings import Finding, Severity, Topic, grey_findings, pace_findings, survey_findings
+from doublewell.record_findings import (
+    Finding,
+    Severity,
+    Topic,
+    grey_findings,
+    layout_findings,
+    pace_findings,
+    survey_findings,
+)
 from doublewell.result import Result
 from doublewell.units import WIDTH, after, count, percent, unit_text, wrapped
 from doublewell.weak.weights import Support, default_supports
@@ -315,6 +323,7 @@ def inspect_record(record: Record, *, progress: Progress | None = None) -> Inspe
     except InputError as error:
         refusal = str(error)
         items.append(movie.check("supports-too-large", refusal))
+    items += layout_findings(record)
     items += [*survey_findings(looked), *pace_findings(looked, record.q, record.dt if record.uniform else None)]
     if len(record.mesh) == 1 and record.mask is None:  # frames of one picture differ as neighbouring cells do
         u = record.slab(0, min(record.frames, _PICTURE))

@@ -76,7 +76,7 @@ class Stream:
         fraction of missing values of a stored mask is 0 as yet: evidence counts them.
         """
         spans, rows = look_spans(record), look_rows(record, self.memory)
-        tasks, looks, moved = [(record, *span, rows) for span in spans], dict[int, Look](), 0.0
+        tasks, looks, moved = [(record, *span, rows) for span in spans], dict[int, Look](), (0.0, np.empty(0))
         for done, (k, look) in enumerate(self.pool.completed(look_task, tasks), 1):
             looks |= {} if look is None else {k: look}
             if report is not None:
@@ -85,7 +85,7 @@ class Stream:
             ends = [(record, spans[min(looks)], spans[max(looks)])]
             [(_, moved)] = list(self.pool.completed(change_between, ends))
         missing = 0.0 if record.mask is None else missing_fraction(record.mask) or 0.0
-        return survey_of(record, [looks[k] for k in sorted(looks)], moved=moved, missing=missing)
+        return survey_of(record, [looks[k] for k in sorted(looks)], *moved, missing)
 
     def evidence(
         self, record: Record, family: Family, supports: Sequence[Support], survey: Survey, *, derivative: Derivative,
