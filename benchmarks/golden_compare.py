@@ -103,7 +103,11 @@ def _result_gaps(old: dict[str, Any], new: dict[str, Any], errors: float, bands:
     tests = [(one.get("adequacy") or {}).get("tests", {}) for one in (old, new)]
     tests[1] = {name: tests[1].get(name) for name in tests[0]}
     yield from _tree_gaps("adequacy/tests", *tests, bands, least=1.0)
-    yield from _tree_gaps("weak", old.get("weak"), new.get("weak"), 10 * weak)
+    for gap in _tree_gaps("weak", old.get("weak"), new.get("weak"), 10 * weak):
+        # moments that no law explains leave it to the constraint, which a conic solver meets to its own accuracy: the
+        # same commit differs by 9e-6 between two processors
+        bound = gap.what == "weak/spread" and old["weak"]["residual"] >= 1.0
+        yield gap._replace(limit=1e-4) if bound else gap
     others = [*new.get("triangles", {}).values(), *[[np.nan, np.nan]] * len(old.get("triangles", {}))]
     for (key, (lengths, triangle)), other in zip(old.get("triangles", {}).items(), others, strict=False):
         # in their order: the name of a support has every digit of a length that was measured
