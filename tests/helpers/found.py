@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from doublewell.adequacy import Adequacy, ScoreTest
 from doublewell.findings import findings
-from doublewell.likelihood import Convergence, Status
 from doublewell.model_findings import Setting, model_findings, sentence_of
 from doublewell.record_findings import Finding
-from doublewell.result import FitQuality, Result
+from doublewell.result import Result
 
 SETTING = Setting((1 / 32, 1 / 32), "periodic", (-1.0, 1.0), 40.0)
 
@@ -19,12 +18,7 @@ def warned(result: Result) -> dict[str, Finding]:
 
 def model(answer: Adequacy, setting: Setting = SETTING, noise: float = 0.03) -> list[Finding]:
     """Return the findings about a model from the tests of a residual alone."""
-    ended = Status(Convergence.CONVERGED, 0.01, 3)
-    quality = FitQuality(
-        dx=setting.dx, boundary=setting.boundary, noise=noise, status=ended, time_size=0.0, mesh_size=0.0, distance=0.0,
-        constraint_rise=0.0, adequacy=answer,
-    )  # fmt: skip
-    return list(model_findings(quality, setting))
+    return list(model_findings(answer, noise, setting))
 
 
 def sentence(test: ScoreTest, setting: Setting = SETTING) -> str:
