@@ -132,8 +132,9 @@ class Problem:
         if not (view.contrast and found & {"uneven light", "stray light", "fading"}):
             return view
         low, high = grey.levels
-        space: Any = "gain" if "uneven light" in found else "offset" if "stray light" in found else None
-        return replace(view, light=Light((low + high - 2.0 * grey.dark) / (high - low), space, "fading" in found))
+        middle, even = (low + high - 2.0 * grey.dark) / (high - low), not found & {"uneven light", "stray light"}
+        light = Light(middle, "offset" if "stray light" in found else "gain", "fading" in found, even)
+        return replace(view, light=light)
 
     def of_file(self, source: Source) -> Problem:
         """Return the problem of a record that came from a file."""

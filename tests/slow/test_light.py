@@ -52,13 +52,13 @@ def test_what_is_left_of_the_light_is_estimated(boundary) -> None:
 
 
 @pytest.mark.parametrize(("found", "space", "fading"), [
-    (("uneven light", "fading"), "gain", True), (("stray light",), "offset", False), (("fading",), None, True)]
+    (("uneven light", "fading"), "gain", True), (("stray light",), "offset", False), (("fading",), "gain", True)]
 )  # fmt: skip
 def test_the_view_knows_what_was_taken_off(found, space, fading) -> None:
     record = camera_record(found, "open")
     light = ask([record]).view(record).light
-    assert (light.space, light.fading) == (space, fading)
+    assert (light.space, light.fading, light.even) == (space, fading, found == ("fading",))
     assert light.middle == pytest.approx(MIDDLE)
     space_terms, time_terms = light.basis(record.shape)
-    assert (len(space_terms), len(time_terms)) == (14 if space else 0, 4 if fading else 0)
+    assert (len(space_terms), len(time_terms)) == (0 if light.even else 14, 4 if fading else 0)
     assert ask([record], observation="contrast=exact").view(record).light is None

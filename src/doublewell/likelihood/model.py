@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from doublewell.hints import Array
 from doublewell.law import Family
 from doublewell.observation.view import (
     PLAIN,
-    Light,
     View,
     joint_parameters,
     mode_gain,
@@ -66,6 +65,7 @@ class Constants(NamedTuple):
     prior: Any = ()  # rows [W, t] of what is known of theta, W theta = t, for each record of a batch
     pixels: Any = ()  # dx along each axis, for pictures that move
     light: Any = ()  # terms of what may be left of a camera's light: in space, in time
+    middle: Any = ()  # u + middle is in proportion to that light
     reach: Any = ()  # of the first entries of theta: how far one step may move them
 
 
@@ -74,8 +74,8 @@ class RecordModel:
     """The static structure of a record's model; hashable, so that compiled code serves all records of one kind.
 
     The symbols of a dynamics are run-time arrays, and one program serves all. ``terms`` are what the equation may lack:
-    theta ends with one amplitude for each. ``light`` is what may be left of a camera's light: its coefficients are the
-    end of the nuisance, which is then one vector on whole domains too.
+    theta ends with one amplitude for each. ``light`` is what may be left of a camera's light, a factor ("gain") or an
+    addend ("offset") in space: its coefficients are the end of the nuisance, one vector then on whole domains too.
     """
 
     family: Family
@@ -86,7 +86,7 @@ class RecordModel:
     free: tuple[str, ...] = ()
     refine: int = 1
     terms: tuple[Term, ...] = ()
-    light: Light | None = None
+    light: Literal["gain", "offset"] | None = None
 
     def split(self, theta: Any) -> tuple[dict[str, Any], Any]:
         """Return what is estimated jointly with the law, by name, and the coefficients."""
@@ -131,8 +131,8 @@ class RecordModel:
         count = len(nuisance) - len(space) - len(time)
         even = jnp.tensordot(nuisance[count : count + len(space)], space, axes=1)
         fading = (nuisance[count + len(space) :] @ time).reshape(clock.shape)
-        more, added = (fading, even + 0.0 * fading) if self.light.space == "offset" else (fading + even, 0.0)
-        return gain * (1.0 + more), offset + gain * (self.light.middle * more + added)
+        more, added = (fading, even + 0.0 * fading) if self.light == "offset" else (fading + even, 0.0)
+        return gain * (1.0 + more), offset + gain * (constants.middle * more + added)
 
     def _clock(self, constants: Constants) -> Any:
         """Return the fraction of the record that has passed at each frame."""
@@ -212,8 +212,8 @@ class RecordModel:
         def of_light(gradient: Any) -> Any:
             if self.light is None:
                 return gradient
-            space, bright = constants.light[0], (smooth + self.light.middle) ** 2
-            weight = bright if self.light.space == "gain" else jnp.ones_like(bright)
+            space, bright = constants.light[0], (smooth + constants.middle) ** 2
+            weight = bright if self.light == "gain" else jnp.ones_like(bright)
             gram = self.frames * jnp.tensordot(space * weight, space, axes=[tuple(range(1, space.ndim))] * 2)
             even, fading = gradient[: len(space)], gradient[len(space) :]
             return jnp.concatenate([jnp.linalg.solve(gram, even), fading / (self.frames * jnp.sum(bright))])
@@ -367,7 +367,15 @@ def record_model(
     optics, whitening, window = view.optics, view.whitening, record.boundary == "open"
     refine = optics.refine if refine is None else refine
     model = RecordModel(
-        family, record.boundary or "open", record.mesh, record.frames, substeps, view.free, refine, terms, view.light
+        family,
+        record.boundary or "open",
+        record.mesh,
+        record.frames,
+        substeps,
+        view.free,
+        refine,
+        terms,
+        None if view.light is None else view.light.space,
     )
     q, taus = float(record.q or 0.0), float(record.q or 0.0) * np.diff(record.times)
     grid, fine = mode_grid(record), mode_grid(record, refine)
@@ -405,7 +413,7 @@ def record_model(
     if view.moving:
         more["pixels"] = np.array(record.dx)
     if view.light is not None:
-        more["light"] = view.light.basis(record.shape)
+        more["light"], more["middle"] = view.light.basis(record.shape), view.light.middle
     if view.contrast:
         more["reach"] = np.array([parameter.prior for parameter in joint_parameters(view, dynamics)])
     if whitening.memory:
