@@ -73,8 +73,8 @@ def _loss(cells: tuple[int, ...], frames: int, ahead: int, batch: int, substeps:
 
     def misfit(layers: Any, size: Any, stepper: Any, observed: Any, weights: Any) -> Any:
         predicted = roll(
-            forward(observed[0]), lambda _: lambda modes: forward(size * curve(layers, backward(modes))),
-            lambda _: stepper, backward, None, frames=ahead + 1, substeps=substeps,
+            forward(observed[0]), lambda _: lambda modes, _: forward(size * curve(layers, backward(modes))),
+            lambda _: stepper, lambda modes, _: backward(modes), None, frames=ahead + 1, substeps=substeps,
         )  # fmt: skip
         return jnp.mean(weights[1:] * (predicted - observed[1:]) ** 2)
 
