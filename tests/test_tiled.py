@@ -36,7 +36,7 @@ from doublewell.result import compare
 from doublewell.simulate import add_noise, initial_field, simulate
 
 FOLLOWED, STOPPED = Status(Convergence.FOLLOWED, 1e-6, 3), Status(Convergence.NOT_FOLLOWED, 0.1, 8)
-BUDGET = 957_000_000  # tiles of 15 x 24 x 24 of the records here
+BUDGET = 953_000_000  # tiles of 15 x 24 x 24 of the records here
 LAW, EPSILON = named_law("sixth"), 0.1
 PHASES = np.linspace(-1.0, 1.0, 401)
 identify = partial(identify_any, law=1, method=Trajectory(memory=BUDGET), check=False)
@@ -203,7 +203,7 @@ def watch(words, done, total):
 
 if __name__ == "__main__":
     identify(
-        open_record(sys.argv[1]), law=1, method=Trajectory(memory=957_000_000), check=False, progress=watch,
+        open_record(sys.argv[1]), law=1, method=Trajectory(memory=953_000_000), check=False, progress=watch,
         compute=Compute(workers=2, checkpoint=sys.argv[2]),
     )
 """
@@ -229,7 +229,7 @@ def test_a_run_that_is_killed_goes_on(path, result, tmp_path) -> None:
     with pytest.raises(InputError, match=r"part.npz is the checkpoint of another run: the options of the fit"):
         identify(open_record(path), compute=Compute(checkpoint=part), check=True)
     with pytest.raises(InputError, match=r"the memory or the plan of slabs changed"):
-        identify(open_record(path), method=Trajectory(memory=BUDGET - 3_000_000), compute=Compute(checkpoint=part))
+        identify(open_record(path), method=Trajectory(memory=BUDGET - 1_200_000), compute=Compute(checkpoint=part))
 
 
 def reading(rows, status, resolution=None, adequacy=None, name="tile") -> PartFit:
