@@ -91,8 +91,11 @@ def print_table(title: str, rows: list[dict]) -> None:
     print()
 
 
-def save_results(name: str, rows: list[dict]) -> None:
-    write_json(RESULTS / f"{name}.json", {"date": f"{datetime.now(UTC):%Y-%m-%d}", "machine": machine(), "rows": rows})
+def save_results(name: str, rows: list[dict], path: Path | None = None) -> None:
+    """Write the rows to a file, else to that of their name in results/."""
+    write_json(
+        path or RESULTS / f"{name}.json", {"date": f"{datetime.now(UTC):%Y-%m-%d}", "machine": machine(), "rows": rows}
+    )
 
 
 def write_json(path: Path, content: dict) -> None:

@@ -1,7 +1,8 @@
 """Contrast that is not exact: gain and offset estimated jointly with the law, against exact values of the same movies.
 
 Run (a GPU is used when JAX sees one):
-    python benchmarks/contrast.py [--seeds 6] [--first-seed 810000] [--only 0.03]
+    python benchmarks/contrast.py [--seeds 6] [--first-seed 810000] [--only 0.03] [--out FILE]
+    python benchmarks/contrast.py --merge FILE ...   join such files into results/contrast.json
     python benchmarks/contrast.py --sweep       one movie at growing errors of its contrast: results/contrast_sweep.json
     python benchmarks/contrast.py --figure      docs/figures/contrast.png from that
 
@@ -17,6 +18,7 @@ import argparse
 import json
 import time
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 from common import RESULTS, print_table, save_results, sized, target, words
@@ -178,20 +180,25 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=810_000)
     parser.add_argument("--batch", type=int, default=24)
     parser.add_argument("--only", type=float, nargs="*", default=NOISES)
-    parser.add_argument("--name", default="contrast")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--merge", nargs="+", type=Path)
     options = parser.parse_args(words("--seeds 1"))
     if options.sweep or options.figure:
         return sweep() if options.sweep else figure()
     table = []
-    for kind, noise in product(KINDS, options.only):
+    if options.merge:
+        table = [row for path in options.merge for row in json.loads(path.read_text())["rows"]]
+        table.sort(key=lambda row: (row["boundary"] != "periodic", row["geometry"], row["noise"]))
+    for kind, noise in () if options.merge else product(KINDS, options.only):
         began = time.perf_counter()
         rows = run(kind, noise, range(options.first_seed, options.first_seed + options.seeds), options.batch)
         table.append(summary(kind, noise, rows, time.perf_counter() - began))
         print(table[-1], flush=True)
         worst = max(rows, key=lambda row: row["estimated"]["error"] / row["known"]["error"])
         print("  worst:", worst, flush=True)
+        save_results("contrast", table, options.out)
     print_table("contrast estimated, against exact values of the same movies", table)
-    save_results(options.name, table)
+    save_results("contrast", table, options.out)
 
 
 if __name__ == "__main__":

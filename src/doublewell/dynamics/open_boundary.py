@@ -51,7 +51,7 @@ def window_axes(
     axes, waves = [], []
     for n, h in zip(cells, dx, strict=True):
         differences = centred_differences(n, h, order)
-        values, vectors = np.linalg.eig(differences[:, BORDER:-BORDER])
+        values, vectors = map(np.real, np.linalg.eig(differences[:, BORDER:-BORDER]))  # complex from NumPy 2.5 on
         slopes = centred_differences(n, h, 8, first=True)
         axes.append(Axis(differences, slopes, np.linalg.inv(vectors), vectors))
         waves.append(np.sqrt(-values))
