@@ -180,6 +180,7 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=810_000)
     parser.add_argument("--batch", type=int, default=24)
     parser.add_argument("--only", type=float, nargs="*", default=NOISES)
+    parser.add_argument("--kinds", type=int, nargs="*", help="numbers of the kinds, by default all")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--merge", nargs="+", type=Path)
     options = parser.parse_args(words("--seeds 1"))
@@ -189,7 +190,9 @@ def main() -> None:
     if options.merge:
         table = [row for path in options.merge for row in json.loads(path.read_text())["rows"]]
         table.sort(key=lambda row: (row["boundary"] != "periodic", row["geometry"], row["noise"]))
-    for kind, noise in () if options.merge else product(KINDS, options.only):
+    for kind, noise in (
+        () if options.merge else product([KINDS[k] for k in options.kinds or range(len(KINDS))], options.only)
+    ):
         began = time.perf_counter()
         rows = run(kind, noise, range(options.first_seed, options.first_seed + options.seeds), options.batch)
         table.append(summary(kind, noise, rows, time.perf_counter() - began))

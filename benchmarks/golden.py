@@ -152,7 +152,7 @@ def call(records: Sequence[dict[str, Any]], options: dict[str, Any], task: str =
     from doublewell.inference import degrees
 
     defaults = degrees.average_degrees.__kwdefaults__
-    with mock.patch.dict(defaults, prior=dataclasses.replace(degrees.DEGREE_PRIOR, knees=())):
+    with mock.patch.dict(defaults, prior=dataclasses.replace(degrees.DEGREE_PRIOR, knees=(), doubt=0.0)):
         return _call(records, options, task)
 
 

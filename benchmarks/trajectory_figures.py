@@ -34,7 +34,7 @@ def scores(name: str, triangle: np.ndarray, rows: int, constraint: str) -> dict:
     law = study_law(name).effective(EPSILON)
     evidence = Evidence(TOP, (Block(Key("r", "trajectory", "all"), triangle, rows),), whitened=True)
     average = average_degrees(evidence, 1.0, constraint=constraint)
-    posterior = Posterior(TOP, average.path, average.components, np.zeros((0, TOP.size)), constraint)
+    posterior = Posterior(TOP, average.path, average.components, average.unseen, constraint)
     truth, at = law.force(PHASES), law.force(BAND)
     low, high = quantile_interval(posterior.draws @ TOP.features(BAND), 0.95)
     integrals = np.sqrt(2 * np.maximum(posterior.draws @ TOP.primitives(NODES), 0)) @ WEIGHTS

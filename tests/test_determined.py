@@ -50,7 +50,7 @@ def test_the_band_is_no_wider_than_the_data_ask(result):
 
 
 def test_shifts_that_the_data_feel_stay_as_they_are(result):
-    average = DegreeAverage(result.posterior.path, result.posterior.components, None, None)
+    average = DegreeAverage(result.posterior.path, result.posterior.components, None, None, None)
     matrix = 1e-3 * np.triu(np.ones((9, 9)))
     large, small = np.full(9, 100.0), np.full(9, 1e-3)
     felt = conclude.felt(average, result.posterior.family, matrix, np.stack([large, small]))

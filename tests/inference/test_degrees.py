@@ -14,6 +14,7 @@ from doublewell.inference import (
     mixture_mean,
     weigh_terms,
 )
+from doublewell.inference.degrees import unseen
 from doublewell.law import Bernstein, Law, legendre_to_bernstein, named_law
 
 TOP = Bernstein(8)
@@ -107,6 +108,24 @@ def test_a_rough_law_counts_for_the_degree_of_its_knee(rows):
     only = DegreePrior(ratios=(0.3,), sizes=(0.3,), odds=1e-9, knees=(4,), share=1.0 - 1e-12)
     found = average_degrees(evidence(TRIANGLE, rows[0]), 1.0, constraint="none", prior=only)
     assert max(found.path, key=lambda fit: fit.weight).degree == 4
+
+
+def test_what_a_record_cannot_resolve_of_a_rough_law(rows):
+    """A row is what the data and a prior twice as wide miss of a term of one order."""
+    found = average_degrees(evidence(TRIANGLE, rows[0]), 1.0, constraint="none")
+    turn, size = legendre_to_bernstein(8), DEGREE_PRIOR.doubt
+    unit = abs(np.linalg.solve(turn, found.free)[0])
+    precision = np.diag([0.0, *[(2 * size * unit) ** -2] * 8])
+    seen = TRIANGLE @ turn
+    resolved = np.linalg.solve(seen.T @ seen + precision, seen.T @ seen)
+    missing = size * unit * (turn @ (np.eye(9) - resolved)[:, 1:]).T
+    np.testing.assert_allclose(found.unseen, missing, rtol=1e-5, atol=1e-9)
+
+
+def test_what_is_unresolved_falls_with_the_square_of_the_noise(rows):
+    one, half = (unseen(TRIANGLE * sharper, rows[0], TOP, 0.35) for sharper in (1e3, 2e3))
+    np.testing.assert_allclose(half, one / 4, rtol=1e-2, atol=1e-4 * np.max(np.abs(one)))
+    assert unseen(TRIANGLE, rows[0], TOP, 0.0).shape == (0, 9)
 
 
 def test_the_mean_and_covariance_of_a_term_are_those_of_bayes(rows):

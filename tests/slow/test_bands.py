@@ -7,7 +7,8 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import norm
 
-from doublewell.inference import DEGREE_PRIOR, DegreePrior, weigh_terms
+from doublewell.inference import DEGREE_PRIOR, DegreePrior, mixture_mean, weigh_terms
+from doublewell.inference.degrees import unseen
 from doublewell.law import Bernstein, Law
 from doublewell.plan import Experiment, experiment_information
 from doublewell.simulate import initial_field
@@ -26,13 +27,15 @@ def smooth(u):
     return -u * (1 - u**2) * np.exp(0.5 * u**2)
 
 
-def bands(terms):
+def bands(terms, matrix, doubt):
     """Return the 95 % band of the force in each row, by bisection of the mixture's distribution."""
     weights = np.stack([item.weights for item in terms])[:, :, None]
     lifts = [TOP.at(item.term.degree).elevation(TOP).T @ FEATURES for item in terms]
     means = np.stack([item.free @ lift for item, lift in zip(terms, lifts, strict=True)])
     pairs = zip(terms, lifts, strict=True)
     spreads = np.sqrt(np.stack([np.einsum("ia,nij,ja->na", lift, item.covariances, lift) for item, lift in pairs]))
+    missing = [unseen(matrix, free, TOP, doubt) @ FEATURES for free in mixture_mean(terms, TOP)]
+    spreads = np.sqrt(spreads**2 + np.sum(np.square(missing), axis=1))
     edges = []
     for share in (0.025, 0.975):
         low, high = np.min(means - 6 * spreads, axis=0), np.max(means + 6 * spreads, axis=0)
@@ -56,7 +59,9 @@ def scores():
         for noise in NOISES:
             rows = triangle @ best / noise + np.random.default_rng(91).standard_normal((RECORDS, 9))
             for prior in (DEGREE_PRIOR, ONLY_SMOOTH):
-                low, high = bands(weigh_terms(triangle / noise, rows, TOP, prior, constraint="none"))
+                low, high = bands(
+                    weigh_terms(triangle / noise, rows, TOP, prior, constraint="none"), triangle / noise, prior.doubt
+                )
                 covered = np.mean((low < truth) & (truth < high), axis=1)
                 found[law.name, noise, prior] = covered, float(np.mean(high - low))
     return found

@@ -87,11 +87,12 @@ def conclude(problem: Problem, parts: Sequence[Part], joint: Joint, tiles: Seque
     each = [total] if total.joint else [r.evidence for r in fits]
     phases, contrasts = estimate_contrast(problem, parts, each, average)
     units, shifts = units_of(parts[0], phases, problem.dynamics)
+    shifted = np.stack([resolution.time_shift, resolution.mesh_shift])
     posterior = Posterior(
         family,
         average.path,
         average.components,
-        felt(average, family, matrix, np.stack([resolution.time_shift, resolution.mesh_shift])),
+        np.vstack([felt(average, family, matrix, shifted), average.unseen]),
         problem.law.constraint,
         given.scaled(units, shifts) if given.names else None,
     )

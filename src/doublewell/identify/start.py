@@ -1,8 +1,9 @@
 """Start: the law and q that a trajectory fit begins from where weak moments cannot give them, from two frames on.
 
-The interface of a quartic law G = c (u^3 - u) is tanh(s x) with c = 2 s^2, so the width of the interface gives c. An
-unknown q is first the regression of what changes between frames on L u - D G(u). From there both are searched: frames
-are predicted, each from the one before it, and compared. The frame that is predicted from has noise too. Its modes
+The interface of a quartic law G = c (u^2 - 1) (u - m) is tanh(s x) with c = 2 s^2, so the width of the interface gives
+c. An unknown q is first the regression of what changes between frames on L u - D G(u). From there both are searched,
+and where the wells may be unequal the maximum m: frames are predicted, each from the one before it, and compared. The
+frame that is predicted from has noise too. Its modes
 decay by P_k = exp(L_k q t) or faster, and what an initial field of its own would leave of the difference d is
 |d_k|^2 / (1 + P_k^2): without the denominator, noise would favour a q that smooths it away. Modes much shorter than the
 interface hold noise only and do not count.
@@ -10,9 +11,8 @@ interface hold noise only and do not count.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from math import atanh
 
 import numpy as np
@@ -31,6 +31,7 @@ from doublewell.weak.weights import LEAST_FRAMES, Support
 _FAR = 3.0  # relaxation times q G'(1) t from frame to frame above which weak moments are not asked
 _PAIRS = 3  # pairs of frames that are predicted, spread over the record
 _ROUNDS = [2.0 ** np.linspace(-side, side, 9) for side in (3.0, 1.0, 0.25)]  # factors of c, and of q
+_TOPS, _MAXIMA = (0.8, 0.2, 0.05), np.linspace(-1.0, 1.0, 17)  # how far the maximum is sought, and where
 _STEP, _MOST_STEPS = 0.25, 256  # largest rate times step of a prediction, and how many steps are taken
 _FINE = 0.1, 0.2  # of the interface's width: Gaussians that take noise off a difference, and off a Laplacian
 _CLEAR = 4.0  # standard errors of a motion that is not noise
@@ -62,16 +63,31 @@ def needs_quartic(record: Record, survey: Survey) -> bool:
 
 def quartic_start(record: Record, survey: Survey, problem: Problem) -> Start:
     """Return the quartic law, and q where the record has none, that predicts frames best from those before them."""
-    frames, strength, names = _Frames(record, survey, problem.dynamics), _strength(survey), "its strength"
+    frames, strength, names = _Frames(record, survey, problem.dynamics), _strength(survey), ["its strength"]
+    lowest, top = problem.fitted.at(0), 0.0
+    s = np.linspace(-1.0, 1.0, 9)
+
+    def law_of(strength: float, top: float) -> Law:
+        force = strength * (s**2 - 1.0) * (s - top)
+        return Law(lowest, np.linalg.lstsq(lowest.features(s).T, force)[0])
+
+    tops = [problem.law.wells == "unequal" and side for side in _TOPS]
+    names += ["its maximum"] if any(tops) else []
     if (q := record.q) is None:
-        q, names = frames.regression(strength, survey.noise), "its strength and q"
-    for factors in _ROUNDS:
+        q, names = frames.regression(strength, survey.noise), [*names, "q"]
+    for factors, side in zip(_ROUNDS, tops, strict=True):
         if record.q is None:
-            q = _best(factors * q, partial(frames.misfit, strength))
-        strength = _best(factors * strength, partial(frames.misfit, q=q))
-    coefficients = Bernstein(0).elevation(problem.fitted)[:, 0] * strength
-    rule = f"none; started from a quartic law, {names} by predicting frames from frames"
-    return Start(coefficients, q, rule, float(np.sqrt(frames.misfit(strength, q) / frames.power)))
+            law, values = law_of(strength, top), factors * q
+            q = _best(values, [frames.misfit(law, each) for each in values.tolist()])
+        if side:
+            values = top + side * _MAXIMA
+            top = _best(values, [frames.misfit(law_of(strength, each), q) for each in values.tolist()])
+        values = factors * strength
+        strength = _best(values, [frames.misfit(law_of(each, top), q) for each in values.tolist()])
+    law = law_of(strength, top)
+    coefficients = lowest.elevation(problem.fitted) @ law.coefficients
+    rule = f"none; started from a quartic law, {' and '.join(names)} by predicting frames from frames"
+    return Start(coefficients, q, rule, float(np.sqrt(frames.misfit(law, q) / frames.power)))
 
 
 def _strength(survey: Survey) -> float:
@@ -80,8 +96,8 @@ def _strength(survey: Survey) -> float:
     return 2.0 * (2.0 * atanh(0.9) / survey.interface_width) ** 2
 
 
-def _best(values: Array, misfit: Callable[[float], float]) -> float:
-    return float(values[int(np.argmin([misfit(float(value)) for value in values]))])
+def _best(values: Array, misfits: Sequence[float]) -> float:
+    return float(values[int(np.argmin(misfits))])
 
 
 class _Frames:
@@ -103,10 +119,10 @@ class _Frames:
         ]
         self.power = sum([float(np.sum((self.inside * later) ** 2)) for (_, later), _ in self.pairs])
 
-    def misfit(self, strength: float, q: float) -> float:
+    def misfit(self, law: Law, q: float) -> float:
         """Return the sum of squares that predictions leave; infinite where they take too many steps."""
-        law, total = Law(Bernstein(0), np.array([strength])), 0.0
-        rate = q * fastest_rate(self.dynamics, self.grid.waves, 2.0 * strength)
+        slope, total = 2.0 * float(np.max(np.abs(law.coefficients))), 0.0
+        rate = q * fastest_rate(self.dynamics, self.grid.waves, slope)
         for (first, second), interval in self.pairs:
             steps = steps_per_frame(rate, interval, _STEP)
             if steps > _MOST_STEPS:

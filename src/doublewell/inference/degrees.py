@@ -5,9 +5,13 @@ A law is written as a series (``Family.series``): for symmetric wells the bracke
 a_k ~ N(0, (s a_0 rho^k)^2) for the others up to order m, and higher ones vanish. Each term of the prior is weighed by
 its marginal likelihood: the data choose how far the series goes, how large its terms are and how fast they decay.
 
-A quarter of the prior is for rough laws: terms of one size, 0.3 a_0, up to the order of a knee, and a steep decay
+A twentieth of the prior is for rough laws: terms of one size, 0.3 a_0, up to the order of a knee, and a steep decay
 beyond. Where noise is small the data exclude them unless the law is one; where it is large they cannot, and bands are
 as wide as that demands. Beyond the knee the series does not end at once, or bands of a rough law would be too narrow.
+
+A law that looks smooth may still be rough where the record cannot show it. Of terms a_k ~ N(0, (d a_0)^2) of every
+order the data, with a prior P = (2 d a_0)^2 twice as wide, resolve all but U a, U = (R'R + P^-1)^-1 P^-1. The spread
+of U a is added to the bands, not to the estimate. It grows with the square of the noise.
 
 The likelihood is |R g - d|^2 in units of the noise, with d a row of `targets`. One record is one row. A plan draws
 thousands of rows, because its records differ by their noise alone; all are solved at once.
@@ -53,7 +57,8 @@ class DegreePrior:
     """Every degree with every pair of a ratio and a size; a further degree is less likely by ``odds``.
 
     The ``share`` of rough laws is divided over the orders ``knees``: their terms have the first size up to there and
-    decay with the ratio ``tail`` beyond; the degree is the family's.
+    decay with the ratio ``tail`` beyond; the degree is the family's. ``doubt`` is the size d of terms whose unresolved
+    part is added to the bands.
     """
 
     ratios: tuple[float, ...]
@@ -61,7 +66,8 @@ class DegreePrior:
     odds: float
     knees: tuple[int, ...] = ()
     tail: float = 0.15
-    share: float = 0.25
+    share: float = 0.05
+    doubt: float = 0.0
 
     def terms(self, family: Family) -> tuple[PriorTerm, ...]:
         """Return the terms up to the degree of a family. At degree 0 nothing decays; an even part still has a size.
@@ -83,7 +89,7 @@ class DegreePrior:
 
 
 # Chosen on random laws that are not among those reported: benchmarks/degree_rules.py, benchmarks/hard_bands.py.
-DEGREE_PRIOR = DegreePrior(ratios=(0.3, 0.6, 1.2), sizes=(0.3, 1.0, 3.0), odds=0.9, knees=(4, 5, 6))
+DEGREE_PRIOR = DegreePrior(ratios=(0.3, 0.6, 1.2), sizes=(0.3, 1.0, 3.0), odds=0.9, knees=(4, 5, 6), doubt=0.5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,12 +130,16 @@ class Component:
 
 @dataclass(frozen=True, eq=False)
 class DegreeAverage:
-    """The table of degrees, the mixture, and its mean with and without the constraint, at the evidence's degree."""
+    """The table of degrees, the mixture, and its mean with and without the constraint, at the evidence's degree.
+
+    ``unseen`` are directions, one a row, in which the law may differ unseen by the data, one standard deviation long.
+    """
 
     path: tuple[DegreeFit, ...]
     components: tuple[Component, ...]
     free: Array
     coefficients: Array
+    unseen: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,8 +196,8 @@ def average_degrees(
     if not family.convex:  # laws with different maxima may add up to one with two
         root = np.asarray(np.linalg.qr(matrix, mode="r"))
         mean = family.hold(constraint, root[None], mean @ root.T, mean).coefficients
-    table = tuple(replace(fit, chi2=fit.chi2 - floor) for fit in path)
-    return DegreeAverage(table, tuple(components), mixture_mean(terms, family, free=True)[0], mean[0])
+    table, free = tuple(replace(fit, chi2=fit.chi2 - floor) for fit in path), mixture_mean(terms, family, free=True)[0]
+    return DegreeAverage(table, tuple(components), free, mean[0], unseen(matrix, free, family, prior.doubt))
 
 
 def fit_degree(evidence: Evidence, q: float, *, constraint: Constraint) -> DegreeAverage:
@@ -195,7 +205,18 @@ def fit_degree(evidence: Evidence, q: float, *, constraint: Constraint) -> Degre
     _check(evidence)
     fit = _most_likely(*system(evidence, q), evidence.family, constraint, 1.0)
     component = Component(fit.degree, None, None, 1.0, fit.free, fit.coefficients, fit.covariance)
-    return DegreeAverage((replace(fit, chi2=0.0),), (component,), fit.free, fit.coefficients)
+    none = np.zeros((0, fit.free.size))
+    return DegreeAverage((replace(fit, chi2=0.0),), (component,), fit.free, fit.coefficients, none)
+
+
+def unseen(matrix: Array, free: Array, family: Family, doubt: float) -> Array:
+    """Return what the data leave unresolved of terms of the size `doubt`: a row for each order, in coefficients."""
+    if not doubt:
+        return np.zeros((0, family.size))
+    turn, _ = family.series()
+    unit, seen = abs(float(np.linalg.solve(turn, free)[0])), matrix @ turn
+    rough = np.diag(np.r_[0.0, np.full(family.size - 1, (2.0 * doubt * unit) ** -2)])
+    return np.asarray((turn @ np.linalg.inv(seen.T @ seen + rough))[:, 1:].T / (4.0 * doubt * unit))
 
 
 def _check(evidence: Evidence) -> None:

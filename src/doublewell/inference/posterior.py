@@ -42,11 +42,11 @@ _NODES = 64
 class Posterior:
     """A mixture of normal distributions over degrees, in the coefficients of one family.
 
-    ``path`` is the table of degrees, ``components`` the mixture. ``drift`` holds shifts of the coefficients that a
-    finer discretisation would bring, one per row; each is added as one more normal direction. A draw outside the
-    class of the ``constraint`` is replaced by the nearest law inside, in the metric of its component: the spread is
-    then that of the constrained estimate. ``joint`` is what was estimated jointly with the law, such as q,
-    given the law.
+    ``path`` is the table of degrees, ``components`` the mixture. ``drift`` holds shifts of the coefficients, one per
+    row: two that a finer discretisation would bring, then what the data leave unseen. Each is added as one more normal
+    direction. A draw outside the class of the ``constraint`` is replaced by the nearest law inside, in the metric of
+    its component: the spread is then that of the constrained estimate. ``joint`` is what was estimated jointly with the
+    law, such as q, given the law.
     """
 
     family: Family
