@@ -132,9 +132,8 @@ class Problem:
         if not (view.contrast and found & {"uneven light", "stray light", "fading"}):
             return view
         low, high = grey.levels
-        middle, even = (low + high - 2.0 * grey.dark) / (high - low), not found & {"uneven light", "stray light"}
-        light = Light(middle, "offset" if "stray light" in found else "gain", "fading" in found, even)
-        return replace(view, light=light)
+        middle = (low + high - 2.0 * grey.dark) / (high - low)
+        return replace(view, light=Light(middle, "offset" if "stray light" in found else "gain", grey.orders))
 
     def of_file(self, source: Source) -> Problem:
         """Return the problem of a record that came from a file."""

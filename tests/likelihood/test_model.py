@@ -26,7 +26,7 @@ KINDS = {
     ),
     "light left, drift, contrast": (
         "open", None,
-        View(Observation(contrast="estimated", blur=0.02), moving="yx", light=Light(1.4, "offset", fading=True)),
+        View(Observation(contrast="estimated", blur=0.02), moving="yx", light=Light(1.4, "offset")),
     ),
     "q and blur free, uneven times": ("periodic", UNEVEN, View(Observation(blur="estimated"), q_free=True)),
 }  # fmt: skip
@@ -130,7 +130,7 @@ def test_pictures_of_a_window_are_a_part_of_those_of_the_whole(kind) -> None:
 
 def test_what_is_left_of_the_light_multiplies_the_light() -> None:
     """(1 + P + T) (u + m) - m, whose frame 0 is the nuisance."""
-    record, light = blank(mesh=(20, 18)), Light(1.4, "gain", fading=True)
+    record, light = blank(mesh=(20, 18)), Light(1.4, "gain")
     view = View(Observation(contrast="estimated", blur=0.0), light=light)
     _, constants = record_model(record, Bernstein(1), 2, view)
     space, time = constants.light

@@ -29,7 +29,8 @@ def camera_record(found: tuple[str, ...], boundary: str) -> Record:
     items = tuple(Found(name, kept=True, effect=0.1, numbers=(0.9, 1.1)) for name in found)
     levels = (1000.0 * (MIDDLE - 1.0), 1000.0 * (MIDDLE + 1.0))
     grey = GreyQuality((0.0, 4095.0), (0.0, 0.0), 2000.0, (0.0, 0.0), 0.0, bleaching=True, dark=0.0, moved=None,
-                       levels=levels, levels_sd=(1.0, 1.0), noise=0.01, found=items)  # fmt: skip
+                       levels=levels, levels_sd=(1.0, 1.0), noise=0.01, found=items,
+                       orders=(4 * any("light" in name for name in found), 4 * ("fading" in found)))  # fmt: skip
     part = slice(2, -2) if boundary == "open" else slice(None)
     about = {"dx": 1 / CELLS, "dt": 4e-4, "q": 1.0, "boundary": boundary, "origin": "camera", "grey": grey}
     return Record(values[:, part, part], **about)
@@ -51,14 +52,14 @@ def test_what_is_left_of_the_light_is_estimated(boundary) -> None:
     assert covered > 0.5  # one record: its band errs as a whole or not at all
 
 
-@pytest.mark.parametrize(("found", "space", "fading"), [
-    (("uneven light", "fading"), "gain", True), (("stray light",), "offset", False), (("fading",), "gain", True)]
+@pytest.mark.parametrize(("found", "space", "orders"), [
+    (("uneven light", "fading"), "gain", (4, 4)), (("stray light",), "offset", (4, 0)), (("fading",), "gain", (0, 4))]
 )  # fmt: skip
-def test_the_view_knows_what_was_taken_off(found, space, fading) -> None:
+def test_the_view_knows_what_was_taken_off(found, space, orders) -> None:
     record = camera_record(found, "open")
     light = ask([record]).view(record).light
-    assert (light.space, light.fading, light.even) == (space, fading, found == ("fading",))
+    assert (light.space, light.orders) == (space, orders)
     assert light.middle == pytest.approx(MIDDLE)
     space_terms, time_terms = light.basis(record.shape)
-    assert (len(space_terms), len(time_terms)) == (0 if light.even else 14, 4 if fading else 0)
+    assert (len(space_terms), len(time_terms)) == (14 if orders[0] else 0, orders[1])
     assert ask([record], observation="contrast=exact").view(record).light is None

@@ -63,19 +63,18 @@ class Light:
     """Uneven, stray or fading light that was taken off grey values; what is left of it is part of the fit's nuisance.
 
     With u + ``middle`` in proportion to the light, a picture is (1 + P(x) + T(t)) (u + middle) - middle, or with stray
-    light (1 + T(t)) (u + middle) - middle + B(x). ``space`` is "gain" (P) or "offset" (B), ``even`` whether there is
-    neither; ``fading`` whether there is T.
+    light (1 + T(t)) (u + middle) - middle + B(x). ``space`` is "gain" (P) or "offset" (B), ``orders`` are the degrees
+    of P or B and of T, 0 where there is none.
     """
 
     middle: float
     space: Literal["gain", "offset"] = "gain"
-    fading: bool = False
-    even: bool = False
+    orders: tuple[int, int] = (LIGHT_ORDER, FADING_ORDER)
 
     def basis(self, shape: tuple[int, ...]) -> tuple[Array, Array]:
         """Return the terms of P or B, (terms, (z, y,) x), and of T, (terms, frames), each of mean square 1."""
-        space = smooth_basis(shape[1:], 0 if self.even else LIGHT_ORDER).reshape(-1, *shape[1:])
-        time = smooth_basis(shape[:1], min(FADING_ORDER, shape[0] - 1) if self.fading else 0).reshape(-1, shape[0])
+        space = smooth_basis(shape[1:], self.orders[0]).reshape(-1, *shape[1:])
+        time = smooth_basis(shape[:1], min(self.orders[1], shape[0] - 1)).reshape(-1, shape[0])
         size = [np.sqrt(np.mean(terms**2, axis=tuple(range(1, terms.ndim)), keepdims=True)) for terms in (space, time)]
         return space / size[0], time / size[1]
 

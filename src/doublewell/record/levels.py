@@ -2,12 +2,12 @@
 
 There the camera records
 
-    I(t, x) = dark + exp(T(t) + P(x)) s_phase + B(x),
+    I(t, x) = dark + exp(T(t)) (1 + P(x)) s_phase + B(x),
 
 with s_phase one of two levels. P (uneven light) or B (stray light) and T (bleaching) are kept where they are asked for,
 or where the pixels show them: they explain significantly more, and move u by more than the plateaus may be off. P
-and B are polynomials without a constant, T has mean 0: the levels are those of an average place and time. T is a
-polynomial in time where that suffices, else a number for each frame.
+and B are polynomials without a constant, of the lowest degree that suffices; T has mean 0: the levels are those of an
+average place and time. T is a polynomial in time where that suffices, else a number for each frame.
 """
 
 from __future__ import annotations
@@ -40,9 +40,11 @@ _PIXELS = 100_000  # in all
 _WILD = 5.0  # in u: no light, stray light or fading moves the values of a picture with two plateaus so far
 _APART = 6.0  # standard deviations of a smoothed pixel between two plateaus
 _CHANCE = 1e-4  # probability with which a fault may be found that is not there
+_BEND = 0.01  # the same of a higher degree of the light: what is left out is in no error
 _MATTERS = 3e-4  # in u: a fault that moves u by less is left alone
 FADING_ORDER = 4  # degree of a fading that is smooth in time
 LIGHT_ORDER = 4  # degree of the light
+_DIM = 0.05  # of the mean light: no place has less
 _ROUNDS = 3  # of classification and fit
 _DEEP_ENOUGH = 1e-3  # in u: frames whose bulk is this close to the pure phase are enough
 _TILES = 6  # along each axis, for the error of the levels
@@ -89,7 +91,8 @@ class Pixels:
 class Camera:
     """The fitted camera: the two levels over dark, log fading of each frame, log gain and offset of each pixel.
 
-    ``dark`` is one value or a picture; ``steady`` whether the fading is smooth in time.
+    ``dark`` is one value or a picture; ``orders`` are the degrees of light and fading, that of a fading which is not
+    smooth one less than the number of frames.
     """
 
     dark: float | Array
@@ -97,7 +100,7 @@ class Camera:
     fading: Array
     gain: Array
     offset: Array
-    steady: bool = True
+    orders: tuple[int, int] = (0, 0)
 
     @classmethod
     def flat(cls, levels: Array, frames: int, mesh: tuple[int, ...], dark: float | Array) -> Camera:
@@ -250,7 +253,15 @@ def _choose(
         found.append(Found(name, clear or not test, effect, numbers))
     if not (faults.light == "gain" or faults.fading):  # then it changes nothing
         faults, found = replace(faults, dark=False), [item for item in found if item.name != "dark"]
-    return _fitted(pixels, start, faults), tuple(found[::-1])
+    camera = _fitted(pixels, start, faults)
+    while faults.light and faults.order > 1:  # a light that bends more than it must is confused with the pattern
+        faults = replace(faults, order=faults.order - 1)
+        count, smoother = terms - len(smooth_basis(start.gain.shape, faults.order)), _fitted(pixels, start, faults)
+        gained = pixels.value.size * np.log(misfit(smoother) / misfit(camera))
+        if float(chdtrc(count, max(gained, 0.0))) < _BEND:
+            break
+        camera, terms = smoother, terms - count
+    return camera, tuple(found[::-1])
 
 
 def _ideal(camera: Camera) -> Pixels:
@@ -310,9 +321,10 @@ def _fitted(pixels: Pixels, camera: Camera, faults: Faults) -> Camera:
 
     for turn in range(_STEPS):
         shape, fade = x[: cut[0]] @ terms, x[cut[0] : cut[1]] @ curves + each[pixels.frame]
-        bright = np.exp(fade + (shape if gains else 0.0))
+        factor = np.maximum(1.0 + shape, _DIM) if gains else 1.0
+        bright = np.exp(fade) * factor
         signal, background = levels[pixels.phase] * bright, float(np.sum(x[cut[1] :])) + (0.0 if gains else shape)
-        columns = [np.where(own, bright, 0.0) for own in phases] + list(terms * (signal if gains else 1.0))
+        columns = [np.where(own, bright, 0.0) for own in phases] + list(terms * (signal / factor if gains else 1.0))
         columns += [*(curves * signal), *[np.ones_like(bright)] * faults.dark]
         rest = value - signal - background
         noise = 1.4826 * np.array([np.median(np.abs(rest[own] - np.median(rest[own]))) for own in phases])
@@ -338,9 +350,11 @@ def _fitted(pixels: Pixels, camera: Camera, faults: Faults) -> Camera:
             break
     fading = x[cut[0] : cut[1]] @ times + each if faults.fading else each
     light, none = (x[: cut[0]] @ basis).reshape(mesh), np.zeros(mesh)
+    light = np.log(np.maximum(1.0 + light, _DIM)) if gains else light
     levels, fading = levels * np.exp(fading.mean()), fading - fading.mean()
     dark = camera.dark + float(np.sum(x[cut[1] :]))
-    return Camera(dark, levels, fading, *((light, none) if gains else (none, light)), steady)
+    orders = faults.order if faults.light else 0, (bends if steady else frames - 1) if faults.fading else 0
+    return Camera(dark, levels, fading, *((light, none) if gains else (none, light)), orders)
 
 
 def find_bulk(u: Array, width: float) -> tuple[Bulk, Bulk]:

@@ -14,6 +14,7 @@ from doublewell.errors import InputError, not_negative, numbers, option, real, s
 from doublewell.hints import Array, Bools
 from doublewell.record.arrays import Values, check_levels, lazy
 from doublewell.record.levels import (
+    FADING_ORDER,
     LIGHT_ORDER,
     Camera,
     Flatten,
@@ -57,7 +58,7 @@ class GreyQuality:
     number of grey values between the plateaus; ``deficit`` how far the bulk of either may be from the pure phase, in u;
     ``fade_gap`` by how much the two plateaus fade differently, in u, and ``bleaching`` whether a fading was taken off;
     ``dark`` the camera's value without light; ``moved`` by how many pixels frames were moved back, None where they were
-    not.
+    not; ``orders`` the degrees of light and fading, 0 where there is none.
     """
 
     limits: tuple[float, float]
@@ -72,6 +73,7 @@ class GreyQuality:
     levels_sd: tuple[float, float] | None = None
     noise: float | None = None
     found: tuple[Found, ...] = ()
+    orders: tuple[int, int] = (LIGHT_ORDER, FADING_ORDER)
 
     def __str__(self) -> str:
         from doublewell.report.text import grey_text
@@ -174,7 +176,7 @@ def phase_from_intensity(
         The camera's value without light, which neither fades nor is uneven: a number, a picture or dark frames. None:
         found where fading or uneven light show it.
     order
-        Degree of the smooth picture of `flatten`.
+        Highest degree of the smooth picture of `flatten`; a lower one is taken where that suffices.
     mask
         True where a value was observed, as in Record.
     dx, dt, times, q, boundary, length_unit, time_unit
@@ -224,6 +226,7 @@ def phase_from_intensity(
     quality = GreyQuality(
         limits, saturated, steps, fitted.deficit, fitted.fade_gap, fading is not None, base,
         None if moved is None else float(np.max(np.abs(moved))), (low, high), sd, fitted.noise, tuple(found),
+        camera.orders,
     )  # fmt: skip
     mask = _moved_mask(grey, correction) if moved is not None and grey.mask is not None else grey.mask
     facts = {name: getattr(grey, name) for name in KNOWN} | {"origin": "camera"}
@@ -245,7 +248,8 @@ def _levels(
     camera = flat(np.sort(start))
     try:
         fitted = search(looks, camera)
-        return fitted if fitted.camera.steady else search(_spread(len(camera.fading), _MOST), camera)
+        steady = fitted.camera.orders[1] <= FADING_ORDER
+        return fitted if steady else search(_spread(len(camera.fading), _MOST), camera)
     except InputError:
         if levels is None or search.keywords["flatten"] in ("gain", "offset") or search.keywords["bleaching"]:
             raise
