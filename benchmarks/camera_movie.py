@@ -21,7 +21,6 @@ must be "ok" or "adequate".
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -30,7 +29,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from common import need, print_table, save_results, sized, target, words
+from common import join_results, need, print_table, save_results, sized, target, words
 
 need("tifffile")
 import tifffile
@@ -240,7 +239,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("movies", nargs="*", default=[*EPSILON])
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--first", type=int, default=101, help="the first seed: results are of seeds from 101 on")
+    parser.add_argument("--first", type=int, default=101, help="the first seed")
     parser.add_argument("--cameras", type=int, help="so many random cameras instead, seeds from --first on")
     parser.add_argument("--folder", type=Path, help="where the files are kept")
     parser.add_argument("--make", action="store_true", help="make the files and end")
@@ -265,8 +264,7 @@ def main() -> None:
                     rows += run(path, movie, seed, exact=not asked.cameras)
                     save_results(name, rows, asked.out)
     if asked.merge:
-        rows = [row for path in asked.merge for row in json.loads(path.read_text())["rows"]]
-        save_results(name, rows)
+        rows = join_results(name, asked.merge, lambda row: (row["movie"], row["seed"], row["values"] != "exact"))
     if any("verdict" in row for row in rows):
         print_table("A camera movie in one call", summary(rows))
 

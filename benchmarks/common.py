@@ -98,6 +98,14 @@ def save_results(name: str, rows: list[dict], path: Path | None = None) -> None:
     )
 
 
+def join_results(name: str, paths: list[Path], key) -> list[dict]:
+    """Join the rows of runs in parts into the file of their name, with date and machine of the first; return them."""
+    contents = [json.loads(path.read_text()) for path in paths]
+    rows = sorted([row for content in contents for row in content["rows"]], key=key)
+    write_json(RESULTS / f"{name}.json", contents[0] | {"rows": rows})
+    return rows
+
+
 def write_json(path: Path, content: dict) -> None:
     """Write a file at once; with --tiny print its content."""
     if TINY:

@@ -21,7 +21,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from common import RESULTS, print_table, save_results, sized, target, words
+from common import RESULTS, join_results, print_table, save_results, sized, target, words
 
 from doublewell.findings import findings
 from doublewell.identify import identify, identify_many
@@ -188,8 +188,9 @@ def main() -> None:
         return sweep() if options.sweep else figure()
     table = []
     if options.merge:
-        table = [row for path in options.merge for row in json.loads(path.read_text())["rows"]]
-        table.sort(key=lambda row: (row["boundary"] != "periodic", row["geometry"], row["noise"]))
+        order = lambda row: (row["boundary"] != "periodic", row["geometry"], row["noise"])  # noqa: E731
+        print_table("contrast estimated", join_results("contrast", options.merge, order))
+        return
     for kind, noise in (
         () if options.merge else product([KINDS[k] for k in options.kinds or range(len(KINDS))], options.only)
     ):

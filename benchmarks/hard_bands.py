@@ -87,7 +87,7 @@ class Population:
 
 
 POPULATIONS = {
-    "report": Population((_process, _fourier, _wavy, _bumps), sized(16, tiny=1), 38_417, 6_050_000),
+    "report": Population((_process, _fourier, _wavy, _bumps), sized(16, tiny=1), 58_119, 8_250_000),
     "tuning": Population((*OLD_KINDS.values(), _series, _series), sized(16, tiny=1), 4_242, 950_000),
     "second": Population((_process, _fourier, _wavy), sized(16, tiny=1), 18_005, 1_850_000),
 }

@@ -40,8 +40,11 @@ def test_the_range_that_was_not_seen_is_named(result):
 
 
 def test_the_band_is_no_wider_than_the_data_ask(result):
-    """What a finer step would change is far below the errors here; it used to widen the band ten thousand times."""
-    assert band_size(result) < 1.0
+    """What a finer step would change is far below the errors here; it used to widen the band ten thousand times.
+
+    Seven tenths of the range were not seen, and a law may be rough there: the band is about as wide as the law.
+    """
+    assert band_size(result) < 1.2
     table = facts(result)
     low, high = table["epsilon"].interval
     assert low <= EPSILON <= high

@@ -361,3 +361,28 @@ def test_the_numbers_of_the_contrast_are_those_of_the_file():
             numbers = row[f"{name} error %"], row[f"{name} covered %"]
             wanted += [f"{numbers[0]:.2f}", f"{numbers[1]:.0f}", row[f"{name} verdict"]]
         assert cells == wanted
+
+
+def test_what_contrast_costs_is_that_of_the_file():
+    rows = kept("contrast.json")["rows"]
+    wanted = [
+        [
+            row["geometry"], row["boundary"], f"{row['noise']:g}", f"{row['determined']} of {row['records']}",
+            f"{row['error known %']:.2f}", f"{row['error %']:.2f}", f"{row['ratio']:.2f}", f"{row['band %']:.1f}",
+            f"{row['epsilon %']:.1f}",
+        ]
+        for row in rows
+    ]  # fmt: skip
+    assert table("contrast.md", "contrast.json") == wanted
+    assert max(row["ratio"] for row in rows) < 1.1
+
+
+def test_the_camera_movie_is_that_of_the_file():
+    rows = kept("camera_movie.json")["rows"]
+    for values, records, *said in table("intensities.md", "camera_movie.json"):
+        own = [row for row in rows if row["values"] == values]
+        means = [np.sqrt(np.mean([row[key] ** 2 for row in own])) for key in ("force error %", "band %")]
+        good = sum(row["verdict"] == "adequate" for row in own)
+        assert [records, said[-1]] == [str(len(own)), str(good)]
+        assert said[:2] == [f"{mean:.3f}" for mean in means]
+        assert said[2] == f"{np.mean([row['covered %'] for row in own]):.1f}"

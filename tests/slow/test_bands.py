@@ -50,10 +50,10 @@ def bands(terms, matrix, doubt):
 @pytest.fixture(scope="module")
 def scores():
     """Coverage of each record and mean width by law, noise and prior: with rough laws, and without."""
-    start, found = initial_field("circle", (48, 48), 1 / 48, epsilon=0.06), {}
+    start, found = initial_field("circle", (64, 64), 1 / 64, epsilon=0.045), {}  # as in benchmarks/hard_bands.py
     for force in (wavy, smooth):
         law = Law.from_force(force, name=force.__name__)
-        planned = Experiment(law, start, dx=1 / 48, dt=2e-4, frames=41, noise=1.0, epsilon=0.06)
+        planned = Experiment(law, start, dx=1 / 64, dt=1.125e-4, frames=41, noise=1.0, epsilon=0.045)
         triangle, truth = experiment_information(planned).triangle, planned.force.force(AT)
         best = np.linalg.lstsq(FEATURES.T, truth, rcond=None)[0]
         for noise in NOISES:
@@ -76,6 +76,9 @@ def test_the_band_covers(scores, law, noise) -> None:
 
 
 @pytest.mark.parametrize(("noise", "most"), [(0.01, 1.05), (0.14, 1.4)])
-def test_the_cost_in_width_is_bounded(scores, noise, most) -> None:
-    ratios = [scores[law, noise, DEGREE_PRIOR][1] / scores[law, noise, ONLY_SMOOTH][1] for law in ("wavy", "smooth")]
-    assert np.mean(ratios) < most
+def test_the_cost_in_mean_width_is_bounded(scores, noise, most) -> None:
+    """Mean width over mean width, as benchmarks/hard_bands.py has it: a smooth law alone pays more."""
+    with_doubt, without = (
+        [scores[law, noise, prior][1] for law in ("wavy", "smooth")] for prior in (DEGREE_PRIOR, ONLY_SMOOTH)
+    )
+    assert np.mean(with_doubt) / np.mean(without) < most

@@ -17,11 +17,12 @@ from doublewell.hints import Array
 from doublewell.identify.agreement import agreements
 from doublewell.identify.parts import Part
 from doublewell.inference import DegreeAverage, Posterior, average_degrees, estimate, fit_degree
+from doublewell.inference.degrees import mix
 from doublewell.inference.estimate import column_scale
 from doublewell.inference.joint import Joint, PartFit
 from doublewell.law import Family, Law
 from doublewell.likelihood import Convergence, Resolution, Status, Trajectory
-from doublewell.observation.view import CONTRAST, joint_parameters, middle_half, noisy
+from doublewell.observation.view import CONTRAST, SOME_BLUR, joint_parameters, middle_half, noisy
 from doublewell.problem import Problem
 from doublewell.result import Agreement, Contrast, Diagnostics, FitQuality, Likelihood, Tiling
 
@@ -72,6 +73,8 @@ def conclude(problem: Problem, parts: Sequence[Part], joint: Joint, tiles: Seque
     """
     total, family, record = joint.evidence, joint.evidence.family, parts[0].record
     average = _averaged(problem)(total, 1.0, constraint=problem.law.constraint)
+    if parts[0].view.optics.blur == "some" and "blur" in total.joint:
+        average = perhaps_sharp(problem, total, average)
     matrix, _ = system(total)
     law, first_degree = trimmed(average, family), average.path[0]
     # of an average over degrees each has its own in the table
@@ -193,6 +196,22 @@ def estimate_contrast(
         middle, half = middle_half(pair)
         contrasts.append(Contrast(half / size, middle - target, pair, change, cost))
     return phases, contrasts
+
+
+def perhaps_sharp(problem: Problem, total: Evidence, average: DegreeAverage) -> DegreeAverage:
+    """Return the average over pictures that are blurred somewhat and pictures that are sharp, each as likely before.
+
+    What the data say of the two is how likely no blur is after them, over how likely it was (Savage and Dickey).
+    """
+    family, given, k = total.family, joint_given_law(total), total.joint.index("blur")
+    sharp = _averaged(problem)(contract(total, {"blur": 0.0}), 1.0, constraint=problem.law.constraint)
+    spread = Posterior(family, average.path, average.components, np.zeros((1, family.size)), "none").covariance
+    own = np.linalg.solve(given.root.T, np.eye(len(given.names))[k])
+    after = float(given.mean(average.free)[k]), float(own @ own + given.slope[k] @ spread @ given.slope[k])
+    before = SOME_BLUR.start, SOME_BLUR.prior**2
+    logs = [-0.5 * (mean**2 / variance + np.log(variance)) for mean, variance in (after, before)]
+    weight = 1.0 / (1.0 + float(np.exp(min(logs[1] - logs[0], 500.0))))
+    return mix([(weight, sharp), (1.0 - weight, average)], family)
 
 
 def units_of(part: Part, phases: tuple[float, float], dynamics: Dynamics) -> tuple[Array, Array]:

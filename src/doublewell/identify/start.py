@@ -74,7 +74,7 @@ def quartic_start(record: Record, survey: Survey, problem: Problem) -> Start:
     tops = [problem.law.wells == "unequal" and side for side in _TOPS]
     names += ["its maximum"] if any(tops) else []
     if (q := record.q) is None:
-        q, names = frames.regression(strength, survey.noise), [*names, "q"]
+        (q, top), names = frames.regression(strength, survey.noise, tilted=any(tops)), [*names, "q"]
     for factors, side in zip(_ROUNDS, tops, strict=True):
         if record.q is None:
             law, values = law_of(strength, top), factors * q
@@ -132,20 +132,29 @@ class _Frames:
             total += float(np.sum(self.backward(weight * self.forward(self.inside * (second - there))) ** 2))
         return total if np.isfinite(total) else float("inf")
 
-    def regression(self, strength: float, noise: float) -> float:
-        """Return q by which frames change along L u - D G(u); what cannot be distinguished from noise raises."""
-        law, moved, size = Law(Bernstein(0), np.array([strength])), 0.0, 0.0
+    def regression(self, strength: float, noise: float, *, tilted: bool) -> tuple[float, float]:
+        """Return q by which frames change along L u - D G(u), and the maximum of G, 0 unless wells are `tilted`.
+
+        What cannot be distinguished from noise raises.
+        """
+        law, gram, pull = Law(Bernstein(0), np.array([strength])), np.zeros((2, 2)), np.zeros(2)
         for (first, second), interval in self.pairs:
             modes = self.smooth * self.forward(0.5 * (first + second))
-            force = self.forward(law.force(self.backward(modes)))
-            rate = self.inside * self.backward(self.symbols.linear * modes - self.symbols.coupling * force)
-            moved += interval * float(np.vdot(second - first, rate))
-            size += interval**2 * float(np.vdot(rate, rate))
-        clear = moved / max(noise * float(np.sqrt(2.0 * size)), 1e-300)
+            u = self.backward(modes)
+            force, tilt = self.forward(law.force(u)), self.forward(strength * (u**2 - 1.0))
+            columns = [self.symbols.linear * modes - self.symbols.coupling * force, self.symbols.coupling * tilt]
+            rates = [(self.inside * self.backward(column)).ravel() for column in columns]
+            moved = (second - first).ravel()
+            gram += interval**2 * np.array([[np.vdot(a, b) for b in rates] for a in rates])
+            pull += interval * np.array([np.vdot(moved, rate) for rate in rates])
+        used = 2 if tilted else 1
+        inverse = np.linalg.inv(gram[:used, :used])
+        found = inverse @ pull[:used]
+        clear = float(found[0]) / max(noise * float(np.sqrt(2.0 * inverse[0, 0])), 1e-300)
         if not clear > _CLEAR:
             raise InputError(
                 f"no motion along Laplacian u - G(u) can be distinguished from noise ({clear:.1f} standard errors, "
                 f"expected {_CLEAR:g}), so the record does not determine q: pass {option('q')}, record longer, or a "
                 "shape that moves"
             )
-        return moved / size
+        return float(found[0]), float(np.clip(found[-1] / found[0], -0.9, 0.9)) if tilted else 0.0

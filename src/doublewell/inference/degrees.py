@@ -19,6 +19,7 @@ thousands of rows, because its records differ by their noise alone; all are solv
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, product
 from math import exp, log
@@ -89,7 +90,7 @@ class DegreePrior:
 
 
 # Chosen on random laws that are not among those reported: benchmarks/degree_rules.py, benchmarks/hard_bands.py.
-DEGREE_PRIOR = DegreePrior(ratios=(0.3, 0.6, 1.2), sizes=(0.3, 1.0, 3.0), odds=0.9, knees=(4, 5, 6), doubt=0.5)
+DEGREE_PRIOR = DegreePrior(ratios=(0.3, 0.6, 1.2), sizes=(0.3, 1.0, 3.0), odds=0.9, knees=(4, 5, 6), doubt=0.45)
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,6 +208,19 @@ def fit_degree(evidence: Evidence, q: float, *, constraint: Constraint) -> Degre
     component = Component(fit.degree, None, None, 1.0, fit.free, fit.coefficients, fit.covariance)
     none = np.zeros((0, fit.free.size))
     return DegreeAverage((replace(fit, chi2=0.0),), (component,), fit.free, fit.coefficients, none)
+
+
+def mix(averages: Sequence[tuple[float, DegreeAverage]], family: Family) -> DegreeAverage:
+    """Return one average of several, each with its weight; what is unseen is that of the heaviest."""
+    best = max(averages, key=lambda pair: pair[0])[1]
+    components = [replace(item, weight=weight * item.weight) for weight, each in averages for item in each.components]
+    path = [
+        replace(fit, weight=sum(weight * each.path[k].weight for weight, each in averages))
+        for k, fit in enumerate(best.path)
+    ]
+    free, held = (sum(w * np.asarray(getattr(each, name)) for w, each in averages) for name in ("free", "coefficients"))
+    mean = held if family.convex else best.coefficients  # laws with different maxima may add up to one with two
+    return DegreeAverage(tuple(path), tuple(components), np.asarray(free), np.asarray(mean), best.unseen)
 
 
 def unseen(matrix: Array, free: Array, family: Family, doubt: float) -> Array:
