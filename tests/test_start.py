@@ -41,6 +41,23 @@ def test_law_and_q_are_near_from_two_frames_on(movie, frames, noise) -> None:
     assert begin(unknown, ask([unknown]), None).start.q == pytest.approx(1.0, rel=0.2)
 
 
+@pytest.mark.parametrize("tilt", [-0.25, 0.25])
+@pytest.mark.parametrize(
+    ("geometry", "q", "near"), [("circle", 1.0, 0.0), ("nonconvex", None, 0.25), ("circle", None, 0.7)]
+)
+def test_unequal_wells_start_with_their_maximum(tilt, geometry, q, near) -> None:
+    """A drop that grows has q of the wrong sign if its wells are equal; of a round one q and tilt act nearly alike."""
+    law = LAW.tilted(tilt)
+    start = initial_field(geometry, (48, 48), 1 / 48, epsilon=EPSILON)
+    movie = simulate(law, start, dx=1 / 48, dt=1e-3, frames=6, epsilon=EPSILON)
+    record, u = movie.replace(q=q), np.linspace(-1.0, 1.0, 201)
+    problem = ask([record], law="wells=unequal")
+    found = begin(record, problem, None).start
+    force, true = found.coefficients @ problem.fitted.features(u), law.effective(EPSILON).force(u)
+    assert abs(found.q - 1.0) <= near
+    assert np.linalg.norm(force - true) < (0.15 if q else 1.5) * np.linalg.norm(true)
+
+
 def test_start_of_a_window_in_one_and_in_three_dimensions(movie) -> None:
     window = chosen(movie, [0, 30]).replace(movie.slab()[[0, 30], 4:40, 8:44], boundary=None, q=None)
     assert begin(window, ask([window]), None).start.q == pytest.approx(1.0, rel=0.2)

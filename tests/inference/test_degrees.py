@@ -5,6 +5,7 @@ import pytest
 
 from doublewell.errors import InputError
 from doublewell.evidence import Block, Evidence, Key, compact, lower
+from doublewell.identify.conclude import perhaps_sharp
 from doublewell.inference import (
     DEGREE_PRIOR,
     DegreePrior,
@@ -14,8 +15,10 @@ from doublewell.inference import (
     mixture_mean,
     weigh_terms,
 )
-from doublewell.inference.degrees import unseen
+from doublewell.inference.degrees import mix, unseen
 from doublewell.law import Bernstein, Law, legendre_to_bernstein, named_law
+from doublewell.options import DoubleWell, Observation, Trajectory
+from doublewell.problem import Problem
 
 TOP = Bernstein(8)
 RNG = np.random.default_rng(5)
@@ -126,6 +129,33 @@ def test_what_is_unresolved_falls_with_the_square_of_the_noise(rows):
     one, half = (unseen(TRIANGLE * sharper, rows[0], TOP, 0.35) for sharper in (1e3, 2e3))
     np.testing.assert_allclose(half, one / 4, rtol=1e-2, atol=1e-4 * np.max(np.abs(one)))
     assert unseen(TRIANGLE, rows[0], TOP, 0.0).shape == (0, 9)
+
+
+def test_a_mixture_of_averages_has_their_mean_and_all_their_parts(rows):
+    one, other = (average_degrees(evidence(TRIANGLE, row), 1.0, constraint="none") for row in rows[:2])
+    both = mix([(0.25, one), (0.75, other)], TOP)
+    np.testing.assert_allclose(both.coefficients, 0.25 * one.coefficients + 0.75 * other.coefficients, rtol=1e-12)
+    assert sum(item.weight for item in both.components) == pytest.approx(1.0)
+    assert len(both.components) == len(one.components) + len(other.components)
+    assert sum(fit.weight for fit in both.path) == pytest.approx(1.0)
+    assert [fit.chi2 for fit in both.path] == [fit.chi2 for fit in other.path]
+
+
+@pytest.mark.parametrize(("blur", "least", "most"), [(0.0, 0.5, 0.95), (0.3, 0.0, 0.01)])
+def test_pictures_are_sharp_unless_the_data_show_a_blur(rows, blur, least, most):
+    """The column of the blur comes first: known to 0.03 here, and a law off by its slope times the blur."""
+    problem, rest = Problem(DoubleWell(), Trajectory(), Observation(blur="some")), np.zeros((11, 11))
+    slope = RNG.standard_normal(9)
+    rest[0, :2], rest[0, -1] = (1 / 0.03, 0.0), blur / 0.03
+    rest[0, 1:-1] = slope / 0.03 / 1e3 / np.abs(rows[0]).max()
+    rest[1:10, 1:-1], rest[1:10, -1] = TRIANGLE, TRIANGLE @ rows[0]
+    rest[0, -1] += rest[0, 1:-1] @ rows[0]
+    block = Block(Key("r", "trajectory", "all"), compact(rest), 6912)
+    total = Evidence(TOP, (block,), whitened=True, columns=("blur", "force", "target"))
+    blurred = average_degrees(total, 1.0, constraint="admissible")
+    found = perhaps_sharp(problem, total, blurred)
+    weight = sum(item.weight for item in found.components[: len(found.components) // 2])
+    assert least <= weight <= most
 
 
 def test_the_mean_and_covariance_of_a_term_are_those_of_bayes(rows):

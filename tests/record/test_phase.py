@@ -51,6 +51,18 @@ def test_what_is_not_asked_for_spoils_the_force(field, known, shoot, force_error
     assert kept == [{"vignette": "uneven light", "bleach": "fading", "stray": "stray light"}[next(iter(faults))]]
 
 
+@pytest.mark.parametrize("degree", [1, 2])
+def test_the_light_bends_no_more_than_it_must(field, known, degree):
+    """Pixels choose the degree of the light, and the levels are the better for it."""
+    y, x = np.mgrid[tuple(slice(-1, 1, n * 1j) for n in field.shape[1:])]
+    light = 1.0 + 0.1 * x - 0.15 * (y if degree == 1 else y**2)
+    noise = 20.0 * np.random.default_rng(17).standard_normal(field.shape)
+    phase = phase_from_intensity(np.rint(light * (5000 + 2000 * field) + noise).astype(np.uint16), **known)
+    assert phase.quality.orders == (degree, 0)
+    mean = 5000 * float(np.mean(light))
+    assert phase.levels == pytest.approx((mean * 0.6, mean * 1.4), rel=3e-3)
+
+
 def test_drift_that_is_not_asked_for_stays_in_the_field(field, known, shoot):
     """Weak moments of a closed drop hardly feel a drift, which acts alike on both of its sides; the field does."""
     error = phase_from_intensity(shoot(field, way=WAY), **known).record.slab() - field

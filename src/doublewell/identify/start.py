@@ -74,7 +74,13 @@ def quartic_start(record: Record, survey: Survey, problem: Problem) -> Start:
     tops = [problem.law.wells == "unequal" and side for side in _TOPS]
     names += ["its maximum"] if any(tops) else []
     if (q := record.q) is None:
-        (q, top), names = frames.regression(strength, survey.noise, tilted=any(tops)), [*names, "q"]
+        names, (gram, pull, power) = [*names, "q"], frames.regression(strength, survey.noise, 1 + any(tops))
+        q = float(pull[0] / gram[0, 0])
+        if any(tops):  # of a round drop q and the tilt act nearly alike: each q with the tilt that suits it
+            values = np.sqrt(power / gram[0, 0]) * _ROUNDS[0]
+            maxima = np.clip((pull[1] / values - gram[0, 1]) / gram[1, 1], -0.9, 0.9)
+            pairs = list(zip(values.tolist(), maxima.tolist(), strict=True))
+            q, top = min(pairs, key=lambda pair: frames.misfit(law_of(strength, pair[1]), pair[0]))
     for factors, side in zip(_ROUNDS, tops, strict=True):
         if record.q is None:
             law, values = law_of(strength, top), factors * q
@@ -132,29 +138,27 @@ class _Frames:
             total += float(np.sum(self.backward(weight * self.forward(self.inside * (second - there))) ** 2))
         return total if np.isfinite(total) else float("inf")
 
-    def regression(self, strength: float, noise: float, *, tilted: bool) -> tuple[float, float]:
-        """Return q by which frames change along L u - D G(u), and the maximum of G, 0 unless wells are `tilted`.
+    def regression(self, strength: float, noise: float, used: int) -> tuple[Array, Array, float]:
+        """Return the normal equations of how frames change along L u - D G(u) and along D (1 - u^2), and their power.
 
-        What cannot be distinguished from noise raises.
+        Where what the first `used` of these explain cannot be distinguished from noise, it raises.
         """
-        law, gram, pull = Law(Bernstein(0), np.array([strength])), np.zeros((2, 2)), np.zeros(2)
+        law, gram, pull, power = Law(Bernstein(0), np.array([strength])), np.zeros((2, 2)), np.zeros(2), 0.0
         for (first, second), interval in self.pairs:
             modes = self.smooth * self.forward(0.5 * (first + second))
             u = self.backward(modes)
             force, tilt = self.forward(law.force(u)), self.forward(strength * (u**2 - 1.0))
             columns = [self.symbols.linear * modes - self.symbols.coupling * force, self.symbols.coupling * tilt]
-            rates = [(self.inside * self.backward(column)).ravel() for column in columns]
+            rates = [interval * (self.inside * self.backward(column)).ravel() for column in columns]
             moved = (second - first).ravel()
-            gram += interval**2 * np.array([[np.vdot(a, b) for b in rates] for a in rates])
-            pull += interval * np.array([np.vdot(moved, rate) for rate in rates])
-        used = 2 if tilted else 1
-        inverse = np.linalg.inv(gram[:used, :used])
-        found = inverse @ pull[:used]
-        clear = float(found[0]) / max(noise * float(np.sqrt(2.0 * inverse[0, 0])), 1e-300)
+            gram += np.array([[np.vdot(a, b) for b in rates] for a in rates])
+            pull, power = pull + [np.vdot(moved, rate) for rate in rates], power + float(np.vdot(moved, moved))
+        explained = float(pull[:used] @ np.linalg.solve(gram[:used, :used], pull[:used]))
+        clear = np.sign(pull[0]) ** used * np.sqrt(max(explained, 0.0)) / max(noise * np.sqrt(2.0), 1e-300)
         if not clear > _CLEAR:
             raise InputError(
                 f"no motion along Laplacian u - G(u) can be distinguished from noise ({clear:.1f} standard errors, "
                 f"expected {_CLEAR:g}), so the record does not determine q: pass {option('q')}, record longer, or a "
                 "shape that moves"
             )
-        return float(found[0]), float(np.clip(found[-1] / found[0], -0.9, 0.9)) if tilted else 0.0
+        return gram, pull, power
