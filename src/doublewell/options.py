@@ -378,7 +378,8 @@ class Observation(Options):
         are; "robust": outliers are found and left out.
     blur
         Standard deviation of a Gaussian point-spread function, in the unit of dx; "estimated" when it is not known.
-        "some": up to half a pixel or so, which widens the bands. "auto": some for pictures of a camera, else none.
+        "some": none, or up to half a pixel or so, averaged, which widens the bands. "auto": some for pictures of a
+        camera, else none.
     pixel
         Whether a pixel is the mean over its area, or the value at its centre; by default a mean for pictures of a
         camera.

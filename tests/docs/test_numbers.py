@@ -386,3 +386,6 @@ def test_the_camera_movie_is_that_of_the_file():
         assert [records, said[-1]] == [str(len(own)), str(good)]
         assert said[:2] == [f"{mean:.3f}" for mean in means]
         assert said[2] == f"{np.mean([row['covered %'] for row in own]):.1f}"
+    cameras = kept("cameras.json")["rows"]
+    assert (len(cameras), {row["verdict"] for row in cameras}) == (11, {"adequate"})
+    assert "Of eleven random cameras" in (DOCS / "intensities.md").read_text().replace("\n", " ")
