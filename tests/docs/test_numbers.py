@@ -389,3 +389,10 @@ def test_the_camera_movie_is_that_of_the_file():
     cameras = kept("cameras.json")["rows"]
     assert (len(cameras), {row["verdict"] for row in cameras}) == (11, {"adequate"})
     assert "Of eleven random cameras" in (DOCS / "intensities.md").read_text().replace("\n", " ")
+
+
+def test_the_movie_of_moose_is_that_of_the_file():
+    rows, keys = kept("moose.json")["rows"], ("against MOOSE's law, %", "against the movie's law, %")
+    wanted = [[str(row["degree"]), *(f"{row[key]:.2f}" for key in keys)] for row in rows]
+    assert table("frames.md", "moose.json") == wanted
+    assert max(row["solver differs by"] for row in rows) < 1e-11
