@@ -396,7 +396,7 @@ def _structure(result: Result, fit: Likelihood | None) -> Iterator[Finding]:
 
 
 def _movie(result: Result) -> Iterator[Finding]:
-    """Yield what the movie itself lacks, or that all is well."""
+    """Yield what is wrong with the movie itself, or that all is well."""
     record, survey = result.problem.records[0], result.diagnostics.survey
     dt = record.dt if record.times is None else None
     phases = result.law.phases if result.contrast is None else result.contrast.plateaus

@@ -98,7 +98,7 @@ def test_the_weights_are_marginal_likelihoods(rows):
 
 
 def test_rough_laws_have_their_share_and_end_slowly():
-    prior = DegreePrior(ratios=(0.3,), sizes=(0.5, 2.0), odds=0.7, knees=(2, 9), tail=0.1, share=0.2)
+    prior = DegreePrior(ratios=(0.3,), sizes=(0.5, 2.0), odds=0.7, knees=(2, 9), tail=0.1, fraction=0.2)
     terms = prior.terms(TOP)
     weights = np.exp([term.log_weight for term in terms])
     assert np.sum(weights[-2:]) == pytest.approx(0.2 * np.sum(weights))
@@ -108,7 +108,7 @@ def test_rough_laws_have_their_share_and_end_slowly():
 
 
 def test_a_rough_law_counts_for_the_degree_of_its_knee(rows):
-    only = DegreePrior(ratios=(0.3,), sizes=(0.3,), odds=1e-9, knees=(4,), share=1.0 - 1e-12)
+    only = DegreePrior(ratios=(0.3,), sizes=(0.3,), odds=1e-9, knees=(4,), fraction=1.0 - 1e-12)
     found = average_degrees(evidence(TRIANGLE, rows[0]), 1.0, constraint="none", prior=only)
     assert max(found.path, key=lambda fit: fit.weight).degree == 4
 

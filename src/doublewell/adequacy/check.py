@@ -1,4 +1,4 @@
-"""Check: whether a record is the fitted model plus noise, and which parameter the model lacks if it is not.
+"""Check: whether a record is the fitted model plus noise, and which parameter is missing in the model if it is not.
 
 An enlarged model has one more parameter a, zero in the model that was fitted, and d is the derivative of its
 prediction. What the fitted parameters can imitate of d is taken out,
@@ -236,7 +236,7 @@ def _forced(
 
 
 def check_adequacies(fits: Sequence[Trajectory]) -> list[Adequacy]:
-    """Test the residuals of trajectory fits for what the model lacks.
+    """Test the residuals of trajectory fits for model misspecification.
 
     A test counts when it is significant after Holm's correction at 3 % for all together. The verdict weighs what those
     that count do to the law and how much of the motion they explain (``verdict_of``). Where a few cells stand out, the

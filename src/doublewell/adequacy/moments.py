@@ -1,4 +1,4 @@
-"""Moments: whether weak moments are those of the model plus white noise, and which term the model lacks if not.
+"""Moments: whether weak moments are those of the model plus white noise, and which term is missing in the model if not.
 
 Moments of one short support are read on a lattice of centres, y = A g under the model. What an alternative adds to
 a row is a column z, made of the smoothed field and its derivatives. All sums of products of A, z and y hold noise
@@ -37,7 +37,7 @@ _DARK = 0.02  # of the range of grey values: no logarithm of less
 _NEAR, _PURE = 0.8, 0.9  # |u| at an interface, and in the bulk
 _MOST = 0.95  # of the square of a direction of the law that may be noise
 _ALIKE = 0.3  # excess in the bulk over that of all centres, of a random force
-_FEW = 0.05  # of the centres: a smaller bulk says nothing
+_FEW = 0.05  # of the centres: a smaller bulk determines nothing
 _STEP, _KINK = 1e-2, 1e-3  # of u: steps of the derivatives of a force, and of its bend at a phase
 _NONE = 1e-6  # of a column: less is what the law can imitate
 
@@ -52,7 +52,7 @@ class MomentTests(NamedTuple):
 def check_moments(
     record: Record, law: Law, support: Support, noise: float, q: float, *, q_free: bool = False
 ) -> MomentTests | None:
-    """Test the moments of a record of the phases -1 and +1 for what u_t = q (Laplacian u - G(u)) lacks.
+    """Test the moments of a record of the phases -1 and +1 for terms that u_t = q (Laplacian u - G(u)) is missing.
 
     `support` is a short one of the fit, `noise` the surveyed standard deviation, taken to be white. A test counts when
     it is significant after Holm's correction and its effect on the law or its part of the motion is more than 1 %. Of a
@@ -116,8 +116,8 @@ def _part(record: Record) -> tuple[tuple[int, int], Cells]:
     around = tuple((a, a + m) for a, m in zip(low, most, strict=True))
     near = (np.abs(record.slab(middle, middle + 1, around)[0]) < _NEAR).astype(float)
     inner = tuple(slice(k // 2, m - k + k // 2 + 1) for k, m in zip(size, most, strict=True))
-    share = uniform_filter(near, size)[inner]
-    corner = np.add(low, np.unravel_index(int(np.argmax(share)), share.shape))
+    fraction = uniform_filter(near, size)[inner]
+    corner = np.add(low, np.unravel_index(int(np.argmax(fraction)), fraction.shape))
     length = max(4 * _FRAMES + 5, _VALUES // prod(size))
     start = max(0, (record.frames - length) // 2)
     box = tuple((int(c), int(c) + k) for c, k in zip(corner, size, strict=True))

@@ -27,7 +27,7 @@ from doublewell.weak.noise import rate_noise
 from doublewell.weak.stream import Stream
 from doublewell.weak.weights import Derivative, Support, default_supports, split_folds
 
-_ROWS = 20  # moments per coefficient; neighbours share most of their support, so fewer say next to nothing
+_ROWS = 20  # moments per coefficient; neighbours share most of their support, so fewer determine next to nothing
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -57,7 +57,7 @@ class PriorTerm:
 class DegreePrior:
     """Every degree with every pair of a ratio and a size; a further degree is less likely by ``odds``.
 
-    The ``share`` of rough laws is divided over the orders ``knees``: their terms have the first size up to there and
+    The ``fraction`` of rough laws is divided over the orders ``knees``: their terms have the first size up to there and
     decay with the ratio ``tail`` beyond; the degree is the family's. ``doubt`` is the size d of terms whose unresolved
     part is added to the bands.
     """
@@ -67,7 +67,7 @@ class DegreePrior:
     odds: float
     knees: tuple[int, ...] = ()
     tail: float = 0.15
-    share: float = 0.05
+    fraction: float = 0.05
     doubt: float = 0.0
 
     def terms(self, family: Family) -> tuple[PriorTerm, ...]:
@@ -83,7 +83,7 @@ class DegreePrior:
             pairs = list(product(ratios, self.sizes if degree or not family.symmetric else self.sizes[:1]))
             terms += [PriorTerm(degree, *pair, degree * log(self.odds) - log(len(pairs))) for pair in pairs]
         if self.knees:
-            each = self.share / (1.0 - self.share) * sum(exp(term.log_weight) for term in terms) / len(self.knees)
+            each = self.fraction / (1.0 - self.fraction) * sum(exp(term.log_weight) for term in terms) / len(self.knees)
             first = family.degree, self.tail, self.sizes[0], log(each)
             terms += [PriorTerm(*first, knee) for knee in self.knees]
         return tuple(terms)
