@@ -45,7 +45,7 @@ U = np.linspace(-1.0, 1.0, 401)
 
 @dataclass(frozen=True)
 class Camera:
-    """What a camera does to a movie: grey values of the phases, fall-off, fading, drift in pixels, bad pixels."""
+    """What a camera does to a movie: grey values of the phases, fall-off, fading, drift, blur in pixels, bad pixels."""
 
     low: float = 2000.0
     high: float = 12000.0
@@ -55,6 +55,7 @@ class Camera:
     falloff: float = 0.25
     fading: float = 0.2
     drift: float = 0.3
+    blur: float = 0.0
     bad: dict[tuple[float, float], int] = field(
         default_factory=lambda: {
             (0.15, 0.72): 65535, (0.4, 0.31): 0, (0.55, 0.55): 30000, (0.7, 0.2): 65535, (0.86, 0.9): 0,
@@ -63,9 +64,9 @@ class Camera:
 
     @classmethod
     def random(cls, rng: np.random.Generator) -> Camera:
-        """Draw one as they are in laboratories; a third of them have no fall-off, no fading or no drift."""
+        """Draw one as they are in laboratories; a third of them have no fall-off, no fading, drift or blur."""
         low, electron = rng.uniform(500.0, 5000.0), rng.uniform(1.0, 8.0)
-        sizes = [float(rng.uniform(0.0, top) * (rng.random() > 1 / 3)) for top in (0.3, 0.3, 0.5)]
+        sizes = [float(rng.uniform(0.0, top) * (rng.random() > 1 / 3)) for top in (0.3, 0.3, 0.5, 0.5)]
         bad = {tuple(rng.uniform(0.0, 1.0, 2)): int(rng.choice([0, 30000, 65535])) for _ in range(rng.integers(0, 9))}
         high = low + rng.uniform(3000.0, 15000.0)
         return cls(low, high, rng.uniform(50.0, 300.0), electron, rng.uniform(5.0, 25.0), *sizes, bad)
@@ -127,15 +128,17 @@ def solve(name: str) -> np.ndarray:
     return np.array(storage.data)[:FRAMES]
 
 
-def seen(fields: np.ndarray, *, drift: float, pixel: bool) -> np.ndarray:
-    """Return what pixels see of the fine fields: moved by a smooth drift; means over their area or point values."""
+def seen(fields: np.ndarray, *, drift: float, pixel: bool, blur: float = 0.0) -> np.ndarray:
+    """Return what pixels see of the fine fields: moved by a smooth drift, blurred; means over their area or points."""
     waves = 2.0 * np.pi * np.fft.fftfreq(fields.shape[1]) * FINE
     centre = 0.5 - 0.5 / FINE  # a pixel's centre lies between the points of the fine mesh
     t, frames = np.linspace(0.0, 1.0, len(fields)), []
     for one, way in zip(fields, drift * np.stack([0.8 * t, 0.9 * t - 0.3 * t**2], 1), strict=True):
         modes = np.fft.fft2(one)
         for axis, d in enumerate(way):
-            factor = np.exp(1j * waves * (centre - d)) * (np.sinc(waves / (2.0 * np.pi)) if pixel else 1.0)
+            factor = np.exp(1j * waves * (centre - d) - 0.5 * (blur * waves) ** 2) * (
+                np.sinc(waves / (2.0 * np.pi)) if pixel else 1.0
+            )
             modes = modes * (factor[:, None] if axis == 0 else factor)
         inside = slice(BORDER, BORDER + PIXELS)
         frames.append(np.fft.ifft2(modes).real[::FINE, ::FINE][inside, inside])
@@ -145,7 +148,7 @@ def seen(fields: np.ndarray, *, drift: float, pixel: bool) -> np.ndarray:
 def make(path: Path, name: str, seed: int, camera: Camera, *, exact: bool) -> None:
     """Write the file of a camera, and where asked the exact values with the same noise beside it."""
     rng = np.random.default_rng(seed)
-    grey, noise = camera.photograph(seen(solve(name), drift=camera.drift, pixel=True), rng)
+    grey, noise = camera.photograph(seen(solve(name), drift=camera.drift, pixel=True, blur=camera.blur), rng)
     metadata = {"axes": "TYX", "PhysicalSizeX": PIXEL, "PhysicalSizeXUnit": "µm", "PhysicalSizeY": PIXEL,
                 "PhysicalSizeYUnit": "µm", "TimeIncrement": SECOND, "TimeIncrementUnit": "s"}  # fmt: skip
     tifffile.imwrite(path, grey, photometric="minisblack", metadata=metadata, ome=True)

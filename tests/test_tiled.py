@@ -286,7 +286,7 @@ def test_sums_know_what_is_beside_the_law() -> None:
         ({"noise": "shot"}, r"noise='shot' is measured on a first fit of the whole record"),
         ({"phases": "estimated"}, r"phases='estimated' reads a record many times, which one read part by part"),
         ({"ridge": 0.1}, "a ridge is for a record that is fitted as a whole: leave it out, or give more memory"),
-        ({"refine": 3}, "refine= is for whole domains, and a record larger than the memory"),
+        ({"refine": 3}, "refine= takes more memory than the record itself"),
         ({"memory": "100MB"}, "memory is 100 MB: expected more than 950 MB, which Python, its libraries"),
         ({"workers": 2, "scheduler": "tcp://127.0.0.1:1"}, "workers and scheduler are both given"),
     ],

@@ -194,6 +194,14 @@ def joint_given_law(evidence: Evidence) -> JointParameters:
     return JointParameters(evidence.joint, best, slope, root, law)
 
 
+def weakened(evidence: Evidence, factor: float) -> Evidence:
+    """Return evidence whose squares count `factor` times less."""
+    if factor == 1.0:
+        return evidence
+    blocks = [replace(block, triangle=block.triangle / np.sqrt(factor)) for block in evidence.blocks]
+    return replace(evidence, blocks=tuple(blocks))
+
+
 def eliminate_joint(evidence: Evidence) -> Evidence:
     """Return the evidence of the law alone: what each block estimates jointly with it is its own, and eliminated."""
     n = len(evidence.joint)

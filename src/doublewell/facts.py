@@ -421,7 +421,10 @@ def _likelihood_lines(result: Result) -> Iterator[str]:
     numbers, fit = result.diagnostics, result.diagnostics.likelihood
     assert fit is not None
     yield f"noise {fit.noise:.4g} per pixel, {numbers.rows} values, condition number {numbers.condition:.3g}"
+    if fit.excess > 1.0:
+        yield f"the residual is not noise: errors are {np.sqrt(fit.excess):.3g} times as large as noise would make them"
     passed = f"{count(fit.rounds, 'linearisation')}; {count(fit.substeps, 'solver step')} per frame interval"
+    passed += f", a mesh {fit.refine} times finer than the record's" if fit.refine > 1 else ""
     if (tiles := fit.tiles) is None:
         solves = sum(step.iterations for step in fit.steps)
         steps = f"{count(len(fit.steps), 'step')}, {solves} of conjugate gradients"

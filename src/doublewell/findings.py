@@ -113,7 +113,8 @@ def _quality(result: Result, fit: FitQuality) -> Iterator[Finding]:
             f"a finer mesh would move the estimate by {fit.mesh_size:.1f} standard errors: the record is coarser than "
             "its dynamics; the bands include this"
         )
-        yield make.check("mesh-coarse", words, **sizes)
+        finer = fit.refine + (2 if fit.boundary == "neumann" else 1)
+        yield make.check("mesh-coarse", words, f"use {option('refine', finer)}", **sizes)
     elif fit.time_size > _STEP:
         yield make.check("time-step-coarse", f"{moved}{fit.mesh_size:.2g}", **sizes)
     else:

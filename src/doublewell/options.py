@@ -390,7 +390,7 @@ class Observation(Options):
         Time over which a frame is averaged, in the unit of the times, centred at the time of the frame.
     refine
         How many times finer the model's mesh is than the record's: for records coarser than their interface. With a
-        no-flux boundary it must be odd.
+        no-flux boundary it must be odd. "auto": two times (three) where the fit shows that it matters.
     missing
         "refuse": a value that is not finite is an error; "mask": it is a missing value.
 
@@ -407,7 +407,7 @@ class Observation(Options):
     pixel: bool | None = _field(None, _flag)
     drift: Literal["auto", "none", "estimated"] = _field("auto")
     exposure: float = _field(0.0, _number)
-    refine: int = _field(1, _integer)
+    refine: int | Literal["auto"] = _field("auto", _or(_integer, "auto"))
     missing: Literal["refuse", "mask"] = _field("refuse")
 
     def __post_init__(self) -> None:
@@ -423,7 +423,9 @@ class Observation(Options):
         object.__setattr__(self, "exposure", _length(self.exposure, "exposure", "a time of at least 0"))
         if not (self.pixel is None or isinstance(self.pixel, bool)):
             raise InputError(f"{_subject('pixel')} is {shown(self.pixel)}: expected True or False")
-        object.__setattr__(self, "refine", whole(self.refine, _subject("refine"), least=1, most=8))
+        if self.refine != "auto":
+            refine = whole(self.refine, _subject("refine"), least=1, most=9, meaning="'auto'")
+            object.__setattr__(self, "refine", refine)
 
 
 def _length(value: Any, name: str, expected: str) -> float:

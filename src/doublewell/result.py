@@ -76,7 +76,8 @@ class FitQuality:
     errors, half the time step and a finer mesh would move the estimate; ``distance`` how far the law is from the point
     of linearisation; ``constraint_rise`` by how much the constraint raises twice the negative log-likelihood;
     ``adequacy`` the tests of the residual, None when they were not made; ``contrast`` gain and offset where they were
-    estimated; ``dx`` and ``boundary`` those of the record.
+    estimated; ``dx`` and ``boundary`` those of the record, ``refine`` is how many times finer the model's mesh was,
+    ``excess`` by how much the squares of all errors are larger because the residual is not noise.
     """
 
     dx: tuple[float, ...]
@@ -89,6 +90,8 @@ class FitQuality:
     constraint_rise: float
     adequacy: Adequacy | None
     contrast: Contrast | None = None
+    refine: int = 1
+    excess: float = 1.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

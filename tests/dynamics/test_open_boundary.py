@@ -11,24 +11,32 @@ from hypothesis import strategies as st
 
 from doublewell.dynamics import ALLEN_CAHN, Cnab2, Grid, border_mask, symbols
 from doublewell.dynamics.etdrk4 import step_table
-from doublewell.dynamics.open_boundary import BORDER, border_times, centred_differences, predict_window, window_axes
+from doublewell.dynamics.open_boundary import (
+    BORDER,
+    border_times,
+    centred_differences,
+    interpolation,
+    predict_window,
+    window_axes,
+    window_nodes,
+)
 from doublewell.law import Bernstein, Law
 from doublewell.runtime import double_precision
 
 FORCE = np.array([30.0, 45.0])
 
 
-def window_of(fields, times, dx, *, substeps, order=8, coefficients=FORCE, q=1.0):
+def window_of(fields, times, dx, *, substeps, refine=1, coefficients=FORCE, q=1.0):
     """Predict fields[t, ...] from the first one and the border of all."""
     mesh = fields.shape[1:]
-    axes, waves = window_axes(mesh, (dx,) * len(mesh), order)
+    axes, waves = window_axes(mesh, (dx,) * len(mesh), refine)
     taus = q * np.diff(times)
     table = step_table(symbols(ALLEN_CAHN, waves), taus.min() / substeps, taus.max() / substeps)
     with double_precision():
         return np.asarray(
             predict_window(
                 fields[0], fields[1:][:, border_mask(mesh)], coefficients, taus, border_times(times, substeps),
-                axes, table, family=Bernstein(len(coefficients) - 1), substeps=substeps,
+                axes, table, family=Bernstein(len(coefficients) - 1), substeps=substeps, refine=refine,
             )
         )  # fmt: skip
 
@@ -37,7 +45,7 @@ def window_of(fields, times, dx, *, substeps, order=8, coefficients=FORCE, q=1.0
 def test_second_differences_are_exact_for_polynomials_of_their_order(order) -> None:
     cells, dx = 24, 0.3
     x = dx * (np.arange(cells) - 11.3)
-    matrix = centred_differences(cells, dx, order)
+    matrix = centred_differences(window_nodes(cells, 1), 2, order) / dx**2
     room = max(order // 2, BORDER)
     deep = slice(room, cells - room)  # where the whole stencil fits
     for power in range(order + 2):
@@ -53,7 +61,7 @@ def test_second_differences_are_exact_for_polynomials_of_their_order(order) -> N
 
 
 def test_second_differences_mirror_and_are_symmetric_inside() -> None:
-    matrix = centred_differences(20, 1.0)
+    matrix = centred_differences(window_nodes(20, 1), 2)
     assert np.array_equal(matrix, matrix[::-1, ::-1])
     rows = matrix[2:-2]  # of full order
     for k, row in enumerate(rows):
@@ -91,12 +99,53 @@ def test_border_mask_is_two_cells_wide() -> None:
 
 @pytest.mark.parametrize("order", [4, 8])
 def test_the_modes_of_a_window_are_real_and_nearly_orthogonal(order) -> None:
-    (axis,), (waves,) = window_axes((40,), (0.1,), order)
+    (axis,), (waves,) = window_axes((40,), (0.1,), order=order)
     inner = axis.differences[:, BORDER:-BORDER]
     assert np.allclose(axis.back @ np.diag(-(waves**2)) @ axis.into, inner, atol=1e-10)
     assert np.isrealobj(waves)
     assert waves.min() > 0.0
     assert np.linalg.cond(axis.back) < 1.12
+
+
+@pytest.mark.parametrize("refine", [2, 3, 5])
+def test_a_finer_mesh_of_a_window(refine) -> None:
+    """Its nodes are the border's cells and closer ones inside; the cells of the record are among them."""
+    nodes = window_nodes(20, refine)
+    assert [float(x) for x in nodes[:2] + nodes[-2:]] == [0, 1, 18, 19]
+    assert {float(b - a) for a, b in pairwise(nodes[1:-1])} == {1 / refine}
+    assert nodes[BORDER:-BORDER][refine - 1 :: refine] == list(range(2, 18))
+    (axis,), (waves,) = window_axes((20,), (0.1,), refine)
+    x = np.array([float(node) for node in nodes])
+    for power in range(4):
+        assert np.allclose(axis.finer @ np.arange(20.0) ** power, x**power, rtol=1e-12)
+        exact = power * (power - 1) * x[2:-2] ** max(power - 2, 0) / 0.01
+        assert np.allclose(axis.differences @ x**power, exact, rtol=1e-9, atol=1e-6)
+        assert np.allclose(axis.slopes @ x**power, power * x[2:-2] ** max(power - 1, 0) / 0.1, rtol=1e-9, atol=1e-8)
+    assert waves.min() > 0.0
+    assert np.linalg.cond(axis.back) < 1.2
+    wave = np.cos(0.9 * np.arange(20) + 0.3)
+    error = np.abs(interpolation(20, nodes) @ wave - np.cos(0.9 * x + 0.3))
+    assert error.max() < 3 / 128 * 0.9**4  # of a cubic, next to the border
+    assert error[len(x) // 2 - 2 : len(x) // 2 + 2].max() < 1e-5
+
+
+def test_a_thin_interface_needs_the_finer_mesh() -> None:
+    """A front of four cells that another solver moves on a mesh three times finer, seen through a window."""
+    cells, dx, epsilon, dt = 48, 1.0, 1.0, 0.25
+    fine = Grid((3 * cells,), dx / 3, "neumann")
+    x = fine.points[0]
+    law = Law.bernstein(np.array([1.0, 1.6]) / epsilon**2)
+    u = np.tanh((x - 17.3) / 1.4) - np.tanh((x - 30.1) / 1.4) - 1.0
+    u = list(Cnab2(fine, dt=0.5, q=1.0, substeps=200).run(law, u, intervals=1))[-1]
+    whole = np.stack([u, *Cnab2(fine, dt=dt, q=1.0, substeps=100).run(law, u, intervals=24)])
+    part = whole[:, 1::3][:, 4:-4]
+    times = dt * np.arange(len(part))
+    errors = [
+        np.sqrt(np.mean((window_of(part, times, dx, substeps=4, refine=n, coefficients=law.coefficients) - part) ** 2))
+        for n in (1, 2, 3)
+    ]
+    assert errors[1] < 0.1 * errors[0], errors
+    assert errors[2] < 0.1 * errors[0], errors
 
 
 def test_a_window_converges_with_the_time_step() -> None:
@@ -143,8 +192,8 @@ def test_a_window_converges_with_the_frame_interval() -> None:
     assert fitted_order([1 / n for n in intervals], errors) == pytest.approx(4.0, abs=0.5), errors
 
 
-@pytest.mark.parametrize("axes", [1, 2, 3])
-def test_a_window_of_another_solvers_movie(axes) -> None:
+@pytest.mark.parametrize(("axes", "refine"), [(1, 1), (2, 1), (3, 1), (1, 3), (2, 2), (3, 2)])
+def test_a_window_of_another_solvers_movie(axes, refine) -> None:
     """CNAB2 on the whole, the window on a part; unequal times in the second half."""
     cells, dt = (48, 32, 20)[axes - 1], 2.5e-4
     grid = Grid((cells,) * axes, 1 / cells, "neumann")
@@ -155,7 +204,7 @@ def test_a_window_of_another_solvers_movie(axes) -> None:
     whole = np.stack([u, *Cnab2(grid, dt=dt, q=1.0, substeps=20).run(Law.bernstein(FORCE), u, intervals=12)])
     kept = np.array([0, 1, 2, 3, 4, 5, 6, 8, 9, 12])
     part = whole[kept][(slice(None), *(slice(2, 16 + k) for k in range(axes)))]
-    found = window_of(part, dt * kept, 1 / cells, substeps=2)
+    found = window_of(part, dt * kept, 1 / cells, substeps=2, refine=refine)
     assert found.shape == part.shape
     assert np.array_equal(found[0], part[0])
     assert np.array_equal(found[:, border_mask(part.shape[1:])], part[:, border_mask(part.shape[1:])])

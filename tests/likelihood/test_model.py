@@ -218,20 +218,14 @@ def test_views_say_what_is_free_and_what_is_plain() -> None:
         ({"blur": float("inf")}, "blur is inf: expected a length"),
         ({"exposure": -1.0}, "exposure is -1.0: expected a time of at least 0"),
         ({"exposure": True}, "exposure is True: expected a time of at least 0"),
-        ({"refine": 0}, "refine is 0: expected an integer from 1 to 8"),
-        ({"refine": 1.5}, "refine is 1.5: expected an integer from 1 to 8"),
-        ({"refine": True}, "refine is True: expected an integer from 1 to 8"),
+        ({"refine": 0}, "refine is 0: expected 'auto', an integer from 1 to 9"),
+        ({"refine": 1.5}, "refine is 1.5: expected 'auto', an integer from 1 to 9"),
+        ({"refine": True}, "refine is True: expected 'auto', an integer from 1 to 9"),
     ],
 )
 def test_optics_that_cannot_be(options, words) -> None:
     with pytest.raises(InputError, match=words):
         Observation(**options)
-
-
-@pytest.mark.parametrize("boundary", ["open", None])
-def test_a_window_has_no_finer_mesh(boundary) -> None:
-    with pytest.raises(InputError, match="refine is for whole domains: a window has no finer mesh of its own"):
-        check_view(blank(boundary), View(Observation(refine=3)))
 
 
 def test_optics_that_a_record_does_not_allow() -> None:

@@ -28,4 +28,6 @@ def test_the_fit_stays_with_the_record_and_the_drift_is_named(drifting: Record) 
     assert np.max(seen.residual_frames) < 0.05  # it was 5000 where the average was taken for a point to linearise at
     assert result.adequacy is not None
     assert result.adequacy.verdict == "not adequate"
-    assert {"contrast-drifts", "linearisation-far"} <= set(warned(result))
+    assert "contrast-drifts" in warned(result)
+    assert seen.excess > 1.0  # so the law of a high degree counts for little, and the average stays near
+    assert "linearisation-far" not in warned(result)

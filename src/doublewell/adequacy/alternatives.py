@@ -18,6 +18,7 @@ from doublewell.hints import Array
 from doublewell.likelihood import Trajectory, points
 from doublewell.likelihood.iterate import compiled
 from doublewell.observation.view import View, mode_grid
+from doublewell.record import Boundary
 from doublewell.runtime import double_precision
 
 Direction = tuple[str, list[Array]]
@@ -118,7 +119,8 @@ def _observed(fits: Sequence[Trajectory], u: Array) -> Iterator[Direction]:
     if not (window or batch.view.moving):
         yield "advection", [-time * slope(u, axis, grid) for axis in axes]
     if not window:  # the other boundary condition, from the same initial field
-        yield "boundary", [batch.predict(fits, boundary="neumann" if grid.boundary == "periodic" else "periodic") - u]
+        other: Boundary = "neumann" if grid.boundary == "periodic" else "periodic"
+        yield "boundary", [batch.predict(fits, boundary=other, refine=batch.view.refine | 1) - u]
     if "gain" not in batch.view.free:
         yield "gain", [u]  # a, the observation being (1 + a) u
     if "gain drift" not in batch.view.free:

@@ -222,7 +222,8 @@ def _forced(
     """Return for each fit what an unknown force in each frame interval would explain, of what is left and of noise."""
     model, batch = projector.model, fits[0].batch
     window = model.boundary == "open"
-    cells = [n - 2 * (batch.dynamics.border or 0) if window else n * model.refine for n in model.cells]
+    off = 2 * (batch.dynamics.border or 0) - 1
+    cells = [model.refine * (n - off) - 1 if window else n * model.refine for n in model.cells]
     constants = projector.constants._replace(pushes=np.zeros((model.frames - 1, *cells)))
 
     def pull(fields: Array) -> list[tuple[Array, float]]:

@@ -5,13 +5,20 @@ centred stencils (order 4 next to the border, 8 beyond) have modes of their own 
 V^-1: real, and nearly orthogonal (the condition number of V is 1.11). On these modes the steps are those of a whole
 domain, and what the border adds to the Laplacian goes with the force.
 
+A finer mesh begins inside: along an axis its nodes are 0, 1 (the border as it was observed), 1 + 1/r, 1 + 2/r, ... in
+units of dx. Between the points of the record, along the border and in the first field, values are interpolated.
+
 What is stepped is the picture of the field, v = K u, so that the border is what was observed there. A narrow K is like
-diffusion for a short time and commutes with the Laplacian: v_t = q (Laplacian v - K G(K^-1 v)). On the modes, with the
-border held, K is v = E u + (E - 1) / (Laplacian) (source of the border).
+diffusion for a short time and commutes with the Laplacian: v_t = q (Laplacian v - K G(K^-1 v)). On the modes, K
+multiplies by E what is left of u without w, the field of zero Laplacian on the same border: v - w = E (u - w).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+from math import factorial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,40 +29,44 @@ from doublewell.hints import Array
 from doublewell.law import Family
 
 BORDER = 2  # cells
-_ORDERS: dict[int, tuple[float, ...]] = {
-    2: (-2.0, 1.0),
-    4: (-5 / 2, 4 / 3, -1 / 12),
-    6: (-49 / 18, 3 / 2, -3 / 20, 1 / 90),
-    8: (-205 / 72, 8 / 5, -1 / 5, 8 / 315, -1 / 560),
-}
-_SLOPES: dict[int, tuple[float, ...]] = {
-    4: (0.0, 2 / 3, -1 / 12),
-    6: (0.0, 3 / 4, -3 / 20, 1 / 60),
-    8: (0.0, 4 / 5, -1 / 5, 4 / 105, -1 / 280),
-}
+_ENDS = np.array([0, 1, -2, -1])  # the border along an axis
+_ORDER = 8  # of the stencils away from the border
+_AROUND = 8  # points on each side that interpolate a value, where there are so many
 
 
 class Axis(NamedTuple):
-    """An axis of a window: second and first differences at its inner cells; maps to their modes and back."""
+    """An axis of a window: second and first differences at its inner nodes, maps to their modes and back.
+
+    ``finer`` interpolates from the cells of the record to all nodes; None where these are the same.
+    """
 
     differences: Any
     slopes: Any
     into: Any
     back: Any
+    finer: Any = None
 
 
 def window_axes(
-    cells: tuple[int, ...], dx: tuple[float, ...], order: int = 8
+    cells: tuple[int, ...], dx: tuple[float, ...], refine: int = 1, order: int = _ORDER
 ) -> tuple[tuple[Axis, ...], tuple[Array, ...]]:
-    """Return the axes of a window, and the wave numbers of the modes of its inner cells, shaped for broadcasting."""
+    """Return the axes of a window, and the wave numbers of the modes of its inner nodes, shaped for broadcasting."""
     axes, waves = [], []
     for n, h in zip(cells, dx, strict=True):
-        differences = centred_differences(n, h, order)
-        values, vectors = map(np.real, np.linalg.eig(differences[:, BORDER:-BORDER]))  # complex from NumPy 2.5 on
-        slopes = centred_differences(n, h, 8, first=True)
-        axes.append(Axis(differences, slopes, np.linalg.inv(vectors), vectors))
+        nodes = window_nodes(n, refine)
+        second, first = centred_differences(nodes, 2, order) / h**2, centred_differences(nodes, 1) / h
+        values, vectors = map(np.real, np.linalg.eig(second[:, BORDER:-BORDER]))  # complex from NumPy 2.5 on
+        finer = None if refine == 1 else interpolation(n, nodes)
+        axes.append(Axis(second, first, np.linalg.inv(vectors), vectors, finer))
         waves.append(np.sqrt(-values))
     return tuple(axes), tuple(np.meshgrid(*waves, indexing="ij", sparse=True))
+
+
+def window_nodes(cells: int, refine: int) -> list[Fraction]:
+    """Return the nodes along an axis in units of dx: the border's cells, and the inner ones `refine` times closer."""
+    last = cells - BORDER
+    inner = [BORDER - 1 + Fraction(k, refine) for k in range(1, refine * (last - BORDER + 1))]
+    return [*map(Fraction, range(BORDER)), *inner, *map(Fraction, range(last, cells))]
 
 
 def border_mask(cells: tuple[int, ...], width: int = BORDER) -> NDArray[np.bool_]:
@@ -88,28 +99,53 @@ def _lagrange(times: Array, chosen: Any, at: Array) -> Array:
     return matrix
 
 
-def centred_differences(cells: int, dx: float, order: int = 8, *, first: bool = False) -> Array:
-    """Return the matrix of second (or first) differences at the cells inside the border, of highest order."""
-    matrix, sign = np.zeros((cells - 2 * BORDER, cells)), -1.0 if first else 1.0
-    for row, cell in enumerate(range(BORDER, cells - BORDER)):
-        room = min(cell, cells - 1 - cell)
-        for k, weight in enumerate((_SLOPES if first else _ORDERS)[min(order, 2 * room)]):
-            matrix[row, cell - k], matrix[row, cell + k] = sign * weight, weight
-    return matrix / (dx if first else dx**2)
+def interpolation(cells: int, nodes: Sequence[Fraction]) -> Array:
+    """Return the matrix from values at 0, 1, 2, ... to those at nodes between: polynomials, centred."""
+    matrix = np.zeros((len(nodes), cells))
+    for row, node in enumerate(nodes):
+        before = min(int(node), cells - 2)
+        room = min(before + 1, cells - 1 - before, _AROUND)
+        near = range(before - room + 1, before + room + 1)
+        matrix[row, near] = _weights(tuple([k - node for k in near]), 0)
+    return matrix
+
+
+def centred_differences(nodes: Sequence[Fraction], derivative: int, order: int = _ORDER) -> Array:
+    """Return the matrix of a derivative at the nodes inside the border, by as many neighbours as `order` allows."""
+    count = len(nodes)
+    matrix = np.zeros((count - 2 * BORDER, count))
+    for row, at in enumerate(range(BORDER, count - BORDER)):
+        room = min(at, count - 1 - at, order // 2)
+        near = slice(at - room, at + room + 1)
+        matrix[row, near] = _weights(tuple([node - nodes[at] for node in nodes[near]]), derivative)
+    return matrix
+
+
+@lru_cache(maxsize=256)
+def _weights(away: tuple[Fraction, ...], derivative: int) -> Array:
+    """Return the weights of values at these distances in a derivative here, exact up to their rounding."""
+    weights = []
+    for j, own in enumerate(away):
+        terms = [Fraction(1)]  # of the polynomial that is 1 there and 0 at the others
+        for other in away[:j] + away[j + 1 :]:
+            lower, upper = [Fraction(0), *terms], [*terms, Fraction(0)]
+            terms = [(low - other * same) / (own - other) for low, same in zip(lower, upper, strict=True)]
+        weights.append(float(factorial(derivative) * terms[derivative]))
+    return np.array(weights)
 
 
 class Optics(NamedTuple):
-    """The picture of a field, on the modes of a window: E of each mode, an inverse of it, (E - 1) / (Laplacian)."""
+    """The picture of a field, on the modes of a window: E of each mode, an inverse of it, -1 / (Laplacian)."""
 
     image: Any
     sharpen: Any
-    spread: Any
+    smooth: Any
 
 
 def predict_window(
     u0: Any, border: Any, coefficients: Any, taus: Any, curve: Any, axes: tuple[Axis, ...], table: StepTable,
     *, family: Family, substeps: int, extra: Any = None, linear: Any = None, known: Any = None,
-    optics: Optics | None = None, ways: Any = None,
+    optics: Optics | None = None, ways: Any = None, refine: int = 1,
 ) -> Any:  # fmt: skip
     """Return the pictures u[t, (z, y,) x] of a window from the first one and the border of the later ones.
 
@@ -123,12 +159,14 @@ def predict_window(
     import jax.numpy as jnp
 
     u0 = jnp.asarray(u0)
-    inside = tuple(slice(BORDER, n - BORDER) for n in u0.shape)
+    finer, mesh = [axis.finer for axis in axes], tuple(axis.differences.shape[1] for axis in axes)
+    inside, seen = (tuple(slice(BORDER, n - BORDER) for n in shape) for shape in (mesh, u0.shape))
+    pick = tuple(slice(refine - 1, None, refine) for _ in mesh)
     edge, force = jnp.asarray(np.flatnonzero(border_mask(u0.shape))), differentiable_force(family)
     values = curve @ jnp.concatenate([u0.ravel()[edge][None], border])
     per_frame = values[:-1].reshape(len(border), 2 * substeps, -1)
-    ends = values[2 * substeps :: 2 * substeps]
-    halves = jnp.concatenate([per_frame, ends[:, None]], axis=1)  # the half steps of a frame, both ends included
+    last = values[2 * substeps :: 2 * substeps, None]
+    halves = jnp.concatenate([per_frame, last], axis=1)  # the half steps of a frame, both ends included
 
     def forward(w: Any) -> Any:
         return _turned([axis.into for axis in axes], w)
@@ -136,8 +174,16 @@ def predict_window(
     def backward(modes: Any) -> Any:
         return _turned([axis.back for axis in axes], modes)
 
-    def framed(values: Any) -> Any:
-        return jnp.zeros(u0.size).at[edge].set(values).reshape(u0.shape)
+    def framed(values: Any, inner: Any = 0.0) -> Any:
+        """Return a field on all nodes, from its border and the inner nodes."""
+        cells = jnp.zeros(u0.size).at[edge].set(values).reshape(u0.shape)
+        if refine == 1:
+            return cells.at[inside].set(inner)
+        field = jnp.zeros(mesh)
+        for k in range(len(mesh)):  # two cells at each end of an axis, all of them known
+            ends = _turned([None if a == k else m for a, m in enumerate(finer)], jnp.take(cells, _ENDS, axis=k))
+            field = field.at[(*(slice(None),) * k, _ENDS)].set(ends)
+        return field.at[inside].set(inner)
 
     def source(values: Any) -> Any:
         """Return what border values add to the Laplacian inside."""
@@ -162,16 +208,16 @@ def predict_window(
         pulls = jax.vmap(lambda values: forward(source(force(coefficients, values))))(given[1])
 
         def of_picture(modes: Any, half: Any) -> Any:
-            modes = optics.sharpen * (modes - optics.spread * turned[half])
-            inner = optics.image * forward(pull(backward(modes), modes, half))
-            return inner + optics.spread * pulls[half] - turned[half]
+            level, pulled = optics.smooth * turned[half], optics.smooth * pulls[half]
+            modes = level + optics.sharpen * (modes - level)
+            return pulled + optics.image * (forward(pull(backward(modes), modes, half)) - pulled) - turned[half]
 
         return of_picture
 
     def moved(inner: Any, values: Any, way: Any) -> Any:
-        field = framed(values).at[inside].set(inner)
+        field = framed(values, inner)
         for k, axis in enumerate(axes):
-            unit = np.eye(u0.shape[k])[inside[k]]
+            unit = np.eye(mesh[k])[inside[k]]
             shift = unit - way[k] * axis.slopes + 0.5 * way[k] ** 2 * axis.differences
             field = _along(shift, field, k)
         return field
@@ -180,23 +226,23 @@ def predict_window(
         return modes if ways is None else forward(moved(backward(modes), given[1][0], given[3]))
 
     def emit(modes: Any, given: Any) -> Any:
-        return backward(modes) if ways is None else moved(backward(modes), given[1][-1], given[4])
+        return (backward(modes) if ways is None else moved(backward(modes), given[1][-1], given[4]))[pick]
 
     shifts = (None, None)
     if ways is not None:
         shifts = 0.5 * jnp.concatenate([ways[:1], ways[1:] + ways[:-1]]), 0.5 * ways
     later = roll(
-        forward(u0[inside]), reaction, lambda given: table.weigh(given[0]), emit,
+        forward(_turned(finer, u0)[inside]), reaction, lambda given: table.weigh(given[0]), emit,
         (table.fractions(taus / substeps), halves, known, *shifts), frames=len(border) + 1, substeps=substeps,
         begin=begin,
     )  # fmt: skip
     fields = jnp.zeros((len(border), u0.size)).at[:, edge].set(border).reshape(-1, *u0.shape)
-    return jnp.concatenate([u0[None], fields.at[(slice(None), *inside)].set(later)])
+    return jnp.concatenate([u0[None], fields.at[(slice(None), *seen)].set(later)])
 
 
 def _turned(matrices: list[Any], field: Any) -> Any:
     for axis, matrix in enumerate(matrices):
-        field = _along(matrix, field, axis)
+        field = field if matrix is None else _along(matrix, field, axis)
     return field
 
 

@@ -26,11 +26,12 @@ from doublewell.observation.view import CONTRAST, SOME_BLUR, joint_parameters, m
 from doublewell.problem import Problem
 from doublewell.result import Agreement, Contrast, Diagnostics, FitQuality, Likelihood, Tiling
 
-_UNFELT = 0.01  # standard errors of a shift that no estimate feels
+_SMALL = 1.0  # standard errors of a shift that leaves the weights of the degrees as they are
 _NEGLIGIBLE = 1e-4  # weight of a degree that is left out of the law
 _BLOCKS = 48  # along each axis of the map of the residual
 _FEW = 0.05  # of the tiles that may be left unfinished
 _POINTS = 201
+_BLURS = 3  # values of a blur that is not declared, beside none
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +74,11 @@ def conclude(problem: Problem, parts: Sequence[Part], joint: Joint, tiles: Seque
     """
     total, family, record = joint.evidence, joint.evidence.family, parts[0].record
     average = _averaged(problem)(total, 1.0, constraint=problem.law.constraint)
-    if parts[0].view.optics.blur == "some" and "blur" in total.joint:
-        average = perhaps_sharp(problem, total, average)
+    places = sorted(joint.fits)
+    fits = [joint.fits[k] for k in places]
+    each = [total] if total.joint else [r.evidence for r in fits]
+    if parts[0].view.optics.blur == "some" and len(each) == 1:
+        average = perhaps_sharp(problem, each[0], average)
     matrix, _ = system(total)
     law, first_degree = trimmed(average, family), average.path[0]
     # of an average over degrees each has its own in the table
@@ -83,11 +87,8 @@ def conclude(problem: Problem, parts: Sequence[Part], joint: Joint, tiles: Seque
         shrunk = estimate(total, 1.0, constraint=problem.law.constraint, ridge=problem.method.ridge)
         law, contacts = shrunk.law, shrunk.solution.contacts
         active = tuple(np.flatnonzero(shrunk.solution.active).tolist())
-    places = sorted(joint.fits)
-    fits = [joint.fits[k] for k in places]
     first, resolution = fits[0], combined(fits, matrix)
-    given = joint_given_law(total if total.joint else first.evidence)
-    each = [total] if total.joint else [r.evidence for r in fits]
+    given = joint_given_law(each[0])
     phases, contrasts = estimate_contrast(problem, parts, each, average)
     units, shifts = units_of(parts[0], phases, problem.dynamics)
     shifted = np.stack([resolution.time_shift, resolution.mesh_shift])
@@ -112,6 +113,8 @@ def conclude(problem: Problem, parts: Sequence[Part], joint: Joint, tiles: Seque
             "constraint_rise": rise,
             "adequacy": own.adequacy,
             "contrast": contrast,
+            "refine": part.view.refine if own.fields is None else own.fields.batch.view.refine,
+            "excess": own.excess,
         }
         for part, own, contrast in zip(parts, fits, contrasts, strict=False)
     ]
@@ -199,19 +202,27 @@ def estimate_contrast(
 
 
 def perhaps_sharp(problem: Problem, total: Evidence, average: DegreeAverage) -> DegreeAverage:
-    """Return the average over pictures that are blurred somewhat and pictures that are sharp, each as likely before.
+    """Return the average over sharp pictures and pictures with some blur, each as likely before; a blur is positive.
 
-    What the data say of the two is how likely no blur is after them, over how likely it was (Savage and Dickey).
+    `average` is that over a blur of either sign. What the data say of the two is how likely no blur is after them, over
+    how likely it was (Savage and Dickey). A blur that is there has a few values, each as likely as the next.
     """
+    from scipy.special import log_ndtr, ndtr, ndtri
+
     family, given, k = total.family, joint_given_law(total), total.joint.index("blur")
-    sharp = _averaged(problem)(contract(total, {"blur": 0.0}), 1.0, constraint=problem.law.constraint)
     spread = Posterior(family, average.path, average.components, np.zeros((1, family.size)), "none").covariance
     own = np.linalg.solve(given.root.T, np.eye(len(given.names))[k])
-    after = float(given.mean(average.free)[k]), float(own @ own + given.slope[k] @ spread @ given.slope[k])
-    before = SOME_BLUR.start, SOME_BLUR.prior**2
-    logs = [-0.5 * (mean**2 / variance + np.log(variance)) for mean, variance in (after, before)]
-    weight = 1.0 / (1.0 + float(np.exp(min(logs[1] - logs[0], 500.0))))
-    return mix([(weight, sharp), (1.0 - weight, average)], family)
+    mean, sd = float(given.mean(average.free)[k]), float(np.sqrt(own @ own + given.slope[k] @ spread @ given.slope[k]))
+    both = (mean, sd), (SOME_BLUR.start, SOME_BLUR.prior)
+    after, before = (-0.5 * (m / s) ** 2 - np.log(s) - log_ndtr(m / s) for m, s in both)  # densities at zero
+    sharp = 1.0 / (1.0 + float(np.exp(min(before - after, 500.0))))
+    above = (np.arange(_BLURS) + 0.5) / _BLURS
+    values = [0.0, *np.maximum(mean - sd * ndtri(ndtr(mean / sd) * above), 0.0).tolist()]
+    weights = [sharp, *[(1.0 - sharp) / _BLURS] * _BLURS]
+    each = [
+        _averaged(problem)(contract(total, {"blur": value}), 1.0, constraint=problem.law.constraint) for value in values
+    ]
+    return mix([*zip(weights, each, strict=True)], family)
 
 
 def units_of(part: Part, phases: tuple[float, float], dynamics: Dynamics) -> tuple[Array, Array]:
@@ -296,18 +307,17 @@ def _single(field: Any) -> Any:
 
 
 def felt(average: DegreeAverage, family: Family, matrix: Array, shifts: Array) -> Array:
-    """Return the shifts, one per row, with those that the data cannot feel replaced by how far they move the average.
+    """Return the shifts, one per row, with small ones replaced by how far they move the average over degrees.
 
-    Where the record holds no information, a shift of a millionth of a standard error is as large as the error itself,
-    and a band with it would be wider than the law ten thousand times; the average over degrees does not follow it
-    there.
+    Shifts are of the highest degree. Where the record holds little information, one of a hundredth of a standard error
+    can be larger than the law, and the average over degrees does not follow it there.
     """
     pull = matrix.T @ matrix
     fraction = np.zeros_like(pull)
     for item in average.components:
         lift = family.at(item.degree).elevation(family)
         fraction += item.weight * (lift @ item.covariance @ lift.T @ pull)
-    small = np.linalg.norm(shifts @ matrix.T, axis=1) < _UNFELT
+    small = np.linalg.norm(shifts @ matrix.T, axis=1) < _SMALL
     return np.where(small[:, None], shifts @ fraction.T, shifts)
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from doublewell.calibrate import SurfaceTension, calibrate, refusal_of
+from doublewell.compute.partition import tile_memory
 from doublewell.dynamics import ALLEN_CAHN, Dynamics
 from doublewell.errors import InputError, option
 from doublewell.hints import Report
@@ -17,13 +19,14 @@ from doublewell.identify.parts import Part, Records, begin
 from doublewell.identify.tiles import fit_tiles, needs_tiles, streamed
 from doublewell.identify.weak_fit import WeakFit, moment_tests, weak_diagnostics
 from doublewell.inference.joint import Plan, fit_parts, run_loops
-from doublewell.options import Compute, DoubleWell, Method, Observation
+from doublewell.options import Compute, DoubleWell, Method, Observation, parse_memory
 from doublewell.problem import Problem, Resolved, ask, compute_of, observed_as
 from doublewell.record import Record
 from doublewell.result import Result
 from doublewell.runtime import choose_processor, computing_on
 
 _WEIGHINGS = {"robust": 2, "correlated": 1, "shot": 1}  # how often the noise is measured on a fit, and that made again
+_LARGEST, _COPIES = 2e7, 60  # values of a finer mesh that is taken by itself, and how often they are held
 
 
 def identify(
@@ -136,13 +139,25 @@ def fit_whole(
 ) -> list[Answer]:
     """Fit records by their likelihood, a law for each group; what the groups want next is done together."""
     reader, weighings = Records(problem, list(parts), report), _WEIGHINGS.get(problem.observation.noise, 0)
+    refines = problem.observation.refine == "auto" and all(_room_for_more(part, problem) for part in parts)
     loops, answers = [], []
     for group in groups:
-        plan = Plan((tuple(group),), problem.averaged, tuple(group), problem.check, weighings=weighings)
+        plan = Plan(
+            (tuple(group),), problem.averaged, tuple(group), problem.check, weighings=weighings,
+            refines=refines,
+        )  # fmt: skip
         loops.append(fit_parts(plan))
     for group, joint in zip(groups, run_loops(loops, reader), strict=True):
         answers.append(conclude(problem, [reader.parts[k] for k in group], joint))
     return answers
+
+
+def _room_for_more(part: Part, problem: Problem) -> bool:
+    """Whether a fit on a finer mesh stays within the budget; without one it is the same on all machines."""
+    record = part.record
+    values = prod(record.shape) * part.view.finer(record.boundary).refine ** len(record.mesh)
+    budget = problem.method.memory
+    return values <= _LARGEST if budget is None else tile_memory(_COPIES, values) <= parse_memory(budget)
 
 
 def result_of(parts: Sequence[Part], problem: Problem, answer: Answer) -> Result:

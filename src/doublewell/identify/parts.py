@@ -10,6 +10,7 @@ import numpy as np
 
 from doublewell.adequacy import Adequacy, check_adequacies
 from doublewell.dynamics import Dynamics
+from doublewell.evidence import weakened
 from doublewell.hints import Array, Report
 from doublewell.identify.phases import find_phases, near_plateaus, plateaus
 from doublewell.identify.start import Start, needs_quartic, quartic_start
@@ -158,8 +159,8 @@ class Records:
     def __call__(self, jobs: list[Job]) -> list[PartFit]:
         """Do jobs, in their order."""
         for job in jobs:
-            if job.weigh:
-                self._weigh(job)
+            if job.weigh or job.finer:
+                self._look_again(job)
         groups: dict[Any, list[int]] = {}
         for k, job in enumerate(jobs):
             groups.setdefault(self._kind(job), []).append(k)
@@ -216,15 +217,18 @@ class Records:
             family=self.problem.family,
             fitted=self.problem.fitted,
             substeps=jobs[0].substeps,
+            before=None if jobs[0].before is None else [job.before.fields for job in jobs if job.before],
             watch=watch,
         )
 
-    def _weigh(self, job: Job) -> None:
-        """Let a record be observed with its noise as the fit before shows it; outliers are masked."""
+    def _look_again(self, job: Job) -> None:
+        """Let a record be observed with its noise as the fit before shows it, outliers masked; or on a finer mesh."""
         assert job.before is not None
         noise, part, residual = self.problem.observation.noise, self.parts[job.part], job.before.fields.residual
-        self._say(f"fitting again with {noise} noise")
-        if noise == "robust":
+        self._say("fitting again on a finer mesh" if job.finer else f"fitting again with {noise} noise")
+        if job.finer:
+            part = replace(part, view=part.view.finer(part.record.boundary))
+        elif noise == "robust":
             part = replace(part, record=part.record.replace(mask=outlier_mask(part.record, residual)))
         else:
             part = replace(part, view=noise_view(part.record, residual, part.view, noise))
@@ -238,10 +242,13 @@ class Records:
 
 
 def part_fit(fit: Trajectory, resolution: Resolution | None, adequacy: Adequacy | None) -> PartFit:
-    """Return the evidence and the residual statistics of a fit, with the fit itself."""
+    """Return the evidence and the residual statistics of a fit, with the fit itself.
+
+    A residual that is not noise has fewer independent values than pixels, and its evidence counts less.
+    """
     axes, values, kept = tuple(range(1, fit.residual.ndim)), fit.record.slab(), noisy(fit.record)
     return PartFit(
-        evidence=fit.evidence,
+        evidence=weakened(fit.evidence, fit.excess),
         theta=fit.theta,
         noise=fit.noise,
         cost=float(fit.evidence.blocks[0].triangle[-1, -1] ** 2) * fit.noise**2,
@@ -249,6 +256,7 @@ def part_fit(fit: Trajectory, resolution: Resolution | None, adequacy: Adequacy 
         status=fit.status,
         solve=fit.solve,
         substeps=fit.substeps,
+        excess=fit.excess,
         sums=tuple(np.sum(np.where(kept, fit.residual, 0.0) ** 2, axis=axes).tolist()),
         counts=tuple(np.count_nonzero(kept, axis=axes).tolist()),
         resolution=resolution,

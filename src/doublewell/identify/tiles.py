@@ -52,7 +52,7 @@ from doublewell.record import Record
 from doublewell.runtime import CPU, Processor, device_memory, on_gpu
 from doublewell.weak.stream import Stream, open_stream
 
-_KEPT = ("noise", "cost", "power", "solve", "substeps")  # numbers of a fit that a checkpoint holds as they are
+_KEPT = ("noise", "cost", "power", "solve", "substeps", "excess")  # of a fit, as a checkpoint holds them
 _PILOT = 4  # tiles
 _EMPTY = 0.01  # fraction of a tile's cells between the phases below which it holds next to no information
 _DEVICE = 0.3  # of a GPU's memory that a batch of tiles may take
@@ -132,10 +132,10 @@ def _check_tiles(problem: Problem) -> None:
         )
     if problem.method.ridge is not None:
         raise InputError("a ridge is for a record that is fitted as a whole: leave it out, or give more memory")
-    if problem.observation.refine > 1:
+    if problem.observation.refine not in (1, "auto"):
         raise InputError(
-            f"{option('refine')} is for whole domains, and a record larger than the memory is fitted in windows: leave "
-            "it out, or give more memory"
+            f"{option('refine')} takes more memory than the record itself, which is larger than allowed: leave it out, "
+            "or give more memory"
         )
 
 

@@ -25,6 +25,10 @@ _NEAR_TILE = 3.0  # of a tile: a step of eleven of them was right to a fiftieth 
 _WORSE = 1.05  # growth of the residual at which a point of linearisation is not taken
 _MOST_ROUNDS = 5
 _RESOLVED = 0.1  # standard errors by which half the time step may move the estimate
+_COARSE = 0.3  # the same of a finer mesh, which takes four times as long and more
+_EXPLAINED = 0.5  # of what is left that is not noise: a finer mesh that leaves more is not kept
+_MATTERS = 1e-3  # of the force: less is no reason for a finer mesh
+_PHASES = np.linspace(-1.0, 1.0, 201)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,9 +36,10 @@ class PartFit:
     """The fit of one part.
 
     ``evidence`` has one block, in units of the ``noise``, linearised at ``theta``: what is estimated jointly with the
-    law, then the coefficients. ``cost`` is the sum of squares that the best law leaves, ``power`` that of the
-    values. ``sums`` and ``counts`` are the squares of the residual in each frame and how many values they are of.
-    ``resolution`` and ``adequacy`` are there where they were wanted, ``fields`` where the part is in this process.
+    law, then the coefficients. ``cost`` is the sum of squares that the best law leaves, ``power`` that of the values.
+    ``excess`` is by how much the evidence was weakened, because the residual is not noise. ``sums`` and ``counts`` are
+    the squares of the residual in each frame and how many values they are of. ``resolution`` and ``adequacy`` are there
+    where they were wanted, ``fields`` where the part is in this process.
     """
 
     evidence: Evidence
@@ -47,6 +52,7 @@ class PartFit:
     substeps: int
     sums: tuple[float, ...]
     counts: tuple[int, ...]
+    excess: float = 1.0
     resolution: Resolution | None = None
     adequacy: Any = None
     fields: Any = None
@@ -65,14 +71,16 @@ class PartFit:
 class Job:
     """What the loop wants of one part: a fit of its own where ``theta`` is None, else evidence at that point.
 
-    ``before`` is its last fit. With ``weigh`` the noise is first measured on its residual. ``check`` wants
-    the resolution and, where the problem asks for it, the tests of the residual.
+    ``before`` is its last fit. With ``finer`` the mesh is finer than that fit's. With ``weigh`` the noise is first
+    measured on its residual. ``check`` wants the resolution and, where the problem asks for it, the tests of the
+    residual.
     """
 
     part: int
     theta: Array | None = None
     before: PartFit | None = None
     substeps: int | None = None
+    finer: bool = False
     weigh: bool = False
     resolution: bool = False
     adequacy: bool = False
@@ -85,7 +93,8 @@ class Plan:
     ``stages`` are the parts that are read together, one stage after the other; the last one holds all. Without a
     ``start`` each part is fitted by itself at first; with one, parts are read at that point, and what is estimated
     jointly with the law is common to them. ``checked`` are the parts whose resolution and residual are tested.
-    ``weighings`` is how often the noise is measured and the fit made again.
+    ``weighings`` is how often the noise is measured and the fit made again. A plan that ``refines`` takes a finer mesh
+    where that matters.
     """
 
     stages: tuple[tuple[int, ...], ...]
@@ -95,6 +104,7 @@ class Plan:
     start: tuple[float, ...] | None = None
     weighings: int = 0
     most_substeps: int = 64
+    refines: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,18 +164,34 @@ def fit_parts(plan: Plan) -> Loop:
 def _own_fits(plan: Plan, parts: Sequence[int]) -> Generator[list[Job], list[PartFit], dict[int, PartFit]]:
     """Fit each part by itself, with steps that are short enough; then again with its noise as the fit shows it."""
     fits: dict[int, PartFit] = {}
+    refined: set[int] = set()
     for weighing in range(plan.weighings + 1):
         jobs = [Job(k, before=fits.get(k), weigh=weighing > 0, resolution=True) for k in parts]
         while jobs:
             replies = yield jobs
             later = []
             for job, reply in zip(jobs, replies, strict=True):
+                if job.finer and job.before is not None and reply.excess > max(1.0, _EXPLAINED * job.before.excess):
+                    continue  # a finer mesh is not what the movie lacks
                 fits[job.part] = reply
                 assert reply.resolution is not None
-                if reply.resolution.time_size > _RESOLVED and reply.substeps < plan.most_substeps:
-                    later.append(replace(job, substeps=2 * reply.substeps, before=reply, weigh=False))
+                longer = reply.resolution.time_size > _RESOLVED and reply.substeps < plan.most_substeps
+                coarse = plan.refines and job.part not in refined and too_coarse(reply)
+                if longer or coarse:
+                    steps = reply.substeps * (2 if longer else 1)
+                    later.append(replace(job, substeps=steps, finer=coarse, before=reply, weigh=False))
+                    refined |= {job.part} if coarse else set()
             jobs = later
     return fits
+
+
+def too_coarse(fit: PartFit) -> bool:
+    """Return whether a finer mesh would move the law by an amount that matters, to its errors and to itself."""
+    if fit.resolution is None or not fit.resolution.mesh_size > _COARSE:
+        return False
+    features = fit.evidence.family.features(_PHASES)
+    change, law = fit.resolution.mesh_shift @ features, fit.theta[-len(features) :] @ features
+    return bool(np.linalg.norm(change) > _MATTERS * np.linalg.norm(law))
 
 
 def _settled(

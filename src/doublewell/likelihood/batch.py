@@ -38,6 +38,7 @@ from doublewell.record import Boundary, Record
 from doublewell.runtime import double_precision, leave_room, on_gpu
 
 _UNFINISHED = 0.05  # relative residual of the solves behind R above which its errors are not to be used
+_CHANCE = 1e-4  # at which scores of frames may scatter more than those of noise
 _LOW = 1  # degree at which a fit of contrast begins
 _STIFF = 10.0  # times as much as all data: how firmly the law is held there
 _ROUGHLY = Rule(most=12, small=3.0)
@@ -53,7 +54,8 @@ class Trajectory:
     nuisance moves with each entry of theta. ``residual`` is the observed minus the predicted fields, zero where nothing
     was observed, ``noise`` its standard deviation s with s^2 = |r|^2 / (n - n_u0 - p) after whitening. ``segments``
     counts the pieces into which the record was cut, 1 for an easy record. ``solve`` is the worst relative residual of
-    the solves behind the evidence. ``index`` is the number of the record in its ``batch``.
+    the solves behind the evidence. ``excess`` is how much more the residual scatters than noise would, in what it says
+    of theta. ``index`` is the number of the record in its ``batch``.
     """
 
     batch: Batch
@@ -71,6 +73,7 @@ class Trajectory:
     status: Status
     segments: int
     solve: float
+    excess: float
 
     @property
     def coefficients(self) -> Array:
@@ -133,20 +136,19 @@ class Batch:
         return replace(first, values=np.stack([first.values, *[other.values for other in others]]))
 
     def model(
-        self, family: Family, substeps: int, *, refine: int | None = None, order: int = 8,
+        self, family: Family, substeps: int, *, refine: int | None = None,
         boundary: Boundary | None = None, terms: tuple[Term, ...] = (), view: View | None = None,
     ) -> tuple[RecordModel, Constants]:  # fmt: skip
         """Return a model of the records and its constants, with what each value counts; built once.
 
-        `refine`, `order`, `boundary`, `terms` and `view` make models of their own, for checks.
+        `refine`, `boundary`, `terms` and `view` make models of their own, for checks.
         """
-        key = family, substeps, refine, order, boundary, terms, None if view is None else view.free
+        key = family, substeps, refine, boundary, terms, None if view is None else view.free
         if key not in self._models:
             record = self.records[0] if boundary is None else self.records[0].replace(boundary=boundary)
             self._models[key] = models.record_model(
-                record, family, substeps, view or self.view, dynamics=self.dynamics, refine=refine, order=order,
-                terms=terms,
-            )  # fmt: skip
+                record, family, substeps, view or self.view, dynamics=self.dynamics, refine=refine, terms=terms
+            )
         model, constants = self._models[key]
         return model, constants._replace(root=self.observed.root)
 
@@ -182,7 +184,8 @@ class Batch:
 
     def fit(
         self, starts: Array, *, joint: Array | None = None, family: Family | None = None,
-        fitted: Family | None = None, substeps: int | None = None, watch: Watch | None = None,
+        fitted: Family | None = None, substeps: int | None = None, before: Sequence[Trajectory] | None = None,
+        watch: Watch | None = None,
     ) -> list[Trajectory]:  # fmt: skip
         """Fit the records from the coefficients starts[record, k] and linearise there.
 
@@ -191,7 +194,8 @@ class Batch:
         view estimates starts, joint[record, k], by default that of the view. Steps are taken together
         until each record has stopped: at a step smaller than 0.05 standard errors. A step that raises the cost is
         halved; where that happens to a record that amplifies its initial field, the record is cut into segments that
-        are linked step by step. `watch` is called with every step (of a batch, the largest).
+        are linked step by step. Where there are fits `before`, with longer steps or on a coarser mesh, they are the
+        start. `watch` is called with every step (of a batch, the largest).
         """
         leave_room()
         starts, record = np.asarray(starts, dtype=np.float64), self.records[0]
@@ -201,9 +205,11 @@ class Batch:
             substeps = max([first_substeps(record, start, self.dynamics) for start in starts])
         if self.parts:
             options: dict[str, Any] = {"family": family, "fitted": fitted, "substeps": substeps, "watch": watch}
-            joints = [None] * len(starts) if joint is None else joint[:, None]
-            each = zip(self.parts, starts[:, None], joints, strict=True)
-            return [part.fit(start, joint=own, **options)[0] for part, start, own in each]
+            nothing = [None] * len(starts)
+            joints = nothing if joint is None else joint[:, None]
+            fits = nothing if before is None else [[fit] for fit in before]
+            each = zip(self.parts, starts[:, None], joints, fits, strict=True)
+            return [part.fit(start, joint=own, before=last, **options)[0] for part, start, own, last in each]
         model, constants = self.model(fitted, substeps)
         every, data = range(len(starts)), self.observed.values
         if joint is None:
@@ -215,8 +221,12 @@ class Batch:
         rates = np.array([growth(record, start, self.dynamics) for start in starts])
         unstable = simple & (rates > UNSTABLE)
         nuisance, free = model.nuisance_of(data, constants), constants._replace(prior=self._prior(every, fitted, 0.0))
-        begin, tried = (nuisance, theta), None
-        if self.view.contrast and fitted.degree > _LOW:  # a flexible law could bend itself to a wrong contrast
+        begin, tried, n = (nuisance, theta), None, joint.shape[1]
+        if before:
+            begin = points(before)
+            down = np.linalg.pinv(fitted.elevation(before[0].family))
+            begin = begin[0], np.hstack([begin[1][:, :n], begin[1][:, n:] @ down.T])
+        elif self.view.contrast and fitted.degree > _LOW:  # a flexible law could bend itself to a wrong contrast
             stiff = _STIFF * float(np.sqrt(data[0].size) / np.max(np.abs(starts)))
             lift = fitted.at(_LOW).elevation(fitted)
             begin = nuisance, np.hstack([joint, starts @ np.linalg.pinv(lift).T @ lift.T])
@@ -228,13 +238,13 @@ class Batch:
         last = iterate(
             model, free, data, *begin, freedom=self.observed.rows - theta.shape[1], patient=~unstable, watch=watch
         )
-        if tried is not None:
-            last.steps = [first + then for first, then in zip(tried.steps, last.steps, strict=True)]
+        earlier = [list(fit.steps) for fit in before] if before else None if tried is None else tried.steps
+        if earlier is not None:
+            last.steps = [first + then for first, then in zip(earlier, last.steps, strict=True)]
         hard = [int(k) for k in np.flatnonzero(unstable) if not last.status[k].converged]
         if hard:
             most, whole = float(np.max(rates[hard])), (model, free._replace(prior=self._prior(hard, fitted, 0.0)))
             last.put(hard, fit_by_segments(record, fitted, whole, data[hard], theta[hard], most, watch))
-        n = joint.shape[1]
         last.theta = np.hstack([last.theta[:, :n], last.theta[:, n:] @ fitted.elevation(family).T])
         return self._linearise(family, substeps, last)
 
@@ -287,7 +297,7 @@ class Batch:
         with double_precision():
             last = code.sensitivity(model, at.nuisance, at.theta, data, known_before)
             residual = data - np.asarray(code.predict(model, at.nuisance, at.theta, constants))
-            triangles, shifts, responses, costs, _, solves = map(np.asarray, last)
+            triangles, shifts, responses, costs, _, solves, scores = map(np.asarray, last)
         if known.mask is not None:
             residual = np.where(known.mask, residual, 0.0)
         fits = []
@@ -321,9 +331,27 @@ class Batch:
                     status=status,
                     segments=at.segments[k],
                     solve=solve,
+                    excess=excess(scores[k] / noise),
                 )
             )
         return fits
+
+
+def excess(scores: Array) -> float:
+    """Return how much more the scores of frames, in units of the noise, scatter than those of independent noise.
+
+    1 where that may be chance, at a level of 1e-4. Frames up to a quarter of the record apart may agree (weights of
+    Bartlett, as Newey and West have it).
+    """
+    from scipy.special import chdtri
+
+    frames, count = scores.shape
+    reach = max(frames // 4, 1)
+    total = np.vdot(scores, scores)
+    for lag in range(1, reach):
+        total += 2.0 * (1.0 - lag / reach) * np.vdot(scores[lag:], scores[:-lag])
+    ratio, freedom = float(total) / count, 1.5 * count * frames / reach
+    return ratio if ratio * freedom > chdtri(freedom, _CHANCE) else 1.0
 
 
 def points(fits: Sequence[Trajectory]) -> tuple[Array, Array]:
@@ -372,11 +400,7 @@ def measure_resolution(fits: Sequence[Trajectory]) -> list[Resolution]:
         return [measure_resolution([fit])[0] for fit in fits]
     usual = batch.predict(fits)
     time = _shifts(fits, usual - batch.predict(fits, substeps=2 * first.substeps))
-    if first.record.boundary == "open":  # an upper bound: stencils of the order below, but next to the border
-        mesh = _shifts(fits, usual - batch.predict(fits, order=6))
-    else:
-        factor = 2 if first.record.boundary == "periodic" else 3  # a finer mesh that holds the points of this one
-        mesh = _shifts(fits, usual - batch.predict(fits, refine=factor * batch.view.optics.refine))
+    mesh = _shifts(fits, usual - batch.predict(fits, refine=batch.view.finer(first.record.boundary).refine))
     each = zip(fits, time, mesh, strict=True)
     return [Resolution(halved, finer, fit.size(halved), fit.size(finer)) for fit, halved, finer in each]
 

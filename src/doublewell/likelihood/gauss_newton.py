@@ -63,6 +63,7 @@ class Sensitivity(NamedTuple):
     cost: Any
     iterations: Any
     residuals: Any  # relative, of the solve for each entry of theta
+    scores: Any  # of each frame, what its residual says of each entry of an orthonormal basis of C
 
 
 def begin(model: Model, nuisance: Any, theta: Any, data: Any, constants: Any) -> Point:
@@ -169,7 +170,9 @@ def sensitivity(
     shift = jax.scipy.linalg.solve_triangular(triangle, right)
     response = jax.tree.map(lambda leaf: jnp.tensordot(outer.T, leaf, axes=1), motions)
     cost = jnp.vdot(residual, residual) + jnp.vdot(held, held)
-    return Sensitivity(triangle, shift, response, cost, jnp.sum(counts), rests)
+    left = residual.ravel() - turned @ (turned.T @ residual.ravel())
+    scores = jnp.sum((turned * left[:, None]).reshape(len(residual), -1, theta.size), axis=1)
+    return Sensitivity(triangle, shift, response, cost, jnp.sum(counts), rests, scores)
 
 
 class Basis(NamedTuple):

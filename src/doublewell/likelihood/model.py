@@ -284,14 +284,13 @@ class RecordModel:
     ) -> Any:
         image, ways, optics = self._image(joint, constants), self._ways(joint, constants), None
         if image is not None:
-            spread = (image - 1.0) / -sum(k**2 for k in constants.waves[:-1])
-            optics = Optics(image, constants.passband * _inverse(image), spread)
+            optics = Optics(image, constants.passband * _inverse(image), 1.0 / sum(k**2 for k in constants.waves[:-1]))
         return predict_window(
             u0, border, coefficients, taus, constants.curve, constants.axes, constants.table,
             family=self.family, substeps=self.substeps,
             extra=partial(self._extra, joint) if self.terms or not isinstance(constants.pushes, tuple) else None,
             linear=constants.waves[-1], known=self._known(taus, constants), optics=optics,
-            ways=None if ways is None else ways[1:] - ways[:-1],
+            ways=None if ways is None else ways[1:] - ways[:-1], refine=self.refine,
         )  # fmt: skip
 
     def _known(self, taus: Any, constants: Constants) -> tuple[Any, Any]:
@@ -358,14 +357,14 @@ def _inverse_sum(slope: Any, constants: Constants) -> Any:
 
 def record_model(
     record: Record, family: Family, substeps: int, view: View = PLAIN, *, dynamics: Dynamics = ALLEN_CAHN,
-    refine: int | None = None, order: int = 8, terms: tuple[Term, ...] = (),
+    refine: int | None = None, terms: tuple[Term, ...] = (),
 ) -> tuple[RecordModel, Constants]:  # fmt: skip
-    """Build the model of a record and its constants; `refine` and `order` replace the view's and the default.
+    """Build the model of a record and its constants; `refine` replaces the view's.
 
     A Batch builds each of its models once: benchmarks/architecture.py counts the calls.
     """
     optics, whitening, window = view.optics, view.whitening, record.boundary == "open"
-    refine = optics.refine if refine is None else refine
+    refine = view.refine if refine is None else refine
     model = RecordModel(
         family,
         record.boundary or "open",
@@ -392,7 +391,7 @@ def record_model(
     waves = fine.waves
     if window:
         more["curve"] = border_times(record.times, substeps)
-        more["axes"], waves = window_axes(record.mesh, record.dx, order)
+        more["axes"], waves = window_axes(record.mesh, record.dx, refine)
     stepped = symbols(dynamics, waves)
     if terms or window or view.moving:
         more["waves"] = (*waves, stepped.linear)
@@ -400,7 +399,7 @@ def record_model(
         more["taus"] = taus = np.full(taus.shape, q * record.dt)
     low, high = dynamics.joint[0].bounds if view.q_free else (1.0, 1.0)  # of q in units of the record's
     more["table"] = step_table(stepped, low * float(np.min(taus)) / substeps, high * float(np.max(taus)) / substeps)
-    if refine > 1:
+    if refine > 1 and not window:
         more["finer"] = tuple(refinement(n, refine, grid.boundary) for n in grid.cells)
     if view.blurs:
         more["transfer"], more["passband"] = (each(waves, record.dx, optics) for each in (transfer, passband))

@@ -119,7 +119,16 @@ class View:
     @property
     def imaged(self) -> bool:
         """Whether there are optics: blur, pixels, exposure or a finer mesh."""
-        return self.blurs or self.optics.exposure > 0.0 or self.optics.refine > 1
+        return self.blurs or self.optics.exposure > 0.0 or self.refine > 1
+
+    @property
+    def refine(self) -> int:
+        """How many times finer the model's mesh is than the record's."""
+        return 1 if isinstance(self.optics.refine, str) else self.optics.refine
+
+    def finer(self, boundary: str | None) -> View:
+        """Return the view with a finer mesh, one that holds the points of this one."""
+        return replace(self, optics=replace(self.optics, refine=self.refine + (2 if boundary == "neumann" else 1)))
 
     @property
     def plain(self) -> bool:
@@ -152,9 +161,7 @@ def joint_start(view: View, dynamics: Dynamics = ALLEN_CAHN) -> Array:
 def check_view(record: Record, view: View) -> None:
     """Refuse optics that a record does not allow, before anything is read."""
     optics = view.optics
-    if optics.refine > 1 and record.boundary in (None, "open"):
-        raise InputError("refine is for whole domains: a window has no finer mesh of its own; leave refine out")
-    if optics.refine % 2 == 0 and record.boundary == "neumann":
+    if view.refine % 2 == 0 and record.boundary == "neumann":
         raise InputError(
             f"refine is {optics.refine}: expected an odd one with {option('boundary', 'neumann')}, so that a cell of "
             "the record is the centre of a cell of the model"
