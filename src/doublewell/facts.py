@@ -433,9 +433,7 @@ def _likelihood_lines(result: Result) -> Iterator[str]:
         shape = " x ".join(str(n) for n in tiles.shape)
         reported = [f"read as {count(tiles.read, 'window')} of at most {shape} values, each with a border of its own"]
         if tiles.empty:
-            reported.append(
-                f"{tiles.empty} without an interface were left out, because they tell nothing about the law"
-            )
+            reported.append(f"{tiles.empty} without an interface were left out: they tell nothing about the law")
         if tiles.lost:
             reported.append(f"{len(tiles.lost)} could not be followed")
         reported.append(f"{sum(x.agrees for x in result.agreements)} of {len(result.agreements)} agree with the others")
@@ -454,10 +452,8 @@ def _likelihood_lines(result: Result) -> Iterator[str]:
     line = _law_class(result)
     if result.problem.law.constraint != "none":
         line += f": chi2 rises by {max(fit.constraint_rise, 0.0):.1f}"
-        if numbers.active:
-            line += f"; at the bound: {_held(numbers.active, ())} of degree {result.degree}"
-        if numbers.contacts:
-            line += f"; the bracket touches zero at |u| = {_held((), numbers.contacts)}"
+        line += f"; at the bound: {_held(numbers.active, ())} of degree {result.degree}" if numbers.active else ""
+        line += f"; the bracket touches zero at |u| = {_held((), numbers.contacts)}" if numbers.contacts else ""
         if numbers.active or numbers.contacts:
             line += ", so the intervals show the spread of the constrained estimate"
     yield line

@@ -149,7 +149,7 @@ def roll(
     import jax.numpy as jnp
 
     def frame(modes: Any, known: Any) -> tuple[Any, Any]:
-        step, react = weights(known), reaction(known)
+        step, react = weights(known), jax.jit(reaction(known))
         modes = modes if begin is None else begin(modes, known)
 
         def substep(now: Any, number: Any) -> tuple[Any, None]:

@@ -118,7 +118,9 @@ def jax_transforms(cells: tuple[int, ...], boundary: Boundary) -> tuple[Transfor
 
 
 # jax.scipy.fft.dctn gives the same numbers but takes four times as long on a CPU: it goes through complex
-# FFTs. Here each axis is one real FFT of its own length (Makhoul 1980).
+# FFTs. Here each axis is one real FFT of its own length (Makhoul 1980), a short one a product with a matrix, which is
+# as fast and compiles in a third of the time.
+_SHORT = 64
 
 
 def _dctn(u: Any) -> Any:
@@ -142,6 +144,8 @@ def _dct(u: Any) -> Any:
     import jax.numpy as jnp
 
     n = u.shape[-1]
+    if n <= _SHORT:
+        return u @ cosines(n).T
     samples = jnp.concatenate([u[..., ::2], u[..., 1::2][..., ::-1]], axis=-1)
     turned = jnp.fft.rfft(samples) * _turns(n)
     upper = -turned.imag[..., 1 : (n + 1) // 2]
@@ -153,6 +157,8 @@ def _idct(modes: Any) -> Any:
     import jax.numpy as jnp
 
     n = modes.shape[-1]
+    if n <= _SHORT:
+        return modes @ cosines(n)
     half = n // 2 + 1
     upper = modes[..., : (n - 1) // 2 : -1]  # modes n - 1, n - 2, ..., the partners of modes 1, 2, ...
     imaginary = jnp.concatenate([jnp.zeros_like(modes[..., :1]), upper], axis=-1)
@@ -162,6 +168,13 @@ def _idct(modes: Any) -> Any:
     if n % 2:
         odd = jnp.concatenate([odd, odd[..., :1]], axis=-1)  # a filler for the last pair, cut off below
     return jnp.stack([samples[..., :middle], odd], axis=-1).reshape(*modes.shape[:-1], 2 * middle)[..., :n]
+
+
+def cosines(n: int) -> Array:
+    """Return the matrix of the orthonormal DCT-II."""
+    from scipy import fft
+
+    return np.asarray(fft.dct(np.eye(n), norm="ortho", axis=0))
 
 
 def _turns(n: int) -> Array:

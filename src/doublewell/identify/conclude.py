@@ -12,7 +12,7 @@ import numpy as np
 from doublewell.adequacy import worst_of_parts
 from doublewell.compute.partition import Region, tile_name, tile_shape
 from doublewell.dynamics import Dynamics
-from doublewell.evidence import Evidence, contract, eliminate_joint, joint_given_law, merge, system
+from doublewell.evidence import Evidence, contract, eliminate_joint, joint_given_law, merge, system, weakened
 from doublewell.hints import Array
 from doublewell.identify.agreement import agreements
 from doublewell.identify.parts import Part
@@ -158,7 +158,9 @@ def conclude(problem: Problem, parts: Sequence[Part], joint: Joint, tiles: Seque
         likelihood=likelihood,
         contacts=contacts,
     )
-    agreed = agreements([system(r.evidence) for r in fits], names) if len(fits) > 1 else ()
+    # a part whose residual is not noise says so here, unless that of every part is not
+    usual = min(r.excess for r in fits)
+    agreed = agreements([system(weakened(r.evidence, usual / r.excess)) for r in fits], names) if len(fits) > 1 else ()
     return Answer(law, diagnostics, phases, posterior, agreed)
 
 

@@ -139,10 +139,10 @@ def binomials(degree: int) -> Array:
 
 def bernstein_sum(weights: list[Any], z: Any) -> Any:
     """Evaluate sum_j w_j z^j (1 - z)^(m - j) by one pass over j."""
-    total, power = weights[0] + 0.0 * z, 1.0
-    for weight in weights[1:]:
-        power = power * z
-        total = total * (1.0 - z) + weight * power
+    total, power, rest = weights[0] + 0.0 * z, z, 1.0 - z
+    for j, weight in enumerate(weights[1:]):
+        power = power * z if j else z
+        total = total * rest + weight * power
     return total
 
 

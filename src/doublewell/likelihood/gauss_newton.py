@@ -129,10 +129,10 @@ def _shortened(
     reach = jnp.array(getattr(constants, "reach", ()))
     most = 1.0 / jnp.max(jnp.abs(step_g[: reach.size]) / reach, initial=1.0)
 
-    length, cost = jax.lax.while_loop(
+    length, cost = jax.lax.while_loop(  # begins with half of 2, so that the program holds the cost once
         lambda state: ~(state[1] <= now * (1.0 + 1e-12)) & (state[0] > _SHORTEST),
         halved,
-        (jnp.ones_like(now), _cost(model, *moved(most), data, constants)),
+        (2.0 * jnp.ones_like(now), jnp.full_like(now, jnp.inf)),
     )
     taken = cost <= now * (1.0 + 1e-12)
     length, cost = jnp.where(taken, length, 0.0), jnp.where(taken, cost, now)
