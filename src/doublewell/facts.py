@@ -281,8 +281,8 @@ def _record_numbers(result: Result) -> Iterator[Fact]:
     for key, value in values.items():
         if key != "q":
             unit = result.problem.records[0].length_unit if key == "blur" else None
-            of = "values" if key.startswith(("gain", "offset")) else "pictures"
-            of += ", standard deviation" if key == "blur" else ", in pixels" if of == "pictures" else ""
+            of = "pictures, in pixels" if key.startswith(("drift", "bend")) else "values"
+            of = {"blur": "pictures, standard deviation", "response": "camera, an exponent"}.get(key, of)
             yield _interval(result, Fact(key, f"{key} of the {of}", key, value, unit, note="estimated"))
     yield Fact("noise", "noise of one pixel", "noise", survey.noise if fit is None else fit.noise)
     yield Fact("survey_noise", f"noise of one pixel ({survey.noise_method})", "noise", survey.noise)

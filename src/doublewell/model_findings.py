@@ -197,7 +197,8 @@ def _advice(test: ScoreTest, setting: Setting) -> str:
         "contrast-off": f"let the fit estimate it ({option('contrast', 'estimated')})",
         "offset": f"let the fit estimate it ({option('contrast', 'estimated')})",
         "contrast-drifts": f"let the fit estimate it ({option('contrast', 'drifting')})",
-        "response-nonlinear": "undo the gamma curve of the camera or the file before the fit",
+        "response-nonlinear": f"undo the gamma curve of the camera or the file, or let the fit estimate it "
+        f"({option('response', 'estimated')})",
         "thermal-noise": "the law holds, its bands are too narrow: repeat the experiment, and compare the laws",
         "residual-unexplained": "look for something that is not among the tests: a second field, another equation, "
         "a fault that moves",

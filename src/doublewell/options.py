@@ -386,6 +386,9 @@ class Observation(Options):
     drift
         "estimated": the picture moves as a whole by fractions of a pixel, smoothly in time, and the fit follows it.
         "none", or "auto": estimated where the conversion from grey values found a drift.
+    response
+        Exponent of the camera's response between the low and the high phase, 1 where grey values are linear in the
+        light; "estimated": found by the fit. For pictures in even light.
     exposure
         Time over which a frame is averaged, in the unit of the times, centred at the time of the frame.
     refine
@@ -406,6 +409,7 @@ class Observation(Options):
     blur: float | Literal["estimated", "some", "auto"] = _field("auto", _or(_number, "estimated", "some", "auto"))
     pixel: bool | None = _field(None, _flag)
     drift: Literal["auto", "none", "estimated"] = _field("auto")
+    response: float | Literal["estimated"] = _field(1.0, _or(_number, "estimated"))
     exposure: float = _field(0.0, _number)
     refine: int | Literal["auto"] = _field("auto", _or(_integer, "auto"))
     missing: Literal["refuse", "mask"] = _field("refuse")
@@ -420,6 +424,9 @@ class Observation(Options):
         if not (isinstance(self.blur, str) and self.blur in ("estimated", "some", "auto")):
             blur = _length(self.blur, "blur", "a length of at least 0, 'estimated', 'some' or 'auto'")
             object.__setattr__(self, "blur", blur)
+        if self.response != "estimated":
+            response = _length(self.response, "response", "an exponent from 0.2 to 5, or 'estimated'", (0.2, 5.0))
+            object.__setattr__(self, "response", response)
         object.__setattr__(self, "exposure", _length(self.exposure, "exposure", "a time of at least 0"))
         if not (self.pixel is None or isinstance(self.pixel, bool)):
             raise InputError(f"{_subject('pixel')} is {shown(self.pixel)}: expected True or False")
@@ -428,8 +435,8 @@ class Observation(Options):
             object.__setattr__(self, "refine", refine)
 
 
-def _length(value: Any, name: str, expected: str) -> float:
-    good = isinstance(value, int | float | np.number) and not isinstance(value, bool) and 0.0 <= value < np.inf
+def _length(value: Any, name: str, expected: str, ends: tuple[float, float] = (0.0, np.finfo(float).max)) -> float:
+    good = isinstance(value, int | float | np.number) and not isinstance(value, bool) and ends[0] <= value <= ends[1]
     if not good:
         raise InputError(f"{_subject(name)} is {shown(value)}: expected {expected}")
     return float(value)

@@ -129,9 +129,13 @@ class Problem:
         moves = asked.drift == "estimated" or (asked.drift == "auto" and "drift" in found and grey.moved is None)
         moving = "zyx"[1 - len(record.shape) :] if moves else ""
         view = View(replace(asked, **chosen), q_free=record.q is None, moving=moving)
-        if not (view.contrast and found & {"uneven light", "stray light", "fading"}):
+        if grey is None:
             return view
         low, high = grey.levels
+        if low > grey.dark:
+            view = replace(view, dark=(low - grey.dark) / (high - grey.dark))
+        if not (view.contrast and found & {"uneven light", "stray light", "fading"}):
+            return view
         middle = (low + high - 2.0 * grey.dark) / (high - low)
         return replace(view, light=Light(middle, "offset" if "stray light" in found else "gain", grey.orders))
 
@@ -183,10 +187,11 @@ def _check_options(problem: Problem) -> None:
     if method.ridge is not None and problem.averaged:
         raise InputError(f"a ridge is a choice for one degree: give {option('degree')} a number, or leave it out")
     asked = observation.noise not in ("auto", "white") or observation.contrast in ("estimated", "drifting")
-    if not method.bands and (View(observation).imaged or asked or observation.drift == "estimated"):
+    asked = asked or observation.drift == "estimated" or observation.response != 1.0
+    if not method.bands and (View(observation).imaged or asked):
         raise InputError(
-            "contrast, blur, pixel, drift, exposure, refine and noise belong to the trajectory fit: weak moments know "
-            f"none of them; use {option('method', 'trajectory')}, or leave them out"
+            "contrast, blur, pixel, drift, response, exposure, refine and noise belong to the trajectory fit: weak moments "
+            f"know none of them; use {option('method', 'trajectory')}, or leave them out"
         )
     if method.corrected and law.wells != "symmetric":
         raise InputError(

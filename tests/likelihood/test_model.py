@@ -10,7 +10,7 @@ from doublewell.law import Bernstein
 from doublewell.likelihood import gauss_newton, record_model
 from doublewell.likelihood.model import check_window, first_substeps
 from doublewell.observation import Light, View, check_view
-from doublewell.observation.view import Whitening, observed
+from doublewell.observation.view import Whitening, grey_of_light, light_of_grey, observed
 from doublewell.options import Observation
 from doublewell.record import Record
 from doublewell.runtime import double_precision
@@ -28,8 +28,21 @@ KINDS = {
         "open", None,
         View(Observation(contrast="estimated", blur=0.02), moving="yx", light=Light(1.4, "offset")),
     ),
+    "response, contrast": ("open", None, View(Observation(contrast="estimated", response="estimated"), dark=0.2)),
     "q and blur free, uneven times": ("periodic", UNEVEN, View(Observation(blur="estimated"), q_free=True)),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("power", [0.45, 1.0, 2.2])
+def test_a_response_keeps_the_phases_and_can_be_undone(power):
+    u = np.linspace(-1.5, 1.3, 57)
+    grey = grey_of_light(u, power, 0.05)
+    assert np.allclose(light_of_grey(grey, power, 0.05), u, atol=1e-12)
+    assert np.allclose(grey_of_light(np.array([-1.0, 1.0]), power, 0.05), [-1.0, 1.0], atol=1e-14)
+    assert (np.diff(grey) > 0.0).all()
+    inside = u > -1.0
+    light = 0.05 ** (1 / power) * (1 - u[inside]) / 2 + (1 + u[inside]) / 2
+    assert np.allclose(2 * (light**power - 0.05) / 0.95 - 1, grey[inside], atol=1e-12)
 
 
 def blank(boundary="periodic", times=None, mesh=(14, 12)) -> Record:
@@ -213,6 +226,7 @@ def test_views_say_what_is_free_and_what_is_plain() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
+        ({"response": 0.1}, "response is 0.1: expected an exponent from 0.2 to 5, or 'estimated'"),
         ({"blur": -0.1}, "blur is -0.1: expected a length of at least 0, 'estimated', 'some' or 'auto'"),
         ({"blur": "unknown"}, "blur is 'unknown': expected a length"),
         ({"blur": float("inf")}, "blur is inf: expected a length"),

@@ -84,6 +84,15 @@ def test_a_contrast_that_fades_is_estimated(clean):
     assert "contrast='drifting'" in better(identified(noisy, observation=EXACT), after, "contrast-drifts")
 
 
+@pytest.mark.parametrize("exponent", [1.2, 0.85])
+def test_a_gamma_curve_is_estimated(clean, exponent):
+    grey = (0.1 + 0.9 * (0.5 + 0.5 * clean.slab())) ** exponent
+    low, high = 0.1**exponent, 1.0
+    noisy = add_noise(clean.replace(2.0 * (grey - low) / (high - low) - 1.0), NOISE, seed=18)
+    after = identified(noisy, observation=dw.Observation(contrast="exact", response="estimated"))
+    assert "response='estimated'" in better(identified(noisy, observation=EXACT), after, "response-nonlinear")
+
+
 def test_a_tilt_asks_for_wells_of_unequal_depth(clean):
     class Tilted:
         def force(self, u):

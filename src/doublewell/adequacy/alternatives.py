@@ -127,8 +127,9 @@ def _observed(fits: Sequence[Trajectory], u: Array) -> Iterator[Direction]:
         yield "gain drift", [time / time[-1] * u]  # (1 + a t / T) u
     if "offset" not in batch.view.free:
         yield "offset", [np.ones_like(u)]  # u + a
-    grey = np.maximum(0.5 + 0.5 * u, _DARK)
-    yield "response", [2.0 * grey * np.log(grey)]  # grey values to the power 1 + a
+    if "response" not in batch.view.free:
+        grey = np.maximum(0.5 + 0.5 * u, _DARK)
+        yield "response", [2.0 * grey * np.log(grey)]  # grey values to the power 1 + a
     # u + a Laplacian u: a Gaussian blur of the variance 2 a; where the interface is flat and at rest, |grad u|^2 is a
     # function of u, and blur is the same as another law
     if "blur" not in batch.view.free and not window:

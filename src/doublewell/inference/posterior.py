@@ -30,6 +30,7 @@ JointName = Literal[
     "bend x",
     "bend y",
     "bend z",
+    "response",
 ]
 LawNumber = Literal["epsilon", "barrier", "width", "tension_integral", "kappa", "bulk_barrier", "maximum", "tilt"]
 Scalar = LawNumber | JointName

@@ -24,7 +24,9 @@ from doublewell.law import Family
 from doublewell.observation.view import (
     PLAIN,
     View,
+    grey_of_light,
     joint_parameters,
+    light_of_grey,
     mode_gain,
     mode_grid,
     passband,
@@ -65,6 +67,8 @@ class Constants(NamedTuple):
     prior: Any = ()  # rows [W, t] of what is known of theta, W theta = t, for each record of a batch
     pixels: Any = ()  # dx along each axis, for pictures that move
     light: Any = ()  # terms of what may be left of a camera's light: in space, in time
+    response: Any = ()  # exponent of grey values, where it is known and not 1
+    dark: Any = ()  # grey value of the low phase over that of the high one
     middle: Any = ()  # u + middle is in proportion to that light
     reach: Any = ()  # of the first entries of theta: how far one step may move them
 
@@ -110,11 +114,13 @@ class RecordModel:
         taus = constants.taus * joint.get("q", 1.0)
         run = self._window if self.boundary == "open" else self._whole
         gain, offset = self._contrast(nuisance, joint, constants)
-        fields = run(*self._unobserved(nuisance, gain, offset), coefficients, taus, joint, constants)
+        given, power = self._unobserved(nuisance, joint, constants), joint.get("response", constants.response)
+        fields = run(*given, coefficients, taus, joint, constants)
         if not isinstance(constants.average, tuple):
             # the average over an exposure, to fourth order; the first and the last frame take theirs from the next one
             second = fields[2:] - 2.0 * fields[1:-1] + fields[:-2]
             fields = fields + constants.average * jnp.concatenate([second[:1], second, second[-1:]])
+        fields = fields if isinstance(power, tuple) else grey_of_light(fields, power, constants.dark)
         return fields if gain is None else gain * fields + offset
 
     def _contrast(self, nuisance: Any, joint: dict[str, Any], constants: Constants) -> tuple[Any, Any]:
@@ -153,7 +159,7 @@ class RecordModel:
             ways.append(dx * (joint[f"drift {letter}"] * clock + bent))
         return jnp.stack(ways, axis=1)
 
-    def _unobserved(self, nuisance: Any, gain: Any, offset: Any) -> tuple[Any, Any]:
+    def _unobserved(self, nuisance: Any, joint: dict[str, Any], constants: Constants) -> tuple[Any, Any]:
         """Return the nuisance, which is in observed values, as phase values: the initial field, and a window's border.
 
         In observed values it does not move with gain and offset, nor with the optics: frame 0 is the nuisance alone.
@@ -161,16 +167,21 @@ class RecordModel:
         import jax.numpy as jnp
 
         first, edge, border = self.first_field(nuisance), np.flatnonzero(border_mask(self.cells)), None
+        gain, offset = self._contrast(nuisance, joint, constants)
         if self.boundary == "open":
             n, size = prod(self.cells), (self.frames - 1) * edge.size
             border = nuisance[n : n + size].reshape(self.frames - 1, -1)
-        if gain is None:
-            return first, border
-        if border is not None:
+        if gain is not None:
+            first = (first - offset[0]) / gain[0]
+        if gain is not None and border is not None:
             shape = (self.frames, *self.cells)
             at = [jnp.broadcast_to(part, shape).reshape(self.frames, -1)[1:, edge] for part in (gain, offset)]
             border = (border - at[1]) / at[0]
-        return (first - offset[0]) / gain[0], border
+        power = joint.get("response", constants.response)
+        if isinstance(power, tuple):
+            return first, border
+        first, border = (x if x is None else light_of_grey(x, power, constants.dark) for x in (first, border))
+        return first, border
 
     def whiten(self, field: Any, constants: Constants) -> Any:
         """Weight the residual, and take the noise's correlations out of it."""
@@ -198,7 +209,7 @@ class RecordModel:
 
         forward, backward = jax_transforms(self.cells, self._modes)
         joint, coefficients = self.split(theta)
-        field, _ = self._unobserved(nuisance, *self._contrast(nuisance, joint, constants))
+        field, _ = self._unobserved(nuisance, joint, constants)
         smooth, force = backward(constants.smoothing * forward(field)), differentiable_force(self.family)
         _, slope = jax.jvp(lambda u: force(coefficients, u), (smooth,), (jnp.ones_like(smooth),))
         slope = jnp.maximum(slope, 0.0)
@@ -386,6 +397,8 @@ def record_model(
         coupling=coupling,
         smoothing=np.exp(_SMOOTH * grid.laplacian / np.max(-grid.laplacian)),
         gain=mode_gain(grid, view),
+        response=() if optics.response in (1.0, "estimated") else np.float64(optics.response),
+        dark=np.float64(view.dark),
     )
     more: dict[str, Any] = {}
     waves = fine.waves
@@ -413,7 +426,7 @@ def record_model(
         more["pixels"] = np.array(record.dx)
     if view.light is not None:
         more["light"], more["middle"] = view.light.basis(record.shape), view.light.middle
-    if view.contrast:
+    if view.contrast or "response" in view.free:
         more["reach"] = np.array([parameter.prior for parameter in joint_parameters(view, dynamics)])
     if whitening.memory:
         more["memory"] = np.float64(whitening.memory)

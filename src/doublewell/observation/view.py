@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from doublewell.dynamics import ALLEN_CAHN, Dynamics, Grid, JointParameter, bord
 from doublewell.dynamics.open_boundary import BORDER
 from doublewell.errors import InputError, option
 from doublewell.hints import Array, Bools
+from doublewell.law.family import namespace
 from doublewell.options import Noise, Observation
 from doublewell.record import Record
 from doublewell.record.levels import FADING_ORDER, LIGHT_ORDER, smooth_basis
@@ -31,6 +32,8 @@ CONTRAST = tuple(  # values = gain u + offset; drifts are the changes from the f
     JointParameter(name, start=float(name == "gain"), unit="u", bounds=(-np.inf, np.inf), prior=0.15)
     for name in ("gain", "offset", "gain drift", "offset drift")
 )
+RESPONSE = JointParameter("response", start=1.0, unit="u", bounds=(0.2, 5.0), prior=0.5)  # exponent of grey values
+_DARK = 2e-3  # grey value of the low phase over that of the high one, where no levels are known
 _PASSED = 0.2  # of a mode
 _SMOOTH = 1.5  # modes over which a spectrum is averaged
 _EARLY = 0.2  # fraction of the frames in which the initial field takes much of the noise
@@ -87,7 +90,8 @@ class View:
     record's q; one for the blur is its variance in units of dx^2 of the last axis; gain and offset are those of the
     values of the record as it is fitted, with its declared phases at -1 and +1. ``parts`` is the number of parts of a
     record that what is known of these is divided among, ``moving`` the letters of the axes along which pictures drift,
-    ``light`` what of a camera's light may be left in the values.
+    ``light`` what of a camera's light may be left in the values, ``dark`` the grey value of the low phase over that of
+    the high one.
     """
 
     optics: Observation = SHARP
@@ -96,6 +100,7 @@ class View:
     parts: int = 1
     moving: str = ""
     light: Light | None = None
+    dark: float = _DARK
 
     @property
     def free(self) -> tuple[str, ...]:
@@ -104,6 +109,7 @@ class View:
         named += [(name, self.contrast) for name in ("gain", "offset")]
         named += [(name, self.optics.contrast == "drifting") for name in ("gain drift", "offset drift")]
         named += [(known.name, known.name[-1] in self.moving) for known in DRIFT]
+        named += [("response", self.optics.response == "estimated")]
         return tuple([name for name, free in named if free])
 
     @property
@@ -134,7 +140,7 @@ class View:
     def plain(self) -> bool:
         """Whether fields are observed as they are but for contrast and offset, with white noise and known q."""
         noise = self.whitening
-        free = self.imaged or self.q_free or self.moving or self.light
+        free = self.imaged or self.q_free or self.moving or self.light or self.optics.response != 1.0
         return not (free or noise.memory) and noise.root is noise.colour is None
 
 
@@ -149,7 +155,7 @@ def middle_half(phases: tuple[float, float]) -> tuple[float, float]:
 def joint_parameters(view: View, dynamics: Dynamics = ALLEN_CAHN) -> list[JointParameter]:
     """Return the parameters that a view estimates jointly with the law."""
     blur = BLUR if view.optics.blur == "estimated" else SOME_BLUR
-    known = {parameter.name: parameter for parameter in (*dynamics.joint, blur, *CONTRAST, *DRIFT)}
+    known = {parameter.name: parameter for parameter in (*dynamics.joint, blur, *CONTRAST, *DRIFT, RESPONSE)}
     return [known[name] for name in view.free]
 
 
@@ -193,6 +199,27 @@ def transfer(waves: Sequence[Array], dx: Sequence[float], optics: Observation) -
         if optics.pixel:
             left = left * np.sinc(k * h / (2.0 * np.pi))
     return left
+
+
+def grey_of_light(u: Any, power: Any, dark: Any) -> Any:
+    """Return what a camera whose grey values are a power of the light makes of phase values; those of the phases stay.
+
+    `dark` is the grey value of the low phase over that of the high one.
+    """
+    low = dark ** (1.0 / power)
+    return 2.0 * (_raised(low + 0.5 * (1.0 - low) * (1.0 + u), power, 0.5 * low) - dark) / (1.0 - dark) - 1.0
+
+
+def light_of_grey(values: Any, power: Any, dark: Any) -> Any:
+    """Invert ``grey_of_light``."""
+    low, grey = dark ** (1.0 / power), dark + 0.5 * (1.0 - dark) * (1.0 + values)
+    return 2.0 * (_raised(grey, 1.0 / power, (0.5 * low) ** power) - low) / (1.0 - low) - 1.0
+
+
+def _raised(light: Any, power: Any, least: Any) -> Any:
+    """Return a power of light, continued by a straight line below the least."""
+    safe = namespace(light).maximum(light, least)
+    return safe**power + power * safe ** (power - 1.0) * (light - safe)
 
 
 def passband(waves: Sequence[Array], dx: Sequence[float], optics: Observation) -> Array:
