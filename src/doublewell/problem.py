@@ -190,8 +190,8 @@ def _check_options(problem: Problem) -> None:
     asked = asked or observation.drift == "estimated" or observation.response != 1.0
     if not method.bands and (View(observation).imaged or asked):
         raise InputError(
-            "contrast, blur, pixel, drift, response, exposure, refine and noise belong to the trajectory fit: weak moments "
-            f"know none of them; use {option('method', 'trajectory')}, or leave them out"
+            "contrast, blur, pixel, drift, response, exposure, refine and noise belong to the trajectory fit: weak "
+            f"moments know none of them; use {option('method', 'trajectory')}, or leave them out"
         )
     if method.corrected and law.wells != "symmetric":
         raise InputError(
