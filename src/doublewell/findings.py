@@ -65,6 +65,7 @@ def findings(result: Result, *, checksum: str | None = None, table: Facts | None
         items.append(Topic("data").fail("other-movie", words))
     return [
         *items,
+        *_no_force(result),
         *(_weak(result, table) if fit is None else _trajectory(result, fit, table)),
         *_structure(result, fit),
         *_movie(result),
@@ -360,17 +361,25 @@ def setting_of(result: Result, fit: FitQuality | None = None) -> Setting:
     return Setting(dx, boundary, result.law.phases, largest)
 
 
+def _no_force(result: Result) -> Iterator[Finding]:
+    """Yield whether there is a force at all; what else is wrong then follows from that, so it comes first."""
+    width = result.diagnostics.survey.interface_width
+    if width is None:
+        return
+    # the quartic law whose interface has this width, s = 2 atanh(0.9) / width
+    usual = 2.0 / 3.0**1.5 * result.law.family.half * 2.0 * (2.0 * np.arctanh(0.9) / width) ** 2
+    largest = float(np.max(np.abs(result.law.force(np.linspace(*result.law.phases, _POINTS)))))
+    if largest < _WEAK * usual:
+        words = (
+            f"the force reaches {percent(largest / usual)} of what an interface of this width needs: nothing holds "
+            "the phases apart, and the movie is nearly explained by diffusion alone"
+        )
+        advice = "this is not a phase field with two wells"
+        yield Topic("structure").fail("no-force", words, advice, ratio=largest / usual)
+
+
 def _structure(result: Result, fit: Likelihood | None) -> Iterator[Finding]:
-    make, width = Topic("structure"), result.diagnostics.survey.interface_width
-    if width is not None:  # the quartic law whose interface has this width, s = 2 atanh(0.9) / width
-        usual = 2.0 / 3.0**1.5 * result.law.family.half * 2.0 * (2.0 * np.arctanh(0.9) / width) ** 2
-        largest = float(np.max(np.abs(result.law.force(np.linspace(*result.law.phases, _POINTS)))))
-        if largest < _WEAK * usual:
-            words = (
-                f"the force reaches {percent(largest / usual)} of what an interface of this width needs: nothing holds "
-                "the phases apart, and the movie is nearly explained by diffusion alone"
-            )
-            yield make.fail("no-force", words, "this is not a phase field with two wells", ratio=largest / usual)
+    make = Topic("structure")
     if not result.structure.ok:
         words = f"not a double well with a single barrier: {result.structure}"
         advice = "record more, or with less noise, to see whether it is one"
