@@ -17,7 +17,7 @@ from doublewell.hints import Array
 from doublewell.identify.agreement import agreements
 from doublewell.identify.parts import Part
 from doublewell.inference import DegreeAverage, Posterior, average_degrees, estimate, fit_degree
-from doublewell.inference.degrees import mix
+from doublewell.inference.degrees import felt, mix
 from doublewell.inference.estimate import column_scale
 from doublewell.inference.joint import Joint, PartFit
 from doublewell.law import Family, Law
@@ -26,7 +26,6 @@ from doublewell.observation.view import CONTRAST, SOME_BLUR, joint_parameters, m
 from doublewell.problem import Problem
 from doublewell.result import Agreement, Contrast, Diagnostics, FitQuality, Likelihood, Tiling
 
-_SMALL = 1.0  # standard errors of a shift that leaves the weights of the degrees as they are
 _NEGLIGIBLE = 1e-4  # weight of a degree that is left out of the law
 _BLOCKS = 48  # along each axis of the map of the residual
 _FEW = 0.05  # of the tiles that may be left unfinished
@@ -306,21 +305,6 @@ def _single(field: Any) -> Any:
     single = field.astype(np.float32)
     single.flags.writeable = False
     return single
-
-
-def felt(average: DegreeAverage, family: Family, matrix: Array, shifts: Array) -> Array:
-    """Return the shifts, one per row, with small ones replaced by how far they move the average over degrees.
-
-    Shifts are of the highest degree. Where the record holds little information, one of a hundredth of a standard error
-    can be larger than the law, and the average over degrees does not follow it there.
-    """
-    pull = matrix.T @ matrix
-    fraction = np.zeros_like(pull)
-    for item in average.components:
-        lift = family.at(item.degree).elevation(family)
-        fraction += item.weight * (lift @ item.covariance @ lift.T @ pull)
-    small = np.linalg.norm(shifts @ matrix.T, axis=1) < _SMALL
-    return np.where(small[:, None], shifts @ fraction.T, shifts)
 
 
 def trimmed(average: DegreeAverage, top: Family) -> Law:

@@ -35,6 +35,7 @@ from doublewell.inference.estimate import check_rank, column_scale
 from doublewell.law import Constraint, Family
 
 NEGLIGIBLE = 1e-11  # weight over the largest one below which a term is not held in the class
+_SMALL = 1.0  # standard errors of a shift that leaves the weights of the degrees as they are
 _LOW = 2  # the degree whose fit gives the prior its unit
 
 
@@ -372,3 +373,18 @@ def _held_logs(parts: list[_Posteriors], logs: Array, constraint: Constraint, ne
         best = np.maximum(best, np.max(held, axis=0))
         done, count = done + count, 2 * count
     return held
+
+
+def felt(average: DegreeAverage, family: Family, matrix: Array, shifts: Array) -> Array:
+    """Return the shifts, one per row, with small ones replaced by how far they move the average over degrees.
+
+    Shifts are of the highest degree. Where the record holds little information, one of a hundredth of a standard error
+    can be larger than the law, and the average over degrees does not follow it there.
+    """
+    pull = matrix.T @ matrix
+    fraction = np.zeros_like(pull)
+    for item in average.components:
+        lift = family.at(item.degree).elevation(family)
+        fraction += item.weight * (lift @ item.covariance @ lift.T @ pull)
+    small = np.linalg.norm(shifts @ matrix.T, axis=1) < _SMALL
+    return np.where(small[:, None], shifts @ fraction.T, shifts)

@@ -17,7 +17,8 @@ import numpy as np
 from doublewell.errors import InputError
 from doublewell.evidence import Evidence, eliminate_joint, joint_given_law, merge, system
 from doublewell.hints import Array
-from doublewell.inference.degrees import average_degrees, fit_degree
+from doublewell.inference.degrees import DegreeAverage, average_degrees, felt, fit_degree
+from doublewell.inference.posterior import Posterior
 from doublewell.likelihood import Resolution, Status
 
 _NEAR = 1.0  # standard errors between the estimate and the point of linearisation that need no other one
@@ -25,7 +26,7 @@ _NEAR_TILE = 3.0  # of a tile: a step of eleven of them was right to a fiftieth 
 _WORSE = 1.05  # growth of the residual at which a point of linearisation is not taken
 _MOST_ROUNDS = 5
 _RESOLVED = 0.1  # standard errors by which half the time step may move the estimate
-_COARSE = 0.3  # the same of a finer mesh, which takes four times as long and more
+_COARSE = 0.3  # the same of a finer mesh, and of the force: it takes four times as long and more
 _EXPLAINED = 0.5  # of what is left that is not noise: a finer mesh that leaves more is not kept
 _MATTERS = 1e-3  # of the force: less is no reason for a finer mesh
 _PHASES = np.linspace(-1.0, 1.0, 201)
@@ -176,7 +177,7 @@ def _own_fits(plan: Plan, parts: Sequence[int]) -> Generator[list[Job], list[Par
                 fits[job.part] = reply
                 assert reply.resolution is not None
                 longer = reply.resolution.time_size > _RESOLVED and reply.substeps < plan.most_substeps
-                coarse = plan.refines and job.part not in refined and too_coarse(reply)
+                coarse = plan.refines and job.part not in refined and too_coarse(plan, reply)
                 if longer or coarse:
                     steps = reply.substeps * (2 if longer else 1)
                     later.append(replace(job, substeps=steps, finer=coarse, before=reply, weigh=False))
@@ -185,13 +186,21 @@ def _own_fits(plan: Plan, parts: Sequence[int]) -> Generator[list[Job], list[Par
     return fits
 
 
-def too_coarse(fit: PartFit) -> bool:
-    """Return whether a finer mesh would move the law by an amount that matters, to its errors and to itself."""
+def too_coarse(plan: Plan, fit: PartFit) -> bool:
+    """Return whether a finer mesh would move the law by an amount that matters, to its errors and to itself.
+
+    The shift is that of the highest degree, and the average over degrees follows it in part.
+    """
     if fit.resolution is None or not fit.resolution.mesh_size > _COARSE:
         return False
-    features = fit.evidence.family.features(_PHASES)
-    change, law = fit.resolution.mesh_shift @ features, fit.theta[-len(features) :] @ features
-    return bool(np.linalg.norm(change) > _MATTERS * np.linalg.norm(law))
+    evidence = eliminate_joint(fit.evidence)
+    average, family = _averaged(plan)(evidence, 1.0, constraint="none"), evidence.family
+    shift = felt(average, family, system(evidence)[0], fit.resolution.mesh_shift[None])
+    spread = Posterior(family, average.path, average.components, np.zeros((1, family.size)), "none").covariance
+    features = family.features(_PHASES)
+    change, law = np.linalg.norm(shift @ features), np.linalg.norm(average.free @ features)
+    error = np.sqrt(np.sum(features * (spread @ features)))
+    return bool(change > max(_COARSE * error, _MATTERS * law))
 
 
 def _settled(
@@ -261,5 +270,9 @@ def joined(plan: Plan, fits: Mapping[int, PartFit], *, common: bool) -> tuple[Ev
         )
     each = [fit.evidence if common else eliminate_joint(fit.evidence) for fit in sound]
     total = each[0] if len(each) == 1 and common else merge(each)
-    law = (average_degrees if plan.averaged else fit_degree)(total, 1.0, constraint="none").free
+    law = _averaged(plan)(total, 1.0, constraint="none").free
     return total, law, max(fit.distance(law) for fit in sound)
+
+
+def _averaged(plan: Plan) -> Callable[..., DegreeAverage]:
+    return average_degrees if plan.averaged else fit_degree
