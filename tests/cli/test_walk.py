@@ -18,7 +18,7 @@ OTHER = {  # a value that is not the default, by name; a field that is added nee
     "derivative": "analytic", "corrected": True, "precision": "single", "phases": (0.0, 1.0), "noise": "shot",
     "blur": 0.25,
     "contrast": "drifting", "drift": "estimated",
-    "pixel": True, "exposure": 0.125, "refine": 3, "missing": "mask", "workers": 2,
+    "pixel": True, "response": 0.5, "exposure": 0.125, "refine": 3, "missing": "mask", "workers": 2,
     "scheduler": "tcp://a:1", "checkpoint": "kept.npz", "device": "cpu",
 }  # fmt: skip
 STORED = [("law", DoubleWell), *(("method", kind) for kind in METHODS.values()), ("observation", Observation)]
