@@ -2,7 +2,7 @@
 
 Run: python benchmarks/zoo.py [--seeds N] [--true N] [--first SEED] [--cases NAME,NAME] [--no-weak] [--out FILE.json]
 The stored figures: --true 0 --first 71000, and --cases none --first 71000 for the records without a fault; --draw.
-Those of the weak-form fit: --weak-only --first 91000, which takes a minute and replaces the "weak" fields alone.
+Those of the weak-form fit: --weak-only --first 111000, which takes a minute and replaces the "weak" fields alone.
 Movies of 21 frames of 48 x 48 made by Runge-Kutta steps with sixth-order differences (Cahn-Hilliard: by convex
 splitting in Fourier modes), none of it code of the package, from a nonconvex drop; law "sixth", epsilon 0.06, q = 1,
 noise 0.003, 0.01 and 0.03. ``effect`` is how far the wrong movie is from that of the model, over how far the pattern
