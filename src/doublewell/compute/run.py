@@ -238,6 +238,7 @@ def _one_thread() -> Iterator[None]:
     """Let processes that start in this block use one thread each; the environment comes back after."""
     before = {name: os.environ.get(name) for name in _ONE_THREAD}
     os.environ.update(_ONE_THREAD)
+    os.environ["XLA_FLAGS"] = f"{before['XLA_FLAGS'] or ''} {_ONE_THREAD['XLA_FLAGS']}".strip()  # the user's count too
     try:
         yield
     finally:
