@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -16,10 +16,11 @@ from doublewell.evidence import Evidence, contract, eliminate_joint, joint_given
 from doublewell.hints import Array
 from doublewell.identify.agreement import agreements
 from doublewell.identify.parts import Part
-from doublewell.inference import DegreeAverage, Posterior, average_degrees, estimate, fit_degree
-from doublewell.inference.degrees import felt, mix
+from doublewell.inference import DegreeAverage, Posterior, estimate
+from doublewell.inference.degrees import felt, law_estimator, mix
 from doublewell.inference.estimate import column_scale
 from doublewell.inference.joint import Joint, PartFit
+from doublewell.inference.posterior import free_covariance
 from doublewell.law import Family, Law
 from doublewell.likelihood import Convergence, Resolution, Status, Trajectory
 from doublewell.observation.view import CONTRAST, SOME_BLUR, joint_parameters, middle_half, noisy
@@ -72,7 +73,7 @@ def conclude(problem: Problem, parts: Sequence[Part], joint: Joint, tiles: Seque
     The fields are those of the first record; of a record in `tiles`, all of them in order, there is one part.
     """
     total, family, record = joint.evidence, joint.evidence.family, parts[0].record
-    average = _averaged(problem)(total, 1.0, constraint=problem.law.constraint)
+    average = law_estimator(averaged=problem.averaged)(total, 1.0, constraint=problem.law.constraint)
     places = sorted(joint.fits)
     fits = [joint.fits[k] for k in places]
     each = [total] if total.joint else [r.evidence for r in fits]
@@ -189,10 +190,9 @@ def estimate_contrast(
     forces, spreads = [], []
     for values in (None, best, exact):
         held = each if values is None else [contract(e, v) for e, v in zip(each, values, strict=True)]
-        mixture = _averaged(problem)(merge([*map(eliminate_joint, held)]), 1.0, constraint="none")
-        posterior = Posterior(family, mixture.path, mixture.components, np.zeros((1, family.size)), "none")
+        mixture = law_estimator(averaged=problem.averaged)(merge([*map(eliminate_joint, held)]), 1.0, constraint="none")
         forces.append(mixture.free @ features)
-        spreads.append(float(np.sqrt(np.sum(features * (posterior.covariance @ features)))))
+        spreads.append(float(np.sqrt(np.sum(features * (free_covariance(mixture, family) @ features)))))
     change = float(np.linalg.norm(forces[2] - forces[0]) / np.linalg.norm(forces[0]))
     cost = spreads[0] / spreads[1]
     contrasts: list[Contrast | None] = []
@@ -211,7 +211,7 @@ def perhaps_sharp(problem: Problem, total: Evidence, average: DegreeAverage) -> 
     from scipy.special import log_ndtr, ndtr, ndtri
 
     family, given, k = total.family, joint_given_law(total), total.joint.index("blur")
-    spread = Posterior(family, average.path, average.components, np.zeros((1, family.size)), "none").covariance
+    spread = free_covariance(average, family)
     own = np.linalg.solve(given.root.T, np.eye(len(given.names))[k])
     mean, sd = float(given.mean(average.free)[k]), float(np.sqrt(own @ own + given.slope[k] @ spread @ given.slope[k]))
     both = (mean, sd), (SOME_BLUR.start, SOME_BLUR.prior)
@@ -220,9 +220,8 @@ def perhaps_sharp(problem: Problem, total: Evidence, average: DegreeAverage) -> 
     above = (np.arange(_BLURS) + 0.5) / _BLURS
     values = [0.0, *np.maximum(mean - sd * ndtri(ndtr(mean / sd) * above), 0.0).tolist()]
     weights = [sharp, *[(1.0 - sharp) / _BLURS] * _BLURS]
-    each = [
-        _averaged(problem)(contract(total, {"blur": value}), 1.0, constraint=problem.law.constraint) for value in values
-    ]
+    fit, held = law_estimator(averaged=problem.averaged), [contract(total, {"blur": value}) for value in values]
+    each = [fit(evidence, 1.0, constraint=problem.law.constraint) for evidence in held]
     return mix([*zip(weights, each, strict=True)], family)
 
 
@@ -236,10 +235,6 @@ def units_of(part: Part, phases: tuple[float, float], dynamics: Dynamics) -> tup
             units[k] = half / size if parameter.name.startswith("gain") else half
             shifts[k] = middle - target if parameter.name == "offset" else 0.0
     return units, shifts
-
-
-def _averaged(problem: Problem) -> Callable[..., DegreeAverage]:
-    return average_degrees if problem.averaged else fit_degree
 
 
 def _of_tiles(

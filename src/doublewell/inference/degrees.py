@@ -19,7 +19,7 @@ thousands of rows, because its records differ by their noise alone; all are solv
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, product
 from math import exp, log
@@ -388,3 +388,8 @@ def felt(average: DegreeAverage, family: Family, matrix: Array, shifts: Array) -
         fraction += item.weight * (lift @ item.covariance @ lift.T @ pull)
     small = np.linalg.norm(shifts @ matrix.T, axis=1) < _SMALL
     return np.where(small[:, None], shifts @ fraction.T, shifts)
+
+
+def law_estimator(*, averaged: bool) -> Callable[..., DegreeAverage]:
+    """Return what estimates a law from evidence: the average over degrees, or the one degree of the family."""
+    return average_degrees if averaged else fit_degree

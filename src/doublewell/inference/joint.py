@@ -17,8 +17,8 @@ import numpy as np
 from doublewell.errors import InputError
 from doublewell.evidence import Evidence, eliminate_joint, joint_given_law, merge, system
 from doublewell.hints import Array
-from doublewell.inference.degrees import DegreeAverage, average_degrees, felt, fit_degree
-from doublewell.inference.posterior import Posterior
+from doublewell.inference.degrees import felt, law_estimator
+from doublewell.inference.posterior import free_covariance
 from doublewell.likelihood import Resolution, Status
 
 _NEAR = 1.0  # standard errors between the estimate and the point of linearisation that need no other one
@@ -194,9 +194,9 @@ def too_coarse(plan: Plan, fit: PartFit) -> bool:
     if fit.resolution is None or not fit.resolution.mesh_size > _COARSE:
         return False
     evidence = eliminate_joint(fit.evidence)
-    average, family = _averaged(plan)(evidence, 1.0, constraint="none"), evidence.family
+    average, family = law_estimator(averaged=plan.averaged)(evidence, 1.0, constraint="none"), evidence.family
     shift = felt(average, family, system(evidence)[0], fit.resolution.mesh_shift[None])
-    spread = Posterior(family, average.path, average.components, np.zeros((1, family.size)), "none").covariance
+    spread = free_covariance(average, family)
     features = family.features(_PHASES)
     change, law = np.linalg.norm(shift @ features), np.linalg.norm(average.free @ features)
     error = np.sqrt(np.sum(features * (spread @ features)))
@@ -270,9 +270,5 @@ def joined(plan: Plan, fits: Mapping[int, PartFit], *, common: bool) -> tuple[Ev
         )
     each = [fit.evidence if common else eliminate_joint(fit.evidence) for fit in sound]
     total = each[0] if len(each) == 1 and common else merge(each)
-    law = _averaged(plan)(total, 1.0, constraint="none").free
+    law = law_estimator(averaged=plan.averaged)(total, 1.0, constraint="none").free
     return total, law, max(fit.distance(law) for fit in sound)
-
-
-def _averaged(plan: Plan) -> Callable[..., DegreeAverage]:
-    return average_degrees if plan.averaged else fit_degree

@@ -13,7 +13,7 @@ from doublewell.calibrate import Scale, epsilon_power, why_no_scale
 from doublewell.errors import InputError, option
 from doublewell.evidence import JointParameters
 from doublewell.hints import Array
-from doublewell.inference.degrees import Component, DegreeFit
+from doublewell.inference.degrees import Component, DegreeAverage, DegreeFit
 from doublewell.law import Constraint, Family, Law, gauss_legendre
 
 Quantity = Literal["force", "primitive", "potential", "bulk_energy"]
@@ -213,3 +213,8 @@ def _scale_draws(posterior: Posterior, scale: Scale | None) -> tuple[Array, Arra
     noise = np.random.default_rng(_SEED + 1).standard_normal(integrals.size)
     kappa = np.maximum(tension.value + (tension.sd or 0.0) * noise, 1e-12 * tension.value) / integrals
     return kappa ** epsilon_power(tension.normalisation), kappa, kept
+
+
+def free_covariance(average: DegreeAverage, family: Family) -> Array:
+    """Return the covariance of the coefficients of an average over degrees, without a constraint."""
+    return Posterior(family, average.path, average.components, np.zeros((1, family.size)), "none").covariance
