@@ -9,10 +9,12 @@ import pytest
 from found import warned
 
 from doublewell.calibrate import calibrate
+from doublewell.errors import InputError
 from doublewell.facts import band_size, facts
 from doublewell.findings import findings
 from doublewell.identify import conclude, identify
 from doublewell.inference import Component, DegreeAverage, Posterior
+from doublewell.inference.posterior import scalar_interval
 from doublewell.law import Bernstein, Law, named_law
 from doublewell.simulate import add_noise, initial_field, simulate
 
@@ -104,7 +106,12 @@ def test_a_band_wider_than_the_law_is_named(law, found_with):
 def test_missing_intervals_are_named_with_their_reason(law, found_with):
     last = found_with(around(law, first=1e6, second=1e6), tension=SIGMA)[-1]
     assert last.code == "interval-missing"
-    assert last.sentence.startswith("no interval of C_H, epsilon, barrier: more than half of the laws that the data")
+    assert last.sentence.startswith("no interval of width, C_H, epsilon, barrier: more than half of the laws that the")
+
+
+def test_where_no_law_that_the_data_allow_has_an_interface_intervals_are_refused(law):
+    with pytest.raises(InputError, match="more than half"):
+        scalar_interval(around(law, factor=-1.0), "width", 0.95, None)
 
 
 def test_an_estimate_outside_its_own_interval_is_named(law, found_with):
@@ -117,4 +124,4 @@ def test_missing_intervals_are_said_in_the_report(result, law):
     posterior = replace(around(law, first=1e6, second=1e6), path=result.posterior.path[:1])
     numbers = replace(result.diagnostics, unconstrained=law.coefficients)
     text = str(replace(result, law=law, posterior=posterior, diagnostics=numbers))
-    assert text.count("(no interval: the data allow laws without one)") == 2
+    assert text.count("(no interval: the data allow laws without one)") == 3  # width, epsilon, barrier

@@ -170,7 +170,7 @@ def _scalar_draws(posterior: Posterior, quantity: str, scale: Scale | None) -> A
 
 
 def _heights(posterior: Posterior, s: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """Return H at positions s of every draw that is positive at all of them, and which draws these are."""
+    """Return H at positions s of every draw that is positive at all of them, and which draws these are: over half."""
     family = posterior.family
     if not family.equal_depths:
         raise InputError(
@@ -180,6 +180,11 @@ def _heights(posterior: Posterior, s: Array) -> tuple[Array, NDArray[np.bool_]]:
         )
     heights = posterior.draws @ family.primitives(family.middle + family.half * s)
     kept = np.min(heights, axis=1) > 0.0
+    if np.mean(kept) < 0.5:
+        raise InputError(
+            "more than half of the laws that the data allow have no planar interface: no interval can be given; "
+            f"use {option('constraint', 'admissible')} or more data"
+        )
     return heights[kept], kept
 
 
@@ -187,11 +192,6 @@ def _tension_integrals(posterior: Posterior) -> tuple[Array, NDArray[np.bool_]]:
     """Return C_H of every draw that has a planar interface, and which draws these are."""
     nodes, weights = gauss_legendre(_NODES)
     heights, kept = _heights(posterior, nodes)
-    if np.mean(kept) < 0.5:
-        raise InputError(
-            "more than half of the laws that the data allow have no planar interface: no interval can be given; "
-            f"use {option('constraint', 'admissible')} or more data"
-        )
     return posterior.family.half * (np.sqrt(2.0 * heights) @ weights), kept
 
 
