@@ -12,7 +12,7 @@ from doublewell.dynamics import ALLEN_CAHN, Dynamics, dynamics_of
 from doublewell.errors import InputError, option
 from doublewell.law import Family, family_of
 from doublewell.likelihood import check_window
-from doublewell.observation import Light, View, check_view
+from doublewell.observation import View, check_view
 from doublewell.options import Compute, DoubleWell, Method, Observation, Weak, method_of
 from doublewell.record import Boundary, Origin, Record
 from doublewell.weak.weights import LEAST_FRAMES, Support, check_supports, default_supports, paper_supports, split_folds
@@ -136,8 +136,7 @@ class Problem:
             view = replace(view, dark=(low - grey.dark) / (high - grey.dark))
         if not (view.contrast and found & {"uneven light", "stray light", "fading"}):
             return view
-        middle = (low + high - 2.0 * grey.dark) / (high - low)
-        return replace(view, light=Light(middle, "offset" if "stray light" in found else "gain", grey.orders))
+        return replace(view, light=grey.orders)
 
     def of_file(self, source: Source) -> Problem:
         """Return the problem of a record that came from a file."""

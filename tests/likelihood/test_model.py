@@ -9,7 +9,7 @@ from doublewell.errors import InputError
 from doublewell.law import Bernstein
 from doublewell.likelihood import gauss_newton, record_model
 from doublewell.likelihood.model import check_window, first_substeps
-from doublewell.observation import Light, View, check_view
+from doublewell.observation import View, check_view
 from doublewell.observation.view import Whitening, grey_of_light, light_of_grey, observed
 from doublewell.options import Observation
 from doublewell.record import Record
@@ -26,7 +26,7 @@ KINDS = {
     ),
     "light left, drift, contrast": (
         "open", None,
-        View(Observation(contrast="estimated", blur=0.02), moving="yx", light=Light(1.4, "offset")),
+        View(Observation(contrast="estimated", blur=0.02), moving="yx", light=(4, 4)),
     ),
     "response, contrast": ("open", None, View(Observation(contrast="estimated", response="estimated"), dark=0.2)),
     "q and blur free, uneven times": ("periodic", UNEVEN, View(Observation(blur="estimated"), q_free=True)),
@@ -141,20 +141,23 @@ def test_pictures_of_a_window_are_a_part_of_those_of_the_whole(kind) -> None:
     assert errors[0] < 2e-4
 
 
-def test_what_is_left_of_the_light_multiplies_the_light() -> None:
-    """(1 + P + T) (u + m) - m, whose frame 0 is the nuisance."""
-    record, light = blank(mesh=(20, 18)), Light(1.4, "gain")
-    view = View(Observation(contrast="estimated", blur=0.0), light=light)
+def test_what_is_left_of_the_light_moves_each_phase() -> None:
+    """Terms of the low phase where u = -1, of the high one where u = +1; frame 0 is the nuisance."""
+    record = blank(mesh=(20, 18))
+    view = View(Observation(contrast="estimated", blur=0.0), light=(2, 3))
     _, constants = record_model(record, Bernstein(1), 2, view)
     space, time = constants.light
     assert np.allclose(np.mean(space**2, axis=(1, 2)), 1.0)
-    u, left = smooth(record.mesh), np.zeros(len(space) + len(time))
-    left[1], left[-1] = 0.02, 0.03
-    bright = 1.0 + 0.02 * space[1] + 0.03 * time[-1][:, None, None]
-    first = bright[0] * (u + 1.4) - 1.4
-    found = seen_of(record, view, np.concatenate([first.ravel(), left]), np.array([1.0, 0.0, *LAW]))
-    plain = seen_of(record, View(), u, LAW)
-    assert np.allclose(found, bright * (plain + 1.4) - 1.4, atol=1e-12)
+    u, left = smooth(record.mesh), np.zeros((2, len(space) + len(time)))
+    left[0, 1], left[0, -1], left[1, 2] = 0.02, 0.03, -0.01
+    low, high = 0.02 * space[1] + 0.03 * time[-1][:, None, None], -0.01 * space[2]
+
+    def lit(field):
+        return field + 0.5 * (1.0 - field) * low + 0.5 * (1.0 + field) * high
+
+    first = lit(u[None])[0]
+    found = seen_of(record, view, np.concatenate([first.ravel(), left.ravel()]), np.array([1.0, 0.0, *LAW]))
+    assert np.allclose(found, lit(seen_of(record, View(), u, LAW)), atol=1e-12)
 
 
 @pytest.mark.parametrize(("boundary", "factor"), [("periodic", 2), ("neumann", 3)])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from math import prod
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from doublewell.observation.view import (
     View,
     grey_of_light,
     joint_parameters,
+    light_basis,
     light_of_grey,
     mode_gain,
     mode_grid,
@@ -40,6 +41,7 @@ _SMALLEST = 12  # cells of a window along an axis
 _FLOOR = 1e-3  # of the largest: what the preconditioner makes of a mode that is hardly observed
 _SMOOTH = 16.0  # exponent of the shortest mode: a Gaussian of about 1.3 cells in two dimensions
 _FAINT = 0.05  # of a mode that is left in a picture: less is made sharp as if it were this much
+_NEVER = 1e-9  # of the cells: a phase that is nowhere has no light either
 _TINY = 1e-300
 
 
@@ -66,10 +68,9 @@ class Constants(NamedTuple):
     pushes: Any = ()  # a field for each frame interval, added to u_t / q there
     prior: Any = ()  # rows [W, t] of what is known of theta, W theta = t, for each record of a batch
     pixels: Any = ()  # dx along each axis, for pictures that move
-    light: Any = ()  # terms of what may be left of a camera's light: in space, in time
+    light: Any = ()  # terms of what may be left of a camera's light in a phase: in space, in time
     response: Any = ()  # exponent of grey values, where it is known and not 1
     dark: Any = ()  # grey value of the low phase over that of the high one
-    middle: Any = ()  # u + middle is in proportion to that light
     reach: Any = ()  # of the first entries of theta: how far one step may move them
 
 
@@ -78,8 +79,8 @@ class RecordModel:
     """The static structure of a record's model; hashable, so that compiled code serves all records of one kind.
 
     The symbols of a dynamics are run-time arrays, and one program serves all. ``terms`` are what the equation may lack:
-    theta ends with one amplitude for each. ``light`` is what may be left of a camera's light, a factor ("gain") or an
-    addend ("offset") in space: its coefficients are the end of the nuisance, one vector then on whole domains too.
+    theta ends with one amplitude for each. ``light``: whether something may be left of a camera's light. Its
+    coefficients, of the low and of the high phase, are the end of the nuisance, one vector then on whole domains too.
     """
 
     family: Family
@@ -90,7 +91,7 @@ class RecordModel:
     free: tuple[str, ...] = ()
     refine: int = 1
     terms: tuple[Term, ...] = ()
-    light: Literal["gain", "offset"] | None = None
+    light: bool = False
 
     def split(self, theta: Any) -> tuple[dict[str, Any], Any]:
         """Return what is estimated jointly with the law, by name, and the coefficients."""
@@ -104,7 +105,7 @@ class RecordModel:
     @property
     def _vector(self) -> bool:
         """Whether the nuisance is more than the initial field."""
-        return self.boundary == "open" or self.light is not None
+        return self.boundary == "open" or self.light
 
     def predict(self, nuisance: Any, theta: Any, constants: Constants) -> Any:
         """Return what is observed, u[t, (z, y,) x]."""
@@ -131,14 +132,13 @@ class RecordModel:
             return None, None
         clock = self._clock(constants).reshape(-1, *[1] * len(self.cells))
         gain, offset = [joint[name] + joint.get(f"{name} drift", 0.0) * clock for name in ("gain", "offset")]
-        if self.light is None:
+        if not self.light:
             return gain, offset
         space, time = constants.light
-        count = len(nuisance) - len(space) - len(time)
-        even = jnp.tensordot(nuisance[count : count + len(space)], space, axes=1)
-        fading = (nuisance[count + len(space) :] @ time).reshape(clock.shape)
-        more, added = (fading, even + 0.0 * fading) if self.light == "offset" else (fading + even, 0.0)
-        return gain * (1.0 + more), offset + gain * (constants.middle * more + added)
+        left = nuisance[-2 * (len(space) + len(time)) :].reshape(2, -1)
+        fading = (left[:, len(space) :] @ time).reshape(2, *clock.shape)
+        low, high = jnp.tensordot(left[:, : len(space)], space, axes=1)[:, None] + fading
+        return gain * (1.0 + 0.5 * (high - low)), offset + gain * 0.5 * (high + low)
 
     def _clock(self, constants: Constants) -> Any:
         """Return the fraction of the record that has passed at each frame."""
@@ -221,21 +221,24 @@ class RecordModel:
         ]
 
         def of_light(gradient: Any) -> Any:
-            if self.light is None:
-                return gradient
-            space, bright = constants.light[0], (smooth + constants.middle) ** 2
-            weight = bright if self.light == "gain" else jnp.ones_like(bright)
-            gram = self.frames * jnp.tensordot(space * weight, space, axes=[tuple(range(1, space.ndim))] * 2)
-            even, fading = gradient[: len(space)], gradient[len(space) :]
-            return jnp.concatenate([jnp.linalg.solve(gram, even), fading / (self.frames * jnp.sum(bright))])
+            space, parts = constants.light[0], []
+            for part, sign in zip(gradient.reshape(2, -1), (-1.0, 1.0), strict=True):
+                seen = (0.5 * (1.0 + sign * smooth)) ** 2  # how much of each cell is this phase
+                gram = self.frames * jnp.tensordot(space * seen, space, axes=[tuple(range(1, space.ndim))] * 2)
+                gram = gram + _NEVER * self.frames * seen.size * jnp.eye(len(space))
+                parts += [jnp.linalg.solve(gram, part[: len(space)])]
+                parts += [part[len(space) :] / (self.frames * (jnp.sum(seen) + _NEVER * seen.size))]
+            return jnp.concatenate(parts)
 
         def apply(gradient: Any) -> Any:
             field = self.first_field(gradient)
             field = sum(part * backward(damping * forward(part * field)) for part, damping in parts)
             if not self._vector:
                 return field
-            rest, lit = gradient[prod(self.cells) :], sum(map(len, constants.light))
-            return jnp.concatenate([field.ravel(), rest[: len(rest) - lit], of_light(rest[len(rest) - lit :])])
+            parts, lit = [field.ravel(), gradient[field.size :]], 2 * sum(map(len, constants.light))
+            if self.light:
+                parts[1:] = [parts[1][:-lit], of_light(parts[1][-lit:])]
+            return jnp.concatenate(parts)
 
         return apply
 
@@ -342,7 +345,7 @@ class RecordModel:
         if not self._vector:
             return fields[:, 0]
         edge = border_mask(self.cells) if self.boundary == "open" else np.zeros(self.cells, dtype=bool)
-        parts = [fields[:, 0], fields[:, 1:][:, :, edge], np.zeros((len(fields), sum(map(len, constants.light))))]
+        parts = [fields[:, 0], fields[:, 1:][:, :, edge], np.zeros((len(fields), 2 * sum(map(len, constants.light))))]
         return np.hstack([part.reshape(len(fields), -1) for part in parts])
 
 
@@ -385,7 +388,7 @@ def record_model(
         view.free,
         refine,
         terms,
-        None if view.light is None else view.light.space,
+        view.light is not None,
     )
     q, taus = float(record.q or 0.0), float(record.q or 0.0) * np.diff(record.times)
     grid, fine = mode_grid(record), mode_grid(record, refine)
@@ -425,7 +428,7 @@ def record_model(
     if view.moving:
         more["pixels"] = np.array(record.dx)
     if view.light is not None:
-        more["light"], more["middle"] = view.light.basis(record.shape), view.light.middle
+        more["light"] = light_basis(view.light, record.shape)
     if view.contrast or "response" in view.free:
         more["reach"] = np.array([parameter.prior for parameter in joint_parameters(view, dynamics)])
     if whitening.memory:

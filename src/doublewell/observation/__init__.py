@@ -10,7 +10,7 @@ from doublewell.observation.survey import (
     check_survey,
     survey,
 )
-from doublewell.observation.view import PLAIN, Light, View, check_view, complete, joint_start
+from doublewell.observation.view import PLAIN, View, check_view, complete, joint_start
 
 __all__ = [
     "COVERED",
@@ -19,7 +19,6 @@ __all__ = [
     "PLAIN",
     "TOO_FEW_CELLS",
     "TOO_LARGE",
-    "Light",
     "Survey",
     "View",
     "check_survey",

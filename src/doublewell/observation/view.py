@@ -15,7 +15,7 @@ from doublewell.hints import Array, Bools
 from doublewell.law.family import namespace
 from doublewell.options import Noise, Observation
 from doublewell.record import Record
-from doublewell.record.levels import FADING_ORDER, LIGHT_ORDER, smooth_basis
+from doublewell.record.levels import smooth_basis
 from doublewell.record.pixels import differences, noise_line
 
 SHARP = Observation(contrast="exact", blur=0.0, pixel=False, drift="none")
@@ -61,27 +61,6 @@ class Whitening:
     level: float | None = None
 
 
-@dataclass(frozen=True)
-class Light:
-    """Uneven, stray or fading light that was taken off grey values; what is left of it is part of the fit's nuisance.
-
-    With u + ``middle`` in proportion to the light, a picture is (1 + P(x) + T(t)) (u + middle) - middle, or with stray
-    light (1 + T(t)) (u + middle) - middle + B(x). ``space`` is "gain" (P) or "offset" (B), ``orders`` are the degrees
-    of P or B and of T, 0 where there is none.
-    """
-
-    middle: float
-    space: Literal["gain", "offset"] = "gain"
-    orders: tuple[int, int] = (LIGHT_ORDER, FADING_ORDER)
-
-    def basis(self, shape: tuple[int, ...]) -> tuple[Array, Array]:
-        """Return the terms of P or B, (terms, (z, y,) x), and of T, (terms, frames), each of mean square 1."""
-        space = smooth_basis(shape[1:], self.orders[0]).reshape(-1, *shape[1:])
-        time = smooth_basis(shape[:1], min(self.orders[1], shape[0] - 1)).reshape(-1, shape[0])
-        size = [np.sqrt(np.mean(terms**2, axis=tuple(range(1, terms.ndim)), keepdims=True)) for terms in (space, time)]
-        return space / size[0], time / size[1]
-
-
 @dataclass(frozen=True, eq=False)
 class View:
     """Optics and noise of a record, and what is estimated jointly with the law.
@@ -90,8 +69,8 @@ class View:
     record's q; one for the blur is its variance in units of dx^2 of the last axis; gain and offset are those of the
     values of the record as it is fitted, with its declared phases at -1 and +1. ``parts`` is the number of parts of a
     record that what is known of these is divided among, ``moving`` the letters of the axes along which pictures drift,
-    ``light`` what of a camera's light may be left in the values, ``dark`` the grey value of the low phase over that of
-    the high one.
+    ``light`` the degrees in space and time of what may be left of a camera's light, 0 where there is none, ``dark`` the
+    grey value of the low phase over that of the high one.
     """
 
     optics: Observation = SHARP
@@ -99,7 +78,7 @@ class View:
     q_free: bool = False
     parts: int = 1
     moving: str = ""
-    light: Light | None = None
+    light: tuple[int, int] | None = None
     dark: float = _DARK
 
     @property
@@ -145,6 +124,18 @@ class View:
 
 
 PLAIN = View()
+
+
+def light_basis(orders: tuple[int, int], shape: tuple[int, ...]) -> tuple[Array, Array]:
+    """Return smooth terms in space, (terms, (z, y,) x), and in time, (terms, frames), each of mean square 1.
+
+    Uneven, stray and fading light was taken off grey values, and a dark value. What an error of these leaves moves the
+    values of each phase by a sum of such terms; of a dark value that is a little off it is the light that was removed.
+    """
+    space = smooth_basis(shape[1:], orders[0]).reshape(-1, *shape[1:])
+    time = smooth_basis(shape[:1], min(orders[1], shape[0] - 1)).reshape(-1, shape[0])
+    size = [np.sqrt(np.mean(terms**2, axis=tuple(range(1, terms.ndim)), keepdims=True)) for terms in (space, time)]
+    return space / size[0], time / size[1]
 
 
 def middle_half(phases: tuple[float, float]) -> tuple[float, float]:
