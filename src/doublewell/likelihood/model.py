@@ -221,24 +221,25 @@ class RecordModel:
         ]
 
         def of_light(gradient: Any) -> Any:
-            space, parts = constants.light[0], []
+            space, solved = constants.light[0], []
             for part, sign in zip(gradient.reshape(2, -1), (-1.0, 1.0), strict=True):
                 seen = (0.5 * (1.0 + sign * smooth)) ** 2  # how much of each cell is this phase
                 gram = self.frames * jnp.tensordot(space * seen, space, axes=[tuple(range(1, space.ndim))] * 2)
                 gram = gram + _NEVER * self.frames * seen.size * jnp.eye(len(space))
-                parts += [jnp.linalg.solve(gram, part[: len(space)])]
-                parts += [part[len(space) :] / (self.frames * (jnp.sum(seen) + _NEVER * seen.size))]
-            return jnp.concatenate(parts)
+                solved += [jnp.linalg.solve(gram, part[: len(space)])]
+                solved += [part[len(space) :] / (self.frames * (jnp.sum(seen) + _NEVER * seen.size))]
+            return jnp.concatenate(solved)
 
         def apply(gradient: Any) -> Any:
             field = self.first_field(gradient)
             field = sum(part * backward(damping * forward(part * field)) for part, damping in parts)
             if not self._vector:
                 return field
-            parts, lit = [field.ravel(), gradient[field.size :]], 2 * sum(map(len, constants.light))
-            if self.light:
-                parts[1:] = [parts[1][:-lit], of_light(parts[1][-lit:])]
-            return jnp.concatenate(parts)
+            rest = gradient[field.size :]
+            if not self.light:
+                return jnp.concatenate([field.ravel(), rest])
+            lit = 2 * sum(map(len, constants.light))
+            return jnp.concatenate([field.ravel(), rest[:-lit], of_light(rest[-lit:])])
 
         return apply
 
