@@ -197,6 +197,15 @@ def test_outliers_ask_for_a_check_only(noisy, ask):
     assert sentence(test).endswith("the largest in frame 14 at cell (9, 25)")
 
 
+def test_two_outliers_that_the_law_does_not_feel_are_only_mentioned(noisy, ask):
+    values = noisy.slab().copy()
+    values[[10, 14], [3, 20], [4, 30]] += 0.21
+    answer = ask(noisy.replace(values))
+    assert named(answer)["outliers"].significant
+    assert answer.verdict == "adequate", answer.significant
+    assert {(item.code, str(item.severity)) for item in model(answer)} == {("outliers", "ok")}
+
+
 def test_a_dead_pixel_is_found_and_the_others_are_asked_without_it(noisy, ask):
     values = noisy.slab().copy()
     values[:, 8, 9] = 0.0
