@@ -395,7 +395,9 @@ def _structure(result: Result, fit: Likelihood | None) -> Iterator[Finding]:
     else:
         sure = "the constraint, not the data, makes this a double well with a single barrier: "
         words = sure + words if fit.extra_structure > 1.0 - _UNSURE else words
-        yield make.check("extra-structure", words, probability=fit.extra_structure)
+        advice = f"values that end short of the phases look so: estimate them ({option('contrast', 'estimated')})"
+        advice = advice if result.contrast is None else ""
+        yield make.check("extra-structure", words, advice, probability=fit.extra_structure)
     path = () if result.posterior is None else result.posterior.path
     if len(path) > 1 and path[-1].degree == MAX_DEGREE and path[-1].weight > 1.0 - _UNSURE:
         words = (

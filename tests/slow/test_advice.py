@@ -77,6 +77,18 @@ def test_contrast_is_estimated(clean, gain, offset, code):
     assert "contrast='estimated'" in better(identified(noisy, observation=EXACT), after, code)
 
 
+def test_a_contrast_that_is_too_small_bends_the_law(clean):
+    """No test of the residual sees it, because the law absorbs it: its force vanishes at the plateaus too."""
+    noisy = add_noise(clean, NOISE, seed=24)
+    noisy = noisy.replace(0.97 * noisy.slab())
+    before = identified(noisy, law=dw.DoubleWell(), observation=EXACT)
+    after = identified(noisy, law=dw.DoubleWell(), observation=dw.Observation(contrast="estimated"))
+    (bent,) = [item for item in dw.findings(before) if item.code == "extra-structure"]
+    assert "contrast='estimated'" in bent.advice
+    assert error(after) < 0.3 * error(before)
+    assert not [item for item in dw.findings(after) if item.code == "extra-structure"]
+
+
 def test_a_contrast_that_fades_is_estimated(clean):
     noisy = add_noise(clean, NOISE, seed=15)
     noisy = noisy.replace(noisy.slab() * np.linspace(1.0, 0.95, 21)[:, None, None])
