@@ -12,7 +12,7 @@ that went through the same taps.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
 from typing import NamedTuple
@@ -97,7 +97,10 @@ def check_moments(
     if best := significant(adjusted):
         rest = rest - left[:, rows.others[best[0].name]] @ np.linalg.pinv(left[:, rows.others[best[0].name]]) @ rest
     noises = lattice.linear(probes, 1.0 / q, slope).reshape(_PROBES, -1)[:, keep]
-    adjusted = holm([*tests, _unexplained(rest, noises, rows.u, scales)])
+    unknown = _unexplained(rest, noises, rows.u, scales)
+    if best and unknown.name == "unknown" and unknown.deviation > best[0].deviation:  # that cause is the smaller part
+        unknown = replace(unknown, drop=best[0].drop + unknown.drop)
+    adjusted = holm([*tests, unknown])
     error = float(np.sqrt(covariance[p - 1, p - 1]) / abs(solved[p - 1, -1])) if q_free else None
     return MomentTests(Adequacy(adjusted, verdict_of(adjusted, band), band=band), error)
 
