@@ -37,6 +37,7 @@ NARROW = 0.05  # half-width of the band of G, relative to G, that is good
 _WIDE = 0.5  # beyond it the shape of the law is not determined
 _UNSURE = 0.05  # probability of extra wells that is worth a check
 _COSTLY = 1.1  # times the band with known gain and offset, above which they count as not determined
+_REFUTED = 16.0  # rise of chi-square, 4 standard deviations: the data, not noise, want further wells
 _LOOSE = 0.04  # width of the interval of the gain: 1 % of it moves the force by about 5 %
 _LOOSE_Q = 0.25  # relative standard error of q above which it counts as not determined
 _COARSE = 1.5  # q G' dt of weak moments: benchmarks/zoo.py flags clean records beyond it
@@ -396,8 +397,9 @@ def _structure(result: Result, fit: Likelihood | None) -> Iterator[Finding]:
         sure = "the constraint, not the data, makes this a double well with a single barrier: "
         words = sure + words if fit.extra_structure > 1.0 - _UNSURE else words
         advice = f"values that end short of the phases look so: estimate them ({option('contrast', 'estimated')})"
-        advice = advice if result.contrast is None else ""
-        yield make.check("extra-structure", words, advice, probability=fit.extra_structure)
+        severity = Severity.FAIL if sure in words and fit.constraint_rise > _REFUTED else Severity.CHECK
+        numbers = {"probability": fit.extra_structure, "rise": fit.constraint_rise}
+        yield make.finding(severity, "extra-structure", words, advice if result.contrast is None else "", **numbers)
     path = () if result.posterior is None else result.posterior.path
     if len(path) > 1 and path[-1].degree == MAX_DEGREE and path[-1].weight > 1.0 - _UNSURE:
         words = (

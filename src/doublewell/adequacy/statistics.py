@@ -305,14 +305,9 @@ def value_tests(r: Array, left: Array, free: Bools) -> list[ScoreTest]:
     if count > 1:
         common = "frame" if np.all(same[:, 0]) else "cell" if np.all(same[:, 1:]) else ""
     spots = (Spot(largest, float(r[largest])),)
-    z = float(-ndtri(max(p, 1e-300)))
-    return [
-        tails,
-        replace(
-            outliers, statistic=z, p=p, estimate=(float(count),), spots=spots, count=count, common=common,
-            drop=float(np.sum(r[np.abs(r) > _FAR] ** 2)),
-        ),  # fmt: skip
-    ]
+    z, drop = float(-ndtri(max(p, 1e-300))), float(np.sum(r[np.abs(r) > _FAR] ** 2))
+    found = replace(outliers, statistic=z, p=p, estimate=(float(count),), spots=spots, count=count, common=common)
+    return [tails, replace(found, drop=drop)]
 
 
 @dataclass(frozen=True, eq=False)
