@@ -377,8 +377,10 @@ def test_what_contrast_costs_is_that_of_the_file():
     assert max(row["ratio"] for row in rows) < 1.1
     (row,), text = kept("contrast_spinodal.json")["rows"], (DOCS / "contrast.md").read_text().replace("\n", " ")
     assert f"Of {row['records']} such records" in text
-    assert f"{row['records'] - row['determined']} state \"contrast not determined\"" in text
-    assert f"the bands are {row['cost']:.1f} times as wide as with exact values, and cover {row['band %']:.0f} %" in text
+    assert f'{row["records"] - row["determined"]} state "contrast not determined"' in text
+    assert (
+        f"the bands are {row['cost']:.1f} times as wide as with exact values, and cover {row['band %']:.0f} %" in text
+    )
 
 
 def test_the_camera_movie_is_that_of_the_file():
