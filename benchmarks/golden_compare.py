@@ -101,6 +101,8 @@ def _result_gaps(old: dict[str, Any], new: dict[str, Any], errors: float, bands:
     for name in ("weights", "fit"):
         yield from _tree_gaps(name, old.get(name), new.get(name), bands, least=1.0)
     tests = [(one.get("adequacy") or {}).get("tests", {}) for one in (old, new)]
+    if tests[0].get("outliers", [0.0])[0] > 0.0:  # they were part of the tails, and are asked by themselves now
+        tests[0] = {name: test for name, test in tests[0].items() if name != "tails"}
     tests[1] = {name: tests[1].get(name) for name in tests[0]}
     yield from _tree_gaps("adequacy/tests", *tests, bands, least=1.0)
     for gap in _tree_gaps("weak", old.get("weak"), new.get("weak"), 10 * weak):
