@@ -394,10 +394,11 @@ def _structure(result: Result, fit: Likelihood | None) -> Iterator[Finding]:
     if fit.extra_structure < _UNSURE:
         yield make.ok("double-well", words, probability=fit.extra_structure)
     else:
+        forced = fit.extra_structure > 1.0 - _UNSURE
         sure = "the constraint, not the data, makes this a double well with a single barrier: "
-        words = sure + words if fit.extra_structure > 1.0 - _UNSURE else words
-        advice = f"values that end short of the phases look so: estimate them ({option('contrast', 'estimated')})"
-        severity = Severity.FAIL if sure in words and fit.constraint_rise > _REFUTED else Severity.CHECK
+        words = sure + words if forced else words
+        advice = f"values that end short of the phases look like this: use {option('contrast', 'estimated')}"
+        severity = Severity.FAIL if forced and fit.constraint_rise > _REFUTED else Severity.CHECK
         numbers = {"probability": fit.extra_structure, "rise": fit.constraint_rise}
         yield make.finding(severity, "extra-structure", words, advice if result.contrast is None else "", **numbers)
     path = () if result.posterior is None else result.posterior.path

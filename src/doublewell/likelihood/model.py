@@ -135,7 +135,7 @@ class RecordModel:
         if not self.light:
             return gain, offset
         space, time = constants.light
-        left = nuisance[-2 * (len(space) + len(time)) :].reshape(2, -1)
+        left = nuisance[-_light_size(constants) :].reshape(2, -1)
         fading = (left[:, len(space) :] @ time).reshape(2, *clock.shape)
         low, high = jnp.tensordot(left[:, : len(space)], space, axes=1)[:, None] + fading
         return gain * (1.0 + 0.5 * (high - low)), offset + gain * 0.5 * (high + low)
@@ -238,8 +238,8 @@ class RecordModel:
             rest = gradient[field.size :]
             if not self.light:
                 return jnp.concatenate([field.ravel(), rest])
-            lit = 2 * sum(map(len, constants.light))
-            return jnp.concatenate([field.ravel(), rest[:-lit], of_light(rest[-lit:])])
+            size = _light_size(constants)
+            return jnp.concatenate([field.ravel(), rest[:-size], of_light(rest[-size:])])
 
         return apply
 
@@ -346,8 +346,13 @@ class RecordModel:
         if not self._vector:
             return fields[:, 0]
         edge = border_mask(self.cells) if self.boundary == "open" else np.zeros(self.cells, dtype=bool)
-        parts = [fields[:, 0], fields[:, 1:][:, :, edge], np.zeros((len(fields), 2 * sum(map(len, constants.light))))]
+        parts = [fields[:, 0], fields[:, 1:][:, :, edge], np.zeros((len(fields), _light_size(constants)))]
         return np.hstack([part.reshape(len(fields), -1) for part in parts])
+
+
+def _light_size(constants: Constants) -> int:
+    """Return the number of coefficients of a camera's light: those of the low phase, then those of the high one."""
+    return 2 * sum(map(len, constants.light))
 
 
 def _inverse(image: Any) -> Any:
