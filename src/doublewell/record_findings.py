@@ -28,7 +28,7 @@ _STANDS_OUT = 6.0  # standard deviations of noise, of the 99.9 percentile of the
 _BORDER = 3.0  # mean square jump across a border, over the largest between neighbours inside, that is not periodic
 _SAME = 1e-6  # of the values: columns that are stored twice
 _LIKE = 2.0  # factor between first differences along axes of space
-_LAYOUT = 2**20  # values from which the axes are told apart
+_LAYOUT = 2**20  # values from which the axes are distinguished
 _GAPS = 0.05  # fraction of missing values that is worth a warning
 _APART = 64.0  # q |G'| dt of frames too far apart, about twice what the trajectory fit refuses
 _SEEN = 0.005  # fraction of the interface's values that shows a phase bin; with its mirror image it needs twice that
@@ -230,8 +230,8 @@ def pace_findings(
 def layout_findings(record: Record) -> Iterator[Finding]:
     """Yield what the axes of a record show: a border that is not periodic, a period stored twice, a wrong time axis.
 
-    Space is alike in all directions, time is not: where the frames differ as neighbouring pixels along one axis do, and
-    pixels along another axis hardly differ, that other axis may be the time.
+    Space is isotropic: where the frames differ as neighbouring pixels along one axis do, and pixels along another axis
+    hardly differ, that other axis may be the time.
     """
     frames = max(FEW_FRAMES, min(record.frames, _LAYOUT // prod(record.mesh)))
     start = max(0, (record.frames - frames) // 2)
@@ -259,8 +259,8 @@ def layout_findings(record: Record) -> Iterator[Finding]:
     in_time, *in_space = np.maximum(np.array(squares) - 2.0 * min(fourth), 0.0)
     slow = int(np.argmin(in_space))
     others = np.delete(in_space, slow)
-    alike = np.all(others < _LIKE**2 * in_time) and np.all(in_time < _LIKE**2 * others)
-    if others.size and alike and in_space[slow] * _LIKE**2 < in_time:
+    isotropic = np.all(others < _LIKE**2 * in_time) and np.all(in_time < _LIKE**2 * others)
+    if others.size and isotropic and in_space[slow] * _LIKE**2 < in_time:
         words = (
             f"frames differ as much as neighbouring pixels do, and pixels along {names[slow]} differ far less: the "
             f"time axis may be {names[slow]}"

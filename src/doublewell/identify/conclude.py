@@ -158,7 +158,7 @@ def conclude(problem: Problem, parts: Sequence[Part], joint: Joint, tiles: Seque
         likelihood=likelihood,
         contacts=contacts,
     )
-    # a part whose residual is not noise says so here, unless that of every part is not
+    # a part whose residual is not noise shows it here, unless that of every part is not
     usual = min(r.excess for r in fits)
     agreed = agreements([system(weakened(r.evidence, usual / r.excess)) for r in fits], names) if len(fits) > 1 else ()
     return Answer(law, diagnostics, phases, posterior, agreed)

@@ -136,7 +136,7 @@ class _Frames:
     def regression(self, family: Family, strength: float, noise: float, *, tilted: bool) -> tuple[float, float]:
         """Return q by which frames change along L u - D G(u), and the maximum of G: 0 unless the wells are `tilted`.
 
-        Of a round drop q and the tilt act nearly alike, so each of several q is tried with the tilt that suits it. A
+        Of a round drop q and the tilt act nearly the same, so each of several q is tried with the tilt that suits it. A
         change that cannot be distinguished from noise raises.
         """
         law, columns, changes = _quartic(family, strength, 0.0), [], []

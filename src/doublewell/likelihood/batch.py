@@ -54,8 +54,8 @@ class Trajectory:
     nuisance moves with each entry of theta. ``residual`` is the observed minus the predicted fields, zero where nothing
     was observed, ``noise`` its standard deviation s with s^2 = |r|^2 / (n - n_u0 - p) after whitening. ``segments``
     counts the pieces into which the record was cut, 1 for an easy record. ``solve`` is the worst relative residual of
-    the solves behind the evidence. ``excess`` is how much more the residual scatters than noise would, in what it says
-    of theta. ``index`` is the number of the record in its ``batch``.
+    the solves behind the evidence. ``excess`` is how much more the scores for theta scatter than those of noise would.
+    ``index`` is the number of the record in its ``batch``.
     """
 
     batch: Batch
@@ -340,7 +340,7 @@ class Batch:
 def excess(scores: Array) -> float:
     """Return how much more the scores of frames, in units of the noise, scatter than those of independent noise.
 
-    1 where that may be chance, at a level of 1e-4. Frames up to a quarter of the record apart may agree (weights of
+    1 where that may be accidental, at a level of 1e-4. Frames up to a quarter of the record apart may agree (weights of
     Bartlett, as Newey and West have it).
     """
     from scipy.special import chdtri

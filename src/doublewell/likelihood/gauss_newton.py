@@ -63,7 +63,7 @@ class Sensitivity(NamedTuple):
     cost: Any
     iterations: Any
     residuals: Any  # relative, of the solve for each entry of theta
-    scores: Any  # of each frame, what its residual says of each entry of an orthonormal basis of C
+    scores: Any  # of each frame: of its residual along each entry of an orthonormal basis of C
 
 
 def begin(model: Model, nuisance: Any, theta: Any, data: Any, constants: Any) -> Point:

@@ -138,7 +138,7 @@ def _vector_tile() -> Callable[..., None]:
                                 b.store(value, self.vector_at(self.out, self.target(r, v), short), align=8)
 
         def step(self, j: Any, rows: range) -> None:
-            """Use the j-th line of the source for some of the outputs, tap j - r for output r; go on to the next."""
+            """Use the j-th line of the source for some of the outputs, tap j - r for output r; move to the next."""
             b, n, place = self.b, self.n, self.b.load(self.place)
             starts = [b.add(place, self.number(lanes * v)) for v in range(vectors)]
             line = [b.load(self.vector_at(self.source, start, vector), align=8) for start in starts]
