@@ -385,8 +385,8 @@ def test_what_contrast_costs_is_that_of_the_file():
 
 def test_the_camera_movie_is_that_of_the_file():
     rows = kept("camera_movie.json")["rows"]
-    for values, records, *said in table("intensities.md", "camera_movie.json"):
-        own = [row for row in rows if row["values"] == values]
+    for movie, values, records, *said in table("intensities.md", "camera_movie.json"):
+        own = [row for row in rows if (row["movie"], row["values"]) == (movie, values)]
         means = [np.sqrt(np.mean([row[key] ** 2 for row in own])) for key in ("force error %", "band %")]
         good = sum(row["verdict"] == "adequate" for row in own)
         assert [records, said[-1]] == [str(len(own)), str(good)]
