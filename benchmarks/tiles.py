@@ -60,7 +60,7 @@ def budget(record, cut: int) -> int:
     if cut == 1:
         return 10**15
     side = -(-record.mesh[0] // cut)
-    steps = first_substeps(record.replace(boundary="open"), np.array([1.0]))
+    steps = first_substeps(record.replace(boundary="open"), 2.0)
     return tile_memory(window_copies(9, steps), record.frames * side**2)
 
 

@@ -247,8 +247,11 @@ def _wells(result: Result) -> Iterator[Fact]:
     """Yield where the wells and the barrier lie, how high it is, the curvatures, and the planar interface."""
     law, area, fit = result.law, per_area(result), result.diagnostics.likelihood
     (low, high), form = law.phases, "by the form of the law: assumed, not measured"
-    yield Fact("low", "low phase", "u", low, note=form)
-    yield Fact("high", "high phase", "u", high, note=form)
+    if law.family.found:
+        yield from _coexisting(result)
+    else:
+        yield Fact("low", "low phase", "u", low, note=form)
+        yield Fact("high", "high phase", "u", high, note=form)
     top = Fact("maximum", "phase value of the barrier", "u", law.maximum)
     yield replace(top, note=form) if law.family.symmetric else _interval(result, top)
     (first, second), at = law.barriers, f"{law.maximum:.4g}"
@@ -268,6 +271,20 @@ def _wells(result: Result) -> Iterator[Fact]:
     if fit is not None:
         name = "probability of extra structure, from the data without the constraint"
         yield Fact("extra_structure", name, "P", fit.extra_structure)
+
+
+def _coexisting(result: Result) -> Iterator[Fact]:
+    """Yield the coexisting phases of a conserved field and its spinodal interval, with what is extrapolated."""
+    law, survey = result.law, result.diagnostics.survey
+    ends = {"low": ("low coexisting phase", law.phases[0]), "high": ("high coexisting phase", law.phases[1])}
+    if not law.coexists:
+        ends = {}
+    ends |= {f"spinodal_{key}": (f"{key} end of the spinodal interval", u) for key, u in zip(("low", "high"), law.spinodal, strict=True)}
+    for key, (name, u) in ends.items():
+        if np.isfinite(u):
+            seen = survey.low <= u <= survey.high
+            note = "" if seen else "extrapolated: the record has no such values"
+            yield _interval(result, Fact(key, name, "u", u, note=note))
 
 
 def _record_numbers(result: Result) -> Iterator[Fact]:
@@ -363,8 +380,12 @@ def _assumptions(result: Result) -> Iterator[str]:
     problem, boundary, (low, high) = result.problem, result.resolved.boundary, result.law.phases
     given = "" if result.q_estimated else f" with the given q = {result.q:.6g}{after(_q_unit(result))}"
     yield f"the field obeys {problem.dynamics.equation}{given}"
-    kinds = {"symmetric": ", and the wells are symmetric", "equal": ", and the wells are equally deep", "unequal": ""}
-    yield f"the wells lie at u = {low:g} and u = {high:g}{kinds[problem.law.wells]}"
+    kinds = {"symmetric": ", and the wells are symmetric", "equal": ", and the wells are equally deep"}
+    if not result.law.family.found:
+        yield f"the wells lie at u = {low:g} and u = {high:g}{kinds.get(str(problem.law.wells), '')}"
+    else:
+        zero = "the coexisting phases" if result.law.coexists else "the middle of its values"
+        yield f"a constant of the force has no effect on a conserved field: G is zero at {zero}, by choice"
     if result.contrast is None:
         yield "the values of the record are those of u, its contrast and offset exact"
     if problem.law.constraint != "none":

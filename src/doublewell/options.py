@@ -165,23 +165,25 @@ class DoubleWell(Options):
         by construction. "bernstein": positive coefficients, the paper's part of these. "none": plain least squares.
     wells
         "symmetric": G(u) = -u (1 - u^2) p(u^2). "equal": asymmetric wells of equal depth. "unequal": their depths may
-        differ too; then a planar interface travels, and no planar tension exists. With both of them any constraint but
-        "none" is "admissible".
+        differ too; then a planar interface travels, and no planar tension exists. "found": for conserved fields;
+        polynomials over the values of the record, and the coexisting phases follow by the common tangent. With all but
+        the first any constraint but "none" is "admissible". By default "symmetric", of a conserved field "found".
 
-    >>> DoubleWell(degree=2).wells
-    'symmetric'
+    >>> DoubleWell("auto", wells="equal").degree
+    'auto'
     """
 
     noun = "law"
 
     degree: int | Literal["auto"] | None = _field(None, _or(_integer, "auto"))
     constraint: Constraint = _field("admissible")
-    wells: WellsKind = _field("symmetric")
+    wells: WellsKind | None = _field(None)
 
     def __post_init__(self) -> None:
         self._check_word("constraint", get_args(Constraint))
-        self._check_word("wells", get_args(WellsKind))
-        if self.wells != "symmetric" and self.constraint == "bernstein":
+        if self.wells is not None:
+            self._check_word("wells", get_args(WellsKind))
+        if self.wells not in (None, "symmetric") and self.constraint == "bernstein":
             object.__setattr__(self, "constraint", "admissible")  # asymmetric wells have one class only
         if self.degree is None or (isinstance(self.degree, str) and self.degree == "auto"):
             return

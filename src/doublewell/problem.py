@@ -120,7 +120,7 @@ class Problem:
     def view(self, record: Record | RecordInfo) -> View:
         """Return optics and what is estimated jointly with the law of a record, with its defaults filled in."""
         asked, camera = self.observation, record.origin == "camera"
-        exact = record.origin == "simulation" and asked.phases != "estimated"
+        exact = (record.origin == "simulation" and asked.phases != "estimated") or self.family.found
         chosen: dict[str, Any] = {} if asked.contrast != "auto" else {"contrast": "exact" if exact else "estimated"}
         chosen |= {"pixel": camera} if asked.pixel is None else {}
         chosen |= {"blur": "some" if camera else 0.0} if asked.blur == "auto" else {}
@@ -154,13 +154,16 @@ def ask(
     method: Any = None, observation: Any = None, check: bool = True,
 ) -> Problem:  # fmt: skip
     """Return the problem that options pose, checked against the records; none of their values is read."""
+    laws, equation = DoubleWell.of(law), dynamics_of(dynamics)
+    if laws.wells is None:
+        laws = replace(laws, wells="found" if equation.gauge == "constant" else "symmetric")
     problem = Problem(
-        DoubleWell.of(law),
+        laws,
         method_of(method),
         Observation.of(observation),
         None if tension is None else SurfaceTension.of(tension),
         bool(check),
-        dynamics_of(dynamics),
+        equation,
     )
     _check_options(problem)
     for record in records:
@@ -178,6 +181,19 @@ def observed_as(record: Record, problem: Problem) -> Record:
 def _check_options(problem: Problem) -> None:
     """Refuse options that contradict each other."""
     law, method, observation = problem.law, problem.method, problem.observation
+    if law.wells == "found" and problem.dynamics.gauge != "constant":
+        raise InputError(
+            f"{option('wells', 'found')} is for conserved fields, whose force is known up to a constant, and this is "
+            f"{problem.dynamics.name}: use {option('phases', 'estimated')}, or another dynamics"
+        )
+    if law.wells == "found" and (
+        observation.phases != (-1.0, 1.0) or observation.contrast in ("estimated", "drifting")
+    ):
+        raise InputError(
+            f"the coexisting phases of {problem.dynamics.name} are found by the fit, and gain and offset of the values "
+            "are a choice of units beside them: leave out phases and contrast, or state that the phases are known "
+            f"with {option('wells', 'equal')}"
+        )
     if problem.averaged and not method.bands:
         raise InputError(
             f"{option('degree', 'auto')} needs the trajectory fit, because weak moments have no noise model: use "

@@ -54,7 +54,7 @@ def blank(boundary="periodic", times=None, mesh=(14, 12)) -> Record:
 def seen_of(record, view, nuisance, theta):
     import jax
 
-    model, constants = record_model(record, Bernstein(len(LAW) - 1), max(2, first_substeps(record, np.zeros(1))), view)
+    model, constants = record_model(record, Bernstein(len(LAW) - 1), max(2, first_substeps(record, 0.0)), view)
     with double_precision():
         return np.asarray(jax.jit(model.predict)(nuisance, theta, constants))
 
@@ -76,7 +76,7 @@ def test_adjoint_is_the_transpose_of_the_tangent(kind) -> None:
 
     boundary, times, view = KINDS[kind]
     record, rng, h = blank(boundary, times), np.random.default_rng(4), 1e-6
-    model, constants = record_model(record, Bernstein(1), max(2, first_substeps(record, np.zeros(1))), view)
+    model, constants = record_model(record, Bernstein(1), max(2, first_substeps(record, 0.0)), view)
     theta = np.concatenate([np.full(len(view.free), 0.9), LAW])
     u = 0.5 * model.nuisance_of(record.slab()[None], constants)[0]
     x, y, t = rng.standard_normal(u.shape), rng.standard_normal(record.shape), rng.standard_normal(theta.size)

@@ -1,9 +1,11 @@
 """Dynamics: equations as values, and what steps them: grids, CNAB2 (NumPy), ETDRK4 and open windows (JAX)."""
 
 from doublewell.dynamics.allen_cahn import ALLEN_CAHN, AllenCahn
+from doublewell.dynamics.cahn_hilliard import CAHN_HILLIARD, CahnHilliard
 from doublewell.dynamics.cnab2 import Cnab2
 from doublewell.dynamics.etdrk4 import Etdrk4
 from doublewell.dynamics.grid import Grid, numpy_transforms
+from doublewell.dynamics.mass_conserving import MASS_CONSERVING, MassConserving
 from doublewell.dynamics.open_boundary import border_mask
 from doublewell.dynamics.protocol import (
     DYNAMICS,
@@ -20,14 +22,18 @@ from doublewell.dynamics.protocol import (
 
 __all__ = [
     "ALLEN_CAHN",
+    "CAHN_HILLIARD",
     "DYNAMICS",
+    "MASS_CONSERVING",
     "AllenCahn",
+    "CahnHilliard",
     "Cnab2",
     "Column",
     "Dynamics",
     "Etdrk4",
     "Grid",
     "JointParameter",
+    "MassConserving",
     "Stepper",
     "WeakForm",
     "border_mask",

@@ -168,7 +168,7 @@ def result_of(parts: Sequence[Part], problem: Problem, answer: Answer) -> Result
     joint = {} if posterior is None else posterior.joint_values(law)
     resolved = Resolved(
         q=joint.get("q", part.start.q),
-        phases=answer.phases,
+        phases=law.phases,
         boundary=part.record.boundary,
         supports=tuple((support.frames, support.length) for support in part.start.supports),
         supports_rule=part.start.rule,

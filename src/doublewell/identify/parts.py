@@ -12,10 +12,11 @@ from doublewell.adequacy import Adequacy, check_adequacies
 from doublewell.dynamics import Dynamics
 from doublewell.evidence import weakened
 from doublewell.hints import Array, Report
-from doublewell.identify.phases import find_phases, near_plateaus, plateaus
+from doublewell.identify.phases import find_phases, near_plateaus, plateaus, plateaus_or, visited
 from doublewell.identify.start import Start, needs_quartic, quartic_start
 from doublewell.identify.weak_fit import fit_weak
 from doublewell.inference.joint import Job, PartFit
+from doublewell.law import INNER
 from doublewell.likelihood import Batch, Resolution, Trajectory, measure_resolution
 from doublewell.observation import Survey, check_survey, complete, survey
 from doublewell.observation.view import (
@@ -86,6 +87,8 @@ def begin(
     A trajectory fit of few frames, or of frames far apart, starts from a quartic law instead.
     """
     declared, bands = problem.observation.phases, problem.method.bands
+    if problem.family.found:
+        return _begun_in_range(record, problem, report, processor)
     contrast = bands and problem.view(record).contrast
     phases, seen = (declared, seen) if isinstance(declared, tuple) else (plateaus(record), None)
     if isinstance(declared, str) and not contrast:
@@ -96,7 +99,7 @@ def begin(
         scaled = from_minus_one(record, pair)
         seen = survey_of(scaled) if seen is None else seen
         filled = complete(scaled) if bands else scaled
-        if bands and problem.method.start.supports is None and needs_quartic(scaled, seen):
+        if bands and problem.method.start.supports is None and needs_quartic(scaled, seen, problem.dynamics):
             start = quartic_start(filled, seen, problem)
         else:
             start = fit_weak(filled, seen, problem, processor=processor, report=report, words=words)
@@ -104,6 +107,24 @@ def begin(
 
     near = near_plateaus(record, phases) if contrast else None
     return begun(phases, seen) if near is None else begun(near, None)
+
+
+def _begun_in_range(record: Record, problem: Problem, report: Report | None, processor: Processor) -> Part:
+    """Begin with a record of a conserved field: its values are the inner half of the range that -1 and +1 stand for."""
+    low, high = visited(record)
+    middle, reach = 0.5 * (low + high), 0.5 * (high - low) / INNER
+    phases, bands = (middle - reach, middle + reach), problem.method.bands
+    pair = plateaus_or(record, (low, high))
+    own = survey_of(from_minus_one(record, pair))
+    (target, size), (centre, half) = middle_half(pair), middle_half(phases)
+    seen, scaled = own.scaled(size / half, (target - centre) / half), from_minus_one(record, phases)
+    filled = complete(scaled) if bands else scaled
+    if bands and problem.method.start.supports is None and needs_quartic(scaled, seen, problem.dynamics):
+        start: Start = quartic_start(filled, seen, problem)
+    else:
+        words = "weak moments for a start" if bands else "compiling and reading"
+        start = fit_weak(filled, seen, problem, processor=processor, report=report, words=words)
+    return Part.of(record, phases, phases, seen, start, problem)
 
 
 def _estimated_phases(

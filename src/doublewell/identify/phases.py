@@ -17,6 +17,7 @@ _STEP = 0.02  # of the distance of the phases: the first simplex of the search
 _CLOSE = 2e-4  # of the distance of the phases: to which they are found
 _MOST = 80  # weak-form fits of the search
 _SAME = 1e-3  # of the distance of the phases: plateaus as near as this are the declared phases
+_NEIGHBOURS, _RARE = 3, 0.02  # cells along each axis of a mean, and the percentage of means left out at either end
 _FAR = 0.2  # of the distance of the plateaus: farther from its plateau the search has failed
 
 
@@ -34,6 +35,33 @@ def plateaus(record: Record) -> tuple[float, float]:
             f"phases with an interface between them; give {option('phases')} a pair, low and high"
         )
     return _mode(below), _mode(above)
+
+
+def plateaus_or(record: Record, pair: tuple[float, float]) -> tuple[float, float]:
+    """Return the plateaus of a record, or a pair of values where it has none."""
+    try:
+        return plateaus(record)
+    except InputError:
+        return pair
+
+
+def visited(record: Record) -> tuple[float, float]:
+    """Return the lowest and the highest value that the field of a record has: of means over small neighbourhoods.
+
+    Noise is smaller in these, and rare values are not left out: a drop is a small part of a picture.
+    """
+    from scipy.ndimage import uniform_filter
+
+    frames, ends = np.unique(np.linspace(0, record.frames - 1, _LOOKS).astype(int)), []
+    for k in frames.tolist():
+        known = record.observed(k, k + 1)[0].astype(float)
+        weight = uniform_filter(known, _NEIGHBOURS)
+        mean = uniform_filter(record.slab(k, k + 1)[0] * known, _NEIGHBOURS)[weight > 0.5] / weight[weight > 0.5]
+        ends.append(np.percentile(mean, [_RARE, 100.0 - _RARE]) if mean.size else (np.inf, -np.inf))
+    low, high = float(np.min(ends)), float(np.max(ends))
+    if not low < high:
+        raise InputError("the record shows no values that differ: expected a field that varies")
+    return low, high
 
 
 def near_plateaus(record: Record, phases: tuple[float, float]) -> tuple[float, float] | None:

@@ -20,7 +20,7 @@ import numpy as np
 from doublewell.dynamics import Cnab2, Dynamics, fastest_rate, numpy_transforms, steps_per_frame, symbols
 from doublewell.errors import InputError, option
 from doublewell.hints import Array
-from doublewell.law import Family, Law
+from doublewell.law import INNER, Family, Law
 from doublewell.observation import Survey
 from doublewell.observation.view import mode_grid
 from doublewell.problem import Problem
@@ -53,12 +53,13 @@ class Start:
     streamed: Streamed | None = None
 
 
-def needs_quartic(record: Record, survey: Survey) -> bool:
+def needs_quartic(record: Record, survey: Survey, dynamics: Dynamics) -> bool:
     """Whether frames are too few for weak moments, or too far apart: relaxation times in the usual interval."""
     if record.frames < LEAST_FRAMES:
         return True
-    q = survey.pace if record.q is None else record.q
-    return 2.0 * (q or 0.0) * _strength(survey) * float(np.median(np.diff(record.times))) > _FAR
+    q = record.q or (survey.pace if dynamics.order == 2 else None) or 0.0
+    rate = q * fastest_rate(dynamics, mode_grid(record).waves, 2.0 * _strength(survey))
+    return rate * float(np.median(np.diff(record.times))) > _FAR
 
 
 def quartic_start(record: Record, survey: Survey, problem: Problem) -> Start:
@@ -84,10 +85,10 @@ def quartic_start(record: Record, survey: Survey, problem: Problem) -> Start:
 
 
 def _quartic(family: Family, strength: float, top: float) -> Law:
-    """Return the law G = strength (u^2 - 1) (u - top) in a family of degree 0."""
-    u = np.linspace(-1.0, 1.0, 9)
-    force = strength * (u**2 - 1.0) * (u - top)
-    return Law(family, np.linalg.lstsq(family.features(u).T, force)[0])
+    """Return the law G = strength (u^2 - 1) (u - top) in a family of degree 0; in half the range where it is one."""
+    u, half = np.linspace(-1.0, 1.0, 9), INNER if family.found else 1.0
+    force = half * strength * (u**2 - 1.0) * (u - top)
+    return Law(family, np.linalg.lstsq(family.features(half * u).T, force)[0])
 
 
 def _best(values: list[float], laws: list[Law], frames: _Frames, q: float) -> float:
@@ -122,7 +123,7 @@ class _Frames:
 
     def misfit(self, law: Law, q: float) -> float:
         """Return the sum of squares that predictions leave; infinite where they take too many steps."""
-        slope, total = 2.0 * float(np.max(np.abs(law.coefficients))), 0.0
+        slope, total = law.family.steepness(law.coefficients), 0.0
         rate = q * fastest_rate(self.dynamics, self.grid.waves, slope)
         for (first, second), interval in self.pairs:
             steps = steps_per_frame(rate, interval, _STEP)

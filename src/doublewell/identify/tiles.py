@@ -99,11 +99,12 @@ def fit_tiles(record: Record, problem: Problem, compute: Compute, report: Report
     check_room(memory)
     with streamed(record, problem, compute, report) as (part, stream):
         start, dynamics, family, view = part.start.coefficients, problem.dynamics, problem.family, part.view
+        slope = problem.fitted.steepness(start)
         window = part.record.replace(boundary="open")
-        substeps = first_substeps(window, start, dynamics)
+        substeps = first_substeps(window, slope, dynamics)
         theta = np.concatenate([part.joint(dynamics), problem.fitted.elevation(family) @ start])
         copies = window_copies(theta.size, substeps)
-        rate = growth(window, start, dynamics) / float(window.times[-1] - window.times[0])
+        rate = growth(window, slope, dynamics) / float(window.times[-1] - window.times[0])
         regions = make_tiles(window, copies=copies, rate=rate, memory=memory)
         interface = [0.0] * len(regions)
         fractions = stream.pool.completed(interface_fraction, [(window, region) for region in regions])

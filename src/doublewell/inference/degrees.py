@@ -228,10 +228,10 @@ def unseen(matrix: Array, free: Array, family: Family, doubt: float) -> Array:
     """Return what the data leave unresolved of terms of the size `doubt`: a row for each order, in coefficients."""
     if not doubt:
         return np.zeros((0, family.size))
-    turn, _ = family.series()
-    unit, seen = abs(float(np.linalg.solve(turn, free)[0])), matrix @ turn
-    rough = np.diag(np.r_[0.0, np.full(family.size - 1, (2.0 * doubt * unit) ** -2)])
-    return np.asarray((turn @ np.linalg.inv(seen.T @ seen + rough))[:, 1:].T / (4.0 * doubt * unit))
+    (turn, _), first = family.series(), family.lowest
+    unit, seen = float(np.linalg.norm(np.linalg.solve(turn, free)[:first])), matrix @ turn
+    rough = np.diag(np.r_[np.zeros(first), np.full(family.size - first, (2.0 * doubt * unit) ** -2)])
+    return np.asarray((turn @ np.linalg.inv(seen.T @ seen + rough))[:, first:].T / (4.0 * doubt * unit))
 
 
 def _check(evidence: Evidence) -> None:
@@ -280,7 +280,8 @@ def weigh_terms(
     targets = targets @ basis  # the same likelihood but for a constant
     low = family.at(min(_LOW, family.degree))
     basis, root = np.linalg.qr(triangle @ low.elevation(family) @ low.series()[0])
-    unit = np.asarray(np.abs(np.linalg.solve(root, (targets @ basis).T)[0]))  # |a_0| of a well-determined fit
+    lowest = np.linalg.solve(root, (targets @ basis).T)[: family.lowest]
+    unit = np.asarray(np.linalg.norm(lowest, axis=0))  # |a_0| of a well-determined fit
     parts = []
     for degree, group in groupby(prior.terms(family), key=attrgetter("degree")):
         part = family.at(degree)
@@ -333,9 +334,9 @@ class _Posteriors:
     def of(
         cls, family: Family, matrix: Array, targets: Array, unit: Array, terms: tuple[PriorTerm, ...]
     ) -> _Posteriors:
-        turn, orders = family.series()
-        spreads = unit[:, None] * np.stack([term.spreads(orders[1:]) for term in terms])[:, None]
-        size, k = len(matrix), np.arange(1, family.size)
+        (turn, orders), first = family.series(), family.lowest
+        spreads = unit[:, None] * np.stack([term.spreads(orders[first:]) for term in terms])[:, None]
+        size, k = len(matrix), np.arange(first, family.size)
         rows = np.zeros((*spreads.shape[:2], size + family.size, family.size))
         rows[:, :, :size] = matrix @ turn
         rows[:, :, size + k, k] = 1.0 / spreads  # a_k / spread = 0
@@ -344,7 +345,7 @@ class _Posteriors:
         inverse = np.linalg.inv(roots)
         series = np.einsum("tnij,tnj->tni", inverse, right)
         cost = np.sum((series @ (matrix @ turn).T - targets) ** 2, axis=2)
-        cost += np.sum((series[..., 1:] / spreads) ** 2, axis=2)
+        cost += np.sum((series[..., first:] / spreads) ** 2, axis=2)
         occam = np.sum(np.log(np.abs(np.diagonal(roots, axis1=2, axis2=3))), axis=2) + np.sum(np.log(spreads), axis=2)
         logs = np.array([term.log_weight for term in terms])[:, None] - 0.5 * cost - occam
         free, spread_out = series @ turn.T, turn @ inverse

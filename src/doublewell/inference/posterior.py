@@ -14,7 +14,7 @@ from doublewell.errors import InputError, option
 from doublewell.evidence import JointParameters
 from doublewell.hints import Array
 from doublewell.inference.degrees import Component, DegreeAverage, DegreeFit
-from doublewell.law import Constraint, Family, Law, gauss_legendre
+from doublewell.law import Constraint, Family, Law, Tangents, gauss_legendre
 
 Quantity = Literal["force", "primitive", "potential", "bulk_energy"]
 JointName = Literal[
@@ -32,7 +32,20 @@ JointName = Literal[
     "bend z",
     "response",
 ]
-LawNumber = Literal["epsilon", "barrier", "width", "tension_integral", "kappa", "bulk_barrier", "maximum", "tilt"]
+LawNumber = Literal[
+    "epsilon",
+    "barrier",
+    "width",
+    "tension_integral",
+    "kappa",
+    "bulk_barrier",
+    "maximum",
+    "tilt",
+    "low",
+    "high",
+    "spinodal_low",
+    "spinodal_high",
+]
 Scalar = LawNumber | JointName
 DRAWS = 4000  # fixed seed; a band's edge then moves by about 2 % of its half-width from seed to seed
 _SEED = 20_260_101
@@ -86,6 +99,12 @@ class Posterior:
         """Draws of the coefficients, constrained where the estimate is; shape (DRAWS, size)."""
         return self.free_draws if self.constraint == "none" else self._all_draws(self.constraint)
 
+    @cached_property
+    def tangents(self) -> Tangents | None:
+        """The common tangent of every draw of a conserved field's law; None where at most half of them have one."""
+        line = self.family.tangents(self.draws) if self.family.found else None
+        return None if line is None or np.mean(line.known) <= 0.5 else line
+
     def joint_values(self, law: Law) -> dict[str, float]:
         """Return the most likely values of what was estimated jointly with the law; the blur is a length."""
         if self.joint is None:
@@ -134,11 +153,15 @@ def curve_band(posterior: Posterior, quantity: str, u: Array, level: float, scal
     if quantity not in get_args(Quantity):
         raise InputError(f"band of {quantity!r}: expected 'force', 'primitive', 'potential' or 'bulk_energy'")
     family, draws = posterior.family, posterior.draws
-    curves = (family.features if quantity == "force" else family.primitives)(u.ravel())
+    features = (family.features if quantity == "force" else family.primitives)(u.ravel())
+    curves, line = draws @ features, posterior.tangents
+    if line is not None:
+        curves = (curves - (line.force[:, None] if quantity == "force" else line.under(u.ravel())))[line.known]
     if quantity in ("potential", "bulk_energy"):
         epsilon, kappa, kept = _scale_draws(posterior, scale)
-        draws = (epsilon**2 if quantity == "potential" else kappa)[:, None] * draws[kept]
-    low, high = quantile_interval(draws @ curves, level)
+        kept = kept if line is None else kept[line.known]
+        curves = (epsilon**2 if quantity == "potential" else kappa)[:, None] * curves[kept]
+    low, high = quantile_interval(curves, level)
     return low.reshape(u.shape), high.reshape(u.shape)
 
 
@@ -157,13 +180,16 @@ def _scalar_draws(posterior: Posterior, quantity: str, scale: Scale | None) -> A
         epsilon, kappa, kept = _scale_draws(posterior, scale)
         unit = {"epsilon": epsilon, "barrier": epsilon**2}.get(quantity, kappa)
         return unit if quantity in ("epsilon", "kappa") else unit * family.barriers(draws[kept])
+    if quantity in ("low", "high", "spinodal_low", "spinodal_high"):
+        return _ends(posterior, quantity)
     if quantity in get_args(JointName):
         values = posterior.joint_draws(quantity)
         if values is None:
             raise InputError(f"{quantity} was not estimated by this fit, so it has no interval")
         return values
     if quantity == "maximum":
-        return family.maxima(draws)
+        line = posterior.tangents
+        return family.maxima(draws if line is None else draws[line.known])
     if quantity == "tilt":
         return np.asarray(draws @ family.primitives(np.array(family.phases[1:]))[:, 0])
     return _widths(posterior) if quantity == "width" else _tension_integrals(posterior)[0]
@@ -178,8 +204,8 @@ def _heights(posterior: Posterior, s: Array) -> tuple[Array, NDArray[np.bool_]]:
             "planar tension and no interval of them; where the depths are known to be equal, use "
             f"{option('wells', 'equal')}"
         )
-    heights = posterior.draws @ family.primitives(family.middle + family.half * s)
-    kept = np.min(heights, axis=1) > 0.0
+    heights = family.heights(posterior.draws, s)
+    kept = np.min(heights, axis=1) > 0.0  # not where it is NaN
     if np.mean(kept) < 0.5:
         raise InputError(
             "more than half of the laws that the data allow have no planar interface: no interval can be given; "
@@ -192,7 +218,7 @@ def _tension_integrals(posterior: Posterior) -> tuple[Array, NDArray[np.bool_]]:
     """Return C_H of every draw that has a planar interface, and which draws these are."""
     nodes, weights = gauss_legendre(_NODES)
     heights, kept = _heights(posterior, nodes)
-    return posterior.family.half * (np.sqrt(2.0 * heights) @ weights), kept
+    return _halves(posterior)[kept] * (np.sqrt(2.0 * heights) @ weights), kept
 
 
 def _widths(posterior: Posterior) -> Array:
@@ -200,8 +226,31 @@ def _widths(posterior: Posterior) -> Array:
     nodes, weights = gauss_legendre(_NODES)
     reach = np.arctanh(0.9)
     s = np.tanh(reach * nodes)
-    heights, _ = _heights(posterior, s)
-    return np.asarray(reach * (posterior.family.half * (1.0 - s**2) / np.sqrt(2.0 * heights)) @ weights)
+    heights, kept = _heights(posterior, s)
+    return np.asarray(reach * _halves(posterior)[kept] * (((1.0 - s**2) / np.sqrt(2.0 * heights)) @ weights))
+
+
+def _halves(posterior: Posterior) -> Array:
+    """Return half the distance of the phases of every draw."""
+    low, high = posterior.family.ends(posterior.draws).T if posterior.family.found else posterior.family.phases
+    return np.broadcast_to(0.5 * (high - low), len(posterior.draws))
+
+
+def _ends(posterior: Posterior, quantity: str) -> Array:
+    """Return the coexisting phases of every draw, or the ends of its spinodal interval."""
+    if not posterior.family.found and not quantity.startswith("spinodal"):
+        raise InputError("the phases are assumed in this fit and not estimated, so they have no interval")
+    pairs = posterior.family.spinodals(posterior.draws)
+    if not quantity.startswith("spinodal"):
+        line = posterior.family.tangents(posterior.draws)
+        pairs = np.stack([line.low, line.high], axis=1)
+    values = pairs[:, int(quantity.endswith("high"))]
+    if np.mean(np.isfinite(values)) <= 0.5:
+        raise InputError(
+            "more than half of the laws that the data allow have no such end near the values of the record: no "
+            "interval can be given; use more data"
+        )
+    return values[np.isfinite(values)]
 
 
 def _scale_draws(posterior: Posterior, scale: Scale | None) -> tuple[Array, Array, NDArray[np.bool_]]:

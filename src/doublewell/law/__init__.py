@@ -10,19 +10,22 @@ from doublewell.law.family import (
     EvenFamily,
     Family,
     Held,
+    Tangents,
     WellsKind,
     check_constraint,
     check_phases,
     even_family,
 )
 from doublewell.law.law import LAW_NAMES, Law, check_law, family_of, gauss_legendre, named_law
+from doublewell.law.mixture import INNER, Mixture
 from doublewell.law.structure import StationaryPoint, Structure
 
-FAMILIES: dict[str, type[Family]] = {kind.name: kind for kind in (Bernstein, Chebyshev, Wells, EqualWells)}
+FAMILIES: dict[str, type[Family]] = {kind.name: kind for kind in (Bernstein, Chebyshev, Wells, EqualWells, Mixture)}
 
 __all__ = [
     "CONSTRAINTS",
     "FAMILIES",
+    "INNER",
     "LAW_NAMES",
     "MAX_DEGREE",
     "Bernstein",
@@ -33,8 +36,10 @@ __all__ = [
     "Family",
     "Held",
     "Law",
+    "Mixture",
     "StationaryPoint",
     "Structure",
+    "Tangents",
     "Wells",
     "WellsKind",
     "check_constraint",

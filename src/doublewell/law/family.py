@@ -24,10 +24,11 @@ CONSTRAINTS: dict[Constraint, str] = {
     "bernstein": "positive coefficients",
     "none": "no constraint",
 }
-WellsKind = Literal["symmetric", "equal", "unequal"]
+WellsKind = Literal["symmetric", "equal", "unequal", "found"]
 MAX_DEGREE = 8
 UNIT = (-1.0, 1.0)
 _GRID = 401  # points between the phases at which draws are compared
+_FINE = 1601  # points at which the slope of a force is taken
 
 
 class Held(NamedTuple):
@@ -48,6 +49,27 @@ class Held(NamedTuple):
         """Return free solutions as they are."""
         n = len(free)
         return cls(free, np.zeros(n), np.zeros(free.shape, dtype=bool), np.zeros(n, dtype=bool), np.full(n, -np.inf))
+
+
+class Tangents(NamedTuple):
+    """The straight lines under potentials, one entry a law: they touch it at ``low`` and ``high``.
+
+    ``force`` is their slope, the constant by which the force is off zero at both, ``level`` the primitive at ``low``.
+    """
+
+    low: Array
+    high: Array
+    force: Array
+    level: Array
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Which laws have one."""
+        return np.isfinite(self.low)
+
+    def under(self, u: Array) -> Array:
+        """Return the heights of the lines at u: (n, points), or at points of their own (points,) for all."""
+        return np.asarray(self.level[:, None] + self.force[:, None] * (u - self.low[:, None]))
 
 
 @dataclass(frozen=True)
@@ -72,6 +94,8 @@ class Family(ABC):
     cone: ClassVar[bool] = False  # positive coefficients are double wells, a class of its own ("bernstein")
     most: ClassVar[int | None] = MAX_DEGREE
     average_degree: ClassVar[int] = MAX_DEGREE  # at which a trajectory is linearised for the average over degrees
+    lowest: ClassVar[int] = 1  # first terms of the series that have no prior
+    found: ClassVar[bool] = False  # the wells follow from the coefficients: ``phases`` are a range of values then
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "degree", whole(self.degree, "degree", least=0, most=self.most))
@@ -228,9 +252,44 @@ class Family(ABC):
         curvatures = np.array([self.well_curvatures(g) for g in coefficients]).reshape(len(coefficients), 2)
         return np.asarray(rises & np.all(curvatures > 0.0, axis=1))
 
+    def steepness(self, coefficients: Array) -> float:
+        """Return a bound of |G'| in s: at the wells, where it is about twice that at the maximum between them."""
+        return 2.0 * float(np.max(np.abs(coefficients)))
+
+    def tangents(self, rows: Array) -> Tangents:
+        """Return the lines that potentials, one per row, are measured from: zero where the wells are those assumed."""
+        (low, high), none = self.phases, np.zeros(len(rows))
+        return Tangents(none + low, none + high, none, none)
+
+    def ends(self, rows: Array) -> Array:
+        """Return the low and the high phase of each law, of one without wells of its own the ends of the range."""
+        line = self.tangents(rows)
+        return np.where(line.known[:, None], np.stack([line.low, line.high], axis=1), np.array(self.phases))
+
+    def spinodals(self, rows: Array) -> Array:
+        """Return the ends of the interval in which the force of each law falls, a pair a row; NaN where it has none.
+
+        The interval is that of the steepest fall. Slopes are differences on a fine grid.
+        """
+        u = self.middle + self.half * np.linspace(-1.0, 1.0, _FINE)
+        slope = np.gradient(rows @ self.features(u), u, axis=1)
+        steepest, row, ends = np.argmin(slope, axis=1), np.arange(len(rows)), []
+        first, last = run_around(slope < 0.0, steepest)
+        for here, there in ((first, first - 1), (last, last + 1)):
+            known = (there >= 0) & (there < u.size) & (slope[row, steepest] < 0.0)
+            there = np.clip(there, 0, u.size - 1)
+            inside, outside = slope[row, here], slope[row, there]
+            way = np.divide(inside, inside - outside, out=np.zeros_like(inside), where=known)
+            ends.append(np.where(known, u[here] + way * (u[there] - u[here]), np.nan))
+        return np.stack(ends, axis=1)
+
+    def heights(self, rows: Array, s: Array) -> Array:
+        """Return H of laws, one per row, at positions s between their phases; NaN where a law has none."""
+        return np.asarray(rows @ self.primitives(self.middle + self.half * s))
+
     def barriers(self, coefficients: Array) -> Array:
         """Return the height of the maximum of laws, one per row, over the low phase."""
-        return np.asarray(np.max(coefficients @ self.primitives(self._grid()), axis=1))
+        return np.asarray(np.max(self.heights(coefficients, np.linspace(-1.0, 1.0, _GRID)), axis=1))
 
     def maxima(self, coefficients: Array) -> Array:
         """Return the phase value where the force of each law falls through zero, where H is highest."""
@@ -246,7 +305,8 @@ class Family(ABC):
     def series(self) -> tuple[Array, NDArray[np.intp]]:
         """Return the matrix from the series of the prior to the coefficients, and the order k of each of its terms.
 
-        The first term, of order 0, is the quartic law; the prior of the others is in its units and decays with k.
+        The first term, of order 0, is the quartic law; the prior of the others is in its units and decays with k. Of a
+        family with more than one ``lowest`` term the unit is the length of these.
         """
         raise InputError(f"the family {self.name!r} has no prior: expected Bernstein, EqualWells or Wells")
 
@@ -401,6 +461,16 @@ def check_phases(phases: Any) -> tuple[float, float]:
 def namespace(u: Any) -> Any:
     """Return the array library of u: NumPy, or JAX where u is a JAX array."""
     return u.__array_namespace__() if hasattr(u, "__array_namespace__") else np
+
+
+def run_around(
+    marked: NDArray[np.bool_], start: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the first and the last index of the run of marked entries around `start`, in each row."""
+    index, count = np.arange(marked.shape[1]), marked.shape[1]
+    before = np.where(~marked & (index < start[:, None]), index, -1).max(axis=1) + 1
+    after = np.where(~marked & (index > start[:, None]), index, count).min(axis=1) - 1
+    return before, after
 
 
 def _times_s(polynomial: list[Fraction]) -> list[Fraction]:

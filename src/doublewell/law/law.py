@@ -17,6 +17,7 @@ from doublewell.law.asymmetric import EqualWells, Wells
 from doublewell.law.bernstein import Bernstein
 from doublewell.law.chebyshev import proxy_of_force, proxy_of_potential
 from doublewell.law.family import MAX_DEGREE, UNIT, Family, WellsKind
+from doublewell.law.mixture import Mixture
 from doublewell.law.structure import Structure
 
 TENSION_NODES = 64  # the paper's quadrature for C_H
@@ -87,12 +88,38 @@ class Law:
         return cls(*proxy_of_potential(potential), name=name)
 
     def force(self, u: Any) -> Any:
-        """Evaluate G(u); NumPy or JAX. Beyond the pure phases it continues linearly with its slope there."""
-        return self.family.force(self.coefficients, _as_array(u))
+        """Evaluate G(u); NumPy or JAX. Beyond the pure phases it continues linearly with its slope there.
+
+        Of a law of a conserved field G is zero at the coexisting phases, by choice of its constant.
+        """
+        force = self.family.force(self.coefficients, _as_array(u))
+        return force - self._line[2] if self.coexists else force
 
     def primitive(self, u: Any) -> Any:
         """Evaluate H(u), the integral of G from the low phase to u: H(-1) = H(1) = 0 for symmetric wells."""
-        return self.family.primitive(self.coefficients, _as_array(u))
+        u = _as_array(u)
+        above = self.family.primitive(self.coefficients, u)
+        if not self.coexists:
+            return above
+        low, _, force, level = self._line
+        return above - level - force * (u - low)
+
+    @cached_property
+    def _line(self) -> tuple[float, float, float, float]:
+        """The common tangent of a law whose wells are found: where it touches, its slope, its height at the first."""
+        low, high, force, level = (float(part[0]) for part in self.family.tangents(self.coefficients[None]))
+        return low, high, force, level
+
+    @cached_property
+    def coexists(self) -> bool:
+        """Whether this is a law of a conserved field with two phases that coexist, found by the common tangent."""
+        return self.family.found and bool(np.isfinite(self._line[0]))
+
+    @cached_property
+    def spinodal(self) -> tuple[float, float]:
+        """Where the curvature H'' is zero around the maximum: a mixture between is unstable; NaN where it has no end."""
+        low, high = self.family.spinodals(self.coefficients[None])[0].tolist()
+        return low, high
 
     def potential(self, u: Any, *, epsilon: float) -> Any:
         """Evaluate F(u) = epsilon^2 H(u)."""
@@ -100,8 +127,21 @@ class Law:
 
     @property
     def phases(self) -> tuple[float, float]:
-        """The phase values of the two wells."""
-        return self.family.phases
+        """The phase values of the two wells; of a law of a conserved field the coexisting phases.
+
+        Where such a law has none they are the ends of the range of its values.
+        """
+        return self._line[:2] if self.coexists else self.family.phases
+
+    @property
+    def middle(self) -> float:
+        """The phase value half way between the phases."""
+        return 0.5 * (self.phases[0] + self.phases[1])
+
+    @property
+    def half(self) -> float:
+        """Half the distance of the phases."""
+        return 0.5 * (self.phases[1] - self.phases[0])
 
     @cached_property
     def well_curvatures(self) -> tuple[float, float]:
@@ -165,7 +205,7 @@ class Law:
                 f"joins them and no surface tension exists; use {option('constraint', 'admissible')}, or more data"
             )
         nodes, weights = gauss_legendre(TENSION_NODES)
-        middle, half = self.family.middle, self.family.half
+        middle, half = self.middle, self.half
         return float(half * (weights @ np.sqrt(2.0 * np.maximum(self.primitive(middle + half * nodes), 0.0))))
 
     def _check_depths(self) -> None:
@@ -192,7 +232,7 @@ class Law:
         levels are at 90 % of the way from the middle.
         """
         self._check_depths()
-        middle, half = self.family.middle, self.family.half
+        middle, half = self.middle, self.half
         low, high = (
             middle + sign * _WIDTH_LEVEL * half if level is None else real(level, "a width level", "a phase value")
             for sign, level in ((-1.0, low), (1.0, high))
@@ -270,7 +310,7 @@ class Law:
             text += f" {'-' if c < 0 else '+'} {abs(c):.{digits}g}{power}"
         if self.phases == UNIT:
             return f"G(u) = -{factor} [{text}]".replace("s", "u")
-        half, middle = f"{self.family.half:.{digits}g}", f"{self.family.middle:.{digits}g}"
+        half, middle = f"{self.half:.{digits}g}", f"{self.middle:.{digits}g}"
         return f"G(u) = -{half} {factor} [{text}], s = (u - {middle}) / {half}"
 
     def projected(self, family: Family) -> Array:
@@ -287,19 +327,20 @@ class Law:
         return f"Law({name}{self.family.name} degree {self.family.degree}: {self.structure})"
 
 
-_KINDS: dict[WellsKind, type[Bernstein | EqualWells | Wells]] = {
+_KINDS: dict[WellsKind, type[Bernstein | EqualWells | Wells | Mixture]] = {
     "symmetric": Bernstein,
     "equal": EqualWells,
     "unequal": Wells,
+    "found": Mixture,
 }
 
 
-def family_of(wells: WellsKind, degree: int | Literal["auto"]) -> Family:
+def family_of(wells: WellsKind | None, degree: int | Literal["auto"]) -> Family:
     """Return the family of a degree, of the highest in the average over degrees for "auto".
 
-    Laws of one degree lie inside each other, symmetric in equal in unequal.
+    Laws of one degree lie inside each other, symmetric in equal in unequal; None is "symmetric".
     """
-    kind = _KINDS[wells]
+    kind = _KINDS[wells or "symmetric"]
     return kind(kind.average_degree if degree == "auto" else degree)
 
 

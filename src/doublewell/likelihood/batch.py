@@ -202,7 +202,7 @@ class Batch:
         fitted = Bernstein(starts.shape[1] - 1) if fitted is None else fitted
         family = fitted if family is None else family
         if substeps is None:
-            substeps = max([first_substeps(record, start, self.dynamics) for start in starts])
+            substeps = max([first_substeps(record, fitted.steepness(start), self.dynamics) for start in starts])
         if self.parts:
             options: dict[str, Any] = {"family": family, "fitted": fitted, "substeps": substeps, "watch": watch}
             nothing = [None] * len(starts)
@@ -218,7 +218,7 @@ class Batch:
         # a record that amplifies its initial field may need segments, where segments can fit it
         simple = self.view.plain and record.boundary != "open" and record.uniform and record.mask is None
         simple = simple and self.view.optics.contrast != "drifting"
-        rates = np.array([growth(record, start, self.dynamics) for start in starts])
+        rates = np.array([growth(record, fitted.steepness(start), self.dynamics) for start in starts])
         unstable = simple & (rates > UNSTABLE)
         nuisance, free = model.nuisance_of(data, constants), constants._replace(prior=self._prior(every, fitted, 0.0))
         begin, tried, n = (nuisance, theta), None, joint.shape[1]

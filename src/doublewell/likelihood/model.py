@@ -471,17 +471,21 @@ def check_window(record: Record) -> None:
         )
 
 
-def growth(record: Record, coefficients: Array, dynamics: Dynamics = ALLEN_CAHN) -> float:
-    """Return the logarithm of how much an error of the initial field may grow: for Allen-Cahn q |G'| T."""
-    slope = float(np.max(np.abs(coefficients)))
-    rate = float(record.q or 0.0) * fastest_rate(dynamics, mode_grid(record).waves, slope)
+def growth(record: Record, slope: float, dynamics: Dynamics = ALLEN_CAHN) -> float:
+    """Return the logarithm of how much an error of the initial field may grow: for Allen-Cahn q |G'| T.
+
+    `slope` is the largest |G'|, at the wells; a disturbance grows where G falls, about half as steeply.
+    """
+    rate = float(record.q or 0.0) * fastest_rate(dynamics, mode_grid(record).waves, 0.5 * slope)
     return rate * float(record.times[-1] - record.times[0])
 
 
-def first_substeps(record: Record, start: Array, dynamics: Dynamics = ALLEN_CAHN) -> int:
-    """Return steps from frame to frame such that the force changes little in each; frames too far apart raise."""
+def first_substeps(record: Record, slope: float, dynamics: Dynamics = ALLEN_CAHN) -> int:
+    """Return steps from frame to frame such that a force with |G'| up to `slope` changes little in each.
+
+    Frames too far apart raise.
+    """
     interval, q = float(np.max(np.diff(record.times))), float(record.q or 0.0)
-    slope = 2.0 * float(np.max(np.abs(start)))  # bounds |G'| at both the wells and the centre
     rate = q * fastest_rate(dynamics, mode_grid(record).waves, slope)
     if rate * interval > _REACTION * MOST_SUBSTEPS:
         raise InputError(

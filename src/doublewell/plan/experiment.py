@@ -210,7 +210,7 @@ def record_information(clean: Record, family: Family, coefficients: Array, *, fr
     ``best``. With `frames` only so many first ones count, and one compilation serves every such number.
     """
     frames = clean.frames if frames is None else whole(frames, "frames", least=2, most=clean.frames)
-    model, constants = record_model(clean, family, first_substeps(clean, coefficients))
+    model, constants = record_model(clean, family, first_substeps(clean, family.steepness(coefficients)))
     root = (np.arange(clean.frames) < frames).astype(np.float64).reshape(-1, *[1] * len(clean.mesh))
     data = clean.slab()
     with double_precision():

@@ -1,0 +1,44 @@
+"""Cahn-Hilliard: u_t = q Laplacian (G(u) - Laplacian u), the gradient flow of a free energy that keeps the mean of u."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from doublewell.dynamics.protocol import DYNAMICS, Column, Gauge, JointParameter, WeakForm
+from doublewell.hints import Array
+
+
+@dataclass(frozen=True)
+class CahnHilliard:
+    """The Cahn-Hilliard equation: L(k) = -|k|^4, D = |k|^2. u_t = M Laplacian (f'(u) - kappa Laplacian u), q = M kappa.
+
+    A constant of G = f'/kappa has no effect. With E = integral of kappa/2 |grad u|^2 + f, M = q / kappa.
+    """
+
+    name: ClassVar[str] = "cahn-hilliard"
+    equation: ClassVar[str] = "u_t = q Laplacian (G(u) - Laplacian u)"
+    gauge: ClassVar[Gauge] = "constant"
+    order: ClassVar[int] = 4
+    mobility: ClassVar[str] = "M"
+    border: ClassVar[int | None] = None
+    weak_form: ClassVar[WeakForm] = (  # sum_j g_j Lap S[B_j] - (1/q) D S[u] = Lap^2 S[u]
+        Column("force", "features", space=1),
+        Column("rate", "field", time=1, factor=-1.0),
+        Column("target", "field", space=2),
+    )
+    joint: ClassVar[tuple[JointParameter, ...]] = (JointParameter("q", start=1.0, unit="q", bounds=(0.5, 2.0)),)
+
+    def linear(self, waves: Sequence[Array]) -> Array:
+        """Return -|k|^4."""
+        return np.asarray(-np.square(self.coupling(waves)))
+
+    def coupling(self, waves: Sequence[Array]) -> Array:
+        """Return |k|^2."""
+        return np.asarray(sum(map(np.square, waves)))
+
+
+CAHN_HILLIARD = DYNAMICS["cahn-hilliard"] = CahnHilliard()
