@@ -12,7 +12,7 @@ export NUMBA_CACHE_DIR := $(CURDIR)/build/cache/numba
 
 # Tests that take long, by path: recovery, sweeps, whole trajectory fits of many shapes, pages, examples, the paper,
 # golden results, benchmarks, a browser. `pytest -p costs --costs FILE` measures what a file costs.
-SLOW := tests/slow tests/golden tests/recovery tests/convergence tests/docs tests/examples tests/paper tests/toys \
+SLOW := tests/slow tests/golden tests/recovery tests/convergence tests/docs tests/examples tests/paper \
 	tests/test_readme.py tests/test_tiled.py tests/test_wells.py tests/test_wells_views.py tests/test_identify_many.py \
 	tests/likelihood/test_batch.py tests/likelihood/test_hard_records.py tests/adequacy/test_check.py \
 	tests/adequacy/test_false_alarms.py tests/record/test_pixels.py tests/report/test_browser.py \

@@ -14,7 +14,7 @@ from doublewell.evidence import weakened
 from doublewell.hints import Array, Report
 from doublewell.identify.phases import find_phases, near_plateaus, plateaus, plateaus_or, visited
 from doublewell.identify.start import Start, needs_quartic, quartic_start
-from doublewell.identify.weak_fit import fit_weak
+from doublewell.identify.weak_fit import TooFewMomentsError, fit_weak
 from doublewell.inference.joint import Job, PartFit
 from doublewell.law import INNER
 from doublewell.likelihood import Batch, Resolution, Trajectory, measure_resolution
@@ -93,17 +93,11 @@ def begin(
     phases, seen = (declared, seen) if isinstance(declared, tuple) else (plateaus(record), None)
     if isinstance(declared, str) and not contrast:
         phases = _estimated_phases(record, problem, report, processor)
-    words = "weak moments for a start" if bands else "compiling and reading"
 
     def begun(pair: tuple[float, float], seen: Survey | None) -> Part:
         scaled = from_minus_one(record, pair)
         seen = survey_of(scaled) if seen is None else seen
-        filled = complete(scaled) if bands else scaled
-        if bands and problem.method.start.supports is None and needs_quartic(scaled, seen, problem.dynamics):
-            start = quartic_start(filled, seen, problem)
-        else:
-            start = fit_weak(filled, seen, problem, processor=processor, report=report, words=words)
-        return Part.of(record, phases, pair, seen, start, problem)
+        return Part.of(record, phases, pair, seen, _start(scaled, seen, problem, processor, report), problem)
 
     near = near_plateaus(record, phases) if contrast else None
     return begun(phases, seen) if near is None else begun(near, None)
@@ -113,18 +107,27 @@ def _begun_in_range(record: Record, problem: Problem, report: Report | None, pro
     """Begin with a record of a conserved field: its values are the inner half of the range that -1 and +1 stand for."""
     low, high = visited(record)
     middle, reach = 0.5 * (low + high), 0.5 * (high - low) / INNER
-    phases, bands = (middle - reach, middle + reach), problem.method.bands
+    phases = middle - reach, middle + reach
     pair = plateaus_or(record, (low, high))
     own = survey_of(from_minus_one(record, pair))
     (target, size), (centre, half) = middle_half(pair), middle_half(phases)
     seen, scaled = own.scaled(size / half, (target - centre) / half), from_minus_one(record, phases)
-    filled = complete(scaled) if bands else scaled
-    if bands and problem.method.start.supports is None and needs_quartic(scaled, seen, problem.dynamics):
-        start: Start = quartic_start(filled, seen, problem)
-    else:
-        words = "weak moments for a start" if bands else "compiling and reading"
-        start = fit_weak(filled, seen, problem, processor=processor, report=report, words=words)
-    return Part.of(record, phases, phases, seen, start, problem)
+    return Part.of(record, phases, phases, seen, _start(scaled, seen, problem, processor, report), problem)
+
+
+def _start(record: Record, seen: Survey, problem: Problem, processor: Processor, report: Report | None) -> Start:
+    """Return where a fit of a record with its phases at -1 and +1 begins: weak moments, or a quartic law."""
+    if not problem.method.bands:
+        return fit_weak(record, seen, problem, processor=processor, report=report)
+    filled, free = complete(record), problem.method.start.supports is None
+    if free and needs_quartic(record, seen, problem.dynamics):
+        return quartic_start(filled, seen, problem)
+    try:
+        return fit_weak(filled, seen, problem, processor=processor, report=report, words="weak moments for a start")
+    except TooFewMomentsError:
+        if not free:
+            raise
+        return quartic_start(filled, seen, problem)
 
 
 def _estimated_phases(

@@ -30,6 +30,10 @@ from doublewell.weak.weights import Derivative, Support, default_supports, split
 _ROWS = 20  # moments per coefficient; neighbours share most of their support, so fewer determine next to nothing
 
 
+class TooFewMomentsError(InputError):
+    """The record leaves too few weak moments for the coefficients: a trajectory fit starts from elsewhere then."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class WeakFit(Start):
     """The estimate of the weak-form fit and the supports it used, with the rule that chose them.
@@ -55,7 +59,7 @@ def fit_weak(
     `stream` reads them region by region. `report` is called with `words`, or with the stream's own.
     """
     method, constraint = problem.method.start, problem.law.constraint
-    supports, rule = _supports(record, survey, method)
+    supports, rule = _supports(record, survey, problem)
     folds = split_folds(record.frames, max([s.frames for s in supports])) if method.ridge == "validated" else ()
     options: dict[str, Any] = {"form": problem.dynamics.weak_form, "derivative": method.derivative}
     progress, held, streamed = None if report is None else partial(report, words), 0, None
@@ -130,10 +134,11 @@ def weak_diagnostics(weak: WeakFit, survey: Survey, tests: MomentTests | None = 
     )
 
 
-def _supports(record: Record, survey: Survey, method: Weak) -> tuple[tuple[Support, ...], str]:
+def _supports(record: Record, survey: Survey, problem: Problem) -> tuple[tuple[Support, ...], str]:
+    method, order = problem.method.start, problem.dynamics.order
     given = given_supports(method, record)
     if given is None:
-        return default_supports(record, survey.interface_width, long=method.derivative == "analytic")
+        return default_supports(record, survey.interface_width, long=method.derivative == "analytic", order=order)
     return given, "the paper's, 1/16 and 1/8 of the shortest side" if method.supports == "paper" else "as given"
 
 
@@ -147,12 +152,12 @@ def _check_rows(record: Record, evidence: Evidence, supports: tuple[Support, ...
         smallest = option("supports", [(2, float(f"{cells:.4g}"))])
         least = f"pass smaller supports, the smallest is {smallest}, or "
         way = "" if supports == (Support(2, cells),) else least
-        raise InputError(
+        raise TooFewMomentsError(
             f"only {rows} centres have a complete support, without a missing pixel or frame, and lie outside the "
             f"pure phases: expected at least {needs} for {size} coefficients; {way}record with fewer holes"
         )
     if rows:  # none at all has its own message when solving
-        raise InputError(
+        raise TooFewMomentsError(
             f"only {rows} moments are left for {size} coefficients: expected at least {needs}; record more frames or a "
             "larger field that contains an interface, or pass shorter supports"
         )

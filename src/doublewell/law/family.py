@@ -95,6 +95,7 @@ class Family(ABC):
     most: ClassVar[int | None] = MAX_DEGREE
     average_degree: ClassVar[int] = MAX_DEGREE  # at which a trajectory is linearised for the average over degrees
     lowest: ClassVar[int] = 1  # first terms of the series that have no prior
+    inner: ClassVar[float] = 1.0  # up to where in s the record has values
     found: ClassVar[bool] = False  # the wells follow from the coefficients: ``phases`` are a range of values then
 
     def __post_init__(self) -> None:
@@ -271,9 +272,10 @@ class Family(ABC):
 
         The interval is that of the steepest fall. Slopes are differences on a fine grid.
         """
-        u = self.middle + self.half * np.linspace(-1.0, 1.0, _FINE)
+        s = np.linspace(-1.0, 1.0, _FINE)
+        u, row, ends = self.middle + self.half * s, np.arange(len(rows)), []
         slope = np.gradient(rows @ self.features(u), u, axis=1)
-        steepest, row, ends = np.argmin(slope, axis=1), np.arange(len(rows)), []
+        steepest = np.argmin(np.where(np.abs(s) <= self.inner, slope, np.inf), axis=1)
         first, last = run_around(slope < 0.0, steepest)
         for here, there in ((first, first - 1), (last, last + 1)):
             known = (there >= 0) & (there < u.size) & (slope[row, steepest] < 0.0)

@@ -54,6 +54,7 @@ class Mixture(Family):
     most = None
     average_degree = 5
     lowest = 3  # those of a potential of fourth degree
+    inner = INNER
     found = True
 
     def fitted(self, force: Any) -> Array:

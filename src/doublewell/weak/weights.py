@@ -45,6 +45,7 @@ _LEAST_CELLS = 2  # cells of the shortest half-width that a weak moment can have
 # spatial half-widths in interface widths, the least of them in cells, the rule in words; benchmarks/support_rules.py
 _SHORT = (0.25, 0.5), (4, 6), "a quarter and half of the interface width"
 _LONG = (0.5, 1.0), (6, 8), "half and one interface width"
+_FOURTH = (1.0, 1.5), (8, 12), "one and one and a half interface widths"
 
 
 @dataclass(frozen=True)
@@ -275,7 +276,7 @@ def paper_supports(record: Record) -> tuple[Support, ...]:
 
 
 def default_supports(
-    record: Record, interface_width: float | None, *, long: bool = False
+    record: Record, interface_width: float | None, *, long: bool = False, order: int = 2
 ) -> tuple[tuple[Support, ...], str]:
     """Return two supports for a record whose interface is `interface_width` wide (between u = -0.9 and 0.9).
 
@@ -283,10 +284,11 @@ def default_supports(
     and never more than fits; in time 5 and 8 intervals, shortened so that at least 5 centre frames remain, to one
     interval of fewer than 13 frames. Where both come out the same there is one support. The paper's supports are about
     twice as long in space. So are `long` ones, for "analytic" derivatives, which need at least 6 and 8 cells to be
-    accurate, and for a search of the phases.
+    accurate, and for a search of the phases. For an equation of fourth `order` they are one and one and a half widths:
+    the noise of fourth derivatives falls with the fourth power of the length (benchmarks/conserved.py).
     The text states how they were chosen, and where the record forced other half-widths than the rule's.
     """
-    fractions, least, rule = _LONG if long else _SHORT
+    fractions, least, rule = _FOURTH if order > 2 else _LONG if long else _SHORT
     longest = (record.frames - _CENTRES - 2 * MARGIN) // 2 if record.frames >= LEAST_FRAMES else 1
     if record.frames < 3:
         raise InputError(

@@ -1,0 +1,213 @@
+"""Cahn-Hilliard records: error against the Cramer-Rao bound, coverage of bands, of q and of the coexisting phases.
+
+    python benchmarks/conserved.py [--first 1] [--seeds 5] [--out FILE]     # results/conserved.json
+    python benchmarks/conserved.py --merge FILE ...                         # joins runs in parts
+
+41 frames of 96 x 96, a periodic domain, CNAB2 with 200 steps a frame (the fits use ETDRK4). Four laws: quartic, sixth,
+a regular solution, asymmetric; three stages: a star-shaped drop, a spinodal pattern, and one that has coarsened for ten
+times as long; noise 0.01 and 0.03; q known and unknown. The error is that of the force between the true coexisting
+phases, its mean removed. The bound is that of the lowest degree that has the law to 0.1 %, linearised at the truth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from common import join_results, print_table, save_results, sized, words
+
+import doublewell as dw
+from doublewell.dynamics import CAHN_HILLIARD, Cnab2, Grid
+from doublewell.errors import InputError
+from doublewell.law import EqualWells, Law, Mixture
+from doublewell.likelihood import Batch
+from doublewell.simulate import add_noise
+
+CELLS, FRAMES, STEPS = sized((96, 41, 200), tiny=(32, 15, 60))
+WIDTH = 3.0  # epsilon in cells, of the quartic law
+NOISES, STAGES = (0.01, 0.03), ("drop", "spinodal", "late")
+SHORT = WIDTH**4 * 8.0 / 40.0  # a frame interval, in cells^4 / q
+
+
+@dataclass(frozen=True)
+class Truth:
+    """A force, the coexisting phases and the degree of Mixture that has it to 0.1 %."""
+
+    name: str
+    low: float
+    high: float
+    degree: int
+
+    def force(self, u: Any) -> Any:
+        return _FORCES[self.name](u) / WIDTH**2
+
+    @property
+    def points(self) -> np.ndarray:
+        return np.linspace(self.low, self.high, 201)
+
+
+_ASYMMETRIC = Law(EqualWells(1), 4.0 * np.array([0.25, 0.2, 0.35]))
+_FORCES = {
+    "quartic": lambda u: u**3 - u,
+    "sixth": lambda u: -0.75 * u * (1 - u**2) * (1 + u**2),
+    "regular": lambda u: np.arctanh(np.clip(u, -0.999, 0.999)) - np.arctanh(0.85) / 0.85 * u,
+    "asymmetric": lambda u: np.polyval(_POLYNOMIAL, u),  # not linear beyond the wells
+}
+_POLYNOMIAL = np.polyfit(np.linspace(-1, 1, 41), _ASYMMETRIC.force(np.linspace(-1, 1, 41)), 5)
+TRUTHS = {
+    "quartic": Truth("quartic", -1.0, 1.0, 0),
+    "sixth": Truth("sixth", -1.0, 1.0, 2),
+    "regular": Truth("regular", -0.85, 0.85, 4),
+    "asymmetric": Truth("asymmetric", -1.0, 1.0, 2),
+}
+
+
+def start(stage: str, truth: Truth, rng: np.random.Generator) -> np.ndarray:
+    """Return a star-shaped drop with random lobes, or a random pattern of small amplitude."""
+    x = np.arange(CELLS) - CELLS / 2
+    y, x = np.meshgrid(x, x, indexing="ij")
+    middle, half = 0.5 * (truth.high + truth.low), 0.5 * (truth.high - truth.low)
+    if stage == "drop":
+        angle, lobes = np.arctan2(y, x) + rng.uniform(0.0, 2 * np.pi), int(rng.integers(3, 7))
+        outline = 0.27 * CELLS * (1 + rng.uniform(0.2, 0.35) * np.cos(lobes * angle))
+        return middle + half * np.tanh((outline - np.hypot(x, y)) / (np.sqrt(2) * WIDTH))
+    waves = np.hypot(*np.meshgrid(np.fft.fftfreq(CELLS), np.fft.rfftfreq(CELLS), indexing="ij"))
+    modes = np.fft.rfft2(rng.standard_normal((CELLS, CELLS))) * np.exp(-((2 * np.pi * WIDTH * waves) ** 2))
+    field = np.fft.irfft2(modes)
+    return middle + rng.uniform(-0.2, 0.2) * half + 0.3 * half * field / np.std(field)
+
+
+@lru_cache(maxsize=2)
+def movie(name: str, stage: str, seed: int) -> dw.Record:
+    """Return a movie without noise; a late one begins when a spinodal pattern has coarsened for ten times as long."""
+    truth, grid = TRUTHS[name], Grid((CELLS, CELLS), 1.0)
+    u = start(stage, truth, np.random.default_rng([seed, 7]))
+    if stage == "late":
+        (u,) = Cnab2(grid, 10.0 * SHORT * FRAMES, 1.0, 2 * STEPS * FRAMES, CAHN_HILLIARD).run(truth, u, intervals=1)
+    frames = Cnab2(grid, SHORT, 1.0, STEPS, CAHN_HILLIARD).run(truth, u, intervals=FRAMES - 1)
+    values = np.stack([u, *frames])
+    return dw.Record(values, dx=1.0, dt=SHORT, q=1.0, boundary="periodic", origin="simulation")
+
+
+def centred(curve: np.ndarray) -> np.ndarray:
+    return curve - np.mean(curve, axis=-1, keepdims=True)
+
+
+def relative(truth: Truth, change: np.ndarray) -> float:
+    return 100.0 * float(np.linalg.norm(change) / np.linalg.norm(centred(truth.force(truth.points))))
+
+
+def bound_of(truth: Truth, record: dw.Record, result: dw.Result) -> float:
+    """Return the Cramer-Rao bound of the force error at noise 1, in percent, q known."""
+    family = Mixture(truth.degree, result.posterior.family.phases)
+    theta = family.fitted(truth.force)
+    scaled = record.replace((record.slab() - family.middle) / family.half)
+    fit = result.diagnostics.likelihood
+    (linear,) = Batch([scaled], CAHN_HILLIARD).follow(theta, family=family.placed((-1.0, 1.0)), substeps=fit.substeps)
+    root = linear.evidence.blocks[0].triangle[:-1, :-1] * linear.noise * family.half
+    spread = np.linalg.solve(root.T, centred(family.features(truth.points)))
+    return relative(truth, np.linalg.norm(spread, axis=0))
+
+
+def read(name: str, stage: str, noise: float, seed: int, *, known: bool, check: bool) -> dict[str, Any]:
+    """Return what a fit of a record says."""
+    truth, clean = TRUTHS[name], movie(name, stage, seed)
+    row: dict[str, Any] = {"law": name, "stage": stage, "noise": noise, "q": "known" if known else "free", "seed": seed}
+    record = add_noise(clean, noise, seed=np.random.default_rng([seed, int(1000 * noise)]))
+    record, began = record if known else record.replace(q=None), time.perf_counter()
+    exact = truth.force(truth.points)
+    exact = exact - exact[0]  # zero at the coexisting phases
+    try:
+        weak = dw.identify(record, dynamics="cahn-hilliard", method="weak", law=truth.degree, check=False)
+        row |= {"weak": relative(truth, centred(weak.force(truth.points) - exact)), "weak q": weak.q}
+    except InputError as error:
+        row["weak refused"] = str(error)
+    try:
+        result = dw.identify(record, dynamics="cahn-hilliard", check=check)
+    except InputError as error:
+        return row | {"refused": str(error)}
+    row["seconds"] = round(time.perf_counter() - began, 1)
+    low, high = result.band("force", truth.points)
+    fit, posterior = result.diagnostics.likelihood, result.posterior
+    row |= {
+        "error": relative(truth, centred(result.force(truth.points) - exact)),
+        "covered": float(np.mean((low <= exact) & (exact <= high))),
+        "width": relative(truth, (high - low) / 3.92),
+        "bound": noise * bound_of(truth, clean, result),
+        "converged": bool(fit.status.converged),
+        "degrees": [round(part.weight, 3) for part in posterior.path],
+        "steps": sum(step.iterations for step in fit.steps),
+    }
+    if check:
+        row["verdict"] = str(result.adequacy.verdict)
+    inside = {}
+    for key, value in ({"low": truth.low, "high": truth.high} | ({} if known else {"q": 1.0})).items():
+        try:
+            ends = result.interval(key)
+            inside[key] = bool(ends[0] <= value <= ends[1])
+            row[f"{key} width"] = round(float(ends[1] - ends[0]), 6)
+        except InputError as error:
+            inside[key] = str(error)
+    findings = [item.code for item in dw.findings(result) if str(item.severity) != "ok"]
+    return row | {"inside": inside, "findings": findings}
+
+
+def rms(values: Any) -> float:
+    return float(np.sqrt(np.mean(np.square(list(values)))))
+
+
+def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a line for each law, stage, noise and for all: error over bound, coverage of band, q and phases."""
+    lines = []
+    for key in ("law", "stage", "noise", "q", None):
+        for value in ["all"] if key is None else list(dict.fromkeys(row[key] for row in rows)):
+            own = [row for row in rows if key is None or row[key] == value]
+            done = [row for row in own if "error" in row]
+            if not done:
+                continue
+            line: dict[str, Any] = {"of": f"{key or ''} {value}".strip(), "records": len(own), "fitted": len(done)}
+            line["error %"] = round(rms(row["error"] for row in done), 3)
+            line["over bound"] = round(rms(row["error"] / row["bound"] for row in done), 2)
+            line["band covers %"] = round(100 * float(np.mean([row["covered"] for row in done])), 1)
+            for name in ("low", "high", "q"):
+                known = [row["inside"][name] for row in done if isinstance(row["inside"].get(name), bool)]
+                line[f"{name} covered %"] = round(100 * float(np.mean(known)), 1) if known else None
+            weak = [row["weak"] for row in done if "weak" in row]
+            line["weak %"] = round(float(np.median(weak)), 3) if weak else None
+            lines.append(line)
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--first", type=int, default=1, help="the first seed")
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--laws", nargs="+", default=[*TRUTHS])
+    parser.add_argument("--stages", nargs="+", default=[*STAGES])
+    parser.add_argument("--check", action="store_true", help="test the model too")
+    parser.add_argument("--out", type=Path, help="results, else those in benchmarks/results")
+    parser.add_argument("--merge", nargs="+", type=Path, help="join such results")
+    asked = parser.parse_args(words("--laws quartic --stages drop"))
+    rows = list[dict[str, Any]]()
+    if asked.merge:
+        keys = ("law", "stage", "noise", "q", "seed")
+        rows = join_results("conserved", asked.merge, lambda row: tuple(str(row[key]) for key in keys))
+    else:
+        for seed in range(asked.first, asked.first + asked.seeds):
+            for name in asked.laws:
+                for stage in asked.stages:
+                    for noise in NOISES[: sized(None, tiny=1)]:
+                        for known in (True, False)[: sized(None, tiny=1)]:
+                            rows.append(read(name, stage, noise, seed, known=known, check=asked.check))
+                            print(rows[-1], flush=True)
+                            save_results("conserved", rows, asked.out)
+    print_table("Cahn-Hilliard", summary(rows))
+
+
+if __name__ == "__main__":
+    main()
