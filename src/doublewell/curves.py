@@ -12,11 +12,12 @@ import numpy as np
 
 from doublewell.adequacy import FALSE_ALARMS
 from doublewell.errors import InputError
-from doublewell.facts import LEVEL, kept, per_area, scale_units
+from doublewell.facts import LEVEL, kept
 from doublewell.hints import Array
 from doublewell.inference import Quantity
 from doublewell.law import Law
 from doublewell.result import Result
+from doublewell.statements import per_area, scale_units
 
 POINTS = 401
 _TRUTH = 2001  # uniform phase values of the paper's force error

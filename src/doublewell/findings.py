@@ -15,8 +15,7 @@ from doublewell.calibrate import NoScale, refusal_of
 from doublewell.errors import option
 from doublewell.facts import LEVEL, Facts, facts
 from doublewell.inference import curve_band, quantile_interval
-from doublewell.law import MAX_DEGREE
-from doublewell.model_findings import Setting, model_findings, sentence_of
+from doublewell.model_findings import Setting, coexistence_findings, model_findings, sentence_of
 from doublewell.observation import COVERED
 from doublewell.record_findings import (
     Finding,
@@ -150,9 +149,10 @@ def _determination(result: Result, table: Facts) -> Iterator[Finding]:
         return
     make, even = Topic("determination"), law.family.even  # an odd force is known by its half
     u = np.linspace(0.0 if even else law.phases[0], law.phases[1], _POINTS)
-    low, high = quantile_interval(posterior.free_draws @ posterior.family.features(u), LEVEL)
-    if coverage >= COVERED and np.all(high - low <= np.max(np.abs(law.force(u)))):
-        return  # the draws with the constraint take longer, and here they give nothing new
+    if coverage >= COVERED and not law.family.found:
+        low, high = quantile_interval(posterior.free_draws @ posterior.family.features(u), LEVEL)
+        if np.all(high - low <= np.max(np.abs(law.force(u)))):
+            return  # the draws with the constraint take longer, and here they give nothing new
     if coverage < COVERED:
         yield make.check(
             "numbers-extrapolated",
@@ -368,7 +368,7 @@ def _no_force(result: Result) -> Iterator[Finding]:
     if width is None:
         return
     # the quartic law whose interface has this width, s = 2 atanh(0.9) / width
-    usual = 2.0 / 3.0**1.5 * result.law.family.half * 2.0 * (2.0 * np.arctanh(0.9) / width) ** 2
+    usual = 2.0 / 3.0**1.5 * result.law.half * 2.0 * (2.0 * np.arctanh(0.9) / width) ** 2
     largest = float(np.max(np.abs(result.law.force(np.linspace(*result.law.phases, _POINTS)))))
     if largest < _WEAK * usual:
         words = (
@@ -381,14 +381,15 @@ def _no_force(result: Result) -> Iterator[Finding]:
 
 def _structure(result: Result, fit: Likelihood | None) -> Iterator[Finding]:
     make = Topic("structure")
+    if result.law.family.found:
+        yield from coexistence_findings(result.law, result.diagnostics.survey)
     if not result.structure.ok:
         words = f"not a double well with a single barrier: {result.structure}"
         advice = "record more, or with less noise, to see whether it is one"
         yield make.check("not-a-double-well", words, advice)
         return
     if fit is None:
-        yield make.ok("double-well", str(result.structure))
-        return
+        return (yield make.ok("double-well", str(result.structure)))
     probability = "less than 0.1 %" if fit.extra_structure < 1e-3 else percent(fit.extra_structure)
     words = f"{result.structure}; probability of further wells, from the data alone: {probability}"
     if fit.extra_structure < _UNSURE:
@@ -400,12 +401,13 @@ def _structure(result: Result, fit: Likelihood | None) -> Iterator[Finding]:
         advice = f"values that end short of the phases look like this: use {option('contrast', 'estimated')}"
         severity = Severity.FAIL if forced and fit.constraint_rise > _REFUTED else Severity.CHECK
         numbers = {"probability": fit.extra_structure, "rise": fit.constraint_rise}
-        yield make.finding(severity, "extra-structure", words, advice if result.contrast is None else "", **numbers)
+        exact = result.contrast is None and not result.law.family.found
+        yield make.finding(severity, "extra-structure", words, advice if exact else "", **numbers)
     path = () if result.posterior is None else result.posterior.path
-    if len(path) > 1 and path[-1].degree == MAX_DEGREE and path[-1].weight > 1.0 - _UNSURE:
+    if len(path) > 1 and path[-1].weight > 1.0 - _UNSURE:
         words = (
-            f"the highest degree, {MAX_DEGREE}, has {percent(path[-1].weight)} of the weight: the law may be richer "
-            "than any that was tried, or bends to something that the model lacks"
+            f"the highest degree, {path[-1].degree}, has {percent(path[-1].weight)} of the weight: the law may be "
+            "richer than any that was tried, or bends to something that the model lacks"
         )
         yield make.check("degree-at-limit", words, weight=path[-1].weight)
 

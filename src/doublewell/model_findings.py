@@ -13,6 +13,8 @@ import numpy as np
 
 from doublewell.adequacy import NUMERICAL, STEADY, Adequacy, ScoreTest, Verdict
 from doublewell.errors import option
+from doublewell.law import Law
+from doublewell.observation import Survey
 from doublewell.record_findings import Finding, Severity, Topic, pure_phases
 from doublewell.units import percent
 
@@ -52,6 +54,19 @@ class Setting(NamedTuple):
     def half(self) -> float:
         """Half the distance of the phases: the tests are made on a scale where it is 1."""
         return 0.5 * (self.phases[1] - self.phases[0])
+
+
+def coexistence_findings(law: Law, survey: Survey) -> Iterator[Finding]:
+    """Yield whether the coexisting phases of a conserved field were found, and whether the record reaches them."""
+    make, (low, high) = Topic("structure"), law.phases
+    if not law.coexists:
+        words = f"the coexisting phases are not determined: {law.structure}"
+        advice = "record until both phases have formed; within one phase only the diffusion q G' is determined"
+        yield make.check("phases-undetermined", words, advice)
+    elif beyond := [u for u, seen in ((low, low >= survey.low), (high, high <= survey.high)) if not seen]:
+        named = " and ".join(f"u = {u:.4g}" for u in beyond)
+        words = f"the coexisting phase {named} lies beyond the values of the record and is extrapolated to"
+        yield make.check("phases-extrapolated", words, "record until both phases have formed", low=low, high=high)
 
 
 def model_findings(answer: Adequacy | None, noise: float, setting: Setting) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from html import escape
 
 import numpy as np
 import pytest
+
 from doublewell import facts, identify, physical, validate, write_page
 from doublewell.adequacy import check_adequacies
 from doublewell.dynamics import CahnHilliard, Cnab2, Etdrk4, Grid, MassConserving, dynamics_of, fastest_rate

@@ -1,4 +1,4 @@
-"""Cahn-Hilliard: u_t = q Laplacian (G(u) - Laplacian u), the gradient flow of a free energy that keeps the mean of u."""
+"""Cahn-Hilliard: u_t = q Laplacian (G(u) - Laplacian u), the gradient flow of a free energy that conserves the mean."""
 
 from __future__ import annotations
 

@@ -174,8 +174,9 @@ def estimate_contrast(
     """
     declared = problem.observation.phases
     if "gain" not in each[0].joint:
-        own = isinstance(declared, str) or problem.family.found
-        return (parts[0].phases if own else declared), [None] * len(parts)
+        if problem.family.found:
+            declared = parts[0].phases
+        return (parts[0].phases if isinstance(declared, str) else declared), [None] * len(parts)
     plateaus, best, exact, names = [], [], [], [parameter.name for parameter in CONTRAST]
     for part, evidence in zip(parts, each, strict=False):
         mean = dict(zip(evidence.joint, joint_given_law(evidence).mean(average.coefficients).tolist(), strict=True))

@@ -17,7 +17,6 @@ from doublewell.identify.start import Start
 from doublewell.inference import Estimate, check_motion, estimate, estimate_q
 from doublewell.law import Constraint
 from doublewell.observation import Survey
-from doublewell.options import Weak
 from doublewell.problem import Problem, given_supports
 from doublewell.record import Record
 from doublewell.result import Diagnostics

@@ -277,9 +277,9 @@ class Family(ABC):
         slope = np.gradient(rows @ self.features(u), u, axis=1)
         steepest = np.argmin(np.where(np.abs(s) <= self.inner, slope, np.inf), axis=1)
         first, last = run_around(slope < 0.0, steepest)
-        for here, there in ((first, first - 1), (last, last + 1)):
-            known = (there >= 0) & (there < u.size) & (slope[row, steepest] < 0.0)
-            there = np.clip(there, 0, u.size - 1)
+        for here, beyond in ((first, first - 1), (last, last + 1)):
+            known = (beyond >= 0) & (beyond < u.size) & (slope[row, steepest] < 0.0)
+            there = np.clip(beyond, 0, u.size - 1)
             inside, outside = slope[row, here], slope[row, there]
             way = np.divide(inside, inside - outside, out=np.zeros_like(inside), where=known)
             ends.append(np.where(known, u[here] + way * (u[there] - u[here]), np.nan))
@@ -465,9 +465,7 @@ def namespace(u: Any) -> Any:
     return u.__array_namespace__() if hasattr(u, "__array_namespace__") else np
 
 
-def run_around(
-    marked: NDArray[np.bool_], start: NDArray[np.intp]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def run_around(marked: NDArray[np.bool_], start: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the first and the last index of the run of marked entries around `start`, in each row."""
     index, count = np.arange(marked.shape[1]), marked.shape[1]
     before = np.where(~marked & (index < start[:, None]), index, -1).max(axis=1) + 1

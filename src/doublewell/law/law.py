@@ -117,7 +117,7 @@ class Law:
 
     @cached_property
     def spinodal(self) -> tuple[float, float]:
-        """Where the curvature H'' is zero around the maximum: a mixture between is unstable; NaN where it has no end."""
+        """Where H'' is zero around the maximum: a mixture between these values is unstable; NaN where there is none."""
         low, high = self.family.spinodals(self.coefficients[None])[0].tolist()
         return low, high
 

@@ -74,10 +74,10 @@ class Mixture(Family):
         falls = slope < 0.0
         middle = np.argmin(np.where(inner, slope, np.inf), axis=1)
         first, last = run_around(falls, middle)
-        lowest, highest = run_around(~falls, np.maximum(first - 1, 0))[0], run_around(~falls, np.minimum(last + 1, index[-1]))[1]
-        row = np.arange(len(rows))
+        before, after, row = np.maximum(first - 1, 0), np.minimum(last + 1, index[-1]), np.arange(len(rows))
+        lowest, highest = run_around(~falls, before)[0], run_around(~falls, after)[1]
         good = falls[row, middle] & (first > 0) & (last < index[-1])
-        top, bottom = force[row, np.maximum(first - 1, 0)], force[row, np.minimum(last + 1, index[-1])]
+        top, bottom = force[row, before], force[row, after]
         above, below = np.minimum(top, force[row, highest]), np.maximum(bottom, force[row, lowest])
         rising_left = (index >= lowest[:, None]) & (index < first[:, None])
         rising_right = (index > last[:, None]) & (index <= highest[:, None])
@@ -283,10 +283,13 @@ class Mixture(Family):
         t, v = 0.5 * (1.0 + x), 0.5 * (1.0 - x)
         basis = xp.stack([c * t**j * v ** (top - j) for j, c in enumerate(binomials(top))])
         inside = xp.tensordot(xp.asarray(_integrals(self.size - 1).T), basis, axes=1)
-        below, above = self._ends()
-        outside = [b * xp.minimum(s - x, 0.0) ** 2 + a * xp.maximum(s - x, 0.0) ** 2 for b, a in zip(below, above, strict=True)]
-        at_ends = [(-1.0) * xp.minimum(s - x, 0.0) if j == 0 else xp.maximum(s - x, 0.0) if j == self.size - 1 else 0.0 * s for j in range(self.size)]
-        return inside + 0.5 * xp.stack(outside) + xp.stack(at_ends)
+        (below, above), ends = self._ends(), np.eye(self.size)[[0, -1]] * [[-1.0], [1.0]]  # and the forces there
+        down, up = xp.minimum(s - x, 0.0), xp.maximum(s - x, 0.0)
+        outside = [
+            ends[0, j] * down + 0.5 * below[j] * down**2 + ends[1, j] * up + 0.5 * above[j] * up**2
+            for j in range(self.size)
+        ]
+        return inside + xp.stack(outside)
 
     def _primitive(self, coefficients: Any, s: Any) -> Any:
         xp = namespace(s)
@@ -309,7 +312,7 @@ class Mixture(Family):
 _RISE, _FALL = Polynomial([0.5, 0.5]), Polynomial([0.5, -0.5])
 
 
-def _divided(coefficients: Array, root: float) -> Array:
+def _divided(coefficients: Any, root: float) -> Array:
     """Divide a polynomial, constant first, by t (root 0) or by 1 - t (root 1); the remainder is round-off."""
     if root == 0.0:
         return np.asarray(coefficients[1:])

@@ -191,6 +191,9 @@ def _lead(table: Facts, items: list[Finding]) -> Html:
 
 def _found(table: Facts, items: list[Finding]) -> str:
     kind = "The energy is a double well" + (", as assumed" if table.problem.law.constraint != "none" else "")
+    if table.law.coexists:
+        pair = (f"u = {_value(table[key], _holds(items))}" for key in ("low", "high"))
+        kind = f"Two phases coexist, {' and '.join(pair)}"
     if not table.structure.ok:
         kind = f"The energy is not a double well with a single barrier: {table.structure}"
     tilt, barrier, epsilon = table.get("tilt"), table.get("barrier"), table.get("epsilon")
@@ -261,6 +264,8 @@ def _numbers(table: Facts) -> Html:
     keys = ["barrier", "epsilon", "kappa", "tension", "height", "curvature_low", "curvature_high", "curvature_barrier"]
     if not table.law.family.symmetric:
         keys = ["maximum", *keys[:4], "height_low", "height_high", "tilt", *keys[5:]]
+    if table.law.family.found:
+        keys = ["low", "high", "spinodal_low", "spinodal_high", *keys]
     listed = [table[key] for key in [*keys, "width", "tension_integral"] if key in table.numbers]
     notes = [prose(table.no_scale)] if table.no_scale else []
     if table.verdict == "not adequate":

@@ -151,6 +151,8 @@ def _well_lines(table: Facts) -> Iterator[str]:
     yield from wrapped(f"structure: {table.structure}", indent="  ")
     low, high, top = (table[key].value for key in ("low", "high", "maximum"))
     at_low, at_high, at_top = (table[f"curvature_{key}"].value for key in ("low", "high", "barrier"))
+    if table.law.family.found:
+        yield from _coexisting_lines(table)
     if table.law.family.symmetric:
         curvatures = f"H''({top:.4g}) = {at_top:.6g}, H''({low:g}) = H''({high:g}) = {at_low:.6g}"
         yield f"{table['height'].symbol} = {table['height'].value:.6g}, {curvatures}"
@@ -167,6 +169,15 @@ def _well_lines(table: Facts) -> Iterator[str]:
         yield f"{width.name}: {with_interval(width)}"
     if (extra := table.get("extra_structure")) is not None:
         yield f"{extra.name}: {'less than 0.1 %' if extra.value < 1e-3 else percent(extra.value)}"
+
+
+def _coexisting_lines(table: Facts) -> Iterator[str]:
+    """Write the coexisting phases of a conserved field and its spinodal interval."""
+    for name, keys in (("coexisting phases", ("low", "high")), ("spinodal", ("spinodal_low", "spinodal_high"))):
+        known = [table[key] for key in keys if key in table.numbers]
+        if len(known) == 2 and (name == "spinodal" or table.law.coexists):
+            ends = (with_interval(fact, digits=5) + (f", {fact.note}" if fact.note else "") for fact in known)
+            yield from wrapped(f"{name}: u = {' and '.join(ends)}", indent="  ")
 
 
 def tilt_sentence(table: Facts, tilt: Fact) -> str:
