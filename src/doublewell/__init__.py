@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from doublewell.baselines import compare as compare
     from doublewell.calibrate import SurfaceTension as SurfaceTension
     from doublewell.calibrate import calibrate as calibrate
+    from doublewell.dynamics import AllenCahn as AllenCahn
+    from doublewell.dynamics import CahnHilliard as CahnHilliard
+    from doublewell.dynamics import MassConserving as MassConserving
     from doublewell.errors import InputError as InputError
     from doublewell.evidence import lower as lower
     from doublewell.evidence import merge as merge
@@ -53,6 +56,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "calibrate": ["SurfaceTension", "calibrate"],
+    "dynamics": ["AllenCahn", "CahnHilliard", "MassConserving"],
     "errors": ["InputError"],
     "evidence": ["lower", "merge"],
     "export": ["export"],

@@ -15,7 +15,7 @@ from doublewell.calibrate import NoScale, refusal_of
 from doublewell.errors import option
 from doublewell.facts import LEVEL, Facts, facts
 from doublewell.inference import curve_band, quantile_interval
-from doublewell.model_findings import Setting, coexistence_findings, model_findings, sentence_of
+from doublewell.model_findings import Setting, coexistence_findings, model_findings, rival_findings, sentence_of
 from doublewell.observation import COVERED
 from doublewell.record_findings import (
     Finding,
@@ -66,6 +66,7 @@ def findings(result: Result, *, checksum: str | None = None, table: Facts | None
     return [
         *items,
         *_no_force(result),
+        *rival_findings(result.rivals),
         *(_weak(result, table) if fit is None else _trajectory(result, fit, table)),
         *_structure(result, fit),
         *_movie(result),
@@ -364,8 +365,7 @@ def setting_of(result: Result, fit: FitQuality | None = None) -> Setting:
 
 def _no_force(result: Result) -> Iterator[Finding]:
     """Yield whether there is a force at all; what else is wrong then follows from that, so it comes first."""
-    width = result.diagnostics.survey.interface_width
-    if width is None:
+    if (width := result.diagnostics.survey.interface_width) is None:
         return
     # the quartic law whose interface has this width, s = 2 atanh(0.9) / width
     usual = 2.0 / 3.0**1.5 * result.law.half * 2.0 * (2.0 * np.arctanh(0.9) / width) ** 2

@@ -16,6 +16,7 @@ from doublewell.errors import option
 from doublewell.law import Law
 from doublewell.observation import Survey
 from doublewell.record_findings import Finding, Severity, Topic, pure_phases
+from doublewell.result import Rival
 from doublewell.units import percent
 
 _QUIET = 0.5  # standard error of the fraction of the other boundary above which the border is too quiet
@@ -25,6 +26,7 @@ _FLICKER = 3.0  # spread over mean of a cell that flickers; a constant deviation
 _OUTLIER = 5.0  # standard deviations of an outlier
 _BACKWARDS = -1.0  # relative error of q of a movie whose time runs backwards; the truth is -2
 _LEFT = ("thermal", "unknown")  # tests of what the first cause leaves
+_DECIDED = 30.0  # rise of chi-square by which an equation is excluded
 _REST = 4  # causes that the one line names
 _AXES = ("z", "y", "x")
 _CODES = {
@@ -67,6 +69,21 @@ def coexistence_findings(law: Law, survey: Survey) -> Iterator[Finding]:
         named = " and ".join(f"u = {u:.4g}" for u in beyond)
         words = f"the coexisting phase {named} lies beyond the values of the record and is extrapolated to"
         yield make.check("phases-extrapolated", words, "record until both phases have formed", low=low, high=high)
+
+
+def rival_findings(rivals: tuple[Rival, ...]) -> Iterator[Finding]:
+    """Yield which equation was chosen by the data, and how clearly."""
+    if len(rivals) < 2:
+        return
+    make, (best, *others) = Topic("equation"), rivals
+    worse = ", ".join(f"{one.dynamics} by {one.chi2:.3g}" for one in others)
+    words = f"the movie follows {best.dynamics}; chi2 of the others is larger: {worse}"
+    if others[0].chi2 > _DECIDED:
+        yield make.ok("equation-chosen", words, chi2=others[0].chi2)
+        return
+    words = f"the movie does not tell {best.dynamics} from {others[0].dynamics}: chi2 differs by {others[0].chi2:.3g}"
+    advice = "a shape that moves, or a growing pattern, tells them apart; where the equation is known, state it"
+    yield make.check("equation-undecided", words, advice, chi2=others[0].chi2)
 
 
 def model_findings(answer: Adequacy | None, noise: float, setting: Setting) -> Iterator[Finding]:

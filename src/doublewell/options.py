@@ -166,8 +166,10 @@ class DoubleWell(Options):
     wells
         "symmetric": G(u) = -u (1 - u^2) p(u^2). "equal": asymmetric wells of equal depth. "unequal": their depths may
         differ too; then a planar interface travels, and no planar tension exists. "found": for conserved fields;
-        polynomials over the values of the record, and the coexisting phases follow by the common tangent. With all but
-        the first any constraint but "none" is "admissible". By default "symmetric", of a conserved field "found".
+        polynomials over the values of the record, and the coexisting phases follow by the common tangent. "ideal": the
+        same with the entropy of ideal mixing, where the values are compositions; ``phases`` are those of the pure
+        components. With all but the first any constraint but "none" is "admissible". By default "symmetric", of a
+        conserved field "found".
 
     >>> DoubleWell("auto", wells="equal").degree
     'auto'

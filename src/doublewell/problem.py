@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
+import numpy as np
+
 from doublewell.calibrate import SurfaceTension, check_units
 from doublewell.dynamics import ALLEN_CAHN, Dynamics, dynamics_of
 from doublewell.errors import InputError, option
-from doublewell.law import Family, family_of
+from doublewell.law import INNER, Family, Ideal, family_of
 from doublewell.likelihood import check_window
 from doublewell.observation import View, check_view
 from doublewell.options import Compute, DoubleWell, Method, Observation, Weak, method_of
@@ -84,7 +86,8 @@ class Resolved:
 class Problem:
     """What is asked of one record, or of several of one material, which it knows by reference: hashable, picklable.
 
-    A result stores it, and `repeat` runs it.
+    A result stores it, and `repeat` runs it. ``values`` are the lowest and the highest value of the fields of all
+    records, once they were looked at: laws whose phases are found are written over a range around them.
     """
 
     law: DoubleWell
@@ -94,6 +97,7 @@ class Problem:
     check: bool = True
     dynamics: Dynamics = ALLEN_CAHN
     records: tuple[RecordInfo, ...] = ()
+    values: tuple[float, float] | None = None
 
     @cached_property
     def degree(self) -> int | Literal["auto"]:
@@ -105,7 +109,18 @@ class Problem:
     @property
     def family(self) -> Family:
         """The family that evidence is assembled in: of an average over degrees, the highest one."""
-        return family_of(self.law.wells, self.degree)
+        family = family_of(self.law.wells, self.degree)
+        if isinstance(family, Ideal) and self.values is not None and isinstance(self.observation.phases, tuple):
+            low, high = self.range_of(self.values)
+            pure = (np.subtract(self.observation.phases, 0.5 * (low + high)) / (0.5 * (high - low))).tolist()
+            return replace(family, pure=(pure[0], pure[1]))
+        return family
+
+    @staticmethod
+    def range_of(values: tuple[float, float]) -> tuple[float, float]:
+        """Return the range whose inner part a record's values are."""
+        middle, reach = 0.5 * (values[0] + values[1]), 0.5 * (values[1] - values[0]) / INNER
+        return middle - reach, middle + reach
 
     @property
     def fitted(self) -> Family:
@@ -181,18 +196,18 @@ def observed_as(record: Record, problem: Problem) -> Record:
 def _check_options(problem: Problem) -> None:
     """Refuse options that contradict each other."""
     law, method, observation = problem.law, problem.method, problem.observation
-    if law.wells == "found" and problem.dynamics.gauge != "constant":
+    found = law.wells in ("found", "ideal")
+    if found and problem.dynamics.gauge != "constant":
         raise InputError(
-            f"{option('wells', 'found')} is for conserved fields, whose force is known up to a constant, and this is "
-            f"{problem.dynamics.name}: use {option('phases', 'estimated')}, or another dynamics"
+            f"{option('wells', str(law.wells))} is for conserved fields, whose force is known up to a constant, and "
+            f"this is {problem.dynamics.name}: use {option('phases', 'estimated')}, or another dynamics"
         )
-    if law.wells == "found" and (
-        observation.phases != (-1.0, 1.0) or observation.contrast in ("estimated", "drifting")
-    ):
+    given = observation.phases != (-1.0, 1.0) if law.wells == "found" else isinstance(observation.phases, str)
+    if found and (given or observation.contrast in ("estimated", "drifting")):
         raise InputError(
             f"the coexisting phases of {problem.dynamics.name} are found by the fit, and gain and offset of the values "
-            "are a choice of units beside them: leave out phases and contrast, or state that the phases are known "
-            f"with {option('wells', 'equal')}"
+            "are a choice of units beside them: leave out contrast, and phases too unless they are those of the pure "
+            f"components ({option('wells', 'ideal')}) or known to be the coexisting ones ({option('wells', 'equal')})"
         )
     if problem.averaged and not method.bands:
         raise InputError(

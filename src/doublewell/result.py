@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from doublewell.adequacy import Adequacy
 from doublewell.calibrate import Scale, refusal_of, why_no_scale
+from doublewell.dynamics import Dynamics
 from doublewell.errors import InputError, option
 from doublewell.hints import Array
 from doublewell.inference import Posterior, Quantity, RidgeChoice, Scalar, SupportFit, curve_band, scalar_interval
@@ -169,6 +170,15 @@ class Agreement:
     agrees: bool
 
 
+@dataclass(frozen=True)
+class Rival:
+    """An equation that was tried: chi-square above the best, infinite where it cannot be fitted; what it would give."""
+
+    dynamics: str
+    chi2: float
+    text: str
+
+
 @dataclass(frozen=True, eq=False)
 class Result:
     """An identified law: the effective force G, and with a surface tension also epsilon and F.
@@ -176,7 +186,7 @@ class Result:
     ``print(result)`` gives the report, ``facts(result)`` and ``findings(result)`` what it is made of. ``grey`` states
     how the phase values were made of grey values. Where several records were fitted together, ``agreements`` tells of
     each how it agrees with the others; diagnostics are those of the first. Of a record that was read in tiles it tells
-    the same of these.
+    the same of these. Where the equation was chosen by the data, ``rivals`` are all that were tried, the best first.
     """
 
     law: Law
@@ -188,6 +198,12 @@ class Result:
     posterior: Posterior | None = None
     agreements: tuple[Agreement, ...] = ()
     grey: GreyQuality | None = None
+    rivals: tuple[Rival, ...] = ()
+
+    @property
+    def dynamics(self) -> Dynamics:
+        """The equation of motion that the law belongs to."""
+        return self.problem.dynamics
 
     @property
     def coefficients(self) -> Array:

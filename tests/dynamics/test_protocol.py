@@ -22,7 +22,7 @@ from doublewell.dynamics import (
 from doublewell.errors import InputError
 
 
-def test_the_only_member_is_a_hashable_value() -> None:
+def test_a_member_is_a_hashable_value() -> None:
     assert dynamics_of("allen-cahn") is ALLEN_CAHN
     assert dynamics_of(AllenCahn()) == ALLEN_CAHN
     assert hash(AllenCahn()) == hash(ALLEN_CAHN)
@@ -31,7 +31,7 @@ def test_the_only_member_is_a_hashable_value() -> None:
 
 @pytest.mark.parametrize("name", ["cahn", 3, None, AllenCahn])
 def test_a_name_that_is_not_known_is_refused(name) -> None:
-    with pytest.raises(InputError, match=r"dynamics is .*: expected one of 'allen-cahn', or a value with the methods"):
+    with pytest.raises(InputError, match=r"dynamics is .*: expected one of 'allen-cahn', .* 'auto' for a fit, or"):
         dynamics_of(name)
 
 

@@ -33,16 +33,16 @@ def missing_terms(dynamics: Dynamics, view: View, axes: int, boundary: str) -> d
     """
     found: dict[str, tuple[Term, ...]] = {} if dynamics.gauge == "constant" else {"tilt": (terms.constant,)}
     found["force(t)"] = (terms.later,)
-    if dynamics is not ALLEN_CAHN:  # what is added to a force is multiplied by D: a rate cannot be
-        return found
-    numbers = (0, 1) if boundary == "periodic" else (0, 2)
-    found["mobility(u)"] = (terms.mobility(1), terms.mobility(2))
-    found["mobility(x)"] = tuple(terms.uneven(axis, k) for axis in range(axes) for k in numbers)
+    if dynamics is ALLEN_CAHN:  # what is added to a force is multiplied by D: other rates cannot be
+        numbers = (0, 1) if boundary == "periodic" else (0, 2)
+        found["mobility(u)"] = (terms.mobility(1), terms.mobility(2))
+        found["mobility(x)"] = tuple(terms.uneven(axis, k) for axis in range(axes) for k in numbers)
     if boundary == "open":
         return found
-    found["mass"] = (terms.mean_force,)
-    found["conserved"] = (terms.conserved, terms.mean_force)
-    found["time step"] = (terms.damped,)
+    if dynamics is ALLEN_CAHN:
+        found["mass"] = (terms.mean_force,)
+        found["conserved"] = (terms.conserved, terms.mean_force)
+        found["time step"] = (terms.damped,)
     if axes > 1:  # the sum of all is another q
         pairs = [(a, b) for a in range(axes) for b in range(a + 1, axes)] if boundary == "periodic" else []
         pairs += [(a, a) for a in range(1 if view.q_free else 0, axes)]
@@ -121,13 +121,14 @@ def _observed(fits: Sequence[Trajectory], u: Array) -> Iterator[Direction]:
     if not window:  # the other boundary condition, from the same initial field
         other: Boundary = "neumann" if grid.boundary == "periodic" else "periodic"
         yield "boundary", [batch.predict(fits, boundary=other, refine=batch.view.refine | 1) - u]
-    if "gain" not in batch.view.free:
+    units = fits[0].family.found  # gain and offset are a choice of units where the phases are found
+    if "gain" not in batch.view.free and not units:
         yield "gain", [u]  # a, the observation being (1 + a) u
     if "gain drift" not in batch.view.free:
         yield "gain drift", [time / time[-1] * u]  # (1 + a t / T) u
-    if "offset" not in batch.view.free:
+    if "offset" not in batch.view.free and not units:
         yield "offset", [np.ones_like(u)]  # u + a
-    if "response" not in batch.view.free:
+    if "response" not in batch.view.free and not units:
         grey = np.maximum(0.5 + 0.5 * u, _DARK)
         yield "response", [2.0 * grey * np.log(grey)]  # grey values to the power 1 + a
     # u + a Laplacian u: a Gaussian blur of the variance 2 a; where the interface is flat and at rest, |grad u|^2 is a

@@ -88,6 +88,7 @@ def simulate(
     *,
     law: str = "sixth",
     epsilon: float = _EPSILON,
+    dynamics: str = "allen-cahn",
     scene: Scene = Scene(),  # noqa: B008  frozen
     solver: Literal["cnab2", "etdrk4"] = "cnab2",
     substeps: Integer = 12,
@@ -106,6 +107,8 @@ def simulate(
         quartic, sixth, bernstein3, exponential, rational or outside_cone.
     epsilon
         Interfacial scale.
+    dynamics
+        allen-cahn, cahn-hilliard or mass-conserving.
     solver
         cnab2 (order 2) or etdrk4 (order 4).
     substeps
@@ -119,6 +122,7 @@ def simulate(
     """
     import numpy as np
 
+    from doublewell.dynamics import dynamics_of
     from doublewell.io import save
     from doublewell.io.open import format_to_write
     from doublewell.law import named_law
@@ -138,7 +142,7 @@ def simulate(
     if check_seed(scene.seed) is None and (noise or scene.geometry == "spinodal"):
         raise InputError("random numbers need --seed, an integer, so that the movie can be made again")
     rng = None if scene.seed is None else np.random.default_rng(scene.seed)  # one stream: start first, then noise
-    physics |= {"epsilon": epsilon, "solver": solver, "substeps": substeps}
+    physics |= {"epsilon": epsilon, "solver": solver, "substeps": substeps, "dynamics": dynamics_of(dynamics)}
     start = scene.initial(epsilon, rng)
     with output.bar() as bar:
         record = evolve(true, start, **physics, progress=bar.stage("simulating"))
@@ -147,7 +151,8 @@ def simulate(
             record = add_noise(record, noise, seed=rng, correlation=correlation)
         save(record, out)
     tension = true.surface_tension(epsilon=1.0)
-    text = f"{out}: {record}\nrecover it with: doublewell identify {out} --surface-tension {tension:.10g}"
+    equation = "" if dynamics == "allen-cahn" else f" --dynamics {dynamics}"
+    text = f"{out}: {record}\nrecover it with: doublewell identify {out} --surface-tension {tension:.10g}{equation}"
     document = {"file": str(out), "record": record_document(record), "law": true.name, "epsilon": epsilon}
     output.answer(text, document | {"surface_tension": tension})
 

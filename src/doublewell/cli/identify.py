@@ -36,6 +36,7 @@ def identify(
     report: Annotated[Path | None, _Answer] = None,
     validate_from: Annotated[Integer | None, _Answer] = None,
     check: Annotated[bool, _Answer] = True,
+    dynamics: Annotated[str, _Answer] = "allen-cahn",
     output: Output = Output(),  # noqa: B008  frozen
     surface_tension: Annotated[str | None, _Tension] = None,
     tension_sd: Annotated[float | None, _Tension] = None,
@@ -59,6 +60,9 @@ def identify(
         Evolve the recovered law from this frame to the last and report the field error.
     check
         Test the residual of a trajectory fit for model misspecification; --no-check saves about half the time.
+    dynamics
+        The equation of motion: allen-cahn, cahn-hilliard, mass-conserving, or auto, the one that explains the movie
+        best.
     surface_tension
         A surface tension measured by other means, a number or "0.3 J/m^2 +- 5 %" (a unit needs those of the movie);
         without it epsilon and F are not determined.
@@ -87,7 +91,7 @@ def identify(
         with about(file):
             bar.stage("reading and compiling, which takes a minute the first time")
             show = output.fitting(bar) if options["method"].bands else bar.show
-            result = fit(record, tension, **options, check=check, progress=show)
+            result = fit(record, tension, **options, dynamics=dynamics, check=check, progress=show)
             result = replace(result, problem=result.problem.of_file(movie.source(file)))
             validation = None
             if validate_from is not None:

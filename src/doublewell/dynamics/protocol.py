@@ -108,8 +108,8 @@ def dynamics_of(name: str | Dynamics) -> Dynamics:
     if isinstance(name, Dynamics) and not isinstance(name, type):
         return name
     raise InputError(
-        f"dynamics is {shown(name)}: expected one of {', '.join(map(repr, DYNAMICS))}, or a value with the methods of "
-        "doublewell.dynamics.Dynamics"
+        f"dynamics is {shown(name)}: expected one of {', '.join(map(repr, DYNAMICS))}, 'auto' for a fit, or a value "
+        "with the methods of doublewell.dynamics.Dynamics"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -14,8 +15,10 @@ from doublewell.compute.partition import tile_memory
 from doublewell.dynamics import ALLEN_CAHN, Dynamics
 from doublewell.errors import InputError, option
 from doublewell.hints import Report
+from doublewell.identify.choose import choose_dynamics
 from doublewell.identify.conclude import Answer, conclude
 from doublewell.identify.parts import Part, Records, begin
+from doublewell.identify.phases import visited
 from doublewell.identify.tiles import fit_tiles, needs_tiles, streamed
 from doublewell.identify.weak_fit import WeakFit, moment_tests, weak_diagnostics
 from doublewell.inference.joint import Plan, fit_parts, run_loops
@@ -55,7 +58,9 @@ def identify(
         text such as "0.3 J/m^2 +- 5 %", or a SurfaceTension. A tension with a unit needs a record with units. Without a
         tension the result holds G and H but neither epsilon nor F, which the movie does not determine.
     dynamics
-        The equation of motion, by its name or as a value: "allen-cahn".
+        The equation of motion, by its name or as a value: "allen-cahn", "cahn-hilliard" (a conserved field),
+        "mass-conserving" (Allen-Cahn with a uniform multiplier), or "auto": the one that explains the records best.
+        ``result.dynamics`` is the one that was used, and ``result.rivals`` tells how clearly.
     law
         The laws that are looked for: ``DoubleWell(degree=, constraint=, wells=)``; a number is a degree.
     method
@@ -85,17 +90,24 @@ def identify(
     records = [record] if isinstance(record, Record) or not isinstance(record, Sequence) else list(record)
     if not records:
         raise InputError("no records: expected a Record, or several of one material")
-    problem = ask(
-        records, surface_tension, dynamics=dynamics, law=law, method=method, observation=observation, check=check
-    )
+    auto = isinstance(dynamics, str) and dynamics == "auto"
+    options: dict[str, Any] = {"law": law, "observation": observation}
+    rest = options | {"method": method, "check": check}
+    problem = ask(records, surface_tension, dynamics=ALLEN_CAHN if auto else dynamics, **rest)
     records, chosen = [observed_as(record, problem) for record in records], compute_of(compute, records, problem)
     with computing_on(chosen.device):
-        return solve(records, problem, chosen, progress)
+        if not auto:
+            return solve(records, problem, chosen, progress)
+        alone = partial(solve, records, compute=chosen, report=progress)
+        found, rivals = choose_dynamics(records, options, alone, progress)
+        return replace(alone(ask(records, surface_tension, dynamics=found, **rest)), rivals=rivals)
 
 
 def solve(records: list[Record], problem: Problem, compute: Compute, report: Report | None) -> Result:
     """Answer a problem by its method: weak moments, or the likelihood of whole records or tiles."""
     record, method = records[0], problem.method
+    if problem.family.found:
+        problem = replace(problem, values=visited(records))
     parted = {method.memory, compute.workers, compute.scheduler, compute.checkpoint} != {None}
     alone = compute.workers is None and compute.scheduler is None  # several workers share no GPU unless asked to
     device = compute.device if alone or compute.device is not None else "cpu"

@@ -19,8 +19,9 @@ from doublewell.errors import InputError, UnfinishedError, whole
 from doublewell.hints import Report
 from doublewell.identify.identify import fit_whole, result_of, weak_answer
 from doublewell.identify.parts import begin, survey_of
+from doublewell.identify.phases import plateaus_or, visited
 from doublewell.observation import Survey
-from doublewell.options import Compute
+from doublewell.options import Compute, Phases
 from doublewell.problem import Problem, ask, observed_as
 from doublewell.record import Record
 from doublewell.result import Result
@@ -50,7 +51,7 @@ def identify_many(
     batch: int = _BATCH,
     progress: Report | None = None,
 ) -> list[Result]:
-    """Identify each record by itself, in the order given; the options are those of ``identify``.
+    """Identify each record by itself, in the order given; the options are those of ``identify``, one equation for all.
 
     Where JAX sees a GPU, records of one shape, mesh, interval, q and boundary are fitted together, `batch` at a time.
     Otherwise the workers of `compute` (processes, all cores by default) take one record after the other; a script that
@@ -81,7 +82,10 @@ def identify_many(
     for record, tension in zip(records, tensions, strict=True):
         check_units(tension, len(record.mesh), record.length_unit, record.time_unit)
     records = [observed_as(record, problem) for record, problem in zip(records, problems, strict=True)]
-    surveys = _each(records, "record", lambda record: survey_of(record, problems[0].observation.phases))
+    found, phases = problems[0].family.found, problems[0].observation.phases
+    surveys = _each(records, "record", lambda record: _look(record, phases, found=found))
+    if problems[0].law.wells == "ideal":  # where the pure components lie in the range belongs to the family
+        problems = [replace(each, values=visited([record])) for each, record in zip(problems, records, strict=True)]
     work = [
         (record, replace(problem, tension=tension), seen)
         for record, problem, tension, seen in zip(records, problems, tensions, surveys, strict=True)
@@ -93,6 +97,11 @@ def identify_many(
     else:
         outcomes = _in_processes(work, jobs, workers, progress)
     return _finished([outcomes[k] for k in range(len(records))])
+
+
+def _look(record: Record, phases: Phases, *, found: bool) -> Survey:
+    """Survey a record, with its plateaus for its phases where these are found."""
+    return survey_of(record, plateaus_or(record, visited([record])) if found else phases)
 
 
 def _in_turn(work: list[Work], jobs: list[list[int]], progress: Report | None) -> dict[int, Outcome]:

@@ -16,7 +16,6 @@ from doublewell.identify.phases import find_phases, near_plateaus, plateaus, pla
 from doublewell.identify.start import Start, needs_quartic, quartic_start
 from doublewell.identify.weak_fit import TooFewMomentsError, fit_weak
 from doublewell.inference.joint import Job, PartFit
-from doublewell.law import INNER
 from doublewell.likelihood import Batch, Resolution, Trajectory, measure_resolution
 from doublewell.observation import Survey, check_survey, complete, survey
 from doublewell.observation.view import (
@@ -105,14 +104,16 @@ def begin(
 
 def _begun_in_range(record: Record, problem: Problem, report: Report | None, processor: Processor) -> Part:
     """Begin with a record of a conserved field: its values are the inner half of the range that -1 and +1 stand for."""
-    low, high = visited(record)
-    middle, reach = 0.5 * (low + high), 0.5 * (high - low) / INNER
-    phases = middle - reach, middle + reach
-    pair = plateaus_or(record, (low, high))
-    own = survey_of(from_minus_one(record, pair))
-    (target, size), (centre, half) = middle_half(pair), middle_half(phases)
-    seen, scaled = own.scaled(size / half, (target - centre) / half), from_minus_one(record, phases)
+    values = problem.values or visited([record])
+    phases, pair = problem.range_of(values), plateaus_or(record, values)
+    seen, scaled = rescaled(survey_of(record, pair), pair, phases), from_minus_one(record, phases)
     return Part.of(record, phases, phases, seen, _start(scaled, seen, problem, processor, report), problem)
+
+
+def rescaled(seen: Survey, before: tuple[float, float], after: tuple[float, float]) -> Survey:
+    """Return a survey with one pair of values at -1 and +1 as that with another pair there."""
+    (target, size), (centre, half) = middle_half(before), middle_half(after)
+    return seen if before == after else seen.scaled(size / half, (target - centre) / half)
 
 
 def _start(record: Record, seen: Survey, problem: Problem, processor: Processor, report: Report | None) -> Start:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -45,19 +45,20 @@ def plateaus_or(record: Record, pair: tuple[float, float]) -> tuple[float, float
         return pair
 
 
-def visited(record: Record) -> tuple[float, float]:
-    """Return the lowest and the highest value that the field of a record has: of means over small neighbourhoods.
+def visited(records: Sequence[Record]) -> tuple[float, float]:
+    """Return the lowest and the highest value that the fields of records have: of means over small neighbourhoods.
 
     Noise is smaller in these, and rare values are not left out: a drop is a small part of a picture.
     """
     from scipy.ndimage import uniform_filter
 
-    frames, ends = np.unique(np.linspace(0, record.frames - 1, _LOOKS).astype(int)), []
-    for k in frames.tolist():
-        known = record.observed(k, k + 1)[0].astype(float)
-        weight = uniform_filter(known, _NEIGHBOURS)
-        mean = uniform_filter(record.slab(k, k + 1)[0] * known, _NEIGHBOURS)[weight > 0.5] / weight[weight > 0.5]
-        ends.append(np.percentile(mean, [_RARE, 100.0 - _RARE]) if mean.size else (np.inf, -np.inf))
+    ends = []
+    for record in records:
+        for k in np.unique(np.linspace(0, record.frames - 1, _LOOKS).astype(int)).tolist():
+            known = record.observed(k, k + 1)[0].astype(float)
+            weight = uniform_filter(known, _NEIGHBOURS)
+            mean = uniform_filter(record.slab(k, k + 1)[0] * known, _NEIGHBOURS)[weight > 0.5] / weight[weight > 0.5]
+            ends.append(np.percentile(mean, [_RARE, 100.0 - _RARE]) if mean.size else (np.inf, -np.inf))
     low, high = float(np.min(ends)), float(np.max(ends))
     if not low < high:
         raise InputError("the record shows no values that differ: expected a field that varies")

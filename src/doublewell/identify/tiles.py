@@ -30,8 +30,8 @@ from doublewell.errors import InputError, option
 from doublewell.evidence import Block, Evidence, Key
 from doublewell.hints import Array, Report
 from doublewell.identify.conclude import Answer, conclude
-from doublewell.identify.parts import Part, from_minus_one, part_fit
-from doublewell.identify.phases import near_plateaus
+from doublewell.identify.parts import Part, from_minus_one, part_fit, rescaled
+from doublewell.identify.phases import near_plateaus, plateaus_or
 from doublewell.identify.weak_fit import fit_weak
 from doublewell.inference.joint import Job, PartFit, Plan, fit_parts, run_loops
 from doublewell.law import Family
@@ -72,18 +72,23 @@ def streamed(
             f"estimate them on a part of the record, and give {option('phases')} for the whole"
         )
     near = near_plateaus(record, phases) if problem.method.bands and problem.view(record).contrast else None
-    scaled = from_minus_one(record, near or phases, copy=False)
+    looked, pair = near or phases, near or phases
+    if problem.values is not None:
+        phases, looked = problem.range_of(problem.values), plateaus_or(record, problem.values)
+        pair = phases
+    scaled = from_minus_one(record, pair, copy=False)
     with open_stream(
         scaled, memory=problem.method.memory, workers=compute.workers, scheduler=compute.scheduler,
         checkpoint=compute.checkpoint,
     ) as stream:  # fmt: skip
-        seen = stream.survey(scaled, report=report)
+        seen = stream.survey(from_minus_one(record, looked, copy=False), report=report)
         check_survey(seen)
+        seen = rescaled(seen, looked, pair)
         own = replace(stream, checkpoint=None) if problem.method.bands else stream
         weak = fit_weak(scaled, seen, problem, stream=own, processor=processor, report=report)
         assert weak.streamed is not None
         seen = replace(seen, missing=weak.streamed.missing)
-        yield Part.of(record, phases, near or phases, seen, weak, problem, copy=False), stream
+        yield Part.of(record, phases, pair, seen, weak, problem, copy=False), stream
 
 
 def needs_tiles(record: Record, problem: Problem) -> bool:

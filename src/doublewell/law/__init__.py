@@ -16,11 +16,14 @@ from doublewell.law.family import (
     check_phases,
     even_family,
 )
+from doublewell.law.ideal import Ideal
 from doublewell.law.law import LAW_NAMES, Law, check_law, family_of, gauss_legendre, named_law
 from doublewell.law.mixture import INNER, Mixture
 from doublewell.law.structure import StationaryPoint, Structure
 
-FAMILIES: dict[str, type[Family]] = {kind.name: kind for kind in (Bernstein, Chebyshev, Wells, EqualWells, Mixture)}
+FAMILIES: dict[str, type[Family]] = {
+    kind.name: kind for kind in (Bernstein, Chebyshev, Wells, EqualWells, Mixture, Ideal)
+}
 
 __all__ = [
     "CONSTRAINTS",
@@ -35,6 +38,7 @@ __all__ = [
     "EvenFamily",
     "Family",
     "Held",
+    "Ideal",
     "Law",
     "Mixture",
     "StationaryPoint",

@@ -24,7 +24,7 @@ CONSTRAINTS: dict[Constraint, str] = {
     "bernstein": "positive coefficients",
     "none": "no constraint",
 }
-WellsKind = Literal["symmetric", "equal", "unequal", "found"]
+WellsKind = Literal["symmetric", "equal", "unequal", "found", "ideal"]
 MAX_DEGREE = 8
 UNIT = (-1.0, 1.0)
 _GRID = 401  # points between the phases at which draws are compared
@@ -226,6 +226,10 @@ class Family(ABC):
             powers = [(a + b) / 2 for a, b in zip([*powers, zero], [zero, *powers], strict=True)]
             powers[0] += c
         return "(1 - s^2)", [(float(c), k) for k, c in enumerate(powers)]
+
+    def written(self, coefficients: Array, digits: int) -> str:  # noqa: ARG002
+        """Return the force as an equation where it is not that of ``terms``, else nothing."""
+        return ""
 
     # The class of double wells, and draws
 

@@ -17,6 +17,7 @@ from doublewell.law.asymmetric import EqualWells, Wells
 from doublewell.law.bernstein import Bernstein
 from doublewell.law.chebyshev import proxy_of_force, proxy_of_potential
 from doublewell.law.family import MAX_DEGREE, UNIT, Family, WellsKind
+from doublewell.law.ideal import Ideal
 from doublewell.law.mixture import Mixture
 from doublewell.law.structure import Structure
 
@@ -301,6 +302,8 @@ class Law:
         >>> Law.wells([-1.2, 0.8]).equation(), Law.wells([-1.2, 0.8], phases=(0, 1)).equation(3)[:33]
         ('G(u) = -(1 - u^2) [-0.2 + 1 u]', 'G(u) = -0.5 (1 - s^2) [-0.2 + 1 s')
         """
+        if text := self.family.written(self.coefficients, digits):
+            return text
         factor, terms = self.family.terms(self.coefficients)
         largest = max(abs(c) for c, _ in terms)
         kept = [(c, k) for c, k in terms if abs(c) > 1e-12 * largest] or terms[:1]
@@ -332,6 +335,7 @@ _KINDS: dict[WellsKind, type[Bernstein | EqualWells | Wells | Mixture]] = {
     "equal": EqualWells,
     "unequal": Wells,
     "found": Mixture,
+    "ideal": Ideal,
 }
 
 

@@ -8,8 +8,8 @@ the inner half of the range: phases that it does not reach are extrapolated to a
 is linear. The series of the prior is that of Legendre polynomials on the inner half: the first three, a potential of
 fourth degree, are free.
 
-The class: one interval in which G falls, the spinodal, among the values of the record. A law is in it where
-G' = (s - a) (s - b) p(s), p > 0 there. For fixed a and b these are linear in p, whose cone is that of sums of squares.
+The class: one interval (a, b) in which G falls, the spinodal, among the values of the record. For fixed a and b these
+are linear inequalities of the slopes on a grid, and the nearest law is that of a least-distance problem.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ from doublewell.errors import InputError, option
 from doublewell.hints import Array
 from doublewell.law.bernstein import bernstein_sum, binomials, elevation_matrix
 from doublewell.law.family import Constraint, Family, Held, Tangents, namespace, run_around
-from doublewell.law.squares import MARGINS, sum_of_squares
 from doublewell.law.structure import StationaryPoint, Structure, classify_wells
 
 INNER = 0.5  # of the range, on either side of its middle: where the record has values
 _GRID = np.linspace(-1.0, 1.0, 401)
 _NEAR = np.linspace(-INNER, INNER, 201)
 _BISECTIONS, _NEWTON = 40, 8
+_FEASIBLE = 1e-12  # of what NNLS leaves where no law is in the class
+_MARGIN = 1e-6  # least size of a slope on the grid, of the largest
 _CLOSE = 1e-9  # of the largest force on the grid: what Newton's method may leave
 
 
@@ -168,13 +169,16 @@ class Mixture(Family):
         line = self.tangents(np.asarray(coefficients)[None])
         if np.isfinite(line.low[0]):
             return classify_wells(self.exact_factor(coefficients), float(line.low[0]), float(line.high[0]))
-        a, b = self.spinodals(np.asarray(coefficients)[None])[0]
-        known = [StationaryPoint(float(u), "inflection") for u in (a, b) if np.isfinite(u)]
-        falls = bool(np.any(np.asarray(coefficients) @ self._slopes(_NEAR) < 0.0))
-        missing = "no straight line touches the potential twice near the values of the record" if falls else (
-            "the force rises everywhere: one phase"
-        )  # fmt: skip
-        return Structure(False, (missing,), tuple(known))
+        return self._without_phases(np.asarray(coefficients))
+
+    def _without_phases(self, g: Array) -> Structure:
+        """Return the structure of a law without coexisting phases."""
+        ends = self.spinodals(g[None])[0].tolist()
+        known = tuple(StationaryPoint(u, "inflection") for u in ends if np.isfinite(u))
+        missing = "the force rises everywhere: one phase"
+        if np.any(g @ self._slopes(_NEAR) < 0.0):
+            missing = "no straight line touches the potential twice near the values of the record"
+        return Structure(False, (missing,), known)
 
     def exact_factor(self, coefficients: Array) -> list[Fraction]:
         """Return r of G - mu = -w (1 - s^2) r(s) in powers of t, s the position between the coexisting phases."""
@@ -207,32 +211,22 @@ class Mixture(Family):
         """Minimise |root g - right| over the class: from the spinodal of the free law, and where asked by a search."""
         from scipy.optimize import minimize
 
-        def solved(pair: Array) -> tuple[Array | None, float]:
-            a, b = np.sort(pair)
-            try:
-                lift = self._falling(float(a), float(b))
-                p, _ = sum_of_squares(root @ lift, right, MARGINS[1])
-            except InputError:
-                return None, np.inf
-            return lift @ p, float(np.sum((root @ (lift @ p) - right) ** 2))
+        slopes, inverse = self._slopes(_NEAR).T, np.linalg.inv(root)
+        least = _MARGIN * float(np.max(np.abs(slopes @ free)))
 
-        slope = free @ self._slopes(_NEAR)
+        def solved(pair: Array) -> tuple[Array | None, float]:
+            signs = np.where((np.min(pair) < _NEAR) & (np.max(pair) > _NEAR), -1.0, 1.0)
+            sides = signs[:, None] * slopes
+            z = least_distance(sides @ inverse, least - sides @ (inverse @ right))
+            return (None, np.inf) if z is None else (inverse @ (right + z), float(z @ z))
+
+        slope = slopes @ free
         first, last = run_around((slope < 0.0)[None], np.array([np.argmin(slope)]))
         start = _NEAR[[int(first[0]), int(last[0])]] + np.array([-1e-3, 1e-3])
         if search:
-            options = {"xatol": 1e-5, "fatol": 1e-6, "maxfev": 120}
+            options = {"xatol": 1e-3, "fatol": 1e-6, "maxfev": 120}
             start = minimize(lambda pair: solved(pair)[1], start, method="Nelder-Mead", options=options).x
         return solved(start)[0]
-
-    def _falling(self, a: float, b: float) -> Array:
-        """Return the map from p, in Bernstein polynomials on the inner half, to the law with G' = (s - a) (s - b) p."""
-        m, columns = self.degree, []
-        rise = Polynomial([0.5, 0.5 / INNER])  # t of the inner half
-        for j, c in enumerate(binomials(m)):
-            slope = c * rise**j * (1.0 - rise) ** (m - j) * Polynomial.fromroots([a, b])
-            q = slope.integ().coef[1:]  # G / s, with G(0) = 0
-            columns.append(_to_bernstein(self.size - 1) @ np.pad(q, (0, self.size - q.size)))
-        return np.stack(columns, axis=1)
 
     def single_barrier(self, coefficients: Array) -> NDArray[np.bool_]:
         """Return which laws, one per row, fall in at most one interval of the record's values, judged on a grid."""
@@ -306,7 +300,12 @@ class Mixture(Family):
         return float(np.asarray(coefficients) @ self._slopes(np.array(s)))
 
     def _embed(self, smaller: Family) -> Array | None:
-        return elevation_matrix(smaller.size - 1, self.size - 1) if isinstance(smaller, Mixture) else None
+        if type(smaller) is Mixture:
+            return elevation_matrix(smaller.size - 1, self.size - 1)
+        if not isinstance(smaller, Mixture):
+            return None
+        design = np.column_stack([self._features(_NEAR).T, np.ones(_NEAR.size)])  # nearly: logarithms as polynomials
+        return np.asarray(np.linalg.lstsq(design, smaller._features(_NEAR).T, rcond=None)[0][:-1])
 
 
 _RISE, _FALL = Polynomial([0.5, 0.5]), Polynomial([0.5, -0.5])
@@ -319,11 +318,19 @@ def _divided(coefficients: Any, root: float) -> Array:
     return np.cumsum(coefficients)[:-1]
 
 
-@cache
-def _to_bernstein(degree: int) -> Array:
-    """Return the matrix from powers of s to Bernstein coefficients of t = (1 + s)/2."""
-    rows = [((_RISE**j) * (_FALL ** (degree - j)) * c).coef for j, c in enumerate(binomials(degree))]
-    return np.linalg.inv(np.stack(rows, axis=1))
+def least_distance(sides: Array, least: Array) -> Array | None:
+    """Return the shortest z with sides @ z >= least (Lawson and Hanson, by NNLS); None where there is none.
+
+    >>> least_distance(np.array([[1.0, 1.0]]), np.array([2.0])).tolist()
+    [1.0, 1.0]
+    """
+    from scipy.optimize import nnls
+
+    rows = np.vstack([sides.T, least])
+    weights, _ = nnls(rows, np.append(np.zeros(len(rows) - 1), 1.0))
+    rest = rows @ weights
+    rest[-1] -= 1.0
+    return None if abs(rest[-1]) < _FEASIBLE else np.asarray(-rest[:-1] / rest[-1])
 
 
 @cache

@@ -49,6 +49,7 @@ _VERDICTS = {
 }
 _QUESTIONS = {
     "data": "Is this the movie of the result?",
+    "equation": "Which equation does the movie follow?",
     "convergence": "Did the fit converge?",
     "model": "Does the movie follow this model?",
     "precision": "How precise is the law?",
