@@ -192,7 +192,7 @@ def evolve(u0, frames):
         return divergence.value.copy()
 
     equation = fipy.TransientTerm() + fipy.DiffusionTerm(coeff=(0.5 * Q, 1.0)) == source
-    solver = fipy.LinearPCGSolver(tolerance=1e-10, iterations=2000)
+    solver = fipy.LinearPCGSolver(tolerance=1e-10, iterations=10000)
     steps = int(np.ceil(DT * Q * STEEPEST**2 / 4.0 / 0.1))  # the fastest growth is Q G'^2 / 4
     fields = [np.array(u0, dtype=float)]
     for _ in range(frames - 1):
