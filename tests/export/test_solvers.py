@@ -97,7 +97,7 @@ def test_the_script_of_a_conserved_field_reproduces_our_own_solver(
         pytest.skip(f"{name} is not installed")
     ours = {}
     for case, (cells, dx, boundary) in CONSERVED[dynamics].items():
-        first, physics = waves(cells, dx, boundary), {"dx": dx, "dt": 0.3, "q": 0.8, "boundary": boundary}
+        first, physics = waves(cells, dx, boundary), {"dx": dx, "dt": 0.2, "q": 0.8, "boundary": boundary}
         assert first.min() < mixture.phases[0] < mixture.phases[1] < first.max()
         ours[case] = simulate(mixture, first, frames=6, substeps=200, dynamics=dynamics, **physics).slab()
         (tmp_path / f"{case}.py").write_text(export(conserved(dynamics, shape=(6, *cells), **physics), name))
@@ -123,6 +123,6 @@ def test_the_measure_sees_a_force_that_is_linear_beyond_the_coexisting_phases(mi
 
     case = CONSERVED["cahn-hilliard"]["line"]
     laws = (mixture, Linear(mixture.family, mixture.coefficients))
-    stepper = Cnab2(Grid(*case), 0.3, 0.8, 200, dynamics_of("cahn-hilliard"))
+    stepper = Cnab2(Grid(*case), 0.2, 0.8, 200, dynamics_of("cahn-hilliard"))
     right, wrong = (rollout(stepper, law, waves(*case), frames=6) for law in laws)
     assert field_errors(wrong, right)[1] > 0.01
