@@ -1,4 +1,4 @@
-"""Results to export: made once by the weak-form fit, one of them with draws put in by hand."""
+"""Results to export: made once by the weak-form fit, one with draws put in by hand, some with conserved dynamics."""
 
 from dataclasses import replace
 
@@ -7,9 +7,10 @@ import pytest
 from grouping import changed
 
 from doublewell.calibrate import SurfaceTension, calibrate
+from doublewell.dynamics import dynamics_of
 from doublewell.identify import identify
 from doublewell.inference import Component, DegreeFit, Posterior
-from doublewell.law import Bernstein, Law, named_law
+from doublewell.law import Bernstein, Law, Mixture, named_law
 from doublewell.simulate import initial_field, simulate
 
 LAW = Law.bernstein([90.0, 60.0, 160.0, 120.0])  # none of the named ones
@@ -31,6 +32,23 @@ def make(plain):
         scale = None if tension is None else calibrate(law, tension)
         numbers = replace(plain.diagnostics, unconstrained=law.coefficients, active=())
         return replace(changed(plain, **settings), law=law, scale=scale, diagnostics=numbers)
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def mixture():
+    """A law of a conserved field: asymmetric, coexisting phases inside the values -1.15 to 0.95 of a record."""
+    family = Mixture(2, (-2.2, 2.0))
+    return Law(family, family.fitted(lambda u: 1.3 * (u + 0.9) * (u - 0.1) * (u - 0.7) * (1 + 0.3 * u + 0.2 * u**2)))
+
+
+@pytest.fixture(scope="session")
+def conserved(make, mixture):
+    """Make a result whose dynamics conserve the mean."""
+
+    def build(name="cahn-hilliard", law=mixture, **settings):
+        return make(law, dynamics=dynamics_of(name), wells="found", **settings)
 
     return build
 

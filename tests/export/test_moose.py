@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from doublewell.calibrate import SurfaceTension
+from doublewell.errors import InputError
 from doublewell.export import export
 
 U = np.linspace(-1.4, 1.4, 141)
@@ -36,7 +37,7 @@ def parse(text):
     return root
 
 
-def derivatives(block):
+def derivatives(block, places=U):
     """f, f' and f'' of a DerivativeParsedMaterial, differentiated symbolically as MOOSE does, branch by branch."""
     sympy = pytest.importorskip("sympy")
     u = sympy.Symbol("u", real=True)
@@ -47,7 +48,7 @@ def derivatives(block):
     )
     names = {"u": u, "choose": lambda test, yes, no: sympy.Piecewise((yes, test), (no, True)), **constants}
     f = sympy.sympify(text, locals=names)
-    return [sympy.lambdify(u, g)(U) for g in (f, sympy.diff(f, u), sympy.diff(f, u, 2))]
+    return [sympy.lambdify(u, g)(places) for g in (f, sympy.diff(f, u), sympy.diff(f, u, 2))]
 
 
 def check_physics(result, blocks):
@@ -86,6 +87,52 @@ def test_the_input_is_whole_and_its_numbers_are_the_law(make, tension):
     assert set(blocks) == wanted
     kappa = check_physics(result, blocks)
     assert kappa == (1.0 if tension is None else pytest.approx(0.3 / result.law.tension_integral))
+
+
+def test_cahn_hilliard_is_split_in_two(conserved, mixture):
+    """u_t = M Laplacian w, w = f' - kappa Laplacian u; f holds beyond the phases and its branches meet beyond them."""
+    blocks = parse(export(conserved(tension=SurfaceTension(0.3), q=0.7, boundary="periodic"), "moose"))
+    assert set(blocks["Variables"]) == {"u", "w"}
+    kernels = {block.pop("type"): block for block in blocks["Kernels"].values()}
+    assert kernels == {
+        "CoupledTimeDerivative": {"variable": "w", "v": "u"},
+        "SplitCHWRes": {"variable": "w", "mob_name": "M"},
+        "SplitCHParsed": {"variable": "u", "w": "w", "f_name": "f", "kappa_name": "kappa"},
+    }
+    numbers = blocks["Materials"]["numbers"]
+    assert numbers["prop_names"] == "M kappa"
+    mobility, kappa = map(float, numbers["prop_values"].split())
+    assert mobility * kappa == pytest.approx(0.7, rel=1e-15)
+    assert kappa == pytest.approx(0.3 / mixture.tension_integral)
+    assert blocks["BCs"]["Periodic"]["all"] == {"variable": "u w", "auto_direction": "x y"}
+    inside = np.array([-1.149, -1.0, -0.845, -0.5, 0.0, 0.3, 0.75, 0.9, 0.949])
+    f, slope, _ = derivatives(blocks["Materials"]["free_energy"], inside)
+    assert np.allclose(f, kappa * mixture.primitive(inside), rtol=0, atol=1e-12 * kappa)
+    assert np.allclose(slope, kappa * mixture.force(inside), rtol=0, atol=1e-12 * kappa)
+    for end, side in ((-1.15, -1.0), (0.95, 1.0)):  # beyond: G continues linearly from the last value of the record
+        away = np.array([1e-9, 0.2, 0.7])
+        f, slope, bend = derivatives(blocks["Materials"]["free_energy"], end + side * away)
+        start, force, rise = (
+            mixture.primitive(end),
+            mixture.force(end),
+            (mixture.force(end + 1e-5) - mixture.force(end - 1e-5)) / 2e-5,
+        )
+        assert np.allclose(f, kappa * (start + force * side * away + 0.5 * rise * away**2), rtol=0, atol=1e-7 * kappa)
+        assert np.allclose(slope, kappa * (force + rise * side * away), rtol=0, atol=1e-7 * kappa)
+        assert np.allclose(bend, kappa * rise, rtol=1e-7)
+
+
+def test_steps_of_cahn_hilliard_follow_its_growth(conserved):
+    """The fastest growth is q G'^2 / 4."""
+    wide = {"shape": (5, 64, 64), "dx": (0.5, 0.5), "dt": 4.0}
+    texts = [export(conserved(law=law, **wide), "moose") for law in (conserved().law, conserved().law.scaled(2.0))]
+    once, twice = (int(parse(text)["Outputs"]["time_step_interval"]) for text in texts)
+    assert twice == pytest.approx(4 * once, rel=0.02)
+
+
+def test_moose_has_no_kernel_for_a_mean(conserved):
+    with pytest.raises(InputError, match=r"no moose text .* 'mass-conserving': expected one of allen-cahn, cahn-hill"):
+        export(conserved("mass-conserving"), "moose")
 
 
 def test_the_mesh_is_the_record_and_x_is_its_last_axis(make):

@@ -7,9 +7,10 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+from doublewell.dynamics import Cnab2, Grid, dynamics_of
 from doublewell.export import export
 from doublewell.law import Law
-from doublewell.simulate import initial_field, simulate
+from doublewell.simulate import initial_field, rollout, simulate
 
 DRIVER = """
 import os, runpy, sys
@@ -29,6 +30,20 @@ CASES = {
 }
 
 
+CONSERVED = {
+    "cahn-hilliard": {
+        "plane": ((32, 40), (0.35, 0.3), "periodic"),
+        "walls": ((18, 15), (0.35, 0.4), "neumann"),
+        "line": ((40,), (0.25,), "neumann"),
+    },
+    "mass-conserving": {
+        "plane": ((40, 48), (0.25, 0.22), "periodic"),
+        "walls": ((24, 20), (0.25, 0.3), "neumann"),
+    },
+}
+PACKAGES = [("py-pde", "pde"), ("fipy", "fipy")]
+
+
 def field_errors(fields, ours):
     """Largest over the frames: error over the field, and error over how far the field has moved since the start."""
     error = np.sqrt(np.mean((fields - ours) ** 2, axis=tuple(range(1, ours.ndim))))
@@ -37,7 +52,17 @@ def field_errors(fields, ours):
     return np.max(error / size), np.max(error[1:] / moved[1:])
 
 
-@pytest.mark.parametrize(("name", "package"), [("py-pde", "pde"), ("fipy", "fipy")])
+def run(folder, cases):
+    """Run the scripts of a folder from their first fields and return the fields of each case."""
+    (folder / "driver.py").write_text(DRIVER)
+    command = [sys.executable, "driver.py", ".", *cases]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("6 frames of") == len(cases)
+    return {case: np.load(folder / f"{case}_out.npy") for case in cases}
+
+
+@pytest.mark.parametrize(("name", "package"), PACKAGES)
 def test_the_script_reproduces_our_own_solver(name, package, make, tmp_path):
     if find_spec(package) is None:
         pytest.skip(f"{name} is not installed")
@@ -49,15 +74,37 @@ def test_the_script_reproduces_our_own_solver(name, package, make, tmp_path):
         result = make(LAW, shape=(6, *cells), dx=dx, dt=8e-4, q=0.8, boundary=boundary)
         (tmp_path / f"{case}.py").write_text(export(result, name))
         np.save(tmp_path / f"{case}_first.npy", first)
-    (tmp_path / "driver.py").write_text(DRIVER)
-    command = [sys.executable, "driver.py", ".", *CASES]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("6 frames of") == len(CASES)
-    for case, wanted in ours.items():
-        of_field, of_motion = field_errors(np.load(tmp_path / f"{case}_out.npy"), wanted)
+    for case, fields in run(tmp_path, CASES).items():
+        of_field, of_motion = field_errors(fields, ours[case])
         assert of_field < 0.001, case
         assert of_motion < 0.01, case
+
+
+def waves(cells, dx, boundary):
+    """A smooth field from -0.95 to 0.85, beyond both coexisting phases of the mixture."""
+    grid = Grid(cells, dx, boundary)
+    turns = 2.0 * np.pi if boundary == "periodic" else np.pi
+    lines = [np.cos(turns * x / length) for x, length in zip(grid.points, grid.extent, strict=True)]
+    return -0.05 + 0.9 / len(cells) * sum(np.meshgrid(*lines, indexing="ij"))
+
+
+@pytest.mark.parametrize("dynamics", CONSERVED)
+@pytest.mark.parametrize(("name", "package"), PACKAGES)
+def test_the_script_of_a_conserved_field_reproduces_our_own_solver(
+    name, package, dynamics, conserved, mixture, tmp_path
+):
+    if find_spec(package) is None:
+        pytest.skip(f"{name} is not installed")
+    ours = {}
+    for case, (cells, dx, boundary) in CONSERVED[dynamics].items():
+        first, physics = waves(cells, dx, boundary), {"dx": dx, "dt": 0.2, "q": 0.8, "boundary": boundary}
+        assert first.min() < mixture.phases[0] < mixture.phases[1] < first.max()
+        ours[case] = simulate(mixture, first, frames=6, substeps=200, dynamics=dynamics, **physics).slab()
+        (tmp_path / f"{case}.py").write_text(export(conserved(dynamics, shape=(6, *cells), **physics), name))
+        np.save(tmp_path / f"{case}_first.npy", first)
+    for case, fields in run(tmp_path, ours).items():
+        assert field_errors(fields, ours[case])[1] < 0.01, case
+        assert np.ptp(fields.reshape(6, -1).mean(axis=1)) < 1e-12, case
 
 
 def test_the_measure_sees_a_wrong_law():
@@ -65,4 +112,17 @@ def test_the_measure_sees_a_wrong_law():
     first = initial_field("circle", cells, dx, epsilon=0.08, boundary=boundary)
     physics = {"dx": dx, "dt": 8e-4, "q": 0.8, "boundary": boundary, "frames": 6, "substeps": 40}
     right, wrong = (simulate(law, first, **physics).slab() for law in (LAW, LAW.scaled(1.03)))
+    assert field_errors(wrong, right)[1] > 0.01
+
+
+def test_the_measure_sees_a_force_that_is_linear_beyond_the_coexisting_phases(mixture):
+    class Linear(Law):
+        def force(self, u):
+            x = np.clip(u, *self.phases)
+            return super().force(x) + np.where(u < x, *self.well_curvatures) * (u - x)
+
+    case = CONSERVED["cahn-hilliard"]["line"]
+    laws = (mixture, Linear(mixture.family, mixture.coefficients))
+    stepper = Cnab2(Grid(*case), 0.2, 0.8, 200, dynamics_of("cahn-hilliard"))
+    right, wrong = (rollout(stepper, law, waves(*case), frames=6) for law in laws)
     assert field_errors(wrong, right)[1] > 0.01

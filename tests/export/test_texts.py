@@ -8,7 +8,7 @@ from grouping import changed
 
 from doublewell.errors import InputError
 from doublewell.export import FORMATS, export
-from doublewell.law import Law
+from doublewell.law import Law, Mixture
 
 LAW = Law.bernstein([90.0, 60.0, 160.0, 120.0])
 
@@ -225,3 +225,81 @@ def test_every_law_is_written_as_it_is(make, name):
     assert np.allclose(eval(words, {"choose": choose, "u": u, "k": 1.0}), law.primitive(u), rtol=0, atol=1e-11 * height)
     assert json.loads(export(result, "json"))["phases"] == [low, high]
     assert f"\\int_{{{low:g}}}^{{u}}G" in export(result, "latex")
+
+
+FLOWS = {
+    "cahn-hilliard": ("u_t = M Laplacian dE/du with M = q/kappa", "q is length^4/time"),
+    "mass-conserving": ("u_t = -L (dE/du - its mean) with L = q/kappa", "q is length^2/time"),
+}
+
+
+@pytest.mark.parametrize("dynamics", FLOWS)
+def test_texts_of_a_conserved_field_say_what_moves_it_and_where_the_law_holds(conserved, mixture, dynamics):
+    result = conserved(dynamics)
+    for name in FORMATS:
+        if (name, dynamics) == ("moose", "mass-conserving"):
+            continue
+        text = " ".join(re.sub(r"[%#]", " ", export(result, name)).split())
+        for words in (*FLOWS[dynamics], "coexisting phases at u = -0.845388 and u = 0.749526", "u from -1.15 to 0.95"):
+            assert words in text
+        assert "between the pure phases" not in text
+    page = export(result, "latex")
+    assert r"The coexisting phases lie at $u=-0.845388$ and $u=0.749526$; $G$ holds for $-1.15\le u\le0.95$" in page
+    assert {"cahn-hilliard": r"q\,\nabla^2\left(G(u)", "mass-conserving": r"\langle G(u)\rangle"}[dynamics] in page
+    law = json.loads(export(result, "json"))
+    assert law["phases"] == list(mixture.phases)
+    assert law["reach"] == pytest.approx([-1.15, 0.95])
+    t = (np.array(law["table"]["u"]) - mixture.phases[0]) / (2 * mixture.half)
+    force = -4 * mixture.half * t * (1 - t) * np.polynomial.polynomial.polyval(t, law["powers"]["values"])
+    assert np.allclose(force, law["table"]["force"], rtol=0, atol=1e-12)
+
+
+def shapes(result):
+    """Force and primitive of a result as the Python and the SymPy text compute them."""
+    module = run(export(result, "python"))
+    yield module["force"], module["primitive"]
+    sympy = pytest.importorskip("sympy")
+    symbols = run(export(result, "sympy"))
+    yield tuple(sympy.lambdify(symbols["u"], symbols[f"{name}_everywhere"]) for name in "GH")
+
+
+def test_the_law_of_a_conserved_field_holds_beyond_its_phases_and_is_linear_beyond_the_record(conserved, mixture):
+    ends = np.array([-1.15, 0.95])
+    u, step = np.linspace(*ends, 301), 1e-6
+    size, height = (np.max(np.abs(curve(u))) for curve in (mixture.force, mixture.primitive))
+    assert np.min(np.abs(mixture.force(ends))) > 0.1 * size  # neither phase is an end
+    for force, primitive in shapes(conserved()):
+        assert np.allclose(force(u), mixture.force(u), rtol=0, atol=1e-9 * size)
+        assert np.allclose(primitive(u), mixture.primitive(u), rtol=0, atol=1e-9 * height)
+        for end, side in zip(ends, (-1.0, 1.0), strict=True):
+            far = end + side * np.linspace(0.0, 1.0, 11)
+            assert np.allclose(np.diff(force(far), 2), 0.0, atol=1e-12)
+            assert np.allclose(np.diff(primitive(far), 3), 0.0, atol=1e-12)
+            for curve in (force, primitive):  # values and slopes are continuous
+                left, here, right = curve(end + step * np.array([-1.0, 0.0, 1.0]))
+                assert here - left == pytest.approx(right - here, abs=1e-10)
+        slope = (primitive(u + step) - primitive(u - step)) / (2 * step)
+        assert np.allclose(slope, force(u), rtol=0, atol=1e-8)
+
+
+def test_phases_beyond_the_record_are_the_ends(conserved):
+    """Coexisting phases that the record does not reach, on one side or on both: the powers hold up to these."""
+    for shift, inside in ((0.0, (False, False)), (0.4, (True, False))):
+        family = Mixture(0, (-1.6 - shift, 1.6 - shift))
+        law = Law(family, family.fitted(lambda u: u**3 - u))
+        assert law.phases == pytest.approx((-1.0, 1.0))
+        low, high = (family.middle + side * 0.5 * family.half for side in (-1, 1))
+        assert (low < -1.0, high > 1.0) == inside
+        u = np.linspace(min(low, -1.0), max(high, 1.0), 201)
+        for force, primitive in shapes(conserved(law=law)):
+            assert np.allclose(force(u), law.force(u), rtol=0, atol=1e-9)
+            assert np.allclose(primitive(u), law.primitive(u), rtol=0, atol=1e-9)
+            assert force(u[-1] + 0.5) == pytest.approx(force(u[-1]) + 0.5 * (3 * u[-1] ** 2 - 1))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_law_without_coexisting_phases_is_refused(conserved, name):
+    family = Mixture(0, (-2.0, 2.0))
+    for force, why in ((lambda u: u + u**3, "rises everywhere: one phase"), (lambda u: -u, "no straight line touches")):
+        with pytest.raises(InputError, match=rf"no coexisting phases \(.*{why}.*\): expected two.*use a record"):
+            export(conserved(law=Law(family, family.fitted(force))), name)

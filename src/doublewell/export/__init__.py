@@ -8,7 +8,8 @@ from typing import Any, Literal
 from doublewell.errors import InputError, shown
 from doublewell.export.content import Content, content_of
 from doublewell.export.documents import json_text, latex_text
-from doublewell.export.programs import fipy_text, moose_text, pypde_text, python_text, sympy_text
+from doublewell.export.moose import moose_text
+from doublewell.export.programs import fipy_text, pypde_text, python_text, sympy_text
 from doublewell.result import Result
 
 FormatName = Literal["moose", "py-pde", "fipy", "sympy", "latex", "python", "json"]

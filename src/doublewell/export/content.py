@@ -8,7 +8,8 @@ and asymmetric ones in powers of t = (u - low)/(high - low),
 
     G = -4 half t (1 - t) (a_0 + a_1 t + ...),   H = half^2 t^2 (b_0 + b_1 t + ...),   b_i = -8 (a_i - a_(i-1))/(i + 2).
 
-Both vanish at the low phase without cancellation. Beyond the phases G continues linearly with its slope there.
+Both vanish at the low phase without cancellation. Beyond the phases G continues linearly with its slope there. The
+powers of a law whose coexisting phases are found hold as far as the record has values, and the line begins there.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from doublewell.curves import Curves, curves
-from doublewell.errors import InputError
+from doublewell.dynamics import Dynamics
+from doublewell.errors import InputError, option
 from doublewell.facts import METHODS, Facts, facts
 from doublewell.findings import findings
 from doublewell.hints import Array
@@ -36,6 +38,7 @@ from doublewell.units import after, energy_power, factor, has_pint, percent, uni
 _WIDTH = 100
 _CELLS = 4.0  # half-width of a first drop, in cells, where the law has no interface of its own
 _LOST = 1e-9  # of the largest force: more than this must not be lost by writing a law in powers
+_FLOWS = {"allen-cahn": "-L dE/du", "cahn-hilliard": "M Laplacian dE/du", "mass-conserving": "-L (dE/du - its mean)"}
 
 
 class Notation(NamedTuple):
@@ -52,6 +55,15 @@ MOOSE = Notation("^", "*", "/", repr)
 WORDS = Notation("^", " ", " / ", "{:g}".format)
 
 
+class End(NamedTuple):
+    """One end of the values where a polynomial holds: where it is, and H, G and G' there."""
+
+    u: float
+    height: float
+    force: float
+    slope: float
+
+
 @dataclass(frozen=True, eq=False)
 class Polynomial:
     """A law in powers of ``variable``, "w" for symmetric wells and "t" for asymmetric ones: a and b above."""
@@ -62,9 +74,28 @@ class Polynomial:
     primitive: tuple[float, ...]
 
     @property
-    def slopes(self) -> tuple[float, float]:
-        """G' at the low and at the high phase, beyond which G continues linearly."""
-        return self.law.well_curvatures if self.variable == "t" else (2.0 * self.force[0],) * 2
+    def reach(self) -> tuple[float, float]:
+        """Where the powers hold: between the phases; a conserved field overshoots them, up to the record's values."""
+        family, (low, high) = self.law.family, self.law.phases
+        if not family.found:
+            return low, high
+        seen = family.inner * family.half
+        return min(low, family.middle - seen), max(high, family.middle + seen)
+
+    @cached_property
+    def ends(self) -> tuple[End, End]:
+        """Both ends of the reach, from which G continues linearly; G is zero where they are the phases."""
+        slopes = self.law.well_curvatures if self.variable == "t" else (2.0 * self.force[0],) * 2
+        low, high = map(End, self.law.phases, (0.0, self.law.tilt), (0.0, 0.0), slopes)
+        first, last = self.reach
+        return low if first == low.u else self._end(first), high if last == high.u else self._end(last)
+
+    def _end(self, u: float) -> End:
+        half, t = self.law.half, np.polynomial.Polynomial([0.0, 1.0])
+        force = -4.0 * half * t * (1.0 - t) * np.polynomial.Polynomial(self.force)
+        height = half**2 * t**2 * np.polynomial.Polynomial(self.primitive)
+        place = (u - self.law.phases[0]) / (2.0 * half)
+        return End(u, float(height(place)), float(force(place)), float(force.deriv()(place)) / (2.0 * half))
 
     def names(self, u: str, notation: Notation) -> dict[str, str]:
         """Return the names that an expression of u is written with, and what each stands for."""
@@ -72,14 +103,14 @@ class Polynomial:
         if self.variable == "t":
             return {"t": moved(u, low, high - low, notation)}
         s = u if (low, high) == (-1.0, 1.0) else "s"
-        place = {} if s == u else {"s": moved(u, law.family.middle, law.family.half, notation)}
+        place = {} if s == u else {"s": moved(u, law.middle, law.half, notation)}
         return place | {"w": f"1 - {s}{notation.power}2"}
 
     def code(
         self, kind: Literal["force", "primitive"], u: str, notation: Notation, *, variable: str = "", powers: str = ""
     ) -> str:
-        """Return G or H between the phases; `variable` and `powers` stand for that of the law and its polynomial."""
-        half, v, (power, times, _, number) = self.law.family.half, variable or self.variable, notation
+        """Return G or H in the reach; `variable` and `powers` stand for that of the law and its polynomial."""
+        half, v, (power, times, _, number) = self.law.half, variable or self.variable, notation
         powers = powers or horner(self.force if kind == "force" else self.primitive, v)
         if kind == "primitive":
             head = "" if half == 1.0 else f"{number(half)}{power}2{times}"
@@ -117,7 +148,7 @@ def polynomial_of(law: Law) -> Polynomial:
         primitive = [-8 * (a - b) / (i + 2) for i, (a, b) in enumerate(steps)]
     kind = "w" if law.family.symmetric else "t"
     made = Polynomial(law, kind, tuple(map(float, exact)), tuple(map(float, primitive)))
-    u = np.linspace(*law.phases, 401)
+    u = np.linspace(*made.reach, 401)
     force = law.force(u)
     size = float(np.max(np.abs(force)))
     if size > 0.0 and float(np.max(np.abs(evaluate(made, u) - force))) > _LOST * size:
@@ -155,23 +186,23 @@ def horner(powers: tuple[float, ...], name: str = "w") -> str:
 
 
 def evaluate(written: Polynomial, u: Array) -> Array:
-    """Return the force of a law in powers, between its phases."""
-    family = written.law.family
-    s = (u - family.middle) / family.half
+    """Return the force of a law in powers, in their reach."""
+    law = written.law
+    s = (u - law.middle) / law.half
     w, t = (1.0 - s) * (1.0 + s), 0.5 * (1.0 + s)
     even = written.variable == "w"
     powers = np.polynomial.polynomial.polyval(w if even else t, written.force)
-    return np.asarray(-family.half * (s if even else 1.0) * w * powers)
+    return np.asarray(-law.half * (s if even else 1.0) * w * powers)
 
 
 @dataclass(frozen=True, eq=False)
 class Content:
     """The facts, findings and curves of a result, its law as a polynomial, and the numbers of the energy.
 
-    The energy is the integral of kappa/2 |grad u|^2 + f(u) with f = kappa H, and u_t = -mobility dE/du; both follow
-    from q and kappa. ``scaled`` tells whether a surface tension fixed kappa, or whether it is 1 by choice; without it
-    ``epsilon`` is None. ``steepest`` is the largest |G'|, which limits a step; ``profile`` the length l of the
-    profile tanh(x / l) whose width is that of the law's interface.
+    The energy is the integral of kappa/2 |grad u|^2 + f(u) with f = kappa H, and ``mobility`` is q / kappa, of
+    u_t = -mobility dE/du in the Allen-Cahn equation. ``scaled`` tells whether a surface tension fixed kappa, or whether
+    it is 1 by choice; without it ``epsilon`` is None. ``steepest`` is the largest |G'|, which limits a step;
+    ``profile`` the length l of the profile tanh(x / l) whose width is that of the law's interface.
     """
 
     facts: Facts
@@ -197,6 +228,20 @@ class Content:
         """The phases as texts name them."""
         return ("-1", "+1") if self.unit else (f"{self.law.phases[0]:g}", f"{self.law.phases[1]:g}")
 
+    @property
+    def wells(self) -> str:
+        """What the phases are: assumed to be pure ones, or found to coexist."""
+        return "coexisting phases" if self.law.family.found else "pure phases"
+
+    @property
+    def dynamics(self) -> Dynamics:
+        """The equation of motion."""
+        return self.facts.problem.dynamics
+
+    def on_phases(self, times: str) -> str:
+        """Return what brings a number from -1 to +1 to the phases of the law."""
+        return "" if self.unit else f"{self.law.middle!r} + {self.law.half!r}{times}"
+
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """Sentences about units, meaning and errors, for the head of a text."""
@@ -209,19 +254,25 @@ class Content:
 
 
 def content_of(result: Result) -> Content:
-    """Return what the texts need; refused where the law is zero everywhere."""
+    """Return what the texts need; refused where the law is zero everywhere, or has no phases to be written between."""
     table = facts(result)
     law, width, epsilon, kappa = table.law, table.get("width"), table.get("epsilon"), table.get("kappa")
     if not np.any(law.coefficients):
         raise InputError("the force of this result is zero everywhere: there is no law to export")
-    u, q, size = np.linspace(*law.phases, 801), table["q"].value, 1.0 if kappa is None else kappa.value
-    slopes = [*np.diff(law.force(u)) / np.diff(u), *law.well_curvatures, np.nan_to_num(law.centre_curvature)]
+    if law.family.found and not law.coexists:
+        raise InputError(
+            f"the law of this result has no coexisting phases ({law.structure}): expected two, between which a law is "
+            f"written; use a record whose values come closer to both phases, or another {option('degree')}"
+        )
+    form, q, size = polynomial_of(law), table["q"].value, 1.0 if kappa is None else kappa.value
+    u, ends = np.linspace(*form.reach, 801), [end.slope for end in form.ends]
+    slopes = [*np.diff(law.force(u)) / np.diff(u), *law.well_curvatures, *ends, np.nan_to_num(law.centre_curvature)]
     return Content(
         facts=table,
         findings=tuple(findings(result, table=table)),
         curves=curves(result),
         law=law,
-        polynomial=polynomial_of(law),
+        polynomial=form,
         q=q,
         scaled=kappa is not None,
         kappa=size,
@@ -234,7 +285,7 @@ def content_of(result: Result) -> Content:
 
 def template(content: Content, templates: dict[str, Any], format: str) -> Any:
     """Return what a format writes for the dynamics of a result; refused where it has nothing for them."""
-    name = content.facts.problem.dynamics.name
+    name = content.dynamics.name
     if name not in templates:
         raise InputError(
             f"no {format} text can be written for the dynamics {name!r}: expected one of {', '.join(templates)}; use "
@@ -247,23 +298,32 @@ def _meaning(content: Content) -> Iterator[str]:
     table, data, form, (low, high) = content.facts, content.facts.data, content.polynomial, content.phases
     degree = f"degree {table.law.family.degree}{' in u^2' if content.law.family.symmetric else ''}"
     yield f"Law identified by doublewell {table.version}, {METHODS[table.problem.method.name]}, {degree}."
-    yield f"Model: {table.motion}, pure phases at u = {low} and u = {high}. {table.equation}"
+    yield f"Model: {table.motion}, {content.wells} at u = {low} and u = {high}. {table.equation}"
     length, time = data.length_unit or "the unit of the record's dx", data.time_unit or "the unit of its dt"
-    yield f"Units: lengths in {length}, times in {time}; q is length^2/time, G and H are 1/length^2."
+    order = content.dynamics.order
+    yield f"Units: lengths in {length}, times in {time}; q is length^{order}/time, G and H are 1/length^2."
     force = form.code("force", "u", WORDS, powers=f"a_0 + a_1 {form.variable} + ...")
     where = " and ".join(f"{name} = {text}" for name, text in reversed(form.names("u", WORDS).items()))
+    place, ends = "between the pure phases", "them"
+    if content.law.family.found:
+        place = "for u from {:g} to {:g}, over the values of the record and both phases".format(*form.reach)
+        ends = "these"
     yield (
-        f"G(u) = {force} with {where} between the pure phases; beyond them G continues linearly with its slope there. "
+        f"G(u) = {force} with {where} {place}; beyond {ends} G continues linearly with its slope there. "
         f"H is the integral of G from {low} to u."
     )
+    if content.dynamics.gauge == "constant":
+        yield "A constant added to G has no effect on this motion: G is zero at both phases by choice."
     if data.boundary in (None, "open"):
         yield "Nothing is known of the record's border: a closed one (no flux) is used here."
 
 
 def _energy(content: Content) -> Iterator[str]:
+    name, flow = content.dynamics.mobility, _FLOWS.get(content.dynamics.name)
+    motion = "" if flow is None else f" and u_t = {flow} with {name} = q/kappa,"
     yield (
-        "Energy: integral of kappa/2 |grad u|^2 + f(u) with f = kappa H, and u_t = -L dE/du with L = q/kappa, so that "
-        "q = L kappa and G = f'/kappa."
+        f"Energy: integral of kappa/2 |grad u|^2 + f(u) with f = kappa H,{motion} so that q = {name} kappa and "
+        "G = f'/kappa."
     )
     if not content.scaled:
         yield (
@@ -284,8 +344,8 @@ def _energy(content: Content) -> Iterator[str]:
     if tension.unit is not None and length is not None and has_pint():  # which energy makes tension and lengths fit
         parts = ((tension.unit, 1), (length, energy_power(tension.unit, "the surface tension") or 0))
         yield (
-            f"The unit of energy here is {unit_text(parts)} = {factor(parts, (('J', 1),)):.6g} J: kappa, f and L are "
-            f"numbers in this unit, in {length} and in the unit of time."
+            f"The unit of energy here is {unit_text(parts)} = {factor(parts, (('J', 1),)):.6g} J: kappa, f and {name} "
+            f"are numbers in this unit, in {length} and in the unit of time."
         )
 
 

@@ -12,10 +12,12 @@ import numpy as np
 
 from doublewell.export.content import Content, Notation, moved, template
 from doublewell.facts import Facts
+from doublewell.hints import Array
 from doublewell.units import percent
 
 _FORMAT, _VERSION = "doublewell law", 2
 _POINTS = 81
+_GRID = 401  # values at which the loss by rounding is taken
 _PAGE = r"""\documentclass{article}
 \usepackage{amsmath}
 \begin{document}
@@ -38,11 +40,17 @@ _PAGE = r"""\documentclass{article}
 %% ---- to here ----
 \end{document}
 """
-_MOTION = {"allen-cahn": r"\partial_t u = q\left(\nabla^2 u - G(u)\right)"}
+_MOTION = {
+    "allen-cahn": r"\partial_t u = q\left(\nabla^2 u - G(u)\right)",
+    "cahn-hilliard": r"\partial_t u = q\,\nabla^2\left(G(u) - \nabla^2 u\right)",
+    "mass-conserving": r"\partial_t u = q\left(\nabla^2 u - G(u) + \langle G(u)\rangle\right)",
+}
+_FOUND = ("low", "high", "spinodal_low", "spinodal_high")  # phase values that are measured
 _EVEN = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0])
 _FINE = 1e-3  # largest change of the force by rounding, of its largest value
 _OF_BAND = 0.1  # and of the half-width of its band
 _MATH = Notation("^", "\\,", "/", "{:.6g}".format)
+_ROUND_OFF = 1e-12  # of the largest value of a curve: zero at the phases
 _PLACES = 6  # more places than these are written with a power of ten
 
 
@@ -52,10 +60,11 @@ def json_text(content: Content) -> str:
     document = {
         "format": _FORMAT,
         "version": _VERSION,
-        "dynamics": table.problem.dynamics.name,
+        "dynamics": content.dynamics.name,
         "notes": list(content.notes),
         "equation": table.equation,
         "phases": list(law.phases),
+        **({"reach": list(content.polynomial.reach)} if law.family.found else {}),  # of the powers
         "powers": {"variable": content.polynomial.variable, "values": list(content.polynomial.force)},
         "family": {"name": law.family.name, "degree": law.family.degree, "g": law.coefficients.tolist()},
         "q": content.q,
@@ -96,19 +105,19 @@ def latex_text(content: Content) -> str:
         "largest value. The other export formats have all digits.",
         *_numbers(content.facts),
     ]
-    family = content.law.family
+    law = content.law
     return _PAGE % {
         "comment": content.comment("%"),
         "motion": template(content, _MOTION, "latex"),
         "q": _number(content.q, 6),
         "factor": factor,
         "bracket": bracket,
-        "place": "" if content.unit else rf", \qquad s = {moved('u', family.middle, family.half, _MATH)}",
+        "place": "" if content.unit else rf", \qquad s = {moved('u', law.middle, law.half, _MATH)}",
         "sentences": "\n".join(reported).replace(" %", r"\,\%"),
         "columns": "r" * len(head),
         "heads": " & ".join(head),
         "rows": "\n".join(_rows(content)),
-        "caption": "$G$ is odd and $H$ is even in $u$." if family.even else "",
+        "caption": "$G$ is odd and $H$ is even in $u$." if law.family.even else "",
     }
 
 
@@ -117,12 +126,17 @@ def _sentences(content: Content) -> Iterator[str]:
     data, (low, high) = content.facts.data, content.law.phases
     length = _words(data.length_unit or "the unit of the pixel size of the record")
     time = _words(data.time_unit or "that of its frame interval")
-    pure = r"$u=\pm1$" if content.unit else f"$u={low:g}$ and $u={high:g}$"
+    places = r"$u=\pm1$" if content.unit else f"$u={low:g}$ and $u={high:g}$"
+    beyond = "beyond them $G$ continues linearly"
+    if content.law.family.found:
+        beyond = "$G$ holds for ${:g}\\le u\\le{:g}$ and continues linearly beyond".format(*content.polynomial.reach)
     yield (
         f"Lengths are in {length}, times in {time}; $G$ and "
-        f"$H(u)=\\int_{{{low:g}}}^{{u}}G$ are in $1/\\mathrm{{length}}^2$. The pure phases lie at {pure}; beyond them "
-        "$G$ continues linearly."
+        f"$H(u)=\\int_{{{low:g}}}^{{u}}G$ are in $1/\\mathrm{{length}}^2$. The {content.wells} lie at {places}; "
+        f"{beyond}."
     )
+    if content.dynamics.name == "mass-conserving":
+        yield r"$\langle\cdot\rangle$ is the mean over the domain."
     kappa = f"$\\kappa={_number(content.kappa, 4)}$" if content.scaled else "$\\kappa=1$ by choice (no surface tension)"
     yield (
         "The energy is $\\int\\tfrac{\\kappa}{2}|\\nabla u|^2+\\kappa H(u)$ with the mobility $q/\\kappa$, "
@@ -141,23 +155,23 @@ def _bracket(content: Content) -> tuple[str, str, int, float]:
     """Return the factor before the bracket, the bracket with as few digits as its error allows, and what they lose."""
     written, terms = content.law.family.terms(content.law.coefficients)
     name = "u" if content.unit else "s"
-    parts = [*([] if content.unit else [f"{content.law.family.half:.6g}"]), written.replace(" - ", "-")]
+    parts = [*([] if content.unit else [f"{content.law.half:.6g}"]), written.replace(" - ", "-")]
     allowed, band = _FINE, content.facts.get("force_band")
     if band is not None:
         allowed = max(min(_FINE, _OF_BAND * 0.5 * band.value), 1e-12)
     largest = max(abs(c) for c, _ in terms)
     kept = [(c, k) for c, k in terms if abs(c) > 1e-12 * largest] or terms[:1]
+    s = (np.linspace(*content.polynomial.reach, _GRID) - content.law.middle) / content.law.half
     for digits in range(3, 18):
         rounded = [(float(f"{c:.{digits}g}"), k) for c, k in kept]
-        lost = _lost(kept, rounded, odd=written.startswith("s "))
+        lost = _lost(kept, rounded, s, odd=written.startswith("s "))
         if lost <= allowed:
             break
     factor = " ".join(parts).replace("s", name).replace(" ", r"\,")
     return factor, _polynomial(rounded, digits, name), digits, lost
 
 
-def _lost(exact: list[tuple[float, int]], rounded: list[tuple[float, int]], *, odd: bool) -> float:
-    s = np.linspace(-1.0, 1.0, 401)
+def _lost(exact: list[tuple[float, int]], rounded: list[tuple[float, int]], s: Array, *, odd: bool) -> float:
     forces = [(1 - s**2) * (s if odd else 1.0) * sum(c * s**k for c, k in terms) for terms in (exact, rounded)]
     return float(np.max(np.abs(forces[0] - forces[1])) / np.max(np.abs(forces[0])))
 
@@ -184,7 +198,8 @@ def _number(value: float, digits: int) -> str:
 def _numbers(table: Facts) -> Iterator[str]:
     """Yield the numbers to quote, with their intervals rounded to two digits of the interval's length."""
     names = {"epsilon": r"$\varepsilon$", "tension_integral": "$C_H$", "maximum": "place of the barrier, $u$"}
-    for key in ("width", "tension_integral", "epsilon", "barrier", "maximum", "tilt"):
+    keys = ("width", "tension_integral", "epsilon", "barrier", "maximum", "tilt")
+    for key in (*(_FOUND if table.law.family.found else ()), *keys):
         fact = table.get(key)
         if fact is None or not np.isfinite(fact.value) or (key == "maximum" and table.law.family.symmetric):
             continue
@@ -218,7 +233,10 @@ def _rounded(value: float, ends: tuple[float, float]) -> str:
 def _rows(content: Content) -> Iterator[str]:
     force, primitive = content.curves.law[:2]
     u = _EVEN if content.law.family.even else np.linspace(*content.law.phases, 9)
-    values, heights = np.asarray(force.evaluate(u)) + 0.0, np.asarray(primitive.evaluate(u)) + 0.0
+    values, heights = (
+        np.where(np.abs(y) < _ROUND_OFF * curve.largest, 0.0, y)
+        for curve, y in ((curve, np.asarray(curve.evaluate(u))) for curve in (force, primitive))
+    )
     for k, place in enumerate(u):
         middle = []
         if force.low is not None and force.high is not None:
