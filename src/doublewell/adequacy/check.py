@@ -183,10 +183,13 @@ def _answers(fits: Sequence[Trajectory], projector: Projector) -> list[_Answer]:
             residual = np.where(kept, residual, fit.noise * np.random.default_rng(1).standard_normal(residual.shape))
         v, taken = probes[0], probes[0] - left[0][k]
         free = 1.0 - np.mean((v * taken).reshape(len(v), -1), axis=1)
+        off = fit.batch.border + _TAKEN if fit.record.boundary == "open" else 0
+        inside = (v * taken)[(slice(None), *(slice(off, n - off) for n in v.shape[1:]))]
+        left_inside = 1.0 - np.mean(inside.reshape(len(v), -1), axis=1)
         near = neighbour_tests(residual / fit.noise, v, taken, kept)
         near = [replace(t, drop=scales[k].drop(t.statistic**2)) for t in near]
         own = [*tests[k], _forced_test(forced[k], near[0], scales[k]), *near]
-        own += value_tests(np.where(kept, residual, 0.0) / fit.noise, free, free > _UNTOUCHED)
+        own += value_tests(np.where(kept, residual, 0.0) / fit.noise, left_inside, free > _UNTOUCHED)
         if fit.batch.view.whitening.colour is not None:  # the floor makes fine structure smaller than it is
             own = [test for test in own if test.name not in _COLOURED]
         answers.append(_Answer(residual, kept, fit.noise / sizes[k], own, free > _UNTOUCHED, scales[k]))
