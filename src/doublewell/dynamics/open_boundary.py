@@ -1,4 +1,4 @@
-"""Open boundary: a field of view cut out of something larger, driven by the values of its two-cell border.
+"""Open boundary: a field of view cut out of something larger, driven by the values of its border.
 
 Nothing is assumed about the outside. The border is given frame by frame, a cubic in time between the frames. Inside,
 centred stencils (order 4 next to the border, 8 beyond) have modes of their own along each axis, V with A = V diag(a)
@@ -11,6 +11,12 @@ units of dx. Between the points of the record, along the border and in the first
 What is stepped is the picture of the field, v = K u, so that the border is what was observed there. A narrow K is like
 diffusion for a short time and commutes with the Laplacian: v_t = q (Laplacian v - K G(K^-1 v)). On the modes, K
 multiplies by E what is left of u without w, the field of zero Laplacian on the same border: v - w = E (u - w).
+
+The border has two cells. Where u_t = q Laplacian mu, mu = G(u) - Laplacian u, two fields are given there, u and mu: so
+both Laplacians have the same modes, L = -a^2 and D = -a, and what mu adds to the second one goes with the force, over
+a. mu is taken from two more cells on each side, and such a border has six; the inner two of these are stepped as well,
+but what is observed there is compared with the border alone. (With u alone, given up to the inner edge, the modes would
+be those of a clamped plate, which do not separate along the axes.)
 """
 
 from __future__ import annotations
@@ -202,21 +208,36 @@ class _Mesh:
             parts.append(_along(axis.differences, field[self._inner_but(k)], k))
         return sum(parts)
 
-    def potential(self, values: Any, force: Any) -> Any:
-        """Return what G(u) - Laplacian u on the two cells next to the inside adds to its Laplacian there."""
+    def potential(self, values: Any, force: Any, blur: Any = None) -> Any:
+        """Return what G(u) - Laplacian u on the two cells next to the inside adds to its Laplacian there.
+
+        Of a picture v = K u it is K G(K^-1 v), to first order in half the variance of the `blur`: G(v) + blur
+        (Laplacian G(v) - G'(v) Laplacian v).
+        """
+        import jax
         import jax.numpy as jnp
 
         cells, parts, w = self.spread(values), [], self.width
         for k, axis in enumerate(self.axes):
             cut = tuple(slice(None) if a == k else part for a, part in enumerate(self.core))
             strip = self._finer_along(k, jnp.take(cells[cut], np.r_[0:w, -w:0], axis=k))  # the border at both ends
-            ring = jnp.take(strip, np.r_[self.outer + _ENDS[:2], w + self.outer + _ENDS[:2]], axis=k)
-            curved = _along(axis.across, strip[self._inner_but(k)], k)
-            for a, other in enumerate(self.axes):
-                if a != k:
-                    curved = curved + _along(other.differences, ring[self._inner_but(a, k)], a)
-            parts.append(_along(axis.differences[:, _ENDS], force(ring[self._inner_but(k)]) - curved, k))
+            ring, curved = self._ring(k, strip)
+            pull = force(ring)
+            if blur is not None:
+                pull = pull + blur * (self._ring(k, force(strip))[1] - jax.jvp(force, (ring,), (curved,))[1])
+            parts.append(_along(axis.differences[:, _ENDS], pull - curved, k))
         return sum(parts)
+
+    def _ring(self, axis: int, strip: Any) -> tuple[Any, Any]:
+        """Return a field and its Laplacian on the cells next to the inside, from the border at both ends of an axis."""
+        import jax.numpy as jnp
+
+        ring = jnp.take(strip, np.r_[self.outer + _ENDS[:2], self.width + self.outer + _ENDS[:2]], axis=axis)
+        curved = _along(self.axes[axis].across, strip[self._inner_but(axis)], axis)
+        for a, other in enumerate(self.axes):
+            if a != axis:
+                curved = curved + _along(other.differences, ring[self._inner_but(a, axis)], a)
+        return ring[self._inner_but(axis)], curved
 
     def moved(self, inner: Any, values: Any, way: Any) -> Any:
         """Return the inner nodes of a field that is displaced."""
@@ -260,6 +281,11 @@ def predict_window(
     last = values[2 * substeps :: 2 * substeps, None]
     halves = jnp.concatenate([per_frame, last], axis=1)  # the half steps of a frame, both ends included
 
+    blur = None
+    if optics is not None and mesh.outer:  # half its variance, by what is left of the longest mode
+        longest = jnp.argmax(smooth)
+        blur = -jnp.log(jnp.ravel(optics.image)[longest]) * jnp.ravel(smooth)[longest]
+
     def force(u: Any) -> Any:
         return law(coefficients, u)
 
@@ -294,7 +320,7 @@ def predict_window(
             strength = force(u)
             return strength if extra is None else strength - extra(u, None, strength, (given[2][0], None))
 
-        potentials = jax.vmap(lambda values: smooth * forward(mesh.potential(values, of_ring)))(given[1])
+        potentials = jax.vmap(lambda values: smooth * forward(mesh.potential(values, of_ring, blur)))(given[1])
         return lambda modes, half: react(modes, half) - potentials[half]
 
     def begin(modes: Any, given: Any) -> Any:
