@@ -243,7 +243,7 @@ def _check_record(problem: Problem, record: Any) -> None:
     if method.bands:
         check_view(record, View(problem.observation))
         if record.boundary in (None, "open"):
-            check_window(record)
+            check_window(record, problem.dynamics)
     elif method.corrected and (record.mask is not None or not record.uniform):
         raise InputError(
             "the corrected weak-form fit needs complete frames at even times: expected no mask and one frame interval; "

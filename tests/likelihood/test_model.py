@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from doublewell.dynamics import CAHN_HILLIARD
 from doublewell.errors import InputError
 from doublewell.law import Bernstein
 from doublewell.likelihood import gauss_newton, record_model
@@ -259,6 +260,10 @@ def test_optics_that_a_record_does_not_allow() -> None:
 def test_records_that_a_view_does_not_allow() -> None:
     with pytest.raises(InputError, match="the window is 11 x 30: expected at least 12 cells along each axis"):
         check_window(blank("open", mesh=(11, 30)))
+    check_window(blank("open", mesh=(12, 30)))
+    with pytest.raises(InputError, match="the window is 19 x 30: expected at least 20 cells along each axis, for 6 on"):
+        check_window(blank("open", mesh=(19, 30)), CAHN_HILLIARD)
+    check_window(blank("open", mesh=(20, 30)), CAHN_HILLIARD)
     record = blank()
     holed = record.replace(record.slab(), mask=np.arange(5) != 2)
     with pytest.raises(InputError, match="correlated noise and missing values do not go together"):

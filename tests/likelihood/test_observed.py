@@ -8,7 +8,7 @@ import pytest
 from doublewell.dynamics import border_mask
 from doublewell.likelihood import Batch
 from doublewell.observation import View, complete
-from doublewell.observation.view import camera_noise, noise_view, observed, outlier_mask, spectrum
+from doublewell.observation.view import camera_noise, noise_view, noisy, observed, outlier_mask, spectrum
 from doublewell.options import Observation
 from doublewell.record import Record
 
@@ -34,6 +34,12 @@ def test_a_mask_with_everything_seen_is_no_mask(boundary) -> None:
     assert one.rows == other.rows
     border = np.count_nonzero(border_mask(MESH)) if boundary == "open" else 0
     assert one.rows == 4 * (14 * 13 - border)
+
+
+def test_a_wide_border_takes_its_values() -> None:
+    one, other = observed(blank("open"), width=6), observed(holed(np.ones((5, *MESH), bool), "open"), width=6)
+    assert one.rows == other.rows == 4 * np.count_nonzero(~border_mask(MESH, 6)) == 4 * 2 * 1
+    assert np.array_equal(noisy(blank("open"), 6)[2], ~border_mask(MESH, 6))
 
 
 @pytest.mark.parametrize("boundary", ["periodic", "open"])

@@ -47,7 +47,7 @@ _POINTS, _DEGREE = 101, 3  # phase values and degree at which the law is compare
 _REACH = 1.96  # standard deviations of a 95 % band
 _UNTOUCHED = 0.98  # fraction of a frame's noise that the fit leaves
 _COLOURED = ("white in z", "white in y", "white in x", "tails")  # what a measured spectrum has answered already
-_TAKEN = 4  # cells from the border of a window whose noise the fit takes in part
+_TAKEN = 2  # cells next to the border of a window whose noise the fit takes in part
 
 
 def score(fields: Array, residual: Array, noise: float) -> tuple[float, Array, Array]:
@@ -175,18 +175,21 @@ def _answers(fits: Sequence[Trajectory], projector: Projector) -> list[_Answer]:
                 best[k] = tests[k][-1].rank, rest
         del pairs, stacked, fields
     del u  # a field of all frames
-    forced = _forced(fits, projector, np.stack([rest for _, rest in best]), left)
+    forced = _forced(projector, np.stack([rest for _, rest in best]), left)
     answers = []
     for k, fit in enumerate(fits):
-        kept, residual = noisy(fit.record, _TAKEN), residuals[k]
+        kept, residual = noisy(fit.record, fit.batch.border + _TAKEN), residuals[k]
         if not kept.all():  # noise elsewhere is what the tests expect of a good fit
             residual = np.where(kept, residual, fit.noise * np.random.default_rng(1).standard_normal(residual.shape))
         v, taken = probes[0], probes[0] - left[0][k]
         free = 1.0 - np.mean((v * taken).reshape(len(v), -1), axis=1)
+        off = fit.batch.border + _TAKEN if fit.record.boundary == "open" else 0
+        inside = (v * taken)[(slice(None), *(slice(off, n - off) for n in v.shape[1:]))]
+        left_inside = 1.0 - np.mean(inside.reshape(len(v), -1), axis=1)
         near = neighbour_tests(residual / fit.noise, v, taken, kept)
         near = [replace(t, drop=scales[k].drop(t.statistic**2)) for t in near]
         own = [*tests[k], _forced_test(forced[k], near[0], scales[k]), *near]
-        own += value_tests(np.where(kept, residual, 0.0) / fit.noise, free, free > _UNTOUCHED)
+        own += value_tests(np.where(kept, residual, 0.0) / fit.noise, left_inside, free > _UNTOUCHED)
         if fit.batch.view.whitening.colour is not None:  # the floor makes fine structure smaller than it is
             own = [test for test in own if test.name not in _COLOURED]
         answers.append(_Answer(residual, kept, fit.noise / sizes[k], own, free > _UNTOUCHED, scales[k]))
@@ -216,14 +219,10 @@ def _unsolved(name: str, dots: Array, squares: Array, noise: float) -> ScoreTest
     return ScoreTest(name, statistic, len(dots), p, 1.0, values, errors, 0.0, effect=0.0)
 
 
-def _forced(
-    fits: Sequence[Trajectory], projector: Projector, rests: Array, left: Sequence[Array]
-) -> list[tuple[tuple[Array, float], ...]]:
+def _forced(projector: Projector, rests: Array, left: Sequence[Array]) -> list[tuple[tuple[Array, float], ...]]:
     """Return for each fit what an unknown force in each frame interval would explain, of what is left and of noise."""
-    model, batch = projector.model, fits[0].batch
-    window = model.boundary == "open"
-    off = 2 * (batch.dynamics.border or 0) - 1
-    cells = [model.refine * (n - off) - 1 if window else n * model.refine for n in model.cells]
+    model, axes = projector.model, projector.constants.axes  # of a window: a force on its inner nodes
+    cells = [len(axis.differences) for axis in axes] or [n * model.refine for n in model.cells]
     constants = projector.constants._replace(pushes=np.zeros((model.frames - 1, *cells)))
 
     def pull(fields: Array) -> list[tuple[Array, float]]:

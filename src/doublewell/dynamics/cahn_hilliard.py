@@ -24,7 +24,7 @@ class CahnHilliard:
     gauge: ClassVar[Gauge] = "constant"
     order: ClassVar[int] = 4
     mobility: ClassVar[str] = "M"
-    border: ClassVar[int | None] = None
+    border: ClassVar[int | None] = 6  # what open_boundary needs for a potential next to the inside
     weak_form: ClassVar[WeakForm] = (  # sum_j g_j Lap S[B_j] - (1/q) D S[u] = Lap^2 S[u]
         Column("force", "features", space=1),
         Column("rate", "field", time=1, factor=-1.0),

@@ -1,4 +1,4 @@
-"""Open boundary: a field of view cut out of something larger, driven by the values of its two-cell border.
+"""Open boundary: a field of view cut out of something larger, driven by the values of its border.
 
 Nothing is assumed about the outside. The border is given frame by frame, a cubic in time between the frames. Inside,
 centred stencils (order 4 next to the border, 8 beyond) have modes of their own along each axis, V with A = V diag(a)
@@ -11,6 +11,12 @@ units of dx. Between the points of the record, along the border and in the first
 What is stepped is the picture of the field, v = K u, so that the border is what was observed there. A narrow K is like
 diffusion for a short time and commutes with the Laplacian: v_t = q (Laplacian v - K G(K^-1 v)). On the modes, K
 multiplies by E what is left of u without w, the field of zero Laplacian on the same border: v - w = E (u - w).
+
+The border has two cells. Where u_t = q Laplacian mu, mu = G(u) - Laplacian u, two fields are given there, u and mu: so
+both Laplacians have the same modes, L = -a^2 and D = -a, and what mu adds to the second one goes with the force, over
+a. mu is taken from two more cells on each side, and such a border has six; the inner two of these are stepped as well,
+but what is observed there is compared with the border alone. (With u alone, given up to the inner edge, the modes would
+be those of a clamped plate, which do not separate along the axes.)
 """
 
 from __future__ import annotations
@@ -37,7 +43,8 @@ _AROUND = 8  # points on each side that interpolate a value, where there are so 
 class Axis(NamedTuple):
     """An axis of a window: second and first differences at its inner nodes, maps to their modes and back.
 
-    ``finer`` interpolates from the cells of the record to all nodes; None where these are the same.
+    ``finer`` interpolates from the cells of the record to all nodes; None where these are the same. ``across`` are
+    second differences at the cells next to the inside, by the cells of a wide border: those at both ends of the axis.
     """
 
     differences: Any
@@ -45,21 +52,31 @@ class Axis(NamedTuple):
     into: Any
     back: Any
     finer: Any = None
+    across: Any = None
 
 
 def window_axes(
-    cells: tuple[int, ...], dx: tuple[float, ...], refine: int = 1, order: int = _ORDER
+    cells: tuple[int, ...], dx: tuple[float, ...], refine: int = 1, order: int = _ORDER, width: int = BORDER
 ) -> tuple[tuple[Axis, ...], tuple[Array, ...]]:
-    """Return the axes of a window, and the wave numbers of the modes of its inner nodes, shaped for broadcasting."""
-    axes, waves = [], []
-    for n, h in zip(cells, dx, strict=True):
+    """Return the axes of a window, and the wave numbers of the modes of its inner nodes, shaped for broadcasting.
+
+    Of a border that is wider than two cells the outer ones and as many inner ones do no more than give a potential.
+    """
+    axes, waves, outer = [], [], spare(width)
+    for n, h in zip([n - 2 * outer for n in cells], dx, strict=True):
         nodes = window_nodes(n, refine)
         second, first = centred_differences(nodes, 2, order) / h**2, centred_differences(nodes, 1) / h
         values, vectors = map(np.real, np.linalg.eig(second[:, BORDER:-BORDER]))  # complex from NumPy 2.5 on
         finer = None if refine == 1 else interpolation(n, nodes)
-        axes.append(Axis(second, first, np.linalg.inv(vectors), vectors, finer))
+        across = np.kron(np.eye(2), centred_differences(range(width), 2, BORDER + outer)) / h**2 if outer else None
+        axes.append(Axis(second, first, np.linalg.inv(vectors), vectors, finer, across))
         waves.append(np.sqrt(-values))
     return tuple(axes), tuple(np.meshgrid(*waves, indexing="ij", sparse=True))
+
+
+def spare(width: int) -> int:
+    """Return the cells on each side of the two next to the inside: none of a border of two, two of one of six."""
+    return (width - BORDER) // 2
 
 
 def window_nodes(cells: int, refine: int) -> list[Fraction]:
@@ -110,7 +127,7 @@ def interpolation(cells: int, nodes: Sequence[Fraction]) -> Array:
     return matrix
 
 
-def centred_differences(nodes: Sequence[Fraction], derivative: int, order: int = _ORDER) -> Array:
+def centred_differences(nodes: Sequence[Fraction | int], derivative: int, order: int = _ORDER) -> Array:
     """Return the matrix of a derivative at the nodes inside the border, by as many neighbours as `order` allows."""
     count = len(nodes)
     matrix = np.zeros((count - 2 * BORDER, count))
@@ -142,10 +159,107 @@ class Optics(NamedTuple):
     smooth: Any
 
 
+class _Mesh:
+    """The nodes of a window: `cells` of the record, a border of `width` of them, `refine` times as many inside.
+
+    Of a wide border the two cells next to the inside are known like any border, and so is the potential G(u) -
+    Laplacian u on them, by centred differences that reach as far to one side as to the other. So the steps begin behind
+    these two, and the innermost cells of the border are both: given, and stepped behind the scenes.
+    """
+
+    def __init__(self, cells: tuple[int, ...], axes: tuple[Axis, ...], refine: int, width: int) -> None:
+        self.cells, self.axes, self.refine, self.width, self.outer = cells, axes, refine, width, spare(width)
+        self.finer, self.shape = [axis.finer for axis in axes], tuple(axis.differences.shape[1] for axis in axes)
+        self.inside = tuple(slice(BORDER, n - BORDER) for n in self.shape)
+        self.seen, self.core = (tuple(slice(off, n - off) for n in cells) for off in (width, self.outer))
+        last = [n - 2 * BORDER - refine * self.outer for n in self.shape]
+        self.pick = tuple(slice(refine * (self.outer + 1) - 1, n, refine) for n in last)
+        self.edge = np.flatnonzero(border_mask(cells, width))
+
+    def forward(self, inner: Any) -> Any:
+        return _turned([axis.into for axis in self.axes], inner)
+
+    def backward(self, modes: Any) -> Any:
+        return _turned([axis.back for axis in self.axes], modes)
+
+    def spread(self, values: Any) -> Any:
+        """Return the record's cells from those of the border."""
+        import jax.numpy as jnp
+
+        return jnp.zeros(np.prod(self.cells)).at[self.edge].set(values).reshape(self.cells)
+
+    def framed(self, values: Any, inner: Any = 0.0) -> Any:
+        """Return a field on all nodes, from its border and the inner nodes."""
+        import jax.numpy as jnp
+
+        cells = self.spread(values)[self.core]
+        if self.refine == 1:
+            return cells.at[self.inside].set(inner)
+        field = jnp.zeros(self.shape)
+        for k in range(len(self.shape)):  # two cells at each end of an axis, all of them known
+            ends = self._finer_along(k, jnp.take(cells, _ENDS, axis=k))
+            field = field.at[(*(slice(None),) * k, _ENDS)].set(ends)
+        return field.at[self.inside].set(inner)
+
+    def source(self, values: Any) -> Any:
+        """Return what border values add to the Laplacian inside."""
+        field, parts = self.framed(values), []
+        for k, axis in enumerate(self.axes):
+            parts.append(_along(axis.differences, field[self._inner_but(k)], k))
+        return sum(parts)
+
+    def potential(self, values: Any, force: Any, blur: Any = None) -> Any:
+        """Return what G(u) - Laplacian u on the two cells next to the inside adds to its Laplacian there.
+
+        Of a picture v = K u it is K G(K^-1 v), to first order in half the variance of the `blur`: G(v) + blur
+        (Laplacian G(v) - G'(v) Laplacian v).
+        """
+        import jax
+        import jax.numpy as jnp
+
+        cells, parts, w = self.spread(values), [], self.width
+        for k, axis in enumerate(self.axes):
+            cut = tuple(slice(None) if a == k else part for a, part in enumerate(self.core))
+            strip = self._finer_along(k, jnp.take(cells[cut], np.r_[0:w, -w:0], axis=k))  # the border at both ends
+            ring, curved = self._ring(k, strip)
+            pull = force(ring)
+            if blur is not None:
+                pull = pull + blur * (self._ring(k, force(strip))[1] - jax.jvp(force, (ring,), (curved,))[1])
+            parts.append(_along(axis.differences[:, _ENDS], pull - curved, k))
+        return sum(parts)
+
+    def _ring(self, axis: int, strip: Any) -> tuple[Any, Any]:
+        """Return a field and its Laplacian on the cells next to the inside, from the border at both ends of an axis."""
+        import jax.numpy as jnp
+
+        ring = jnp.take(strip, np.r_[self.outer + _ENDS[:2], self.width + self.outer + _ENDS[:2]], axis=axis)
+        curved = _along(self.axes[axis].across, strip[self._inner_but(axis)], axis)
+        for a, other in enumerate(self.axes):
+            if a != axis:
+                curved = curved + _along(other.differences, ring[self._inner_but(a, axis)], a)
+        return ring[self._inner_but(axis)], curved
+
+    def moved(self, inner: Any, values: Any, way: Any) -> Any:
+        """Return the inner nodes of a field that is displaced."""
+        field = self.framed(values, inner)
+        for k, axis in enumerate(self.axes):
+            unit = np.eye(self.shape[k])[self.inside[k]]
+            shift = unit - way[k] * axis.slopes + 0.5 * way[k] ** 2 * axis.differences
+            field = _along(shift, field, k)
+        return field
+
+    def _inner_but(self, *axes: int) -> tuple[slice, ...]:
+        return tuple(slice(None) if a in axes else part for a, part in enumerate(self.inside))
+
+    def _finer_along(self, axis: int, field: Any) -> Any:
+        """Interpolate along the other axes."""
+        return _turned([None if a == axis else matrix for a, matrix in enumerate(self.finer)], field)
+
+
 def predict_window(
     u0: Any, border: Any, coefficients: Any, taus: Any, curve: Any, axes: tuple[Axis, ...], table: StepTable,
     *, family: Family, substeps: int, extra: Any = None, linear: Any = None, known: Any = None,
-    optics: Optics | None = None, ways: Any = None, refine: int = 1,
+    optics: Optics | None = None, ways: Any = None, refine: int = 1, width: int = BORDER, smooth: Any = None,
 ) -> Any:  # fmt: skip
     """Return the pictures u[t, (z, y,) x] of a window from the first one and the border of the later ones.
 
@@ -153,59 +267,42 @@ def predict_window(
     ``border_times`` and `table` that of the steps on the modes of `axes`. `extra` maps u, its Laplacian, the force and
     what is `known` of each frame to what is taken off the force; it needs the symbol `linear`. `ways` are the
     displacements of the picture in each frame interval, (frames - 1, axes): half of it before the steps and half after
-    them. A pure JAX function.
+    them. A border of a `width` beyond two is that of u_t = q Laplacian (G(u) - Laplacian u), which needs -1 /
+    (Laplacian) of each mode, `smooth`. A pure JAX function.
     """
     import jax
     import jax.numpy as jnp
 
     u0 = jnp.asarray(u0)
-    finer, mesh = [axis.finer for axis in axes], tuple(axis.differences.shape[1] for axis in axes)
-    inside, seen = (tuple(slice(BORDER, n - BORDER) for n in shape) for shape in (mesh, u0.shape))
-    pick = tuple(slice(refine - 1, None, refine) for _ in mesh)
-    edge, force = jnp.asarray(np.flatnonzero(border_mask(u0.shape))), differentiable_force(family)
+    mesh, law = _Mesh(u0.shape, axes, refine, width), differentiable_force(family)
+    forward, backward, edge = mesh.forward, mesh.backward, jnp.asarray(mesh.edge)
     values = curve @ jnp.concatenate([u0.ravel()[edge][None], border])
     per_frame = values[:-1].reshape(len(border), 2 * substeps, -1)
     last = values[2 * substeps :: 2 * substeps, None]
     halves = jnp.concatenate([per_frame, last], axis=1)  # the half steps of a frame, both ends included
 
-    def forward(w: Any) -> Any:
-        return _turned([axis.into for axis in axes], w)
+    blur = None
+    if optics is not None and mesh.outer:  # half its variance, by what is left of the longest mode
+        longest = jnp.argmax(smooth)
+        blur = -jnp.log(jnp.ravel(optics.image)[longest]) * jnp.ravel(smooth)[longest]
 
-    def backward(modes: Any) -> Any:
-        return _turned([axis.back for axis in axes], modes)
+    def force(u: Any) -> Any:
+        return law(coefficients, u)
 
-    def framed(values: Any, inner: Any = 0.0) -> Any:
-        """Return a field on all nodes, from its border and the inner nodes."""
-        cells = jnp.zeros(u0.size).at[edge].set(values).reshape(u0.shape)
-        if refine == 1:
-            return cells.at[inside].set(inner)
-        field = jnp.zeros(mesh)
-        for k in range(len(mesh)):  # two cells at each end of an axis, all of them known
-            ends = _turned([None if a == k else m for a, m in enumerate(finer)], jnp.take(cells, _ENDS, axis=k))
-            field = field.at[(*(slice(None),) * k, _ENDS)].set(ends)
-        return field.at[inside].set(inner)
-
-    def source(values: Any) -> Any:
-        """Return what border values add to the Laplacian inside."""
-        field, parts = framed(values), []
-        for k, axis in enumerate(axes):
-            cut = tuple(slice(None) if a == k else part for a, part in enumerate(inside))
-            parts.append(_along(axis.differences, field[cut], k))
-        return sum(parts)
-
-    def reaction(given: Any) -> Any:
-        sources = jax.vmap(source)(given[1])
+    def local(given: Any) -> Any:
+        sources = jax.vmap(mesh.source)(given[1])
 
         def pull(u: Any, modes: Any, half: Any) -> Any:
-            strength = force(coefficients, u)
+            strength = force(u)
             if extra is None:
                 return strength
-            return strength - extra(u, backward(linear * modes) + sources[half], strength, given[2])
+            curved = None if mesh.outer else backward(linear * modes) + sources[half]
+            return strength - extra(u, curved, strength, given[2])
 
         if optics is None:
             return lambda modes, half: forward(pull(backward(modes), modes, half) - sources[half])
         turned = jax.vmap(forward)(sources)
-        pulls = jax.vmap(lambda values: forward(source(force(coefficients, values))))(given[1])
+        pulls = jax.vmap(lambda values: forward(mesh.source(force(values))))(given[1])
 
         def of_picture(modes: Any, half: Any) -> Any:
             level, pulled = optics.smooth * turned[half], optics.smooth * pulls[half]
@@ -214,30 +311,34 @@ def predict_window(
 
         return of_picture
 
-    def moved(inner: Any, values: Any, way: Any) -> Any:
-        field = framed(values, inner)
-        for k, axis in enumerate(axes):
-            unit = np.eye(mesh[k])[inside[k]]
-            shift = unit - way[k] * axis.slopes + 0.5 * way[k] ** 2 * axis.differences
-            field = _along(shift, field, k)
-        return field
+    def reaction(given: Any) -> Any:
+        react = local(given)
+        if not mesh.outer:
+            return react
+
+        def of_ring(u: Any) -> Any:
+            strength = force(u)
+            return strength if extra is None else strength - extra(u, None, strength, (given[2][0], None))
+
+        potentials = jax.vmap(lambda values: smooth * forward(mesh.potential(values, of_ring, blur)))(given[1])
+        return lambda modes, half: react(modes, half) - potentials[half]
 
     def begin(modes: Any, given: Any) -> Any:
-        return modes if ways is None else forward(moved(backward(modes), given[1][0], given[3]))
+        return modes if ways is None else forward(mesh.moved(backward(modes), given[1][0], given[3]))
 
     def emit(modes: Any, given: Any) -> Any:
-        return (backward(modes) if ways is None else moved(backward(modes), given[1][-1], given[4]))[pick]
+        return (backward(modes) if ways is None else mesh.moved(backward(modes), given[1][-1], given[4]))[mesh.pick]
 
     shifts = (None, None)
     if ways is not None:
         shifts = 0.5 * jnp.concatenate([ways[:1], ways[1:] + ways[:-1]]), 0.5 * ways
     later = roll(
-        forward(_turned(finer, u0)[inside]), reaction, lambda given: table.weigh(given[0]), emit,
+        forward(_turned(mesh.finer, u0[mesh.core])[mesh.inside]), reaction, lambda given: table.weigh(given[0]), emit,
         (table.fractions(taus / substeps), halves, known, *shifts), frames=len(border) + 1, substeps=substeps,
         begin=begin,
     )  # fmt: skip
     fields = jnp.zeros((len(border), u0.size)).at[:, edge].set(border).reshape(-1, *u0.shape)
-    return jnp.concatenate([u0[None], fields.at[(slice(None), *seen)].set(later)])
+    return jnp.concatenate([u0[None], fields.at[(slice(None), *mesh.seen)].set(later)])
 
 
 def _turned(matrices: list[Any], field: Any) -> Any:

@@ -91,7 +91,7 @@ class Dynamics(Protocol):
 
     @property
     def border(self) -> int | None:
-        """Cells of an open window's border; None where D is not 1 on all modes, and open windows are refused."""
+        """Cells of an open window's border: 2 where D is 1, 6 where L = -D^2, D = |k|^2; None: windows are refused."""
 
 
 DYNAMICS: dict[str, Dynamics] = {}  # by name; each file of a dynamics enters its own

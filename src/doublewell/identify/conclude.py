@@ -322,7 +322,7 @@ def residual_map(fit: Trajectory) -> Array:
 
     Zero where a block holds no value that tells of noise.
     """
-    kept = noisy(fit.record)
+    kept = noisy(fit.record, fit.batch.border)
     sums = np.sum(np.where(kept, fit.residual / fit.noise, 0.0) ** 2, axis=0)
     counts = np.count_nonzero(kept, axis=0).astype(float)
     for axis, cells in enumerate(sums.shape):

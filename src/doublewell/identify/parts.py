@@ -250,13 +250,14 @@ class Records:
         """Let a record be observed with its noise as the fit before shows it, outliers masked; or on a finer mesh."""
         assert job.before is not None
         noise, part, residual = self.problem.observation.noise, self.parts[job.part], job.before.fields.residual
+        width = job.before.fields.batch.border
         self._say("fitting again on a finer mesh" if job.finer else f"fitting again with {noise} noise")
         if job.finer:
             part = replace(part, view=part.view.finer(part.record.boundary))
         elif noise == "robust":
-            part = replace(part, record=part.record.replace(mask=outlier_mask(part.record, residual)))
+            part = replace(part, record=part.record.replace(mask=outlier_mask(part.record, residual, width)))
         else:
-            part = replace(part, view=noise_view(part.record, residual, part.view, noise))
+            part = replace(part, view=noise_view(part.record, residual, part.view, noise, width))
         self.parts[job.part] = part
         self._batches = {places: batch for places, batch in self._batches.items() if job.part not in places}
         self._models.clear()
@@ -271,7 +272,7 @@ def part_fit(fit: Trajectory, resolution: Resolution | None, adequacy: Adequacy 
 
     A residual that is not noise has fewer independent values than pixels, and its evidence counts less.
     """
-    axes, values, kept = tuple(range(1, fit.residual.ndim)), fit.record.slab(), noisy(fit.record)
+    axes, values, kept = tuple(range(1, fit.residual.ndim)), fit.record.slab(), noisy(fit.record, fit.batch.border)
     return PartFit(
         evidence=weakened(fit.evidence, fit.excess),
         theta=fit.theta,

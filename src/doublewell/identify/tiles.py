@@ -131,6 +131,11 @@ def fit_tiles(record: Record, problem: Problem, compute: Compute, report: Report
 
 def _check_tiles(problem: Problem) -> None:
     """Refuse what tiles do not know."""
+    if problem.dynamics.gauge == "constant":
+        raise InputError(
+            f"the record takes more than {option('memory')} allows, and tiles do not know {problem.dynamics.name}: "
+            "give more memory, or fit a part"
+        )
     if problem.observation.noise not in ("auto", "white"):
         raise InputError(
             f"{option('noise', problem.observation.noise)} is measured on a first fit of the whole record, which is "

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from doublewell.dynamics import ALLEN_CAHN, Dynamics
+from doublewell.dynamics.open_boundary import BORDER
 from doublewell.dynamics.terms import Term
 from doublewell.errors import InputError
 from doublewell.evidence import Block, Evidence, Key, compact, joint_given_law, system
@@ -118,6 +119,11 @@ class Batch:
         numbered = [f"record {k + 1}" for k in range(len(records))]
         self.labels = self.labels or (numbered if len(records) > 1 else ["record"])
 
+    @property
+    def border(self) -> int:
+        """Width of the border, of windows."""
+        return self.dynamics.border or BORDER
+
     @cached_property
     def parts(self) -> list[Batch]:
         """One batch for each record where their masks differ; none where all are computed together."""
@@ -132,7 +138,7 @@ class Batch:
     @cached_property
     def observed(self) -> Observed:
         """The values of all records, filled where nothing was observed, and what each value counts in all of them."""
-        first, *others = [observed(record, self.view) for record in self.records]
+        first, *others = [observed(record, self.view, self.border) for record in self.records]
         return replace(first, values=np.stack([first.values, *[other.values for other in others]]))
 
     def model(

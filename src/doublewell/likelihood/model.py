@@ -16,7 +16,7 @@ import numpy as np
 from doublewell.dynamics import ALLEN_CAHN, Dynamics, border_mask, fastest_rate, steps_per_frame, symbols
 from doublewell.dynamics.etdrk4 import differentiable_force, roll, step_table
 from doublewell.dynamics.grid import jax_transforms, refinement
-from doublewell.dynamics.open_boundary import Optics, border_times, predict_window, window_axes
+from doublewell.dynamics.open_boundary import BORDER, Optics, border_times, predict_window, window_axes
 from doublewell.dynamics.terms import State, Term
 from doublewell.errors import InputError, option
 from doublewell.hints import Array
@@ -37,7 +37,7 @@ from doublewell.record import Boundary, Record
 
 MOST_SUBSTEPS = 64
 _REACTION = 0.5  # largest rate times step of the force to begin with; the resolution is measured after the fit
-_SMALLEST = 12  # cells of a window along an axis
+_SMALLEST = 8  # cells of a window along an axis inside its border
 _FLOOR = 1e-3  # of the largest: what the preconditioner makes of a mode that is hardly observed
 _SMOOTH = 16.0  # exponent of the shortest mode: a Gaussian of about 1.3 cells in two dimensions
 _FAINT = 0.05  # of a mode that is left in a picture: less is made sharp as if it were this much
@@ -81,6 +81,7 @@ class RecordModel:
     The symbols of a dynamics are run-time arrays, and one program serves all. ``terms`` are what the equation may lack:
     theta ends with one amplitude for each. ``light``: whether something may be left of a camera's light. Its
     coefficients, of the low and of the high phase, are the end of the nuisance, one vector then on whole domains too.
+    ``border`` is the width of a window's border.
     """
 
     family: Family
@@ -92,6 +93,7 @@ class RecordModel:
     refine: int = 1
     terms: tuple[Term, ...] = ()
     light: bool = False
+    border: int = BORDER
 
     def split(self, theta: Any) -> tuple[dict[str, Any], Any]:
         """Return what is estimated jointly with the law, by name, and the coefficients."""
@@ -166,7 +168,7 @@ class RecordModel:
         """
         import jax.numpy as jnp
 
-        first, edge, border = self.first_field(nuisance), np.flatnonzero(border_mask(self.cells)), None
+        first, edge, border = self.first_field(nuisance), np.flatnonzero(border_mask(self.cells, self.border)), None
         gain, offset = self._contrast(nuisance, joint, constants)
         if self.boundary == "open":
             n, size = prod(self.cells), (self.frames - 1) * edge.size
@@ -298,14 +300,15 @@ class RecordModel:
         self, u0: Any, border: Any, coefficients: Any, taus: Any, joint: dict[str, Any], constants: Constants
     ) -> Any:
         image, ways, optics = self._image(joint, constants), self._ways(joint, constants), None
+        smooth = 1.0 / sum(k**2 for k in constants.waves[:-1])
         if image is not None:
-            optics = Optics(image, constants.passband * _inverse(image), 1.0 / sum(k**2 for k in constants.waves[:-1]))
+            optics = Optics(image, constants.passband * _inverse(image), smooth)
         return predict_window(
             u0, border, coefficients, taus, constants.curve, constants.axes, constants.table,
             family=self.family, substeps=self.substeps,
             extra=partial(self._extra, joint) if self.terms or not isinstance(constants.pushes, tuple) else None,
             linear=constants.waves[-1], known=self._known(taus, constants), optics=optics,
-            ways=None if ways is None else ways[1:] - ways[:-1], refine=self.refine,
+            ways=None if ways is None else ways[1:] - ways[:-1], refine=self.refine, width=self.border, smooth=smooth,
         )  # fmt: skip
 
     def _known(self, taus: Any, constants: Constants) -> tuple[Any, Any]:
@@ -345,7 +348,7 @@ class RecordModel:
         """Return the nuisance of fields[record, t, ...]: the first field, a window's border, no light that is left."""
         if not self._vector:
             return fields[:, 0]
-        edge = border_mask(self.cells) if self.boundary == "open" else np.zeros(self.cells, dtype=bool)
+        edge = border_mask(self.cells, self.border) if self.boundary == "open" else np.zeros(self.cells, dtype=bool)
         parts = [fields[:, 0], fields[:, 1:][:, :, edge], np.zeros((len(fields), _light_size(constants)))]
         return np.hstack([part.reshape(len(fields), -1) for part in parts])
 
@@ -386,16 +389,9 @@ def record_model(
     optics, whitening, window = view.optics, view.whitening, record.boundary == "open"
     refine = view.refine if refine is None else refine
     model = RecordModel(
-        family,
-        record.boundary or "open",
-        record.mesh,
-        record.frames,
-        substeps,
-        view.free,
-        refine,
-        terms,
-        view.light is not None,
-    )
+        family, record.boundary or "open", record.mesh, record.frames, substeps, view.free, refine, terms,
+        view.light is not None, dynamics.border or BORDER,
+    )  # fmt: skip
     q, taus = float(record.q or 0.0), float(record.q or 0.0) * np.diff(record.times)
     grid, fine = mode_grid(record), mode_grid(record, refine)
     linear, coupling = symbols(dynamics, grid.waves)
@@ -413,7 +409,7 @@ def record_model(
     waves = fine.waves
     if window:
         more["curve"] = border_times(record.times, substeps)
-        more["axes"], waves = window_axes(record.mesh, record.dx, refine)
+        more["axes"], waves = window_axes(record.mesh, record.dx, refine, width=model.border)
     stepped = symbols(dynamics, waves)
     if terms or window or view.moving:
         more["waves"] = (*waves, stepped.linear)
@@ -461,12 +457,13 @@ def check_record(record: Record, dynamics: Dynamics = ALLEN_CAHN) -> None:
         )
 
 
-def check_window(record: Record) -> None:
+def check_window(record: Record, dynamics: Dynamics = ALLEN_CAHN) -> None:
     """Refuse a window that is little more than its border."""
-    if min(record.mesh) < _SMALLEST:
+    border = dynamics.border or BORDER
+    if min(record.mesh) < _SMALLEST + 2 * border:
         raise InputError(
-            f"the window is {' x '.join(str(n) for n in record.mesh)}: expected at least {_SMALLEST} cells along each "
-            "axis, for two on each side serve as its border; take a larger part, or declare "
+            f"the window is {' x '.join(str(n) for n in record.mesh)}: expected at least {_SMALLEST + 2 * border} "
+            f"cells along each axis, for {border} on each side serve as its border; take a larger part, or declare "
             f"{option('boundary', 'periodic')} or neumann"
         )
 

@@ -276,14 +276,14 @@ def camera_noise(record: Record, view: View) -> View:
     return replace(view, whitening=Whitening(root=np.asarray(np.sqrt(np.mean(fitted) / fitted))))
 
 
-def noise_view(record: Record, residual: Array, view: View, noise: Noise) -> View:
-    """Return the view with the noise's shape as the residual of a fit shows it."""
+def noise_view(record: Record, residual: Array, view: View, noise: Noise, width: int = BORDER) -> View:
+    """Return the view with the noise's shape as the residual of a fit shows it; a window's border has a `width`."""
     if noise == "correlated":
-        return replace(view, whitening=_correlated(record, residual))
-    return replace(view, whitening=Whitening(root=_shot(record, residual))) if noise == "shot" else view
+        return replace(view, whitening=_correlated(record, residual, width))
+    return replace(view, whitening=Whitening(root=_shot(record, residual, width))) if noise == "shot" else view
 
 
-def spectrum(record: Record, residual: Array) -> Array:
+def spectrum(record: Record, residual: Array, width: int = BORDER) -> Array:
     """Return the mean power of each cosine mode of a frame, smoothed over neighbours; white noise has its variance.
 
     Cosines, whatever the boundary: noise does not know that a domain is periodic, and would be torn at its ends.
@@ -291,11 +291,11 @@ def spectrum(record: Record, residual: Array) -> Array:
     from scipy.ndimage import gaussian_filter
 
     forward, _ = numpy_transforms(record.mesh, "neumann")
-    power = np.mean(forward(residual[int(_EARLY * len(residual)) :]) ** 2, axis=0) / np.mean(noisy(record))
+    power = np.mean(forward(residual[int(_EARLY * len(residual)) :]) ** 2, axis=0) / np.mean(noisy(record, width))
     return np.asarray(gaussian_filter(power, _SMOOTH, mode="reflect"))
 
 
-def _correlated(record: Record, residual: Array) -> Whitening:
+def _correlated(record: Record, residual: Array, width: int) -> Whitening:
     """Return colour and memory; their level is known, so it is not estimated a second time.
 
     Modes that hold nearly no noise would count without bound, and the model is not exact to that degree: the floor
@@ -304,20 +304,20 @@ def _correlated(record: Record, residual: Array) -> Whitening:
     """
     early = int(_EARLY * len(residual))
     late = residual[early:].reshape(len(residual) - early, -1)
-    level = float(np.mean(residual[early:][noisy(record)[early:]] ** 2))
+    level = float(np.mean(residual[early:][noisy(record, width)[early:]] ** 2))
     each = np.sum(late[1:] * late[:-1], axis=1) / np.mean(np.sum(late**2, axis=1))
     mean, error = float(np.mean(each)), float(np.std(each) / np.sqrt(each.size))
     return Whitening(
-        colour=1.0 / np.sqrt(spectrum(record, residual) / level + _FLOOR),
+        colour=1.0 / np.sqrt(spectrum(record, residual, width) / level + _FLOOR),
         memory=mean if abs(mean) > _MEMORY * error else 0.0,
         level=float(np.sqrt(level)),
     )
 
 
-def _shot(record: Record, residual: Array) -> Array:
+def _shot(record: Record, residual: Array, width: int) -> Array:
     """Return one over the noise's standard deviation as a line in the phase value; the mean variance is 1."""
     predicted = record.slab() - residual
-    kept = np.array(noisy(record))
+    kept = np.array(noisy(record, width))
     kept[np.arange(record.frames) < _EARLY * record.frames] = False
     u, r = predicted[kept], residual[kept]
     edges = np.quantile(u, np.linspace(0.0, 1.0, _BINS + 1))
@@ -332,9 +332,9 @@ def _shot(record: Record, residual: Array) -> Array:
     return np.asarray(np.sqrt(np.mean(fitted) / fitted))
 
 
-def outlier_mask(record: Record, residual: Array) -> Bools:
+def outlier_mask(record: Record, residual: Array, width: int = BORDER) -> Bools:
     """Return what is left of a record without values far from a fit, and without cells that often are."""
-    far = np.abs(residual) > _FAR * 1.4826 * float(np.median(np.abs(residual[noisy(record)])))
+    far = np.abs(residual) > _FAR * 1.4826 * float(np.median(np.abs(residual[noisy(record, width)])))
     return np.asarray(record.observed() & ~far & ~(np.mean(far, axis=0) > _OFTEN))
 
 
@@ -352,14 +352,14 @@ class Observed:
     rows: int
 
 
-def observed(record: Record, view: View = PLAIN) -> Observed:
+def observed(record: Record, view: View = PLAIN, width: int = BORDER) -> Observed:
     """Return the values of a record with their weights.
 
     What was not observed is filled in from its surroundings. Where the model needs a value there (of the initial field,
     of a border), the filling counts like one observation with an error as large as the phases are apart.
     """
     values, own = record.slab(), view.whitening.root
-    edge = border_mask(record.mesh) if record.boundary == "open" else np.zeros(record.mesh, dtype=bool)
+    edge = border_mask(record.mesh, width) if record.boundary == "open" else np.zeros(record.mesh, dtype=bool)
     root = 1.0 if own is None else own
     if record.mask is None:
         first = modes_passed(mode_grid(record), view) if record.boundary != "open" else int(np.prod(record.mesh))
