@@ -154,7 +154,8 @@ class Facts:
     @property
     def held_heading(self) -> str:
         """What the column of a table of degrees lists."""
-        return "touches zero at |u|" if self.problem.law.constraint == "admissible" else "at the bound"
+        touches = self.problem.law.constraint == "admissible" and not self.law.family.found
+        return "touches zero at |u|" if touches else "at the bound"
 
     @property
     def title(self) -> str:
@@ -302,7 +303,8 @@ def _record_numbers(result: Result) -> Iterator[Fact]:
     survey, fit = result.diagnostics.survey, result.diagnostics.likelihood
     note, error = "estimated" if result.q_estimated else "", result.diagnostics.q_error
     sd = None if error is None else error * result.q
-    q = Fact("q", "diffusion coefficient q", "q", result.q, q_unit(result), sd=sd, note=note)
+    name = "diffusion coefficient q" if result.dynamics.order == 2 else f"q = {result.dynamics.mobility} kappa"
+    q = Fact("q", name, "q", result.q, q_unit(result), sd=sd, note=note)
     joint = result.posterior is not None and result.posterior.joint is not None
     yield _interval(result, q) if result.q_estimated and joint else q
     values = {} if result.posterior is None else result.posterior.joint_values(result.law)

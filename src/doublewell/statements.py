@@ -50,7 +50,7 @@ def assumptions(result: Result) -> Iterator[str]:
     else:
         zero = "the coexisting phases" if result.law.coexists else "the middle of its values"
         yield f"a constant of the force has no effect on a conserved field: G is zero at {zero}, by choice"
-    if result.contrast is None:
+    if result.contrast is None and not result.law.family.found:
         yield "the values of the record are those of u, its contrast and offset exact"
     if problem.law.constraint != "none":
         yield f"class of laws: {law_class(result)}"
@@ -169,6 +169,8 @@ def unit_lines(result: Result) -> Iterator[str]:
 def law_class(result: Result) -> str:
     """Return the class of laws that the estimate was held in."""
     constraint = result.problem.law.constraint
+    if result.law.family.found and constraint != "none":
+        return "one spinodal interval among the values of the record"
     if not result.law.family.symmetric and constraint != "none":
         return "two stable phases and one maximum between, exactly"
     return CONSTRAINTS[check_constraint(constraint)]

@@ -8,11 +8,12 @@ from html import escape
 import numpy as np
 import pytest
 
-from doublewell import facts, identify, physical, validate, write_page
+from doublewell import export, facts, findings, identify, load_result, physical, save, validate, write_page
 from doublewell.adequacy import check_adequacies
 from doublewell.dynamics import CahnHilliard, Cnab2, Etdrk4, Grid, MassConserving, dynamics_of, fastest_rate
 from doublewell.errors import InputError
 from doublewell.evidence import system
+from doublewell.identify import repeat
 from doublewell.law import named_law
 from doublewell.likelihood import Batch, measure_resolution
 from doublewell.record import Record
@@ -170,3 +171,88 @@ def test_the_mobility_has_the_unit_of_the_equation(name, result) -> None:
 def test_a_law_is_validated_by_its_own_equation(name, result) -> None:
     movie = longer(name)
     assert validate(result, movie).error.max() < 0.02
+
+
+# ---- what a conserved field has and others have not
+
+
+def cnab2(force, start, *, cells, interval, frames, steps) -> Record:
+    """A movie of any force."""
+
+    class Truth:
+        def force(self, u):
+            return force(u)
+
+    fields = Cnab2(Grid((cells, cells), 1.0), interval, 1.0, steps, CahnHilliard()).run(
+        Truth(), start, intervals=frames - 1
+    )
+    return Record(np.stack([start, *fields]), dx=1.0, dt=interval, q=1.0, boundary="periodic", origin="simulation")
+
+
+def drop(cells: int, width: float, half: float) -> np.ndarray:
+    x, y = np.meshgrid(*[np.arange(cells) - cells / 2] * 2, indexing="ij")
+    outline = 0.27 * cells * (1 + 0.3 * np.cos(4 * np.arctan2(y, x)))
+    return half * np.tanh((outline - np.hypot(x, y)) / (np.sqrt(2) * width))
+
+
+@pytest.fixture(scope="module")
+def regular():
+    """A regular solution with chi = 2.956, its phases at +-0.85, as a polynomial and with the entropy of mixing."""
+    chi = 2.0 * np.arctanh(0.85) / 0.85
+    start, times = drop(40, 2.0, 0.85), {"interval": 25.0, "frames": 15, "steps": 400}
+    movie = cnab2(lambda u: (np.arctanh(u) - 0.5 * chi * u) / 4.0, start, cells=40, **times)
+    record = add_noise(movie, 0.01, seed=7)
+    return chi, record, identify(record, dynamics="cahn-hilliard", law="wells=ideal", check=False)
+
+
+def test_a_regular_solution_is_found_with_its_chi(regular) -> None:
+    chi, _, result = regular
+    u = np.linspace(-0.85, 0.85, 101)
+    true = (np.arctanh(u) - 0.5 * chi * u) / 4.0
+    assert np.linalg.norm(result.force(u) - true) < 0.01 * np.linalg.norm(true)
+    low, high = result.band("force", u)
+    assert np.mean((low <= true) & (true <= high)) > 0.8
+    assert result.law.family.interaction(result.coefficients)[0] == pytest.approx(chi, rel=0.01)
+    for key, value in {"low": -0.85, "high": 0.85}.items():
+        ends = result.interval(key)
+        assert ends[0] - 0.002 < value < ends[1] + 0.002
+        assert ends[1] - ends[0] < 0.02
+
+
+def test_it_is_kept_in_files_and_repeated(regular, tmp_path) -> None:
+    _, record, result = regular
+    again = load_result(save(result, tmp_path / "r.json"))
+    assert again.law.phases == result.law.phases
+    assert again.interval("spinodal_low") == result.interval("spinodal_low")
+    assert str(again) == str(result)
+    assert repeat(result, record).comparison.same
+
+
+def test_a_law_without_polynomial_is_not_exported_as_one(regular) -> None:
+    with pytest.raises(InputError, match="is not a polynomial"):
+        export(regular[2], "python")
+
+
+@pytest.mark.parametrize("name", ["allen-cahn", *EQUATIONS])
+def test_the_equation_is_chosen_by_the_data(name) -> None:
+    equation = dynamics_of(name)
+    interval = 12.0 if equation.order == 4 else 0.8
+    movie = simulate(
+        named_law("quartic"), drop(32, 2.0, 1.0), dx=1.0, dt=interval, frames=15, epsilon=2.0, dynamics=equation,
+        substeps=200,
+    )  # fmt: skip
+    result = identify(add_noise(movie, 0.03, seed=3), dynamics="auto", check=False, law=0)
+    assert result.dynamics is equation
+    assert result.rivals[0].dynamics == name
+    assert min(rival.chi2 for rival in result.rivals[1:]) > 100.0
+    assert "equation-chosen" in [item.code for item in findings(result)]
+
+
+def test_two_records_have_one_law(regular) -> None:
+    _, record, result = regular
+    both = identify([record, record.replace(record.slab()[:, ::-1])], dynamics="cahn-hilliard", law="wells=ideal",
+                    check=False)  # fmt: skip
+    u = np.linspace(-0.8, 0.8, 9)
+    np.testing.assert_allclose(both.force(u), result.force(u), atol=2e-3)
+    narrow, wide = (np.ptp(one.band("force", u), axis=0).mean() for one in (both, result))
+    assert narrow == pytest.approx(wide / np.sqrt(2.0), rel=0.2)

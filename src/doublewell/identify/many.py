@@ -18,7 +18,7 @@ from doublewell.compute.run import worker_pool
 from doublewell.errors import InputError, UnfinishedError, whole
 from doublewell.hints import Report
 from doublewell.identify.identify import fit_whole, result_of, weak_answer
-from doublewell.identify.parts import begin, survey_of
+from doublewell.identify.parts import begin, look_at, survey_of
 from doublewell.identify.phases import plateaus_or, visited
 from doublewell.observation import Survey
 from doublewell.options import Compute, Phases
@@ -101,7 +101,7 @@ def identify_many(
 
 def _look(record: Record, phases: Phases, *, found: bool) -> Survey:
     """Survey a record, with its plateaus for its phases where these are found."""
-    return survey_of(record, plateaus_or(record, visited([record])) if found else phases)
+    return look_at(record, plateaus_or(record, visited([record]))) if found else survey_of(record, phases)
 
 
 def _in_turn(work: list[Work], jobs: list[list[int]], progress: Report | None) -> dict[int, Outcome]:

@@ -17,7 +17,7 @@ from doublewell.identify.start import Start, needs_quartic, quartic_start
 from doublewell.identify.weak_fit import TooFewMomentsError, fit_weak
 from doublewell.inference.joint import Job, PartFit
 from doublewell.likelihood import Batch, Resolution, Trajectory, measure_resolution
-from doublewell.observation import Survey, check_survey, complete, survey
+from doublewell.observation import TOO_FEW_CELLS, Survey, check_survey, complete, survey
 from doublewell.observation.view import (
     View,
     camera_noise,
@@ -106,7 +106,7 @@ def _begun_in_range(record: Record, problem: Problem, report: Report | None, pro
     """Begin with a record of a conserved field: its values are the inner half of the range that -1 and +1 stand for."""
     values = problem.values or visited([record])
     phases, pair = problem.range_of(values), plateaus_or(record, values)
-    seen, scaled = rescaled(survey_of(record, pair), pair, phases), from_minus_one(record, phases)
+    seen, scaled = rescaled(look_at(record, pair), pair, phases), from_minus_one(record, phases)
     return Part.of(record, phases, phases, seen, _start(scaled, seen, problem, processor, report), problem)
 
 
@@ -162,6 +162,14 @@ def from_minus_one(record: Record, phases: tuple[float, float], *, copy: bool = 
         return record
     scale, values = PhaseScale(*phases), record.values
     return record.replace(scale(values) if copy and isinstance(values, np.ndarray) else lazy(values).map(scale))
+
+
+def look_at(record: Record, pair: tuple[float, float]) -> Survey:
+    """Survey a record of a conserved field with a pair of values at -1 and +1; it may be of one phase."""
+    seen = survey(from_minus_one(record, pair))
+    if seen.two_valued or (seen.cells is not None and seen.cells < TOO_FEW_CELLS):
+        check_survey(seen)
+    return seen
 
 
 def survey_of(record: Record, phases: Phases = (-1.0, 1.0)) -> Survey:

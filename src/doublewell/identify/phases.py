@@ -18,6 +18,7 @@ _CLOSE = 2e-4  # of the distance of the phases: to which they are found
 _MOST = 80  # weak-form fits of the search
 _SAME = 1e-3  # of the distance of the phases: plateaus as near as this are the declared phases
 _NEIGHBOURS, _RARE = 3, 0.02  # cells along each axis of a mean, and the percentage of means left out at either end
+_APART = 0.5  # of the range of values: plateaus nearer than this are none
 _FAR = 0.2  # of the distance of the plateaus: farther from its plateau the search has failed
 
 
@@ -38,11 +39,12 @@ def plateaus(record: Record) -> tuple[float, float]:
 
 
 def plateaus_or(record: Record, pair: tuple[float, float]) -> tuple[float, float]:
-    """Return the plateaus of a record, or a pair of values where it has none."""
+    """Return the plateaus of a record, or the ends of its values where it has none, as within one phase."""
     try:
-        return plateaus(record)
+        low, high = plateaus(record)
     except InputError:
         return pair
+    return (low, high) if high - low > _APART * (pair[1] - pair[0]) else pair
 
 
 def visited(records: Sequence[Record]) -> tuple[float, float]:

@@ -66,7 +66,8 @@ class Ideal(Mixture):
         if not line.known[0]:
             return self._without_phases(g)
         u = np.linspace(float(line.low[0]), float(line.high[0]), _POINTS)[1:-1]
-        signs = np.sign(g @ self.features(u) - line.force[0])
+        force = g @ self.features(u) - line.force[0]
+        u, signs = u[force != 0.0], np.sign(force[force != 0.0])
         at = np.flatnonzero(np.diff(signs))
         kinds: list[Kind] = ["maximum" if signs[k] > 0 else "minimum" for k in at]
         points = tuple(StationaryPoint(float(0.5 * (u[k] + u[k + 1])), kind) for k, kind in zip(at, kinds, strict=True))

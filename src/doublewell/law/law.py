@@ -314,7 +314,7 @@ class Law:
         if self.phases == UNIT:
             return f"G(u) = -{factor} [{text}]".replace("s", "u")
         half, middle = f"{self.half:.{digits}g}", f"{self.middle:.{digits}g}"
-        return f"G(u) = -{half} {factor} [{text}], s = (u - {middle}) / {half}"
+        return f"G(u) = -{half} {factor} [{text}], s = (u - {middle}) / {half}".replace("u - -", "u + ")
 
     def projected(self, family: Family) -> Array:
         """Return the coefficients of a family closest to this law in L2; exact where the law lies in it."""

@@ -1,0 +1,133 @@
+"""What a conserved field is asked with: defaults, refusals, the choice of an equation; no trajectory is fitted here."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import doublewell as dw
+from doublewell.dynamics import CAHN_HILLIARD, MASS_CONSERVING, dynamics_of
+from doublewell.errors import InputError
+from doublewell.identify import identify_many
+from doublewell.identify.phases import plateaus_or, visited
+from doublewell.law import Ideal, Law, Mixture, named_law
+from doublewell.model_findings import coexistence_findings, rival_findings
+from doublewell.problem import ask
+from doublewell.result import Rival
+from doublewell.simulate import add_noise, simulate
+from doublewell.weak.weights import default_supports
+
+CELLS, EPSILON, LAW = 48, 2.5, named_law("sixth")
+
+
+@pytest.fixture(scope="module")
+def record():
+    """Twenty-one frames of a drop with four lobes."""
+    x, y = np.meshgrid(*[np.arange(CELLS) - CELLS / 2] * 2, indexing="ij")
+    outline = 0.27 * CELLS * (1 + 0.3 * np.cos(4 * np.arctan2(y, x)))
+    start = np.tanh((outline - np.hypot(x, y)) / (np.sqrt(2) * EPSILON))
+    clean = simulate(
+        LAW, start, dx=1.0, dt=11.7, frames=21, epsilon=EPSILON, dynamics="cahn-hilliard", substeps=100
+    )  # fmt: skip
+    return add_noise(clean, 0.01, seed=1)
+
+
+def test_names_and_values_are_the_same() -> None:
+    assert dynamics_of("cahn-hilliard") is CAHN_HILLIARD == dw.CahnHilliard()
+    assert dynamics_of("mass-conserving") is MASS_CONSERVING == dw.MassConserving()
+
+
+def test_the_default_law_is_a_mixture(record) -> None:
+    problem = ask([record], dynamics="cahn-hilliard")
+    assert (problem.law.wells, type(problem.family)) == ("found", Mixture)
+    assert not problem.view(record).contrast
+    assert ask([record]).law.wells == "symmetric"
+    known = ask([record], dynamics="cahn-hilliard", law="wells=equal")
+    assert not known.family.found
+
+
+def test_pure_components_lie_where_the_phases_are_declared(record) -> None:
+    problem = ask([record], dynamics="cahn-hilliard", law="wells=ideal", observation={"phases": (-1.5, 1.25)})
+    family = replace(problem, values=(-1.0, 1.0)).family
+    assert isinstance(family, Ideal)
+    low, high = family.placed((-2.0, 2.0)).phases
+    assert (low, high) == problem.range_of((-1.0, 1.0)) == (-2.0, 2.0)
+    assert family.pure == (-0.75, 0.625)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"law": "wells=found"}, "is for conserved fields, whose force is known up to a constant"),
+        ({"law": "wells=ideal"}, "is for conserved fields"),
+        ({"dynamics": "cahn-hilliard", "observation": "contrast=estimated"}, "are a choice of units beside them"),
+        ({"dynamics": "cahn-hilliard", "observation": {"phases": (0, 1)}}, "are found by the fit"),
+        ({"dynamics": "cahn-hilliard", "observation": {"phases": "estimated"}}, "are found by the fit"),
+        ({"dynamics": "cahn", "law": 1}, "dynamics is 'cahn'"),
+        ({"dynamics": "cahn-hilliard", "method": "weak-corrected"}, "symmetric wells only"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(record, options, words) -> None:
+    with pytest.raises(InputError, match=words):
+        ask([record], **options)
+
+
+def test_many_records_have_one_equation(record) -> None:
+    with pytest.raises(InputError, match="'auto' for a fit"):
+        identify_many([record], dynamics="auto")
+
+
+def test_supports_of_fourth_derivatives_are_long(record) -> None:
+    short, _ = default_supports(record, 8.0)
+    long, rule = default_supports(record, 8.0, order=4)
+    assert [support.length for support in long] == [8.0, 12.0] > [support.length for support in short]
+    assert rule.startswith("one and one and a half interface widths, chosen from the record")
+
+
+def test_the_weak_form_fit_gives_force_phases_and_q(record) -> None:
+    result = dw.identify(record.replace(q=None), dynamics="cahn-hilliard", method="weak", law=2)
+    u = np.linspace(-1.0, 1.0, 101)
+    true = LAW.effective(EPSILON).force(u)
+    assert np.linalg.norm(result.force(u) - true) < 0.02 * np.linalg.norm(true)
+    assert result.law.phases == pytest.approx((-1.0, 1.0), abs=5e-3)
+    assert result.q == pytest.approx(1.0, rel=0.02)
+    assert result.dynamics is CAHN_HILLIARD
+    table = dw.facts(result)
+    assert {"low", "high", "spinodal_low", "spinodal_high"} <= set(table.numbers)
+    assert table["q"].name == "q = M kappa"
+    assert "coexisting phases: u = " in str(result)
+
+
+def test_values_that_are_visited(record) -> None:
+    low, high = visited([record])
+    assert (low, high) == pytest.approx((-1.0, 1.0), abs=0.05)
+    wide = visited([record, record.replace(2.0 * record.slab())])
+    assert wide[1] == pytest.approx(2.0 * high, abs=0.05)
+    assert plateaus_or(record, (low, high)) == pytest.approx((-1.0, 1.0), abs=0.05)
+    noise = record.replace(np.random.default_rng(1).standard_normal(record.shape))
+    assert plateaus_or(noise, (-9.0, 9.0)) == (-9.0, 9.0)  # one heap in the middle has no plateaus
+    with pytest.raises(InputError, match="no values that differ"):
+        visited([record.replace(np.ones(record.shape))])
+
+
+def test_phases_that_the_record_does_not_reach_are_named(record) -> None:
+    family = Mixture(1, (-2.4, 2.4))
+    law = Law(family, family.fitted(lambda u: u**3 - u))
+    seen = dw.survey(record)
+    assert list(coexistence_findings(law, seen)) == []
+    short = seen.scaled(0.8, 0.0)
+    (finding,) = coexistence_findings(law, short)
+    assert (finding.code, str(finding.severity)) == ("phases-extrapolated", "check")
+    (finding,) = coexistence_findings(Law(family, family.fitted(lambda u: u)), seen)
+    assert finding.code == "phases-undetermined"
+
+
+@pytest.mark.parametrize(("chi2", "code"), [(1e4, "equation-chosen"), (12.0, "equation-undecided")])
+def test_how_clearly_an_equation_was_chosen(chi2, code) -> None:
+    rivals = (Rival("cahn-hilliard", 0.0, ""), Rival("allen-cahn", chi2, ""), Rival("mass-conserving", np.inf, ""))
+    (finding,) = rival_findings(rivals)
+    assert finding.code == code
+    assert finding.numbers["chi2"] == chi2
+    assert list(rival_findings(())) == []
