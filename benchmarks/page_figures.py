@@ -1,6 +1,6 @@
 """Draw the figures of the how-to pages: what the camera sees, and what it does to the force that comes back.
 
-    python benchmarks/page_figures.py [windows optics noise several unknown_diffusion]
+    python benchmarks/page_figures.py [windows optics noise several unknown_diffusion conserved]
 
 Each name writes docs/figures/NAME.png and its part of benchmarks/results/page_figures.json; all take a few minutes on
 one core. Movies are made by CNAB2, readings are the user's own calls with their defaults.
@@ -18,6 +18,7 @@ import numpy as np
 from common import RESULTS, SMALL, sized, target, words
 
 from doublewell.options import Observation
+from doublewell.dynamics import CAHN_HILLIARD, Cnab2, Grid
 from doublewell.errors import InputError
 from doublewell.identify import identify
 from doublewell.law import named_law
@@ -300,8 +301,60 @@ def unknown_diffusion() -> tuple[Any, Numbers]:
     return figure, numbers
 
 
+class Alloy:
+    """A regular solution whose coexisting phases are +-0.85."""
+
+    chi = 2.0 * np.arctanh(0.85) / 0.85
+
+    def force(self, u: Any) -> Any:
+        """G, with an interface of about eight cells."""
+        return (np.arctanh(u) - 0.5 * self.chi * u) / 4.0
+
+    def primitive(self, u: np.ndarray) -> np.ndarray:
+        """H over the common tangent."""
+        h = 0.5 * ((1 + u) * np.log(1 + u) + (1 - u) * np.log(1 - u)) - 0.25 * self.chi * u**2
+        v = 0.85
+        return (h - 0.5 * ((1 + v) * np.log(1 + v) + (1 - v) * np.log(1 - v)) + 0.25 * self.chi * v**2) / 4.0
+
+
+def conserved() -> tuple[Any, Numbers]:
+    """A spinodal pattern of an alloy by Cahn-Hilliard: the coexisting phases are found by the common tangent."""
+    rng, alloy, waves = np.random.default_rng(75), Alloy(), np.fft.fftfreq(CELLS)
+    passed = np.exp(-((4.0 * np.pi) ** 2) * (waves[:, None] ** 2 + waves**2))
+    field = np.fft.ifft2(passed * np.fft.fft2(rng.standard_normal((CELLS, CELLS)))).real
+    start = 0.1 + 0.4 * field / np.max(np.abs(field))
+    frames = Cnab2(Grid((CELLS, CELLS), 1.0), 40.0, 1.0, 800, CAHN_HILLIARD).run(alloy, start, intervals=FRAMES - 1)
+    clean = Record(np.stack([start, *frames]), dx=1.0, dt=40.0, q=1.0, boundary="periodic", origin="simulation")
+    record = add_noise(clean, 0.02, seed=76)
+    result = identify(record, dynamics="cahn-hilliard", law="wells=ideal", check=False)
+    law, u = result.law, np.linspace(-0.95, 0.95, 301)
+    true, shown = alloy.force(u), np.abs(u) < 0.85
+    low, high = result.band("force", u)
+    figure = new_figure(9.6, 3.3)
+    left, middle, right = figure.subplots(1, 3, width_ratios=[1.0, 1.1, 1.1])
+    draw_field(left, record.slab(FRAMES - 1, FRAMES)[0], "the last frame")
+    middle.plot(u, alloy.primitive(u), color="k", lw=1.6, label="the truth")
+    middle.plot(u, law.primitive(u), STYLES[GOOD], color=GOOD, lw=1.2, label="identified")
+    middle.axhline(0.0, color=OTHER, lw=0.8, label="common tangent")
+    middle.plot(law.phases, [0.0, 0.0], "o", color=GOOD, ms=5, label="coexisting phases")
+    middle.plot(law.spinodal, law.primitive(np.array(law.spinodal)), "s", color=OTHER, ms=4, label="spinodal")
+    middle.set(xlabel="u", ylabel="H = f/\u03ba over the tangent", ylim=(-0.002, 0.05))
+    key(middle)
+    size = 100.0 / float(np.max(np.abs(true[shown])))
+    right.fill_between(u, size * (low - result.force(u)), size * (high - result.force(u)), color=GOOD, alpha=0.25, lw=0)
+    right.plot(u[shown], size * (result.force(u) - true)[shown], color=GOOD)
+    right.axhline(0.0, color="k", lw=0.6)
+    right.set(xlabel="u", ylabel="error of G, % of its largest value", ylim=(-4.0, 4.0))
+    error_of = float(np.linalg.norm((result.force(u) - true)[shown]) / np.linalg.norm(true[shown]))
+    covered = float(np.mean(((low <= true) & (true <= high))[shown]))
+    ends = {name: [round(x, 4) for x in result.interval(name)] for name in ("low", "high", "spinodal_low")}
+    chi = float(law.family.interaction(law.coefficients)[0])
+    numbers = {"error %": round(100 * error_of, 3), "inside %": round(100 * covered, 1), "chi": round(chi, 4), **ends}
+    return figure, numbers | {"true chi": round(alloy.chi, 4)}
+
+
 FIGURES: dict[str, Callable[[], tuple[Any, Numbers]]] = {
-    make.__name__: make for make in (windows, optics, noise, several, unknown_diffusion)
+    make.__name__: make for make in (windows, optics, noise, several, unknown_diffusion, conserved)
 }
 
 

@@ -1,9 +1,9 @@
 """Choose: which equation a movie obeys, by the likelihood of each.
 
-Every equation is given the law of its weak moments, and the fields that follow it and lie nearest to the movie: what
-they leave is compared. Equations that leave much more than the best are excluded by that; the others are fitted, with
-a law of a low degree. Chi-square is in units of the noise that the best leaves. A conserved mean decides nothing by
-itself: a pattern that stands still has one too.
+Every equation is given the law of its weak moments, and the fields that follow it and lie nearest to the movie. What
+they leave gives the order in which the equations are fitted, with a law of a low degree. Once one leaves no more than
+noise, those whose fields leave much more are excluded by that. Chi-square is in units of the noise that the best
+leaves. A conserved mean decides nothing by itself: a pattern that stands still has one too.
 """
 
 from __future__ import annotations
@@ -22,13 +22,15 @@ from doublewell.identify.parts import Part, begin
 from doublewell.identify.phases import visited
 from doublewell.law import Law
 from doublewell.likelihood import Batch, first_substeps
+from doublewell.observation import survey
 from doublewell.options import DoubleWell
 from doublewell.problem import Problem, ask
 from doublewell.record import Record
 from doublewell.result import Result, Rival
 
 _DEGREE = 2
-_FAR = 2.0  # squares left by the fields of weak laws, over those of the best, from which an equation is excluded
+_FAR = 2.0  # squares left by the fields of a weak law, over those of a fit, from which an equation is excluded
+_EXPLAINED = 1.1  # variance that a fit may leave, over that of the noise
 
 
 @dataclass(frozen=True)
@@ -55,17 +57,20 @@ def choose_dynamics(
         wells = law.wells or ("found" if dynamics.gauge == "constant" else "unequal")
         own = options | {"law": replace(law, degree=_DEGREE, wells=wells), "check": False}
         tried.append(_tried(ask(records, dynamics=dynamics, **own), lambda problem: _followed(records, problem)))
-    near = [one for one in tried if one.squares <= _FAR * min(each.squares for each in tried) < inf]
-    if not near:
-        raise InputError(f"no equation explains the record: {'; '.join(one.text for one in tried)}")
-    if len(near) > 1:
-        fitted = {one.problem.dynamics: _tried(one.problem, lambda own: _fitted(records, solve(own))) for one in near}
-        tried = [fitted.get(one.problem.dynamics, one) for one in tried]
+    values, best = sum(prod(record.shape) for record in records), inf
+    noise = sum(prod(record.shape) * survey(record).noise ** 2 for record in records)
     tried.sort(key=lambda one: one.squares)
-    best, values = tried[0], sum(prod(record.shape) for record in records)
-    rises = [inf if one.squares == inf else values * (one.squares / best.squares - 1.0) for one in tried]
+    for k, one in enumerate(tried):
+        if best > _EXPLAINED * noise or one.squares <= _FAR * best:
+            tried[k] = _tried(one.problem, lambda own: _fitted(records, solve(own)))
+            best = min(best, tried[k].squares)
+    if best == inf:
+        raise InputError(f"no equation explains the record: {'; '.join(one.text for one in tried)}")
+    tried.sort(key=lambda one: one.squares)
+    best = tried[0].squares
+    rises = [inf if one.squares == inf else values * (one.squares / best - 1.0) for one in tried]
     rivals = (Rival(one.problem.dynamics.name, rise, one.text) for one, rise in zip(tried, rises, strict=True))
-    return best.problem.dynamics, tuple(rivals)
+    return tried[0].problem.dynamics, tuple(rivals)
 
 
 def _tried(problem: Problem, leave: Callable[[Problem], tuple[float, str]]) -> _Tried:

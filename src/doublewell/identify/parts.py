@@ -14,7 +14,7 @@ from doublewell.evidence import weakened
 from doublewell.hints import Array, Report
 from doublewell.identify.phases import find_phases, near_plateaus, plateaus, plateaus_or, visited
 from doublewell.identify.start import Start, needs_quartic, quartic_start
-from doublewell.identify.weak_fit import TooFewMomentsError, fit_weak
+from doublewell.identify.weak_fit import TooFewMomentsError, WeakFit, fit_weak, steady
 from doublewell.inference.joint import Job, PartFit
 from doublewell.likelihood import Batch, Resolution, Trajectory, measure_resolution
 from doublewell.observation import TOO_FEW_CELLS, Survey, check_survey, complete, survey
@@ -107,7 +107,10 @@ def _begun_in_range(record: Record, problem: Problem, report: Report | None, pro
     values = problem.values or visited([record])
     phases, pair = problem.range_of(values), plateaus_or(record, values)
     seen, scaled = rescaled(look_at(record, pair), pair, phases), from_minus_one(record, phases)
-    return Part.of(record, phases, phases, seen, _start(scaled, seen, problem, processor, report), problem)
+    start = _start(scaled, seen, problem, processor, report)
+    if pair != values and isinstance(start, WeakFit) and problem.method.bands:
+        start = steady(start, problem.fitted) or quartic_start(complete(scaled), seen, problem)
+    return Part.of(record, phases, phases, seen, start, problem)
 
 
 def rescaled(seen: Survey, before: tuple[float, float], after: tuple[float, float]) -> Survey:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -11,11 +11,11 @@ import numpy as np
 
 from doublewell.adequacy import MomentTests, check_moments
 from doublewell.errors import InputError, option
-from doublewell.evidence import Evidence, restrict
+from doublewell.evidence import Evidence, lower, restrict
 from doublewell.hints import Report
 from doublewell.identify.start import Start
 from doublewell.inference import Estimate, check_motion, estimate, estimate_q
-from doublewell.law import Constraint
+from doublewell.law import Constraint, Family, Mixture
 from doublewell.observation import Survey
 from doublewell.problem import Problem, given_supports
 from doublewell.record import Record
@@ -88,6 +88,18 @@ def fit_weak(
         fit.solution.coefficients, q, rule, fit.relative_residual, supports, streamed,
         estimate=fit, evidence=evidence, uncorrected=uncorrected, held=held, motion=motion,
     )  # fmt: skip
+
+
+def steady(weak: WeakFit, family: Family) -> WeakFit | None:
+    """Return the weak-form fit of the highest degree whose phases are stable; None where no degree has such a law.
+
+    From another law fields run away: a force that falls at the end of the values has no phase there.
+    """
+    for degree in range(family.degree, -1, -1):
+        fit = estimate(lower(weak.evidence, degree), weak.q, constraint=weak.estimate.constraint)
+        if isinstance(fit.family, Mixture) and fit.family.stable(fit.coefficients):
+            return replace(weak, coefficients=fit.family.elevation(family) @ fit.coefficients)
+    return None
 
 
 def find_q(

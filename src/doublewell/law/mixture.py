@@ -68,6 +68,10 @@ class Mixture(Family):
         """Return the largest |G'| in the inner half of the range."""
         return float(np.max(np.abs(np.asarray(coefficients) @ self._slopes(_NEAR))))
 
+    def stable(self, coefficients: Array) -> bool:
+        """Return whether the force rises at both ends of the record's values, as it does where phases have formed."""
+        return bool(np.all(np.asarray(coefficients) @ self._slopes(np.array([-INNER, INNER])) > 0.0))
+
     def tangents(self, rows: Array) -> Tangents:
         """Return the straight line that touches each potential twice; NaN where there is none in the range."""
         force, slope = rows @ self._features(_GRID), rows @ self._slopes(_GRID)

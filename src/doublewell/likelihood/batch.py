@@ -404,6 +404,11 @@ def measure_resolution(fits: Sequence[Trajectory]) -> list[Resolution]:
     first, batch = fits[0], fits[0].batch
     if any(fit.batch is not batch for fit in fits):
         return [measure_resolution([fit])[0] for fit in fits]
+    if not all(np.all(np.isfinite(block.triangle)) for fit in fits for block in fit.evidence.blocks):
+        raise InputError(
+            "the field of the model ran away from that of the record, so its fit has no errors: expected a movie that "
+            "obeys the equation; look at dt, dx, q and the values with `doublewell inspect`, or give a lower degree"
+        )
     usual = batch.predict(fits)
     time = _shifts(fits, usual - batch.predict(fits, substeps=2 * first.substeps))
     mesh = _shifts(fits, usual - batch.predict(fits, refine=batch.view.finer(first.record.boundary).refine))
