@@ -132,7 +132,8 @@ def read(name: str, stage: str, noise: float, seed: int, *, known: bool, check: 
     """Return what a fit of a record says."""
     truth, clean = TRUTHS[name], movie(name, stage, seed)
     row: dict[str, Any] = {"law": name, "stage": stage, "noise": noise, "q": "known" if known else "free", "seed": seed}
-    record = add_noise(clean, noise, seed=np.random.default_rng([seed, int(1000 * noise)]))
+    own = [seed, [*TRUTHS].index(name), STAGES.index(stage), int(1000 * noise), known]  # no two records share noise
+    record = add_noise(clean, noise, seed=np.random.default_rng(own))
     record, began = record if known else record.replace(q=None), time.perf_counter()
     exact = truth.force(truth.points)
     exact = exact - exact[0]  # zero at the coexisting phases

@@ -128,7 +128,8 @@ def test_intervals_hold_the_tension_and_the_record(banded):
     ends = banded.interval("kappa")
     assert found.kappa.low == pytest.approx(1e-6 * ends[0])
     with pytest.raises(
-        InputError, match=r"interval of 'sigma': expected one of 'epsilon'.*'bulk_barrier', 'maximum', 'tilt', 'q'"
+        InputError,
+        match=r"interval of 'sigma': expected one of 'epsilon'.*'maximum', 'tilt', 'low'.*'q'",
     ):
         banded.interval("sigma")
     with pytest.raises(InputError, match=r"'potential' or 'bulk_energy'"):

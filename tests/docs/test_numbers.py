@@ -408,3 +408,21 @@ def test_the_movie_of_moose_is_that_of_the_file():
     ]
     assert table("frames.md", "moose.json") == wanted
     assert max(row["solver differs by"] for row in rows) < 1e-11
+
+
+def test_the_conserved_records_are_those_of_the_file():
+    rows = kept("conserved.json")["rows"]
+    for law, records, *said in table("conserved.md", "conserved.json"):
+        own = [row for row in rows if law in (row["law"], "all")]
+        assert int(records) == len(own)
+        means = [np.sqrt(np.mean([value**2 for value in values])) for values in (
+            [row["error"] for row in own], [row["error"] / row["bound"] for row in own]
+        )]  # fmt: skip
+        ends = [
+            [row["inside"][key] for row in own for key in ("low", "high")],
+            [row["inside"]["q"] for row in own if row["q"] == "free"],
+        ]
+        covered = [100 * np.mean([row["covered"] for row in own]), *(100 * np.mean(each) for each in ends)]
+        assert said[:2] == [f"{means[0]:.3f}", f"{means[1]:.2f}"]
+        assert said[2:5] == [f"{value:.1f}" for value in covered]
+        assert said[5] == f"{np.median([row['weak'] for row in own if 'weak' in row]):.3f}"

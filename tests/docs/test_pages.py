@@ -36,7 +36,18 @@ def test_the_tutorial_runs_and_prints_what_it_shows(tmp_path):
     assert np.linalg.norm(result.force(u) - true) < 0.02 * np.linalg.norm(true)
 
 
-PAGES = ("degree", "frames", "missing", "noise", "noise_bias", "optics", "several", "unknown_diffusion", "windows")
+PAGES = (
+    "conserved",
+    "degree",
+    "frames",
+    "missing",
+    "noise",
+    "noise_bias",
+    "optics",
+    "several",
+    "unknown_diffusion",
+    "windows",
+)
 
 
 @pytest.mark.parametrize("page", [f"{name}.md" for name in PAGES])
