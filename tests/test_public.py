@@ -17,7 +17,7 @@ import pytest
 import doublewell
 
 NAMES = {
-    "Compute", "DoubleWell", "Trajectory", "Weak",
+    "AllenCahn", "CahnHilliard", "Compute", "DoubleWell", "MassConserving", "Trajectory", "Weak",
     "LAW_NAMES", "Bernstein", "Experiment", "InputError", "Law", "Observation", "Record", "Result", "SurfaceTension",
     "__version__",
     "add_noise", "bounds", "calibrate", "compare", "estimate", "export", "facts", "findings",

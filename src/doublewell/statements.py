@@ -46,7 +46,7 @@ def assumptions(result: Result) -> Iterator[str]:
     yield f"the field obeys {problem.dynamics.equation}{given}"
     kinds = {"symmetric": ", and the wells are symmetric", "equal": ", and the wells are equally deep"}
     if not result.law.family.found:
-        yield f"the wells lie at u = {low:g} and u = {high:g}{kinds.get(str(problem.law.wells), '')}"
+        yield f"the wells lie at u = {low:g} and u = {high:g}{kinds.get(problem.law.wells or 'symmetric', '')}"
     else:
         zero = "the coexisting phases" if result.law.coexists else "the middle of its values"
         yield f"a constant of the force has no effect on a conserved field: G is zero at {zero}, by choice"

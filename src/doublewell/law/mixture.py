@@ -325,7 +325,7 @@ def _divided(coefficients: Any, root: float) -> Array:
 def least_distance(sides: Array, least: Array) -> Array | None:
     """Return the shortest z with sides @ z >= least (Lawson and Hanson, by NNLS); None where there is none.
 
-    >>> least_distance(np.array([[1.0, 1.0]]), np.array([2.0])).tolist()
+    >>> least_distance(np.array([[1.0, 1.0]]), np.array([2.0])).round(9).tolist()
     [1.0, 1.0]
     """
     from scipy.optimize import nnls
