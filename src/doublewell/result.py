@@ -272,7 +272,9 @@ class Result:
 
         "epsilon", "barrier" (of F), "width" (planar interface), "tension_integral" (C_H), "kappa" (sigma / C_H) or
         "bulk_barrier" (of f = kappa H); of asymmetric wells also "maximum", the phase value of the barrier, and "tilt",
-        H(high) - H(low); where they were estimated "q", "blur", "gain", "offset" and their drifts.
+        H(high) - H(low); of conserved fields "low" and "high", the coexisting phases, "spinodal_low" and
+        "spinodal_high", and with ideal mixing "chi"; where they were estimated "q", "blur", "gain", "offset" and their
+        drifts.
         """
         if quantity == "q" and not self.q_estimated:
             raise InputError(f"q = {self.q:.6g} was given and not estimated, so it has no interval")

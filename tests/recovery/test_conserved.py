@@ -212,7 +212,8 @@ def test_a_regular_solution_is_found_with_its_chi(regular) -> None:
     assert np.linalg.norm(result.force(u) - true) < 0.01 * np.linalg.norm(true)
     low, high = result.band("force", u)
     assert np.max(np.abs(result.force(u) - true) / (high - low)) < 4.5 / 3.92  # standard errors: once in ten thousand
-    assert result.law.family.interaction(result.coefficients)[0] == pytest.approx(chi, rel=0.01)
+    assert facts(result)["chi"].value == pytest.approx(chi, rel=0.01)
+    assert np.ptp(result.interval("chi")) < 0.05
     for key, value in {"low": -0.85, "high": 0.85}.items():
         ends = result.interval(key)
         assert ends[0] - 0.002 < value < ends[1] + 0.002

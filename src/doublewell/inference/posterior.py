@@ -14,7 +14,7 @@ from doublewell.errors import InputError, option
 from doublewell.evidence import JointParameters
 from doublewell.hints import Array
 from doublewell.inference.degrees import Component, DegreeAverage, DegreeFit
-from doublewell.law import Constraint, Family, Law, Tangents, gauss_legendre
+from doublewell.law import Constraint, Family, Ideal, Law, Tangents, gauss_legendre
 
 Quantity = Literal["force", "primitive", "potential", "bulk_energy"]
 JointName = Literal[
@@ -45,6 +45,7 @@ LawNumber = Literal[
     "high",
     "spinodal_low",
     "spinodal_high",
+    "chi",
 ]
 Scalar = LawNumber | JointName
 DRAWS = 4000  # fixed seed; a band's edge then moves by about 2 % of its half-width from seed to seed
@@ -180,8 +181,8 @@ def _scalar_draws(posterior: Posterior, quantity: str, scale: Scale | None) -> A
         epsilon, kappa, kept = _scale_draws(posterior, scale)
         unit = {"epsilon": epsilon, "barrier": epsilon**2}.get(quantity, kappa)
         return unit if quantity in ("epsilon", "kappa") else unit * family.barriers(draws[kept])
-    if quantity in ("low", "high", "spinodal_low", "spinodal_high"):
-        return _ends(posterior, quantity)
+    if quantity in ("low", "high", "spinodal_low", "spinodal_high", "chi"):
+        return _of_mixture(posterior, quantity)
     if quantity in get_args(JointName):
         values = posterior.joint_draws(quantity)
         if values is None:
@@ -191,7 +192,7 @@ def _scalar_draws(posterior: Posterior, quantity: str, scale: Scale | None) -> A
         line = posterior.tangents
         return family.maxima(draws if line is None else draws[line.known])
     if quantity == "tilt":
-        return np.asarray(draws @ family.primitives(np.array(family.phases[1:]))[:, 0])
+        return np.asarray(draws @ family.primitives(np.array(family.phases[1:]))[:, 0]) * (not family.found)
     return _widths(posterior) if quantity == "width" else _tension_integrals(posterior)[0]
 
 
@@ -236,8 +237,12 @@ def _halves(posterior: Posterior) -> Array:
     return np.broadcast_to(0.5 * (high - low), len(posterior.draws))
 
 
-def _ends(posterior: Posterior, quantity: str) -> Array:
-    """Return the coexisting phases of every draw, or the ends of its spinodal interval."""
+def _of_mixture(posterior: Posterior, quantity: str) -> Array:
+    """Return the coexisting phases of every draw, the ends of its spinodal interval, or chi."""
+    if quantity == "chi":
+        if not isinstance(posterior.family, Ideal):
+            raise InputError(f"chi belongs to the entropy of ideal mixing: use {option('wells', 'ideal')}")
+        return posterior.family.interaction(posterior.draws)
     if not posterior.family.found and not quantity.startswith("spinodal"):
         raise InputError("the phases are assumed in this fit and not estimated, so they have no interval")
     pairs = posterior.family.spinodals(posterior.draws)

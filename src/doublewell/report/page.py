@@ -266,7 +266,7 @@ def _numbers(table: Facts) -> Html:
     if not table.law.family.symmetric:
         keys = ["maximum", *keys[:4], "height_low", "height_high", "tilt", *keys[5:]]
     if table.law.family.found:
-        keys = ["low", "high", "spinodal_low", "spinodal_high", *keys]
+        keys = ["low", "high", "spinodal_low", "spinodal_high", "chi", *keys]
     listed = [table[key] for key in [*keys, "width", "tension_integral"] if key in table.numbers]
     notes = [prose(table.no_scale)] if table.no_scale else []
     if table.verdict == "not adequate":

@@ -178,6 +178,8 @@ def _coexisting_lines(table: Facts) -> Iterator[str]:
         if len(known) == 2 and (name == "spinodal" or table.law.coexists):
             ends = (with_interval(fact, digits=5) + (f", {fact.note}" if fact.note else "") for fact in known)
             yield from wrapped(f"{name}: u = {' and '.join(ends)}", indent="  ")
+    if (chi := table.get("chi")) is not None:
+        yield f"{chi.name}: {with_interval(chi, digits=5)}"
 
 
 def tilt_sentence(table: Facts, tilt: Fact) -> str:
