@@ -19,22 +19,25 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from common import need, print_table, save_results, sized
+from common import TINY, need, print_table, save_results, sized
 
 need("pde", "fipy")
 import pde
 
 import doublewell as dw
 
-CELLS, FRAMES = sized((96, 41), tiny=(24, 15))
+CELLS, FRAMES = sized((96, 41), tiny=(32, 15))
 DX, DT, EARLY, STEP = 0.25, sized(0.25, tiny=0.02), sized(10.0, tiny=0.2), 1e-4
-NOISE = 0.02
+NOISE, Q = sized((0.02, None), tiny=(1e-4, 1.0))  # q is estimated
 
 
 def movie() -> np.ndarray:
     """Return the frames of py-pde's equation, c_t = Laplacian (c^3 - c - Laplacian c), after an early stage."""
     grid = pde.CartesianGrid([(0.0, CELLS * DX)] * 2, CELLS, periodic=True)
     state = pde.ScalarField.random_uniform(grid, -0.3, 0.5, rng=np.random.default_rng(5))
+    if TINY:  # a small domain has room for a drop, not for a pattern
+        y, x = np.meshgrid(*[DX * (np.arange(CELLS) - CELLS / 2)] * 2, indexing="ij")
+        state.data = np.tanh((2.5 - np.hypot(1.3 * y, x)) / np.sqrt(2.0))
     equation, options = pde.CahnHilliardPDE(interface_width=1.0), {"dt": STEP, "backend": "numpy", "tracker": None}
     state = equation.solve(state, t_range=EARLY, **options)
     storage = pde.MemoryStorage()
@@ -54,7 +57,7 @@ def main() -> None:
     values, row = movie(), dict[str, Any]()
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        clean = dw.Record(values, dx=DX, dt=DT, q=None, boundary="periodic", origin="simulation")
+        clean = dw.Record(values, dx=DX, dt=DT, q=Q, boundary="periodic", origin="simulation")
         dw.save(dw.add_noise(clean, NOISE, seed=1), folder / "movie.npz")
         record, began = dw.open_record(folder / "movie.npz"), time.perf_counter()
         tension = 2.0 * np.sqrt(2.0) / 3.0  # kappa = 1, f = (1 - c^2)^2 / 4
