@@ -18,7 +18,7 @@ import numpy as np
 from doublewell.calibrate import SurfaceTension, why_no_scale
 from doublewell.errors import InputError, option
 from doublewell.hints import Array
-from doublewell.law import Ideal, Law, Structure
+from doublewell.law import Law, Structure
 from doublewell.physical import Physical, physical, width_name
 from doublewell.problem import Problem, RecordInfo
 from doublewell.result import Result
@@ -297,7 +297,7 @@ def _coexisting(result: Result) -> Iterator[Fact]:
             if np.isfinite(u):
                 note = "" if survey.low <= u <= survey.high else "extrapolated: the record has no such values"
                 yield _interval(result, Fact(f"{prefix}{key}", name.format(key), "u", u, note=note))
-    if isinstance(law.family, Ideal):
+    if law.family.mixing:
         chi = float(law.family.interaction(law.coefficients)[0])
         yield _interval(result, Fact("chi", "interaction chi = -4 b_2 / a", "chi", chi))
 

@@ -12,7 +12,7 @@ import numpy as np
 from doublewell.calibrate import SurfaceTension, check_units
 from doublewell.dynamics import ALLEN_CAHN, Dynamics, dynamics_of
 from doublewell.errors import InputError, option
-from doublewell.law import INNER, Family, Ideal, family_of
+from doublewell.law import INNER, Family, family_of
 from doublewell.likelihood import check_window
 from doublewell.observation import View, check_view
 from doublewell.options import Compute, DoubleWell, Method, Observation, Weak, method_of
@@ -110,10 +110,10 @@ class Problem:
     def family(self) -> Family:
         """The family that evidence is assembled in: of an average over degrees, the highest one."""
         family = family_of(self.law.wells, self.degree)
-        if isinstance(family, Ideal) and self.values is not None and isinstance(self.observation.phases, tuple):
+        if family.mixing and self.values is not None and isinstance(self.observation.phases, tuple):
             low, high = self.range_of(self.values)
             pure = (np.subtract(self.observation.phases, 0.5 * (low + high)) / (0.5 * (high - low))).tolist()
-            return replace(family, pure=(pure[0], pure[1]))
+            return family.with_pure((pure[0], pure[1]))
         return family
 
     @staticmethod

@@ -122,7 +122,7 @@ def simulate(
     """
     import numpy as np
 
-    from doublewell.dynamics import dynamics_of
+    from doublewell.dynamics import ALLEN_CAHN, dynamics_of
     from doublewell.io import save
     from doublewell.io.open import format_to_write
     from doublewell.law import named_law
@@ -151,7 +151,7 @@ def simulate(
             record = add_noise(record, noise, seed=rng, correlation=correlation)
         save(record, out)
     tension = true.surface_tension(epsilon=1.0)
-    equation = "" if dynamics == "allen-cahn" else f" --dynamics {dynamics}"
+    equation = "" if physics["dynamics"] is ALLEN_CAHN else f" --dynamics {dynamics}"
     text = f"{out}: {record}\nrecover it with: doublewell identify {out} --surface-tension {tension:.10g}{equation}"
     document = {"file": str(out), "record": record_document(record), "law": true.name, "epsilon": epsilon}
     output.answer(text, document | {"surface_tension": tension})

@@ -15,7 +15,7 @@ from doublewell.evidence import Evidence, lower, restrict
 from doublewell.hints import Report
 from doublewell.identify.start import Start
 from doublewell.inference import Estimate, check_motion, estimate, estimate_q
-from doublewell.law import Constraint, Family, Mixture
+from doublewell.law import Constraint, Family
 from doublewell.observation import Survey
 from doublewell.problem import Problem, given_supports
 from doublewell.record import Record
@@ -97,7 +97,7 @@ def steady(weak: WeakFit, family: Family) -> WeakFit | None:
     """
     for degree in range(family.degree, -1, -1):
         fit = estimate(lower(weak.evidence, degree), weak.q, constraint=weak.estimate.constraint)
-        if isinstance(fit.family, Mixture) and fit.family.stable(fit.coefficients):
+        if fit.family.stable(fit.coefficients):
             return replace(weak, coefficients=fit.family.elevation(family) @ fit.coefficients)
     return None
 

@@ -14,7 +14,7 @@ from doublewell.errors import InputError, option
 from doublewell.evidence import JointParameters
 from doublewell.hints import Array
 from doublewell.inference.degrees import Component, DegreeAverage, DegreeFit
-from doublewell.law import Constraint, Family, Ideal, Law, Tangents, gauss_legendre
+from doublewell.law import Constraint, Family, Law, Tangents, gauss_legendre
 
 Quantity = Literal["force", "primitive", "potential", "bulk_energy"]
 JointName = Literal[
@@ -240,8 +240,6 @@ def _halves(posterior: Posterior) -> Array:
 def _of_mixture(posterior: Posterior, quantity: str) -> Array:
     """Return the coexisting phases of every draw, the ends of its spinodal interval, or chi."""
     if quantity == "chi":
-        if not isinstance(posterior.family, Ideal):
-            raise InputError(f"chi belongs to the entropy of ideal mixing: use {option('wells', 'ideal')}")
         return posterior.family.interaction(posterior.draws)
     if not posterior.family.found and not quantity.startswith("spinodal"):
         raise InputError("the phases are assumed in this fit and not estimated, so they have no interval")

@@ -96,6 +96,7 @@ class Family(ABC):
     average_degree: ClassVar[int] = MAX_DEGREE  # at which a trajectory is linearised for the average over degrees
     lowest: ClassVar[int] = 1  # first terms of the series that have no prior
     inner: ClassVar[float] = 1.0  # up to where in s the record has values
+    mixing: ClassVar[bool] = False  # with the entropy of ideal mixing between two pure components
     found: ClassVar[bool] = False  # the wells follow from the coefficients: ``phases`` are a range of values then
 
     def __post_init__(self) -> None:
@@ -260,6 +261,18 @@ class Family(ABC):
     def steepness(self, coefficients: Array) -> float:
         """Return a bound of |G'| in s: at the wells, where it is about twice that at the maximum between them."""
         return 2.0 * float(np.max(np.abs(coefficients)))
+
+    def stable(self, coefficients: Array) -> bool:  # noqa: ARG002 - its phases are assumed
+        """Return whether the force rises at both ends of the record's values."""
+        return True
+
+    def with_pure(self, pure: tuple[float, float]) -> Family:  # noqa: ARG002
+        """Return the family with the pure components of a mixture at these s, where it has any."""
+        return self
+
+    def interaction(self, coefficients: Array) -> Array:  # noqa: ARG002
+        """Return chi of laws, one per row, where they have the entropy of ideal mixing."""
+        raise InputError(f"chi belongs to the entropy of ideal mixing: use {option('wells', 'ideal')}")
 
     def tangents(self, rows: Array) -> Tangents:
         """Return the lines that potentials, one per row, are measured from: zero where the wells are those assumed."""

@@ -10,7 +10,7 @@ polynomial has the logarithms to an error below that of a good record.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -44,6 +44,7 @@ class Ideal(Mixture):
     pure: tuple[float, float] = (-1.0, 1.0)
 
     name = "ideal"
+    mixing = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -53,6 +54,10 @@ class Ideal(Mixture):
                 f"the values of the record reach beyond a pure component (s = {low:.4g} and {high:.4g}): expected a "
                 "composition between the two; give the values of the pure components as phases"
             )
+
+    def with_pure(self, pure: tuple[float, float]) -> Ideal:
+        """Return the family with its pure components elsewhere."""
+        return replace(self, pure=pure)
 
     @property
     def read_with(self) -> Family:
