@@ -188,9 +188,7 @@ def test_an_average_over_degrees_with_equal_depth_at_other_phases() -> None:
 
 
 def test_wrong_choices_are_named() -> None:
-    with pytest.raises(
-        InputError, match="wells is 'deep': expected 'symmetric', .*'found' or 'ideal'"
-    ):
+    with pytest.raises(InputError, match="wells is 'deep': expected 'symmetric', .*'found' or 'ideal'"):
         weak(fine(), wells="deep")
     with pytest.raises(InputError, match="phases is 'both': expected a pair such as"):
         weak(fine(), phases="both")

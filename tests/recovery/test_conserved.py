@@ -38,11 +38,11 @@ def movie(name: str, solver: str = "cnab2", substeps: int = 200) -> Record:
 
 
 def longer(name: str) -> Record:
-    """Seventeen frames of 28 x 28 with an interface that weak moments resolve."""
+    """Seventeen frames of 24 x 24 with an interface that weak moments resolve."""
     dynamics, q, _ = EQUATIONS[name]
-    x, y = np.meshgrid(*[np.arange(28) / 28 - 0.5] * 2, indexing="ij")
+    x, y = np.meshgrid(*[np.arange(24) / 24 - 0.5] * 2, indexing="ij")
     start, dt = np.tanh((0.28 - np.hypot(x, 0.7 * y)) / 0.13), 2e-3 if name == "cahn-hilliard" else 6e-4
-    return simulate(LAW, start, dx=1 / 28, dt=dt, frames=17, epsilon=EPSILON, q=q, dynamics=dynamics, substeps=100)
+    return simulate(LAW, start, dx=1 / 24, dt=dt, frames=17, epsilon=EPSILON, q=q, dynamics=dynamics, substeps=100)
 
 
 @pytest.fixture(scope="module", params=EQUATIONS)
@@ -133,8 +133,10 @@ def error(result) -> float:
     return float(np.linalg.norm(result.force(PHASES) - exact) / np.linalg.norm(exact))
 
 
-def test_weak_moments_of_a_clean_movie_give_its_law(name) -> None:
-    found = identify(longer(name), dynamics=EQUATIONS[name][0], law=2, method="weak")
+def test_weak_moments_of_a_clean_movie_give_its_law() -> None:
+    """Of Cahn-Hilliard they need a larger field: tests/test_conserved_options.py."""
+    name = "mass-conserving"
+    found = identify(longer(name), dynamics=name, law=2, method="weak")
     assert error(found) < 0.02
     wrong = identify(longer(name), law=2, method="weak")
     assert error(wrong) > 0.1
