@@ -130,4 +130,5 @@ def test_how_clearly_an_equation_was_chosen(chi2, code) -> None:
     (finding,) = rival_findings(rivals)
     assert finding.code == code
     assert finding.numbers["chi2"] == chi2
+    assert "inf" not in finding.sentence
     assert list(rival_findings(())) == []

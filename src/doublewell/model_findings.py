@@ -7,6 +7,7 @@ line.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
@@ -76,7 +77,10 @@ def rival_findings(rivals: tuple[Rival, ...]) -> Iterator[Finding]:
     if len(rivals) < 2:
         return
     make, (best, *others) = Topic("equation"), rivals
-    worse = ", ".join(f"{one.dynamics} by {one.chi2:.3g}" for one in others)
+    worse = ", ".join(
+        f"{one.dynamics} by {one.chi2:.3g}" if isfinite(one.chi2) else f"{one.dynamics} cannot be fitted"
+        for one in others
+    )
     words = f"the movie follows {best.dynamics}; chi2 of the others is larger: {worse}"
     if others[0].chi2 > _DECIDED:
         yield make.ok("equation-chosen", words, chi2=others[0].chi2)

@@ -91,7 +91,8 @@ def _followed(records: Sequence[Record], problem: Problem) -> tuple[float, str]:
 
 
 def _left(part: Part, problem: Problem) -> float:
-    family, law, (_, half) = problem.fitted, part.start.coefficients, (0.0, 0.5 * (part.phases[1] - part.phases[0]))
+    """Return the squares that the fields nearest to one record leave, in the units of its values."""
+    family, law, half = problem.fitted, part.start.coefficients, 0.5 * (part.phases[1] - part.phases[0])
     batch = Batch([part.record], problem.dynamics, part.view)
     substeps = first_substeps(part.record, family.steepness(law), problem.dynamics)
     (fit,) = batch.follow(np.concatenate([part.joint(problem.dynamics), law]), family=family, substeps=substeps)
