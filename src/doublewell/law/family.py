@@ -306,20 +306,23 @@ class Family(ABC):
         """Return H of laws, one per row, at positions s between their phases; NaN where a law has none."""
         return np.asarray(rows @ self.primitives(self.middle + self.half * s))
 
+    def forces(self, rows: Array, s: Array) -> Array:
+        """Return G of laws, one per row, at positions s between their phases; NaN where a law has none."""
+        return np.asarray(rows @ self.features(self.middle + self.half * s))
+
     def barriers(self, coefficients: Array) -> Array:
         """Return the height of the maximum of laws, one per row, over the low phase."""
         return np.asarray(np.max(self.heights(coefficients, np.linspace(-1.0, 1.0, _GRID)), axis=1))
 
     def maxima(self, coefficients: Array) -> Array:
         """Return the phase value where the force of each law falls through zero, where H is highest."""
-        grid = self._grid()
-        top = np.argmax((coefficients @ self.primitives(grid))[:, 1:-1], axis=1) + 1
-        force = coefficients @ self.features(grid)
-        rows = np.arange(len(top))
+        s, (low, high) = np.linspace(-1.0, 1.0, _GRID), self.ends(coefficients).T
+        top = np.argmax(np.nan_to_num(self.heights(coefficients, s)[:, 1:-1]), axis=1) + 1
+        force, rows = self.forces(coefficients, s), np.arange(len(top))
         left = np.where(force[rows, top] > 0.0, top, top - 1)  # the zero comes after the point with a positive force
         here, there = force[rows, left], force[rows, left + 1]
         fraction = np.clip(here / np.where(here > there, here - there, 1.0), 0.0, 1.0)
-        return np.asarray(grid[left] + fraction * (grid[1] - grid[0]))
+        return np.asarray(low + 0.5 * (high - low) * (1.0 + s[left] + fraction * (s[1] - s[0])))
 
     def series(self) -> tuple[Array, NDArray[np.intp]]:
         """Return the matrix from the series of the prior to the coefficients, and the order k of each of its terms.
@@ -360,9 +363,6 @@ class Family(ABC):
 
     def _s(self, u: Any) -> Any:
         return u if self.phases == UNIT else (u - self.middle) / self.half
-
-    def _grid(self) -> Array:
-        return self.middle + self.half * np.linspace(-1.0, 1.0, _GRID)
 
 
 class EvenFamily(Family):

@@ -132,17 +132,9 @@ class Mixture(Family):
         """Return H over the common tangent of laws, one per row, at positions s between their phases."""
         return self._between(self.primitives, rows, s, lambda line, u: line.under(u))
 
-    def maxima(self, coefficients: Array) -> Array:
-        """Return the phase value between the phases of each law where H is highest over the common tangent."""
-        s = np.linspace(-1.0, 1.0, _GRID.size)
-        line, top = self.tangents(coefficients), np.argmax(np.nan_to_num(self.heights(coefficients, s)), axis=1)
-        force = self._between(self.features, coefficients, s, lambda line, _: line.force[:, None])
-        top, row = np.clip(top, 1, s.size - 2), np.arange(len(top))
-        left = np.where(force[row, top] > 0.0, top, top - 1)  # the zero comes after the point with a positive force
-        here, there = force[row, left], force[row, left + 1]
-        fraction = np.clip(here / np.where(here > there, here - there, 1.0), 0.0, 1.0)
-        place = 0.5 * (1.0 + s[left] + fraction * (s[1] - s[0]))
-        return np.asarray(line.low + (line.high - line.low) * place)
+    def forces(self, rows: Array, s: Array) -> Array:
+        """Return G of laws, one per row, at positions s between their phases, zero at both."""
+        return self._between(self.features, rows, s, lambda line, _: line.force[:, None])
 
     def _between(self, curves: Any, rows: Array, s: Array, under: Any) -> Array:
         """Return curves of laws at positions s between the phases of each, less what is `under` them."""
