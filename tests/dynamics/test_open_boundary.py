@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from doublewell.dynamics import ALLEN_CAHN, Cnab2, Grid, border_mask, symbols
-from doublewell.dynamics.etdrk4 import step_table
 from doublewell.dynamics.open_boundary import (
     BORDER,
     border_times,
@@ -31,12 +30,12 @@ def window_of(fields, times, dx, *, substeps, refine=1, coefficients=FORCE, q=1.
     mesh = fields.shape[1:]
     axes, waves = window_axes(mesh, (dx,) * len(mesh), refine)
     taus = q * np.diff(times)
-    table = step_table(symbols(ALLEN_CAHN, waves), taus.min() / substeps, taus.max() / substeps)
+    of = symbols(ALLEN_CAHN, waves)
     with double_precision():
         return np.asarray(
             predict_window(
                 fields[0], fields[1:][:, border_mask(mesh)], coefficients, taus, border_times(times, substeps),
-                axes, table, family=Bernstein(len(coefficients) - 1), substeps=substeps, refine=refine,
+                axes, of, family=Bernstein(len(coefficients) - 1), substeps=substeps, refine=refine,
             )
         )  # fmt: skip
 

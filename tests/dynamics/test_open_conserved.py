@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from doublewell.dynamics import CahnHilliard, Cnab2, Grid, border_mask, symbols
-from doublewell.dynamics.etdrk4 import step_table
 from doublewell.dynamics.open_boundary import BORDER, border_times, predict_window, spare, window_axes
 from doublewell.law import Bernstein, Law
 from doublewell.runtime import double_precision
@@ -19,12 +18,11 @@ def window_of(fields, times, dx, *, substeps, refine=1, coefficients=FORCE, extr
     mesh = fields.shape[1:]
     axes, waves = window_axes(mesh, (dx,) * len(mesh), refine, width=WIDTH)
     taus, of = np.diff(times), symbols(CahnHilliard(), waves)
-    table = step_table(of, taus.min() / substeps, taus.max() / substeps)
     with double_precision():
         return np.asarray(
             predict_window(
                 fields[0], fields[1:][:, border_mask(mesh, WIDTH)], coefficients, taus, border_times(times, substeps),
-                axes, table, family=Bernstein(len(coefficients) - 1), substeps=substeps, refine=refine, width=WIDTH,
+                axes, of, family=Bernstein(len(coefficients) - 1), substeps=substeps, refine=refine, width=WIDTH,
                 smooth=1.0 / of.coupling, extra=extra, known=(times[1:], None),
             )
         )  # fmt: skip

@@ -27,7 +27,7 @@ class AllenCahn:
         Column("rate", "field", time=1),
         Column("target", "field", space=1),
     )
-    joint: ClassVar[tuple[JointParameter, ...]] = (JointParameter("q", start=1.0, unit="q", bounds=(1 / 1.7, 1.7)),)
+    joint: ClassVar[tuple[JointParameter, ...]] = (JointParameter("q", start=1.0, unit="q"),)
 
     def linear(self, waves: Sequence[Array]) -> Array:
         """Return -|k|^2."""

@@ -30,7 +30,7 @@ class CahnHilliard:
         Column("rate", "field", time=1, factor=-1.0),
         Column("target", "field", space=2),
     )
-    joint: ClassVar[tuple[JointParameter, ...]] = (JointParameter("q", start=1.0, unit="q", bounds=(0.5, 2.0)),)
+    joint: ClassVar[tuple[JointParameter, ...]] = (JointParameter("q", start=1.0, unit="q"),)
 
     def linear(self, waves: Sequence[Array]) -> Array:
         """Return -|k|^4."""

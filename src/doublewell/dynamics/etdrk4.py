@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from math import factorial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -21,10 +22,7 @@ from doublewell.law.family import namespace
 from doublewell.record import Boundary
 from doublewell.runtime import double_precision
 
-_CONTOUR = np.exp(1j * np.pi * (np.arange(16) + 0.5) / 16)  # upper half of the unit circle; the rest is conjugate
-_NEAR = 1e-10  # error of interpolated weights, relative to the largest of their kind
-_LEAST, _MOST = 6, 40  # nodes of a table
-_WIDER = 1.05  # the ends of a table's range lie inside, where the series can be differentiated
+_NEAR, _TERMS = 0.5, 15  # -z up to which a power series serves, and its last power: exact to round-off
 
 
 class Weights(NamedTuple):
@@ -43,77 +41,31 @@ class Weights(NamedTuple):
 
 
 def etd_weights(z: Any, drive: Any) -> Weights:
-    """Return the weights of a step from z = h q L and drive = -h q D: means over a circle of radius 1 around each z.
+    """Return the weights of a step from z = h q L <= 0 and drive = -h q D; both may be traced by JAX.
 
-    The closed forms cancel near z = 0; on the circle they do not. Both may be traced by JAX. z is real.
+    Of phi_1 = (exp(z) - 1) / z, phi_2 = (phi_1 - 1) / z, phi_3 = (phi_2 - 1/2) / z. These cancel near z = 0: there
+    phi_3 is a power series, and the others follow from it.
     """
-    exp, stage, first, middle, last = namespace(z).exp, 0.0, 0.0, 0.0, 0.0
-    for r in _CONTOUR:  # Kassam and Trefethen, Eqs. 26 to 29
-        s = z + r
-        e, cube = exp(s), s * s * s
-        stage = stage + ((exp(0.5 * s) - 1.0) / s).real
-        first = first + ((-4.0 - s + e * (4.0 - 3.0 * s + s * s)) / cube).real
-        middle = middle + (2.0 * (2.0 + s + e * (s - 2.0)) / cube).real
-        last = last + ((-4.0 - 3.0 * s - s * s + e * (4.0 - s)) / cube).real
-    drive = drive / _CONTOUR.size
-    return Weights(exp(z), exp(0.5 * z), drive * stage, drive * first, drive * middle, drive * last)
+    xp = namespace(z)
+    near, whole, half = z > -_NEAR, xp.exp(z), xp.exp(0.5 * z)
+    small, large = xp.where(near, z, 0.0), xp.where(near, -_NEAR, z)
+    third = 0.0 * small
+    for n in range(_TERMS, 2, -1):
+        third = small * third + 1.0 / factorial(n)
+    second = 0.5 + small * third
+    first = xp.expm1(large) / large
+    one = xp.where(near, 1.0 + small * second, first)
+    two = xp.where(near, second, (first - 1.0) / large)
+    three = xp.where(near, third, ((first - 1.0) / large - 0.5) / large)
+    return Weights(
+        whole, half, drive * one / (half + 1.0), drive * (one - 3.0 * two + 4.0 * three),
+        drive * (2.0 * two - 4.0 * three), drive * (4.0 * three - two),
+    )  # fmt: skip
 
 
 def step_weights(of: Symbols, tau: Any) -> Weights:
-    """Return the weights of a step with tau = h q; of taus[node], those of all nodes along a leading axis."""
-    tau = tau.reshape(-1, *[1] * of.linear.ndim) if np.ndim(tau) else tau
+    """Return the weights of a step with tau = h q."""
     return etd_weights(tau * of.linear, -tau * of.coupling)
-
-
-class StepTable(NamedTuple):
-    """The weights as a smooth function of tau = h q: at Chebyshev nodes of log tau, the leading axis; a pytree.
-
-    For frames at uneven times, or a q that is estimated. Exact to round-off, and cheap to differentiate, where tracing
-    the contour sums would take half a minute of compilation. ``middle`` and ``half`` are the centre and the half-length
-    of the range of log tau.
-    """
-
-    middle: Any
-    half: Any
-    weights: Weights
-
-    def fractions(self, tau: Any) -> Any:
-        """Return the part of each node in the weights at tau; shape (*tau.shape, nodes). May be traced by JAX.
-
-        The Chebyshev series through the nodes: T_k(x) = cos(k arccos x), by their discrete orthogonality.
-        """
-        xp, count = namespace(tau), len(self.weights.whole)
-        if count == 1:
-            return xp.ones((*tau.shape, 1))
-        k = np.arange(count)
-        at_nodes = np.where(k == 0, 1.0, 2.0)[:, None] / count * np.cos(k[:, None] * _angles(count))
-        angle = xp.arccos((xp.log(tau) - self.middle) / self.half)
-        return xp.cos(angle[..., None] * k) @ at_nodes
-
-    def weigh(self, fractions: Any) -> Weights:
-        """Return the weights of a step from its fractions of the nodes."""
-        xp = namespace(fractions)
-        return Weights(*(xp.tensordot(fractions, xp.asarray(part), axes=1) for part in self.weights))
-
-
-def step_table(of: Symbols, low: float, high: float) -> StepTable:
-    """Return a table for steps with tau = h q from `low` to `high`; one node where they are equal."""
-    if high <= low * (1.0 + 1e-12):
-        return StepTable(np.log(low), 1.0, step_weights(of, np.array([low])))
-    middle, half = 0.5 * np.log(low * high), _WIDER * 0.5 * np.log(high / low)
-    probes = np.exp(middle + half * np.linspace(-0.97, 0.97, 7))
-    exact = step_weights(of, probes)
-    for count in range(_LEAST, _MOST + 1, 2):
-        table = StepTable(middle, half, step_weights(of, np.exp(middle + half * np.cos(_angles(count)))))
-        close = table.weigh(table.fractions(probes))
-        pairs = [pair for both in zip(close, exact, strict=True) for pair in zip(*both, strict=True)]
-        if max(float(np.max(np.abs(a - b)) / (np.max(np.abs(b)) or 1.0)) for a, b in pairs) < _NEAR:
-            break
-    return table
-
-
-def _angles(count: int) -> Array:
-    return (np.arange(count) + 0.5) * np.pi / count
 
 
 def predict(

@@ -30,7 +30,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from doublewell.dynamics.etdrk4 import StepTable, differentiable_force, roll
+from doublewell.dynamics.etdrk4 import differentiable_force, roll, step_weights
+from doublewell.dynamics.protocol import Symbols
 from doublewell.hints import Array
 from doublewell.law import Family
 
@@ -257,18 +258,18 @@ class _Mesh:
 
 
 def predict_window(
-    u0: Any, border: Any, coefficients: Any, taus: Any, curve: Any, axes: tuple[Axis, ...], table: StepTable,
-    *, family: Family, substeps: int, extra: Any = None, linear: Any = None, known: Any = None,
+    u0: Any, border: Any, coefficients: Any, taus: Any, curve: Any, axes: tuple[Axis, ...], of: Symbols,
+    *, family: Family, substeps: int, extra: Any = None, known: Any = None,
     optics: Optics | None = None, ways: Any = None, refine: int = 1, width: int = BORDER, smooth: Any = None,
 ) -> Any:  # fmt: skip
     """Return the pictures u[t, (z, y,) x] of a window from the first one and the border of the later ones.
 
     `border` has shape (frames - 1, border cells), `taus` is q times the frame intervals, `curve` the matrix of
-    ``border_times`` and `table` that of the steps on the modes of `axes`. `extra` maps u, its Laplacian, the force and
-    what is `known` of each frame to what is taken off the force; it needs the symbol `linear`. `ways` are the
-    displacements of the picture in each frame interval, (frames - 1, axes): half of it before the steps and half after
-    them. A border of a `width` beyond two is that of u_t = q Laplacian (G(u) - Laplacian u), which needs -1 /
-    (Laplacian) of each mode, `smooth`. A pure JAX function.
+    ``border_times`` and `of` the symbols on the modes of `axes`. `extra` maps u, its Laplacian, the force and what is
+    `known` of each frame to what is taken off the force. `ways` are the displacements of the picture in each frame
+    interval, (frames - 1, axes): half of it before the steps and half after them. A border of a `width` beyond two is
+    that of u_t = q Laplacian (G(u) - Laplacian u), which needs -1 / (Laplacian) of each mode, `smooth`. A pure JAX
+    function.
     """
     import jax
     import jax.numpy as jnp
@@ -296,7 +297,7 @@ def predict_window(
             strength = force(u)
             if extra is None:
                 return strength
-            curved = None if mesh.outer else backward(linear * modes) + sources[half]
+            curved = None if mesh.outer else backward(of.linear * modes) + sources[half]
             return strength - extra(u, curved, strength, given[2])
 
         if optics is None:
@@ -333,9 +334,9 @@ def predict_window(
     if ways is not None:
         shifts = 0.5 * jnp.concatenate([ways[:1], ways[1:] + ways[:-1]]), 0.5 * ways
     later = roll(
-        forward(_turned(mesh.finer, u0[mesh.core])[mesh.inside]), reaction, lambda given: table.weigh(given[0]), emit,
-        (table.fractions(taus / substeps), halves, known, *shifts), frames=len(border) + 1, substeps=substeps,
-        begin=begin,
+        forward(_turned(mesh.finer, u0[mesh.core])[mesh.inside]), reaction,
+        lambda given: step_weights(of, given[0]), emit,
+        (taus / substeps, halves, known, *shifts), frames=len(border) + 1, substeps=substeps, begin=begin,
     )  # fmt: skip
     fields = jnp.zeros((len(border), u0.size)).at[:, edge].set(border).reshape(-1, *u0.shape)
     return jnp.concatenate([u0[None], fields.at[(slice(None), *mesh.seen)].set(later)])

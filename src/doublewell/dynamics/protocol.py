@@ -29,14 +29,13 @@ class JointParameter:
     """A number that can be estimated jointly with the law.
 
     Inside a fit it is measured in ``unit`` ("q": the record's q; "dx^2": the squared spacing of the last axis; "u": a
-    phase value). It starts at ``start`` and tables of steps cover it within ``bounds``, both in that unit.
-    ``prior`` is the standard deviation of what is known of it before, around the start; infinite where nothing is.
+    phase value), and starts at ``start``. ``prior`` is the standard deviation of what is known of it before, around the
+    start; infinite where nothing is.
     """
 
     name: str
     start: float
     unit: Literal["q", "dx^2", "u"]
-    bounds: tuple[float, float]
     prior: float = np.inf
 
     def scale(self, record: Record) -> float:

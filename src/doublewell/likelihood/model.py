@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from doublewell.dynamics import ALLEN_CAHN, Dynamics, border_mask, fastest_rate, steps_per_frame, symbols
-from doublewell.dynamics.etdrk4 import differentiable_force, roll, step_table
+from doublewell.dynamics.etdrk4 import differentiable_force, roll, step_weights
 from doublewell.dynamics.grid import jax_transforms, refinement
 from doublewell.dynamics.open_boundary import BORDER, Optics, border_times, predict_window, window_axes
 from doublewell.dynamics.terms import State, Term
@@ -54,7 +54,7 @@ class Constants(NamedTuple):
     coupling: Any  # D of the dynamics
     smoothing: Any  # of each mode: tells a pure phase from an interface without the noise
     gain: Any  # what optics and noise make of each mode, squared
-    table: Any = ()  # of the steps
+    stepped: Any = ()  # L and D of the modes that are stepped
     curve: Any = ()  # of the border in time, windows only
     axes: Any = ()  # stencils and modes along each axis, windows only
     finer: Any = ()  # one matrix for each axis, to a finer mesh
@@ -64,7 +64,7 @@ class Constants(NamedTuple):
     average: Any = ()  # weight of the second difference in time, for an exposure
     colour: Any = ()  # of each cosine mode, for noise that is not white
     memory: Any = ()  # correlation of consecutive frames of the noise
-    waves: Any = ()  # wave numbers along each axis, then L: of the modes that are stepped
+    waves: Any = ()  # wave numbers along each axis of the modes that are stepped
     pushes: Any = ()  # a field for each frame interval, added to u_t / q there
     prior: Any = ()  # rows [W, t] of what is known of theta, W theta = t, for each record of a batch
     pixels: Any = ()  # dx along each axis, for pictures that move
@@ -279,7 +279,7 @@ class RecordModel:
                     def sloped(field: Any) -> Any:
                         return jax.jvp(lambda x: force(coefficients, x), (u,), (field,))[1]
 
-                    curved = backward(constants.waves[-1] * m) if self.terms else None
+                    curved = backward(constants.stepped.linear * m) if self.terms else None
                     pull = pull - self._extra(joint, u, curved, pull, known[1], second, sloped)
                 return forward(pull)
 
@@ -287,10 +287,9 @@ class RecordModel:
 
         modes = forward(fine) if image is None else constants.passband * _inverse(image) * forward(fine)
         ways = self._ways(joint, constants)
-        fractions = constants.table.fractions(taus / self.substeps)
-        given = fractions, self._known(taus, constants), None if ways is None else ways[1:]
+        given = taus / self.substeps, self._known(taus, constants), None if ways is None else ways[1:]
         later = roll(
-            modes, reaction, lambda known: constants.table.weigh(known[0]), emit, given, frames=self.frames,
+            modes, reaction, lambda known: step_weights(constants.stepped, known[0]), emit, given, frames=self.frames,
             substeps=self.substeps,
         )  # fmt: skip
         first = u0 if image is None else emit(modes, (None,))
@@ -300,14 +299,14 @@ class RecordModel:
         self, u0: Any, border: Any, coefficients: Any, taus: Any, joint: dict[str, Any], constants: Constants
     ) -> Any:
         image, ways, optics = self._image(joint, constants), self._ways(joint, constants), None
-        smooth = 1.0 / sum(k**2 for k in constants.waves[:-1])
+        smooth = 1.0 / sum(k**2 for k in constants.waves)
         if image is not None:
             optics = Optics(image, constants.passband * _inverse(image), smooth)
         return predict_window(
-            u0, border, coefficients, taus, constants.curve, constants.axes, constants.table,
+            u0, border, coefficients, taus, constants.curve, constants.axes, constants.stepped,
             family=self.family, substeps=self.substeps,
             extra=partial(self._extra, joint) if self.terms or not isinstance(constants.pushes, tuple) else None,
-            linear=constants.waves[-1], known=self._known(taus, constants), optics=optics,
+            known=self._known(taus, constants), optics=optics,
             ways=None if ways is None else ways[1:] - ways[:-1], refine=self.refine, width=self.border, smooth=smooth,
         )  # fmt: skip
 
@@ -410,13 +409,11 @@ def record_model(
     if window:
         more["curve"] = border_times(record.times, substeps)
         more["axes"], waves = window_axes(record.mesh, record.dx, refine, width=model.border)
-    stepped = symbols(dynamics, waves)
+    more["stepped"] = symbols(dynamics, waves)
     if terms or window or view.moving:
-        more["waves"] = (*waves, stepped.linear)
+        more["waves"] = waves
     if record.uniform:
-        more["taus"] = taus = np.full(taus.shape, q * record.dt)
-    low, high = dynamics.joint[0].bounds if view.q_free else (1.0, 1.0)  # of q in units of the record's
-    more["table"] = step_table(stepped, low * float(np.min(taus)) / substeps, high * float(np.max(taus)) / substeps)
+        more["taus"] = np.full(taus.shape, q * record.dt)
     if refine > 1 and not window:
         more["finer"] = tuple(refinement(n, refine, grid.boundary) for n in grid.cells)
     if view.blurs:

@@ -21,18 +21,16 @@ from doublewell.record.pixels import differences, noise_line
 SHARP = Observation(contrast="exact", blur=0.0, pixel=False, drift="none")
 FOURTH = np.array([1.0, -4.0, 6.0, -4.0, 1.0])
 _FLOOR = 0.01  # of the mean level: white noise that is added to a measured spectrum
-BLUR = JointParameter("blur", start=0.25, unit="dx^2", bounds=(0.0, np.inf))  # a variance; starts at half a cell
-SOME_BLUR = JointParameter("blur", start=0.08, unit="dx^2", bounds=(-np.inf, np.inf), prior=0.1)  # not declared
+BLUR = JointParameter("blur", start=0.25, unit="dx^2")  # a variance; starts at half a cell
+SOME_BLUR = JointParameter("blur", start=0.08, unit="dx^2", prior=0.1)  # not declared
 DRIFT = tuple(  # displacement from the first frame to the last, and how far from even it is, in cells along each axis
-    JointParameter(f"{name} {axis}", start=0.0, unit="u", bounds=(-np.inf, np.inf), prior=2.0)
-    for axis in "zyx"
-    for name in ("drift", "bend")
+    JointParameter(f"{name} {axis}", start=0.0, unit="u", prior=2.0) for axis in "zyx" for name in ("drift", "bend")
 )
 CONTRAST = tuple(  # values = gain u + offset; drifts are the changes from the first frame to the last
-    JointParameter(name, start=float(name == "gain"), unit="u", bounds=(-np.inf, np.inf), prior=0.15)
+    JointParameter(name, start=float(name == "gain"), unit="u", prior=0.15)
     for name in ("gain", "offset", "gain drift", "offset drift")
 )
-RESPONSE = JointParameter("response", start=1.0, unit="u", bounds=(0.2, 5.0), prior=0.5)  # exponent of grey values
+RESPONSE = JointParameter("response", start=1.0, unit="u", prior=0.5)  # exponent of grey values
 _DARK = 2e-3  # grey value of the low phase over that of the high one, where no levels are known
 _PASSED = 0.2  # of a mode
 _SMOOTH = 1.5  # modes over which a spectrum is averaged
