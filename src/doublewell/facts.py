@@ -306,7 +306,7 @@ def _record_numbers(result: Result) -> Iterator[Fact]:
     survey, fit = result.diagnostics.survey, result.diagnostics.likelihood
     note, error = "estimated" if result.q_estimated else "", result.diagnostics.q_error
     sd = None if error is None else error * result.q
-    name = "diffusion coefficient q" if result.dynamics.order == 2 else f"q = {result.dynamics.mobility} kappa"
+    name = "diffusion coefficient q" if result.dynamics.order == 2 else f"q = {result.dynamics.symbol} kappa"
     q = Fact("q", name, "q", result.q, q_unit(result), sd=sd, note=note)
     joint = result.posterior is not None and result.posterior.joint is not None
     yield _interval(result, q) if result.q_estimated and joint else q

@@ -78,7 +78,7 @@ class Physical:
 
     def rows(self) -> Iterator[tuple[str, str, str, Measured]]:
         """Yield (key, name, symbol, number) of each number that is known."""
-        law, symbol = self.result.law, self.result.problem.dynamics.mobility
+        law, symbol = self.result.law, self.result.problem.dynamics.symbol
         at = f"{law.maximum:.4g}"
         yield "kappa", "gradient coefficient kappa", "kappa", self.kappa
         yield "mobility", f"mobility {symbol} = q/kappa", symbol, self.mobility

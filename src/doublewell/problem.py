@@ -70,7 +70,7 @@ class Resolved:
 
     ``q`` and ``phases`` were given or estimated; a ``boundary`` that was not declared is "open" in a trajectory fit;
     ``supports`` are those of the weak-form fit, with the rule that chose them; ``tiled`` whether the record was fitted
-    in tiles; ``noise`` the kind of noise that was assumed.
+    in tiles; ``noise`` the kind of noise that was assumed; ``settled`` the equation where parts of it were estimated.
     """
 
     q: float
@@ -80,6 +80,7 @@ class Resolved:
     supports_rule: str
     tiled: bool = False
     noise: str = "white"
+    settled: Dynamics | None = None
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,8 @@ class Problem:
         found = set() if grey is None else {item.name for item in grey.found if item.kept}
         moves = asked.drift == "estimated" or (asked.drift == "auto" and "drift" in found and grey.moved is None)
         moving = "zyx"[1 - len(record.shape) :] if moves else ""
-        view = View(replace(asked, **chosen), q_free=record.q is None, moving=moving)
+        equation = self.dynamics.parts.estimated(len(record.dx), record.boundary) if self.method.bands else ()
+        view = View(replace(asked, **chosen), q_free=record.q is None, equation=equation, moving=moving)
         if grey is None:
             return view
         low, high = grey.levels

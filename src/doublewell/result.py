@@ -203,7 +203,7 @@ class Result:
     @property
     def dynamics(self) -> Dynamics:
         """The equation of motion that the law belongs to."""
-        return self.problem.dynamics
+        return self.resolved.settled or self.problem.dynamics
 
     @property
     def coefficients(self) -> Array:

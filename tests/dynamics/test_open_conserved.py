@@ -13,7 +13,7 @@ from doublewell.runtime import double_precision
 WIDTH, FORCE = CahnHilliard().border, np.array([30.0, 45.0])
 
 
-def window_of(fields, times, dx, *, substeps, refine=1, coefficients=FORCE, extra=None):
+def window_of(fields, times, dx, *, substeps, refine=1, coefficients=FORCE, pull=None):
     """Predict fields[t, ...] from the first one and the border of all."""
     mesh = fields.shape[1:]
     axes, waves = window_axes(mesh, (dx,) * len(mesh), refine, width=WIDTH)
@@ -23,7 +23,7 @@ def window_of(fields, times, dx, *, substeps, refine=1, coefficients=FORCE, extr
             predict_window(
                 fields[0], fields[1:][:, border_mask(mesh, WIDTH)], coefficients, taus, border_times(times, substeps),
                 axes, of, family=Bernstein(len(coefficients) - 1), substeps=substeps, refine=refine, width=WIDTH,
-                smooth=1.0 / of.coupling, extra=extra, known=(times[1:], None),
+                smooth=1.0 / of.coupling, pull=pull, known=(times[1:], None),
             )
         )  # fmt: skip
 

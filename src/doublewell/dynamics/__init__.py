@@ -1,21 +1,25 @@
 """Dynamics: equations as values, and what steps them: grids, CNAB2 (NumPy), ETDRK4 and open windows (JAX)."""
 
 from doublewell.dynamics.allen_cahn import ALLEN_CAHN, AllenCahn
+from doublewell.dynamics.anisotropy import Anisotropy
 from doublewell.dynamics.cahn_hilliard import CAHN_HILLIARD, CahnHilliard
 from doublewell.dynamics.cnab2 import Cnab2
+from doublewell.dynamics.driving import Driving
 from doublewell.dynamics.etdrk4 import Etdrk4
 from doublewell.dynamics.grid import Grid, numpy_transforms
 from doublewell.dynamics.mass_conserving import MASS_CONSERVING, MassConserving
+from doublewell.dynamics.mobility import Mobility
 from doublewell.dynamics.open_boundary import border_mask
+from doublewell.dynamics.parts import JointParameter, joint_parameter
 from doublewell.dynamics.protocol import (
     DYNAMICS,
     Column,
     Dynamics,
-    JointParameter,
     Stepper,
     WeakForm,
     dynamics_of,
     fastest_rate,
+    settled,
     steps_per_frame,
     symbols,
 )
@@ -26,20 +30,25 @@ __all__ = [
     "DYNAMICS",
     "MASS_CONSERVING",
     "AllenCahn",
+    "Anisotropy",
     "CahnHilliard",
     "Cnab2",
     "Column",
+    "Driving",
     "Dynamics",
     "Etdrk4",
     "Grid",
     "JointParameter",
     "MassConserving",
+    "Mobility",
     "Stepper",
     "WeakForm",
     "border_mask",
     "dynamics_of",
     "fastest_rate",
+    "joint_parameter",
     "numpy_transforms",
+    "settled",
     "steps_per_frame",
     "symbols",
 ]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from doublewell.dynamics.protocol import DYNAMICS, Column, Gauge, JointParameter, WeakForm
+from doublewell.dynamics.anisotropy import Anisotropy
+from doublewell.dynamics.driving import Driving
+from doublewell.dynamics.mobility import Mobility
+from doublewell.dynamics.parts import Estimated, Parts, check_anisotropy, check_driving, check_mobility
+from doublewell.dynamics.protocol import DYNAMICS, Column, Gauge, WeakForm
 from doublewell.hints import Array
 
 
@@ -20,14 +24,27 @@ class AllenCahn:
     equation: ClassVar[str] = "u_t = q (Laplacian u - G(u))"
     gauge: ClassVar[Gauge] = "nothing"
     order: ClassVar[int] = 2
-    mobility: ClassVar[str] = "L"
+    symbol: ClassVar[str] = "L"
     border: ClassVar[int | None] = 2  # what the stencils of open_boundary need
     weak_form: ClassVar[WeakForm] = (  # sum_j g_j S[B_j] + (1/q) D S[u] = Lap S[u]
         Column("force", "features"),
         Column("rate", "field", time=1),
         Column("target", "field", space=1),
     )
-    joint: ClassVar[tuple[JointParameter, ...]] = (JointParameter("q", start=1.0, unit="q"),)
+
+    anisotropy: Anisotropy | Estimated | None = None
+    mobility: Mobility | int | None = None
+    driving: Driving | Callable[[Any], Any] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "anisotropy", check_anisotropy(self.anisotropy))
+        object.__setattr__(self, "mobility", check_mobility(self.mobility))
+        object.__setattr__(self, "driving", check_driving(self.driving))
+
+    @property
+    def parts(self) -> Parts:
+        """What is added to it."""
+        return Parts(anisotropy=self.anisotropy, mobility=self.mobility, driving=self.driving)
 
     def linear(self, waves: Sequence[Array]) -> Array:
         """Return -|k|^2."""

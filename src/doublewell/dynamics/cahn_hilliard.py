@@ -8,7 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from doublewell.dynamics.protocol import DYNAMICS, Column, Gauge, JointParameter, WeakForm
+from doublewell.dynamics.anisotropy import Anisotropy
+from doublewell.dynamics.parts import Estimated, Parts, check_anisotropy
+from doublewell.dynamics.protocol import DYNAMICS, Column, Gauge, WeakForm
 from doublewell.hints import Array
 
 
@@ -23,14 +25,25 @@ class CahnHilliard:
     equation: ClassVar[str] = "u_t = q Laplacian (G(u) - Laplacian u)"
     gauge: ClassVar[Gauge] = "constant"
     order: ClassVar[int] = 4
-    mobility: ClassVar[str] = "M"
+    symbol: ClassVar[str] = "M"
     border: ClassVar[int | None] = 6  # what open_boundary needs for a potential next to the inside
     weak_form: ClassVar[WeakForm] = (  # sum_j g_j Lap S[B_j] - (1/q) D S[u] = Lap^2 S[u]
         Column("force", "features", space=1),
         Column("rate", "field", time=1, factor=-1.0),
         Column("target", "field", space=2),
     )
-    joint: ClassVar[tuple[JointParameter, ...]] = (JointParameter("q", start=1.0, unit="q"),)
+
+    anisotropy: Anisotropy | Estimated | None = None
+    flux: Anisotropy | Estimated | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "anisotropy", check_anisotropy(self.anisotropy))
+        object.__setattr__(self, "flux", check_anisotropy(self.flux, "flux"))
+
+    @property
+    def parts(self) -> Parts:
+        """What is added to it."""
+        return Parts(anisotropy=self.anisotropy, flux=self.flux)
 
     def linear(self, waves: Sequence[Array]) -> Array:
         """Return -|k|^4."""

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 from typing import ClassVar
+
+import numpy as np
 
 from doublewell.dynamics.allen_cahn import ALLEN_CAHN
 from doublewell.dynamics.grid import Grid, numpy_transforms
-from doublewell.dynamics.protocol import Dynamics, HasForce, check_steps, symbols
+from doublewell.dynamics.protocol import Dynamics, HasForce, check_known, check_steps, symbols
+from doublewell.errors import InputError
 from doublewell.hints import Array
 
 
@@ -34,6 +38,9 @@ class Cnab2:
 
     def __post_init__(self) -> None:
         check_steps(dt=self.dt, q=self.q, substeps=self.substeps)
+        check_known(self.dynamics)
+        if self.dynamics.parts.mobility is not None:
+            raise InputError("cnab2 is not stable with a mobility that depends on the phase: use solver='etdrk4'")
 
     def run(self, law: HasForce, u0: Array, *, intervals: int) -> Iterator[Array]:
         """Yield the fields after 1, 2, ..., intervals frame intervals; u0 is not among them."""
@@ -46,16 +53,22 @@ class Cnab2:
     def _steps(self, law: HasForce, u0: Array) -> Iterator[Array]:
         """Yield the field after each step, without end."""
         forward, backward = numpy_transforms(self.grid.cells, self.grid.boundary)
-        linear, coupling = symbols(self.dynamics, self.grid.waves)
+        linear, coupling = symbols(self.dynamics, self.grid.waves, self.grid.crossed)
         h = self.q * self.dt / self.substeps
         keep, gain = (1.0 + 0.5 * h * linear) / (1.0 - 0.5 * h * linear), 0.5 * h * coupling / (1.0 - 0.5 * h * linear)
-        modes, before = forward(u0), forward(law.force(u0))
+        parts, step = self.dynamics.parts, self.dt / self.substeps
+
+        def pull(u: Array, number: int) -> Array:
+            driven = parts.driven(np.array([number * step]))
+            return np.asarray(forward(law.force(u) if driven is None else law.force(u) - driven[0, 0]))
+
+        modes, before = forward(u0), pull(u0, 0)
         u = backward(keep * modes - gain * 2.0 * before)
-        modes = keep * modes - gain * (forward(law.force(u)) + before)
-        while True:
+        modes = keep * modes - gain * (pull(u, 1) + before)
+        for number in count(1):
             u = backward(modes)
             yield u
-            now = forward(law.force(u))
+            now = pull(u, number)
             before -= 3.0 * now
             before *= gain
             modes *= keep

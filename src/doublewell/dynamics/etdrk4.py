@@ -15,7 +15,8 @@ import numpy as np
 
 from doublewell.dynamics.allen_cahn import ALLEN_CAHN
 from doublewell.dynamics.grid import Grid, jax_transforms
-from doublewell.dynamics.protocol import Dynamics, Symbols, check_steps, symbols
+from doublewell.dynamics.mobility import Mobility, acted, pace
+from doublewell.dynamics.protocol import Dynamics, Symbols, check_known, check_steps, symbols
 from doublewell.hints import Array
 from doublewell.law import Family, Law
 from doublewell.law.family import namespace
@@ -69,12 +70,15 @@ def step_weights(of: Symbols, tau: Any) -> Weights:
 
 
 def predict(
-    u0: Any, coefficients: Any, weights: Weights, *, family: Family, boundary: Boundary, frames: int, substeps: int
-) -> Any:
+    u0: Any, coefficients: Any, weights: Weights, acting: Any = None, *, family: Family, boundary: Boundary,
+    frames: int, substeps: int,
+) -> Any:  # fmt: skip
     """Return the trajectory u[t, (z, y,) x] of `frames` frames, u0 included as frame 0.
 
     A pure JAX function of the initial field, the coefficients of the effective force and the step's weights
-    (for a step of dt / substeps); the keywords are static. Call it inside ``double_precision()``, under any of
+    (for a step of dt / substeps); the keywords are static. `acting` is what acts beside the law: L, a driving force at
+    the half steps of each frame interval and the coefficients of a mobility, each of the two or None. Call it inside
+    ``double_precision()``, under any of
     jit, jvp, vjp, linearize, vmap.
     """
     import jax.numpy as jnp
@@ -82,9 +86,20 @@ def predict(
     u0 = jnp.asarray(u0)
     forward, backward = jax_transforms(u0.shape, boundary)
     force = differentiable_force(family)
+    linear, driving, rates = (None, None, None) if acting is None else acting
+    speed = None if rates is None else pace(rates)[1]
+
+    def reaction(driven: Any) -> Any:
+        def force_modes(modes: Any, half: Any) -> Any:
+            u = backward(modes)
+            curved = None if speed is None else backward(linear * modes)
+            return forward(acted(u, curved, force(coefficients, u), None if driven is None else driven[half], speed))
+
+        return force_modes
+
     later = roll(
-        forward(u0), lambda _: lambda modes, _: forward(force(coefficients, backward(modes))), lambda _: weights,
-        lambda modes, _: backward(modes), None, frames=frames, substeps=substeps,
+        forward(u0), reaction, lambda _: weights, lambda modes, _: backward(modes), driving, frames=frames,
+        substeps=substeps,
     )  # fmt: skip
     return jnp.concatenate([u0[None], later])
 
@@ -160,18 +175,27 @@ class Etdrk4:
 
     def __post_init__(self) -> None:
         check_steps(dt=self.dt, q=self.q, substeps=self.substeps)
+        check_known(self.dynamics)
 
     def run(self, law: Law, u0: Array, *, intervals: int) -> Iterator[Array]:
         """Yield the fields after 1, 2, ..., intervals frame intervals; u0 is not among them."""
         import jax
 
         static = {"family": law.family, "boundary": self.grid.boundary, "frames": 2, "substeps": int(self.substeps)}
-        weights = step_weights(symbols(self.dynamics, self.grid.waves), self.dt / self.substeps * self.q)
+        of, parts, tau = (
+            symbols(self.dynamics, self.grid.waves, self.grid.crossed),
+            self.dynamics.parts,
+            self.q * self.dt,
+        )
+        rates = np.array(parts.mobility.coefficients) if isinstance(parts.mobility, Mobility) else None
         with double_precision():
+            weights = step_weights(of, tau / self.substeps * (1.0 if rates is None else float(pace(rates)[0])))
             u, coefficients, weights = jax.device_put((u0, law.coefficients, weights))
-        for _ in range(intervals):  # one compilation serves any number of frames; a call costs 0.3 ms
+        for frame in range(intervals):  # one compilation serves any number of frames; a call costs 0.3 ms
+            driven = parts.driven(self.dt * (frame + np.arange(2 * self.substeps + 1) / (2 * self.substeps)))
+            acting = (of.linear, driven, rates) if parts.acts else None
             with double_precision():  # not around the loop: the caller's code runs between the frames
-                u = _compiled()(u, coefficients, weights, **static)[1]
+                u = _compiled()(u, coefficients, weights, acting, **static)[1]
             yield np.array(u)
 
 

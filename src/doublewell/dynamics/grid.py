@@ -92,6 +92,18 @@ class Grid:
                 lines.append(np.asarray(2.0 * pi * (np.fft.fftfreq(n, h) if left else np.fft.rfftfreq(n, h))))
         return tuple(np.meshgrid(*lines, indexing="ij", sparse=True))
 
+    @cached_property
+    def crossed(self) -> tuple[Array, ...] | None:
+        """Wave numbers whose products of two axes act on real fields: without the highest of an even axis.
+
+        None where cosines are the modes, which have no such products.
+        """
+        if self.boundary == "neumann":
+            return None
+        return tuple(
+            np.where(np.abs(k) * h > pi * (1.0 - 1e-9), 0.0, k) for k, h in zip(self.waves, self.dx, strict=True)
+        )
+
 
 def numpy_transforms(cells: tuple[int, ...], boundary: Boundary) -> tuple[Transform, Transform]:
     """Return the maps field -> modes and modes -> field of the last axes of NumPy arrays.

@@ -8,7 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from doublewell.dynamics.protocol import DYNAMICS, Column, Gauge, JointParameter, WeakForm
+from doublewell.dynamics.anisotropy import Anisotropy
+from doublewell.dynamics.parts import Estimated, Parts, check_anisotropy
+from doublewell.dynamics.protocol import DYNAMICS, Column, Gauge, WeakForm
 from doublewell.hints import Array
 
 
@@ -20,14 +22,23 @@ class MassConserving:
     equation: ClassVar[str] = "u_t = q (Laplacian u - G(u) + mean G(u))"
     gauge: ClassVar[Gauge] = "constant"
     order: ClassVar[int] = 2
-    mobility: ClassVar[str] = "L"
+    symbol: ClassVar[str] = "L"
     border: ClassVar[int | None] = None  # the mean over the whole domain is not seen in a part of it
     weak_form: ClassVar[WeakForm] = (  # sum_j g_j S[B_j - mean B_j] + (1/q) D S[u] = Lap S[u]
         Column("force", "features", centred=True),
         Column("rate", "field", time=1),
         Column("target", "field", space=1),
     )
-    joint: ClassVar[tuple[JointParameter, ...]] = (JointParameter("q", start=1.0, unit="q"),)
+
+    anisotropy: Anisotropy | Estimated | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "anisotropy", check_anisotropy(self.anisotropy))
+
+    @property
+    def parts(self) -> Parts:
+        """What is added to it."""
+        return Parts(anisotropy=self.anisotropy)
 
     def linear(self, waves: Sequence[Array]) -> Array:
         """Return -|k|^2."""

@@ -46,6 +46,7 @@ class Axis(NamedTuple):
 
     ``finer`` interpolates from the cells of the record to all nodes; None where these are the same. ``across`` are
     second differences at the cells next to the inside, by the cells of a wide border: those at both ends of the axis.
+    ``weight`` is what second differences count in the Laplacian, 1 but for anisotropy.
     """
 
     differences: Any
@@ -54,6 +55,7 @@ class Axis(NamedTuple):
     back: Any
     finer: Any = None
     across: Any = None
+    weight: Any = 1.0
 
 
 def window_axes(
@@ -206,7 +208,7 @@ class _Mesh:
         """Return what border values add to the Laplacian inside."""
         field, parts = self.framed(values), []
         for k, axis in enumerate(self.axes):
-            parts.append(_along(axis.differences, field[self._inner_but(k)], k))
+            parts.append(axis.weight * _along(axis.differences, field[self._inner_but(k)], k))
         return sum(parts)
 
     def potential(self, values: Any, force: Any, blur: Any = None) -> Any:
@@ -259,17 +261,17 @@ class _Mesh:
 
 def predict_window(
     u0: Any, border: Any, coefficients: Any, taus: Any, curve: Any, axes: tuple[Axis, ...], of: Symbols,
-    *, family: Family, substeps: int, extra: Any = None, known: Any = None,
+    *, family: Family, substeps: int, pull: Any = None, known: Any = None,
     optics: Optics | None = None, ways: Any = None, refine: int = 1, width: int = BORDER, smooth: Any = None,
 ) -> Any:  # fmt: skip
     """Return the pictures u[t, (z, y,) x] of a window from the first one and the border of the later ones.
 
     `border` has shape (frames - 1, border cells), `taus` is q times the frame intervals, `curve` the matrix of
-    ``border_times`` and `of` the symbols on the modes of `axes`. `extra` maps u, its Laplacian, the force and what is
-    `known` of each frame to what is taken off the force. `ways` are the displacements of the picture in each frame
-    interval, (frames - 1, axes): half of it before the steps and half after them. A border of a `width` beyond two is
-    that of u_t = q Laplacian (G(u) - Laplacian u), which needs -1 / (Laplacian) of each mode, `smooth`. A pure JAX
-    function.
+    ``border_times`` and `of` the symbols on the modes of `axes`. `pull` maps u, its Laplacian, the force, what is
+    `known` of each frame and the number of half steps that have passed to the force that is stepped. `ways` are the
+    displacements of the picture in each frame interval, (frames - 1, axes): half of it before the steps and half after
+    them. A border of a `width` beyond two is that of u_t = q Laplacian (G(u) - Laplacian u), which needs -1 /
+    (Laplacian) of each mode, `smooth`. A pure JAX function.
     """
     import jax
     import jax.numpy as jnp
@@ -293,22 +295,22 @@ def predict_window(
     def local(given: Any) -> Any:
         sources = jax.vmap(mesh.source)(given[1])
 
-        def pull(u: Any, modes: Any, half: Any) -> Any:
+        def acting(u: Any, modes: Any, half: Any) -> Any:
             strength = force(u)
-            if extra is None:
+            if pull is None:
                 return strength
             curved = None if mesh.outer else backward(of.linear * modes) + sources[half]
-            return strength - extra(u, curved, strength, given[2])
+            return pull(u, curved, strength, given[2], half)
 
         if optics is None:
-            return lambda modes, half: forward(pull(backward(modes), modes, half) - sources[half])
+            return lambda modes, half: forward(acting(backward(modes), modes, half) - sources[half])
         turned = jax.vmap(forward)(sources)
         pulls = jax.vmap(lambda values: forward(mesh.source(force(values))))(given[1])
 
         def of_picture(modes: Any, half: Any) -> Any:
             level, pulled = optics.smooth * turned[half], optics.smooth * pulls[half]
             modes = level + optics.sharpen * (modes - level)
-            return pulled + optics.image * (forward(pull(backward(modes), modes, half)) - pulled) - turned[half]
+            return pulled + optics.image * (forward(acting(backward(modes), modes, half)) - pulled) - turned[half]
 
         return of_picture
 
@@ -319,7 +321,7 @@ def predict_window(
 
         def of_ring(u: Any) -> Any:
             strength = force(u)
-            return strength if extra is None else strength - extra(u, None, strength, (given[2][0], None))
+            return strength if pull is None else pull(u, None, strength, (given[2][0], None, None), 0)
 
         potentials = jax.vmap(lambda values: smooth * forward(mesh.potential(values, of_ring, blur)))(given[1])
         return lambda modes, half: react(modes, half) - potentials[half]

@@ -9,38 +9,20 @@ plan and export ask a Dynamics.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from math import ceil
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from doublewell.dynamics.anisotropy import Anisotropy, check_axes, direction_products, stretch
+from doublewell.dynamics.parts import Parts
 from doublewell.errors import InputError, positive, shown, whole
 from doublewell.hints import Array
 from doublewell.law import Law
-from doublewell.record import Record
 
 Gauge = Literal["nothing", "constant"]
-
-
-@dataclass(frozen=True)
-class JointParameter:
-    """A number that can be estimated jointly with the law.
-
-    Inside a fit it is measured in ``unit`` ("q": the record's q; "dx^2": the squared spacing of the last axis; "u": a
-    phase value), and starts at ``start``. ``prior`` is the standard deviation of what is known of it before, around the
-    start; infinite where nothing is.
-    """
-
-    name: str
-    start: float
-    unit: Literal["q", "dx^2", "u"]
-    prior: float = np.inf
-
-    def scale(self, record: Record) -> float:
-        """Return the unit of a record as a number."""
-        return {"q": float(record.q or 0.0), "dx^2": record.dx[-1] ** 2}.get(self.unit, 1.0)
 
 
 @runtime_checkable
@@ -71,7 +53,7 @@ class Dynamics(Protocol):
         """The highest derivative in space: q has the unit length^order / time."""
 
     @property
-    def mobility(self) -> str:
+    def symbol(self) -> str:
         """The symbol of q / kappa, the kinetic coefficient that a surface tension makes known (kappa = sigma / C_H)."""
 
     @property
@@ -79,8 +61,8 @@ class Dynamics(Protocol):
         """The columns of its weak moments."""
 
     @property
-    def joint(self) -> tuple[JointParameter, ...]:
-        """The parameters that can be estimated jointly with the law; the first is q."""
+    def parts(self) -> Parts:
+        """What may be added to it, known or estimated."""
 
     def linear(self, waves: Sequence[Array]) -> Array:
         """Return L(k) <= 0 of each mode from the wave numbers along each axis, shaped for broadcasting."""
@@ -97,19 +79,37 @@ DYNAMICS: dict[str, Dynamics] = {}  # by name; each file of a dynamics enters it
 
 
 def dynamics_of(name: str | Dynamics) -> Dynamics:
-    """Return the dynamics of a name; a Dynamics as it is.
+    """Return the dynamics of a name, with or without its parts; a Dynamics as it is.
 
     >>> dynamics_of("allen-cahn").equation
     'u_t = q (Laplacian u - G(u))'
+    >>> dynamics_of("allen-cahn(anisotropy=1.2:30)").parts.anisotropy
+    Anisotropy(ratio=1.2, angle=30)
     """
-    if isinstance(name, str) and name in DYNAMICS:
-        return DYNAMICS[name]
+    if isinstance(name, str):
+        base, bracket, rest = name.strip().partition("(")
+        if base.strip() in DYNAMICS and (not bracket or rest.endswith(")")):
+            return _with_parts(DYNAMICS[base.strip()], rest[:-1])
     if isinstance(name, Dynamics) and not isinstance(name, type):
         return name
     raise InputError(
         f"dynamics is {shown(name)}: expected one of {', '.join(map(repr, DYNAMICS))}, 'auto' for a fit, or a value "
         "with the methods of doublewell.dynamics.Dynamics"
     )
+
+
+def _with_parts(base: Dynamics, words: str) -> Dynamics:
+    """Return an equation with the parts that a text names: "anisotropy=1.2:30, mobility=estimated"."""
+    given: dict[str, Any] = {}
+    for word in filter(None, map(str.strip, words.split(","))):
+        key, equals, value = (part.strip() for part in word.partition("="))
+        known = [part.name for part in fields(base)]  # type: ignore[arg-type]
+        if key not in known or not equals:
+            raise InputError(
+                f"dynamics has {word!r}: {base.name} takes {' and '.join(known)}, such as {known[0]}=estimated"
+            )
+        given[key] = value
+    return type(base)(**given) if given else base
 
 
 class Symbols(NamedTuple):
@@ -119,9 +119,23 @@ class Symbols(NamedTuple):
     coupling: Any
 
 
-def symbols(dynamics: Dynamics, waves: Sequence[Array]) -> Symbols:
-    """Return the symbols of a dynamics on modes with these wave numbers along each axis."""
-    return Symbols(np.asarray(dynamics.linear(waves)), np.asarray(dynamics.coupling(waves), dtype=np.float64))
+def symbols(dynamics: Dynamics, waves: Sequence[Array], crossed: Sequence[Array] | None = None) -> Symbols:
+    """Return the symbols of a dynamics on modes with these wave numbers along each axis.
+
+    `crossed` are those of ``Grid``, for anisotropy along other axes than those of the mesh.
+    """
+    of = Symbols(np.asarray(dynamics.linear(waves)), np.asarray(dynamics.coupling(waves), dtype=np.float64))
+    for known, drives in ((dynamics.parts.anisotropy, False), (dynamics.parts.flux, True)):
+        if isinstance(known, Anisotropy):
+            check_axes(known.tensor, len(waves), crossed=crossed is not None)
+            of = stretched(of, known.tensor, direction_products(waves, crossed), drives=drives)
+    return of
+
+
+def stretched(of: Symbols, tensor: Any, products: Any, *, drives: bool) -> Symbols:
+    """Return symbols with the tensor of a gradient energy, or of a mobility, which `drives` the force too."""
+    ratio = stretch(tensor, products)
+    return Symbols(of.linear * ratio, of.coupling * ratio if drives else of.coupling)
 
 
 def fastest_rate(dynamics: Dynamics, waves: Sequence[Array], slope: float) -> float:
@@ -130,7 +144,8 @@ def fastest_rate(dynamics: Dynamics, waves: Sequence[Array], slope: float) -> fl
     The one bound behind every choice of a step: it bounds the growth of a disturbance where G' = -slope, and the step
     that resolves the force, for modes whose L outweighs the force are damped exactly.
     """
-    return max(float(np.max(dynamics.linear(waves) + dynamics.coupling(waves) * slope)), 0.0)
+    rate = max(float(np.max(dynamics.linear(waves) + dynamics.coupling(waves) * slope)), 0.0)
+    return rate * dynamics.parts.fastest(dynamics.order)
 
 
 def steps_per_frame(rate: float, interval: float, largest: float) -> int:
@@ -169,6 +184,22 @@ def check_steps(*, dt: float, q: float, substeps: int) -> None:
     positive(dt, "dt", "the frame interval")
     positive(q, "q", "the diffusion coefficient")
     whole(substeps, "substeps", least=1, meaning="the steps from frame to frame")
+
+
+def settled(dynamics: Dynamics, values: Mapping[str, float], axes: int, phases: tuple[float, float]) -> Dynamics | None:
+    """Return an equation with the estimated values of its parts; None where none was estimated."""
+    found = dynamics.parts.settled(values, axes, phases)
+    return replace(dynamics, **found) if found else None  # type: ignore[type-var]
+
+
+def check_known(dynamics: Dynamics) -> None:
+    """Refuse an equation to be solved of which a part is to be estimated."""
+    parts = dynamics.parts
+    if "estimated" in (parts.anisotropy, parts.flux) or isinstance(parts.mobility, int):
+        raise InputError(
+            f"{dynamics!r} has a part that is to be estimated: expected known ones, such as Anisotropy(1.2, 30) or "
+            "Mobility.of(function)"
+        )
 
 
 @dataclass(frozen=True)

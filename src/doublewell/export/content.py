@@ -319,7 +319,7 @@ def _meaning(content: Content) -> Iterator[str]:
 
 
 def _energy(content: Content) -> Iterator[str]:
-    name, flow = content.dynamics.mobility, _FLOWS.get(content.dynamics.name)
+    name, flow = content.dynamics.symbol, _FLOWS.get(content.dynamics.name)
     motion = "" if flow is None else f" and u_t = {flow} with {name} = q/kappa,"
     yield (
         f"Energy: integral of kappa/2 |grad u|^2 + f(u) with f = kappa H,{motion} so that q = {name} kappa and "

@@ -173,7 +173,7 @@ def moose_text(content: Content) -> str:
         ),
         equation.kernels,
         _MATERIALS.format(
-            symbol=content.dynamics.mobility,
+            symbol=content.dynamics.symbol,
             mobility=content.mobility,
             kappa=content.kappa,
             expression=_energy(content),

@@ -230,7 +230,7 @@ def python_text(content: Content) -> str:
         _ENERGY.format(
             kappa=content.kappa,
             mobility=content.mobility,
-            symbol=content.dynamics.mobility,
+            symbol=content.dynamics.symbol,
             choice=_choice(content),
             level="the common tangent of the phases" if content.law.family.found else "that of the low phase",
         ),
@@ -267,7 +267,7 @@ def sympy_text(content: Content) -> str:
         ]
     body = _SYMPY.format(
         names="\n".join(f"{name} = {text}" for name, text in form.names("u", PYTHON).items()), q=content.q,
-        kappa=content.kappa, choice=_choice(content), mobility=content.mobility, symbol=content.dynamics.mobility,
+        kappa=content.kappa, choice=_choice(content), mobility=content.mobility, symbol=content.dynamics.symbol,
         place="over the values of the record" if found else "between the pure phases", low=low.u, high=high.u,
         force=form.code("force", "u", PYTHON), primitive=form.code("primitive", "u", PYTHON),
         ends="these" if found else "the pure phases", lines=lines, curves=curves,

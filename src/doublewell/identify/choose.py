@@ -95,7 +95,7 @@ def _left(part: Part, problem: Problem) -> float:
     family, law, half = problem.fitted, part.start.coefficients, 0.5 * (part.phases[1] - part.phases[0])
     batch = Batch([part.record], problem.dynamics, part.view)
     substeps = first_substeps(part.record, family.steepness(law), problem.dynamics)
-    (fit,) = batch.follow(np.concatenate([part.joint(problem.dynamics), law]), family=family, substeps=substeps)
+    (fit,) = batch.follow(np.concatenate([part.joint, law]), family=family, substeps=substeps)
     return float(np.sum((half * fit.residual) ** 2))
 
 

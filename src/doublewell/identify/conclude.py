@@ -11,7 +11,6 @@ import numpy as np
 
 from doublewell.adequacy import worst_of_parts
 from doublewell.compute.partition import Region, tile_name, tile_shape
-from doublewell.dynamics import Dynamics
 from doublewell.evidence import Evidence, contract, eliminate_joint, joint_given_law, merge, system, weakened
 from doublewell.hints import Array
 from doublewell.identify.agreement import agreements
@@ -90,7 +89,7 @@ def conclude(problem: Problem, parts: Sequence[Part], joint: Joint, tiles: Seque
     first, resolution = fits[0], combined(fits, matrix)
     given = joint_given_law(each[0])
     phases, contrasts = estimate_contrast(problem, parts, each, average)
-    units, shifts = units_of(parts[0], phases, problem.dynamics)
+    units, shifts = units_of(parts[0], phases)
     shifted = np.stack([resolution.time_shift, resolution.mesh_shift])
     posterior = Posterior(
         family,
@@ -227,9 +226,9 @@ def perhaps_sharp(problem: Problem, total: Evidence, average: DegreeAverage) -> 
     return mix([*zip(weights, each, strict=True)], family)
 
 
-def units_of(part: Part, phases: tuple[float, float], dynamics: Dynamics) -> tuple[Array, Array]:
+def units_of(part: Part, phases: tuple[float, float]) -> tuple[Array, Array]:
     """Return units and shifts of what is estimated jointly with the law: gain and offset become those of the record."""
-    named = joint_parameters(part.view, dynamics)
+    named = joint_parameters(part.view)
     units, shifts = np.array([parameter.scale(part.record) for parameter in named]), np.zeros(len(named))
     (middle, half), (target, size) = middle_half(part.phases), middle_half(phases)
     for k, parameter in enumerate(named):

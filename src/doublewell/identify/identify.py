@@ -12,7 +12,7 @@ import numpy as np
 
 from doublewell.calibrate import SurfaceTension, calibrate, refusal_of
 from doublewell.compute.partition import tile_memory
-from doublewell.dynamics import ALLEN_CAHN, Dynamics
+from doublewell.dynamics import ALLEN_CAHN, Dynamics, settled
 from doublewell.errors import InputError, option
 from doublewell.hints import Report
 from doublewell.identify.choose import choose_dynamics
@@ -141,7 +141,7 @@ def solve(records: list[Record], problem: Problem, compute: Compute, report: Rep
 def weak_answer(part: Part, problem: Problem) -> Answer:
     """Return the answer of the weak-form fit alone, with the tests of its moments."""
     assert isinstance(part.start, WeakFit)
-    tested = problem.check and problem.dynamics is ALLEN_CAHN
+    tested = problem.check and problem.dynamics == ALLEN_CAHN
     tests = moment_tests(part.record, part.start, part.survey) if tested else None
     return Answer(part.start.estimate.law, weak_diagnostics(part.start, part.survey, tests), part.phases)
 
@@ -186,6 +186,7 @@ def result_of(parts: Sequence[Part], problem: Problem, answer: Answer) -> Result
         supports_rule=part.start.rule,
         noise="shot" if part.view.whitening.root is not None else problem.observation.noise.replace("auto", "white"),
         tiled=numbers.likelihood is not None and numbers.likelihood.tiles is not None,
+        settled=settled(problem.dynamics, joint, len(part.record.mesh), law.phases),
     )
     scale = None if tension is None or refusal_of(law, numbers.bound) is not None else calibrate(law, tension)
     problem = replace(problem, records=tuple(each.info for each in parts))

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from doublewell.adequacy import Adequacy, check_adequacies
-from doublewell.dynamics import Dynamics
 from doublewell.evidence import weakened
 from doublewell.hints import Array, Report
 from doublewell.identify.phases import find_phases, near_plateaus, plateaus, plateaus_or, visited
@@ -66,10 +65,11 @@ class Part:
         view = camera_noise(record, view) if problem.method.bands and start.streamed is None else view
         return cls(source, phases, seen.scaled(gain, offset), start, record, view, (gain, offset))
 
-    def joint(self, dynamics: Dynamics) -> Array:
+    @property
+    def joint(self) -> Array:
         """Return where what is estimated jointly with the law starts."""
         starts = dict(zip(("gain", "offset"), self.contrast, strict=True))
-        return np.array([starts.get(known.name, known.start) for known in joint_parameters(self.view, dynamics)])
+        return np.array([starts.get(known.name, known.start) for known in joint_parameters(self.view)])
 
     @property
     def info(self) -> RecordInfo:
@@ -249,7 +249,7 @@ class Records:
             watch = lambda step: self._say(f"fitting: {step}", step.number)  # noqa: E731
         return self._batches[places].fit(
             starts,
-            joint=np.stack([part.joint(self.problem.dynamics) for part in parts]),
+            joint=np.stack([part.joint for part in parts]),
             family=self.problem.family,
             fitted=self.problem.fitted,
             substeps=jobs[0].substeps,

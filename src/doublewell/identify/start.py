@@ -108,7 +108,7 @@ class _Frames:
     def __init__(self, record: Record, survey: Survey, dynamics: Dynamics) -> None:
         self.grid, self.dynamics = mode_grid(record), dynamics
         self.forward, self.backward = numpy_transforms(self.grid.cells, self.grid.boundary)
-        self.symbols, width = symbols(dynamics, self.grid.waves), survey.interface_width or 0.0
+        self.symbols, width = symbols(dynamics, self.grid.waves, self.grid.crossed), survey.interface_width or 0.0
         self.fine, self.smooth = (np.exp(0.5 * (part * width) ** 2 * self.grid.laplacian) for part in _FINE)
         self.inside = np.ones(record.mesh)
         if record.boundary in (None, "open"):  # what comes in through the border is not predicted

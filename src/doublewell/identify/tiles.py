@@ -107,7 +107,7 @@ def fit_tiles(record: Record, problem: Problem, compute: Compute, report: Report
         slope = problem.fitted.steepness(start)
         window = part.record.replace(boundary="open")
         substeps = first_substeps(window, slope, dynamics)
-        theta = np.concatenate([part.joint(dynamics), problem.fitted.elevation(family) @ start])
+        theta = np.concatenate([part.joint, problem.fitted.elevation(family) @ start])
         copies = window_copies(theta.size, substeps)
         rate = growth(window, slope, dynamics) / float(window.times[-1] - window.times[0])
         regions = make_tiles(window, copies=copies, rate=rate, memory=memory)

@@ -173,7 +173,7 @@ class Batch:
 
         With `stiff` there are rows that hold the law at a low degree, this much for a unit of the coefficients.
         """
-        known = joint_parameters(self.view, self.dynamics)
+        known = joint_parameters(self.view)
         sizes = np.array([parameter.prior for parameter in known]) * np.sqrt(self.view.parts)
         if not np.isfinite(sizes).any():
             return ()
@@ -219,11 +219,11 @@ class Batch:
         model, constants = self.model(fitted, substeps)
         every, data = range(len(starts)), self.observed.values
         if joint is None:
-            joint = np.tile(joint_start(self.view, self.dynamics), (len(starts), 1))
+            joint = np.tile(joint_start(self.view), (len(starts), 1))
         theta = np.hstack([joint, starts])
         # a record that amplifies its initial field may need segments, where segments can fit it
         simple = self.view.plain and record.boundary != "open" and record.uniform and record.mask is None
-        simple = simple and self.view.optics.contrast != "drifting"
+        simple = simple and self.view.optics.contrast != "drifting" and not self.dynamics.parts.acts
         rates = np.array([growth(record, fitted.steepness(start), self.dynamics) for start in starts])
         unstable = simple & (rates > UNSTABLE)
         nuisance, free = model.nuisance_of(data, constants), constants._replace(prior=self._prior(every, fitted, 0.0))

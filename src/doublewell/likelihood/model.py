@@ -7,7 +7,6 @@ frames, as one vector. theta is what the view estimates jointly with the law, th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
@@ -17,10 +16,11 @@ from doublewell.dynamics import ALLEN_CAHN, Dynamics, border_mask, fastest_rate,
 from doublewell.dynamics.etdrk4 import differentiable_force, roll, step_weights
 from doublewell.dynamics.grid import jax_transforms, refinement
 from doublewell.dynamics.open_boundary import BORDER, Optics, border_times, predict_window, window_axes
-from doublewell.dynamics.terms import State, Term
+from doublewell.dynamics.terms import Term
 from doublewell.errors import InputError, option
 from doublewell.hints import Array
 from doublewell.law import Family
+from doublewell.likelihood.acting import Acting, acting_constants
 from doublewell.observation.view import (
     PLAIN,
     View,
@@ -55,6 +55,9 @@ class Constants(NamedTuple):
     smoothing: Any  # of each mode: tells a pure phase from an interface without the noise
     gain: Any  # what optics and noise make of each mode, squared
     stepped: Any = ()  # L and D of the modes that are stepped
+    products: Any = ()  # of the directions of the waves along two axes, for an unknown anisotropy
+    mobility: Any = ()  # coefficients of its logarithm, where it is known and not constant
+    driving: Any = ()  # known force at the half steps of each frame interval
     curve: Any = ()  # of the border in time, windows only
     axes: Any = ()  # stencils and modes along each axis, windows only
     finer: Any = ()  # one matrix for each axis, to a finer mesh
@@ -270,26 +273,28 @@ class RecordModel:
         def second(field: Any, one: int, other: int) -> Any:
             return backward(-constants.waves[one] * constants.waves[other] * forward(field))
 
+        acting = Acting.of(self, joint, constants, taus)
+
         def reaction(known: Any) -> Any:
-            def force_modes(m: Any, _: Any) -> Any:
+            def force_modes(m: Any, half: Any) -> Any:
                 u = backward(m)
                 pull = force(coefficients, u)
-                if self.terms or known[1][1] is not None:
+                if known[1] is None:
+                    return forward(pull)
 
-                    def sloped(field: Any) -> Any:
-                        return jax.jvp(lambda x: force(coefficients, x), (u,), (field,))[1]
+                def sloped(field: Any) -> Any:
+                    return jax.jvp(lambda x: force(coefficients, x), (u,), (field,))[1]
 
-                    curved = backward(constants.stepped.linear * m) if self.terms else None
-                    pull = pull - self._extra(joint, u, curved, pull, known[1], second, sloped)
-                return forward(pull)
+                curved = backward(acting.symbols.linear * m) if acting.bends else None
+                return forward(acting.pull(u, curved, pull, known[1], half, second, sloped))
 
             return force_modes
 
         modes = forward(fine) if image is None else constants.passband * _inverse(image) * forward(fine)
         ways = self._ways(joint, constants)
-        given = taus / self.substeps, self._known(taus, constants), None if ways is None else ways[1:]
+        given = acting.taus / self.substeps, acting.known, None if ways is None else ways[1:]
         later = roll(
-            modes, reaction, lambda known: step_weights(constants.stepped, known[0]), emit, given, frames=self.frames,
+            modes, reaction, lambda known: step_weights(acting.symbols, known[0]), emit, given, frames=self.frames,
             substeps=self.substeps,
         )  # fmt: skip
         first = u0 if image is None else emit(modes, (None,))
@@ -299,29 +304,18 @@ class RecordModel:
         self, u0: Any, border: Any, coefficients: Any, taus: Any, joint: dict[str, Any], constants: Constants
     ) -> Any:
         image, ways, optics = self._image(joint, constants), self._ways(joint, constants), None
-        smooth = 1.0 / sum(k**2 for k in constants.waves)
+        acting, axes = Acting.of(self, joint, constants, taus), constants.axes
+        if acting.tensor is not None:
+            axes = tuple(axis._replace(weight=acting.tensor[k][k]) for k, axis in enumerate(axes))
+        smooth = 1.0 / sum(axis.weight * k**2 for axis, k in zip(axes, constants.waves, strict=True))
         if image is not None:
             optics = Optics(image, constants.passband * _inverse(image), smooth)
         return predict_window(
-            u0, border, coefficients, taus, constants.curve, constants.axes, constants.stepped,
-            family=self.family, substeps=self.substeps,
-            extra=partial(self._extra, joint) if self.terms or not isinstance(constants.pushes, tuple) else None,
-            known=self._known(taus, constants), optics=optics,
+            u0, border, coefficients, acting.taus, constants.curve, axes, acting.symbols,
+            family=self.family, substeps=self.substeps, pull=None if acting.known is None else acting.pull,
+            known=acting.known, optics=optics,
             ways=None if ways is None else ways[1:] - ways[:-1], refine=self.refine, width=self.border, smooth=smooth,
         )  # fmt: skip
-
-    def _known(self, taus: Any, constants: Constants) -> tuple[Any, Any]:
-        """Return the middle of each frame interval as a fraction of the record, and what is added to its rate."""
-        import jax.numpy as jnp
-
-        middle = (jnp.cumsum(taus) - 0.5 * taus) / jnp.sum(taus)
-        return middle, None if isinstance(constants.pushes, tuple) else constants.pushes
-
-    def _extra(self, joint: dict[str, Any], u: Any, curved: Any, force: Any, known: Any, *more: Any) -> Any:
-        """Return what is added to u_t / q: the terms times their amplitudes, and the push of a frame interval."""
-        state = State(u, curved, force, known[0], *more)
-        total = 0.0 if known[1] is None else known[1]
-        return sum((a * term(state) for a, term in zip(joint["terms"], self.terms, strict=True)), total)
 
     def _image(self, joint: dict[str, Any], constants: Constants) -> Any:
         """Return the factor of each mode between the field and its image; None where they are the same."""
@@ -393,7 +387,7 @@ def record_model(
     )  # fmt: skip
     q, taus = float(record.q or 0.0), float(record.q or 0.0) * np.diff(record.times)
     grid, fine = mode_grid(record), mode_grid(record, refine)
-    linear, coupling = symbols(dynamics, grid.waves)
+    linear, coupling = symbols(dynamics, grid.waves, grid.crossed)
     constants = Constants(
         taus=taus,
         root=1.0 if whitening.root is None else whitening.root,
@@ -409,7 +403,8 @@ def record_model(
     if window:
         more["curve"] = border_times(record.times, substeps)
         more["axes"], waves = window_axes(record.mesh, record.dx, refine, width=model.border)
-    more["stepped"] = symbols(dynamics, waves)
+    crossed = None if window else fine.crossed
+    more |= acting_constants(dynamics, view.equation, record.times, substeps, waves, crossed)
     if terms or window or view.moving:
         more["waves"] = waves
     if record.uniform:
@@ -428,8 +423,8 @@ def record_model(
         more["pixels"] = np.array(record.dx)
     if view.light is not None:
         more["light"] = light_basis(view.light, record.shape)
-    if view.contrast or "response" in view.free:
-        more["reach"] = np.array([parameter.prior for parameter in joint_parameters(view, dynamics)])
+    if view.contrast or "response" in view.free or view.equation:
+        more["reach"] = np.array([parameter.prior for parameter in joint_parameters(view)])
     if whitening.memory:
         more["memory"] = np.float64(whitening.memory)
     return model, constants._replace(**more)

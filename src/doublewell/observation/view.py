@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.dynamics import ALLEN_CAHN, Dynamics, Grid, JointParameter, border_mask, numpy_transforms
+from doublewell.dynamics import Grid, JointParameter, border_mask, joint_parameter, numpy_transforms
 from doublewell.dynamics.open_boundary import BORDER
 from doublewell.errors import InputError, option
 from doublewell.hints import Array, Bools
@@ -66,7 +66,8 @@ class View:
     ``free`` are the names of the entries of theta that come before the coefficients: one for q is its ratio to the
     record's q; one for the blur is its variance in units of dx^2 of the last axis; gain and offset are those of the
     values of the record as it is fitted, with its declared phases at -1 and +1. ``parts`` is the number of parts of a
-    record that what is known of these is divided among, ``moving`` the letters of the axes along which pictures drift,
+    record that what is known of these is divided among, ``equation`` names what is estimated of the equation beside q,
+    ``moving`` the letters of the axes along which pictures drift,
     ``light`` the degrees in space and time of what may be left of a camera's light, 0 where there is none, ``dark`` the
     grey value of the low phase over that of the high one.
     """
@@ -74,6 +75,7 @@ class View:
     optics: Observation = SHARP
     whitening: Whitening = Whitening()
     q_free: bool = False
+    equation: tuple[str, ...] = ()
     parts: int = 1
     moving: str = ""
     light: tuple[int, int] | None = None
@@ -82,7 +84,8 @@ class View:
     @property
     def free(self) -> tuple[str, ...]:
         """Names of the entries of theta that come before the coefficients."""
-        named = [("q", self.q_free), ("blur", self.optics.blur in ("estimated", "some"))]
+        named = [("q", self.q_free), *[(name, True) for name in self.equation]]
+        named += [("blur", self.optics.blur in ("estimated", "some"))]
         named += [(name, self.contrast) for name in ("gain", "offset")]
         named += [(name, self.optics.contrast == "drifting") for name in ("gain drift", "offset drift")]
         named += [(known.name, known.name[-1] in self.moving) for known in DRIFT]
@@ -117,7 +120,7 @@ class View:
     def plain(self) -> bool:
         """Whether fields are observed as they are but for contrast and offset, with white noise and known q."""
         noise = self.whitening
-        free = self.imaged or self.q_free or self.moving or self.light or self.optics.response != 1.0
+        free = self.imaged or self.q_free or self.equation or self.moving or self.light or self.optics.response != 1.0
         return not (free or noise.memory) and noise.root is noise.colour is None
 
 
@@ -141,16 +144,16 @@ def middle_half(phases: tuple[float, float]) -> tuple[float, float]:
     return 0.5 * (phases[0] + phases[1]), 0.5 * (phases[1] - phases[0])
 
 
-def joint_parameters(view: View, dynamics: Dynamics = ALLEN_CAHN) -> list[JointParameter]:
+def joint_parameters(view: View) -> list[JointParameter]:
     """Return the parameters that a view estimates jointly with the law."""
     blur = BLUR if view.optics.blur == "estimated" else SOME_BLUR
-    known = {parameter.name: parameter for parameter in (*dynamics.joint, blur, *CONTRAST, *DRIFT, RESPONSE)}
-    return [known[name] for name in view.free]
+    known = {parameter.name: parameter for parameter in (blur, *CONTRAST, *DRIFT, RESPONSE)}
+    return [known[name] if name in known else joint_parameter(name) for name in view.free]
 
 
-def joint_start(view: View, dynamics: Dynamics = ALLEN_CAHN) -> Array:
+def joint_start(view: View) -> Array:
     """Return where these parameters start."""
-    return np.array([parameter.start for parameter in joint_parameters(view, dynamics)])
+    return np.array([parameter.start for parameter in joint_parameters(view)])
 
 
 def check_view(record: Record, view: View) -> None:
