@@ -93,6 +93,11 @@ class Parts:
         return np.asarray(values + 0.0 * times)[None]
 
     @property
+    def varied(self) -> bool:
+        """Whether there are any."""
+        return self != Parts()
+
+    @property
     def acts(self) -> bool:
         """Whether the force is not that of the law alone."""
         return self.mobility is not None or self.driving is not None

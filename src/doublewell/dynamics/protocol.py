@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from doublewell.dynamics.anisotropy import Anisotropy, check_axes, direction_products, stretch
+from doublewell.dynamics.driving import Driving
 from doublewell.dynamics.parts import Parts
 from doublewell.errors import InputError, positive, shown, whole
 from doublewell.hints import Array
@@ -190,6 +191,15 @@ def settled(dynamics: Dynamics, values: Mapping[str, float], axes: int, phases: 
     """Return an equation with the estimated values of its parts; None where none was estimated."""
     found = dynamics.parts.settled(values, axes, phases)
     return replace(dynamics, **found) if found else None  # type: ignore[type-var]
+
+
+def in_phases(dynamics: Dynamics, half: float) -> Dynamics:
+    """Return the equation of a field in units of half the distance of its phases: a driving force is measured so."""
+    driving = dynamics.parts.driving
+    if half == 1.0 or not isinstance(driving, Driving):
+        return dynamics
+    scaled = replace(driving, values=tuple([value / half for value in driving.values]))
+    return replace(dynamics, driving=scaled)  # type: ignore[type-var]
 
 
 def check_known(dynamics: Dynamics) -> None:

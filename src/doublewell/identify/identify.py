@@ -177,7 +177,7 @@ def result_of(parts: Sequence[Part], problem: Problem, answer: Answer) -> Result
     part, tension = parts[0], problem.tension
     answer = answer.placed(part.phases)
     law, numbers, posterior = answer.law, answer.diagnostics, answer.posterior
-    joint = {} if posterior is None else posterior.joint_values(law)
+    joint = dict(part.start.joint) if posterior is None else posterior.joint_values(law)
     resolved = Resolved(
         q=joint.get("q", part.start.q),
         phases=law.phases,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from doublewell.adequacy import Adequacy, check_adequacies
+from doublewell.dynamics import Dynamics, in_phases
 from doublewell.evidence import weakened
 from doublewell.hints import Array, Report
 from doublewell.identify.phases import find_phases, near_plateaus, plateaus, plateaus_or, visited
@@ -40,7 +41,8 @@ class Part:
 
     ``phases`` are the values of the source that ``record`` has there. ``contrast`` is where gain and offset of the
     record start, if they are estimated. Where q is not known it is that of the ``start``, and where no boundary is
-    declared it is a window. The start of a weak-form fit is its answer, a WeakFit.
+    declared it is a window. The ``dynamics`` are those of the scaled field. The start of a weak-form fit is its answer,
+    a WeakFit.
     """
 
     source: Record
@@ -49,6 +51,7 @@ class Part:
     start: Start
     record: Record
     view: View
+    dynamics: Dynamics
     contrast: tuple[float, float] = (1.0, 0.0)
 
     @classmethod
@@ -63,12 +66,12 @@ class Part:
         gain, offset = half / size, (middle - target) / size
         view = problem.view(source)
         view = camera_noise(record, view) if problem.method.bands and start.streamed is None else view
-        return cls(source, phases, seen.scaled(gain, offset), start, record, view, (gain, offset))
+        return cls(source, phases, seen.scaled(gain, offset), start, record, view, problem.dynamics, (gain, offset))
 
     @property
     def joint(self) -> Array:
         """Return where what is estimated jointly with the law starts."""
-        starts = dict(zip(("gain", "offset"), self.contrast, strict=True))
+        starts = dict(zip(("gain", "offset"), self.contrast, strict=True)) | dict(self.start.joint)
         return np.array([starts.get(known.name, known.start) for known in joint_parameters(self.view)])
 
     @property
@@ -92,6 +95,8 @@ def begin(
     phases, seen = (declared, seen) if isinstance(declared, tuple) else (plateaus(record), None)
     if isinstance(declared, str) and not contrast:
         phases = _estimated_phases(record, problem, report, processor)
+
+    problem = replace(problem, dynamics=in_phases(problem.dynamics, middle_half(phases)[1]))
 
     def begun(pair: tuple[float, float], seen: Survey | None) -> Part:
         scaled = from_minus_one(record, pair)
@@ -242,7 +247,7 @@ class Records:
             models = self._models.setdefault(self._kind(replace(jobs[0], before=None))[-1], {})
             labels = ["record"] if len(self.parts) == 1 else [f"record {k + 1}" for k in places]
             records = [part.record for part in parts]
-            self._batches[places] = Batch(records, self.problem.dynamics, parts[0].view, labels, models)
+            self._batches[places] = Batch(records, parts[0].dynamics, parts[0].view, labels, models)
         starts = np.stack([part.start.coefficients for part in parts])
         watch: Callable[[Any], None] | None = None
         if self.report is not None:

@@ -10,8 +10,8 @@ that smooths it away. Modes much shorter than the interface hold noise only and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from math import atanh
 
@@ -42,7 +42,8 @@ class Start:
     """Where a trajectory fit begins: ``coefficients`` of the family that is fitted first, and q; ``rule`` states how.
 
     ``misfit`` is the relative residual that it leaves. ``supports`` are those of the weak moments that gave it;
-    ``streamed`` is what a pass over a streamed record gave besides.
+    ``streamed`` is what a pass over a streamed record gave besides, ``joint`` what is estimated of the equation beside
+    q, by name.
     """
 
     coefficients: Array
@@ -51,6 +52,7 @@ class Start:
     misfit: float
     supports: tuple[Support, ...] = ()
     streamed: Streamed | None = None
+    joint: Mapping[str, float] = field(default_factory=dict)
 
 
 def needs_quartic(record: Record, survey: Survey, dynamics: Dynamics) -> bool:

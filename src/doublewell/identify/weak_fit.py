@@ -24,6 +24,7 @@ from doublewell.runtime import CPU, Processor
 from doublewell.weak.assembly import weak_evidence
 from doublewell.weak.noise import rate_noise
 from doublewell.weak.stream import Stream
+from doublewell.weak.varied import settle, varied_evidence
 from doublewell.weak.weights import Derivative, Support, default_supports, split_folds
 
 _ROWS = 20  # moments per coefficient; neighbours share most of their support, so fewer determine next to nothing
@@ -66,6 +67,14 @@ def fit_weak(
         options |= {"folds": folds, "processor": processor, "report": report}
         streamed = stream.evidence(record, problem.moments, supports, survey, **options)
         evidence = uncorrected = restrict(streamed.evidence, problem.fitted)
+    elif problem.dynamics.parts.varied and problem.dynamics.order == 2 and problem.dynamics.gauge == "nothing":
+        moments = varied_evidence(record, problem.moments, supports, problem.dynamics, method.derivative)
+        plain, q, joint = settle(restrict(moments, problem.fitted), problem.dynamics, record.q, len(record.mesh))
+        fit = estimate(plain, q, constraint=constraint, ridge=method.ridge)
+        return WeakFit(
+            fit.solution.coefficients, q, rule, fit.relative_residual, supports, None, joint,
+            estimate=fit, evidence=plain, uncorrected=plain,
+        )  # fmt: skip
     elif not method.corrected:
         options |= {"folds": folds, "processor": processor, "progress": progress}
         evidence = uncorrected = restrict(weak_evidence(record, problem.moments, supports, **options), problem.fitted)
