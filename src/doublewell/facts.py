@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from doublewell.calibrate import SurfaceTension, why_no_scale
+from doublewell.dynamics import Anisotropy, Mobility
 from doublewell.errors import InputError, option
 from doublewell.hints import Array
 from doublewell.law import Law, Structure
@@ -311,8 +312,9 @@ def _record_numbers(result: Result) -> Iterator[Fact]:
     joint = result.posterior is not None and result.posterior.joint is not None
     yield _interval(result, q) if result.q_estimated and joint else q
     values = {} if result.posterior is None else result.posterior.joint_values(result.law)
+    yield from _parts(result)
     for key, value in values.items():
-        if key != "q":
+        if key != "q" and not key.startswith(("anisotropy ", "flux ", "mobility ")):
             unit = result.problem.records[0].length_unit if key == "blur" else None
             of = "pictures, in pixels" if key.startswith(("drift", "bend")) else "values"
             of = {"blur": "pictures, standard deviation", "response": "camera, an exponent"}.get(key, of)
@@ -324,6 +326,26 @@ def _record_numbers(result: Result) -> Iterator[Fact]:
         yield Fact("cells", "interface width in cells", "", survey.cells)
     if survey.missing:
         yield Fact("missing", "fraction of the values that is missing", "", survey.missing)
+
+
+def _parts(result: Result) -> Iterator[Fact]:
+    """Yield anisotropies, and how a mobility varies; with intervals where they were estimated."""
+    parts, asked, (low, high) = result.dynamics.parts, result.problem.dynamics.parts, result.law.phases
+    for prefix, part, of in (("", parts.anisotropy, "gradient energy"), ("flux ", parts.flux, "mobility")):
+        if isinstance(part, Anisotropy):
+            known = isinstance(asked.flux if prefix else asked.anisotropy, Anisotropy)
+            numbers = [Fact(f"{prefix}ratio", f"anisotropy of the {of}, largest over smallest", "ratio", part.ratio)]
+            if len(part.tensor) == 2:
+                name = f"direction of the largest {of}, degrees from x towards y"
+                numbers.append(Fact(f"{prefix}angle", name, "angle", part.angle))
+            yield from (replace(fact, note="given") if known else _interval(result, fact) for fact in numbers)
+    if isinstance(parts.mobility, Mobility):
+        for key, u in (("rate_low", low), ("rate_high", high)):
+            fact = Fact(key, f"mobility q({u:g})", f"q({u:g})", float(result.mobility(u)), q_unit(result))
+            if isinstance(asked.mobility, int) and result.posterior is not None:
+                ends = [float(end[0]) for end in result.band("mobility", np.array([u]), level=LEVEL)]
+                fact = replace(fact, interval=(ends[0], ends[1]))
+            yield fact
 
 
 def physical_facts(values: Physical) -> Iterator[Fact]:

@@ -29,6 +29,7 @@ Read = Callable[[str], Any]
 Derivative = Literal["discrete", "analytic"]
 Noise = Literal["auto", "white", "correlated", "shot", "robust"]
 Contrast = Literal["auto", "exact", "estimated", "drifting"]
+_DRIFTS = ("auto", "none", "estimated")
 
 
 def _field(default: Any, read: Read = str) -> Any:
@@ -389,7 +390,8 @@ class Observation(Options):
         camera.
     drift
         "estimated": the picture moves as a whole by fractions of a pixel, smoothly in time, and the fit follows it.
-        "none", or "auto": estimated where the conversion from grey values found a drift.
+        "none"; "auto": estimated where the conversion from grey values found a drift; or a known velocity, one number
+        for each axis in the order (z, y,) x.
     response
         Exponent of the camera's response between the low and the high phase, 1 where grey values are linear in the
         light; "estimated": found by the fit. For pictures in even light.
@@ -412,7 +414,7 @@ class Observation(Options):
     noise: Noise = _field("auto")
     blur: float | Literal["estimated", "some", "auto"] = _field("auto", _or(_number, "estimated", "some", "auto"))
     pixel: bool | None = _field(None, _flag)
-    drift: Literal["auto", "none", "estimated"] = _field("auto")
+    drift: tuple[float, ...] | Literal["auto", "none", "estimated"] = _field("auto", _or(_pair, *_DRIFTS))
     response: float | Literal["estimated"] = _field(1.0, _or(_number, "estimated"))
     exposure: float = _field(0.0, _number)
     refine: int | Literal["auto"] = _field("auto", _or(_integer, "auto"))
@@ -424,7 +426,10 @@ class Observation(Options):
         self._check_word("contrast", get_args(Contrast))
         self._check_word("noise", get_args(Noise))
         self._check_word("missing", ("refuse", "mask"))
-        self._check_word("drift", ("auto", "none", "estimated"))
+        if isinstance(self.drift, str):
+            self._check_word("drift", _DRIFTS)
+        else:
+            object.__setattr__(self, "drift", _velocity(self.drift))
         if not (isinstance(self.blur, str) and self.blur in ("estimated", "some", "auto")):
             blur = _length(self.blur, "blur", "a length of at least 0, 'estimated', 'some' or 'auto'")
             object.__setattr__(self, "blur", blur)
@@ -437,6 +442,18 @@ class Observation(Options):
         if self.refine != "auto":
             refine = whole(self.refine, _subject("refine"), least=1, most=9, meaning="'auto'")
             object.__setattr__(self, "refine", refine)
+
+
+def _velocity(value: Any) -> tuple[float, ...]:
+    try:
+        numbers = tuple([float(part) for part in value])
+    except (TypeError, ValueError):
+        numbers = ()
+    if not 1 <= len(numbers) <= 3 or not np.all(np.isfinite(numbers)):
+        raise InputError(
+            f"{_subject('drift')} is {shown(value)}: expected 'auto', 'none', 'estimated', or a velocity for each axis"
+        )
+    return numbers
 
 
 def _length(value: Any, name: str, expected: str, ends: tuple[float, float] = (0.0, np.finfo(float).max)) -> float:

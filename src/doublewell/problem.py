@@ -10,7 +10,8 @@ from typing import Any, Literal
 import numpy as np
 
 from doublewell.calibrate import SurfaceTension, check_units
-from doublewell.dynamics import ALLEN_CAHN, Dynamics, dynamics_of
+from doublewell.dynamics import ALLEN_CAHN, Anisotropy, Driving, Dynamics, Mobility, dynamics_of
+from doublewell.dynamics.anisotropy import check_axes
 from doublewell.errors import InputError, option
 from doublewell.law import INNER, Family, family_of
 from doublewell.likelihood import check_window
@@ -171,7 +172,7 @@ def ask(
     method: Any = None, observation: Any = None, check: bool = True,
 ) -> Problem:  # fmt: skip
     """Return the problem that options pose, checked against the records; none of their values is read."""
-    laws, equation = DoubleWell.of(law), dynamics_of(dynamics)
+    laws, equation = DoubleWell.of(law), sampled(dynamics_of(dynamics), records)
     if laws.wells is None:
         laws = replace(laws, wells="found" if equation.gauge == "constant" else "symmetric")
     problem = Problem(
@@ -188,6 +189,15 @@ def ask(
     if len(records) > 1:
         _check_together(problem, records)
     return problem
+
+
+def sampled(dynamics: Dynamics, records: Sequence[Any]) -> Dynamics:
+    """Return an equation whose driving force, where it is a function, is sampled over the times of the records."""
+    driving = dynamics.parts.driving
+    if driving is None or isinstance(driving, Driving):
+        return dynamics
+    times = np.unique(np.concatenate([record.times for record in records if isinstance(record, Record)]))
+    return replace(dynamics, driving=Driving.of(driving, times))  # type: ignore[type-var]
 
 
 def observed_as(record: Record, problem: Problem) -> Record:
@@ -219,7 +229,7 @@ def _check_options(problem: Problem) -> None:
     if method.ridge is not None and problem.averaged:
         raise InputError(f"a ridge is a choice for one degree: give {option('degree')} a number, or leave it out")
     asked = observation.noise not in ("auto", "white") or observation.contrast in ("estimated", "drifting")
-    asked = asked or observation.drift == "estimated" or observation.response != 1.0
+    asked = asked or observation.drift not in ("auto", "none") or observation.response != 1.0
     if not method.bands and (View(observation).imaged or asked):
         raise InputError(
             "contrast, blur, pixel, drift, response, exposure, refine and noise belong to the trajectory fit: weak "
@@ -232,9 +242,46 @@ def _check_options(problem: Problem) -> None:
         )
 
 
+def _check_parts(problem: Problem, record: Record) -> None:
+    """Refuse parts of an equation that a record, or a method, does not go with."""
+    parts, dynamics, window = problem.dynamics.parts, problem.dynamics, record.boundary in (None, "open")
+    if not parts.varied:
+        return
+    known = [part for part in (parts.anisotropy, parts.flux) if isinstance(part, Anisotropy)]
+    for part in known:
+        check_axes(part.tensor, len(record.mesh), crossed=record.boundary == "periodic")
+    parts.estimated(len(record.mesh), record.boundary)
+    if dynamics.order > 2 and window and problem.method.bands:
+        raise InputError(
+            f"an anisotropic {dynamics.name} has no rate on an open window: expected {option('boundary', 'periodic')} "
+            "or neumann"
+        )
+    if isinstance(parts.mobility, Mobility) and parts.mobility.phases != problem.observation.phases:
+        raise InputError(
+            f"the mobility is given over the phases {parts.mobility.phases}, and those of the record are "
+            f"{problem.observation.phases}: expected the same; use Mobility.of(function, phases)"
+        )
+    if isinstance(parts.driving, Driving):
+        parts.driving.at(record.times)
+    if not problem.method.bands and dynamics.gauge == "constant":
+        raise InputError(
+            f"the weak-form fit of {dynamics.name} knows no anisotropy: use {option('method', 'trajectory')}"
+        )
+    if (
+        problem.method.corrected
+        or problem.method.memory is not None
+        or (record.mask is not None and not problem.method.bands)
+    ):
+        raise InputError(
+            "anisotropy, mobility and driving force are read from complete records as a whole, without the correction "
+            f"of noise: leave out memory and the mask, and use {option('method', 'trajectory')} or weak"
+        )
+
+
 def _check_record(problem: Problem, record: Any) -> None:
     if not isinstance(record, Record):
         raise InputError(f"expected a Record, got {type(record).__name__}: wrap the field as Record(u, dx=, dt=)")
+    _check_parts(problem, record)
     check_units(problem.tension, len(record.mesh), record.length_unit, record.time_unit)
     noise, method = problem.observation.noise, problem.method
     if noise == "correlated" and record.mask is not None:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from doublewell.adequacy import Adequacy
 from doublewell.calibrate import Scale, refusal_of, why_no_scale
-from doublewell.dynamics import Dynamics
+from doublewell.dynamics import Dynamics, Mobility
 from doublewell.errors import InputError, option
 from doublewell.hints import Array
 from doublewell.inference import Posterior, Quantity, RidgeChoice, Scalar, SupportFit, curve_band, scalar_interval
@@ -258,14 +258,22 @@ class Result:
         """Evaluate F(u); raises when no surface tension fixed the scale."""
         return self.law.potential(u, epsilon=self._scale().epsilon)
 
+    def mobility(self, u: Any) -> Any:
+        """Evaluate q(u), the rate of each phase; q where it is the same for all."""
+        m = self.dynamics.parts.mobility
+        return self.q * (m(u) if isinstance(m, Mobility) else np.ones_like(np.asarray(u, dtype=np.float64)))
+
     def band(self, quantity: Quantity, u: ArrayLike, *, level: float = 0.95) -> tuple[Array, Array]:
         """Return the lower and upper edge of the pointwise band of a curve at u.
 
-        The curves are "force" G, "primitive" H, "potential" F and "bulk_energy" f = kappa H. A band holds the noise of
+        The curves are "force" G, "primitive" H, "potential" F, "bulk_energy" f = kappa H, and "mobility" q(u) where it
+        was estimated. A band holds the noise of
         the record, the choice of degree, the resolution, and for the potential the tension's standard deviation. With a
         constraint it is the spread of the constrained estimate.
         """
-        return curve_band(self._posterior(), quantity, np.asarray(u, dtype=np.float64), level, self.scale)
+        unit = self.q if quantity == "mobility" and not self.q_estimated else 1.0
+        low, high = curve_band(self._posterior(), quantity, np.asarray(u, dtype=np.float64), level, self.scale)
+        return unit * low, unit * high
 
     def interval(self, quantity: Scalar, *, level: float = 0.95) -> tuple[float, float]:
         """Return the interval of a number that follows from the law.
@@ -274,7 +282,7 @@ class Result:
         "bulk_barrier" (of f = kappa H); of asymmetric wells also "maximum", the phase value of the barrier, and "tilt",
         H(high) - H(low); of conserved fields "low" and "high", the coexisting phases, "spinodal_low" and
         "spinodal_high", and with ideal mixing "chi"; where they were estimated "q", "blur", "gain", "offset" and their
-        drifts.
+        drifts, and of an anisotropy its "ratio" and "angle".
         """
         if quantity == "q" and not self.q_estimated:
             raise InputError(f"q = {self.q:.6g} was given and not estimated, so it has no interval")

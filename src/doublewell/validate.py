@@ -82,7 +82,7 @@ def replay(result: Result, record: Record, *, progress: Progress | None = None) 
 def _evolve(result: Result, record: Record, initial: Array | None, start: int, progress: Progress | None) -> Validation:
     """Evolve the law from an initial field, without one from the observed frame `start`."""
     q, boundary = _check(result, record, start)
-    dynamics, noise, law = result.problem.dynamics, survey(record).noise, result.law
+    dynamics, noise, law = result.dynamics, survey(record).noise, result.law
     if result.contrast is not None and record.origin != "simulation":  # the law that the values of the record obey
         law = law.placed(result.contrast.plateaus)
     curvatures = np.abs([*law.well_curvatures, law.centre_curvature])

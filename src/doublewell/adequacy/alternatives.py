@@ -33,17 +33,19 @@ def missing_terms(dynamics: Dynamics, view: View, axes: int, boundary: str) -> d
     """
     found: dict[str, tuple[Term, ...]] = {} if dynamics.gauge == "constant" else {"tilt": (terms.constant,)}
     found["force(t)"] = (terms.later,)
-    if dynamics is ALLEN_CAHN:  # what is added to a force is multiplied by D: other rates cannot be
+    plain = dynamics.name == ALLEN_CAHN.name
+    if plain:  # what is added to a force is multiplied by D: other rates cannot be
         numbers = (0, 1) if boundary == "periodic" else (0, 2)
-        found["mobility(u)"] = (terms.mobility(1), terms.mobility(2))
+        if dynamics.parts.mobility is None:
+            found["mobility(u)"] = (terms.mobility(1), terms.mobility(2))
         found["mobility(x)"] = tuple(terms.uneven(axis, k) for axis in range(axes) for k in numbers)
     if boundary == "open":
         return found
-    if dynamics is ALLEN_CAHN:
+    if plain:
         found["mass"] = (terms.mean_force,)
         found["conserved"] = (terms.conserved, terms.mean_force)
         found["time step"] = (terms.damped,)
-    if axes > 1:  # the sum of all is another q
+    if axes > 1 and dynamics.parts.anisotropy != "estimated":  # the sum of all is another q
         pairs = [(a, b) for a in range(axes) for b in range(a + 1, axes)] if boundary == "periodic" else []
         pairs += [(a, a) for a in range(1 if view.q_free else 0, axes)]
         found["anisotropy"] = tuple(terms.curvature(*pair) for pair in pairs)

@@ -18,10 +18,20 @@ from doublewell.hints import Array
 
 @dataclass(frozen=True)
 class AllenCahn:
-    """The Allen-Cahn equation: L(k) = -|k|^2, D = 1. With E = integral of kappa/2 |grad u|^2 + f, L = q / kappa."""
+    """The Allen-Cahn equation: L(k) = -|k|^2, D = 1. With E = integral of kappa/2 |grad u|^2 + f, L = q / kappa.
+
+    Parameters
+    ----------
+    anisotropy
+        Of the gradient energy: an ``Anisotropy``, or "estimated".
+    mobility
+        A rate that depends on the phase, q(u) = q m(u): a ``Mobility``, "estimated", or the degree of its logarithm
+        where it is estimated, by default 2. q is its mean between the phases.
+    driving
+        A known force h(t): a ``Driving``, or a function of the time.
+    """
 
     name: ClassVar[str] = "allen-cahn"
-    equation: ClassVar[str] = "u_t = q (Laplacian u - G(u))"
     gauge: ClassVar[Gauge] = "nothing"
     order: ClassVar[int] = 2
     symbol: ClassVar[str] = "L"
@@ -45,6 +55,12 @@ class AllenCahn:
     def parts(self) -> Parts:
         """What is added to it."""
         return Parts(anisotropy=self.anisotropy, mobility=self.mobility, driving=self.driving)
+
+    @property
+    def equation(self) -> str:
+        """The equation as text."""
+        rate, driving = "q" if self.mobility is None else "q(u)", "" if self.driving is None else " + h(t)"
+        return f"u_t = {rate} ({self.parts.bend} - G(u){driving})"
 
     def linear(self, waves: Sequence[Array]) -> Array:
         """Return -|k|^2."""

@@ -19,10 +19,14 @@ class CahnHilliard:
     """The Cahn-Hilliard equation: L(k) = -|k|^4, D = |k|^2. u_t = M Laplacian (f'(u) - kappa Laplacian u), q = M kappa.
 
     A constant of G = f'/kappa has no effect. With E = integral of kappa/2 |grad u|^2 + f, M = q / kappa.
+
+    Parameters
+    ----------
+    anisotropy, flux
+        Of the gradient energy, and of the mobility: an ``Anisotropy``, or "estimated".
     """
 
     name: ClassVar[str] = "cahn-hilliard"
-    equation: ClassVar[str] = "u_t = q Laplacian (G(u) - Laplacian u)"
     gauge: ClassVar[Gauge] = "constant"
     order: ClassVar[int] = 4
     symbol: ClassVar[str] = "M"
@@ -44,6 +48,13 @@ class CahnHilliard:
     def parts(self) -> Parts:
         """What is added to it."""
         return Parts(anisotropy=self.anisotropy, flux=self.flux)
+
+    @property
+    def equation(self) -> str:
+        """The equation as text."""
+        if self.flux is None:
+            return f"u_t = q Laplacian (G(u) - {self.parts.bend})"
+        return f"u_t = q div(B grad (G(u) - {self.parts.bend}))"
 
     def linear(self, waves: Sequence[Array]) -> Array:
         """Return -|k|^4."""

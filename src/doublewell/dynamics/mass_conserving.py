@@ -19,7 +19,6 @@ class MassConserving:
     """The mass-conserving Allen-Cahn equation: L(k) = -|k|^2, D = 1 but 0 at k = 0: a constant of G has no effect."""
 
     name: ClassVar[str] = "mass-conserving"
-    equation: ClassVar[str] = "u_t = q (Laplacian u - G(u) + mean G(u))"
     gauge: ClassVar[Gauge] = "constant"
     order: ClassVar[int] = 2
     symbol: ClassVar[str] = "L"
@@ -39,6 +38,11 @@ class MassConserving:
     def parts(self) -> Parts:
         """What is added to it."""
         return Parts(anisotropy=self.anisotropy)
+
+    @property
+    def equation(self) -> str:
+        """The equation as text."""
+        return f"u_t = q ({self.parts.bend} - G(u) + mean G(u))"
 
     def linear(self, waves: Sequence[Array]) -> Array:
         """Return -|k|^2."""

@@ -93,6 +93,11 @@ class Parts:
         return np.asarray(values + 0.0 * times)[None]
 
     @property
+    def bend(self) -> str:
+        """The Laplacian of the gradient energy as text."""
+        return "Laplacian u" if self.anisotropy is None else "div(A grad u)"
+
+    @property
     def varied(self) -> bool:
         """Whether there are any."""
         return self != Parts()

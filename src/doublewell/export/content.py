@@ -286,6 +286,11 @@ def content_of(result: Result) -> Content:
 def template(content: Content, templates: dict[str, Any], format: str) -> Any:
     """Return what a format writes for the dynamics of a result; refused where it has nothing for them."""
     name = content.dynamics.name
+    if content.dynamics.parts.varied:
+        raise InputError(
+            f"no {format} text can be written for {content.dynamics.equation}, which has more than a law: use the "
+            "format json, sympy or python, and write the equation around it"
+        )
     if name not in templates:
         raise InputError(
             f"no {format} text can be written for the dynamics {name!r}: expected one of {', '.join(templates)}; use "

@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublewell.calibrate import Scale, epsilon_power, why_no_scale
+from doublewell.dynamics.anisotropy import tensor_of
+from doublewell.dynamics.mobility import relative_mobility
 from doublewell.errors import InputError, option
 from doublewell.evidence import JointParameters
 from doublewell.hints import Array
 from doublewell.inference.degrees import Component, DegreeAverage, DegreeFit
 from doublewell.law import Constraint, Family, Law, Tangents, gauss_legendre
 
-Quantity = Literal["force", "primitive", "potential", "bulk_energy"]
+Quantity = Literal["force", "primitive", "potential", "bulk_energy", "mobility"]
 JointName = Literal[
     "q",
     "blur",
@@ -31,24 +33,12 @@ JointName = Literal[
     "bend y",
     "bend z",
     "response",
-    "anisotropy xx",
-    "anisotropy yy",
-    "anisotropy xy",
-    "anisotropy xz",
-    "anisotropy yz",
-    "flux xx",
-    "flux yy",
-    "flux xy",
-    "flux xz",
-    "flux yz",
-    "mobility 1",
-    "mobility 2",
-    "mobility 3",
-    "mobility 4",
-    "mobility 5",
-    "mobility 6",
 ]
 LawNumber = Literal[
+    "ratio",
+    "angle",
+    "flux ratio",
+    "flux angle",
     "epsilon",
     "barrier",
     "width",
@@ -137,6 +127,26 @@ class Posterior:
         drawn = self.joint.draw(self.draws, np.random.default_rng(_SEED - 1))[:, self.joint.names.index(name)]
         return np.sqrt(np.maximum(drawn, 0.0)) if name == "blur" else np.asarray(drawn)
 
+    def mobilities(self, u: Array) -> Array:
+        """Return q(u) of every draw, over q where that is known; a row each."""
+        names = [] if self.joint is None else [name for name in self.joint.names if name.startswith("mobility ")]
+        if self.joint is None or not names:
+            raise InputError("the mobility was not estimated by this fit as a function of the phase, so it has no band")
+        drawn = self.joint.draw(self.draws, np.random.default_rng(_SEED - 1))
+        rates = drawn[:, [self.joint.names.index(name) for name in names]]
+        low, high = self.family.phases
+        s = (u - 0.5 * (low + high)) / (0.5 * (high - low))
+        q = drawn[:, self.joint.names.index("q")] if "q" in self.joint.names else np.ones(len(drawn))
+        return np.stack([each * relative_mobility(row, s) for each, row in zip(q, rates, strict=True)])
+
+    def constant_mobility(self) -> tuple[float, int]:
+        """Return chi-square of a mobility that does not depend on the phase, and its degrees of freedom."""
+        assert self.joint is not None
+        places = [k for k, name in enumerate(self.joint.names) if name.startswith("mobility ")]
+        drawn = self.joint.draw(self.draws, np.random.default_rng(_SEED - 1))[:, places]
+        mean, spread = np.mean(drawn, axis=0), np.atleast_2d(np.cov(drawn.T))
+        return float(mean @ np.linalg.solve(spread, mean)), len(places)
+
     def _all_draws(self, constraint: Constraint) -> Array:
         """Split the draws over the components by their weights, not at random."""
         edges = np.round(np.cumsum([item.weight for item in self.components]) * DRAWS).astype(int)
@@ -168,7 +178,12 @@ def quantile_interval(values: Array, level: float) -> tuple[Array, Array]:
 def curve_band(posterior: Posterior, quantity: str, u: Array, level: float, scale: Scale | None) -> tuple[Array, Array]:
     """Return the pointwise band of a curve at u."""
     if quantity not in get_args(Quantity):
-        raise InputError(f"band of {quantity!r}: expected 'force', 'primitive', 'potential' or 'bulk_energy'")
+        raise InputError(
+            f"band of {quantity!r}: expected 'force', 'primitive', 'potential', 'bulk_energy' or 'mobility'"
+        )
+    if quantity == "mobility":
+        low, high = quantile_interval(posterior.mobilities(u.ravel()), level)
+        return low.reshape(u.shape), high.reshape(u.shape)
     family, draws = posterior.family, posterior.draws
     features = (family.features if quantity == "force" else family.primitives)(u.ravel())
     curves, line = draws @ features, posterior.tangents
@@ -185,7 +200,7 @@ def curve_band(posterior: Posterior, quantity: str, u: Array, level: float, scal
 def scalar_interval(posterior: Posterior, quantity: str, level: float, scale: Scale | None) -> tuple[float, float]:
     """Return the interval of a number that follows from the law."""
     names = (*get_args(LawNumber), *get_args(JointName))
-    if quantity not in names:
+    if quantity not in (*names, *(posterior.joint.names if posterior.joint else ())):
         raise InputError(f"interval of {quantity!r}: expected one of {', '.join(map(repr, names))}")
     low, high = quantile_interval(_scalar_draws(posterior, quantity, scale), level)
     return float(low), float(high)
@@ -199,17 +214,45 @@ def _scalar_draws(posterior: Posterior, quantity: str, scale: Scale | None) -> A
         return unit if quantity in ("epsilon", "kappa") else unit * family.barriers(draws[kept])
     if quantity in ("low", "high", "spinodal_low", "spinodal_high", "chi"):
         return _of_mixture(posterior, quantity)
-    if quantity in get_args(JointName):
-        values = posterior.joint_draws(quantity)
-        if values is None:
-            raise InputError(f"{quantity} was not estimated by this fit, so it has no interval")
-        return values
+    if quantity.endswith(("ratio", "angle")) or quantity not in get_args(LawNumber):
+        return _of_equation(posterior, quantity)
     if quantity == "maximum":
         line = posterior.tangents
         return family.maxima(draws if line is None else draws[line.known])
     if quantity == "tilt":
         return np.asarray(draws @ family.primitives(np.array(family.phases[1:]))[:, 0]) * (not family.found)
     return _widths(posterior) if quantity == "width" else _tension_integrals(posterior)[0]
+
+
+def _of_equation(posterior: Posterior, quantity: str) -> Array:
+    """Return what was estimated jointly with the law of every draw; ratio and angle are those of an anisotropy.
+
+    Angles are continued around the most likely one.
+    """
+    if quantity not in get_args(LawNumber):
+        values = posterior.joint_draws(quantity)
+        if values is None:
+            raise InputError(f"{quantity} was not estimated by this fit, so it has no interval")
+        return values
+    part, name = "flux" if quantity.startswith("flux") else "anisotropy", quantity.rpartition(" ")[2]
+    names = [] if posterior.joint is None else [key for key in posterior.joint.names if key.startswith(f"{part} ")]
+    if not names:
+        raise InputError(f"the anisotropy was not estimated by this fit, so its {name} has no interval")
+    entries = {key.split(" ")[1]: posterior.joint_draws(key) for key in names}
+    axes = 3 if any("z" in key or key == "yy" for key in entries) else 2
+    tensors = np.moveaxis(
+        np.array([[np.broadcast_to(x, DRAWS) for x in row] for row in tensor_of(entries, axes)]), -1, 0
+    )
+    if name == "ratio":
+        values = np.linalg.eigvalsh(tensors)
+        return np.asarray(values[:, -1] / values[:, 0])
+    if axes == 3:
+        raise InputError(
+            "an anisotropy of three axes has no one angle: its entries have intervals, such as 'anisotropy xy'"
+        )
+    twice = np.arctan2(2.0 * tensors[:, 0, 1], tensors[:, 1, 1] - tensors[:, 0, 0])
+    centre = np.angle(np.mean(np.exp(1j * twice)))
+    return np.asarray(np.rad2deg(0.5 * centre) % 180.0 + np.rad2deg(0.5 * np.angle(np.exp(1j * (twice - centre)))))
 
 
 def _heights(posterior: Posterior, s: Array) -> tuple[Array, NDArray[np.bool_]]:

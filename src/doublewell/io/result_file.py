@@ -158,6 +158,8 @@ def _encode_class(value: Any, hint: Any, where: str) -> Any:
         if name not in FAMILIES:
             _refuse(where, f"one of the families {', '.join(FAMILIES)}", name)
         return {"name": name} | encode(value, FAMILIES[name], where)
+    if hint is Dynamics and DYNAMICS.get(own := str(getattr(value, "name", ""))) not in (None, value):
+        return {"name": own} | encode(value, type(DYNAMICS[own]), where)
     if names := _names(hint):
         same = [name for name, item in names.items() if item == value]
         return same[0] if same else _refuse(where, " or ".join(names), value)
@@ -199,6 +201,9 @@ def _decode_class(data: Any, hint: Any, where: str) -> Any:
         if not isinstance(name, str) or name not in FAMILIES:
             _refuse(where, f"one of the families {', '.join(FAMILIES)}", name)
         return decode({key: item for key, item in data.items() if key != "name"}, FAMILIES[name], where)
+    if hint is Dynamics and isinstance(data, dict) and data.get("name") in DYNAMICS:
+        own = {key: item for key, item in data.items() if key != "name"}
+        return decode(own, type(DYNAMICS[data["name"]]), where)
     if names := _names(hint):
         return names[data] if isinstance(data, str) and data in names else _refuse(where, " or ".join(names), data)
     if hasattr(hint, "__dataclass_fields__"):
@@ -243,6 +248,8 @@ def _first_that_takes(call: Callable[..., Any], value: Any, hints: tuple[Any, ..
     """Return what the first member of a union makes of a value."""
     errors = []
     for hint in hints:
+        if get_origin(hint) is Callable:  # no file holds one
+            continue
         try:
             return call(value, hint, where)
         except InputError as error:

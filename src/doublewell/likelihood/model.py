@@ -71,6 +71,7 @@ class Constants(NamedTuple):
     pushes: Any = ()  # a field for each frame interval, added to u_t / q there
     prior: Any = ()  # rows [W, t] of what is known of theta, W theta = t, for each record of a batch
     pixels: Any = ()  # dx along each axis, for pictures that move
+    way: Any = ()  # along each axis over the record, of pictures that move by a known drift
     light: Any = ()  # terms of what may be left of a camera's light in a phase: in space, in time
     response: Any = ()  # exponent of grey values, where it is known and not 1
     dark: Any = ()  # grey value of the low phase over that of the high one
@@ -155,10 +156,11 @@ class RecordModel:
         """Return how far the picture has moved at each frame, (frames, axes); None where it is at rest."""
         import jax.numpy as jnp
 
-        letters = "zyx"[-len(self.cells) :]
+        letters, clock, ways = "zyx"[-len(self.cells) :], self._clock(constants), []
+        if not isinstance(constants.way, tuple):
+            return clock[:, None] * constants.way
         if f"drift {letters[0]}" not in joint:
             return None
-        clock, ways = self._clock(constants), []
         for letter, dx in zip(letters, constants.pixels, strict=True):
             bent = 4.0 * joint[f"bend {letter}"] * clock * (1.0 - clock)
             ways.append(dx * (joint[f"drift {letter}"] * clock + bent))
@@ -405,7 +407,8 @@ def record_model(
         more["axes"], waves = window_axes(record.mesh, record.dx, refine, width=model.border)
     crossed = None if window else fine.crossed
     more |= acting_constants(dynamics, view.equation, record.times, substeps, waves, crossed)
-    if terms or window or view.moving:
+    more |= _motion(record, view)
+    if terms or window or view.moving or view.velocity:
         more["waves"] = waves
     if record.uniform:
         more["taus"] = np.full(taus.shape, q * record.dt)
@@ -419,8 +422,6 @@ def record_model(
         more["average"] = (optics.exposure / record.dt) ** 2 / 24.0
     if whitening.colour is not None:
         more["colour"] = whitening.colour
-    if view.moving:
-        more["pixels"] = np.array(record.dx)
     if view.light is not None:
         more["light"] = light_basis(view.light, record.shape)
     if view.contrast or "response" in view.free or view.equation:
@@ -428,6 +429,13 @@ def record_model(
     if whitening.memory:
         more["memory"] = np.float64(whitening.memory)
     return model, constants._replace(**more)
+
+
+def _motion(record: Record, view: View) -> dict[str, Any]:
+    """Return the constants of pictures that move."""
+    if view.velocity:
+        return {"way": np.array(view.velocity) * (record.times[-1] - record.times[0])}
+    return {"pixels": np.array(record.dx)} if view.moving else {}
 
 
 def check_record(record: Record, dynamics: Dynamics = ALLEN_CAHN) -> None:

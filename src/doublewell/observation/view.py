@@ -98,6 +98,11 @@ class View:
         return self.optics.contrast in ("estimated", "drifting")
 
     @property
+    def velocity(self) -> tuple[float, ...]:
+        """A known drift along each axis, in length over time; empty where there is none."""
+        return () if isinstance(self.optics.drift, str) else self.optics.drift
+
+    @property
     def blurs(self) -> bool:
         """Whether a picture is not the field at its points."""
         return self.optics.blur not in (0.0, "auto") or bool(self.optics.pixel)
@@ -120,7 +125,15 @@ class View:
     def plain(self) -> bool:
         """Whether fields are observed as they are but for contrast and offset, with white noise and known q."""
         noise = self.whitening
-        free = self.imaged or self.q_free or self.equation or self.moving or self.light or self.optics.response != 1.0
+        free = (
+            self.imaged
+            or self.q_free
+            or self.equation
+            or self.moving
+            or self.velocity
+            or self.light
+            or self.optics.response != 1.0
+        )
         return not (free or noise.memory) and noise.root is noise.colour is None
 
 
@@ -164,7 +177,12 @@ def check_view(record: Record, view: View) -> None:
             f"refine is {optics.refine}: expected an odd one with {option('boundary', 'neumann')}, so that a cell of "
             "the record is the centre of a cell of the model"
         )
-    if view.moving and record.boundary == "neumann":
+    if view.velocity and len(view.velocity) != len(record.mesh):
+        raise InputError(
+            f"drift has {len(view.velocity)} numbers: expected a velocity for each of the {len(record.mesh)} axes, in "
+            "the order (z, y,) x"
+        )
+    if (view.moving or view.velocity) and record.boundary == "neumann":
         raise InputError(
             f"a picture that drifts has no fixed wall at its border: leave out {option('boundary')}, or use "
             f"{option('drift', 'none')}"

@@ -140,7 +140,7 @@ def settle(
     rows, p, joint = stacked(evidence), evidence.family.size, evidence.joint
     n, slow = len(joint), [k for k, name in enumerate(joint) if name.startswith("slowness")]
     rate, size, found = n + p, 1.0, dict.fromkeys(joint, 0.0)
-    free = q is None or bool(slow)
+    free, given = q is None or bool(slow), q
     for _ in range(_ROUNDS):
         left = rows[:, : rate + 1] if free else rows[:, :rate]
         right = rows[:, -1] if free else rows[:, -1] - rows[:, rate] * size / float(q or 1.0)
@@ -160,14 +160,15 @@ def settle(
             )
         q = size / float(best[rate])
     assert q is not None
-    if slow:
-        q, rates, weights = _mobility(best[[rate, *slow]])
+    if slow:  # a q that is known is the mean
+        mean, rates, weights = _mobility(best[[rate, *slow]])
+        q, weights = (mean if given is None else given), weights * mean
         values |= {f"mobility {k + 1}": c for k, c in enumerate(rates)}
     blocks = []
     for block in evidence.blocks:
         t = block.triangle
         target = t[:, -1] - sum(found[name] * t[:, k] for k, name in enumerate(joint) if k not in slow)
-        rates_of = t[:, [rate, *slow]] @ (weights * (q if slow else 1.0))
+        rates_of = t[:, [rate, *slow]] @ weights
         blocks.append(replace(block, triangle=compact(np.column_stack([t[:, n:rate], rates_of, target / size]))))
     return Evidence(evidence.family, tuple(blocks)), q, values
 
