@@ -17,7 +17,6 @@ from doublewell.record import Record
 
 Estimated = Literal["estimated"]
 _DEGREES = 6  # of a mobility that is estimated, at most
-_SPLIT = 4.0  # times as many steps with a mobility of the phase, of which a part is not stepped exactly
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,6 @@ class Parts:
             factor /= float(np.linalg.eigvalsh(self.anisotropy.tensor)[0])
         if isinstance(self.flux, Anisotropy):
             factor *= float(np.linalg.eigvalsh(self.flux.tensor)[-1])
-        factor *= 1.0 if self.mobility is None else _SPLIT
         if isinstance(self.mobility, Mobility):
             factor *= float(np.max(relative_mobility(np.array(self.mobility.coefficients), np.linspace(-1.0, 1.0, 41))))
         return factor

@@ -202,6 +202,22 @@ def in_phases(dynamics: Dynamics, half: float) -> Dynamics:
     return replace(dynamics, driving=scaled)  # type: ignore[type-var]
 
 
+def roughly(dynamics: Dynamics, time: float) -> Dynamics:
+    """Return the equation as a first prediction takes it, its clock at zero at some time.
+
+    What is to be estimated of it is left out, and a mobility of the phase is a constant one.
+    """
+    parts, known = dynamics.parts, dict[str, Any]()
+    for name in ("anisotropy", "flux"):
+        if isinstance(getattr(parts, name), str):
+            known[name] = None
+    if parts.mobility is not None:
+        known["mobility"] = None
+    if isinstance(parts.driving, Driving):
+        known["driving"] = replace(parts.driving, times=tuple([each - time for each in parts.driving.times]))
+    return replace(dynamics, **known) if known else dynamics  # type: ignore[type-var]
+
+
 def check_known(dynamics: Dynamics) -> None:
     """Refuse an equation to be solved of which a part is to be estimated."""
     parts = dynamics.parts

@@ -17,7 +17,7 @@ from math import atanh
 
 import numpy as np
 
-from doublewell.dynamics import Cnab2, Dynamics, fastest_rate, numpy_transforms, steps_per_frame, symbols
+from doublewell.dynamics import Cnab2, Dynamics, fastest_rate, numpy_transforms, roughly, steps_per_frame, symbols
 from doublewell.errors import InputError, option
 from doublewell.hints import Array
 from doublewell.law import INNER, Family, Law
@@ -108,9 +108,9 @@ class _Frames:
     """Some pairs of consecutive frames, and how well a quartic law predicts the later from the earlier."""
 
     def __init__(self, record: Record, survey: Survey, dynamics: Dynamics) -> None:
-        self.grid, self.dynamics = mode_grid(record), dynamics
+        self.grid, self.dynamics = mode_grid(record), roughly(dynamics, 0.0)
         self.forward, self.backward = numpy_transforms(self.grid.cells, self.grid.boundary)
-        self.symbols, width = symbols(dynamics, self.grid.waves, self.grid.crossed), survey.interface_width or 0.0
+        self.symbols, width = symbols(self.dynamics, self.grid.waves, self.grid.crossed), survey.interface_width or 0.0
         self.fine, self.smooth = (np.exp(0.5 * (part * width) ** 2 * self.grid.laplacian) for part in _FINE)
         self.inside = np.ones(record.mesh)
         if record.boundary in (None, "open"):  # what comes in through the border is not predicted
@@ -118,20 +118,21 @@ class _Frames:
                 far = np.minimum(np.arange(n), np.arange(n)[::-1]) >= min(int(np.ceil(width / h)), n // 4)
                 self.inside *= far.reshape([-1 if k == axis else 1 for k in range(len(record.mesh))])
         places = np.unique(np.linspace(0, record.frames - 2, _PAIRS).round().astype(int)).tolist()
-        self.pairs: Sequence[tuple[Array, float]] = [
-            (record.slab(k, k + 2), float(record.times[k + 1] - record.times[k])) for k in places
+        self.pairs: Sequence[tuple[Array, float, Dynamics]] = [
+            (record.slab(k, k + 2), float(record.times[k + 1] - record.times[k]), roughly(dynamics, record.times[k]))
+            for k in places
         ]
-        self.power = sum([float(np.sum((self.inside * later) ** 2)) for (_, later), _ in self.pairs])
+        self.power = sum([float(np.sum((self.inside * later) ** 2)) for (_, later), *_ in self.pairs])
 
     def misfit(self, law: Law, q: float) -> float:
         """Return the sum of squares that predictions leave; infinite where they take too many steps."""
         slope, total = law.family.steepness(law.coefficients), 0.0
         rate = q * fastest_rate(self.dynamics, self.grid.waves, slope)
-        for (first, second), interval in self.pairs:
+        for (first, second), interval, dynamics in self.pairs:
             steps = steps_per_frame(rate, interval, _STEP)
             if steps > _MOST_STEPS:
                 return float("inf")
-            (there,) = Cnab2(self.grid, interval, q, steps, self.dynamics).run(law, first, intervals=1)
+            (there,) = Cnab2(self.grid, interval, q, steps, dynamics).run(law, first, intervals=1)
             weight = self.fine / np.sqrt(1.0 + np.exp(2.0 * q * interval * self.symbols.linear))
             total += float(np.sum(self.backward(weight * self.forward(self.inside * (second - there))) ** 2))
         return total if np.isfinite(total) else float("inf")
@@ -143,7 +144,7 @@ class _Frames:
         change that cannot be distinguished from noise raises.
         """
         law, columns, changes = _quartic(family, strength, 0.0), [], []
-        for (first, second), interval in self.pairs:
+        for (first, second), interval, _ in self.pairs:
             modes = self.smooth * self.forward(0.5 * (first + second))
             u = self.backward(modes)
             force, tilt = self.forward(law.force(u)), self.forward(strength * (u**2 - 1.0))

@@ -37,6 +37,7 @@ from doublewell.record import Boundary, Record
 
 MOST_SUBSTEPS = 64
 _REACTION = 0.5  # largest rate times step of the force to begin with; the resolution is measured after the fit
+_SPLIT = 0.125  # the same with a mobility of the phase, of which a part is not stepped exactly
 _SMALLEST = 8  # cells of a window along an axis inside its border
 _FLOOR = 1e-3  # of the largest: what the preconditioner makes of a mode that is hardly observed
 _SMOOTH = 16.0  # exponent of the shortest mode: a Gaussian of about 1.3 cells in two dimensions
@@ -490,4 +491,4 @@ def first_substeps(record: Record, slope: float, dynamics: Dynamics = ALLEN_CAHN
             f"{rate * interval:.3g}, expected at most {_REACTION * MOST_SUBSTEPS:g}; check the units of dt, dx and q, "
             "or record more often"
         )
-    return steps_per_frame(rate, interval, _REACTION)
+    return steps_per_frame(rate, interval, _REACTION if dynamics.parts.mobility is None else _SPLIT)
