@@ -261,3 +261,16 @@ def test_two_records_have_one_law(regular) -> None:
     np.testing.assert_allclose(both.force(u), result.force(u), atol=2e-3)
     narrow, wide = (np.ptp(each.band("force", u), axis=0).mean() for each in (both, one))
     assert narrow == pytest.approx(wide * np.sqrt(2.0 / 3.0), rel=0.1)  # the second record has twice the variance
+
+
+def test_a_movie_beyond_its_phases_is_made_by_the_polynomial() -> None:
+    """Values up to 1.1 have no error of a law that is linear there: the residual is noise and the phases are right."""
+    x, y = np.meshgrid(*[np.arange(32) - 16.0] * 2, indexing="ij")
+    start = 1.1 * np.tanh((9.0 + 2.5 * np.cos(4 * np.arctan2(x, y)) - np.hypot(x, y)) / 2.8)
+    clean = simulate(
+        named_law("quartic"), start, dx=1.0, dt=8.0, frames=15, epsilon=2.0, dynamics="cahn-hilliard", substeps=100
+    )
+    result = identify(add_noise(clean, 1e-3, seed=1), dynamics="cahn-hilliard", law=0)
+    assert result.diagnostics.likelihood.excess == 1.0
+    assert "no-test-significant" in {finding.code for finding in findings(result)}
+    np.testing.assert_allclose(result.law.phases, (-1.0, 1.0), atol=5e-4)

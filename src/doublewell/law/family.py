@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from doublewell.errors import InputError, option, real, shown, whole
 from doublewell.hints import Array
-from doublewell.law.structure import Structure, classify, classify_wells
+from doublewell.law.structure import Structure, classify, classify_wells, powers_of_s, times_s
 
 Constraint = Literal["admissible", "bernstein", "none"]
 CONSTRAINTS: dict[Constraint, str] = {
@@ -222,11 +222,7 @@ class Family(ABC):
         >>> Wells(0).terms(np.array([-1.25, 0.75]))
         ('(1 - s^2)', [(-0.25, 0), (1.0, 1)])
         """
-        powers, zero = list[Fraction](), Fraction(0)
-        for c in reversed(self.exact_factor(coefficients)):  # t = (1 + s)/2, by Horner's scheme
-            powers = [(a + b) / 2 for a, b in zip([*powers, zero], [zero, *powers], strict=True)]
-            powers[0] += c
-        return "(1 - s^2)", [(float(c), k) for k, c in enumerate(powers)]
+        return "(1 - s^2)", [(float(c), k) for k, c in enumerate(powers_of_s(self.exact_factor(coefficients)))]
 
     def written(self, coefficients: Array, digits: int) -> str:  # noqa: ARG002
         """Return the force as an equation where it is not that of ``terms``, else nothing."""
@@ -399,9 +395,9 @@ class EvenFamily(Family):
         """Return r(s) = s p(s^2) in powers of t = (1 + s)/2, by Horner's scheme with s = 2t - 1."""
         out = [Fraction(0)]
         for c in reversed(self.exact_bracket(coefficients)):
-            out = _times_s(_times_s(out))
+            out = times_s(times_s(out))
             out[0] += c
-        return _times_s(out)
+        return times_s(out)
 
     def maximum(self, coefficients: Array) -> float:
         """Return 0 for wells at -1 and +1."""
@@ -488,11 +484,3 @@ def run_around(marked: NDArray[np.bool_], start: NDArray[np.intp]) -> tuple[NDAr
     before = np.where(~marked & (index < start[:, None]), index, -1).max(axis=1) + 1
     after = np.where(~marked & (index > start[:, None]), index, count).min(axis=1) - 1
     return before, after
-
-
-def _times_s(polynomial: list[Fraction]) -> list[Fraction]:
-    """Multiply a polynomial in t by s = 2t - 1."""
-    out = [-c for c in polynomial] + [Fraction(0)]
-    for i, c in enumerate(polynomial):
-        out[i + 1] += 2 * c
-    return out

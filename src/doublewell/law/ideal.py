@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.law.family import Family, namespace
-from doublewell.law.mixture import INNER, Mixture
+from doublewell.law.mixture import COEXISTING, INNER, Mixture
 from doublewell.law.structure import Kind, StationaryPoint, Structure
 
 _CLOSER = 0.25  # of the way from the values of the record to a pure component that is left: the force is linear there
@@ -77,7 +77,7 @@ class Ideal(Mixture):
         kinds: list[Kind] = ["maximum" if signs[k] > 0 else "minimum" for k in at]
         points = tuple(StationaryPoint(float(0.5 * (u[k] + u[k + 1])), kind) for k, kind in zip(at, kinds, strict=True))
         problems = [f"a local {point.kind} at u = {point.u:.4g}" for point in points] if len(points) != 1 else []
-        return Structure(not problems, tuple(problems), points)
+        return Structure(not problems, tuple(problems), points, COEXISTING)
 
     def height(self, coefficients: Any, s: Any) -> Any:
         """Evaluate h(s) = H / (w^2 (1 - s^2)^2) at positions between the coexisting phases."""

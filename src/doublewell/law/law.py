@@ -255,6 +255,14 @@ class Law:
         """Return the same law with its wells at other phase values: G(u) becomes w G(s), u = middle + w s."""
         return Law(self.family.placed(phases), self.coefficients, name=self.name)
 
+    def continued(self) -> Law:
+        """Return the law with its polynomial also beyond the phases, up to half of their half distance further.
+
+        A conserved field leaves the interval of its phases, by the curvature of its drops. The constant of the force is
+        that of the common tangent.
+        """
+        return self if self.family.found else Law(*Mixture.continuing(self.family, self.coefficients), name=self.name)
+
     def tilted(self, fraction: float) -> Law:
         """Return the law with a constant taken from r, so that the high phase lies above the low one.
 
