@@ -29,6 +29,7 @@ from doublewell.statements import (
     likelihood_lines,
     per_area,
     q_unit,
+    rate_unit,
     record_lines,
     scale_units,
     supports,
@@ -134,6 +135,11 @@ class Facts:
         return self.law.equation()
 
     @property
+    def curve(self) -> str:
+        """What the movie determines, the force or of one phase q G'."""
+        return curve_of(self.law)
+
+    @property
     def motion(self) -> str:
         """The equation of motion as text."""
         return self.problem.dynamics.equation
@@ -198,9 +204,9 @@ def facts(result: Result) -> Facts:
         heaviest = best.degree, best.weight, Law(posterior.family.at(best.degree), best.coefficients).equation()
     listed = [*_scale(result), *_wells(result), *_record_numbers(result)]
     if posterior is not None:
-        listed.insert(
-            0, Fact("force_band", "95 % band of G, root mean square over that of G", "dG/G", band_size(result))
-        )
+        of = curve_of(law)
+        name = f"95 % band of {of}, root mean square over that of {of}"
+        listed.insert(0, Fact("force_band", name, "dG/G", band_size(result)))
     units = (result.scale and result.scale.tension.unit, problem.records[0].length_unit, problem.records[0].time_unit)
     if None not in units and has_pint():
         listed += physical_facts(physical(result))
@@ -288,8 +294,23 @@ def _wells(result: Result) -> Iterator[Fact]:
 
 
 def _coexisting(result: Result) -> Iterator[Fact]:
-    """Yield the coexisting phases of a conserved field and its spinodal interval, with what is extrapolated."""
+    """Yield the coexisting phases of a conserved field and its spinodal interval, with what is extrapolated.
+
+    Of one phase it is q G' in the middle of the values.
+    """
     law, survey = result.law, result.diagnostics.survey
+    if law.one_phase:
+        u = 0.5 * (survey.low + survey.high)
+        ends = None if result.posterior is None else result.band("diffusion", u, level=LEVEL)
+        name = f"q G' at u = {u:.4g}" + (", the diffusion coefficient" if result.dynamics.order == 4 else "")
+        yield Fact(
+            "diffusion",
+            name,
+            "q G'",
+            float(result.diffusion(u)),
+            rate_unit(result),
+            ends and (float(ends[0]), float(ends[1])),
+        )
     kind = "coexisting phase" if law.coexists else "end of the values that the law is given for"
     pairs = {"": (law.phases, f"{{}} {kind}"), "spinodal_": (law.spinodal, "{} end of the spinodal interval")}
     for prefix, (pair, name) in pairs.items():
@@ -344,11 +365,21 @@ def _interval(result: Result, fact: Fact) -> Fact:
         return replace(fact, why=str(error))
 
 
+def curve_of(law: Law) -> str:
+    """Return the symbol of what a movie determines: of one phase only q G'."""
+    return "q G'" if law.one_phase else "G"
+
+
 def band_size(result: Result) -> float:
-    """Return the half-width of the 95 % band of the force relative to the force, both as root mean squares."""
-    u = np.linspace(*result.law.phases, 401)
-    low, high = result.band("force", u, level=LEVEL)
-    return float(0.5 * np.linalg.norm(high - low) / np.linalg.norm(result.force(u)))
+    """Return the half-width of the 95 % band of the force relative to the force, both as root mean squares.
+
+    Of one phase it is that of q G' at the values of the record.
+    """
+    law, survey = result.law, result.diagnostics.survey
+    u = np.linspace(*((survey.low, survey.high) if law.one_phase else law.phases), 401)
+    low, high = result.band("diffusion" if law.one_phase else "force", u, level=LEVEL)
+    curve = result.diffusion(u) if law.one_phase else result.force(u)
+    return float(0.5 * np.linalg.norm(high - low) / np.linalg.norm(curve))
 
 
 def _coefficients(result: Result) -> tuple[Coefficient, ...]:

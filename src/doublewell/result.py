@@ -250,6 +250,10 @@ class Result:
         """Evaluate the effective force G(u) = F'(u) / epsilon^2."""
         return self.law.force(u)
 
+    def diffusion(self, u: Any) -> Any:
+        """Evaluate q G'(u): of Cahn-Hilliard the coefficient of diffusion within a phase, all that one phase shows."""
+        return self.q * self.law.slope(u)
+
     def primitive(self, u: Any) -> Any:
         """Evaluate H(u) = F(u) / epsilon^2, zero at the pure phases."""
         return self.law.primitive(u)
@@ -261,11 +265,11 @@ class Result:
     def band(self, quantity: Quantity, u: ArrayLike, *, level: float = 0.95) -> tuple[Array, Array]:
         """Return the lower and upper edge of the pointwise band of a curve at u.
 
-        The curves are "force" G, "primitive" H, "potential" F and "bulk_energy" f = kappa H. A band holds the noise of
-        the record, the choice of degree, the resolution, and for the potential the tension's standard deviation. With a
-        constraint it is the spread of the constrained estimate.
+        The curves are "force" G, "primitive" H, "potential" F, "bulk_energy" f = kappa H and "diffusion" q G'. A band
+        holds the noise of the record, the choice of degree, the resolution, and for the potential the tension's
+        standard deviation. With a constraint it is the spread of the constrained estimate.
         """
-        return curve_band(self._posterior(), quantity, np.asarray(u, dtype=np.float64), level, self.scale)
+        return curve_band(self._posterior(), quantity, np.asarray(u, dtype=np.float64), level, self.scale, self.q)
 
     def interval(self, quantity: Scalar, *, level: float = 0.95) -> tuple[float, float]:
         """Return the interval of a number that follows from the law.

@@ -33,6 +33,14 @@ def q_unit(result: Result) -> str | None:
     return unit_text(((record.length_unit, order), (record.time_unit, -1)))
 
 
+def rate_unit(result: Result) -> str | None:
+    """Return the unit of q G', None unless both length and time are known."""
+    record, order = result.problem.records[0], result.problem.dynamics.order
+    if record.length_unit is None or record.time_unit is None:
+        return None
+    return unit_text(((record.length_unit, order - 2), (record.time_unit, -1)))
+
+
 def per_area(result: Result) -> str | None:
     """Return the unit of G and H, None where the length has none."""
     length = result.problem.records[0].length_unit

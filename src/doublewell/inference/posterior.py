@@ -16,7 +16,7 @@ from doublewell.hints import Array
 from doublewell.inference.degrees import Component, DegreeAverage, DegreeFit
 from doublewell.law import Constraint, Family, Law, Tangents, gauss_legendre
 
-Quantity = Literal["force", "primitive", "potential", "bulk_energy"]
+Quantity = Literal["force", "primitive", "potential", "bulk_energy", "diffusion"]
 JointName = Literal[
     "q",
     "blur",
@@ -149,14 +149,19 @@ def quantile_interval(values: Array, level: float) -> tuple[Array, Array]:
     return low, high
 
 
-def curve_band(posterior: Posterior, quantity: str, u: Array, level: float, scale: Scale | None) -> tuple[Array, Array]:
-    """Return the pointwise band of a curve at u."""
-    if quantity not in get_args(Quantity):
-        raise InputError(f"band of {quantity!r}: expected 'force', 'primitive', 'potential' or 'bulk_energy'")
+def curve_band(
+    posterior: Posterior, quantity: str, u: Array, level: float, scale: Scale | None = None, q: float = 1.0
+) -> tuple[Array, Array]:
+    """Return the pointwise band of a curve at u; `q` is that of the record where it was not estimated."""
+    if quantity not in (names := get_args(Quantity)):
+        raise InputError(f"band of {quantity!r}: expected one of {', '.join(map(repr, names))}")
     family, draws = posterior.family, posterior.draws
-    features = (family.features if quantity == "force" else family.primitives)(u.ravel())
-    curves, line = draws @ features, posterior.tangents
-    if line is not None:
+    basis = {"force": family.features, "diffusion": family.slopes}.get(quantity, family.primitives)
+    curves, line = draws @ basis(u.ravel()), posterior.tangents
+    if quantity == "diffusion":
+        estimated = posterior.joint_draws("q")
+        curves = curves * (q if estimated is None else estimated[:, None])
+    elif line is not None:
         curves = (curves - (line.force[:, None] if quantity == "force" else line.under(u.ravel())))[line.known]
     if quantity in ("potential", "bulk_energy"):
         epsilon, kappa, kept = _scale_draws(posterior, scale)

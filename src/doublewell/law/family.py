@@ -28,6 +28,7 @@ WellsKind = Literal["symmetric", "equal", "unequal", "found", "ideal"]
 MAX_DEGREE = 8
 UNIT = (-1.0, 1.0)
 _GRID = 401  # points between the phases at which draws are compared
+_STEP = 1e-5  # in s, of a difference that stands for a slope
 _FINE = 1601  # points at which the slope of a force is taken
 
 
@@ -168,6 +169,11 @@ class Family(ABC):
     def features(self, u: Any) -> Any:
         """Evaluate all B_j at u; shape (size, *u.shape)."""
         return self.half * self._features(self._s(u))
+
+    def slopes(self, u: Any) -> Any:
+        """Evaluate all B_j' at u, by differences; shape (size, *u.shape)."""
+        step = _STEP * self.half
+        return (self.features(u + step) - self.features(u - step)) / (2.0 * step)
 
     def primitives(self, u: Any) -> Any:
         """Evaluate all P_j, the integrals of B_j from the low phase to u; shape (size, *u.shape)."""

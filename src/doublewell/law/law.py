@@ -116,11 +116,21 @@ class Law:
         """Whether this is a law of a conserved field with two phases that coexist, found by the common tangent."""
         return self.family.found and bool(np.isfinite(self._line[0]))
 
+    @property
+    def one_phase(self) -> bool:
+        """Whether this is a law of a conserved field whose force rises at all values of the record."""
+        rises = self.family.found and self.family.stable(self.coefficients)
+        return rises and not self.coexists and not np.isfinite(self.spinodal).any()
+
     @cached_property
     def spinodal(self) -> tuple[float, float]:
         """Where H'' is zero around the maximum: a mixture between these values is unstable; NaN where there is none."""
         low, high = self.family.spinodals(self.coefficients[None])[0].tolist()
         return low, high
+
+    def slope(self, u: Any) -> Any:
+        """Evaluate G'(u); of a conserved field q G' is the coefficient of diffusion within a phase."""
+        return np.tensordot(self.coefficients, self.family.slopes(_as_array(u)), axes=1)
 
     def potential(self, u: Any, *, epsilon: float) -> Any:
         """Evaluate F(u) = epsilon^2 H(u)."""

@@ -79,6 +79,10 @@ class Mixture(Family):
         design = np.column_stack([self.features(u).T, np.ones(u.size)])
         return np.asarray(np.linalg.lstsq(design, force(u), rcond=None)[0][:-1])
 
+    def slopes(self, u: Any) -> Any:
+        """Evaluate all B_j' at u; shape (size, *u.shape)."""
+        return self._slopes(self._s(u))
+
     def steepness(self, coefficients: Array) -> float:
         """Return the largest |G'| in the inner half of the range."""
         return float(np.max(np.abs(np.asarray(coefficients) @ self._slopes(_NEAR))))

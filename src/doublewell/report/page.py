@@ -197,6 +197,7 @@ def _found(table: Facts, items: list[Finding]) -> str:
         kind = f"Two phases coexist, {' and '.join(pair)}"
     if not table.structure.ok:
         kind = f"The energy is not a double well with a single barrier: {table.structure}"
+        kind = "The movie shows one phase" if table.law.one_phase else kind
     tilt, barrier, epsilon = table.get("tilt"), table.get("barrier"), table.get("epsilon")
     if tilt is not None and tilt.value != 0.0:
         kind = f"{kind}; {signs(tilt_sentence(table, tilt))}"
@@ -237,6 +238,8 @@ def _precision(table: Facts, items: list[Finding]) -> str:
         return f"Unreliable: the 95 % bands do not hold. {first}."
     return (
         f"The force is known to ±{percent(table['force_band'].value)} (95 % band, on average over the phases). {first}."
+        if not table.law.one_phase
+        else f"q G' is known to ±{percent(table['force_band'].value)} (95 % band, on average over the values). {first}."
     )
 
 
@@ -266,7 +269,7 @@ def _numbers(table: Facts) -> Html:
     if not table.law.family.symmetric:
         keys = ["maximum", *keys[:4], "height_low", "height_high", "tilt", *keys[5:]]
     if table.law.family.found:
-        keys = ["low", "high", "spinodal_low", "spinodal_high", "chi", *keys]
+        keys = ["diffusion", "low", "high", "spinodal_low", "spinodal_high", "chi", *keys]
     listed = [table[key] for key in [*keys, "width", "tension_integral"] if key in table.numbers]
     notes = [prose(table.no_scale)] if table.no_scale else []
     if table.verdict == "not adequate":
