@@ -73,6 +73,19 @@ class Tangents(NamedTuple):
         return np.asarray(self.level[:, None] + self.force[:, None] * (u - self.low[:, None]))
 
 
+class Entropy(NamedTuple):
+    """A force with the entropy of ideal mixing: a_1 ln phi - a_2 ln(1 - phi) + sum_k powers[k] v^k, v = 2 phi - 1.
+
+    ``pure`` are the phase values of the pure components, ``reach`` those between which the force is this; it is linear
+    beyond.
+    """
+
+    a: tuple[float, float]
+    powers: tuple[float, ...]
+    pure: tuple[float, float]
+    reach: tuple[float, float]
+
+
 @dataclass(frozen=True)
 class Family(ABC):
     """G(u) = sum_j g_j B_j(u), zero at the two pure phases and linear beyond them.
@@ -275,6 +288,10 @@ class Family(ABC):
     def interaction(self, coefficients: Array) -> Array:  # noqa: ARG002
         """Return chi of laws, one per row, where they have the entropy of ideal mixing."""
         raise InputError(f"chi belongs to the entropy of ideal mixing: use {option('wells', 'ideal')}")
+
+    def entropy(self, coefficients: Array) -> Entropy:  # noqa: ARG002
+        """Return the terms of a force with the entropy of ideal mixing, zero at the coexisting phases."""
+        raise InputError(f"this law has no entropy of ideal mixing: use {option('wells', 'ideal')}")
 
     def tangents(self, rows: Array) -> Tangents:
         """Return the lines that potentials, one per row, are measured from: zero where the wells are those assumed."""

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from doublewell.errors import InputError
 from doublewell.hints import Array
-from doublewell.law.family import Family, namespace
+from doublewell.law.family import Entropy, Family, namespace
 from doublewell.law.mixture import COEXISTING, INNER, Mixture
 from doublewell.law.structure import Kind, StationaryPoint, Structure
 
@@ -89,22 +89,27 @@ class Ideal(Mixture):
         """Refuse: the law is not a polynomial."""
         raise InputError("a law with the entropy of ideal mixing is not a polynomial: expected one; use its force")
 
-    def written(self, coefficients: Array, digits: int) -> str:
-        """Return the force as an equation in phi and v."""
+    def entropy(self, coefficients: Array) -> Entropy:
+        """Return the terms of the force, zero at the coexisting phases where it has some, else at s = 0."""
         g, (low, high) = np.asarray(coefficients), self.pure
-        half = 0.5 * (high - low)
-        s = Polynomial([0.5 * (low + high), half])  # of v
+        s = Polynomial([0.5 * (low + high), 0.5 * (high - low)])  # of v
         powers = sum((float(c) * P(s / INNER) for c, P in zip(g[2:], self._legendre(), strict=True)), Polynomial([0.0]))
         line = self.tangents(g[None])
         logs = g[0] * np.log(-low / (high - low)) - g[1] * np.log(high / (high - low))
         constant = -logs - sum(float(c) * P(0.0) for c, P in zip(g[2:], self._legendre(), strict=True))
         constant -= float(line.force[0]) / self.half if line.known[0] else 0.0
-        terms = [float(c) * self.half for c in (powers + constant).coef]
-        parts = [f"{self.half * g[0]:.{digits}g} ln(phi)", f"{-self.half * g[1]:.{digits}g} ln(1 - phi)"]
+        terms = tuple(float(c) * self.half for c in (powers + constant).coef)
+        ends = [float(self.middle + self.half * end) for end in (low, high, *self._inside(np.array([low, high]))[0])]
+        a = float(self.half * g[0]), float(self.half * g[1])
+        return Entropy(a, terms, (ends[0], ends[1]), (ends[2], ends[3]))
+
+    def written(self, coefficients: Array, digits: int) -> str:
+        """Return the force as an equation in phi and v."""
+        (first, second), terms, (low, high), _ = self.entropy(coefficients)
+        parts = [f"{first:.{digits}g} ln(phi)", f"{-second:.{digits}g} ln(1 - phi)"]
         parts += [f"{c:.{digits}g}{'' if k == 0 else ' v' if k == 1 else f' v^{k}'}" for k, c in enumerate(terms)]
         text = " + ".join(parts).replace("+ -", "- ")
-        ends = [self.middle + self.half * end for end in self.pure]
-        scale = f"v = (u - {0.5 * sum(ends):.{digits}g}) / {0.5 * (ends[1] - ends[0]):.{digits}g}"
+        scale = f"v = (u - {0.5 * (low + high):.{digits}g}) / {0.5 * (high - low):.{digits}g}"
         return f"G(u) = {text}, phi = (1 + v)/2, {scale}".replace("u - -", "u + ")
 
     def interaction(self, coefficients: Array) -> Array:
