@@ -207,6 +207,7 @@ def facts(result: Result) -> Facts:
         of = curve_of(law)
         name = f"95 % band of {of}, root mean square over that of {of}"
         listed.insert(0, Fact("force_band", name, "dG/G", band_size(result)))
+    given = problem.tension if isinstance(problem.tension, SurfaceTension) else None
     units = (result.scale and result.scale.tension.unit, problem.records[0].length_unit, problem.records[0].time_unit)
     if None not in units and has_pint():
         listed += physical_facts(physical(result))
@@ -225,7 +226,7 @@ def facts(result: Result) -> Facts:
         tiled=fit is not None and fit.tiles is not None,
         initial=fit is not None and fit.initial is not None,
         verdict="not tested" if result.adequacy is None else str(result.adequacy.verdict),
-        tension=problem.tension if result.scale is None else result.scale.tension,
+        tension=given if result.scale is None else result.scale.tension,
         no_scale="" if result.scale is not None else (result.refusal or why_no_scale()),
         supports=supports(result),
         assumptions=tuple(assumptions(result)),
@@ -244,17 +245,19 @@ def _scale(result: Result) -> Iterator[Fact]:
     if scale is None:
         return
     of_epsilon, of_barrier, of_kappa = scale_units(result)
-    tension, plain = scale.tension, scale.tension.normalisation == "E"
-    yield _interval(result, Fact("epsilon", "epsilon", "epsilon", scale.epsilon, of_epsilon, sd=scale.epsilon_sd))
+    tension, plain, measured = scale.tension, scale.tension.normalisation == "E", scale.mixing is None
+    known = (scale.epsilon_sd, tension.sd) if measured else (None, None)
+    yield _interval(result, Fact("epsilon", "epsilon", "epsilon", scale.epsilon, of_epsilon, sd=known[0]))
     symbol = f"F({law.maximum:.4g})"
     top = float(result.potential(law.maximum))
     yield _interval(result, Fact("barrier", f"barrier {symbol}", symbol, top, of_barrier))
     yield _interval(result, Fact("kappa", "gradient coefficient kappa", "kappa", scale.kappa, of_kappa))
     kind = "E" if plain else "epsilon E"
-    yield Fact("tension", f"surface tension of {kind}", "sigma", tension.value, tension.unit, sd=tension.sd, note=kind)
+    sigma = Fact("tension", f"surface tension of {kind}", "sigma", tension.value, tension.unit, sd=known[1], note=kind)
+    yield sigma if measured else _interval(result, sigma)
     integral = _interval(result, Fact("tension_integral", "C_H", "C_H", scale.tension_integral))
     yield integral
-    if integral.interval is not None:  # epsilon is sigma/C_H or its root: relative errors add in squares
+    if integral.interval is not None and measured:  # epsilon is sigma/C_H or its root: relative errors add in squares
         relative = (integral.interval[1] - integral.interval[0]) / (_DEVIATES * scale.tension_integral)
         movie, spread = (1.0 if plain else 0.5) * relative * scale.epsilon, scale.epsilon_sd or 0.0
         total = hypot(movie, spread)

@@ -455,18 +455,24 @@ def _scale(result: Result, table: Facts) -> Iterator[Finding]:
     """Yield whether the scale is fixed, where a surface tension was given."""
     make, fraction = Topic("scale"), table.get("tension_fraction")
     if result.scale is None:
-        refused = None if result.problem.tension is None else refusal_of(result.law, result.diagnostics.bound)
+        refused = (
+            None
+            if result.problem.tension is None
+            else refusal_of(result.law, result.diagnostics.bound, result.problem.tension)
+        )
         if refused is not None:
             write = make.check if refused.kind == NoScale.UNEQUAL_DEPTHS else make.fail  # G and H are as good as ever
             yield write(f"calibration-{refused.kind}", f"calibration refused: {refused.reason}")
     elif result.posterior is not None and result.scale.tension.sd is None:
-        words = "the intervals take the surface tension as exact"
+        of = "temperature and site volume" if result.problem.mixes else "the surface tension"
+        words = f"the intervals take {of} as exact"
         yield make.check("tension-exact", words, "pass its standard deviation to include it")
     elif fraction is not None:
         words = f"{percent(fraction.value)} of the variance of epsilon comes from the surface tension"
         yield make.ok("scale-fixed", words, fraction=fraction.value)
     else:
-        yield make.ok("scale-fixed", "epsilon and F are fixed by the surface tension that was given")
+        of = "temperature and site volume" if result.problem.mixes else "the surface tension that was given"
+        yield make.ok("scale-fixed", f"epsilon and F are fixed by {of}")
 
 
 def _agreement(result: Result, fit: Likelihood | None) -> Iterator[Finding]:

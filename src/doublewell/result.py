@@ -306,7 +306,7 @@ class Result:
         """Why the supplied surface tension could not be used, None where it was or none was given."""
         if self.scale is not None or self.problem.tension is None:
             return None
-        refused = refusal_of(self.law, self.diagnostics.bound)
+        refused = refusal_of(self.law, self.diagnostics.bound, self.problem.tension)
         return None if refused is None else f"calibration refused: {refused.reason}"
 
     def _scale(self) -> Scale:

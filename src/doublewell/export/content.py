@@ -411,8 +411,11 @@ def _energy(content: Content) -> Iterator[str]:
     spread = "" if tension.sd is None else f" +- {tension.sd:.2g}"
     sigma = f"{tension.value:.6g}{spread}{after(tension.unit)} (of {tension.note})"
     ends = "" if epsilon.interval is None else " (95 %: {:.4g} to {:.4g})".format(*epsilon.interval)
+    origin = f"the surface tension {sigma}"
+    if table.problem.mixes:
+        origin = f"temperature and site volume, through the entropy of ideal mixing (surface tension {sigma}),"
     yield (
-        f"kappa = {content.kappa:.6g} comes from the surface tension {sigma} and "
+        f"kappa = {content.kappa:.6g} comes from {origin} and "
         f"C_H = {table['tension_integral'].value:.6g}; epsilon of the paper is {epsilon.value:.6g}{ends}, "
         f"F = epsilon^2 H, barrier {barrier.symbol} = {barrier.value:.6g}."
     )

@@ -38,6 +38,7 @@ LawNumber = Literal[
     "width",
     "tension_integral",
     "kappa",
+    "tension",
     "bulk_barrier",
     "maximum",
     "tilt",
@@ -51,6 +52,7 @@ Scalar = LawNumber | JointName
 DRAWS = 4000  # fixed seed; a band's edge then moves by about 2 % of its half-width from seed to seed
 _SEED = 20_260_101
 _NODES = 64
+_SURE = 0.975  # least fraction of draws with an entropy that is positive
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,10 +184,13 @@ def scalar_interval(posterior: Posterior, quantity: str, level: float, scale: Sc
 
 def _scalar_draws(posterior: Posterior, quantity: str, scale: Scale | None) -> Array:
     family, draws = posterior.family, posterior.draws
-    if quantity in ("epsilon", "barrier", "kappa", "bulk_barrier"):
+    if quantity in ("epsilon", "barrier", "kappa", "bulk_barrier", "tension"):
         epsilon, kappa, kept = _scale_draws(posterior, scale)
+        integrals, first = _tension_integrals(posterior)
         unit = {"epsilon": epsilon, "barrier": epsilon**2}.get(quantity, kappa)
-        return unit if quantity in ("epsilon", "kappa") else unit * family.barriers(draws[kept])
+        if quantity not in ("epsilon", "kappa"):
+            unit = unit * (integrals[kept[first]] if quantity == "tension" else family.barriers(draws[kept]))
+        return unit
     if quantity in ("low", "high", "spinodal_low", "spinodal_high", "chi"):
         return _of_mixture(posterior, quantity)
     if quantity in get_args(JointName):
@@ -268,7 +273,15 @@ def _scale_draws(posterior: Posterior, scale: Scale | None) -> tuple[Array, Arra
     integrals, kept = _tension_integrals(posterior)
     tension = scale.tension
     noise = np.random.default_rng(_SEED + 1).standard_normal(integrals.size)
-    kappa = np.maximum(tension.value + (tension.sd or 0.0) * noise, 1e-12 * tension.value) / integrals
+    relative = np.maximum(1.0 + (tension.sd or 0.0) / tension.value * noise, 1e-12)
+    if scale.mixing is None:
+        kappa = tension.value * relative / integrals
+    else:
+        sizes = posterior.family.entropies(posterior.draws)[kept]
+        if np.mean(sizes > 0.0) < _SURE:
+            raise InputError("the record does not determine the entropy of ideal mixing, so that kappa has no interval")
+        kappa, kept = scale.mixing * relative[sizes > 0.0] / sizes[sizes > 0.0], kept.copy()
+        kept[np.flatnonzero(kept)[sizes <= 0.0]] = False
     return kappa ** epsilon_power(tension.normalisation), kappa, kept
 
 

@@ -289,6 +289,10 @@ class Family(ABC):
         """Return chi of laws, one per row, where they have the entropy of ideal mixing."""
         raise InputError(f"chi belongs to the entropy of ideal mixing: use {option('wells', 'ideal')}")
 
+    def entropies(self, coefficients: Array) -> Array:  # noqa: ARG002
+        """Return (a_1 + a_2) du of laws, one per row, du the distance of the pure components."""
+        raise InputError(f"this law has no entropy of ideal mixing: use {option('wells', 'ideal')}")
+
     def entropy(self, coefficients: Array) -> Entropy:  # noqa: ARG002
         """Return the terms of a force with the entropy of ideal mixing, zero at the coexisting phases."""
         raise InputError(f"this law has no entropy of ideal mixing: use {option('wells', 'ideal')}")

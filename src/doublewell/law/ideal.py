@@ -89,6 +89,12 @@ class Ideal(Mixture):
         """Refuse: the law is not a polynomial."""
         raise InputError("a law with the entropy of ideal mixing is not a polynomial: expected one; use its force")
 
+    def entropies(self, coefficients: Array) -> Array:
+        """Return (a_1 + a_2) du of laws, one per row."""
+        return np.asarray(
+            self.half**2 * (self.pure[1] - self.pure[0]) * np.sum(np.atleast_2d(coefficients)[:, :2], axis=1)
+        )
+
     def entropy(self, coefficients: Array) -> Entropy:
         """Return the terms of the force, zero at the coexisting phases where it has some, else at s = 0."""
         g, (low, high) = np.asarray(coefficients), self.pure

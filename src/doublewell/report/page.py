@@ -180,6 +180,7 @@ def _lead(table: Facts, items: list[Finding]) -> Html:
     mesh, tension, also = " × ".join(str(n) for n in table.data.shape[1:]), table.tension, ""
     if tension is not None:
         also = f", and with the surface tension {plain(tension.value)}{raised(after(tension.unit))} its scale ε"
+        also = ", and with temperature and site volume its scale ε" if table.problem.mixes else also
     question = f"Which free energy drives this movie of {table.data.shape[0]} frames of {mesh} pixels{also}?"
     reported = (
         ("Question:", question),
@@ -295,10 +296,11 @@ def _fact_table(table: Facts, listed: Sequence[Fact]) -> Html:
 
 def _error(table: Facts, fact: Fact) -> str:
     """Return the interval of a number, or where it comes from."""
-    if fact.key == "tension":
+    if fact.key == "tension" and not table.problem.mixes:
         return "taken as exact" if fact.sd is None else f"± {plain(fact.sd, 2)}, as given"
     if fact.interval is not None:
-        fraction = table["tension_fraction"].value if fact.key == "epsilon" else 0.0
+        shared = table.get("tension_fraction") if fact.key == "epsilon" else None
+        fraction = 0.0 if shared is None else shared.value
         part = f"; {percent(fraction)} of the variance from the surface tension" if fraction else ""
         return f"{measured(fact.interval[0], 5)} to {measured(fact.interval[1], 5)}{part}"
     return f"± {plain(fact.sd, 2)} from the surface tension alone" if fact.sd is not None else ""
@@ -348,6 +350,7 @@ def _settings(table: Facts, digest: str) -> Html:
     if tension is not None:
         error = "" if tension.sd is None else f" ± {tension.sd:.3g}"
         given = f"{tension.value:.6g}{error}{raised(after(tension.unit))}, of {tension.normalisation}"
+        given += ", by temperature and site volume" * table.problem.mixes
     opened = [] if source is None else [f"{name} = {value}" for name, value in source.reading]
     q = table["q"]
     diffusion = signs(f"{q.value:.6g}") + raised(after(q.unit)) + (f", {q.note}" if q.note else "")

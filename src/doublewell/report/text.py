@@ -115,7 +115,11 @@ def _scale_lines(table: Facts) -> Iterator[str]:
     yield f"epsilon = {with_interval(table['epsilon'])}"
     given = ("" if tension.sd is None else f" +- {tension.sd:.2g}") + after(tension.unit)
     integral = table["tension_integral"].value
-    yield f"from surface tension {tension.value:.6g}{given} of {tension.note} and C_H = {integral:.6g}"
+    if table.problem.mixes:
+        yield "from temperature and site volume, through the entropy of ideal mixing"
+        yield f"surface tension of {tension.note}: {with_interval(tension)}; C_H = {integral:.6g}"
+    else:
+        yield f"from surface tension {tension.value:.6g}{given} of {tension.note} and C_H = {integral:.6g}"
     yield f"F(u) = epsilon^2 H(u): barrier {barrier.symbol} = {with_interval(barrier)}"
 
 
