@@ -67,7 +67,8 @@ def assumptions(result: Result) -> Iterator[str]:
     if boundary in ("periodic", "neumann"):
         yield f"the border is {'periodic' if boundary == 'periodic' else 'closed (no flux)'}"
     if result.scale is not None:
-        yield "the surface tension is that of a planar interface of this law"
+        mixed = "the logarithms of the law are the entropy of ideal mixing, of sites of the given volume"
+        yield mixed if result.problem.mixes else "the surface tension is that of a planar interface of this law"
 
 
 def record_lines(result: Result) -> Iterator[str]:

@@ -254,6 +254,7 @@ def test_temperature_and_site_volume_give_kappa(regular) -> None:
     assert result.interval("tension")[0] < tension < result.interval("tension")[1]
     assert facts(result)["tension"].value == pytest.approx(tension, rel=0.03)
     assert "from temperature and site volume, through the entropy of ideal mixing" in str(result)
+    assert "that of a planar interface of this law" not in str(result)
     assert "scale-fixed" in {item.code for item in findings(result)}
     assert "kappa = " in export(result, "python")
 
