@@ -132,7 +132,7 @@ def test_intervals_hold_the_tension_and_the_record(banded):
         match=r"interval of 'sigma': expected one of 'epsilon'.*'maximum', 'tilt', 'low'.*'q'",
     ):
         banded.interval("sigma")
-    with pytest.raises(InputError, match=r"'potential' or 'bulk_energy'"):
+    with pytest.raises(InputError, match=r"'potential', 'bulk_energy', 'diffusion'"):
         banded.band("energy", u)
 
 

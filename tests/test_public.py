@@ -18,8 +18,8 @@ import doublewell
 
 NAMES = {
     "AllenCahn", "CahnHilliard", "Compute", "DoubleWell", "MassConserving", "Trajectory", "Weak",
-    "LAW_NAMES", "Bernstein", "Experiment", "InputError", "Law", "Observation", "Record", "Result", "SurfaceTension",
-    "__version__",
+    "LAW_NAMES", "Bernstein", "Experiment", "InputError", "Law", "Mixing", "Observation", "Record", "Result",
+    "SurfaceTension", "__version__",
     "add_noise", "bounds", "calibrate", "compare", "estimate", "export", "facts", "findings",
     "identify", "identify_many", "initial_field",
     "load_result", "lower", "merge", "named_law", "open_record", "phase_from_intensity", "physical", "plan", "save",

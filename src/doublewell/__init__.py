@@ -14,6 +14,7 @@ from doublewell.version import __version__ as __version__
 if TYPE_CHECKING:
     from doublewell import bounds as bounds
     from doublewell.baselines import compare as compare
+    from doublewell.calibrate import Mixing as Mixing
     from doublewell.calibrate import SurfaceTension as SurfaceTension
     from doublewell.calibrate import calibrate as calibrate
     from doublewell.dynamics import AllenCahn as AllenCahn
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     from doublewell.weak.assembly import weak_evidence as weak_evidence
 
 _MODULES = {
-    "calibrate": ["SurfaceTension", "calibrate"],
+    "calibrate": ["Mixing", "SurfaceTension", "calibrate"],
     "dynamics": ["AllenCahn", "CahnHilliard", "MassConserving"],
     "errors": ["InputError"],
     "evidence": ["lower", "merge"],

@@ -1,11 +1,12 @@
-"""Calibrate: one independently measured surface tension fixes epsilon and the potential."""
+"""Calibrate: an independently measured surface tension fixes epsilon and the potential, or a mixture's temperature."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal, NamedTuple
+from math import hypot
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,7 @@ Normalisation = Literal["E", "eE"]
 
 _NAME = "the surface tension"
 _EXAMPLE = "0.3 J/m^2 +- 5 %"
+_BOLTZMANN = 1.380649e-23  # J/K
 _FLAT = 10.0  # bounds; coefficients below are zero
 _PLUS_MINUS = re.compile(r"\+/-|\+-|±")
 _PERCENT = re.compile(r"\s*(.*?)\s*%\s*", re.DOTALL)
@@ -78,18 +80,75 @@ class SurfaceTension:
     @classmethod
     def _from_text(cls, text: str) -> SurfaceTension:
         """Read "0.3 J/m^2 +- 5 %", "0.3 +- 0.01 J/m^2" or "0.3 J/m^2 +- 15 mJ/m^2"."""
-        first, *rest = _PLUS_MINUS.split(text)
-        if len(rest) > 1:
-            raise InputError(f"{_NAME} is {shown(text)}: expected one value and one error, such as {_EXAMPLE!r}")
-        value, unit = parse_quantity(first, _NAME)
-        if not rest:
-            return cls(value, unit=unit)
-        if (percent := _PERCENT.fullmatch(rest[0])) is not None:
-            return cls(value, abs(value) * parse_quantity(percent[1], _NAME)[0] / 100.0, unit=unit)
-        sd, of = parse_quantity(rest[0], f"the error of {_NAME}")
-        if unit is not None and of is not None:
-            sd = convert(sd, of, unit, f"the error of {_NAME}")
-        return cls(value, sd, unit=unit or of)
+        value, sd, unit = _with_error(text, _NAME, _EXAMPLE)
+        return cls(value, sd, unit=unit)
+
+
+def _with_error(text: str, name: str, example: str) -> tuple[float, float | None, str | None]:
+    """Return value, standard deviation and unit of a text such as "0.3 J/m^2 +- 5 %"."""
+    first, *rest = _PLUS_MINUS.split(text)
+    if len(rest) > 1:
+        raise InputError(f"{name} is {shown(text)}: expected one value and one error, such as {example!r}")
+    value, unit = parse_quantity(first, name)
+    if not rest:
+        return value, None, unit
+    if (percent := _PERCENT.fullmatch(rest[0])) is not None:
+        return value, abs(value) * parse_quantity(percent[1], name)[0] / 100.0, unit
+    sd, of = parse_quantity(rest[0], f"the error of {name}")
+    if unit is not None and of is not None:
+        sd = convert(sd, of, unit, f"the error of {name}")
+    return value, sd, unit or of
+
+
+@dataclass(frozen=True)
+class Mixing:
+    """Temperature (K) and site volume (m^3) of a mixture: with the entropy of ideal mixing they fix kappa.
+
+    The force has a_1 ln phi - a_2 ln(1 - phi), and kappa times these is k T / (v du) with du the distance of the pure
+    values. ``volume`` are the volumes of a molecule of either component; one number is that of both. ``sd`` is the
+    relative standard deviation of T / v.
+
+    >>> f"{Mixing.of('300 K', '0.02 nm^3 +- 3 %').density:.4g} J/m^3"
+    '4.142e+08 J/m^3'
+    """
+
+    temperature: float
+    volume: tuple[float, float]
+    sd: float | None = None
+
+    def __post_init__(self) -> None:
+        pair = self.volume if isinstance(self.volume, tuple | list) else (self.volume,) * 2
+        if len(pair) != 2:
+            raise InputError(f"the site volume is {shown(self.volume)}: expected one, or one for each component")
+        object.__setattr__(self, "temperature", positive(self.temperature, "temperature", "in K"))
+        object.__setattr__(self, "volume", tuple(positive(v, "site volume", "in m^3") for v in pair))
+        if self.sd is not None:
+            object.__setattr__(self, "sd", not_negative(self.sd, "the sd of T/v", "a fraction of it"))
+
+    @classmethod
+    def of(cls, temperature: float | str, volume: float | str) -> Mixing:
+        """Read both as numbers in K and m^3 or as texts with units, each perhaps with an error."""
+        values, errors = [], []
+        for name, given, unit in (("the temperature", temperature, "K"), ("the site volume", volume, "m^3")):
+            value, sd, own = _with_error(given, name, f"1 {unit}") if isinstance(given, str) else (given, None, None)
+            errors.append(None if sd is None else sd / value)
+            values.append(value if own is None else convert(value, own, unit, name))
+        known = [error for error in errors if error is not None]
+        return cls(values[0], (values[1], values[1]), hypot(*known) if known else None)
+
+    @property
+    def density(self) -> float:
+        """The energy density k T (1/v_1 + 1/v_2) in J/m^3."""
+        return _BOLTZMANN * self.temperature * (1.0 / self.volume[0] + 1.0 / self.volume[1])
+
+
+def scaling_of(value: Any) -> SurfaceTension | Mixing:
+    """Return what fixes the scale; a text of two quantities, "300 K, 0.02 nm^3", is a Mixing."""
+    if isinstance(value, Mixing):
+        return value
+    if isinstance(value, str) and value.count(",") == 1:
+        return Mixing.of(*value.split(","))
+    return SurfaceTension.of(value)
 
 
 @dataclass(frozen=True)
@@ -97,13 +156,15 @@ class Scale:
     """The physical member of the scale class: epsilon, and what it came from.
 
     ``epsilon_sd`` is the part of epsilon's standard deviation that comes from the tension, None when the tension
-    has none.
+    has none. With ``mixing`` it came from the entropy of ideal mixing: kappa is this number over (a_1 + a_2) du, and
+    the tension follows.
     """
 
     epsilon: float
     epsilon_sd: float | None
     tension: SurfaceTension
     tension_integral: float
+    mixing: float | None = None
 
     @property
     def kappa(self) -> float:
@@ -111,23 +172,33 @@ class Scale:
         return self.tension.value / self.tension_integral
 
 
-def calibrate(law: Law, tension: float | str | tuple[float, float] | SurfaceTension) -> Scale:
+def calibrate(
+    law: Law, tension: float | str | tuple[float, float] | SurfaceTension | Mixing, *, length_unit: str | None = None
+) -> Scale:
     """Return the scale of an effective force: epsilon = sigma/C_H for E, sqrt(gamma/C_H) for epsilon E.
 
-    Refused where C_H = 0 or H < 0 somewhere inside. Extra stationary points with H > 0 are not an obstacle.
+    Refused where C_H = 0 or H < 0 somewhere inside. Extra stationary points with H > 0 are not an obstacle. A Mixing
+    needs the unit of the lengths that the law is given in.
 
     >>> from doublewell.law import named_law
     >>> law = named_law("quartic").effective(0.03)
     >>> round(calibrate(law, named_law("quartic").surface_tension(epsilon=1.0)).epsilon, 12)
     0.03
     """
-    tension, refused = SurfaceTension.of(tension), refusal_of(check_law(law))
+    tension = scaling_of(tension)
+    refused, mixing = refusal_of(check_law(law), scaling=tension), None
     if refused is not None:
         raise InputError(refused.reason)
+    if isinstance(tension, Mixing):
+        check_units(tension, 1, length_unit, "s")
+        assert length_unit is not None
+        mixing, sd = tension.density * convert(1.0, length_unit, "m", "length_unit"), tension.sd
+        value = law.tension_integral * mixing / float(law.family.entropies(law.coefficients)[0])
+        tension = SurfaceTension(value, None if sd is None else sd * value, unit="J/m^2")
     integral, power = law.tension_integral, epsilon_power(tension.normalisation)
     epsilon = (tension.value / integral) ** power
     spread = None if tension.sd is None else power * epsilon * tension.sd / tension.value
-    return Scale(epsilon, spread, tension, integral)
+    return Scale(epsilon, spread, tension, integral, mixing)
 
 
 def epsilon_power(normalisation: Normalisation) -> float:
@@ -142,6 +213,7 @@ class NoScale(StrEnum):
     UNEQUAL_DEPTHS = "unequal-depths"
     NO_INTERFACE = "no-interface"
     ZERO_LAW = "zero-law"
+    NO_ENTROPY = "no-entropy"
 
 
 class Refusal(NamedTuple):
@@ -155,8 +227,14 @@ class Refusal(NamedTuple):
     reason: str
 
 
-def refusal_of(law: Law, bound: float | None = None) -> Refusal | None:
+def refusal_of(law: Law, bound: float | None = None, scaling: SurfaceTension | Mixing | None = None) -> Refusal | None:
     """Return why a law carries no scale, None where it does; `bound` is the lower bound of its coefficients."""
+    if isinstance(scaling, Mixing) and not (size := float(law.family.entropies(law.coefficients)[0])) > 0.0:
+        reason = (
+            f"the entropy of ideal mixing is not positive (a_1 + a_2 = {size:.3g}), so that it does not fix kappa: the "
+            "values of the record do not come near a pure component, or u is not a composition"
+        )
+        return Refusal(NoScale.NO_ENTROPY, size, reason)
     if bound is not None and np.all(law.coefficients <= _FLAT * bound):
         return Refusal(
             NoScale.FLAT_LAW,
@@ -184,21 +262,22 @@ def why_no_scale() -> str:
     )
 
 
-def check_units(tension: SurfaceTension | None, axes: int, length: str | None, time: str | None) -> None:
+def check_units(tension: SurfaceTension | Mixing | None, axes: int, length: str | None, time: str | None) -> None:
     """Refuse units that do not belong together, before anything is fitted."""
     for unit, like, name in ((length, "m", "length_unit"), (time, "s", "time_unit")):
         if unit is not None:
             check_dimension(unit, like, name)
-    if tension is None or tension.unit is None:
+    unit = "J/m^2" if isinstance(tension, Mixing) else None if tension is None else tension.unit
+    if unit is None:
         return
     if length is None or time is None:
         lacks = "lengths" if length is None else "times"
         raise InputError(
-            f"the surface tension is in {tension.unit}, but the record's {lacks} have no unit: pass "
+            f"the surface tension is in {unit}, but the record's {lacks} have no unit: pass "
             f"{option('length_unit', 'um')} and {option('time_unit', 's')}, or whatever they are, with the record, or "
             "give the tension as a plain number in the record's own units"
         )
-    tension_power(tension.unit, axes)
+    tension_power(unit, axes)
 
 
 def tension_power(unit: str, axes: int) -> int:

@@ -30,6 +30,7 @@ from doublewell.statements import (
     likelihood_lines,
     per_area,
     q_unit,
+    rate_unit,
     record_lines,
     scale_units,
     supports,
@@ -135,6 +136,11 @@ class Facts:
         return self.law.equation()
 
     @property
+    def curve(self) -> str:
+        """What the movie determines, the force or of one phase q G'."""
+        return curve_of(self.law)
+
+    @property
     def motion(self) -> str:
         """The equation of motion as text."""
         return self.problem.dynamics.equation
@@ -199,9 +205,10 @@ def facts(result: Result) -> Facts:
         heaviest = best.degree, best.weight, Law(posterior.family.at(best.degree), best.coefficients).equation()
     listed = [*_scale(result), *_wells(result), *_record_numbers(result)]
     if posterior is not None:
-        listed.insert(
-            0, Fact("force_band", "95 % band of G, root mean square over that of G", "dG/G", band_size(result))
-        )
+        of = curve_of(law)
+        name = f"95 % band of {of}, root mean square over that of {of}"
+        listed.insert(0, Fact("force_band", name, "dG/G", band_size(result)))
+    given = problem.tension if isinstance(problem.tension, SurfaceTension) else None
     units = (result.scale and result.scale.tension.unit, problem.records[0].length_unit, problem.records[0].time_unit)
     if None not in units and has_pint():
         listed += physical_facts(physical(result))
@@ -220,7 +227,7 @@ def facts(result: Result) -> Facts:
         tiled=fit is not None and fit.tiles is not None,
         initial=fit is not None and fit.initial is not None,
         verdict="not tested" if result.adequacy is None else str(result.adequacy.verdict),
-        tension=problem.tension if result.scale is None else result.scale.tension,
+        tension=given if result.scale is None else result.scale.tension,
         no_scale="" if result.scale is not None else (result.refusal or why_no_scale()),
         supports=supports(result),
         assumptions=tuple(assumptions(result)),
@@ -239,17 +246,19 @@ def _scale(result: Result) -> Iterator[Fact]:
     if scale is None:
         return
     of_epsilon, of_barrier, of_kappa = scale_units(result)
-    tension, plain = scale.tension, scale.tension.normalisation == "E"
-    yield _interval(result, Fact("epsilon", "epsilon", "epsilon", scale.epsilon, of_epsilon, sd=scale.epsilon_sd))
+    tension, plain, measured = scale.tension, scale.tension.normalisation == "E", scale.mixing is None
+    known = (scale.epsilon_sd, tension.sd) if measured else (None, None)
+    yield _interval(result, Fact("epsilon", "epsilon", "epsilon", scale.epsilon, of_epsilon, sd=known[0]))
     symbol = f"F({law.maximum:.4g})"
     top = float(result.potential(law.maximum))
     yield _interval(result, Fact("barrier", f"barrier {symbol}", symbol, top, of_barrier))
     yield _interval(result, Fact("kappa", "gradient coefficient kappa", "kappa", scale.kappa, of_kappa))
     kind = "E" if plain else "epsilon E"
-    yield Fact("tension", f"surface tension of {kind}", "sigma", tension.value, tension.unit, sd=tension.sd, note=kind)
+    sigma = Fact("tension", f"surface tension of {kind}", "sigma", tension.value, tension.unit, sd=known[1], note=kind)
+    yield sigma if measured else _interval(result, sigma)
     integral = _interval(result, Fact("tension_integral", "C_H", "C_H", scale.tension_integral))
     yield integral
-    if integral.interval is not None:  # epsilon is sigma/C_H or its root: relative errors add in squares
+    if integral.interval is not None and measured:  # epsilon is sigma/C_H or its root: relative errors add in squares
         relative = (integral.interval[1] - integral.interval[0]) / (_DEVIATES * scale.tension_integral)
         movie, spread = (1.0 if plain else 0.5) * relative * scale.epsilon, scale.epsilon_sd or 0.0
         total = hypot(movie, spread)
@@ -289,8 +298,23 @@ def _wells(result: Result) -> Iterator[Fact]:
 
 
 def _coexisting(result: Result) -> Iterator[Fact]:
-    """Yield the coexisting phases of a conserved field and its spinodal interval, with what is extrapolated."""
+    """Yield the coexisting phases of a conserved field and its spinodal interval, with what is extrapolated.
+
+    Of one phase it is q G' in the middle of the values.
+    """
     law, survey = result.law, result.diagnostics.survey
+    if law.one_phase:
+        u = 0.5 * (survey.low + survey.high)
+        ends = None if result.posterior is None else result.band("diffusion", u, level=LEVEL)
+        name = f"q G' at u = {u:.4g}" + (", the diffusion coefficient" if result.dynamics.order == 4 else "")
+        yield Fact(
+            "diffusion",
+            name,
+            "q G'",
+            float(result.diffusion(u)),
+            rate_unit(result),
+            ends and (float(ends[0]), float(ends[1])),
+        )
     kind = "coexisting phase" if law.coexists else "end of the values that the law is given for"
     pairs = {"": (law.phases, f"{{}} {kind}"), "spinodal_": (law.spinodal, "{} end of the spinodal interval")}
     for prefix, (pair, name) in pairs.items():
@@ -366,11 +390,21 @@ def _interval(result: Result, fact: Fact) -> Fact:
         return replace(fact, why=str(error))
 
 
+def curve_of(law: Law) -> str:
+    """Return the symbol of what a movie determines: of one phase only q G'."""
+    return "q G'" if law.one_phase else "G"
+
+
 def band_size(result: Result) -> float:
-    """Return the half-width of the 95 % band of the force relative to the force, both as root mean squares."""
-    u = np.linspace(*result.law.phases, 401)
-    low, high = result.band("force", u, level=LEVEL)
-    return float(0.5 * np.linalg.norm(high - low) / np.linalg.norm(result.force(u)))
+    """Return the half-width of the 95 % band of the force relative to the force, both as root mean squares.
+
+    Of one phase it is that of q G' at the values of the record.
+    """
+    law, survey = result.law, result.diagnostics.survey
+    u = np.linspace(*((survey.low, survey.high) if law.one_phase else law.phases), 401)
+    low, high = result.band("diffusion" if law.one_phase else "force", u, level=LEVEL)
+    curve = result.diffusion(u) if law.one_phase else result.force(u)
+    return float(0.5 * np.linalg.norm(high - low) / np.linalg.norm(curve))
 
 
 def _coefficients(result: Result) -> tuple[Coefficient, ...]:

@@ -15,7 +15,15 @@ from doublewell.calibrate import NoScale, refusal_of
 from doublewell.errors import option
 from doublewell.facts import LEVEL, Facts, facts
 from doublewell.inference import curve_band, quantile_interval
-from doublewell.model_findings import Setting, coexistence_findings, model_findings, rival_findings, sentence_of
+from doublewell.model_findings import (
+    OF_TWO_PHASES,
+    Setting,
+    coexistence_findings,
+    force_findings,
+    model_findings,
+    rival_findings,
+    sentence_of,
+)
 from doublewell.observation import COVERED
 from doublewell.record_findings import (
     Finding,
@@ -46,7 +54,6 @@ _LARGE_RESIDUAL = 0.5
 _LITTLE_MOTION = 0.5
 _BEYOND = 5.0  # standard deviations of the noise that hardly a pixel in a thousand exceeds
 _POINTS = 201
-_WEAK = 0.2  # of the force that holds an interface
 _NAMED = 5  # tiles that are named
 _REACH = 1.96  # standard deviations of a 95 % band
 _OUTSIDE = {"admissible": "not be a double well with a single barrier", "bernstein": "lie outside the positive family"}
@@ -63,9 +70,8 @@ def findings(result: Result, *, checksum: str | None = None, table: Facts | None
     if None not in (stored, checksum) and stored != checksum:
         words = "the movie at hand is not the one that the law came from: their checksums differ"
         items.append(Topic("data").fail("other-movie", words))
-    return [
-        *items,
-        *_no_force(result),
+    items += [
+        *force_findings(result),
         *rival_findings(result.rivals),
         *(_weak(result, table) if fit is None else _trajectory(result, fit, table)),
         *_structure(result, fit),
@@ -76,6 +82,7 @@ def findings(result: Result, *, checksum: str | None = None, table: Facts | None
         *_scale(result, table),
         *_agreement(result, fit),
     ]
+    return [item for item in items if not (result.law.one_phase and item.code in OF_TWO_PHASES)]
 
 
 def worst(items: list[Finding]) -> Severity:
@@ -140,7 +147,8 @@ def _precision(fit: Likelihood, table: Facts) -> Iterator[Finding]:
         return
     severity = Severity.OK if size <= NARROW else Severity.CHECK if size <= _WIDE else Severity.FAIL
     code = "band-narrow" if size <= NARROW else "band-wide"
-    yield make.finding(severity, code, f"the 95 % band of G is +-{percent(size)} of G, on average", band=size)
+    words = f"the 95 % band of {table.curve} is +-{percent(size)} of {table.curve}, on average"
+    yield make.finding(severity, code, words, band=size)
 
 
 def _determination(result: Result, table: Facts) -> Iterator[Finding]:
@@ -161,7 +169,7 @@ def _determination(result: Result, table: Facts) -> Iterator[Finding]:
             "measured; their intervals hold only if it is as smooth there as elsewhere",
             coverage=coverage,
         )
-    low, high = curve_band(posterior, "force", u, LEVEL, None)
+    low, high = curve_band(posterior, "force", u, LEVEL)
     wide = u[high - low > np.max(np.abs(law.force(u)))].tolist()
     if wide:
         words = (
@@ -363,22 +371,6 @@ def setting_of(result: Result, fit: FitQuality | None = None) -> Setting:
     return Setting(dx, boundary, result.law.phases, largest)
 
 
-def _no_force(result: Result) -> Iterator[Finding]:
-    """Yield whether there is a force at all; what else is wrong then follows from that, so it comes first."""
-    if (width := result.diagnostics.survey.interface_width) is None:
-        return
-    # the quartic law whose interface has this width, s = 2 atanh(0.9) / width
-    usual = 2.0 / 3.0**1.5 * result.law.half * 2.0 * (2.0 * np.arctanh(0.9) / width) ** 2
-    largest = float(np.max(np.abs(result.law.force(np.linspace(*result.law.phases, _POINTS)))))
-    if largest < _WEAK * usual:
-        words = (
-            f"the force reaches {percent(largest / usual)} of what an interface of this width needs: nothing holds "
-            "the phases apart, and the movie is nearly explained by diffusion alone"
-        )
-        advice = "this is not a phase field with two wells"
-        yield Topic("structure").fail("no-force", words, advice, ratio=largest / usual)
-
-
 def _structure(result: Result, fit: Likelihood | None) -> Iterator[Finding]:
     make = Topic("structure")
     if result.law.family.found:
@@ -463,18 +455,24 @@ def _scale(result: Result, table: Facts) -> Iterator[Finding]:
     """Yield whether the scale is fixed, where a surface tension was given."""
     make, fraction = Topic("scale"), table.get("tension_fraction")
     if result.scale is None:
-        refused = None if result.problem.tension is None else refusal_of(result.law, result.diagnostics.bound)
+        refused = (
+            None
+            if result.problem.tension is None
+            else refusal_of(result.law, result.diagnostics.bound, result.problem.tension)
+        )
         if refused is not None:
             write = make.check if refused.kind == NoScale.UNEQUAL_DEPTHS else make.fail  # G and H are as good as ever
             yield write(f"calibration-{refused.kind}", f"calibration refused: {refused.reason}")
     elif result.posterior is not None and result.scale.tension.sd is None:
-        words = "the intervals take the surface tension as exact"
+        of = "temperature and site volume" if result.problem.mixes else "the surface tension"
+        words = f"the intervals take {of} as exact"
         yield make.check("tension-exact", words, "pass its standard deviation to include it")
     elif fraction is not None:
         words = f"{percent(fraction.value)} of the variance of epsilon comes from the surface tension"
         yield make.ok("scale-fixed", words, fraction=fraction.value)
     else:
-        yield make.ok("scale-fixed", "epsilon and F are fixed by the surface tension that was given")
+        of = "temperature and site volume" if result.problem.mixes else "the surface tension that was given"
+        yield make.ok("scale-fixed", f"epsilon and F are fixed by {of}")
 
 
 def _agreement(result: Result, fit: Likelihood | None) -> Iterator[Finding]:

@@ -17,7 +17,7 @@ from doublewell.errors import option
 from doublewell.law import Law
 from doublewell.observation import Survey
 from doublewell.record_findings import Finding, Severity, Topic, pure_phases
-from doublewell.result import Rival
+from doublewell.result import Result, Rival
 from doublewell.units import percent
 
 _QUIET = 0.5  # standard error of the fraction of the other boundary above which the border is too quiet
@@ -29,6 +29,7 @@ _BACKWARDS = -1.0  # relative error of q of a movie whose time runs backwards; t
 _LEFT = ("thermal", "unknown")  # tests of what the first cause leaves
 _DECIDED = 30.0  # rise of chi-square by which an equation is excluded
 _REST = 4  # causes that the one line names
+_WEAK = 0.2  # of the force that holds an interface
 _AXES = ("z", "y", "x")
 _CODES = {
     "q": "q-off", "advection": "pattern-drifts", "tilt": "force-tilted", "gain": "contrast-off",
@@ -43,6 +44,11 @@ _SEVERITY = {
     Verdict.ADEQUATE: Severity.OK, Verdict.CHECK: Severity.CHECK, Verdict.NOT_ADEQUATE: Severity.FAIL,
 }  # fmt: skip
 _model = Topic("model")
+OF_TWO_PHASES = frozenset(  # what has no meaning where the record shows one
+    {"no-force", "not-a-double-well", "not-phase-values", "values-beyond-phases", "phases-still-forming",
+     "phase-not-reached", "phase-range-not-covered", "phase-range-one-sided", "numbers-extrapolated",
+     "law-undetermined"}
+)  # fmt: skip
 
 
 class Setting(NamedTuple):
@@ -62,14 +68,36 @@ class Setting(NamedTuple):
 def coexistence_findings(law: Law, survey: Survey) -> Iterator[Finding]:
     """Yield whether the coexisting phases of a conserved field were found, and whether the record reaches them."""
     make, (low, high) = Topic("structure"), law.phases
-    if not law.coexists:
+    if law.one_phase:
+        words = (
+            f"the record shows one phase, u from {survey.low:.4g} to {survey.high:.4g}: it determines q G' there, by "
+            "which its waves decay, and nothing of a second phase"
+        )
+        yield make.check("one-phase", words, "for the law between two phases record a mixture that separates")
+    elif not law.coexists:
         words = f"the coexisting phases are not determined: {law.structure}"
-        advice = "record until both phases have formed; within one phase only the diffusion q G' is determined"
+        advice = "record until both phases have formed"
         yield make.check("phases-undetermined", words, advice)
     elif beyond := [u for u, seen in ((low, low >= survey.low), (high, high <= survey.high)) if not seen]:
         named = " and ".join(f"u = {u:.4g}" for u in beyond)
         words = f"the coexisting phase {named} lies beyond the values of the record and is extrapolated to"
         yield make.check("phases-extrapolated", words, "record until both phases have formed", low=low, high=high)
+
+
+def force_findings(result: Result) -> Iterator[Finding]:
+    """Yield whether there is a force at all; what else is wrong then follows from that, so it comes first."""
+    if (width := result.diagnostics.survey.interface_width) is None:
+        return
+    # the quartic law whose interface has this width, s = 2 atanh(0.9) / width
+    usual = 2.0 / 3.0**1.5 * result.law.half * 2.0 * (2.0 * np.arctanh(0.9) / width) ** 2
+    largest = float(np.max(np.abs(result.law.force(np.linspace(*result.law.phases, 201)))))
+    if largest < _WEAK * usual:
+        words = (
+            f"the force reaches {percent(largest / usual)} of what an interface of this width needs: nothing holds "
+            "the phases apart, and the movie is nearly explained by diffusion alone"
+        )
+        advice = "this is not a phase field with two wells"
+        yield Topic("structure").fail("no-force", words, advice, ratio=largest / usual)
 
 
 def rival_findings(rivals: tuple[Rival, ...]) -> Iterator[Finding]:

@@ -157,8 +157,8 @@ def physical(
 
 def _ends(result: Result, name: Scalar, value: float, power: float | None = 1.0) -> Ends:
     """Return a value with its interval; where the fit gives none, with what the tension's error makes of it."""
-    tension = result._scale().tension
-    sd = None if tension.sd is None or power is None else power * value * tension.sd / tension.value
+    tension, mixes = result._scale().tension, result._scale().mixing is not None
+    sd = None if tension.sd is None or power is None or mixes else power * value * tension.sd / tension.value
     if result.posterior is None:
         return value, None, None, sd
     try:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from doublewell.calibrate import SurfaceTension, check_units
+from doublewell.calibrate import Mixing, SurfaceTension, check_units, scaling_of
 from doublewell.dynamics import ALLEN_CAHN, Anisotropy, Driving, Dynamics, Mobility, dynamics_of
 from doublewell.dynamics.anisotropy import check_axes
 from doublewell.errors import InputError, option
@@ -95,7 +95,7 @@ class Problem:
     law: DoubleWell
     method: Method
     observation: Observation
-    tension: SurfaceTension | None = None
+    tension: SurfaceTension | Mixing | None = None
     check: bool = True
     dynamics: Dynamics = ALLEN_CAHN
     records: tuple[RecordInfo, ...] = ()
@@ -156,6 +156,11 @@ class Problem:
             return view
         return replace(view, light=grey.orders)
 
+    @property
+    def mixes(self) -> bool:
+        """Whether temperature and site volume fix the scale, through the entropy of ideal mixing."""
+        return isinstance(self.tension, Mixing)
+
     def of_file(self, source: Source) -> Problem:
         """Return the problem of a record that came from a file."""
         first, *others = self.records
@@ -179,7 +184,7 @@ def ask(
         laws,
         method_of(method),
         Observation.of(observation),
-        None if tension is None else SurfaceTension.of(tension),
+        None if tension is None else scaling_of(tension),
         bool(check),
         equation,
     )
@@ -234,6 +239,11 @@ def _check_options(problem: Problem) -> None:
         raise InputError(
             "contrast, blur, pixel, drift, response, exposure, refine and noise belong to the trajectory fit: weak "
             f"moments know none of them; use {option('method', 'trajectory')}, or leave them out"
+        )
+    if problem.mixes and law.wells != "ideal":
+        raise InputError(
+            "temperature and site volume fix the scale through the entropy of ideal mixing, and the law has none: use "
+            f"{option('wells', 'ideal')} with a conserved composition, or a surface tension"
         )
     if method.corrected and law.wells != "symmetric":
         raise InputError(

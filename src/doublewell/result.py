@@ -250,6 +250,10 @@ class Result:
         """Evaluate the effective force G(u) = F'(u) / epsilon^2."""
         return self.law.force(u)
 
+    def diffusion(self, u: Any) -> Any:
+        """Evaluate q G'(u): of Cahn-Hilliard the coefficient of diffusion within a phase, all that one phase shows."""
+        return self.q * self.law.slope(u)
+
     def primitive(self, u: Any) -> Any:
         """Evaluate H(u) = F(u) / epsilon^2, zero at the pure phases."""
         return self.law.primitive(u)
@@ -266,14 +270,12 @@ class Result:
     def band(self, quantity: Quantity, u: ArrayLike, *, level: float = 0.95) -> tuple[Array, Array]:
         """Return the lower and upper edge of the pointwise band of a curve at u.
 
-        The curves are "force" G, "primitive" H, "potential" F, "bulk_energy" f = kappa H, and "mobility" q(u) where it
-        was estimated. A band holds the noise of
-        the record, the choice of degree, the resolution, and for the potential the tension's standard deviation. With a
-        constraint it is the spread of the constrained estimate.
+        The curves are "force" G, "primitive" H, "potential" F, "bulk_energy" f = kappa H, "diffusion" q G', and where
+        it was estimated "mobility" q(u). A band holds the noise of the record, the choice of degree, the resolution,
+        and for the potential the tension's standard deviation. With a constraint it is the spread of the constrained
+        estimate.
         """
-        unit = self.q if quantity == "mobility" and not self.q_estimated else 1.0
-        low, high = curve_band(self._posterior(), quantity, np.asarray(u, dtype=np.float64), level, self.scale)
-        return unit * low, unit * high
+        return curve_band(self._posterior(), quantity, np.asarray(u, dtype=np.float64), level, self.scale, self.q)
 
     def interval(self, quantity: Scalar, *, level: float = 0.95) -> tuple[float, float]:
         """Return the interval of a number that follows from the law.
@@ -310,7 +312,7 @@ class Result:
         """Why the supplied surface tension could not be used, None where it was or none was given."""
         if self.scale is not None or self.problem.tension is None:
             return None
-        refused = refusal_of(self.law, self.diagnostics.bound)
+        refused = refusal_of(self.law, self.diagnostics.bound, self.problem.tension)
         return None if refused is None else f"calibration refused: {refused.reason}"
 
     def _scale(self) -> Scale:

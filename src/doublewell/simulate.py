@@ -58,7 +58,8 @@ def simulate(
     solver, substeps
         "cnab2" (NumPy, order 2) or "etdrk4" (JAX, order 4), and its steps from frame to frame.
     dynamics
-        The equation: "allen-cahn", L = Laplacian and D = 1, or another Dynamics.
+        The equation: "allen-cahn", L = Laplacian and D = 1, or another Dynamics. A conserved field overshoots its
+        phases, and there the law is its polynomial (``Law.continued``); otherwise it is linear beyond them.
     progress
         Called with (frames done, frames) after each frame.
 
@@ -70,12 +71,14 @@ def simulate(
     >>> simulate(named_law("quartic"), start, dx=1/32, dt=1e-3, frames=5, epsilon=0.1, boundary="neumann")
     Record(5 frames of 32 cells (1-D), dx = 0.03125, t = 0 to 0.004, q = 1, boundary = neumann)
     """
-    force = check_law(law).effective(epsilon)
+    equation, force = dynamics_of(dynamics), check_law(law).effective(epsilon)
+    if equation.gauge == "constant":
+        force = force.continued()
     start = _check_start(u0)
     grid = Grid(start.shape, dx, boundary)
     if not isinstance(solver, str) or solver not in _SOLVERS:
         raise InputError(f"solver is {shown(solver)}: expected one of {', '.join(map(repr, _SOLVERS))}")
-    stepper = _SOLVERS[solver](grid, dt, q, substeps, dynamics_of(dynamics))
+    stepper = _SOLVERS[solver](grid, dt, q, substeps, equation)
     values = rollout(stepper, force, start, frames=frames, progress=progress)
     return Record(values, dx=grid.dx, dt=dt, q=q, boundary=grid.boundary, origin="simulation")
 

@@ -33,6 +33,14 @@ def q_unit(result: Result) -> str | None:
     return unit_text(((record.length_unit, order), (record.time_unit, -1)))
 
 
+def rate_unit(result: Result) -> str | None:
+    """Return the unit of q G', None unless both length and time are known."""
+    record, order = result.problem.records[0], result.problem.dynamics.order
+    if record.length_unit is None or record.time_unit is None:
+        return None
+    return unit_text(((record.length_unit, order - 2), (record.time_unit, -1)))
+
+
 def per_area(result: Result) -> str | None:
     """Return the unit of G and H, None where the length has none."""
     length = result.problem.records[0].length_unit
@@ -59,7 +67,8 @@ def assumptions(result: Result) -> Iterator[str]:
     if boundary in ("periodic", "neumann"):
         yield f"the border is {'periodic' if boundary == 'periodic' else 'closed (no flux)'}"
     if result.scale is not None:
-        yield "the surface tension is that of a planar interface of this law"
+        mixed = "the logarithms of the law are the entropy of ideal mixing, of sites of the given volume"
+        yield mixed if result.problem.mixes else "the surface tension is that of a planar interface of this law"
 
 
 def record_lines(result: Result) -> Iterator[str]:

@@ -351,3 +351,12 @@ def test_numbers_that_are_not_finite_are_still_json(trajectory, small_file):
         {"float": "inf"},
         {"float": "nan"},
     ]
+
+
+def test_a_temperature_is_not_given_with_the_error_of_a_tension(run, movie_file):
+    code, _, err = run("identify", movie_file, *WEAK, "--surface-tension", "300 K, 0.02 nm^3", "--tension-sd", 0.1)
+    assert code != 0
+    assert "with a temperature leave them out" in err
+    code, _, err = run("identify", movie_file, *WEAK, "--surface-tension", "300 K, 0.02 nm^3")
+    assert code != 0
+    assert "the law has none" in err

@@ -10,7 +10,7 @@ from doublewell.calibrate import SurfaceTension, calibrate
 from doublewell.dynamics import dynamics_of
 from doublewell.identify import identify
 from doublewell.inference import Component, DegreeFit, Posterior
-from doublewell.law import Bernstein, Law, Mixture, named_law
+from doublewell.law import Bernstein, Ideal, Law, Mixture, named_law
 from doublewell.simulate import initial_field, simulate
 
 LAW = Law.bernstein([90.0, 60.0, 160.0, 120.0])  # none of the named ones
@@ -41,6 +41,13 @@ def mixture():
     """A law of a conserved field: asymmetric, coexisting phases inside the values -1.15 to 0.95 of a record."""
     family = Mixture(2, (-2.2, 2.0))
     return Law(family, family.fitted(lambda u: 1.3 * (u + 0.9) * (u - 0.1) * (u - 0.7) * (1 + 0.3 * u + 0.2 * u**2)))
+
+
+@pytest.fixture(scope="session")
+def ideal():
+    """A law of Flory and Huggins with one more term, pure components at 0 and 1; the record goes from 0.08 to 0.86."""
+    family = Ideal(1, (-0.31, 1.25), ((0.0 - 0.47) / 0.78, (1.0 - 0.47) / 0.78))
+    return Law(family, family.fitted(lambda u: 0.9 * np.log(u) - 1.3 * np.log(1 - u) - 5.2 * u + 0.4 * u**2))
 
 
 @pytest.fixture(scope="session")

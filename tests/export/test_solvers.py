@@ -88,6 +88,21 @@ def waves(cells, dx, boundary):
     return -0.05 + 0.9 / len(cells) * sum(np.meshgrid(*lines, indexing="ij"))
 
 
+@pytest.mark.parametrize(("name", "package"), PACKAGES)
+def test_the_script_of_an_ideal_mixture_reproduces_our_own_solver(name, package, conserved, ideal, tmp_path):
+    if find_spec(package) is None:
+        pytest.skip(f"{name} is not installed")
+    cells, dx, boundary = CONSERVED["cahn-hilliard"]["line"]
+    first, physics = 0.47 + 0.4 * waves(cells, dx, boundary), {"dx": dx, "dt": 0.05, "q": 0.8, "boundary": boundary}
+    assert first.min() < ideal.phases[0]
+    ours = simulate(ideal, first, frames=6, substeps=200, dynamics="cahn-hilliard", **physics).slab()
+    (tmp_path / "line.py").write_text(export(conserved(law=ideal, shape=(6, *cells), **physics), name))
+    np.save(tmp_path / "line_first.npy", first)
+    fields = run(tmp_path, ["line"])["line"]
+    assert field_errors(fields, ours)[1] < 0.01
+    assert np.ptp(fields.mean(axis=1)) < 1e-12
+
+
 @pytest.mark.parametrize("dynamics", CONSERVED)
 @pytest.mark.parametrize(("name", "package"), PACKAGES)
 def test_the_script_of_a_conserved_field_reproduces_our_own_solver(

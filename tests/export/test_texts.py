@@ -303,3 +303,38 @@ def test_a_law_without_coexisting_phases_is_refused(conserved, name):
     for force, why in ((lambda u: u + u**3, "rises everywhere: one phase"), (lambda u: -u, "no straight line touches")):
         with pytest.raises(InputError, match=rf"no coexisting phases \(.*{why}.*\): expected two.*use a record"):
             export(conserved(law=Law(family, family.fitted(force))), name)
+
+
+def test_the_entropy_of_mixing_is_written_with_logarithms(conserved, ideal):
+    """Between the ends all texts have the force of the law to round-off, beyond these its straight lines."""
+    result = conserved(law=ideal)
+    low, high = json.loads(export(result, "json"))["reach"]
+    assert 0.0 < low < 0.08 < ideal.phases[0] < ideal.phases[1] < 0.86 < high < 1.0
+    u = np.linspace(low, high, 301)
+    truth = 0.9 * np.log(u) - 1.3 * np.log(1 - u) - 5.2 * u + 0.4 * u**2
+    assert np.ptp(ideal.force(u) - truth) < 1e-12
+    wide = np.linspace(-0.3, 1.3, 401)
+    for force, primitive in shapes(result):
+        with np.errstate(divide="ignore", invalid="ignore"):  # SymPy's functions evaluate all branches
+            assert np.allclose(force(wide), ideal.force(wide), rtol=0, atol=1e-12)
+            assert np.allclose(primitive(wide), ideal.primitive(wide), rtol=0, atol=1e-12)
+    free = re.search(r"expression = '(if.*)'", export(result, "moose"))[1]
+    words = free.replace("^", "**").replace("if(", "choose(")
+    choose = np.vectorize(lambda test, yes, no: yes if test else no)
+    found = eval(words, {"choose": choose, "u": u, "k": 1.0, "log": np.log})
+    assert np.allclose(found, ideal.primitive(u), rtol=0, atol=1e-12)
+
+
+def test_the_entropy_of_mixing_comes_back_from_json_and_is_rounded_in_latex(conserved, ideal):
+    result = conserved(law=ideal)
+    law = json.loads(export(result, "json"))
+    terms, u = law["ideal_mixing"], np.array(law["table"]["u"])
+    assert terms["a"] == pytest.approx([0.9, 1.3])
+    assert terms["pure"] == pytest.approx([0.0, 1.0], abs=1e-15)
+    v = (2 * u - sum(terms["pure"])) / np.subtract(*terms["pure"][::-1])
+    force = terms["a"][0] * np.log((1 + v) / 2) - terms["a"][1] * np.log((1 - v) / 2)
+    force += np.polynomial.polynomial.polyval(v, terms["powers"])
+    assert np.allclose(force, law["table"]["force"], rtol=0, atol=1e-12)
+    page = export(result, "latex")
+    assert r"G(u) = 0.9\,\ln\tfrac{1+v}{2} - 1.3\,\ln\tfrac{1-v}{2}" in page
+    assert r"v = (u - 0.5)/0.5." in page

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 
 from doublewell.errors import InputError
-from doublewell.law import INNER, EqualWells, Ideal, Law, Mixture
+from doublewell.law import INNER, EqualWells, Ideal, Law, Mixture, named_law
 from doublewell.law.mixture import least_distance
 
 FAMILIES = [Mixture(0), Mixture(3, (-2.2, 2.0)), Ideal(0, pure=(-0.6, 0.7)), Ideal(3, (-1.9, 2.4), (-0.52, 0.8))]
@@ -44,6 +46,29 @@ def test_under_jax_it_is_the_same(family) -> None:
     with double_precision():
         force = np.asarray(family.force(jnp.asarray(g), jnp.asarray(BEYOND)))
     np.testing.assert_allclose(force, family.force(g, BEYOND), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["quartic", "sixth", "bernstein3", "exponential"])
+@pytest.mark.parametrize("phases", [(-1.0, 1.0), (0.2, 0.9)], ids=str)
+def test_a_law_continues_as_its_polynomial(name, phases) -> None:
+    """Inside it is the law; beyond it has the force of its bracket in exact arithmetic, and linear ones do not."""
+    law = named_law(name).placed(phases)
+    continued, s = law.continued(), np.linspace(-1.0, 1.0, 101)
+    np.testing.assert_allclose(
+        continued.force(law.middle + law.half * s), law.force(law.middle + law.half * s), atol=1e-13
+    )
+    np.testing.assert_allclose(continued.phases, phases, atol=1e-13)
+    s = Fraction(5, 4)
+    bracket = sum(c * s ** (2 * k) for k, c in enumerate(law.family.exact_bracket(law.coefficients)))
+    there = law.middle + law.half * float(s)
+    assert continued.force(there) == pytest.approx(law.half * float(-s * (1 - s * s) * bracket), rel=1e-9)
+    assert abs(law.force(there) / continued.force(there) - 1.0) > 0.1
+
+
+def test_a_law_of_a_mixture_is_continued_already_and_names_its_phases() -> None:
+    law = law_of(lambda u: u**3 - u)
+    assert law.continued() is law
+    assert str(law.structure).startswith("two coexisting phases and one ")
 
 
 def test_each_degree_lies_in_the_next() -> None:

@@ -23,6 +23,7 @@ CELLS, EPSILON, LAW = 16, 0.12, named_law("sixth")
 PHASES = np.linspace(-1.0, 1.0, 201)
 TRUTH = LAW.effective(EPSILON).coefficients
 EQUATIONS = {"cahn-hilliard": (CahnHilliard(), 2e-2, 4e-3), "mass-conserving": (MassConserving(), 1.0, 1e-3)}
+MIXING = "600 K, 0.02 nm^3 +- 2 %"
 RARE = 18.4  # chi-square of two degrees that is larger once in ten thousand
 
 
@@ -203,8 +204,8 @@ def regular():
     chi = 2.0 * np.arctanh(0.85) / 0.85
     start, times = drop(40, 2.0, 0.85), {"interval": 25.0, "frames": 15, "steps": 400}
     movie = cnab2(lambda u: (np.arctanh(u) - 0.5 * chi * u) / 4.0, start, cells=40, **times)
-    record = add_noise(movie, 0.01, seed=7)
-    return chi, record, identify(record, dynamics="cahn-hilliard", law="wells=ideal", check=False)
+    record = add_noise(movie, 0.01, seed=7).replace(length_unit="nm", time_unit="s")
+    return chi, record, identify(record, MIXING, dynamics="cahn-hilliard", law="wells=ideal", check=False)
 
 
 def test_a_regular_solution_is_found_with_its_chi(regular) -> None:
@@ -232,9 +233,37 @@ def test_it_is_kept_in_files_and_repeated(regular, tmp_path) -> None:
     assert repeat(result, record).comparison.same
 
 
-def test_a_law_without_polynomial_is_not_exported_as_one(regular) -> None:
-    with pytest.raises(InputError, match="is not a polynomial"):
-        export(regular[2], "python")
+def test_temperature_and_site_volume_give_kappa(regular) -> None:
+    """A made-up alloy, a_1 = a_2 = 1/8 per nm^2 and du = 2: kappa = 4 nm^2 k T / v; f, M and the tension follow."""
+    chi, record, result = regular
+    density = 1.380649e-23 * 600.0 / 2e-29  # J/m^3
+    kappa, found = 4e-18 * density, physical(result)
+    assert found.kappa.unit == "J/m"
+    assert abs(found.kappa.value / kappa - 1.0) < 0.03
+    assert found.kappa.low < kappa < found.kappa.high
+    spread = (found.kappa.high - found.kappa.low) / (3.92 * kappa)
+    assert 0.02 < spread < 0.03  # mostly that of the volume
+    assert found.mobility.low < 1e-36 * record.q / kappa < found.mobility.high
+    u = np.linspace(-0.85, 0.85, 20001)
+    phi = 0.5 * (1 + u)
+    energy = density * (phi * np.log(phi) + (1 - phi) * np.log(1 - phi) + chi * phi * (1 - phi))
+    energy -= energy[0]
+    low, high = (1e-9 * end for end in found.band(np.array([0.0])))  # pointwise, in units of 1e9 J/m^3
+    assert low[0] < 1e-9 * energy[10000] < high[0]
+    tension = np.sum(np.sqrt(2.0 * kappa * np.maximum(energy, 0.0))) * (u[1] - u[0])
+    assert result.interval("tension")[0] < tension < result.interval("tension")[1]
+    assert facts(result)["tension"].value == pytest.approx(tension, rel=0.03)
+    assert "from temperature and site volume, through the entropy of ideal mixing" in str(result)
+    assert "that of a planar interface of this law" not in str(result)
+    assert "scale-fixed" in {item.code for item in findings(result)}
+    assert "kappa = " in export(result, "python")
+
+
+def test_its_logarithms_are_exported(regular) -> None:
+    module: dict = {}
+    exec(export(regular[2], "python"), module)
+    u = np.linspace(-0.99, 0.99, 201)
+    np.testing.assert_allclose(module["force"](u), regular[2].force(u), atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["allen-cahn", *EQUATIONS])
@@ -261,3 +290,16 @@ def test_two_records_have_one_law(regular) -> None:
     np.testing.assert_allclose(both.force(u), result.force(u), atol=2e-3)
     narrow, wide = (np.ptp(each.band("force", u), axis=0).mean() for each in (both, one))
     assert narrow == pytest.approx(wide * np.sqrt(2.0 / 3.0), rel=0.1)  # the second record has twice the variance
+
+
+def test_a_movie_beyond_its_phases_is_made_by_the_polynomial() -> None:
+    """Values up to 1.1 have no error of a law that is linear there: the residual is noise and the phases are right."""
+    x, y = np.meshgrid(*[np.arange(32) - 16.0] * 2, indexing="ij")
+    start = 1.1 * np.tanh((9.0 + 2.5 * np.cos(4 * np.arctan2(x, y)) - np.hypot(x, y)) / 2.8)
+    clean = simulate(
+        named_law("quartic"), start, dx=1.0, dt=8.0, frames=15, epsilon=2.0, dynamics="cahn-hilliard", substeps=100
+    )
+    result = identify(add_noise(clean, 1e-3, seed=1), dynamics="cahn-hilliard", law=0)
+    assert result.diagnostics.likelihood.excess == 1.0
+    assert "no-test-significant" in {finding.code for finding in findings(result)}
+    np.testing.assert_allclose(result.law.phases, (-1.0, 1.0), atol=5e-4)

@@ -5,6 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
+from doublewell.dynamics import DYNAMICS
 from doublewell.report.style import Html, html_table, join, math, measured, plain, prose, tag
 
 
@@ -35,3 +36,13 @@ def test_numbers():
     assert measured(1e-9, 2) == "1 × 10⁻⁹"
     assert prose("a finer mesh: 2 +- 1 at u = -0.5, well-made") == "A finer mesh: 2 ± 1 at u = −0.5, well-made"
     assert prose("") == ""
+
+
+def test_every_equation_is_written_in_signs():
+    made = {name: math(dynamics.equation) for name, dynamics in DYNAMICS.items()}
+    assert made["allen-cahn"] == "u<sub>t</sub> = q (∇<sup>2</sup>u − G(u))"
+    assert made["cahn-hilliard"] == "u<sub>t</sub> = q ∇<sup>2</sup>(G(u) − ∇<sup>2</sup>u)"
+    assert made["mass-conserving"] == "u<sub>t</sub> = q (∇<sup>2</sup>u − G(u) + ⟨G(u)⟩)"
+
+    for dynamics in DYNAMICS.values():
+        assert not re.search("Laplacian|mean", math(dynamics.equation) + prose(dynamics.equation))

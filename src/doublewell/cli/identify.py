@@ -65,7 +65,8 @@ def identify(
         best.
     surface_tension
         A surface tension measured by other means, a number or "0.3 J/m^2 +- 5 %" (a unit needs those of the movie);
-        without it epsilon and F are not determined.
+        with wells=ideal also temperature and site volume, "300 K, 0.02 nm^3". Without it epsilon and F are not
+        determined.
     tension_sd
         Standard deviation of the surface tension.
     normalisation
@@ -163,7 +164,7 @@ def check_folder(path: Path | None, flag: str) -> None:
 
 
 def _tension(text: str | None, sd: float | None, normalisation: Literal["E", "eE"] | None) -> Any:
-    from doublewell.calibrate import SurfaceTension
+    from doublewell.calibrate import Mixing, SurfaceTension, scaling_of
 
     if text is None:
         flags = [name for name, x in (("--tension-sd", sd), ("--normalisation", normalisation)) if x is not None]
@@ -171,11 +172,17 @@ def _tension(text: str | None, sd: float | None, normalisation: Literal["E", "eE
             raise InputError(f"{flags[0]} has no meaning without a surface tension: pass --surface-tension too")
         return None
     try:
-        tension = SurfaceTension.of(text)
+        tension = scaling_of(text)
     except InputError as error:
         raise InputError(f"--surface-tension: {error}") from error
     if sd is not None and tension.sd is not None:
         raise InputError("--tension-sd and --surface-tension both state an error: give one of them")
+    if isinstance(tension, Mixing):
+        if sd is not None or normalisation is not None:
+            raise InputError(
+                "--tension-sd and --normalisation are of a surface tension: with a temperature leave them out"
+            )
+        return tension
     return SurfaceTension(tension.value, tension.sd if sd is None else sd, normalisation or "E", tension.unit)
 
 

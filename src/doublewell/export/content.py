@@ -8,8 +8,9 @@ and asymmetric ones in powers of t = (u - low)/(high - low),
 
     G = -4 half t (1 - t) (a_0 + a_1 t + ...),   H = half^2 t^2 (b_0 + b_1 t + ...),   b_i = -8 (a_i - a_(i-1))/(i + 2).
 
-Both vanish at the low phase without cancellation. Beyond the phases G continues linearly with its slope there. The
-powers of a law whose coexisting phases are found hold as far as the record has values, and the line begins there.
+Both vanish at the low phase without cancellation. A law with the entropy of ideal mixing has logarithms besides
+(Logarithms). Beyond the phases G continues linearly with its slope there. The powers of a law whose coexisting phases
+are found hold as far as the record has values, and the line begins there.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from fractions import Fraction
 from functools import cached_property
 from math import atanh, comb
 from textwrap import wrap
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -30,7 +31,8 @@ from doublewell.errors import InputError, option
 from doublewell.facts import METHODS, Facts, facts
 from doublewell.findings import findings
 from doublewell.hints import Array
-from doublewell.law import Law
+from doublewell.law import Entropy, Law
+from doublewell.law.structure import powers_of_s
 from doublewell.record_findings import Finding, Severity
 from doublewell.result import Result
 from doublewell.units import after, energy_power, factor, has_pint, percent, unit_text
@@ -48,11 +50,13 @@ class Notation(NamedTuple):
     times: str
     over: str
     number: Callable[[float], str]
+    log: str
 
 
-PYTHON = Notation("**", " * ", " / ", repr)  # SymPy too
-MOOSE = Notation("^", "*", "/", repr)
-WORDS = Notation("^", " ", " / ", "{:g}".format)
+PYTHON = Notation("**", " * ", " / ", repr, "np.log")
+SYMPY = PYTHON._replace(log="sympy.log")
+MOOSE = Notation("^", "*", "/", repr, "log")
+WORDS = Notation("^", " ", " / ", "{:g}".format, "ln")
 
 
 class End(NamedTuple):
@@ -110,7 +114,7 @@ class Polynomial:
         self, kind: Literal["force", "primitive"], u: str, notation: Notation, *, variable: str = "", powers: str = ""
     ) -> str:
         """Return G or H in the reach; `variable` and `powers` stand for that of the law and its polynomial."""
-        half, v, (power, times, _, number) = self.law.half, variable or self.variable, notation
+        half, v, (power, times, _, number) = self.law.half, variable or self.variable, notation[:4]
         powers = powers or horner(self.force if kind == "force" else self.primitive, v)
         if kind == "primitive":
             head = "" if half == 1.0 else f"{number(half)}{power}2{times}"
@@ -121,6 +125,76 @@ class Polynomial:
         return f"-{u if plain else f'{number(half)}{times}s'}{times}{v}{times}({powers})"
 
 
+@dataclass(frozen=True, eq=False)
+class Logarithms:
+    """A law with the entropy of ideal mixing; v is -1 and +1 at the pure components, 2 half apart.
+
+    G = a_1 ln((1 + v)/2) - a_2 ln((1 - v)/2) + force[0] + force[1] v + ...
+    H = half (a_1 (1 + v) ln((1 + v)/2) + a_2 (1 - v) ln((1 - v)/2) + primitive[0] + primitive[1] v + ...)
+    """
+
+    law: Law
+    variable: ClassVar[str] = "v"
+
+    @cached_property
+    def entropy(self) -> Entropy:
+        """The terms of the force."""
+        return self.law.family.entropy(self.law.coefficients)
+
+    @property
+    def force(self) -> tuple[float, ...]:
+        """The powers of v in the force."""
+        return self.entropy.powers
+
+    @cached_property
+    def primitive(self) -> tuple[float, ...]:
+        """The powers of v in H, which is zero at the low phase."""
+        (first, second), powers, (low, high), _ = self.entropy
+        whole = np.polynomial.Polynomial(powers).integ() + np.polynomial.Polynomial([0.0, second - first])
+        v = (2.0 * self.law.phases[0] - low - high) / (high - low)
+        logs = first * (1.0 + v) * np.log(0.5 * (1.0 + v)) + second * (1.0 - v) * np.log(0.5 * (1.0 - v))
+        return tuple((whole - float(logs + whole(v))).coef.tolist())
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """Where it holds: it ends before the pure components."""
+        return self.entropy.reach
+
+    @cached_property
+    def ends(self) -> tuple[End, End]:
+        """Both ends of the reach, from which G continues linearly."""
+        law = self.law
+        low, high = (End(u, *(float(curve(u)) for curve in (law.primitive, law.force, law.slope))) for u in self.reach)
+        return low, high
+
+    def names(self, u: str, notation: Notation) -> dict[str, str]:
+        """Return what v stands for."""
+        low, high = self.entropy.pure
+        return {"v": moved(u, 0.5 * (low + high), 0.5 * (high - low), notation)}
+
+    def code(
+        self,
+        kind: Literal["force", "primitive"],
+        u: str,  # noqa: ARG002 - v stands for it
+        notation: Notation,
+        *,
+        variable: str = "",
+        powers: str = "",
+    ) -> str:
+        """Return G or H in the reach; `variable` and `powers` stand for v and the polynomial."""
+        (first, second), _, (low, high), _ = self.entropy
+        v, (_, times, _, number, log), primitive = variable or "v", notation, kind == "primitive"
+        rise, fall = f"(1 + {v})", f"(1 - {v})"
+        logs = [
+            f"{number(a)}{times}{part + times if primitive else ''}{log}({part}/2)"
+            for a, part in ((first, rise), (second, fall))
+        ]
+        powers = powers or horner(self.primitive if primitive else self.force, v)
+        if primitive:
+            return f"{number(0.5 * (high - low))}{times}({logs[0]} + {logs[1]} + {powers})"
+        return f"{logs[0]} - {logs[1]} + {powers}"
+
+
 def moved(u: str, by: float, over: float, notation: Notation) -> str:
     """Return (u - by)/over.
 
@@ -129,6 +203,11 @@ def moved(u: str, by: float, over: float, notation: Notation) -> str:
     """
     top = u if by == 0.0 else f"({u} {'-' if by > 0 else '+'} {notation.number(abs(by))})"
     return top if over == 1.0 else f"{top}{notation.over}{notation.number(over)}"
+
+
+def form_of(law: Law) -> Polynomial | Logarithms:
+    """Return how a law is written: in powers, or with the logarithms of ideal mixing."""
+    return Logarithms(law) if law.family.mixing else polynomial_of(law)
 
 
 def polynomial_of(law: Law) -> Polynomial:
@@ -161,11 +240,7 @@ def polynomial_of(law: Law) -> Polynomial:
 
 def _powers_of_w(factor: list[Fraction]) -> list[Fraction]:
     """Return p(s^2) = r(s)/s in powers of w = 1 - s^2, from r in powers of t = (1 + s)/2."""
-    powers: list[Fraction] = []  # of r in s, by Horner's scheme
-    for c in reversed(factor):
-        powers = [(a + b) / 2 for a, b in zip([*powers, Fraction(0)], [Fraction(0), *powers], strict=True)]
-        powers[0] += c
-    bracket = powers[1::2] or [Fraction(0)]
+    bracket = powers_of_s(factor)[1::2] or [Fraction(0)]
     exact = [Fraction(0)] * len(bracket)
     for k, c in enumerate(bracket):  # s^(2k) = (1 - w)^k
         for i in range(k + 1):
@@ -197,7 +272,7 @@ def evaluate(written: Polynomial, u: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """The facts, findings and curves of a result, its law as a polynomial, and the numbers of the energy.
+    """The facts, findings and curves of a result, its law as an expression, and the numbers of the energy.
 
     The energy is the integral of kappa/2 |grad u|^2 + f(u) with f = kappa H, and ``mobility`` is q / kappa, of
     u_t = -mobility dE/du in the Allen-Cahn equation. ``scaled`` tells whether a surface tension fixed kappa, or whether
@@ -209,7 +284,7 @@ class Content:
     findings: tuple[Finding, ...]
     curves: Curves
     law: Law
-    polynomial: Polynomial
+    form: Polynomial | Logarithms
     q: float
     scaled: bool
     kappa: float
@@ -264,7 +339,7 @@ def content_of(result: Result) -> Content:
             f"the law of this result has no coexisting phases ({law.structure}): expected two, between which a law is "
             f"written; use a record whose values come closer to both phases, or another {option('degree')}"
         )
-    form, q, size = polynomial_of(law), table["q"].value, 1.0 if kappa is None else kappa.value
+    form, q, size = form_of(law), table["q"].value, 1.0 if kappa is None else kappa.value
     u, ends = np.linspace(*form.reach, 801), [end.slope for end in form.ends]
     slopes = [*np.diff(law.force(u)) / np.diff(u), *law.well_curvatures, *ends, np.nan_to_num(law.centre_curvature)]
     return Content(
@@ -272,7 +347,7 @@ def content_of(result: Result) -> Content:
         findings=tuple(findings(result, table=table)),
         curves=curves(result),
         law=law,
-        polynomial=form,
+        form=form,
         q=q,
         scaled=kappa is not None,
         kappa=size,
@@ -300,7 +375,7 @@ def template(content: Content, templates: dict[str, Any], format: str) -> Any:
 
 
 def _meaning(content: Content) -> Iterator[str]:
-    table, data, form, (low, high) = content.facts, content.facts.data, content.polynomial, content.phases
+    table, data, form, (low, high) = content.facts, content.facts.data, content.form, content.phases
     degree = f"degree {table.law.family.degree}{' in u^2' if content.law.family.symmetric else ''}"
     yield f"Law identified by doublewell {table.version}, {METHODS[table.problem.method.name]}, {degree}."
     yield f"Model: {table.motion}, {content.wells} at u = {low} and u = {high}. {table.equation}"
@@ -341,8 +416,11 @@ def _energy(content: Content) -> Iterator[str]:
     spread = "" if tension.sd is None else f" +- {tension.sd:.2g}"
     sigma = f"{tension.value:.6g}{spread}{after(tension.unit)} (of {tension.note})"
     ends = "" if epsilon.interval is None else " (95 %: {:.4g} to {:.4g})".format(*epsilon.interval)
+    origin = f"the surface tension {sigma}"
+    if table.problem.mixes:
+        origin = f"temperature and site volume, through the entropy of ideal mixing (surface tension {sigma}),"
     yield (
-        f"kappa = {content.kappa:.6g} comes from the surface tension {sigma} and "
+        f"kappa = {content.kappa:.6g} comes from {origin} and "
         f"C_H = {table['tension_integral'].value:.6g}; epsilon of the paper is {epsilon.value:.6g}{ends}, "
         f"F = epsilon^2 H, barrier {barrier.symbol} = {barrier.value:.6g}."
     )

@@ -27,7 +27,7 @@ _PAGE = r"""\documentclass{article}
   %(motion)s, \qquad q = %(q)s,
 \end{equation}
 \begin{equation}
-  G(u) = -%(factor)s\left[%(bracket)s\right]%(place)s.
+  G(u) = %(law)s.
 \end{equation}
 %(sentences)s
 \begin{center}
@@ -49,7 +49,7 @@ _FOUND = ("low", "high", "spinodal_low", "spinodal_high")  # phase values that a
 _EVEN = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0])
 _FINE = 1e-3  # largest change of the force by rounding, of its largest value
 _OF_BAND = 0.1  # and of the half-width of its band
-_MATH = Notation("^", "\\,", "/", "{:.6g}".format)
+_MATH = Notation("^", "\\,", "/", "{:.6g}".format, "\\ln")
 _ROUND_OFF = 1e-12  # of the largest value of a curve: zero at the phases
 _PLACES = 6  # more places than these are written with a power of ten
 
@@ -64,8 +64,9 @@ def json_text(content: Content) -> str:
         "notes": list(content.notes),
         "equation": table.equation,
         "phases": list(law.phases),
-        **({"reach": list(content.polynomial.reach)} if law.family.found else {}),  # of the powers
-        "powers": {"variable": content.polynomial.variable, "values": list(content.polynomial.force)},
+        **({"reach": list(content.form.reach)} if law.family.found else {}),  # of the powers
+        "powers": {"variable": content.form.variable, "values": list(content.form.force)},
+        **({"ideal_mixing": law.family.entropy(law.coefficients)._asdict()} if law.family.mixing else {}),
         "family": {"name": law.family.name, "degree": law.family.degree, "g": law.coefficients.tolist()},
         "q": content.q,
         "kappa": content.kappa,
@@ -96,8 +97,8 @@ def _table(content: Content) -> dict[str, list[float]]:
 
 def latex_text(content: Content) -> str:
     """Return a page that compiles by itself, with marks around the part to copy."""
-    band = content.facts.banded
-    factor, bracket, digits, lost = _bracket(content)
+    band, law = content.facts.banded, content.law
+    text, digits, lost = (_logarithms if law.family.mixing else _bracket)(content)
     head = ["$u$", "$G(u)$", *(["95\\,\\% band of $G$"] if band else []), "$H(u)$"]
     reported = [
         *_sentences(content),
@@ -105,14 +106,11 @@ def latex_text(content: Content) -> str:
         "largest value. The other export formats have all digits.",
         *_numbers(content.facts),
     ]
-    law = content.law
     return _PAGE % {
         "comment": content.comment("%"),
         "motion": template(content, _MOTION, "latex"),
         "q": _number(content.q, 6),
-        "factor": factor,
-        "bracket": bracket,
-        "place": "" if content.unit else rf", \qquad s = {moved('u', law.middle, law.half, _MATH)}",
+        "law": text,
         "sentences": "\n".join(reported).replace(" %", r"\,\%"),
         "columns": "r" * len(head),
         "heads": " & ".join(head),
@@ -129,7 +127,7 @@ def _sentences(content: Content) -> Iterator[str]:
     places = r"$u=\pm1$" if content.unit else f"$u={low:g}$ and $u={high:g}$"
     beyond = "beyond them $G$ continues linearly"
     if content.law.family.found:
-        beyond = "$G$ holds for ${:g}\\le u\\le{:g}$ and continues linearly beyond".format(*content.polynomial.reach)
+        beyond = "$G$ holds for ${:g}\\le u\\le{:g}$ and continues linearly beyond".format(*content.form.reach)
     yield (
         f"Lengths are in {length}, times in {time}; $G$ and "
         f"$H(u)=\\int_{{{low:g}}}^{{u}}G$ are in $1/\\mathrm{{length}}^2$. The {content.wells} lie at {places}; "
@@ -151,24 +149,45 @@ def _words(text: str) -> str:
     return re.sub(r"[^\w\s.,/()-]", " ", text.replace("µ", "u").replace("μ", "u"))
 
 
-def _bracket(content: Content) -> tuple[str, str, int, float]:
-    """Return the factor before the bracket, the bracket with as few digits as its error allows, and what they lose."""
+def _bracket(content: Content) -> tuple[str, int, float]:
+    """Return the force with as few digits as its error allows, their number, and what they lose."""
     written, terms = content.law.family.terms(content.law.coefficients)
     name = "u" if content.unit else "s"
     parts = [*([] if content.unit else [f"{content.law.half:.6g}"]), written.replace(" - ", "-")]
-    allowed, band = _FINE, content.facts.get("force_band")
-    if band is not None:
-        allowed = max(min(_FINE, _OF_BAND * 0.5 * band.value), 1e-12)
     largest = max(abs(c) for c, _ in terms)
     kept = [(c, k) for c, k in terms if abs(c) > 1e-12 * largest] or terms[:1]
-    s = (np.linspace(*content.polynomial.reach, _GRID) - content.law.middle) / content.law.half
+    s = (np.linspace(*content.form.reach, _GRID) - content.law.middle) / content.law.half
     for digits in range(3, 18):
         rounded = [(float(f"{c:.{digits}g}"), k) for c, k in kept]
         lost = _lost(kept, rounded, s, odd=written.startswith("s "))
-        if lost <= allowed:
+        if lost <= _allowed(content):
             break
     factor = " ".join(parts).replace("s", name).replace(" ", r"\,")
-    return factor, _polynomial(rounded, digits, name), digits, lost
+    place = "" if content.unit else rf", \qquad s = {moved('u', content.law.middle, content.law.half, _MATH)}"
+    return rf"-{factor}\left[{_polynomial(rounded, digits, name)}\right]{place}", digits, lost
+
+
+def _logarithms(content: Content) -> tuple[str, int, float]:
+    """Return the same of a law with the entropy of ideal mixing."""
+    (first, second), powers, (low, high), reach = content.law.family.entropy(content.law.coefficients)
+    v = (2.0 * np.linspace(*reach, _GRID) - low - high) / (high - low)
+    basis = np.stack([np.log(0.5 * (1.0 + v)), -np.log(0.5 * (1.0 - v)), *(v**k for k in range(len(powers)))])
+    terms = np.array([first, second, *powers])
+    for digits in range(3, 18):
+        rounded = np.array([float(f"{c:.{digits}g}") for c in terms])
+        lost = float(np.max(np.abs((rounded - terms) @ basis)) / np.max(np.abs(terms @ basis)))
+        if lost <= _allowed(content):
+            break
+    logs = (rf"{_number(c, digits)}\,\ln\tfrac{{1{sign}v}}{{2}}" for c, sign in zip(rounded, "+-", strict=False))
+    rest = _polynomial([(float(c), k) for k, c in enumerate(rounded[2:])], digits, "v")
+    place = content.form.names("u", _MATH)["v"]
+    return f"{' - '.join(logs)} {'' if rest.startswith('-') else '+ '}{rest}, \\qquad v = {place}", digits, lost
+
+
+def _allowed(content: Content) -> float:
+    """Return what rounding may change the force by, of its largest value."""
+    band = content.facts.get("force_band")
+    return _FINE if band is None else max(min(_FINE, _OF_BAND * 0.5 * band.value), 1e-12)
 
 
 def _lost(exact: list[tuple[float, int]], rounded: list[tuple[float, int]], s: Array, *, odd: bool) -> float:

@@ -186,7 +186,7 @@ def moose_text(content: Content) -> str:
 
 def _energy(content: Content) -> str:
     """Return f(u) for the function parser: if() is differentiated branch by branch, and the branches meet smoothly."""
-    form, (low, high) = content.polynomial, content.polynomial.ends
+    form, (low, high) = content.form, content.form.ends
     names = form.names("u", MOOSE)
     variable = names[form.variable].replace("s^2", f"({names.get('s')})^2")  # expressions have no names of their own
     inside = form.code("primitive", "u", MOOSE, variable=f"({variable})")

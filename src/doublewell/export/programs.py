@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from doublewell.export.content import PYTHON, Content, horner, moved, template
+from doublewell.export.content import PYTHON, SYMPY, Content, horner, moved, template
 
 _FUNCTION = '''\
 def {name}(u):
@@ -257,7 +257,7 @@ def fipy_text(content: Content) -> str:
 
 def sympy_text(content: Content) -> str:
     """Return a module with G, H and f as polynomials, and G and H everywhere as Piecewise."""
-    form, (low, high), found = content.polynomial, content.polynomial.ends, content.law.family.found
+    form, (low, high), found = content.form, content.form.ends, content.law.family.found
     lines = [f"{end.slope!r} * {name}" for end, name in ((low, "below"), (high, "above"))]
     curves = [f"{0.5 * low.slope!r} * below**2", f"{high.height!r} + {0.5 * high.slope!r} * above**2"]
     if low.force or high.force:
@@ -266,10 +266,10 @@ def sympy_text(content: Content) -> str:
             horner((end.height, end.force, 0.5 * end.slope), name) for end, name in ((low, "below"), (high, "above"))
         ]
     body = _SYMPY.format(
-        names="\n".join(f"{name} = {text}" for name, text in form.names("u", PYTHON).items()), q=content.q,
+        names="\n".join(f"{name} = {text}" for name, text in form.names("u", SYMPY).items()), q=content.q,
         kappa=content.kappa, choice=_choice(content), mobility=content.mobility, symbol=content.dynamics.symbol,
         place="over the values of the record" if found else "between the pure phases", low=low.u, high=high.u,
-        force=form.code("force", "u", PYTHON), primitive=form.code("primitive", "u", PYTHON),
+        force=form.code("force", "u", SYMPY), primitive=form.code("primitive", "u", SYMPY),
         ends="these" if found else "the pure phases", lines=lines, curves=curves,
         below=moved("u", low.u, 1.0, PYTHON).strip("()"), above=moved("u", high.u, 1.0, PYTHON).strip("()"),
     )  # fmt: skip
@@ -295,7 +295,7 @@ def _docstring(content: Content, title: str) -> str:
 
 def _function(content: Content, name: Literal["force", "primitive"]) -> str:
     """Return the function force(u) or primitive(u): plain enough for Numba, so no loop and no list."""
-    form, (low, high) = content.polynomial, content.polynomial.ends
+    form, (low, high) = content.form, content.form.ends
     names = form.names("x", PYTHON)
     if "w" in names:
         s = "s" if "s" in names else "x"

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.calibrate import SurfaceTension, calibrate, refusal_of
+from doublewell.calibrate import Mixing, SurfaceTension, calibrate, refusal_of
 from doublewell.compute.partition import tile_memory
 from doublewell.dynamics import ALLEN_CAHN, Dynamics, settled
 from doublewell.errors import InputError, option
@@ -34,7 +34,7 @@ _LARGEST, _COPIES = 2e7, 60  # values of a finer mesh that is taken by itself, a
 
 def identify(
     record: Record | Sequence[Record],
-    surface_tension: float | str | tuple[float, float] | SurfaceTension | None = None,
+    surface_tension: float | str | tuple[float, float] | SurfaceTension | Mixing | None = None,
     *,
     dynamics: Dynamics | str = "allen-cahn",
     law: DoubleWell | str | int | dict[str, Any] | None = None,
@@ -55,7 +55,9 @@ def identify(
         may differ, and ``result.agreements`` states which record disagrees with the others.
     surface_tension
         An independently measured tension: a number or a pair (value, standard deviation) in the normalisation E, a
-        text such as "0.3 J/m^2 +- 5 %", or a SurfaceTension. A tension with a unit needs a record with units. Without a
+        text such as "0.3 J/m^2 +- 5 %", or a SurfaceTension. A tension with a unit needs a record with units. Where
+        the law has the entropy of ideal mixing, Mixing(temperature, volume) fixes the same, as does the text "300 K,
+        0.02 nm^3". Without a
         tension the result holds G and H but neither epsilon nor F, which the movie does not determine.
     dynamics
         The equation of motion, by its name or as a value: "allen-cahn", "cahn-hilliard" (a conserved field),
@@ -188,7 +190,9 @@ def result_of(parts: Sequence[Part], problem: Problem, answer: Answer) -> Result
         tiled=numbers.likelihood is not None and numbers.likelihood.tiles is not None,
         settled=settled(problem.dynamics, joint, len(part.record.mesh), law.phases),
     )
-    scale = None if tension is None or refusal_of(law, numbers.bound) is not None else calibrate(law, tension)
+    scale = None
+    if tension is not None and refusal_of(law, numbers.bound, tension) is None:
+        scale = calibrate(law, tension, length_unit=part.source.length_unit)
     problem = replace(problem, records=tuple(each.info for each in parts))
     return Result(
         law, scale, numbers, problem, resolved, posterior=posterior, agreements=answer.agreements,

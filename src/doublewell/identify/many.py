@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from doublewell.calibrate import SurfaceTension, check_units
+from doublewell.calibrate import Mixing, SurfaceTension, check_units, scaling_of
 from doublewell.compute.run import worker_pool
 from doublewell.errors import InputError, UnfinishedError, whole
 from doublewell.hints import Report
@@ -31,7 +31,7 @@ _BATCH = 20  # records of 61 x 96 x 96 take about 2 GB of a GPU's memory
 _SHOWN = 3  # entries that a message names with their reason
 GUARD = 'put the call of identify_many under if __name__ == "__main__": in the script, or use one worker'
 
-Tension = float | str | tuple[float, float] | SurfaceTension | None
+Tension = float | str | tuple[float, float] | SurfaceTension | Mixing | None
 Work = tuple[Record, Problem, Survey]
 Outcome = Result | str  # or what went wrong
 In = TypeVar("In")
@@ -154,15 +154,15 @@ def _side_by_side(work: list[Work]) -> list[Result]:
     ]
 
 
-def _tensions(given: Any, count: int) -> list[SurfaceTension | None]:
+def _tensions(given: Any, count: int) -> list[SurfaceTension | Mixing | None]:
     if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str):
         if len(given) != count:
             raise InputError(
                 f"{len(given)} surface tensions for {count} records: expected one for all or for each; one value with "
                 "its standard deviation, for all, is SurfaceTension(value, sd)"
             )
-        return _each(list(given), "surface tension", lambda one: None if one is None else SurfaceTension.of(one))
-    return [None if given is None else SurfaceTension.of(given)] * count
+        return _each(list(given), "surface tension", lambda one: None if one is None else scaling_of(one))
+    return [None if given is None else scaling_of(given)] * count
 
 
 def _each(items: Sequence[In], noun: str, make: Callable[[In], Out]) -> list[Out]:

@@ -10,10 +10,11 @@ import numpy as np
 
 from doublewell.adequacy import Adequacy, check_adequacies
 from doublewell.dynamics import Dynamics, in_phases
+from doublewell.errors import InputError, option
 from doublewell.evidence import weakened
 from doublewell.hints import Array, Report
 from doublewell.identify.phases import find_phases, near_plateaus, plateaus, plateaus_or, visited
-from doublewell.identify.start import Start, needs_quartic, quartic_start
+from doublewell.identify.start import Start, diffusion_start, needs_quartic, quartic_start
 from doublewell.identify.weak_fit import TooFewMomentsError, WeakFit, fit_weak, steady
 from doublewell.inference.joint import Job, PartFit
 from doublewell.likelihood import Batch, Resolution, Trajectory, measure_resolution
@@ -112,7 +113,21 @@ def _begun_in_range(record: Record, problem: Problem, report: Report | None, pro
     values = problem.values or visited([record])
     phases, pair = problem.range_of(values), plateaus_or(record, values)
     seen, scaled = rescaled(look_at(record, pair), pair, phases), from_minus_one(record, phases)
-    start = _start(scaled, seen, problem, processor, report)
+    start, refused = None, None
+    try:
+        start = _start(scaled, seen, problem, processor, report)
+    except InputError as error:
+        refused = error
+    if pair == values:
+        start = diffusion_start(complete(scaled), seen, problem, start) or start
+    if start is None:
+        assert refused is not None
+        raise refused
+    if not (problem.method.bands or isinstance(start, WeakFit)):
+        raise InputError(
+            "the record shows one phase, whose waves decay by diffusion, and the weak form cannot tell its law from "
+            f"noise: use {option('method', 'trajectory')}, which gives q G' with its band"
+        )
     if pair != values and isinstance(start, WeakFit) and problem.method.bands:
         start = steady(start, problem.fitted) or quartic_start(complete(scaled), seen, problem)
     return Part.of(record, phases, phases, seen, start, problem)

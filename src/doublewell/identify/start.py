@@ -34,6 +34,9 @@ _ROUNDS = [2.0 ** np.linspace(-side, side, 9) for side in (3.0, 1.0, 0.25)]  # f
 _SIDES, _MAXIMA = (0.8, 0.2, 0.05), np.linspace(-1.0, 1.0, 17)  # how far the maximum is sought, and where
 _STEP, _MOST_STEPS = 0.25, 256  # largest rate times step of a prediction, and how many steps are taken
 _FINE = 0.1, 0.2  # of the interface's width: Gaussians that take noise off a difference, and off a Laplacian
+_DECAYS = 6  # pairs of frames whose waves are followed
+_RATES = 4.0 ** np.arange(-4.0, 3.0)  # decays of the typical wave from frame to frame that are tried
+_MOST_GROWTH = 30.0  # exponent of a mode from frame to frame
 _CLEAR = 4.0  # standard errors of a motion that is not noise
 
 
@@ -67,7 +70,7 @@ def needs_quartic(record: Record, survey: Survey, dynamics: Dynamics) -> bool:
 def quartic_start(record: Record, survey: Survey, problem: Problem) -> Start:
     """Return the quartic law, and q where the record has none, that predicts frames best from those before them."""
     family, tilted = problem.fitted.at(0), problem.law.wells == "unequal"
-    frames, strength, top = _Frames(record, survey, problem.dynamics), _strength(survey), 0.0
+    frames, strength, top = _Frames(record, survey.interface_width or 0.0, problem.dynamics), _strength(survey), 0.0
     names = ["its strength", *["its maximum"] * tilted, *["q"] * (record.q is None)]
     if (q := record.q) is None:
         q, top = frames.regression(family, strength, survey.noise, tilted=tilted)
@@ -84,6 +87,31 @@ def quartic_start(record: Record, survey: Survey, problem: Problem) -> Start:
     coefficients = family.elevation(problem.fitted) @ law.coefficients
     rule = f"none; started from a quartic law, {' and '.join(names)} by predicting frames from frames"
     return Start(coefficients, q, rule, float(np.sqrt(frames.misfit(law, q) / frames.power)))
+
+
+def diffusion_start(record: Record, survey: Survey, problem: Problem, other: Start | None) -> Start | None:
+    """Return the linear law by which the waves of one phase decay, and q where the record has none.
+
+    None where they grow, or where the law of the `other` start predicts frames better. Each mode decays by
+    exp(q (L - c D) t): long waves show q c alone, and only short ones q.
+    """
+    frames = _Frames(record, survey.interface_width or 0.0, problem.dynamics, fine=(0.0, 0.0), pairs=_DECAYS)
+    q, rate, gain = frames.decay(record.q)
+    if not rate > 0.0:
+        return None
+    family = problem.fitted
+    u = INNER * np.linspace(-1.0, 1.0, 9)
+    law = Law(family, np.linalg.lstsq(family.features(u).T, rate / q * u)[0])
+    misfit = frames.misfit(law, q)
+    if other is not None and frames.misfit(Law(family, other.coefficients), other.q) <= misfit:
+        return None
+    if record.q is None and not gain > _CLEAR**2 * max(survey.noise, 1e-300) ** 2:
+        raise InputError(
+            "the record shows one phase, whose waves decay by diffusion, and none is short enough to tell q: it "
+            f"determines q G' alone; pass {option('q')}, then the fit gives q G' with its band"
+        )
+    rule = "none; started from a linear law, its slope by the decay of waves from frame to frame"
+    return Start(law.coefficients, q, rule, float(np.sqrt(misfit / frames.power)))
 
 
 def _quartic(family: Family, strength: float, top: float) -> Law:
@@ -107,17 +135,19 @@ def _strength(survey: Survey) -> float:
 class _Frames:
     """Some pairs of consecutive frames, and how well a quartic law predicts the later from the earlier."""
 
-    def __init__(self, record: Record, survey: Survey, dynamics: Dynamics) -> None:
+    def __init__(
+        self, record: Record, width: float, dynamics: Dynamics, fine: tuple[float, float] = _FINE, pairs: int = _PAIRS
+    ) -> None:
         self.grid, self.dynamics = mode_grid(record), roughly(dynamics, 0.0)
         self.forward, self.backward = numpy_transforms(self.grid.cells, self.grid.boundary)
-        self.symbols, width = symbols(self.dynamics, self.grid.waves, self.grid.crossed), survey.interface_width or 0.0
-        self.fine, self.smooth = (np.exp(0.5 * (part * width) ** 2 * self.grid.laplacian) for part in _FINE)
+        self.symbols = symbols(self.dynamics, self.grid.waves, self.grid.crossed)
+        self.fine, self.smooth = (np.exp(0.5 * (part * width) ** 2 * self.grid.laplacian) for part in fine)
         self.inside = np.ones(record.mesh)
         if record.boundary in (None, "open"):  # what comes in through the border is not predicted
             for axis, (n, h) in enumerate(zip(record.mesh, record.dx, strict=True)):
                 far = np.minimum(np.arange(n), np.arange(n)[::-1]) >= min(int(np.ceil(width / h)), n // 4)
                 self.inside *= far.reshape([-1 if k == axis else 1 for k in range(len(record.mesh))])
-        places = np.unique(np.linspace(0, record.frames - 2, _PAIRS).round().astype(int)).tolist()
+        places = np.unique(np.linspace(0, record.frames - 2, pairs).round().astype(int)).tolist()
         self.pairs: Sequence[tuple[Array, float, Dynamics]] = [
             (record.slab(k, k + 2), float(record.times[k + 1] - record.times[k]), roughly(dynamics, record.times[k]))
             for k in places
@@ -136,6 +166,39 @@ class _Frames:
             weight = self.fine / np.sqrt(1.0 + np.exp(2.0 * q * interval * self.symbols.linear))
             total += float(np.sum(self.backward(weight * self.forward(self.inside * (second - there))) ** 2))
         return total if np.isfinite(total) else float("inf")
+
+    def decay(self, known: float | None) -> tuple[float, float, float]:
+        """Return q, the rate q c of a linear force, and by how much the square of what is left falls by q.
+
+        The modes of frames are compared with those of the frame before, each decayed by exp((q L - rate D) t).
+        """
+        from scipy.optimize import minimize
+
+        modes = [([self.forward(self.inside * field) for field in pair], t) for pair, t in self.pairs]
+        power = [np.abs(first) ** 2 for (first, _), _ in modes]
+        interval = float(np.mean([t for _, t in modes]))
+        units = [float(np.average(np.abs(s) + 0.0 * power[0], weights=sum(power))) * interval for s in self.symbols]
+
+        def left(q: float, rate: float) -> float:
+            total, exponent = 0.0, q * self.symbols.linear - rate * self.symbols.coupling
+            for (first, second), t in modes:
+                factor = np.exp(np.minimum(exponent * t, _MOST_GROWTH))
+                total += float(np.sum(self.backward((second - factor * first) / np.sqrt(1.0 + factor**2)) ** 2))
+            return total
+
+        def best(qs: Sequence[float]) -> tuple[float, float, float]:
+            rates = [sign * size / units[1] for size in _RATES for sign in (-1.0, 1.0)]
+            q, rate = min(((q, rate) for q in qs for rate in rates), key=lambda pair: left(*pair))
+            free = len(qs) > 1
+            start = [np.log(q), rate * units[1]] if free else [rate * units[1]]
+            cost = (lambda x: left(np.exp(x[0]), x[1] / units[1])) if free else (lambda x: left(q, x[0] / units[1]))
+            end = minimize(cost, start, method="Nelder-Mead", options={"xatol": 1e-3, "fatol": 1e-9 * self.power})
+            return float(np.exp(end.x[0])) if free else q, float(end.x[-1] / units[1]), float(end.fun)
+
+        if known is not None:
+            return (*best([known])[:2], np.inf)
+        q, rate, rest = best((_RATES / units[0]).tolist())
+        return q, rate, best([0.0])[2] - rest
 
     def regression(self, family: Family, strength: float, noise: float, *, tilted: bool) -> tuple[float, float]:
         """Return q by which frames change along L u - D G(u), and the maximum of G: 0 unless the wells are `tilted`.

@@ -18,7 +18,7 @@ from doublewell.hints import Array
 from doublewell.inference.degrees import Component, DegreeAverage, DegreeFit
 from doublewell.law import Constraint, Family, Law, Tangents, gauss_legendre
 
-Quantity = Literal["force", "primitive", "potential", "bulk_energy", "mobility"]
+Quantity = Literal["force", "primitive", "potential", "bulk_energy", "diffusion", "mobility"]
 JointName = Literal[
     "q",
     "blur",
@@ -44,6 +44,7 @@ LawNumber = Literal[
     "width",
     "tension_integral",
     "kappa",
+    "tension",
     "bulk_barrier",
     "maximum",
     "tilt",
@@ -57,6 +58,7 @@ Scalar = LawNumber | JointName
 DRAWS = 4000  # fixed seed; a band's edge then moves by about 2 % of its half-width from seed to seed
 _SEED = 20_260_101
 _NODES = 64
+_SURE = 0.975  # least fraction of draws with an entropy that is positive
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,8 +129,8 @@ class Posterior:
         drawn = self.joint.draw(self.draws, np.random.default_rng(_SEED - 1))[:, self.joint.names.index(name)]
         return np.sqrt(np.maximum(drawn, 0.0)) if name == "blur" else np.asarray(drawn)
 
-    def mobilities(self, u: Array) -> Array:
-        """Return q(u) of every draw, over q where that is known; a row each."""
+    def mobilities(self, u: Array, known: float) -> Array:
+        """Return q(u) of every draw, a row each; the mean of each is the `known` one where q was not estimated."""
         names = [] if self.joint is None else [name for name in self.joint.names if name.startswith("mobility ")]
         if self.joint is None or not names:
             raise InputError("the mobility was not estimated by this fit as a function of the phase, so it has no band")
@@ -136,7 +138,7 @@ class Posterior:
         rates = drawn[:, [self.joint.names.index(name) for name in names]]
         low, high = self.family.phases
         s = (u - 0.5 * (low + high)) / (0.5 * (high - low))
-        q = drawn[:, self.joint.names.index("q")] if "q" in self.joint.names else np.ones(len(drawn))
+        q = drawn[:, self.joint.names.index("q")] if "q" in self.joint.names else np.full(len(drawn), known)
         return np.stack([each * relative_mobility(row, s) for each, row in zip(q, rates, strict=True)])
 
     def constant_mobility(self) -> tuple[float, int]:
@@ -175,19 +177,22 @@ def quantile_interval(values: Array, level: float) -> tuple[Array, Array]:
     return low, high
 
 
-def curve_band(posterior: Posterior, quantity: str, u: Array, level: float, scale: Scale | None) -> tuple[Array, Array]:
-    """Return the pointwise band of a curve at u."""
-    if quantity not in get_args(Quantity):
-        raise InputError(
-            f"band of {quantity!r}: expected 'force', 'primitive', 'potential', 'bulk_energy' or 'mobility'"
-        )
+def curve_band(
+    posterior: Posterior, quantity: str, u: Array, level: float, scale: Scale | None = None, q: float = 1.0
+) -> tuple[Array, Array]:
+    """Return the pointwise band of a curve at u; `q` is that of the record where it was not estimated."""
+    if quantity not in (names := get_args(Quantity)):
+        raise InputError(f"band of {quantity!r}: expected one of {', '.join(map(repr, names))}")
     if quantity == "mobility":
-        low, high = quantile_interval(posterior.mobilities(u.ravel()), level)
+        low, high = quantile_interval(posterior.mobilities(u.ravel(), q), level)
         return low.reshape(u.shape), high.reshape(u.shape)
     family, draws = posterior.family, posterior.draws
-    features = (family.features if quantity == "force" else family.primitives)(u.ravel())
-    curves, line = draws @ features, posterior.tangents
-    if line is not None:
+    basis = {"force": family.features, "diffusion": family.slopes}.get(quantity, family.primitives)
+    curves, line = draws @ basis(u.ravel()), posterior.tangents
+    if quantity == "diffusion":
+        estimated = posterior.joint_draws("q")
+        curves = curves * (q if estimated is None else estimated[:, None])
+    elif line is not None:
         curves = (curves - (line.force[:, None] if quantity == "force" else line.under(u.ravel())))[line.known]
     if quantity in ("potential", "bulk_energy"):
         epsilon, kappa, kept = _scale_draws(posterior, scale)
@@ -208,10 +213,13 @@ def scalar_interval(posterior: Posterior, quantity: str, level: float, scale: Sc
 
 def _scalar_draws(posterior: Posterior, quantity: str, scale: Scale | None) -> Array:
     family, draws = posterior.family, posterior.draws
-    if quantity in ("epsilon", "barrier", "kappa", "bulk_barrier"):
+    if quantity in ("epsilon", "barrier", "kappa", "bulk_barrier", "tension"):
         epsilon, kappa, kept = _scale_draws(posterior, scale)
+        integrals, first = _tension_integrals(posterior)
         unit = {"epsilon": epsilon, "barrier": epsilon**2}.get(quantity, kappa)
-        return unit if quantity in ("epsilon", "kappa") else unit * family.barriers(draws[kept])
+        if quantity not in ("epsilon", "kappa"):
+            unit = unit * (integrals[kept[first]] if quantity == "tension" else family.barriers(draws[kept]))
+        return unit
     if quantity in ("low", "high", "spinodal_low", "spinodal_high", "chi"):
         return _of_mixture(posterior, quantity)
     if quantity.endswith(("ratio", "angle")) or quantity not in get_args(LawNumber):
@@ -322,7 +330,15 @@ def _scale_draws(posterior: Posterior, scale: Scale | None) -> tuple[Array, Arra
     integrals, kept = _tension_integrals(posterior)
     tension = scale.tension
     noise = np.random.default_rng(_SEED + 1).standard_normal(integrals.size)
-    kappa = np.maximum(tension.value + (tension.sd or 0.0) * noise, 1e-12 * tension.value) / integrals
+    relative = np.maximum(1.0 + (tension.sd or 0.0) / tension.value * noise, 1e-12)
+    if scale.mixing is None:
+        kappa = tension.value * relative / integrals
+    else:
+        sizes = posterior.family.entropies(posterior.draws)[kept]
+        if np.mean(sizes > 0.0) < _SURE:
+            raise InputError("the record does not determine the entropy of ideal mixing, so that kappa has no interval")
+        kappa, kept = scale.mixing * relative[sizes > 0.0] / sizes[sizes > 0.0], kept.copy()
+        kept[np.flatnonzero(kept)[sizes <= 0.0]] = False
     return kappa ** epsilon_power(tension.normalisation), kappa, kept
 
 

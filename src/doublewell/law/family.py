@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from doublewell.errors import InputError, option, real, shown, whole
 from doublewell.hints import Array
-from doublewell.law.structure import Structure, classify, classify_wells
+from doublewell.law.structure import Structure, classify, classify_wells, powers_of_s, times_s
 
 Constraint = Literal["admissible", "bernstein", "none"]
 CONSTRAINTS: dict[Constraint, str] = {
@@ -28,6 +28,7 @@ WellsKind = Literal["symmetric", "equal", "unequal", "found", "ideal"]
 MAX_DEGREE = 8
 UNIT = (-1.0, 1.0)
 _GRID = 401  # points between the phases at which draws are compared
+_STEP = 1e-5  # in s, of a difference that stands for a slope
 _FINE = 1601  # points at which the slope of a force is taken
 
 
@@ -70,6 +71,19 @@ class Tangents(NamedTuple):
     def under(self, u: Array) -> Array:
         """Return the heights of the lines at u: (n, points), or at points of their own (points,) for all."""
         return np.asarray(self.level[:, None] + self.force[:, None] * (u - self.low[:, None]))
+
+
+class Entropy(NamedTuple):
+    """A force with the entropy of ideal mixing: a_1 ln phi - a_2 ln(1 - phi) + sum_k powers[k] v^k, v = 2 phi - 1.
+
+    ``pure`` are the phase values of the pure components, ``reach`` those between which the force is this; it is linear
+    beyond.
+    """
+
+    a: tuple[float, float]
+    powers: tuple[float, ...]
+    pure: tuple[float, float]
+    reach: tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -169,6 +183,11 @@ class Family(ABC):
         """Evaluate all B_j at u; shape (size, *u.shape)."""
         return self.half * self._features(self._s(u))
 
+    def slopes(self, u: Any) -> Any:
+        """Evaluate all B_j' at u, by differences; shape (size, *u.shape)."""
+        step = _STEP * self.half
+        return (self.features(u + step) - self.features(u - step)) / (2.0 * step)
+
     def primitives(self, u: Any) -> Any:
         """Evaluate all P_j, the integrals of B_j from the low phase to u; shape (size, *u.shape)."""
         return self.half**2 * self._primitives(self._s(u))
@@ -222,11 +241,7 @@ class Family(ABC):
         >>> Wells(0).terms(np.array([-1.25, 0.75]))
         ('(1 - s^2)', [(-0.25, 0), (1.0, 1)])
         """
-        powers, zero = list[Fraction](), Fraction(0)
-        for c in reversed(self.exact_factor(coefficients)):  # t = (1 + s)/2, by Horner's scheme
-            powers = [(a + b) / 2 for a, b in zip([*powers, zero], [zero, *powers], strict=True)]
-            powers[0] += c
-        return "(1 - s^2)", [(float(c), k) for k, c in enumerate(powers)]
+        return "(1 - s^2)", [(float(c), k) for k, c in enumerate(powers_of_s(self.exact_factor(coefficients)))]
 
     def written(self, coefficients: Array, digits: int) -> str:  # noqa: ARG002
         """Return the force as an equation where it is not that of ``terms``, else nothing."""
@@ -273,6 +288,14 @@ class Family(ABC):
     def interaction(self, coefficients: Array) -> Array:  # noqa: ARG002
         """Return chi of laws, one per row, where they have the entropy of ideal mixing."""
         raise InputError(f"chi belongs to the entropy of ideal mixing: use {option('wells', 'ideal')}")
+
+    def entropies(self, coefficients: Array) -> Array:  # noqa: ARG002
+        """Return (a_1 + a_2) du of laws, one per row, du the distance of the pure components."""
+        raise InputError(f"this law has no entropy of ideal mixing: use {option('wells', 'ideal')}")
+
+    def entropy(self, coefficients: Array) -> Entropy:  # noqa: ARG002
+        """Return the terms of a force with the entropy of ideal mixing, zero at the coexisting phases."""
+        raise InputError(f"this law has no entropy of ideal mixing: use {option('wells', 'ideal')}")
 
     def tangents(self, rows: Array) -> Tangents:
         """Return the lines that potentials, one per row, are measured from: zero where the wells are those assumed."""
@@ -399,9 +422,9 @@ class EvenFamily(Family):
         """Return r(s) = s p(s^2) in powers of t = (1 + s)/2, by Horner's scheme with s = 2t - 1."""
         out = [Fraction(0)]
         for c in reversed(self.exact_bracket(coefficients)):
-            out = _times_s(_times_s(out))
+            out = times_s(times_s(out))
             out[0] += c
-        return _times_s(out)
+        return times_s(out)
 
     def maximum(self, coefficients: Array) -> float:
         """Return 0 for wells at -1 and +1."""
@@ -488,11 +511,3 @@ def run_around(marked: NDArray[np.bool_], start: NDArray[np.intp]) -> tuple[NDAr
     before = np.where(~marked & (index < start[:, None]), index, -1).max(axis=1) + 1
     after = np.where(~marked & (index > start[:, None]), index, count).min(axis=1) - 1
     return before, after
-
-
-def _times_s(polynomial: list[Fraction]) -> list[Fraction]:
-    """Multiply a polynomial in t by s = 2t - 1."""
-    out = [-c for c in polynomial] + [Fraction(0)]
-    for i, c in enumerate(polynomial):
-        out[i + 1] += 2 * c
-    return out

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from doublewell.errors import InputError
 from doublewell.hints import Array
-from doublewell.law.family import Family, namespace
-from doublewell.law.mixture import INNER, Mixture
+from doublewell.law.family import Entropy, Family, namespace
+from doublewell.law.mixture import COEXISTING, INNER, Mixture
 from doublewell.law.structure import Kind, StationaryPoint, Structure
 
 _CLOSER = 0.25  # of the way from the values of the record to a pure component that is left: the force is linear there
@@ -77,7 +77,7 @@ class Ideal(Mixture):
         kinds: list[Kind] = ["maximum" if signs[k] > 0 else "minimum" for k in at]
         points = tuple(StationaryPoint(float(0.5 * (u[k] + u[k + 1])), kind) for k, kind in zip(at, kinds, strict=True))
         problems = [f"a local {point.kind} at u = {point.u:.4g}" for point in points] if len(points) != 1 else []
-        return Structure(not problems, tuple(problems), points)
+        return Structure(not problems, tuple(problems), points, COEXISTING)
 
     def height(self, coefficients: Any, s: Any) -> Any:
         """Evaluate h(s) = H / (w^2 (1 - s^2)^2) at positions between the coexisting phases."""
@@ -89,22 +89,33 @@ class Ideal(Mixture):
         """Refuse: the law is not a polynomial."""
         raise InputError("a law with the entropy of ideal mixing is not a polynomial: expected one; use its force")
 
-    def written(self, coefficients: Array, digits: int) -> str:
-        """Return the force as an equation in phi and v."""
+    def entropies(self, coefficients: Array) -> Array:
+        """Return (a_1 + a_2) du of laws, one per row."""
+        return np.asarray(
+            self.half**2 * (self.pure[1] - self.pure[0]) * np.sum(np.atleast_2d(coefficients)[:, :2], axis=1)
+        )
+
+    def entropy(self, coefficients: Array) -> Entropy:
+        """Return the terms of the force, zero at the coexisting phases where it has some, else at s = 0."""
         g, (low, high) = np.asarray(coefficients), self.pure
-        half = 0.5 * (high - low)
-        s = Polynomial([0.5 * (low + high), half])  # of v
+        s = Polynomial([0.5 * (low + high), 0.5 * (high - low)])  # of v
         powers = sum((float(c) * P(s / INNER) for c, P in zip(g[2:], self._legendre(), strict=True)), Polynomial([0.0]))
         line = self.tangents(g[None])
         logs = g[0] * np.log(-low / (high - low)) - g[1] * np.log(high / (high - low))
         constant = -logs - sum(float(c) * P(0.0) for c, P in zip(g[2:], self._legendre(), strict=True))
         constant -= float(line.force[0]) / self.half if line.known[0] else 0.0
-        terms = [float(c) * self.half for c in (powers + constant).coef]
-        parts = [f"{self.half * g[0]:.{digits}g} ln(phi)", f"{-self.half * g[1]:.{digits}g} ln(1 - phi)"]
+        terms = tuple(float(c) * self.half for c in (powers + constant).coef)
+        ends = [float(self.middle + self.half * end) for end in (low, high, *self._inside(np.array([low, high]))[0])]
+        a = float(self.half * g[0]), float(self.half * g[1])
+        return Entropy(a, terms, (ends[0], ends[1]), (ends[2], ends[3]))
+
+    def written(self, coefficients: Array, digits: int) -> str:
+        """Return the force as an equation in phi and v."""
+        (first, second), terms, (low, high), _ = self.entropy(coefficients)
+        parts = [f"{first:.{digits}g} ln(phi)", f"{-second:.{digits}g} ln(1 - phi)"]
         parts += [f"{c:.{digits}g}{'' if k == 0 else ' v' if k == 1 else f' v^{k}'}" for k, c in enumerate(terms)]
         text = " + ".join(parts).replace("+ -", "- ")
-        ends = [self.middle + self.half * end for end in self.pure]
-        scale = f"v = (u - {0.5 * sum(ends):.{digits}g}) / {0.5 * (ends[1] - ends[0]):.{digits}g}"
+        scale = f"v = (u - {0.5 * (low + high):.{digits}g}) / {0.5 * (high - low):.{digits}g}"
         return f"G(u) = {text}, phi = (1 + v)/2, {scale}".replace("u - -", "u + ")
 
     def interaction(self, coefficients: Array) -> Array:

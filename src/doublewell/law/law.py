@@ -116,11 +116,21 @@ class Law:
         """Whether this is a law of a conserved field with two phases that coexist, found by the common tangent."""
         return self.family.found and bool(np.isfinite(self._line[0]))
 
+    @property
+    def one_phase(self) -> bool:
+        """Whether this is a law of a conserved field whose force rises at all values of the record."""
+        rises = self.family.found and self.family.stable(self.coefficients)
+        return rises and not self.coexists and not np.isfinite(self.spinodal).any()
+
     @cached_property
     def spinodal(self) -> tuple[float, float]:
         """Where H'' is zero around the maximum: a mixture between these values is unstable; NaN where there is none."""
         low, high = self.family.spinodals(self.coefficients[None])[0].tolist()
         return low, high
+
+    def slope(self, u: Any) -> Any:
+        """Evaluate G'(u); of a conserved field q G' is the coefficient of diffusion within a phase."""
+        return np.tensordot(self.coefficients, self.family.slopes(_as_array(u)), axes=1)
 
     def potential(self, u: Any, *, epsilon: float) -> Any:
         """Evaluate F(u) = epsilon^2 H(u)."""
@@ -254,6 +264,14 @@ class Law:
     def placed(self, phases: tuple[float, float]) -> Law:
         """Return the same law with its wells at other phase values: G(u) becomes w G(s), u = middle + w s."""
         return Law(self.family.placed(phases), self.coefficients, name=self.name)
+
+    def continued(self) -> Law:
+        """Return the law with its polynomial also beyond the phases, up to half of their half distance further.
+
+        A conserved field leaves the interval of its phases, by the curvature of its drops. The constant of the force is
+        that of the common tangent.
+        """
+        return self if self.family.found else Law(*Mixture.continuing(self.family, self.coefficients), name=self.name)
 
     def tilted(self, fraction: float) -> Law:
         """Return the law with a constant taken from r, so that the high phase lies above the low one.

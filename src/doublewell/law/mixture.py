@@ -14,6 +14,7 @@ are linear inequalities of the slopes on a grid, and the nearest law is that of 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -27,9 +28,11 @@ from doublewell.errors import InputError, option
 from doublewell.hints import Array
 from doublewell.law.bernstein import bernstein_sum, binomials, elevation_matrix
 from doublewell.law.family import Constraint, Family, Held, Tangents, namespace, run_around
-from doublewell.law.structure import StationaryPoint, Structure, classify_wells
+from doublewell.law.structure import StationaryPoint, Structure, bernstein_of, classify_wells, powers_of_s, times_s
 
+COEXISTING = "two coexisting phases"
 INNER = 0.5  # of the range, on either side of its middle: where the record has values
+_REACH = Fraction(3, 2)  # up to where in s the polynomial of a law with assumed wells is continued
 _GRID = np.linspace(-1.0, 1.0, 401)
 _NEAR = np.linspace(-INNER, INNER, 201)
 _BISECTIONS, _NEWTON = 40, 8
@@ -58,11 +61,27 @@ class Mixture(Family):
     inner = INNER
     found = True
 
+    @classmethod
+    def continuing(cls, family: Family, coefficients: Array) -> tuple[Mixture, Array]:
+        """Return the polynomial of a law with assumed wells also beyond them, up to s = -1.5 and 1.5."""
+        r, none = powers_of_s(family.exact_factor(coefficients)), [Fraction(0)] * 2
+        force = [b - a for a, b in zip([*r, *none], [*none, *r], strict=True)]  # -(1 - s^2) r
+        powers = [Fraction(0)]
+        for k in reversed(range(1, len(force))):  # G = s q(s) but for a constant; s = 3/2 of that of the range
+            powers = times_s(powers)
+            powers[0] += force[k] * _REACH ** (k - 1)
+        q, ends = bernstein_of(powers), [family.middle + sign * float(_REACH) * family.half for sign in (-1.0, 1.0)]
+        return cls(len(q) - 3, (ends[0], ends[1])), np.array(q)
+
     def fitted(self, force: Any) -> Array:
         """Return the coefficients of the law nearest to a force, up to a constant, in the inner half of the range."""
         u = self.middle + self.half * _NEAR
         design = np.column_stack([self.features(u).T, np.ones(u.size)])
         return np.asarray(np.linalg.lstsq(design, force(u), rcond=None)[0][:-1])
+
+    def slopes(self, u: Any) -> Any:
+        """Evaluate all B_j' at u; shape (size, *u.shape)."""
+        return self._slopes(self._s(u))
 
     def steepness(self, coefficients: Array) -> float:
         """Return the largest |G'| in the inner half of the range."""
@@ -164,7 +183,8 @@ class Mixture(Family):
         """Return the stationary points above the common tangent; without one it is stated what is missing."""
         line = self.tangents(np.asarray(coefficients)[None])
         if np.isfinite(line.low[0]):
-            return classify_wells(self.exact_factor(coefficients), float(line.low[0]), float(line.high[0]))
+            found = classify_wells(self.exact_factor(coefficients), float(line.low[0]), float(line.high[0]))
+            return replace(found, wells=COEXISTING)
         return self._without_phases(np.asarray(coefficients))
 
     def _without_phases(self, g: Array) -> Structure:

@@ -35,20 +35,19 @@ class Structure:
     """What kind of double well a law is.
 
     ``ok`` means two stable pure phases and one central maximum, nothing else; ``problems`` states what is wrong
-    otherwise. ``stationary`` lists the interior stationary points in increasing u.
+    otherwise. ``stationary`` lists the interior stationary points in increasing u, ``wells`` names the two phases.
     """
 
     ok: bool
     problems: tuple[str, ...]
     stationary: tuple[StationaryPoint, ...]
+    wells: str = "two stable pure phases"
 
     def __str__(self) -> str:
         if not self.ok:
             return "; ".join(self.problems)
         u = self.stationary[0].u
-        return "two stable pure phases and one " + (
-            "central maximum" if u == 0.0 else f"maximum between, at u = {u:.4g}"
-        )
+        return f"{self.wells} and one " + ("central maximum" if u == 0.0 else f"maximum between, at u = {u:.4g}")
 
 
 _ZERO = Structure(False, ("the force is zero everywhere",), ())
@@ -65,6 +64,33 @@ def powers_of(bernstein: Array) -> list[Fraction]:
     for j, g in enumerate(bernstein):
         for i in range(n - j + 1):
             out[j + i] += Fraction(float(g)) * comb(n, j) * comb(n - j, i) * (-1) ** i
+    return out
+
+
+def bernstein_of(powers: list[Fraction]) -> list[float]:
+    """Return the Bernstein coefficients on [0, 1] of a polynomial in powers, constant first; its own degree is kept.
+
+    >>> bernstein_of([Fraction(1), Fraction(2), Fraction(0)])
+    [1.0, 3.0]
+    """
+    p = np.trim_zeros(np.array(powers, dtype=object), "b")
+    return [float(sum(Fraction(comb(j, i), comb(len(p) - 1, i)) * p[i] for i in range(j + 1))) for j in range(len(p))]
+
+
+def powers_of_s(polynomial: list[Fraction]) -> list[Fraction]:
+    """Return a polynomial in t = (1 + s)/2 in powers of s, by Horner's scheme."""
+    powers, zero = list[Fraction](), Fraction(0)
+    for c in reversed(polynomial):
+        powers = [(a + b) / 2 for a, b in zip([*powers, zero], [zero, *powers], strict=True)]
+        powers[0] += c
+    return powers
+
+
+def times_s(polynomial: list[Fraction]) -> list[Fraction]:
+    """Multiply a polynomial in t by s = 2t - 1."""
+    out = [-c for c in polynomial] + [Fraction(0)]
+    for i, c in enumerate(polynomial):
+        out[i + 1] += 2 * c
     return out
 
 

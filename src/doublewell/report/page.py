@@ -180,6 +180,7 @@ def _lead(table: Facts, items: list[Finding]) -> Html:
     mesh, tension, also = " × ".join(str(n) for n in table.data.shape[1:]), table.tension, ""
     if tension is not None:
         also = f", and with the surface tension {plain(tension.value)}{raised(after(tension.unit))} its scale ε"
+        also = ", and with temperature and site volume its scale ε" if table.problem.mixes else also
     question = f"Which free energy drives this movie of {table.data.shape[0]} frames of {mesh} pixels{also}?"
     reported = (
         ("Question:", question),
@@ -197,6 +198,7 @@ def _found(table: Facts, items: list[Finding]) -> str:
         kind = f"Two phases coexist, {' and '.join(pair)}"
     if not table.structure.ok:
         kind = f"The energy is not a double well with a single barrier: {table.structure}"
+        kind = "The movie shows one phase" if table.law.one_phase else kind
     tilt, barrier, epsilon = table.get("tilt"), table.get("barrier"), table.get("epsilon")
     if tilt is not None and tilt.value != 0.0:
         kind = f"{kind}; {signs(tilt_sentence(table, tilt))}"
@@ -237,6 +239,8 @@ def _precision(table: Facts, items: list[Finding]) -> str:
         return f"Unreliable: the 95 % bands do not hold. {first}."
     return (
         f"The force is known to ±{percent(table['force_band'].value)} (95 % band, on average over the phases). {first}."
+        if not table.law.one_phase
+        else f"q G' is known to ±{percent(table['force_band'].value)} (95 % band, on average over the values). {first}."
     )
 
 
@@ -266,7 +270,7 @@ def _numbers(table: Facts) -> Html:
     if not table.law.family.symmetric:
         keys = ["maximum", *keys[:4], "height_low", "height_high", "tilt", *keys[5:]]
     if table.law.family.found:
-        keys = ["low", "high", "spinodal_low", "spinodal_high", "chi", *keys]
+        keys = ["diffusion", "low", "high", "spinodal_low", "spinodal_high", "chi", *keys]
     listed = [table[key] for key in [*keys, "width", "tension_integral"] if key in table.numbers]
     notes = [prose(table.no_scale)] if table.no_scale else []
     if table.verdict == "not adequate":
@@ -292,10 +296,11 @@ def _fact_table(table: Facts, listed: Sequence[Fact]) -> Html:
 
 def _error(table: Facts, fact: Fact) -> str:
     """Return the interval of a number, or where it comes from."""
-    if fact.key == "tension":
+    if fact.key == "tension" and not table.problem.mixes:
         return "taken as exact" if fact.sd is None else f"± {plain(fact.sd, 2)}, as given"
     if fact.interval is not None:
-        fraction = table["tension_fraction"].value if fact.key == "epsilon" else 0.0
+        shared = table.get("tension_fraction") if fact.key == "epsilon" else None
+        fraction = 0.0 if shared is None else shared.value
         part = f"; {percent(fraction)} of the variance from the surface tension" if fraction else ""
         return f"{measured(fact.interval[0], 5)} to {measured(fact.interval[1], 5)}{part}"
     return f"± {plain(fact.sd, 2)} from the surface tension alone" if fact.sd is not None else ""
@@ -345,6 +350,7 @@ def _settings(table: Facts, digest: str) -> Html:
     if tension is not None:
         error = "" if tension.sd is None else f" ± {tension.sd:.3g}"
         given = f"{tension.value:.6g}{error}{raised(after(tension.unit))}, of {tension.normalisation}"
+        given += ", by temperature and site volume" * table.problem.mixes
     opened = [] if source is None else [f"{name} = {value}" for name, value in source.reading]
     q = table["q"]
     diffusion = signs(f"{q.value:.6g}") + raised(after(q.unit)) + (f", {q.note}" if q.note else "")

@@ -64,6 +64,8 @@ _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _VOID = {"br", "img", "input", "link", "meta"}
 _POWER = re.compile(r"\^(\d+)")
 _EXPONENT = re.compile(r"(?<=\d)e([-+]\d+)")
+_LAPLACIAN = re.compile(r"Laplacian (?=[u(])")
+_MEAN = "mean G(u)"
 _MINUS = re.compile(r"(?<![\w-])-(?=\d)")
 _TOGETHER = re.compile(r"(?<=\d) %| × (?=10)")  # where no line ends
 _GREEK = {"epsilon": "ε", "kappa": "κ", "sigma": "σ"}
@@ -211,7 +213,7 @@ def math(text: str) -> Html:
     >>> math("G(u) = -u (1 - u^2) [3e-05]")
     'G(u) = −u (1 − u<sup>2</sup>) [3&nbsp;×&nbsp;10<sup>−5</sup>]'
     """
-    safe = escape(text).replace("u_t", "u<sub>t</sub>").replace("Laplacian u", "∇<sup>2</sup>u")
+    safe = _LAPLACIAN.sub("∇<sup>2</sup>", escape(text).replace("u_t", "u<sub>t</sub>").replace(_MEAN, "⟨G(u)⟩"))
     safe = _EXPONENT.sub(lambda found: f"&nbsp;×&nbsp;10<sup>{int(found[1])}</sup>", safe)
     return Html(_POWER.sub(r"<sup>\1</sup>", safe).replace("-", "−"))
 
@@ -260,7 +262,8 @@ def signs(text: str) -> str:
     """
     text = _LETTERS.sub(lambda name: _GREEK[name[1]], text).replace("+-", "±").replace("sqrt(", "√(")
     text = raised(_EXPONENT.sub(lambda power: f" × 10^{int(power[1])}", text))
-    return _MINUS.sub("−", text.replace("''", "″").replace("u_t", "uₜ").replace("Laplacian u", "∇²u"))
+    text = text.replace("''", "″").replace("u_t", "uₜ").replace(_MEAN, "⟨G(u)⟩")
+    return _MINUS.sub("−", _LAPLACIAN.sub("∇²", text))
 
 
 def _attribute(name: str, value: str | float | bool) -> str:

@@ -62,6 +62,7 @@ def summary(result: Result) -> str:
     epsilon = table.get("epsilon")
     scale = "no scale" if epsilon is None else f"epsilon = {epsilon.value:.6g}"
     wells = "double well" if table.structure.ok else "not a double well with a single barrier"
+    wells = "one phase" if table.law.one_phase else wells
     warned = sum(item.severity != Severity.OK for item in findings(result, table=table))
     return f"Result({table.headline}, {scale}, {wells}, {count(warned, 'warning')})"
 
@@ -95,7 +96,8 @@ def _force_lines(table: Facts) -> Iterator[str]:
                 f"  (without constraint and ridge {g.free:.5g})" if differs else ""
             )
     if (band := table.get("force_band")) is not None:
-        yield f"95 % band of G: +- {percent(band.value)} of G (root mean squares over the phase range)"
+        over = "the values of the record" if table.law.one_phase else "the phase range"
+        yield f"95 % band of {table.curve}: +- {percent(band.value)} of {table.curve} (root mean squares over {over})"
     if table.correlations is not None:
         rows = table.correlations
         if len(rows) > 1:
@@ -113,7 +115,11 @@ def _scale_lines(table: Facts) -> Iterator[str]:
     yield f"epsilon = {with_interval(table['epsilon'])}"
     given = ("" if tension.sd is None else f" +- {tension.sd:.2g}") + after(tension.unit)
     integral = table["tension_integral"].value
-    yield f"from surface tension {tension.value:.6g}{given} of {tension.note} and C_H = {integral:.6g}"
+    if table.problem.mixes:
+        yield "from temperature and site volume, through the entropy of ideal mixing"
+        yield f"surface tension of {tension.note}: {with_interval(tension)}; C_H = {integral:.6g}"
+    else:
+        yield f"from surface tension {tension.value:.6g}{given} of {tension.note} and C_H = {integral:.6g}"
     yield f"F(u) = epsilon^2 H(u): barrier {barrier.symbol} = {with_interval(barrier)}"
 
 
@@ -149,6 +155,9 @@ def physical_text(found: Physical) -> str:
 def _well_lines(table: Facts) -> Iterator[str]:
     """Write what the law looks like; of wells that differ, the height of both."""
     yield from wrapped(f"structure: {table.structure}", indent="  ")
+    if (diffusion := table.get("diffusion")) is not None:
+        yield f"{diffusion.name}: {with_interval(diffusion)}"
+        return
     low, high, top = (table[key].value for key in ("low", "high", "maximum"))
     at_low, at_high, at_top = (table[f"curvature_{key}"].value for key in ("low", "high", "barrier"))
     if table.law.family.found:
