@@ -223,11 +223,6 @@ def _check_options(problem: Problem) -> None:
             "contrast, blur, pixel, drift, response, exposure, refine and noise belong to the trajectory fit: weak "
             f"moments know none of them; use {option('method', 'trajectory')}, or leave them out"
         )
-    if method.corrected and law.wells != "symmetric":
-        raise InputError(
-            f"the corrected weak-form fit knows symmetric wells only, and these are {law.wells}: use "
-            f"{option('method', 'weak')} or {option('method', 'trajectory')}"
-        )
 
 
 def _check_record(problem: Problem, record: Any) -> None:
