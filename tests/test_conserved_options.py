@@ -65,6 +65,10 @@ def test_pure_components_lie_where_the_phases_are_declared(record) -> None:
         ({"dynamics": "cahn-hilliard", "observation": "contrast=estimated"}, "are a choice of units beside them"),
         ({"dynamics": "cahn-hilliard", "observation": {"phases": (0, 1)}}, "are found by the fit"),
         ({"dynamics": "cahn-hilliard", "observation": {"phases": "estimated"}}, "are found by the fit"),
+        (
+            {"dynamics": "cahn-hilliard", "observation": {"response": "estimated"}},
+            "curve of a camera between two known",
+        ),
         ({"dynamics": "cahn", "law": 1}, "dynamics is 'cahn'"),
     ],
 )

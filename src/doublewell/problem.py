@@ -209,6 +209,12 @@ def _check_options(problem: Problem) -> None:
             "are a choice of units beside them: leave out contrast, and phases too unless they are those of the pure "
             f"components ({option('wells', 'ideal')}) or known to be the coexisting ones ({option('wells', 'equal')})"
         )
+    if found and observation.response != 1.0:
+        raise InputError(
+            f"{option('response')} is the curve of a camera between two known phases, and those of "
+            f"{problem.dynamics.name} are found by the fit: expected values that are linear in the composition, or "
+            f"known phases ({option('wells', 'equal')})"
+        )
     if problem.averaged and not method.bands:
         raise InputError(
             f"{option('degree', 'auto')} needs the trajectory fit, because weak moments have no noise model: use "
