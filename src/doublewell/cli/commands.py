@@ -121,6 +121,7 @@ def compare(
     /,
     *,
     methods: str | None = None,
+    dynamics: str = "allen-cahn",
     seed: Integer = 0,
     out: Path | None = None,
     figures: Path | None = None,
@@ -136,6 +137,8 @@ def compare(
     methods
         Names with commas between them, such as stac,smoothed-fd4,pysindy-ls-masked; all by default, slow ones only
         where there is a GPU. A method whose library is missing is listed with its reason.
+    dynamics
+        The equation of motion: allen-cahn, cahn-hilliard or mass-conserving.
     seed
         Of the methods that draw random numbers.
     out
@@ -159,7 +162,7 @@ def compare(
         record = movie.open(file)
         with output.bar() as bar:
             show = output.fitting(bar)
-            comparison = run(record, methods=names, seed=seed, progress=show)
+            comparison = run(record, methods=names, dynamics=dynamics, seed=seed, progress=show)
             show("writing", 0, 0)
             contents: list[tuple[Path, bytes]] = []
             if out is not None:
