@@ -149,6 +149,7 @@ def compare(
     from doublewell.atomic import write_files
     from doublewell.baselines import baseline
     from doublewell.baselines import compare as run
+    from doublewell.dynamics import dynamics_of
     from doublewell.report.style import FORMATS, render
 
     check_result(out)
@@ -156,13 +157,13 @@ def compare(
     names = None if methods is None else [name for name in methods.split(",") if name.strip()]
     if names == []:
         raise InputError(f"--methods is {methods!r}: expected names with commas between, such as stac,smoothed-fd4")
-    names = names and [baseline(name).name for name in names]  # refused before the movie is read
+    names, equation = names and [baseline(name).name for name in names], dynamics_of(dynamics)  # refused before reading
     check_seed(seed)
     with about(file):
         record = movie.open(file)
         with output.bar() as bar:
             show = output.fitting(bar)
-            comparison = run(record, methods=names, dynamics=dynamics, seed=seed, progress=show)
+            comparison = run(record, methods=names, dynamics=equation, seed=seed, progress=show)
             show("writing", 0, 0)
             contents: list[tuple[Path, bytes]] = []
             if out is not None:
