@@ -117,7 +117,7 @@ def choose(laws: int = 12) -> None:
                 seen = [noisy_moments(record, family, support, level) for support in supports]
                 found = {"law": k, "noise": noise, "degree": degree, "plain": force_error(plain.law, law)}
                 for pull in PULLS:
-                    blocks = tuple(without_noise(one, pull=pull) for one in seen)
+                    blocks = tuple(without_noise(one, family, pull=pull) for one in seen)
                     found[f"pull {pull}"] = force_error(estimate(Evidence(family, blocks), 1.0).law, law)
                 rows.append(found)
         save_results("weak_corrected_choice", rows)

@@ -46,6 +46,13 @@ def test_drift_is_found_and_does_no_harm(window: bool) -> None:
     assert low < 0.1 < high
 
 
+def test_a_drift_that_is_estimated_is_no_fault_of_the_model() -> None:
+    result = identify(drifting(window=False)[0], law=1, observation="drift=estimated")
+    assert result.adequacy is not None
+    assert result.adequacy.verdict == "adequate"
+    assert not {"advection", "boundary"} & {test.name for test in result.adequacy.tests}
+
+
 def test_camera_has_pixels_and_some_blur_unless_they_are_declared() -> None:
     record, _ = drifting(window=True)
     camera = record.replace(origin="camera")

@@ -101,5 +101,13 @@ def test_unlike_wells_have_one_class_and_its_name_is_kept() -> None:
 def test_what_does_not_go_together_is_refused() -> None:
     with pytest.raises(InputError, match="phases='estimated' is for one record"):
         fit([movie(), movie(seed=8)], phases="estimated")
-    with pytest.raises(InputError, match="corrected weak-form fit knows symmetric wells only, and these are unequal"):
-        fit(movie(), method="weak-corrected")
+
+
+def test_unlike_wells_are_corrected_for_noise() -> None:
+    start = dw.initial_field("nonconvex", (48, 48), 1 / 48, epsilon=EPSILON)
+    clean = dw.simulate(TILTED, start, dx=1 / 48, dt=2.5e-4, frames=31, epsilon=EPSILON)
+    records = [dw.add_noise(clean, 0.08, seed=seed) for seed in range(3)]
+    plain, corrected = (
+        np.mean([error(fit(record, method=method)) for record in records]) for method in ("weak", "weak-corrected")
+    )
+    assert corrected < 0.7 * plain

@@ -33,6 +33,10 @@ class Block:
     triangle: Array
     rows: int
 
+    def turned(self, change: Array) -> Block:
+        """Return the rows in other columns, which these give times `change`."""
+        return replace(self, triangle=compact(self.triangle @ change))
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -137,7 +141,7 @@ def restrict(evidence: Evidence, family: Family) -> Evidence:
     n, lift = len(evidence.joint), family.elevation(evidence.family)
     change = np.eye(len(evidence.columns) - 1 + evidence.family.size)
     change = np.hstack([change[:, :n], change[:, n : n + len(lift)] @ lift, change[:, n + len(lift) :]])
-    blocks = tuple([replace(block, triangle=compact(block.triangle @ change)) for block in evidence.blocks])
+    blocks = tuple([block.turned(change) for block in evidence.blocks])
     return replace(evidence, family=family, blocks=blocks)
 
 

@@ -316,6 +316,7 @@ def _weak_noise(result: Result) -> Iterator[Finding]:
                 bias=bias,
             )
         return
+    low, high = result.law.family.phases  # of a conserved field the range, which holds all values
     beyond = max(low - survey.low, survey.high - high)
     if beyond > _BEYOND * survey.noise + 0.01 * half:
         yield make.check(

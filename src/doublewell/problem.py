@@ -226,6 +226,12 @@ def _check_options(problem: Problem) -> None:
             "are a choice of units beside them: leave out contrast, and phases too unless they are those of the pure "
             f"components ({option('wells', 'ideal')}) or known to be the coexisting ones ({option('wells', 'equal')})"
         )
+    if found and observation.response != 1.0:
+        raise InputError(
+            f"{option('response')} is the curve of a camera between two known phases, and those of "
+            f"{problem.dynamics.name} are found by the fit: expected values that are linear in the composition, or "
+            f"known phases ({option('wells', 'equal')})"
+        )
     if problem.averaged and not method.bands:
         raise InputError(
             f"{option('degree', 'auto')} needs the trajectory fit, because weak moments have no noise model: use "
@@ -244,11 +250,6 @@ def _check_options(problem: Problem) -> None:
         raise InputError(
             "temperature and site volume fix the scale through the entropy of ideal mixing, and the law has none: use "
             f"{option('wells', 'ideal')} with a conserved composition, or a surface tension"
-        )
-    if method.corrected and law.wells != "symmetric":
-        raise InputError(
-            f"the corrected weak-form fit knows symmetric wells only, and these are {law.wells}: use "
-            f"{option('method', 'weak')} or {option('method', 'trajectory')}"
         )
 
 

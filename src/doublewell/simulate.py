@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from doublewell.dynamics import Cnab2, Dynamics, Etdrk4, Grid, Stepper, dynamics_of
+from doublewell.dynamics import Cnab2, Dynamics, Etdrk4, Grid, Stepper, cnab2_steps, dynamics_of
 from doublewell.errors import InputError, not_negative, positive, shown, whole
 from doublewell.errors import seed as generator
 from doublewell.hints import Array, Progress
@@ -27,6 +27,7 @@ Solver = Literal["cnab2", "etdrk4"]
 _SOLVERS: dict[str, type[Cnab2] | type[Etdrk4]] = {"cnab2": Cnab2, "etdrk4": Etdrk4}
 _REACH = 4.0  # half-width of the Gaussian filter, in standard deviations
 _GROWTH = 10.0  # over the larger of 1 and max |u0|, which bounds the exact solution of a law with stable wells
+_UNSTABLE = 2.4  # h q D |G'| over that of stable steps, 1.2: from 1 on errors grow, at first slowly
 _ROUND_UP = 1.0 + 1e-9  # a mode on the limit counts, whatever the rounding of the extent
 
 
@@ -79,6 +80,13 @@ def simulate(
     if not isinstance(solver, str) or solver not in _SOLVERS:
         raise InputError(f"solver is {shown(solver)}: expected one of {', '.join(map(repr, _SOLVERS))}")
     stepper = _SOLVERS[solver](grid, dt, q, substeps, equation)
+    if solver == "cnab2" and stepper.dynamics.order > 2:  # it is unstable for a while before anything blows up
+        least = cnab2_steps(stepper.dynamics, grid.waves, max(force.well_curvatures), q * dt, np.inf)
+        if _UNSTABLE * substeps < least:
+            raise InputError(
+                f"{substeps} steps per frame are too few for {stepper.dynamics.name} on this mesh: expected at least "
+                f"{least}; use more substeps, or solver='etdrk4'"
+            )
     values = rollout(stepper, force, start, frames=frames, progress=progress)
     return Record(values, dx=grid.dx, dt=dt, q=q, boundary=grid.boundary, origin="simulation")
 

@@ -212,7 +212,7 @@ def test_a_short_record_is_refused(clean):
 
 
 def test_columns_that_vanish_are_noticed():
-    from doublewell.baselines.regression import _check_columns
+    from doublewell.baselines.sindy import _check_columns
 
     with pytest.raises(InputError, match="made 5 columns: expected 3 features and 5 derivatives"):
         _check_columns(np.zeros((4, 5)), 3, 5)

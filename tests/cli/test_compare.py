@@ -40,6 +40,10 @@ def test_the_answer_is_one_table_or_one_object(done, small_file, capsys):
         (["--methods", ","], "--methods is ',': expected names with commas between"),
         (["--out", "c.txt"], "expected the name of a .json file"),
         (["--seed", "-1"], "expected an integer from 0"),
+        (
+            ["--dynamics", "cahn"],
+            "dynamics is 'cahn': expected one of 'allen-cahn', 'cahn-hilliard', 'mass-conserving'",
+        ),
     ],
 )
 def test_wrong_use_is_one_line(small_file, capsys, options, words):

@@ -34,6 +34,19 @@ def test_numbers_are_those_of_the_library(run_json):
     assert found["advice"].startswith("What helps most is")
 
 
+def test_a_conserved_field_is_planned(run_json):
+    words = ["--mesh", "32", "--dx", "1", "--dt", "6", "--frames", "9", "--epsilon", "2", "--geometry", "inclusion"]
+    more = ["--dynamics", "cahn-hilliard", "--law", "quartic", "--degree", "0", "--noise", "0.01"]
+    found = run_json("plan", *words, *more)
+    start = initial_field("inclusion", (32,), 1.0, epsilon=2.0)
+    times = {"dx": 1.0, "dt": 6.0, "frames": 9, "noise": 0.01, "epsilon": 2.0}
+    made = Experiment(named_law("quartic"), start, **times, dynamics="cahn-hilliard")
+    expected = predict(made, experiment_information(made), Analysis(0))
+    assert found["experiment"]["dynamics"] == "cahn-hilliard"
+    assert found["prediction"]["force"] == pytest.approx(expected.force, rel=1e-9)
+    assert found["prediction"]["wells"] == pytest.approx(list(expected.wells), rel=1e-9)
+
+
 def test_words(run):
     code, out, err = run("plan", *SMALL, "--epsilon", "0.1")
     assert code == 0

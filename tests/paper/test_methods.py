@@ -10,8 +10,16 @@ from doublewell.evidence import compact, lower, system
 from doublewell.identify import identify
 from doublewell.law import Bernstein, Law
 from doublewell.options import DoubleWell, Weak
-from doublewell.weak.noise import Smoother, hermite_matrix, monomial_matrix
-from doublewell_paper.methods import METHODS, Choice, Outcome, choose, held_out_residual
+from doublewell.weak.noise import Smoother
+from doublewell_paper.methods import (
+    METHODS,
+    Choice,
+    Outcome,
+    choose,
+    held_out_residual,
+    hermite_matrix,
+    monomial_matrix,
+)
 from doublewell_paper.records import ODD_POWERS, Sample, Spec, evolve, tiny
 from doublewell_paper.scores import SCORES, scores_of
 

@@ -191,3 +191,14 @@ def test_simulating_with_cnab2_does_not_load_jax():
         "sys.exit(any(name in sys.modules for name in ('jax', 'numba', 'matplotlib', 'scipy.optimize')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_unstable_steps_of_a_fourth_order_equation_are_refused():
+    """Errors of CNAB2 grow for many frames before anything blows up."""
+    x = 2.0 * np.pi * np.arange(32) / 32
+    start, law, times = np.tanh(2.0 * np.cos(x)), named_law("quartic"), {"dx": 1.0, "dt": 8.0, "frames": 3}
+    physics = {"epsilon": 2.0, "dynamics": "cahn-hilliard"}
+    with pytest.raises(InputError, match=r"12 steps per frame are too few for cahn-hilliard .*: expected at least 79"):
+        simulate(law, start, **times, **physics)
+    assert np.abs(simulate(law, start, **times, **physics, substeps=79).slab()).max() < 1.1
+    assert simulate(law, start, **times, **physics, solver="etdrk4").frames == 3

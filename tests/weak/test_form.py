@@ -270,7 +270,9 @@ def test_other_tables_that_are_refused() -> None:
     with pytest.raises(InputError, match="some columns of the features are centred"):
         weak_evidence(record, Bernstein(1), [(3, 0.08)], form=(*CONSERVED, Column("more", "features")))
     with pytest.raises(InputError, match="the correction for noise is for equations with the columns force, rate"):
-        noisy_moments(record, Bernstein(1), Support(3, 0.08), 0.1, form=CONSERVED)
+        noisy_moments(record, Bernstein(1), Support(3, 0.08), 0.1, form=(*CONSERVED, Column("more", "field", space=1)))
+    with pytest.raises(InputError, match="the record's boundary is None: expected the whole domain"):
+        noisy_moments(record.replace(boundary=None), Bernstein(1), Support(3, 0.08), 0.1, form=CONSERVED)
     with pytest.raises(InputError, match="fourth derivatives in space, .*: expected 'discrete'"):
         weak_evidence(record, Bernstein(1), [(3, 0.08)], form=CAHN_HILLIARD, derivative="analytic")
     with pytest.raises(InputError, match="needs 33 cells, has 30; pass a shorter support length"):

@@ -8,16 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.polynomial.hermite_e import hermegauss
 
-from doublewell.law import Bernstein
+from doublewell.law import Bernstein, Mixture, Wells
 from doublewell.weak.noise import corrected_features, exact_nodes, noise_covariance
 
 NODES, WEIGHTS = hermegauss(60)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
+FAMILIES = st.sampled_from([Bernstein, Wells, Mixture])
 
 
-@given(st.integers(0, 8), st.floats(-1.0, 1.0), st.floats(0.0, 0.15))
-def test_corrected_features_have_the_means_of_the_clean_ones(degree: int, u: float, noise: float) -> None:
-    family = Bernstein(degree)
+@given(FAMILIES, st.integers(0, 8), st.floats(-1.0, 1.0), st.floats(0.0, 0.15))
+def test_corrected_features_have_the_means_of_the_clean_ones(kind, degree: int, u: float, noise: float) -> None:
+    family = kind(degree)
     seen = corrected_features(family, u + noise * NODES, noise**2)
     assert seen @ WEIGHTS == pytest.approx(family.features(np.array(u)), abs=1e-11)
 
@@ -31,9 +32,9 @@ def test_without_noise_they_are_the_features(degree: int) -> None:
     np.testing.assert_allclose(noise_covariance(Bernstein(degree), u.ravel(), 0.0), 0.0, atol=1e-13)
 
 
-@given(st.integers(0, 5), st.floats(-1.0, 1.0), st.floats(0.005, 0.15))
-def test_the_estimated_covariance_has_the_mean_of_the_true_one(degree: int, u: float, noise: float) -> None:
-    family, v = Bernstein(degree), u + noise * NODES
+@given(FAMILIES, st.integers(0, 5), st.floats(-1.0, 1.0), st.floats(0.005, 0.15))
+def test_the_estimated_covariance_has_the_mean_of_the_true_one(kind, degree: int, u: float, noise: float) -> None:
+    family, v = kind(degree), u + noise * NODES
     columns = np.vstack([corrected_features(family, v, noise**2), v])
     mean = columns @ WEIGHTS
     true = (columns * WEIGHTS) @ columns.T - np.outer(mean, mean)

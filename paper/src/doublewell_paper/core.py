@@ -37,5 +37,5 @@ from doublewell.report.style import COLOURS, FIELD_MAP, FORMATS, new_figure, ren
 from doublewell.runtime import device_names, keep_compiled, on_gpu
 from doublewell.version import __version__
 from doublewell.weak.assembly import PHASE_CUT
-from doublewell.weak.noise import Smoother, hermite_matrix, monomial_matrix
+from doublewell.weak.noise import Smoother
 from doublewell.weak.weights import Derivative, Fold, split_folds

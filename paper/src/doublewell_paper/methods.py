@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
+from math import factorial
 from time import perf_counter
 from typing import Literal
 
@@ -26,9 +27,7 @@ from doublewell_paper.core import (
     Smoother,
     compact,
     estimate,
-    hermite_matrix,
     lower,
-    monomial_matrix,
     pointwise_fit,
     smoothing_width,
     system,
@@ -178,6 +177,27 @@ def _fd4(sample: Sample, *, smoothed: bool) -> Outcome:
     fit = pointwise_fit(record, 1.0, width)
     active, seconds = int(np.count_nonzero(fit.solution.active)), perf_counter() - began
     return Outcome(fit.law, "fitted", active, seconds, fit.condition, fit.rows, {"width": width} if smoothed else {})
+
+
+def monomial_matrix(family: Bernstein) -> Array:
+    """Return the features as polynomials, in the odd powers u, u^3, ...: one column a feature."""
+    out = np.zeros((family.size + 1, family.size))
+    for j in range(family.size):
+        bracket = [float(c) for c in family.exact_bracket(np.eye(family.size)[j])]
+        for i, c in enumerate(bracket):  # -u (1 - u^2) z^i = -u^(2i + 1) + u^(2i + 3)
+            out[i, j] -= c
+            out[i + 1, j] += c
+    return out
+
+
+def hermite_matrix(size: int, variance: float) -> Array:
+    """Return the corrected powers in powers: column k is s^n He_n(u/s) for the k-th odd power n = 2 k + 1."""
+    out = np.zeros((size, size))
+    for column in range(size):
+        k = 2 * column + 1
+        for i in range(column + 1):
+            out[column - i, column] = (-variance / 2) ** i * factorial(k) / (factorial(i) * factorial(k - 2 * i))
+    return out
 
 
 def _hermite(sample: Sample, *, corrected: bool, selected: bool) -> Outcome:

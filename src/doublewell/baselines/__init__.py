@@ -18,7 +18,7 @@ from doublewell.baselines.method import missing as missing
 from doublewell.baselines.method import project as project
 from doublewell.baselines.regression import Analytic as Analytic
 from doublewell.baselines.regression import DirectFD4 as DirectFD4
-from doublewell.baselines.regression import PySindy as PySindy
 from doublewell.baselines.regression import SmoothedFD4 as SmoothedFD4
 from doublewell.baselines.regression import Stac as Stac
 from doublewell.baselines.regression import Wsindy as Wsindy
+from doublewell.baselines.sindy import PySindy as PySindy

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import entry_points
 from itertools import chain
-from math import ceil
 from types import SimpleNamespace
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import numpy as np
 
 from doublewell.baselines.method import Baseline, BaselineFit, Cost, Force, admissible, known_q, measured, missing
-from doublewell.baselines.regression import Analytic, DirectFD4, PySindy, Rows, SmoothedFD4, Solver, Stac, Wsindy
-from doublewell.dynamics import Cnab2, Grid
+from doublewell.baselines.regression import Analytic, DirectFD4, SmoothedFD4, Stac, Wsindy
+from doublewell.baselines.sindy import PySindy, Rows, Solver
+from doublewell.dynamics import ALLEN_CAHN, Cnab2, Dynamics, Grid, cnab2_steps, dynamics_of
 from doublewell.errors import InputError, option, shown
 from doublewell.hints import Array, Report
 from doublewell.identify import identify
@@ -29,7 +29,7 @@ from doublewell.runtime import device_names, on_gpu
 
 _MESH = 2001  # phase values of the distances
 _STEEPNESS_MESH = 401
-_STEP = 0.05  # largest q |G'| dt of one internal step
+_STEP = 0.05  # largest rate of the force times one internal step
 _GROWTH = 10.0  # over the larger of 1 and max |u0|: beyond it the solution blows up
 _LEVEL = 0.95
 _ROOM = 4.0  # of the band's or the median method's largest difference: more is cut off
@@ -44,12 +44,14 @@ class Trajectory(Baseline):
 
     constraint: Constraint = "admissible"
     name: str = "trajectory"
+    dynamics: Dynamics = ALLEN_CAHN
 
     def fit(self, record: Record, *, seed: int = 0) -> BaselineFit:  # noqa: ARG002  nothing here is random
         """Estimate the force, with its 95 % band, from the likelihood of a record."""
         known_q(record, self.name)
         with measured() as cost:
-            result = identify(record, law=DoubleWell(constraint=self.constraint), method="trajectory", check=False)
+            law = DoubleWell(constraint=self.constraint)
+            result = identify(record, dynamics=self.dynamics, law=law, method="trajectory", check=False)
         return _own_fit(result, cost)
 
 
@@ -91,10 +93,10 @@ def baseline(name: str) -> Baseline:
 class Row:
     """One method on the record, with its distance to our law and the misfit of its movie.
 
-    ``distance`` is the relative L2 distance of the force to ours on [-1, 1], ``deviations`` the same at each phase
-    value in standard deviations of our band, root mean square. ``residual`` is the rms of record minus movie over the
-    noise, for the movie that the force makes from our fitted first frame: 1 is a perfect fit. None where it blows up or
-    where no movie could be made, with the reason in ``notes``.
+    ``distance`` is the relative L2 distance of the force to ours between the phases, ``deviations`` the same at each
+    phase value in standard deviations of our band, root mean square. ``residual`` is the rms of record minus movie over
+    the noise, for the movie that the force makes from our fitted first frame: 1 is a perfect fit. None where it blows
+    up or where no movie could be made, with the reason in ``notes``.
     """
 
     fit: BaselineFit
@@ -168,8 +170,9 @@ class Comparison:
 
     def figure(self) -> Any:
         """Return the figure of G by every method over our 95 % band, and of the differences to our G in percent."""
-        u = np.linspace(-1.0, 1.0, 401)
-        ours = np.asarray(self.result.force(u))
+        u = np.linspace(*self.result.law.phases, 401)
+        ours, side = np.asarray(self.result.force(u)), 0.025 * float(np.ptp(self.result.law.phases))
+        ends = u[0] - side, u[-1] + side
         low, high = self.result.band("force", u, level=_LEVEL)
         largest = float(np.max(np.abs(ours)))
         unit = 100.0 / largest
@@ -184,20 +187,18 @@ class Comparison:
             gaps = []
             for k, row in enumerate(self.rows[1:]):
                 line = {"color": _LINES[k % len(_LINES)], "ls": _DASHES[k % len(_DASHES)], "lw": 1.4}
-                curve = np.asarray(row.fit.force(u))
+                curve = levelled(np.asarray(row.fit.force(u)), self.result.dynamics, ours)
                 gaps.append(unit * float(np.max(np.abs(curve - ours))))
                 top.plot(u, curve, label=f"{row.fit.name}\n{100 * row.distance:.2g} %", zorder=3, **line)
                 below.plot(u, unit * (curve - ours), zorder=3, **line)
             top.axhline(0.0, color="0.6", lw=0.8, zorder=1)
             size = 1.6 * largest
-            top.set(title="effective force G by every method", ylabel="G(u)", xlim=(-1.05, 1.05), ylim=(-size, size))
+            top.set(title="effective force G by every method", ylabel="G(u)", xlim=ends, ylim=(-size, size))
             band = unit * float(np.max(high - low))
             usual = float(np.median(gaps)) if gaps else band  # one far off presses no other flat
             room = _ROOM * max(band, usual, 1e-6)
             room = min(room, 1.1 * max([*gaps, band]))
-            below.set(
-                xlabel="phase value u", ylabel="difference to ours\n(% of max)", xlim=(-1.05, 1.05), ylim=(-room, room)
-            )
+            below.set(xlabel="phase value u", ylabel="difference to ours\n(% of max)", xlim=ends, ylim=(-room, room))
             corner = figure.add_subplot(grid[:, 1])
             corner.set_axis_off()
             corner.legend(*top.get_legend_handles_labels(), loc="upper left", frameon=False, borderaxespad=0.0)
@@ -209,6 +210,7 @@ def compare(
     *,
     methods: Sequence[str | Baseline] | None = None,
     result: Result | None = None,
+    dynamics: str | Dynamics | None = None,
     seed: int = 0,
     progress: Report | None = None,
 ) -> Comparison:
@@ -225,6 +227,9 @@ def compare(
         installs it, one that refuses the record with its reason.
     result
         A trajectory result of this record, where there is one already; else it is made.
+    dynamics
+        The equation, by default that of the result, or Allen-Cahn. Of a conserved field a constant of the force is not
+        a distance, and methods that read Allen-Cahn only are listed as such.
     seed
         Of the methods that draw random numbers.
     progress
@@ -234,7 +239,8 @@ def compare(
     q = known_q(record, "compare")
     show = progress or (lambda *_: None)
     show("fitting the trajectory", 0, len(chosen) + 1)
-    result, ours = _reference(record, result)
+    result, ours = _reference(record, result, dynamics)
+    equation = result.dynamics
     plateaus = (-1.0, 1.0) if result.contrast is None else result.contrast.plateaus
     scale = PhaseScale(*plateaus)  # no other method knows of a contrast: all read the values that ours finds
     record = record if result.contrast is None else record.replace(scale(record.slab()))
@@ -243,18 +249,19 @@ def compare(
         show(method.name, k, len(chosen) + 1)
         waits = methods is None and method.slow and not on_gpu()
         long = f"takes many minutes on a CPU: name it in {option('methods')} to run it all the same"
-        fit = long if waits else _tried(method, record, seed)
+        fit = long if waits else _tried(method, record, seed, equation)
         if isinstance(fit, str):
             left_out.append((method.name, fit))
         else:
             fits.append(fit)
-    u = np.linspace(-1.0, 1.0, _MESH)
-    curves = np.stack([np.asarray(fit.force(u)) for fit in fits])
+    u = np.linspace(*result.law.phases, _MESH)
+    first = np.asarray(ours.force(u))
+    curves = np.stack([levelled(np.asarray(fit.force(u)), equation, first) for fit in fits])
     gaps = np.linalg.norm(curves[:, None] - curves[None], axis=2) / np.linalg.norm(curves, axis=1)[:, None]
     posterior, quality = result.posterior, result.diagnostics.likelihood
     assert posterior is not None
     assert quality is not None
-    spread = np.std(posterior.draws @ posterior.family.features(u), axis=0)
+    spread = np.std(levelled(posterior.draws @ posterior.family.features(u), equation, first), axis=0)
     inner = spread > 1e-9 * float(np.max(spread))  # where every law is zero there is nothing to compare
     deviations = np.sqrt(np.mean(((curves - curves[0])[:, inner] / spread[inner]) ** 2, axis=1))
     initial, rows = None if quality.initial is None else scale(quality.initial.astype(np.float64)), []
@@ -262,7 +269,7 @@ def compare(
     if reason is None and (initial is None or initial.shape != record.mesh):
         reason = "no forward run: the result holds no fitted first frame"
     for fit, distance, deviation in zip(fits, gaps[0], deviations, strict=True):
-        rms = None if reason or initial is None else forward_rms(fit.force, record, initial, q)
+        rms = None if reason or initial is None else forward_rms(fit.force, record, initial, q, equation)
         notes = () if rms is not None else (reason or "its movie blows up",)
         residual = None if rms is None else 0.5 * float(np.ptp(plateaus)) * rms / quality.noise
         rows.append(Row(fit, float(distance), float(deviation), residual, notes))
@@ -277,9 +284,22 @@ def _chosen(names: Sequence[str | Baseline] | None) -> list[Baseline]:
     return [m for k, m in enumerate(chosen) if m.name != Trajectory.name and m not in chosen[:k]]
 
 
-def _reference(record: Record, result: Result | None) -> tuple[Result, BaselineFit]:
+def levelled(curves: Array, dynamics: Dynamics, like: Array) -> Array:
+    """Return forces with the mean of another where the equation leaves their constant open, else as they are."""
+    if dynamics.gauge != "constant":
+        return curves
+    return np.asarray(curves - np.mean(curves, axis=-1, keepdims=True) + np.mean(like))
+
+
+def _reference(record: Record, result: Result | None, dynamics: Any) -> tuple[Result, BaselineFit]:
+    if result is not None and dynamics not in (None, result.dynamics, result.dynamics.name):
+        raise InputError(
+            f"the result is of {result.dynamics.name}, and dynamics is {shown(dynamics)}: expected one equation; leave "
+            "out one of them"
+        )
+    equation = ALLEN_CAHN if dynamics is None else dynamics_of(dynamics)
     with measured() as cost:
-        result = identify(record, method="trajectory", check=False) if result is None else result
+        result = result or identify(record, dynamics=equation, method="trajectory", check=False)
     if result.posterior is None or result.diagnostics.likelihood is None:
         raise InputError(
             "the result has no band, and distances are measured in it: expected a result of "
@@ -294,10 +314,14 @@ def _reference(record: Record, result: Result | None) -> tuple[Result, BaselineF
     return result, _own_fit(result, cost)
 
 
-def _tried(method: Baseline, record: Record, seed: int) -> BaselineFit | str:
+def _tried(method: Baseline, record: Record, seed: int, dynamics: Dynamics) -> BaselineFit | str:
     """Return the fit of a method, or why there is none."""
     if (reason := missing(method)) is not None:
         return reason
+    if dynamics is not ALLEN_CAHN:
+        if not hasattr(method, "dynamics"):
+            return f"reads the Allen-Cahn equation only, and this is {dynamics.name}"
+        method = replace(cast("Any", method), dynamics=dynamics)
     try:
         return method.fit(record, seed=seed)
     except InputError as error:
@@ -313,13 +337,17 @@ def cannot_run(record: Record) -> str | None:
     return None
 
 
-def forward_rms(force: Force, record: Record, initial: Array, q: float) -> float | None:
+def forward_rms(
+    force: Force, record: Record, initial: Array, q: float, dynamics: Dynamics = ALLEN_CAHN
+) -> float | None:
     """Run a force from an initial field by CNAB2; return the rms of record minus movie, None where it blows up."""
     assert record.boundary is not None
-    u = np.linspace(-1.0, 1.0, _STEEPNESS_MESH)
+    u, grid = np.linspace(-1.0, 1.0, _STEEPNESS_MESH), Grid(record.mesh, record.dx, record.boundary)
+    if dynamics.gauge == "constant":  # whose values need not lie between -1 and +1
+        u = np.linspace(float(np.min(initial)), float(np.max(initial)), _STEEPNESS_MESH)
     steepness = float(np.max(np.abs(np.gradient(np.asarray(force(u), dtype=np.float64), u))))
-    substeps = max(1, ceil(q * steepness * record.dt / _STEP))
-    stepper = Cnab2(Grid(record.mesh, record.dx, record.boundary), record.dt, q, substeps)
+    substeps = cnab2_steps(dynamics, grid.waves, steepness, q * record.dt, _STEP)
+    stepper = Cnab2(grid, record.dt, q, substeps, dynamics)
     limit = _GROWTH * max(1.0, float(np.max(np.abs(initial))))
     driven = SimpleNamespace(force=lambda u: np.asarray(force(u), dtype=np.float64))
     squares, count = 0.0, 0

@@ -15,11 +15,15 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from doublewell.dynamics import Dynamics
 from doublewell.errors import InputError
 from doublewell.hints import Array
+from doublewell.identify.parts import from_minus_one
+from doublewell.identify.phases import visited
 from doublewell.inference.estimate import solve
-from doublewell.law import MAX_DEGREE, Bernstein, Constraint, Law
+from doublewell.law import MAX_DEGREE, Bernstein, Constraint, Family, Law, Mixture
 from doublewell.observation import survey
+from doublewell.problem import Problem
 from doublewell.record import Record, check_record
 from doublewell.weak.weights import Derivative, Support, check_supports, default_supports, paper_supports
 
@@ -57,7 +61,8 @@ class BaselineFit:
 class Baseline(ABC):
     """A method: a frozen dataclass whose fields are its settings.
 
-    `needs` are the modules that have to be installed; a `slow` one takes many minutes on a CPU.
+    `needs` are the modules that have to be installed; a `slow` one takes many minutes on a CPU. One that reads other
+    equations than Allen-Cahn has a field `dynamics`.
     """
 
     needs: ClassVar[tuple[str, ...]] = ()
@@ -145,12 +150,25 @@ def complete(record: Record, name: str) -> float:
     return q
 
 
-def chosen_supports(record: Record, supports: Supports, derivative: Derivative = "discrete") -> tuple[Support, ...]:
+def in_family(record: Record, dynamics: Dynamics, degree: int) -> tuple[Record, Family]:
+    """Return the family that is fitted, and the record with the family's phases at -1 and +1.
+
+    Of a conserved field they are polynomials over a range around its values.
+    """
+    if dynamics.gauge != "constant":
+        return record, Bernstein(degree)
+    family = Mixture(degree, Problem.range_of(visited([record])))
+    return from_minus_one(record, family.phases), family
+
+
+def chosen_supports(
+    record: Record, supports: Supports, derivative: Derivative = "discrete", order: int = 2
+) -> tuple[Support, ...]:
     """Return the supports of a weak-form fit: given ones, the paper's, or by the rule that follows the interface."""
     if supports == "paper":
         return paper_supports(record)
     if supports is None:
-        return default_supports(record, survey(record).interface_width, long=derivative == "analytic")[0]
+        return default_supports(record, survey(record).interface_width, long=derivative == "analytic", order=order)[0]
     return check_supports(supports, record.frames, record.mesh, record.dx)
 
 

@@ -121,6 +121,7 @@ def compare(
     /,
     *,
     methods: str | None = None,
+    dynamics: str = "allen-cahn",
     seed: Integer = 0,
     out: Path | None = None,
     figures: Path | None = None,
@@ -136,6 +137,8 @@ def compare(
     methods
         Names with commas between them, such as stac,smoothed-fd4,pysindy-ls-masked; all by default, slow ones only
         where there is a GPU. A method whose library is missing is listed with its reason.
+    dynamics
+        The equation of motion: allen-cahn, cahn-hilliard or mass-conserving.
     seed
         Of the methods that draw random numbers.
     out
@@ -146,6 +149,7 @@ def compare(
     from doublewell.atomic import write_files
     from doublewell.baselines import baseline
     from doublewell.baselines import compare as run
+    from doublewell.dynamics import dynamics_of
     from doublewell.report.style import FORMATS, render
 
     check_result(out)
@@ -153,13 +157,13 @@ def compare(
     names = None if methods is None else [name for name in methods.split(",") if name.strip()]
     if names == []:
         raise InputError(f"--methods is {methods!r}: expected names with commas between, such as stac,smoothed-fd4")
-    names = names and [baseline(name).name for name in names]  # refused before the movie is read
+    names, equation = names and [baseline(name).name for name in names], dynamics_of(dynamics)  # refused before reading
     check_seed(seed)
     with about(file):
         record = movie.open(file)
         with output.bar() as bar:
             show = output.fitting(bar)
-            comparison = run(record, methods=names, seed=seed, progress=show)
+            comparison = run(record, methods=names, dynamics=equation, seed=seed, progress=show)
             show("writing", 0, 0)
             contents: list[tuple[Path, bytes]] = []
             if out is not None:

@@ -161,6 +161,7 @@ def plan(
     *,
     law: str = "sixth",
     epsilon: float | None = None,
+    dynamics: str = "allen-cahn",
     scene: Scene = Scene(),  # noqa: B008  frozen
     noise: str = "0.03",
     degree: str = "auto",
@@ -179,6 +180,8 @@ def plan(
         is expected again.
     epsilon
         Interfacial scale of a named law (0.03 by default); a result has its own.
+    dynamics
+        allen-cahn, cahn-hilliard or mass-conserving.
     noise
         Standard deviation of the noise of one pixel, such as 0.03 or 3% (of the phase value 1).
     degree
@@ -202,7 +205,7 @@ def plan(
         "tension_error": parse_fraction(tension_error, "--tension-error"),
         "target": None if target is None else parse_fraction(target, "--target"),
     }
-    physics = scene.physics() | {"noise": parse_fraction(noise, "--noise")}
+    physics = scene.physics() | {"noise": parse_fraction(noise, "--noise"), "dynamics": dynamics}
     if check_seed(scene.seed) is None and scene.geometry == "spinodal":
         raise InputError("a spinodal start needs --seed, an integer, so that the plan can be made again")
     true, scale = _law(law, epsilon)
@@ -264,11 +267,17 @@ def _plan_document(planned: Plan) -> dict[str, Any]:
 def _experiment_document(experiment: Experiment) -> dict[str, Any]:
     names = ("dt", "frames", "noise", "epsilon", "q", "boundary")
     numbers = {name: getattr(experiment, name) for name in names}
-    return {"law": experiment.law.name, "mesh": list(experiment.initial.shape), **numbers}
+    return {
+        "law": experiment.law.name,
+        "dynamics": experiment.equation.name,
+        "mesh": list(experiment.initial.shape),
+        **numbers,
+    }
 
 
 def _errors(prediction: Prediction) -> dict[str, Any]:
     numbers = {
-        name: getattr(prediction, name) for name in ("force", "potential", "epsilon", "bias", "refused", "bound")
+        name: getattr(prediction, name)
+        for name in ("force", "potential", "epsilon", "bias", "refused", "bound", "wells")
     }
     return numbers | {"phases": prediction.phases.tolist(), "pointwise": prediction.pointwise.tolist()}

@@ -3,7 +3,7 @@
 from doublewell.dynamics.allen_cahn import ALLEN_CAHN, AllenCahn
 from doublewell.dynamics.anisotropy import Anisotropy
 from doublewell.dynamics.cahn_hilliard import CAHN_HILLIARD, CahnHilliard
-from doublewell.dynamics.cnab2 import Cnab2
+from doublewell.dynamics.cnab2 import Cnab2, cnab2_steps
 from doublewell.dynamics.driving import Driving
 from doublewell.dynamics.etdrk4 import Etdrk4
 from doublewell.dynamics.grid import Grid, numpy_transforms
@@ -46,6 +46,7 @@ __all__ = [
     "Stepper",
     "WeakForm",
     "border_mask",
+    "cnab2_steps",
     "dynamics_of",
     "fastest_rate",
     "in_phases",

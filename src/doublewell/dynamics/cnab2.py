@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import ClassVar
@@ -11,9 +11,29 @@ import numpy as np
 
 from doublewell.dynamics.allen_cahn import ALLEN_CAHN
 from doublewell.dynamics.grid import Grid, numpy_transforms
-from doublewell.dynamics.protocol import Dynamics, HasForce, check_known, check_steps, symbols
+from doublewell.dynamics.protocol import (
+    Dynamics,
+    HasForce,
+    check_known,
+    check_steps,
+    fastest_rate,
+    steps_per_frame,
+    symbols,
+)
 from doublewell.errors import InputError
 from doublewell.hints import Array
+
+_STABLE = 0.5  # largest h q D |G'|; from 1 on the scheme is unstable
+
+
+def cnab2_steps(dynamics: Dynamics, waves: Sequence[Array], slope: float, tau: float, largest: float) -> int:
+    """Return steps in a time tau = q dt, for a force with |G'| up to `slope`, that are stable and resolve it.
+
+    A step times the fastest rate is at most `largest`.
+    """
+    stiffest = slope * float(np.max(dynamics.coupling(waves)))
+    rate = fastest_rate(dynamics, waves, slope)
+    return max(steps_per_frame(rate, tau, largest), steps_per_frame(stiffest, tau, _STABLE))
 
 
 @dataclass(frozen=True)
@@ -25,8 +45,8 @@ class Cnab2:
         (1 - h/2 q L) u' = (1 + h/2 q L) u - h q D (3/2 G(u) - 1/2 G(u_before)).
 
     The first step has no field before it; it predicts with G(u0) alone and corrects with the mean of both ends, so
-    that its error is of third order and the whole of second. The force is explicit: h q D G'(1) must stay below about 1
-    on modes that L does not damp. Deterministic, float64, one core.
+    that its error is of third order and the whole of second. The force is explicit: h q D G'(1) must stay below 1 on
+    all modes, for what is implicit hardly damps those of a large L. Deterministic, float64, one core.
     """
 
     grid: Grid

@@ -174,7 +174,7 @@ class _Frames:
         """
         from scipy.optimize import minimize
 
-        modes = [([self.forward(self.inside * field) for field in pair], t) for pair, t in self.pairs]
+        modes = [([self.forward(self.inside * field) for field in pair], t) for pair, t, _ in self.pairs]
         power = [np.abs(first) ** 2 for (first, _), _ in modes]
         interval = float(np.mean([t for _, t in modes]))
         units = [float(np.average(np.abs(s) + 0.0 * power[0], weights=sum(power))) * interval for s in self.symbols]

@@ -81,11 +81,12 @@ def fit_weak(
     else:
         from doublewell.weak.noise import FLOOR, noise_fractions, noisy_moments, without_noise
 
-        family: Any = problem.fitted
-        each = [noisy_moments(record, family, s, survey.noise, progress=progress, **options) for s in supports]
-        evidence = Evidence(family, tuple([without_noise(one) for one in each]))
-        uncorrected = Evidence(family, tuple(each))
-        held = int(sum([np.sum(1.0 - noise_fractions(one) < FLOOR) for one in each]))
+        family, options["progress"] = problem.fitted, progress
+        read: Any = [noisy_moments(record, problem.moments, support, survey.noise, **options) for support in supports]
+        uncorrected = restrict(Evidence(problem.moments, tuple(read)), family)
+        read = uncorrected.blocks
+        evidence = Evidence(family, tuple([without_noise(each, family) for each in read]))
+        held = int(sum([np.sum(1.0 - noise_fractions(each) < FLOOR) for each in read]))
     _check_rows(record, evidence, supports)
     motion = None
     if record.q is None:

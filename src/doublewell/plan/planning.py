@@ -12,7 +12,7 @@ import numpy as np
 
 from doublewell.errors import InputError, option, positive, shown
 from doublewell.law import CONSTRAINTS, Constraint
-from doublewell.observation import check_survey, survey
+from doublewell.observation import TOO_FEW_CELLS, check_survey, survey
 from doublewell.plan.experiment import (
     CHANGES,
     Analysis,
@@ -26,6 +26,7 @@ from doublewell.plan.experiment import (
 )
 from doublewell.problem import ask
 from doublewell.record import Record
+from doublewell.record.arrays import PhaseScale
 from doublewell.record_findings import survey_findings
 from doublewell.units import percent
 from doublewell.weak.weights import LEAST_FRAMES
@@ -190,9 +191,13 @@ def _survey_notes(experiment: Experiment) -> tuple[str, ...]:
     shape = (experiment.frames, *experiment.initial.shape)
     empty = np.broadcast_to(np.zeros(()), shape)  # the size is checked before the movie is made
     try:
-        ask([Record(empty, dx=experiment.dx, dt=experiment.dt, boundary=experiment.boundary)])
-        surveyed = replace(survey(experiment.movie), noise=experiment.noise)
-        check_survey(surveyed)
+        plain = Record(empty, dx=experiment.dx, dt=experiment.dt, boundary=experiment.boundary)
+        ask([plain], dynamics=experiment.equation)
+        scale = PhaseScale(*experiment.force.phases)
+        surveyed = survey(experiment.movie.replace(scale(experiment.movie.slab())))
+        surveyed = replace(surveyed, noise=experiment.noise / experiment.force.half)
+        if not experiment.found or surveyed.two_valued or (surveyed.cells or TOO_FEW_CELLS) < TOO_FEW_CELLS:
+            check_survey(surveyed)  # a conserved field may be of one phase
     except InputError as error:
         raise InputError(f"identify could not fit this movie: {error}") from error
     return tuple(str(finding) for finding in survey_findings(surveyed))
@@ -304,6 +309,9 @@ def _error_lines(plan: Plan) -> Iterator[str]:
     if errors.bound is not None:
         yield f"Cramer-Rao bound of G at this degree: {percent(errors.bound)}"
     yield f"bias of G, the part that more records would not average away: {percent(errors.bias)}"
+    if errors.wells is not None:
+        low, high = errors.wells
+        yield f"coexisting phases: low +- {low:.2g}, high +- {high:.2g}"
     yield "at the phase value   " + "  ".join(f"{u:5.2f}" for u in errors.phases[1:-1])
     yield "G, % of its largest  " + "  ".join(f"{100 * e:5.2g}" for e in errors.pointwise[1:-1])
     if errors.epsilon is not None and tension:

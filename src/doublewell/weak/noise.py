@@ -1,23 +1,22 @@
 """What white noise does to weak moments, and moments that are free of its bias.
 
-A row of the weak reader is sum_j g_j S[B_j(u)] + (1/q) D S[u] = Lap S[u]. Noise of standard deviation s shifts the
-mean of S[B_j] by s^2/2 S[B_j''], and it adds to the squares of every column (errors in variables), which pulls
-coefficients towards zero. Here the features are corrected, the rows are chosen by frames outside their own support, and
-the covariance of what noise is left in a row, summed over the rows, is taken off the squares. The corrected squares are
-again a triangle R, so that everything behind the evidence stays as it is.
+A row of Allen-Cahn's weak form is sum_j g_j S[B_j(u)] + (1/q) D S[u] = Lap S[u]; other equations have other columns.
+Noise of standard deviation s shifts the mean of S[B_j] by s^2/2 S[B_j''], and it adds to the squares of every column
+(errors in variables), which pulls coefficients towards zero. Here the features are corrected, the rows are chosen by
+frames outside their own support, and the covariance of what noise is left in a row, summed over the rows, is taken off
+the squares. The corrected squares are again a triangle R, so that everything behind the evidence stays as it is.
 
 For Gaussian noise of variance s^2 the mean of s^k He_k(v/s) over v = u + noise is u^k, so every polynomial f has a
-corrected one, H[f], with mean f(u). The corrected features of one pixel still vary together: an estimate of their
-covariance without bias is H[f] H[g] - H[f g]. Both are exact for polynomials on the whole line and a known variance.
+corrected one, H[f], with mean f(u): the mean of f(v + i s Z) over a normal Z, by a quadrature that is exact. The
+corrected features of one pixel still vary together: an estimate of their covariance without bias is H[f] H[g] - H[f g].
+Both are exact for polynomials on the whole line and a known variance.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
+from dataclasses import dataclass, replace
 from itertools import product
-from math import comb, factorial
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -26,8 +25,7 @@ from doublewell.dynamics import ALLEN_CAHN, Column, WeakForm
 from doublewell.errors import InputError, not_negative, option
 from doublewell.evidence import Block, Key, compact
 from doublewell.hints import Array, Bools, Progress
-from doublewell.law import Bernstein
-from doublewell.law.bernstein import binomials
+from doublewell.law import Family
 from doublewell.record import Record
 from doublewell.weak.weights import (
     AxisWeights,
@@ -35,6 +33,7 @@ from doublewell.weak.weights import (
     Support,
     axis_weights,
     bends,
+    check_centred,
     terms,
     time_weights,
     uneven_weights,
@@ -46,7 +45,9 @@ FLOOR = 0.1  # least such fraction of the law of low degree, and of the rate
 _LOW = 2  # the paper's degree
 _LEAST = 1e-3  # least fraction, in place of one that came out as zero or less
 _VALUES = 2**22  # of a field that is held at a time
+_PIXELS = 2**14  # whose features are evaluated at a time
 _LOOK = 5  # frames on either side of a support that decide whether its centre counts
+_EVEN = np.ones(0)  # taps of a mean over the domain: the same for every pixel of an axis, whatever its length
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,11 +115,16 @@ class Smoother:
 
 
 def correlate(field: Array, taps: Sequence[Array]) -> Array:
-    """Return sum_k taps[k] field[. + k] along every axis, the taps centred; zero outside the field."""
+    """Return sum_k taps[k] field[. + k] along every axis, the taps centred; zero outside the field.
+
+    _EVEN stands for ones along the whole axis.
+    """
     from scipy.ndimage import correlate1d
 
     for axis in reversed(range(field.ndim)):
-        if taps[axis].size > 1:
+        if taps[axis] is _EVEN:
+            field = np.broadcast_to(field.sum(axis=axis, keepdims=True), field.shape)
+        elif taps[axis].size > 1:
             field = correlate1d(field, taps[axis], axis=axis, mode="constant")
         elif taps[axis][0] != 1.0:
             field = taps[axis][0] * field
@@ -131,8 +137,12 @@ class NoisyMoments(Block):
 
     noise: Array
 
+    def turned(self, change: Array) -> NoisyMoments:
+        """Return the moments in other columns, which these give times `change`."""
+        return replace(self, triangle=compact(self.triangle @ change), noise=change.T @ self.noise @ change)
 
-def without_noise(moments: NoisyMoments, *, pull: float = PULL) -> Block:
+
+def without_noise(moments: NoisyMoments, family: Family, *, pull: float = PULL) -> Block:
     """Return the block whose squares are those moments less those of the noise.
 
     Where a fraction x of the squares in a direction of the coefficients is not noise, dividing by x alone would blow up
@@ -147,7 +157,7 @@ def without_noise(moments: NoisyMoments, *, pull: float = PULL) -> Block:
     left = np.maximum(1.0 - fractions, _LEAST)
     weight = pull**2 / left
     cross = root.T @ moments.triangle[:p, p:] - noise[:p, p:]
-    law = turn.T @ (root @ _low_degree(moments, cross))
+    law = turn.T @ (root @ _low_degree(moments, cross, family))
     right = turn.T @ np.linalg.solve(root.T, cross) + weight[:, None] * law
     size = np.sqrt(left + weight)
     # the last two rows: what rate and target hold besides the squares that the features explain
@@ -178,10 +188,9 @@ def _directions(root: Array, noise: Array) -> tuple[Array, Array]:
     return fractions, turn
 
 
-def _low_degree(moments: NoisyMoments, cross: Array) -> Array:
+def _low_degree(moments: NoisyMoments, cross: Array, family: Family) -> Array:
     """Return the corrected coefficients of a low degree, written at the degree of the rows, for rate and target."""
-    p = len(cross)
-    lift = Bernstein(min(_LOW, p - 1)).elevation(Bernstein(p - 1))
+    p, lift = len(cross), family.at(min(_LOW, family.degree)).elevation(family)
     root = compact(moments.triangle[:p, :p] @ lift)
     fractions, turn = _directions(root, lift.T @ moments.noise[:p, :p] @ lift)
     inner = (turn.T @ np.linalg.solve(root.T, lift.T @ cross)) / np.maximum(1.0 - fractions, FLOOR)[:, None]
@@ -189,7 +198,7 @@ def _low_degree(moments: NoisyMoments, cross: Array) -> Array:
 
 
 def noisy_moments(
-    record: Record, family: Bernstein, support: Support, noise: float, *, derivative: Derivative = "discrete",
+    record: Record, family: Family, support: Support, noise: float, *, derivative: Derivative = "discrete",
     form: WeakForm = ALLEN_CAHN.weak_form, progress: Progress | None = None,
 ) -> NoisyMoments:  # fmt: skip
     """Read the moments of one support over the chosen rows, with the noise's part of their squares.
@@ -197,11 +206,12 @@ def noisy_moments(
     `noise` is the standard deviation of one pixel; the noise is white and normal.
     """
     variance = not_negative(noise, "noise", "the standard deviation of one pixel") ** 2
-    if [column.source for column in form] != ["features", "field", "field"] or form[0].centred:
+    if [column.source for column in form] != ["features", "field", "field"]:
         raise InputError(
-            "the correction for noise is for equations with the columns force, rate and target, none of them centred: "
-            f"expected one of these; use {option('method', 'weak')} without it"
+            "the correction for noise is for equations with the columns force, rate and target: expected one of these; "
+            f"use {option('method', 'weak')} without it"
         )
+    check_centred(form, record, [(0, n) for n in record.mesh])
     smoother = Smoother.of(record, (support.frames, support.length), derivative, form)
     size, half = family.size + 2, smoother.axes[0].half
     triangle, spread, rows = np.zeros((size, size)), np.zeros((size, size)), 0
@@ -239,7 +249,7 @@ def chosen_centres(fields: Array, centres: range, smoother: Smoother) -> Bools:
     return keep
 
 
-def _row_noise(u: Array, keep: Bools, family: Bernstein, variance: float, smoother: Smoother, form: WeakForm) -> Array:
+def _row_noise(u: Array, keep: Bools, family: Family, variance: float, smoother: Smoother, form: WeakForm) -> Array:
     """Return the covariance of the noise in a row, summed over the chosen rows.
 
     Pixels are independent, so it is a sum over pixels of the covariance of what one pixel gives to two columns, times
@@ -247,13 +257,18 @@ def _row_noise(u: Array, keep: Bools, family: Bernstein, variance: float, smooth
     """
     p = family.size
     force, rate, target = (smoother.taps(column) for column in form)
+    if form[0].centred:  # each pixel is in the mean over the domain too
+        time, cells = smoother.axes[0].value, u[0].size
+        force.append([-form[0].factor / cells * time, *[_EVEN] * (u.ndim - 1)])
     centres, out = np.zeros(u.shape), np.zeros((p + 2, p + 2))
     centres[smoother.inside(u.shape)] = keep
     for column, taps in ((slice(p), force), (p, rate), (p + 1, target)):
         weights = np.zeros(u.shape)  # of each pixel: the sum over all chosen centres of the products
         for one, other in product(force, taps):
-            weights += correlate(centres, [x[::-1] for x in _products(one, other)])  # seen from the pixel
-        points, sizes = exact_nodes(u, weights, 4 * family.degree + 7)
+            weights += correlate(
+                centres, [x if x is _EVEN else x[::-1] for x in _products(one, other)]
+            )  # seen from the pixel
+        points, sizes = exact_nodes(u, weights, 2 * _power(family) + 1)
         covariance = np.einsum("n,nab->ab", sizes, noise_covariance(family, points, variance))
         out[:p, column] = covariance[:p, column if taps is force else p]
         out[column, :p] = out[:p, column].T
@@ -265,70 +280,34 @@ def _row_noise(u: Array, keep: Bools, family: Bernstein, variance: float, smooth
 
 def _products(one: list[Array], other: list[Array]) -> list[Array]:
     """Return the products of two centred sets of taps along each axis, of the length of the shorter."""
-    lengths = [min(x.size, y.size) for x, y in zip(one, other, strict=True)]
-    middle = [[t[(t.size - n) // 2 : (t.size + n) // 2] for t, n in zip(s, lengths, strict=True)] for s in (one, other)]
-    return [x * y for x, y in zip(*middle, strict=True)]
-
-
-def monomial_matrix(family: Bernstein) -> Array:
-    """Return the features as polynomials, in the odd powers u, u^3, ...: one column a feature."""
-    out = np.zeros((family.size + 1, family.size))
-    for j in range(family.size):
-        bracket = [float(c) for c in family.exact_bracket(np.eye(family.size)[j])]
-        for i, c in enumerate(bracket):  # -u (1 - u^2) z^i = -u^(2i + 1) + u^(2i + 3)
-            out[i, j] -= c
-            out[i + 1, j] += c
+    out = []
+    for x, y in zip(one, other, strict=True):
+        if x is _EVEN or y is _EVEN:
+            out.append(y if x is _EVEN else x)
+            continue
+        n = min(x.size, y.size)
+        out.append(x[(x.size - n) // 2 : (x.size + n) // 2] * y[(y.size - n) // 2 : (y.size + n) // 2])
     return out
 
 
-def hermite_matrix(size: int, variance: float) -> Array:
-    """Return the corrected powers in powers: column k is s^n He_n(u/s) for the k-th odd power n = 2 k + 1."""
-    return np.array(_hermite(size, Fraction(variance)), dtype=np.float64)
+def corrected_features(family: Family, u: Array, variance: float) -> Array:
+    """Evaluate the corrected features H[B_j] at u; shape (size, *u.shape). Without noise they are the B_j."""
+    nodes, weights = _normal(_power(family) // 2 + 1)
+    nodes, weights = nodes[nodes >= 0.0], np.where(nodes > 0.0, 2.0, 1.0)[nodes >= 0.0] * weights[nodes >= 0.0]
+    pixels, out = u.ravel(), np.zeros((family.size, u.size))
+    for start in range(0, u.size, _PIXELS):
+        part = slice(start, start + _PIXELS)
+        for node, weight in zip(nodes, weights, strict=True):  # those below zero give the conjugates
+            out[:, part] += weight * _polynomials(family, pixels[part] + 1j * np.sqrt(variance) * node)[:-1].real
+    return out.reshape(family.size, *u.shape)
 
 
-def _hermite(size: int, variance: Fraction) -> Array:
-    out = np.full((size, size), Fraction(0), dtype=object)
-    for column in range(size):
-        k = 2 * column + 1
-        for i in range(column + 1):
-            out[column - i, column] = (-variance / 2) ** i * factorial(k) / (factorial(i) * factorial(k - 2 * i))
-    return out
-
-
-def corrected_features(family: Bernstein, u: Array, variance: float) -> Array:
-    """Evaluate the corrected features H[B_j] at u; shape (size, *u.shape). Without noise they are the B_j.
-
-    In u C(n, j) z^j (1 - z)^(n - j) with z = u^2, j = 0..n, one degree higher: powers of u would cancel at high degree.
-    """
-    order = family.size
-    turn = np.full((order + 1, order + 1), Fraction(0), dtype=object)  # odd powers in these polynomials
-    for k, j in product(range(order + 1), repeat=2):
-        turn[j, k] = Fraction(comb(j, k), comb(order, k))
-    powers = np.vectorize(Fraction, otypes=[object])(monomial_matrix(family))  # its entries are integers
-    turn = np.array(turn @ _hermite(order + 1, Fraction(variance)) @ powers, dtype=np.float64)
-    z = (u * u).ravel()
-    fields = np.empty((order + 1, z.size))
-    fields[0] = u.ravel()
-    for i in range(order):  # powers of z from the left, of 1 - z from the right
-        np.multiply(fields[i], z, out=fields[i + 1])
-    rest = np.ones_like(z)
-    for i in range(order - 1, -1, -1):
-        rest *= 1.0 - z
-        fields[i] *= rest
-    scale = np.array([comb(order, i) for i in range(order + 1)], dtype=np.float64)
-    return np.asarray((turn * scale[:, None]).T @ fields).reshape(family.size, *u.shape)
-
-
-def noise_covariance(family: Bernstein, u: Array, variance: float) -> Array:
-    """Evaluate the estimated covariance of (H[B_0], ..., H[B_m], u) at each of the pixels u; shape (n, size + 1, ...).
-
-    H[f](u) is the mean of f(u + i s Z) over a normal Z, so quadrature does it without powers of u.
-    """
-    nodes, weights = np.polynomial.hermite_e.hermegauss(2 * family.size + 4)
-    points = u[:, None] + 1j * np.sqrt(variance) * nodes
-    values = _polynomials(family, points)
-    means = np.real(values @ (weights / weights.sum()))
-    products = np.einsum("ank,bnk,k->nab", values, values, weights / weights.sum())
+def noise_covariance(family: Family, u: Array, variance: float) -> Array:
+    """Evaluate the estimated covariance of (H[B_0], ..., H[B_m], u) at the pixels u; shape (n, size + 1, size + 1)."""
+    nodes, weights = _normal(_power(family) + 1)
+    values = _polynomials(family, u[:, None] + 1j * np.sqrt(variance) * nodes)
+    means = np.real(values @ weights)
+    products = np.einsum("ank,bnk,k->nab", values, values, weights)
     return np.asarray(np.einsum("an,bn->nab", means, means) - np.real(products))
 
 
@@ -349,11 +328,32 @@ def exact_nodes(u: Array, weights: Array, count: int) -> tuple[Array, Array]:
     return reach * points, table @ moments / count
 
 
-def _polynomials(family: Bernstein, u: Array) -> Array:
+def _normal(count: int) -> tuple[Array, Array]:
+    """Return nodes and weights of means over a normal variable, exact for polynomials below degree 2 `count`."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(count)
+    return nodes, weights / weights.sum()
+
+
+def _power(family: Family) -> int:
+    """Return the highest power of u in the features."""
+    table, counts, _ = family.kernel_table()
+    inner, outer = (int(np.flatnonzero(part)[-1]) for part in (table[2:5], table[5:]))
+    return outer + inner * (len(counts) - 1)
+
+
+def _polynomials(family: Family, u: Array) -> Array:
     """Evaluate B_0, ..., B_m and u as polynomials, at complex points too; shape (size + 1, *u.shape)."""
-    z, v = u * u, (1.0 - u) * (1.0 + u)
-    inside = [-u * v * c * z**j * v ** (family.degree - j) for j, c in enumerate(binomials(family.degree))]
-    return np.stack([*inside, u])
+    table, counts, _ = family.kernel_table()
+    z, factor = np.polyval(table[4:1:-1], u), np.polyval(table[:4:-1], u)
+    out, rest = np.empty((family.size + 1, *u.shape), u.dtype), np.ones_like(u)
+    out[-1] = u
+    for j, count in enumerate(counts):  # powers of z from the left, of 1 - z from the right
+        out[j] = count * factor
+        factor = factor * z
+    for j in reversed(range(family.size)):
+        out[j] *= rest
+        rest *= 1.0 - z
+    return out
 
 
 @dataclass(frozen=True)

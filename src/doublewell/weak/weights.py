@@ -284,8 +284,9 @@ def default_supports(
     and never more than fits; in time 5 and 8 intervals, shortened so that at least 5 centre frames remain, to one
     interval of fewer than 13 frames. Where both come out the same there is one support. The paper's supports are about
     twice as long in space. So are `long` ones, for "analytic" derivatives, which need at least 6 and 8 cells to be
-    accurate, and for a search of the phases. For an equation of fourth `order` they are one and one and a half widths:
-    the noise of fourth derivatives falls with the fourth power of the length (benchmarks/conserved.py).
+    accurate, and for a search of the phases. For an equation of fourth `order` they are one and one and a half widths,
+    because the noise of fourth derivatives falls with the fourth power of the length (benchmarks/conserved.py), but at
+    most a sixth of the side: with their wider margins longer ones leave centres in the middle of the record only.
     The text states how they were chosen, and where the record forced other half-widths than the rule's.
     """
     fractions, least, rule = _FOURTH if order > 2 else _LONG if long else _SHORT
@@ -295,7 +296,9 @@ def default_supports(
             f"the record has {record.frames} frames: weak moments need three at least; use "
             f"{option('method', 'trajectory')}, which needs two, or record longer"
         )
-    coarse, quarter = max(record.dx), min(record.extent) / 4
+    coarse, part, words = max(record.dx), min(record.extent) / 4, "a quarter"
+    if order > 2:
+        part, words = min(record.extent) / 6, "a sixth"
     fits = float(np.min(((np.array(record.mesh) - 1) // 2 - MARGIN) * np.array(record.dx)))
     if fits < _LEAST_CELLS * coarse * (1 - 1e-9):
         needs = tuple([2 * (half_cells(_LEAST_CELLS * coarse / h) + MARGIN) + 1 for h in record.dx])
@@ -309,10 +312,10 @@ def default_supports(
     for frames, fraction, cells in zip(_FRAMES, fractions, least, strict=True):
         wanted = fraction * (unknown * coarse if interface_width is None else interface_width)
         resolved = cells * coarse
-        limits = max(wanted, resolved), quarter, fits
+        limits = max(wanted, resolved), part, fits
         reasons = (
             f"raised to {resolved:.4g}, the least that is resolved" if resolved > wanted else "",
-            f"cut to {quarter:.4g}, a quarter of the shortest side",
+            f"cut to {part:.4g}, {words} of the shortest side",
             f"cut to {fits:.4g}, the most that fits",
         )
         shortest = int(np.argmin(limits))
