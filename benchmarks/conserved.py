@@ -76,17 +76,17 @@ TRUTHS = {
 }
 
 
-def start(stage: str, truth: Truth, rng: np.random.Generator) -> np.ndarray:
+def start(stage: str, truth: Truth, rng: np.random.Generator, cells: int = CELLS) -> np.ndarray:
     """Return a star-shaped drop with random lobes, or a random pattern of small amplitude."""
-    x = np.arange(CELLS) - CELLS / 2
+    x = np.arange(cells) - cells / 2
     y, x = np.meshgrid(x, x, indexing="ij")
     middle, half = 0.5 * (truth.high + truth.low), 0.5 * (truth.high - truth.low)
     if stage == "drop":
         angle, lobes = np.arctan2(y, x) + rng.uniform(0.0, 2 * np.pi), int(rng.integers(3, 7))
-        outline = 0.27 * CELLS * (1 + rng.uniform(0.2, 0.35) * np.cos(lobes * angle))
+        outline = 0.27 * cells * (1 + rng.uniform(0.2, 0.35) * np.cos(lobes * angle))
         return middle + half * np.tanh((outline - np.hypot(x, y)) / (np.sqrt(2) * WIDTH))
-    waves = np.hypot(*np.meshgrid(np.fft.fftfreq(CELLS), np.fft.rfftfreq(CELLS), indexing="ij"))
-    modes = np.fft.rfft2(rng.standard_normal((CELLS, CELLS))) * np.exp(-((2 * np.pi * WIDTH * waves) ** 2))
+    waves = np.hypot(*np.meshgrid(np.fft.fftfreq(cells), np.fft.rfftfreq(cells), indexing="ij"))
+    modes = np.fft.rfft2(rng.standard_normal((cells, cells))) * np.exp(-((2 * np.pi * WIDTH * waves) ** 2))
     field = np.fft.irfft2(modes)
     return middle + rng.uniform(-0.2, 0.2) * half + 0.3 * half * field / np.std(field)
 

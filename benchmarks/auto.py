@@ -1,0 +1,131 @@
+"""Which equation? dynamics="auto" on small records of Allen-Cahn, Cahn-Hilliard and mass-conserving Allen-Cahn.
+
+    python benchmarks/auto.py [--first 1] [--records 102] [--still 12] [--out FILE]    # results/auto.json
+    python benchmarks/auto.py --merge FILE ...                                         # joins runs in parts
+
+Frames of 48 x 48, 15 or 21 of them, a periodic domain, CNAB2 with many steps a frame (the fits use ETDRK4). Laws are
+those of conserved.py, the regular solution only where the phases are found; a drop with lobes or a pattern; noise
+0.005 to 0.03; q known and unknown; frame intervals of 0.05 to 0.2 growth times of the fastest wave. A record is told
+apart where the equation that made it is chosen, and clearly where the finding is "equation-chosen". Still records, a
+stripe and a round drop in equilibrium, obey all equations: nothing may be stated clearly of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from common import join_results, print_table, save_results, sized, words
+from conserved import TRUTHS, WIDTH, Truth, start
+
+import doublewell as dw
+from doublewell.dynamics import DYNAMICS, MASS_CONSERVING, Cnab2, Dynamics, Grid
+from doublewell.errors import InputError
+from doublewell.simulate import add_noise
+
+CELLS, FRAMES, STEPS = sized((48, (15, 21), 200), tiny=(32, (15,), 60))
+GROWTH = 0.05, 0.2  # of the fastest wave, in a frame interval
+NOISES = 0.005, 0.03
+
+
+def growth(dynamics: Dynamics, truth: Truth) -> float:
+    """Return the rate of the fastest wave where the force falls most, at q = 1."""
+    slope = -float(np.min(np.gradient(truth.force(truth.points), truth.points)))
+    return slope**2 / 4.0 if dynamics.order == 4 else slope
+
+
+def run(dynamics: Dynamics, truth: Truth, u: np.ndarray, interval: float, frames: int) -> np.ndarray:
+    """Return frames of an equation; steps are short against the growth time."""
+    steps = max(STEPS, round(STEPS * interval * growth(dynamics, truth) / GROWTH[0]))
+    grid = Grid((CELLS, CELLS), 1.0)
+    return np.stack([u, *Cnab2(grid, interval, 1.0, steps, dynamics).run(truth, u, intervals=frames - 1)])
+
+
+def equilibrium(shape: str, truth: Truth) -> np.ndarray:
+    """Return a stripe, or a round drop, that stands still: relaxed for a long time with its mean held."""
+    x = np.arange(CELLS) - CELLS / 2 + 0.5
+    y, x = np.meshgrid(x, x, indexing="ij")
+    inside = 0.25 * CELLS - np.abs(x) if shape == "stripe" else 0.3 * CELLS - np.hypot(x, y)
+    middle, half = 0.5 * (truth.high + truth.low), 0.5 * (truth.high - truth.low)
+    u = middle + half * np.tanh(inside / (np.sqrt(2) * WIDTH))
+    return run(MASS_CONSERVING, truth, u, 60.0 / growth(MASS_CONSERVING, truth), sized(11, tiny=3))[-1]
+
+
+def made(seed: int, still: bool) -> tuple[dict[str, Any], dw.Record]:
+    """Return what a record is, and the record."""
+    rng, names = np.random.default_rng([seed, still, 11]), [*DYNAMICS]
+    dynamics = DYNAMICS[names[seed % len(names)]]
+    # Allen-Cahn takes the phases as given, -1 and +1; where they are found the regular solution has others
+    laws = [name for name in TRUTHS if dynamics.gauge == "constant" or name != "regular"]
+    name, frames = str(rng.choice(laws)), int(rng.choice(FRAMES))
+    noise, known = float(np.exp(rng.uniform(*np.log(NOISES)))), bool(rng.integers(2))
+    truth, share = TRUTHS[name], float(np.exp(rng.uniform(*np.log(GROWTH))))
+    interval = share / growth(dynamics, truth)
+    if still:
+        stage = "stripe" if dynamics.gauge == "nothing" else str(rng.choice(["stripe", "round"]))
+        u = equilibrium(stage, truth)
+    else:
+        stage = str(rng.choice(["drop", "spinodal"]))
+        u = start(stage, truth, rng, CELLS)
+    values = run(dynamics, truth, u, interval, frames)
+    clean = dw.Record(values, dx=1.0, dt=interval, q=1.0 if known else None, boundary="periodic", origin="simulation")
+    what = {"seed": seed, "still": still, "equation": dynamics.name, "law": name, "stage": stage, "frames": frames}
+    what |= {"growth": round(share, 3), "noise": round(noise, 4), "q": "known" if known else "free"}
+    what["moved"] = round(float(np.sqrt(np.mean((values[-1] - values[0]) ** 2))) / noise, 3)
+    return what, add_noise(clean, noise, seed=rng)
+
+
+def read(seed: int, still: bool) -> dict[str, Any]:
+    """Return which equation a fit states for a record, and how clearly."""
+    (row, record), began = made(seed, still), time.perf_counter()
+    try:
+        result = dw.identify(record, dynamics="auto", law=2, check=False)
+    except InputError as error:
+        return row | {"refused": str(error), "told": False, "clear": False}
+    row["seconds"] = round(time.perf_counter() - began, 1)
+    codes = [item.code for item in dw.findings(result)]
+    row |= {"chosen": result.dynamics.name, "told": result.dynamics.name == row["equation"]}
+    row |= {"clear": "equation-chosen" in codes, "undecided": "equation-undecided" in codes}
+    rivals = {rival.dynamics: rival.chi2 if np.isfinite(rival.chi2) else rival.text for rival in result.rivals}
+    return row | {"chi2": {name: round(x, 1) if isinstance(x, float) else x for name, x in rivals.items()}}
+
+
+def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a line for each equation and for still records: told, clearly, clearly wrong, undecided, refused."""
+    lines = []
+    for name in [*DYNAMICS, "still"]:
+        own = [
+            row for row in rows if (row["still"] and name == "still") or (not row["still"] and row["equation"] == name)
+        ]
+        if own:
+            counts = {key: sum(bool(row.get(key)) for row in own) for key in ("told", "clear", "undecided", "refused")}
+            wrong = sum(row["clear"] and (row["still"] or not row["told"]) for row in own)
+            lines.append({"of": name, "records": len(own)} | counts | {"clearly wrong": wrong})
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--first", type=int, default=1, help="the first seed")
+    parser.add_argument("--records", type=int, default=102)
+    parser.add_argument("--still", type=int, default=12, help="records that stand still")
+    parser.add_argument("--out", type=Path, help="results, else those in benchmarks/results")
+    parser.add_argument("--merge", nargs="+", type=Path, help="join such results")
+    asked = parser.parse_args(words("--records 1 --still 1"))
+    rows = list[dict[str, Any]]()
+    if asked.merge:
+        rows = join_results("auto", asked.merge, lambda row: (row["still"], row["seed"]))
+    else:
+        for still, count in ((True, asked.still), (False, asked.records)):
+            for seed in range(asked.first, asked.first + count):
+                rows.append(read(seed, still))
+                print(rows[-1], flush=True)
+                save_results("auto", rows, asked.out)
+    print_table("Which equation?", summary(rows))
+
+
+if __name__ == "__main__":
+    main()
