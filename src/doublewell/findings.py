@@ -15,7 +15,14 @@ from doublewell.calibrate import NoScale, refusal_of
 from doublewell.errors import option
 from doublewell.facts import LEVEL, Facts, facts
 from doublewell.inference import curve_band, quantile_interval
-from doublewell.model_findings import Setting, coexistence_findings, model_findings, rival_findings, sentence_of
+from doublewell.model_findings import (
+    Setting,
+    coexistence_findings,
+    diffusion_findings,
+    model_findings,
+    rival_findings,
+    sentence_of,
+)
 from doublewell.observation import COVERED
 from doublewell.record_findings import (
     Finding,
@@ -38,7 +45,6 @@ _UNSURE = 0.05  # probability of extra wells that is worth a check
 _COSTLY = 1.1  # times the band with known gain and offset, above which they count as not determined
 _REFUTED = 16.0  # rise of chi-square, 4 standard deviations: the data, not noise, want further wells
 _LOOSE = 0.04  # width of the interval of the gain: 1 % of it moves the force by about 5 %
-_LOOSE_Q = 0.25  # relative standard error of q above which it counts as not determined
 _COARSE = 1.5  # q G' dt of weak moments: benchmarks/zoo.py flags clean records beyond it
 _STEP = 0.1  # standard errors by which half the time step may move the estimate
 _UNSETTLED = 3.0  # standard errors from the point of linearisation
@@ -48,7 +54,6 @@ _BEYOND = 5.0  # standard deviations of the noise that hardly a pixel in a thous
 _POINTS = 201
 _WEAK = 0.2  # of the force that holds an interface
 _NAMED = 5  # tiles that are named
-_REACH = 1.96  # standard deviations of a 95 % band
 _OUTSIDE = {"admissible": "not be a double well with a single barrier", "bernstein": "lie outside the positive family"}
 
 
@@ -68,6 +73,7 @@ def findings(result: Result, *, checksum: str | None = None, table: Facts | None
         *_no_force(result),
         *rival_findings(result.rivals),
         *(_weak(result, table) if fit is None else _trajectory(result, fit, table)),
+        *diffusion_findings(table["q"]),
         *_structure(result, fit),
         *_movie(result),
         *_contrast(result, table),
@@ -275,16 +281,9 @@ def _weak(result: Result, table: Facts) -> Iterator[Finding]:
 
 
 def _weak_noise(result: Result) -> Iterator[Finding]:
-    """Yield what noise does to a weak-form fit: to q, through the correction, or as a bias."""
+    """Yield what noise does to a weak-form fit: to the motion, through the correction, or as a bias."""
     numbers, make, (low, high) = result.diagnostics, Topic("moments"), result.law.phases
     survey, half = numbers.survey, 0.5 * (high - low)
-    if numbers.q_error is not None:
-        size = f"q = {result.q:.4g} +- {percent(numbers.q_error)} (standard error, from the noise of the moments)"
-        if numbers.q_error > _LOOSE_Q:
-            yield make.check("q-undetermined", f"q is not determined: {size}", f"pass {option('q')}, or record longer",
-                             error=numbers.q_error)  # fmt: skip
-        else:
-            yield make.ok("q-estimated", size, error=numbers.q_error)
     if numbers.motion is not None and numbers.motion < _LITTLE_MOTION:
         yield make.check(
             "q-little-motion",

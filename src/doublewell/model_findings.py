@@ -14,6 +14,7 @@ import numpy as np
 
 from doublewell.adequacy import NUMERICAL, STEADY, Adequacy, ScoreTest, Verdict
 from doublewell.errors import option
+from doublewell.facts import Fact
 from doublewell.law import Law
 from doublewell.observation import Survey
 from doublewell.record_findings import Finding, Severity, Topic, pure_phases
@@ -27,6 +28,8 @@ _FLICKER = 3.0  # spread over mean of a cell that flickers; a constant deviation
 _OUTLIER = 5.0  # standard deviations of an outlier
 _BACKWARDS = -1.0  # relative error of q of a movie whose time runs backwards; the truth is -2
 _LEFT = ("thermal", "unknown")  # tests of what the first cause leaves
+_LOOSE_Q = 0.25  # relative standard error of q above which it counts as not determined
+_DEVIATES = 2 * 1.96  # standard deviations in a 95 % interval
 _DECIDED = 30.0  # rise of chi-square by which an equation is excluded
 _REST = 4  # causes that the one line names
 _AXES = ("z", "y", "x")
@@ -70,6 +73,20 @@ def coexistence_findings(law: Law, survey: Survey) -> Iterator[Finding]:
         named = " and ".join(f"u = {u:.4g}" for u in beyond)
         words = f"the coexisting phase {named} lies beyond the values of the record and is extrapolated to"
         yield make.check("phases-extrapolated", words, "record until both phases have formed", low=low, high=high)
+
+
+def diffusion_findings(q: Fact) -> Iterator[Finding]:
+    """Yield whether a record determines q; nothing where q was given."""
+    error = q.sd if q.interval is None else (q.interval[1] - q.interval[0]) / _DEVIATES
+    if error is None:
+        return
+    relative = error / abs(q.value)
+    make, size = Topic("diffusion"), f"q = {q.value:.4g} +- {percent(relative)} (standard error)"
+    if relative <= _LOOSE_Q:
+        yield make.ok("q-estimated", size, error=relative)
+        return
+    advice = f"pass {option('q')}, record longer, or a shape that moves"
+    yield make.check("q-undetermined", f"q is not determined: {size}", advice, error=relative)
 
 
 def rival_findings(rivals: tuple[Rival, ...]) -> Iterator[Finding]:
