@@ -30,7 +30,7 @@ _BACKWARDS = -1.0  # relative error of q of a movie whose time runs backwards; t
 _LEFT = ("thermal", "unknown")  # tests of what the first cause leaves
 _LOOSE_Q = 0.25  # relative standard error of q above which it counts as not determined
 _DEVIATES = 2 * 1.96  # standard deviations in a 95 % interval
-_DECIDED = 30.0  # rise of chi-square by which an equation is excluded
+_DECIDED, _CHANCE = 30.0, 4.0  # rise of chi-square, beyond so many standard deviations, that excludes an equation
 _REST = 4  # causes that the one line names
 _AXES = ("z", "y", "x")
 _CODES = {
@@ -94,17 +94,21 @@ def rival_findings(rivals: tuple[Rival, ...]) -> Iterator[Finding]:
     if len(rivals) < 2:
         return
     make, (best, *others) = Topic("equation"), rivals
-    worse = ", ".join(
-        f"{one.dynamics} by {one.chi2:.3g}" if isfinite(one.chi2) else f"{one.dynamics} cannot be fitted"
-        for one in others
-    )
-    words = f"the movie follows {best.dynamics}; chi2 of the others is larger: {worse}"
-    if others[0].chi2 > _DECIDED:
-        yield make.ok("equation-chosen", words, chi2=others[0].chi2)
+    nearest = min(others, key=lambda one: one.chi2 - _CHANCE * one.chance)
+    if nearest.chi2 - _CHANCE * nearest.chance > _DECIDED:
+        worse = ", ".join(
+            f"{one.dynamics} by {one.chi2:.3g}" if isfinite(one.chi2) else f"{one.dynamics} cannot be fitted"
+            for one in others
+        )
+        words = f"the movie follows {best.dynamics}; chi2 of the others is larger: {worse}"
+        yield make.ok("equation-chosen", words, chi2=nearest.chi2)
         return
-    words = f"the movie does not tell {best.dynamics} from {others[0].dynamics}: chi2 differs by {others[0].chi2:.3g}"
+    words = (
+        f"the movie does not tell {best.dynamics} from {nearest.dynamics}: chi2 differs by {nearest.chi2:.3g}, by "
+        f"chance +-{nearest.chance:.2g}"
+    )
     advice = "a shape that moves, or a growing pattern, tells them apart; where the equation is known, state it"
-    yield make.check("equation-undecided", words, advice, chi2=others[0].chi2)
+    yield make.check("equation-undecided", words, advice, chi2=nearest.chi2, chance=nearest.chance)
 
 
 def model_findings(answer: Adequacy | None, noise: float, setting: Setting) -> Iterator[Finding]:
