@@ -2,12 +2,15 @@
 
     python benchmarks/conserved.py [--first 1] [--seeds 5] [--out FILE]     # results/conserved.json
     python benchmarks/conserved.py --merge FILE ...                         # joins runs in parts
+    python benchmarks/conserved.py --frames 2                               # two snapshots: results/conserved_two.json
 
 41 frames of 96 x 96, a periodic domain, CNAB2 with 200 steps a frame (the fits use ETDRK4). Four laws: quartic, sixth,
 a regular solution, asymmetric; three stages: a star-shaped drop, a spinodal pattern, and one that has coarsened for ten
 times as long before it (by ETDRK4); noise 0.01 and 0.03; q known and unknown. The error is that of the force between
 the true coexisting phases, its mean removed. The regular solution is fitted with the entropy of ideal mixing, the
 others as polynomials. The bound is that of the lowest degree that has the law, linearised at the truth.
+
+Two snapshots: of movies of 48 x 48, the last frame and one that is 2, 10 or 40 intervals before it, q known.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import argparse
 import time
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +37,7 @@ from doublewell.simulate import add_noise
 CELLS, FRAMES, STEPS = sized((96, 41, 200), tiny=(32, 15, 60))
 WIDTH = 3.0  # epsilon in cells, of the quartic law
 NOISES, STAGES = (0.01, 0.03), ("drop", "spinodal", "late")
+APART, SMALL = sized((2, 10, 40), tiny=(10,)), sized(48, tiny=32)  # intervals between two snapshots, and their cells
 SHORT = WIDTH**4 * 8.0 / 40.0  # a frame interval of the quartic law, in cells^4 / q
 
 
@@ -76,26 +81,26 @@ TRUTHS = {
 }
 
 
-def start(stage: str, truth: Truth, rng: np.random.Generator) -> np.ndarray:
+def start(stage: str, truth: Truth, rng: np.random.Generator, cells: int = CELLS) -> np.ndarray:
     """Return a star-shaped drop with random lobes, or a random pattern of small amplitude."""
-    x = np.arange(CELLS) - CELLS / 2
+    x = np.arange(cells) - cells / 2
     y, x = np.meshgrid(x, x, indexing="ij")
     middle, half = 0.5 * (truth.high + truth.low), 0.5 * (truth.high - truth.low)
     if stage == "drop":
         angle, lobes = np.arctan2(y, x) + rng.uniform(0.0, 2 * np.pi), int(rng.integers(3, 7))
-        outline = 0.27 * CELLS * (1 + rng.uniform(0.2, 0.35) * np.cos(lobes * angle))
+        outline = 0.27 * cells * (1 + rng.uniform(0.2, 0.35) * np.cos(lobes * angle))
         return middle + half * np.tanh((outline - np.hypot(x, y)) / (np.sqrt(2) * WIDTH))
-    waves = np.hypot(*np.meshgrid(np.fft.fftfreq(CELLS), np.fft.rfftfreq(CELLS), indexing="ij"))
-    modes = np.fft.rfft2(rng.standard_normal((CELLS, CELLS))) * np.exp(-((2 * np.pi * WIDTH * waves) ** 2))
+    waves = np.hypot(*np.meshgrid(np.fft.fftfreq(cells), np.fft.rfftfreq(cells), indexing="ij"))
+    modes = np.fft.rfft2(rng.standard_normal((cells, cells))) * np.exp(-((2 * np.pi * WIDTH * waves) ** 2))
     field = np.fft.irfft2(modes)
     return middle + rng.uniform(-0.2, 0.2) * half + 0.3 * half * field / np.std(field)
 
 
 @lru_cache(maxsize=2)
-def movie(name: str, stage: str, seed: int) -> dw.Record:
+def movie(name: str, stage: str, seed: int, cells: int = CELLS) -> dw.Record:
     """Return a movie without noise; a late one begins when a spinodal pattern has coarsened for ten times as long."""
-    truth, grid = TRUTHS[name], Grid((CELLS, CELLS), 1.0)
-    u = start(stage, truth, np.random.default_rng([seed, 7]))
+    truth, grid = TRUTHS[name], Grid((cells, cells), 1.0)
+    u = start(stage, truth, np.random.default_rng([seed, 7]), cells)
     if stage == "late":
         family = Mixture(5, (-2.0, 2.0))
         law = Law(family, family.fitted(truth.force))
@@ -104,6 +109,14 @@ def movie(name: str, stage: str, seed: int) -> dw.Record:
     frames = Cnab2(grid, truth.interval, 1.0, steps, CAHN_HILLIARD).run(truth, u, intervals=FRAMES - 1)
     values = np.stack([u, *frames])
     return dw.Record(values, dx=1.0, dt=truth.interval, q=1.0, boundary="periodic", origin="simulation")
+
+
+def snapshots(name: str, stage: str, seed: int, apart: int) -> dw.Record:
+    """Return the last frame of a small movie, and the one so many intervals before it."""
+    whole = movie(name, stage, seed, SMALL)
+    return dw.Record(
+        whole.slab()[[-1 - apart, -1]], dx=1.0, dt=apart * whole.dt, q=1.0, boundary="periodic", origin="simulation"
+    )
 
 
 def centred(curve: np.ndarray) -> np.ndarray:
@@ -128,23 +141,24 @@ def bound_of(truth: Truth, record: dw.Record, result: dw.Result) -> float:
     return relative(truth, np.linalg.norm(spread, axis=0))
 
 
-def read(name: str, stage: str, noise: float, seed: int, *, known: bool, check: bool) -> dict[str, Any]:
-    """Return what a fit of a record says."""
-    truth, clean = TRUTHS[name], movie(name, stage, seed)
+def read(
+    name: str, stage: str, noise: float, seed: int, *, known: bool, check: bool, apart: int | None = None
+) -> dict[str, Any]:
+    """Return what a fit of a record says; with `apart`, of two snapshots."""
+    truth = TRUTHS[name]
+    clean = movie(name, stage, seed) if apart is None else snapshots(name, stage, seed, apart)
     row: dict[str, Any] = {"law": name, "stage": stage, "noise": noise, "q": "known" if known else "free", "seed": seed}
     own = [seed, [*TRUTHS].index(name), STAGES.index(stage), int(1000 * noise), known]  # no two records share noise
+    if apart is not None:
+        row["apart"] = apart
+        own.append(apart)
     record = add_noise(clean, noise, seed=np.random.default_rng(own))
     record, began = record if known else record.replace(q=None), time.perf_counter()
     exact = truth.force(truth.points)
     exact = exact - exact[0]  # zero at the coexisting phases
     try:
-        weak = dw.identify(
-            record,
-            dynamics="cahn-hilliard",
-            method="weak",
-            check=False,
-            law=dw.DoubleWell(truth.degree, wells=truth.wells),
-        )
+        law = dw.DoubleWell(truth.degree, wells=truth.wells)
+        weak = dw.identify(record, dynamics="cahn-hilliard", method="weak", check=False, law=law)
         row |= {"weak": relative(truth, centred(weak.force(truth.points) - exact)), "weak q": weak.q}
     except InputError as error:
         row["weak refused"] = str(error)
@@ -185,9 +199,9 @@ def rms(values: Any) -> float:
 def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return a line for each law, stage, noise and for all: error over bound, coverage of band, q and phases."""
     lines = []
-    for key in ("law", "stage", "noise", "q", None):
-        for value in ["all"] if key is None else list(dict.fromkeys(row[key] for row in rows)):
-            own = [row for row in rows if key is None or row[key] == value]
+    for key in ("law", "stage", "noise", "q", "apart", None):
+        for value in ["all"] if key is None else list(dict.fromkeys(row[key] for row in rows if key in row)):
+            own = [row for row in rows if key is None or row.get(key) == value]
             done = [row for row in own if "error" in row]
             if not done:
                 continue
@@ -211,22 +225,22 @@ def main() -> None:
     parser.add_argument("--laws", nargs="+", default=[*TRUTHS])
     parser.add_argument("--stages", nargs="+", default=[*STAGES])
     parser.add_argument("--check", action="store_true", help="test the model too")
+    parser.add_argument("--frames", type=int, choices=(2, FRAMES), default=FRAMES, help="2: snapshots of small movies")
     parser.add_argument("--out", type=Path, help="results, else those in benchmarks/results")
     parser.add_argument("--merge", nargs="+", type=Path, help="join such results")
     asked = parser.parse_args(words("--laws quartic --stages drop"))
-    rows = list[dict[str, Any]]()
+    rows, two = list[dict[str, Any]](), asked.frames == 2
     if asked.merge:
         keys = ("law", "stage", "noise", "q", "seed")
         rows = join_results("conserved", asked.merge, lambda row: tuple(str(row[key]) for key in keys))
     else:
-        for seed in range(asked.first, asked.first + asked.seeds):
-            for name in asked.laws:
-                for stage in asked.stages:
-                    for noise in NOISES[: sized(None, tiny=1)]:
-                        for known in (True, False)[: sized(None, tiny=1)]:
-                            rows.append(read(name, stage, noise, seed, known=known, check=asked.check))
-                            print(rows[-1], flush=True)
-                            save_results("conserved", rows, asked.out)
+        seeds = range(asked.first, asked.first + asked.seeds)
+        cases = product(seeds, asked.laws, asked.stages, NOISES, (True,) if two else (True, False))
+        for seed, name, stage, noise, known in islice(cases, sized(None, tiny=1)):
+            for apart in APART if two else (None,):
+                rows.append(read(name, stage, noise, seed, known=known, check=asked.check, apart=apart))
+                print(rows[-1], flush=True)
+                save_results("conserved_two" if two else "conserved", rows, asked.out)
     print_table("Cahn-Hilliard", summary(rows))
 
 

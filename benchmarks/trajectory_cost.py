@@ -1,9 +1,14 @@
 """What a trajectory fit costs: time in units of a forward trajectory, peak memory, and the compiled program's reuse.
 
 Run: python benchmarks/trajectory_cost.py [--large]
+     python benchmarks/trajectory_cost.py --equations        # results/trajectory_cost_equations.json
 One core. Each line is a process of its own: the first compiles, the second finds the compiled programs. A forward
 trajectory is one prediction of all frames by the compiled reader; everything is timed after compilation, in the
 same process, so that the ratio does not depend on the machine's mood. --large adds 101 frames of 256 x 256.
+
+--equations compares Allen-Cahn with Cahn-Hilliard: the default fit of a drop with lobes and of a pattern, without tests
+of the model, in units of a forward trajectory of the same equation with the steps of the fit (processor time). Frame
+intervals are 0.1 growth times of the fastest wave of either.
 """
 
 from __future__ import annotations
@@ -89,7 +94,77 @@ def row(cells: int, frames: int, degree: str, what: str, folder: str) -> dict:
     }
 
 
+def compare(name: str, stage: str) -> dict:
+    """Return what a fit of an equation costs, in forward trajectories of its own."""
+    import numpy as np
+    from conserved import TRUTHS, start
+
+    import doublewell as dw
+    from doublewell.dynamics import Cnab2, Grid, dynamics_of
+    from doublewell.law import Bernstein, Mixture
+    from doublewell.likelihood import record_model
+    from doublewell.likelihood.iterate import compiled
+    from doublewell.runtime import double_precision
+
+    dynamics, truth, (cells, frames) = dynamics_of(name), TRUTHS["sixth"], sized((64, 41), tiny=(32, 15))
+    slope = -float(np.min(np.gradient(truth.force(truth.points), truth.points)))
+    dt = 0.1 / (slope**2 / 4.0 if dynamics.order == 4 else slope)
+    u = start(stage, truth, np.random.default_rng(7), cells)
+    movie = np.stack([u, *Cnab2(Grid((cells, cells), 1.0), dt, 1.0, 400, dynamics).run(truth, u, intervals=frames - 1)])
+    record = dw.Record(movie, dx=1.0, dt=dt, q=1.0, boundary="periodic", origin="simulation")
+    noisy = dw.add_noise(record, 0.02, seed=3)
+    for _ in range(2):  # the first compiles
+        began = time.process_time()
+        result = dw.identify(noisy, dynamics=dynamics, check=False)
+        spent = time.process_time() - began
+    fit, family = result.diagnostics.likelihood, result.law.family
+    family = Mixture(2, (-2.0, 2.0)) if family.found else Bernstein(2)
+    theta = np.linalg.lstsq(family.features(truth.points).T, truth.force(truth.points))[0]
+    model, constants = record_model(record, family, fit.substeps, dynamics=dynamics)
+    times = []
+    with double_precision():
+        for _ in range(11):
+            began = time.process_time()
+            compiled().predict(model, record.slab(0, 1), theta[None], constants).block_until_ready()
+            times.append(time.process_time() - began)
+    steps = sum(step.iterations for step in fit.steps)
+    return {
+        "substeps": fit.substeps,
+        "iterations": int(steps),
+        "seconds": spent,
+        "forward": float(np.median(times[1:])),
+    }
+
+
+def equations() -> list[dict]:
+    rows = []
+    for stage in sized(("drop", "spinodal"), tiny=("drop",)):
+        for name in ("allen-cahn", "cahn-hilliard"):
+            code = f"import json; from trajectory_cost import compare; print(json.dumps(compare{name, stage}))"
+            done = subprocess.run(
+                [sys.executable, "-c", code], env=os.environ | ONE_CORE, capture_output=True, text=True, check=True,
+                cwd=Path(__file__).parent,
+            )  # fmt: skip
+            seen = json.loads(done.stdout.splitlines()[-1])
+            rows.append(
+                {
+                    "equation": name,
+                    "record": stage,
+                    "steps per frame": seen["substeps"],
+                    "iterations": seen["iterations"],
+                    "fit, s": round(seen["seconds"], 1),
+                    "forward, ms": round(1e3 * seen["forward"], 1),
+                    "forward trajectories": round(seen["seconds"] / seen["forward"]),
+                }
+            )
+            print_table("Cost of a fit in forward trajectories of its equation", rows)
+    return rows
+
+
 def main() -> None:
+    if "--equations" in sys.argv:
+        save_results("trajectory_cost_equations", equations())
+        return
     large, rows = [(256, 101, "auto", "identify")] if "--large" in sys.argv else [], []
     with tempfile.TemporaryDirectory() as folder:
         for case in CASES + large:

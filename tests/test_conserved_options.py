@@ -10,10 +10,12 @@ import pytest
 import doublewell as dw
 from doublewell.dynamics import CAHN_HILLIARD, MASS_CONSERVING, dynamics_of
 from doublewell.errors import InputError
+from doublewell.facts import Fact
 from doublewell.identify import identify_many
+from doublewell.identify.choose import _chance, _still, _Tried
 from doublewell.identify.phases import plateaus_or, visited
 from doublewell.law import Ideal, Law, Mixture, named_law
-from doublewell.model_findings import coexistence_findings, rival_findings
+from doublewell.model_findings import coexistence_findings, diffusion_findings, rival_findings
 from doublewell.problem import ask
 from doublewell.result import Rival
 from doublewell.simulate import add_noise, simulate
@@ -162,11 +164,56 @@ def test_phases_that_the_record_does_not_reach_are_named(record) -> None:
         assert (finding.code, str(finding.severity)) == (code, "check")
 
 
-@pytest.mark.parametrize(("chi2", "code"), [(1e4, "equation-chosen"), (12.0, "equation-undecided")])
-def test_how_clearly_an_equation_was_chosen(chi2, code) -> None:
-    rivals = (Rival("cahn-hilliard", 0.0, ""), Rival("allen-cahn", chi2, ""), Rival("mass-conserving", np.inf, ""))
+@pytest.mark.parametrize(
+    ("chi2", "chance", "code"),
+    [(1e4, 90.0, "equation-chosen"), (12.0, 0.0, "equation-undecided"), (300.0, 90.0, "equation-undecided")],
+)
+def test_how_clearly_an_equation_was_chosen(chi2, chance, code) -> None:
+    other = Rival("allen-cahn", chi2, "", chance)
+    rivals = (Rival("cahn-hilliard", 0.0, ""), other, Rival("mass-conserving", np.inf, ""))
     (finding,) = rival_findings(rivals)
     assert finding.code == code
     assert finding.numbers["chi2"] == chi2
     assert "inf" not in finding.sentence
     assert list(rival_findings(())) == []
+
+
+def test_the_largest_chance_is_not_the_nearest_chi2() -> None:
+    """What is least excluded is named, and that is not always what has the smallest chi-square."""
+    still = Rival("a field that stands still", 250.0, "", 90.0)
+    (finding,) = rival_findings((Rival("cahn-hilliard", 0.0, ""), Rival("allen-cahn", 200.0, "", 5.0), still))
+    assert finding.numbers == {"chi2": 250.0, "chance": 90.0}
+    assert "does not tell cahn-hilliard from a field that stands still: chi2 differs by 250, by chance +-90" in (
+        finding.sentence
+    )
+
+
+def test_chance_is_that_of_noise_along_two_courses(record) -> None:
+    """Of a mode that stays, the mean over frames takes up noise; of one that dies at once, the first frame."""
+    stays, dies = _Tried(None, 1.0, ""), _Tried(None, 1.0, "", lambda _: -1e3)
+    noise = np.random.default_rng(3).standard_normal((400, record.frames, 300))
+    taken = record.frames * np.mean(noise, axis=1) ** 2 - noise[:, 0] ** 2
+    variance = np.var(np.sum(taken, axis=1)) / 300
+    assert _chance(record, stays, dies) / CELLS**2 == pytest.approx(4.0 * (1.0 - 1.0 / record.frames), rel=1e-9)
+    assert variance == pytest.approx(4.0 * (1.0 - 1.0 / record.frames), rel=0.3)  # of 400 sums: +-7 %
+    assert _chance(record, stays, stays) == 0.0
+
+
+def test_squares_of_a_still_record_are_those_of_its_noise(record) -> None:
+    still = record.replace(np.tile(record.slab()[:1], (record.frames, 1, 1)))
+    noisy = add_noise(still, 0.05, seed=1)
+    assert _still(noisy) / noisy.slab().size == pytest.approx(0.05**2, rel=0.03)  # 46 000 values: +-0.7 %
+    holes = np.random.default_rng(1).random(noisy.shape) < 0.3
+    masked = noisy.replace(mask=~holes)
+    assert _still(masked) / noisy.slab().size == pytest.approx(0.05**2, rel=0.04)
+
+
+@pytest.mark.parametrize(
+    ("interval", "code"), [((0.98, 1.02), "q-estimated"), ((0.3, 1.7), "q-undetermined"), (None, None)]
+)
+def test_a_loose_q_is_a_finding(interval, code) -> None:
+    found = list(diffusion_findings(Fact("q", "q = M kappa", "q", 1.0, interval=interval)))
+    assert [item.code for item in found] == ([code] if code else [])
+    if code == "q-undetermined":
+        assert found[0].severity == "check"
+        assert found[0].sentence.startswith("q is not determined: q = 1 +- 36 % (standard error)")

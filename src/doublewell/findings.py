@@ -19,6 +19,7 @@ from doublewell.model_findings import (
     OF_TWO_PHASES,
     Setting,
     coexistence_findings,
+    diffusion_findings,
     force_findings,
     model_findings,
     rival_findings,
@@ -46,7 +47,6 @@ _UNSURE = 0.05  # probability of extra wells that is worth a check
 _COSTLY = 1.1  # times the band with known gain and offset, above which they count as not determined
 _REFUTED = 16.0  # rise of chi-square, 4 standard deviations: the data, not noise, want further wells
 _LOOSE = 0.04  # width of the interval of the gain: 1 % of it moves the force by about 5 %
-_LOOSE_Q = 0.25  # relative standard error of q above which it counts as not determined
 _COARSE = 1.5  # q G' dt of weak moments: benchmarks/zoo.py flags clean records beyond it
 _STEP = 0.1  # standard errors by which half the time step may move the estimate
 _UNSETTLED = 3.0  # standard errors from the point of linearisation
@@ -55,7 +55,6 @@ _LITTLE_MOTION = 0.5
 _BEYOND = 5.0  # standard deviations of the noise that hardly a pixel in a thousand exceeds
 _POINTS = 201
 _NAMED = 5  # tiles that are named
-_REACH = 1.96  # standard deviations of a 95 % band
 _OUTSIDE = {"admissible": "not be a double well with a single barrier", "bernstein": "lie outside the positive family"}
 
 
@@ -74,6 +73,7 @@ def findings(result: Result, *, checksum: str | None = None, table: Facts | None
         *force_findings(result),
         *rival_findings(result.rivals),
         *(_weak(result, table) if fit is None else _trajectory(result, fit, table)),
+        *diffusion_findings(table["q"]),
         *_structure(result, fit),
         *_movie(result),
         *_contrast(result, table),
@@ -283,16 +283,9 @@ def _weak(result: Result, table: Facts) -> Iterator[Finding]:
 
 
 def _weak_noise(result: Result) -> Iterator[Finding]:
-    """Yield what noise does to a weak-form fit: to q, through the correction, or as a bias."""
+    """Yield what noise does to a weak-form fit: to the motion, through the correction, or as a bias."""
     numbers, make, (low, high) = result.diagnostics, Topic("moments"), result.law.phases
     survey, half = numbers.survey, 0.5 * (high - low)
-    if numbers.q_error is not None:
-        size = f"q = {result.q:.4g} +- {percent(numbers.q_error)} (standard error, from the noise of the moments)"
-        if numbers.q_error > _LOOSE_Q:
-            yield make.check("q-undetermined", f"q is not determined: {size}", f"pass {option('q')}, or record longer",
-                             error=numbers.q_error)  # fmt: skip
-        else:
-            yield make.ok("q-estimated", size, error=numbers.q_error)
     if numbers.motion is not None and numbers.motion < _LITTLE_MOTION:
         yield make.check(
             "q-little-motion",

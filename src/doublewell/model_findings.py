@@ -14,6 +14,7 @@ import numpy as np
 
 from doublewell.adequacy import NUMERICAL, STEADY, Adequacy, ScoreTest, Verdict
 from doublewell.errors import option
+from doublewell.facts import Fact
 from doublewell.law import Law
 from doublewell.observation import Survey
 from doublewell.record_findings import Finding, Severity, Topic, pure_phases
@@ -27,7 +28,9 @@ _FLICKER = 3.0  # spread over mean of a cell that flickers; a constant deviation
 _OUTLIER = 5.0  # standard deviations of an outlier
 _BACKWARDS = -1.0  # relative error of q of a movie whose time runs backwards; the truth is -2
 _LEFT = ("thermal", "unknown")  # tests of what the first cause leaves
-_DECIDED = 30.0  # rise of chi-square by which an equation is excluded
+_LOOSE_Q = 0.25  # relative standard error of q above which it counts as not determined
+_DEVIATES = 2 * 1.96  # standard deviations in a 95 % interval
+_DECIDED, _CHANCE = 30.0, 4.0  # rise of chi-square, beyond so many standard deviations, that excludes an equation
 _REST = 4  # causes that the one line names
 _WEAK = 0.2  # of the force that holds an interface
 _AXES = ("z", "y", "x")
@@ -100,22 +103,40 @@ def force_findings(result: Result) -> Iterator[Finding]:
         yield Topic("structure").fail("no-force", words, advice, ratio=largest / usual)
 
 
+def diffusion_findings(q: Fact) -> Iterator[Finding]:
+    """Yield whether a record determines q; nothing where q was given."""
+    error = q.sd if q.interval is None else (q.interval[1] - q.interval[0]) / _DEVIATES
+    if error is None:
+        return
+    relative = error / abs(q.value)
+    make, size = Topic("diffusion"), f"q = {q.value:.4g} +- {percent(relative)} (standard error)"
+    if relative <= _LOOSE_Q:
+        yield make.ok("q-estimated", size, error=relative)
+        return
+    advice = f"pass {option('q')}, record longer, or a shape that moves"
+    yield make.check("q-undetermined", f"q is not determined: {size}", advice, error=relative)
+
+
 def rival_findings(rivals: tuple[Rival, ...]) -> Iterator[Finding]:
     """Yield which equation was chosen by the data, and how clearly."""
     if len(rivals) < 2:
         return
     make, (best, *others) = Topic("equation"), rivals
-    worse = ", ".join(
-        f"{one.dynamics} by {one.chi2:.3g}" if isfinite(one.chi2) else f"{one.dynamics} cannot be fitted"
-        for one in others
-    )
-    words = f"the movie follows {best.dynamics}; chi2 of the others is larger: {worse}"
-    if others[0].chi2 > _DECIDED:
-        yield make.ok("equation-chosen", words, chi2=others[0].chi2)
+    nearest = min(others, key=lambda one: one.chi2 - _CHANCE * one.chance)
+    if nearest.chi2 - _CHANCE * nearest.chance > _DECIDED:
+        worse = ", ".join(
+            f"{one.dynamics} by {one.chi2:.3g}" if isfinite(one.chi2) else f"{one.dynamics} cannot be fitted"
+            for one in others
+        )
+        words = f"the movie follows {best.dynamics}; chi2 of the others is larger: {worse}"
+        yield make.ok("equation-chosen", words, chi2=nearest.chi2)
         return
-    words = f"the movie does not tell {best.dynamics} from {others[0].dynamics}: chi2 differs by {others[0].chi2:.3g}"
+    words = (
+        f"the movie does not tell {best.dynamics} from {nearest.dynamics}: chi2 differs by {nearest.chi2:.3g}, by "
+        f"chance +-{nearest.chance:.2g}"
+    )
     advice = "a shape that moves, or a growing pattern, tells them apart; where the equation is known, state it"
-    yield make.check("equation-undecided", words, advice, chi2=others[0].chi2)
+    yield make.check("equation-undecided", words, advice, chi2=nearest.chi2, chance=nearest.chance)
 
 
 def model_findings(answer: Adequacy | None, noise: float, setting: Setting) -> Iterator[Finding]:

@@ -172,11 +172,15 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Rival:
-    """An equation that was tried: chi-square above the best, infinite where it cannot be fitted; what it would give."""
+    """An equation that was tried: chi-square above the best, infinite where it cannot be fitted; what it would give.
+
+    ``chance`` is the standard deviation that chi-square has where both explain the movie.
+    """
 
     dynamics: str
     chi2: float
     text: str
+    chance: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -281,6 +281,22 @@ def test_the_equation_is_chosen_by_the_data(name) -> None:
     assert "equation-chosen" in [item.code for item in findings(result)]
 
 
+def test_a_pattern_that_stands_still_tells_no_equation() -> None:
+    """A stripe in equilibrium obeys every equation; of chi-square only chance differs."""
+    x = np.tile(np.arange(32) - 15.5, (32, 1))
+    law, grid = named_law("quartic").effective(2.0), Grid((32, 32), 1.0)
+    (stripe,) = Cnab2(grid, 400.0, 1.0, 8000, MassConserving()).run(law, np.tanh((8.0 - np.abs(x)) / 2.8), intervals=1)
+    record = Record(np.tile(stripe, (15, 1, 1)), dx=1.0, dt=0.8, q=1.0, boundary="periodic", origin="simulation")
+    result = identify(add_noise(record, 0.03, seed=4), dynamics="auto", check=False, law=0)
+    codes = [item.code for item in findings(result)]
+    assert "equation-undecided" in codes
+    assert "equation-chosen" not in codes
+    assert len(result.rivals) == 4
+    fitted = [rival for rival in result.rivals[1:] if np.isfinite(rival.chi2)]
+    assert len(fitted) >= 2
+    assert all(rival.chi2 < 4.0 * rival.chance + 30.0 for rival in fitted)
+
+
 def test_two_records_have_one_law(regular) -> None:
     _, record, result = regular
     again = record.replace(record.slab()[:, ::-1] + 0.01 * np.random.default_rng(8).standard_normal(record.shape))

@@ -1,51 +1,54 @@
 """Choose: which equation a movie obeys, by the likelihood of each.
 
-Every equation is given the law of its weak moments, and the fields that follow it and lie nearest to the movie. What
-they leave gives the order in which the equations are fitted, with a law of a low degree. Once one leaves no more than
-noise, those whose fields leave much more are excluded by that. Chi-square is in units of the noise that the best
-leaves. A conserved mean decides nothing by itself: a pattern that stands still has one too.
+Every equation is fitted with a law of a low degree, and so is a field that stands still, which may obey all of them.
+Chi-square is in units of the noise that the best leaves. It differs by chance too: a mode that one equation keeps and
+another damps takes up noise of all frames in one and of the first alone in the other. A conserved mean decides nothing
+by itself: a pattern that stands still has one too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import inf, prod
+from math import inf, prod, sqrt
 from typing import Any
 
 import numpy as np
 
-from doublewell.dynamics import DYNAMICS
+from doublewell.dynamics import DYNAMICS, symbols
 from doublewell.errors import InputError
-from doublewell.hints import Report
-from doublewell.identify.parts import Part, begin
-from doublewell.identify.phases import visited
-from doublewell.law import Law
-from doublewell.likelihood import Batch, first_substeps
-from doublewell.observation import survey
+from doublewell.hints import Array, Report
+from doublewell.observation.view import mode_grid
 from doublewell.options import DoubleWell
 from doublewell.problem import Problem, ask
 from doublewell.record import Record
 from doublewell.result import Result, Rival
 
 _DEGREE = 2
-_FAR = 2.0  # squares left by the fields of a weak law, over those of a fit, from which an equation is excluded
-_EXPLAINED = 1.1  # variance that a fit may leave, over that of the noise
+_STILL = "a field that stands still"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Tried:
-    """An equation, the squares that it leaves, and what it would give, or why it cannot be tried."""
+    """What was tried: the squares that it leaves, what it gives or why it cannot, and how fast modes of a record fall.
 
-    problem: Problem
+    ``problem`` is None of a field that stands still.
+    """
+
+    problem: Problem | None
     squares: float
     text: str
+    decay: Callable[[Record], Array | float] = lambda _: 0.0
+
+    @property
+    def name(self) -> str:
+        return _STILL if self.problem is None else self.problem.dynamics.name
 
 
 def choose_dynamics(
     records: Sequence[Record], options: dict[str, Any], solve: Callable[[Problem], Result], report: Report | None
 ) -> tuple[Any, tuple[Rival, ...]]:
-    """Return the equation that explains records best, and all of them with how much worse they are, the best first.
+    """Return the equation that explains records best, and all that was tried with how much worse it is, the best first.
 
     `options` are those of ``ask`` without the dynamics; `solve` answers a problem. Wells of an equation without a
     gauge may be unequal here, so that a tilt is not taken for another equation.
@@ -56,53 +59,59 @@ def choose_dynamics(
             report(f"trying {dynamics.name}", 0, 0)
         wells = law.wells or ("found" if dynamics.gauge == "constant" else "unequal")
         own = options | {"law": replace(law, degree=_DEGREE, wells=wells), "check": False}
-        tried.append(_tried(ask(records, dynamics=dynamics, **own), lambda problem: _followed(records, problem)))
-    values, best = sum(prod(record.shape) for record in records), inf
-    noise = sum(prod(record.shape) * survey(record).noise ** 2 for record in records)
-    tried.sort(key=lambda one: one.squares)
-    for k, one in enumerate(tried):
-        if best > _EXPLAINED * noise or one.squares <= _FAR * best:
-            tried[k] = _tried(one.problem, lambda own: _fitted(records, solve(own)))
-            best = min(best, tried[k].squares)
-    if best == inf:
+        tried.append(_fitted(records, ask(records, dynamics=dynamics, **own), solve))
+    best = min(tried, key=lambda one: one.squares)
+    if best.problem is None or best.squares == inf:
         raise InputError(f"no equation explains the record: {'; '.join(one.text for one in tried)}")
-    tried.sort(key=lambda one: one.squares)
-    best = tried[0].squares
-    rises = [inf if one.squares == inf else values * (one.squares / best - 1.0) for one in tried]
-    rivals = (Rival(one.problem.dynamics.name, rise, one.text) for one, rise in zip(tried, rises, strict=True))
-    return tried[0].problem.dynamics, tuple(rivals)
+    others = [one for one in [*tried, _Tried(None, sum(map(_still, records)), "nothing moves")] if one is not best]
+    rivals = [_rival(records, one, best) for one in others]
+    rivals.sort(key=lambda rival: rival.chi2)
+    return best.problem.dynamics, (Rival(best.name, 0.0, best.text), *rivals)
 
 
-def _tried(problem: Problem, leave: Callable[[Problem], tuple[float, str]]) -> _Tried:
-    """Try an equation; one that cannot be tried leaves everything."""
+def _fitted(records: Sequence[Record], problem: Problem, solve: Callable[[Problem], Result]) -> _Tried:
+    """Fit an equation; one that cannot be fitted leaves everything."""
     try:
-        return _Tried(problem, *leave(problem))
+        with np.errstate(over="ignore"):  # fields of an equation that does not suit may diverge
+            result = solve(problem)
     except InputError as error:
         return _Tried(problem, inf, str(error))
-
-
-def _followed(records: Sequence[Record], problem: Problem) -> tuple[float, str]:
-    """Return the squares that fields leave which follow the law of the weak moments, and that law."""
-    problem = replace(problem, values=visited(records)) if problem.family.found else problem
-    parts = [begin(record, problem, None) for record in records]
-    squares = sum(_left(part, problem) for part in parts)
-    law = Law(problem.fitted, parts[0].start.coefficients).placed(parts[0].phases)
-    return squares, f"{law.equation()}, q = {parts[0].start.q:.5g}"
-
-
-def _left(part: Part, problem: Problem) -> float:
-    """Return the squares that the fields nearest to one record leave, in the units of its values."""
-    family, law, half = problem.fitted, part.start.coefficients, 0.5 * (part.phases[1] - part.phases[0])
-    batch = Batch([part.record], problem.dynamics, part.view)
-    substeps = first_substeps(part.record, family.steepness(law), problem.dynamics)
-    (fit,) = batch.follow(np.concatenate([part.joint, law]), family=family, substeps=substeps)
-    return float(np.sum((half * fit.residual) ** 2))
-
-
-def _fitted(records: Sequence[Record], result: Result) -> tuple[float, str]:
-    """Return the squares that a fit leaves, and its law."""
     fit = result.diagnostics.likelihood
     assert fit is not None
     squares = sum(one.noise**2 * prod(record.shape) for one, record in zip([fit, *fit.others], records, strict=True))
     unfinished = "" if fit.status.converged else f" ({fit.status.text})"
-    return squares, f"{result.law.equation()}, q = {result.q:.5g}{unfinished}"
+    slope = max(float(np.mean(result.law.well_curvatures)), 0.0)
+
+    def decay(record: Record) -> Array:
+        linear, coupling = symbols(problem.dynamics, mode_grid(record).waves)
+        return np.asarray(result.q * (linear - coupling * slope))
+
+    return _Tried(problem, squares, f"{result.law.equation()}, q = {result.q:.5g}{unfinished}", decay)
+
+
+def _still(record: Record) -> float:
+    """Return the squares of the values around their means over time, as large as those that a fit with noise leaves."""
+    values, known = record.slab(), record.observed()
+    count = np.maximum(np.count_nonzero(known, axis=0), 1)
+    away = np.where(known, values - np.sum(values, axis=0) / count, 0.0)  # what is missing is zero in values
+    return prod(record.shape) * float(np.sum(away**2) / max(np.sum(count - 1), 1))
+
+
+def _rival(records: Sequence[Record], one: _Tried, best: _Tried) -> Rival:
+    if one.squares == inf:
+        return Rival(one.name, inf, one.text)
+    rise = sum(prod(record.shape) for record in records) * (one.squares / best.squares - 1.0)
+    return Rival(one.name, rise, one.text, sqrt(sum(_chance(record, one, best) for record in records)))
+
+
+def _chance(record: Record, one: _Tried, other: _Tried) -> float:
+    """Return the variance of the difference of chi-squares where a record is noise around a field that both explain.
+
+    A mode takes up the noise along its course in time, and courses at an angle take up different noise: 4 sin^2 of it.
+    """
+    first, second = one.decay(record), other.decay(record)
+    sums = np.zeros((3, 1))
+    for time in record.times - record.times[0]:
+        a, b = np.exp(first * time), np.exp(second * time)
+        sums = sums + np.stack([np.ravel(x) for x in np.broadcast_arrays(a * a, b * b, a * b)])
+    return 4.0 * prod(record.mesh) * float(np.mean(1.0 - sums[2] ** 2 / (sums[0] * sums[1])))

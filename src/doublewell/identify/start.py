@@ -154,8 +154,9 @@ class _Frames:
         ]
         self.power = sum([float(np.sum((self.inside * later) ** 2)) for (_, later), *_ in self.pairs])
 
+    @np.errstate(over="ignore", invalid="ignore")
     def misfit(self, law: Law, q: float) -> float:
-        """Return the sum of squares that predictions leave; infinite where they take too many steps."""
+        """Return the sum of squares that predictions leave; infinite where they take too many steps, or diverge."""
         slope, total = law.family.steepness(law.coefficients), 0.0
         rate = q * fastest_rate(self.dynamics, self.grid.waves, slope)
         for (first, second), interval, dynamics in self.pairs:

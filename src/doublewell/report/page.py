@@ -56,6 +56,7 @@ _QUESTIONS = {
     "resolution": "Are steps and pixels fine enough?",
     "constraint": "Does the constraint fit the data?",
     "moments": "Do the weak moments agree with the law?",
+    "diffusion": "Is q determined?",
     "structure": "Is it a double well?",
     "movie": "Is the movie good enough?",
     "determination": "Is the law determined everywhere?",
