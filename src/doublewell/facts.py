@@ -363,6 +363,11 @@ def _parts(result: Result) -> Iterator[Fact]:
                 name = f"direction of the largest {of}, degrees from x towards y"
                 numbers.append(Fact(f"{prefix}angle", name, "angle", part.angle))
             yield from (replace(fact, note="given") if known else _interval(result, fact) for fact in numbers)
+            if result.scale is not None and not prefix:
+                roots, tension = np.sqrt(np.linalg.eigvalsh(part.tensor)), result.scale.tension
+                for key, word, root in (("least", "smallest", roots[0]), ("most", "largest", roots[-1])):
+                    name = f"surface tension of the interface where it is {word}"
+                    yield Fact(f"tension_{key}", name, "sigma", tension.value * float(root), tension.unit)
     if isinstance(parts.mobility, Mobility):
         for key, u in (("rate_low", low), ("rate_high", high)):
             fact = Fact(key, f"mobility q({u:g})", f"q({u:g})", float(result.mobility(u)), q_unit(result))

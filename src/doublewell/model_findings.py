@@ -29,6 +29,7 @@ _OUTLIER = 5.0  # standard deviations of an outlier
 _BACKWARDS = -1.0  # relative error of q of a movie whose time runs backwards; the truth is -2
 _LEFT = ("thermal", "unknown")  # tests of what the first cause leaves
 _LOOSE_Q = 0.25  # relative standard error of q above which it counts as not determined
+_VARIES = 0.05  # probability below which a constant mobility is excluded
 _DEVIATES = 2 * 1.96  # standard deviations in a 95 % interval
 _DECIDED, _CHANCE = 30.0, 4.0  # rise of chi-square, beyond so many standard deviations, that excludes an equation
 _REST = 4  # causes that the one line names
@@ -101,6 +102,23 @@ def force_findings(result: Result) -> Iterator[Finding]:
         )
         advice = "this is not a phase field with two wells"
         yield Topic("structure").fail("no-force", words, advice, ratio=largest / usual)
+
+
+def mobility_findings(result: Result) -> Iterator[Finding]:
+    """Yield whether a mobility that was estimated as a function of the phase differs from a constant one."""
+    from scipy.special import chdtrc
+
+    if result.posterior is None or not isinstance(result.problem.dynamics.parts.mobility, int):
+        return
+    chi2, freedom = result.posterior.constant_mobility()
+    make, p, (low, high) = Topic("diffusion"), float(chdtrc(freedom, chi2)), result.law.phases
+    if p < _VARIES:
+        ratio = float(result.mobility(high) / result.mobility(low))
+        words = f"the mobility depends on the phase, q({high:g}) / q({low:g}) = {ratio:.3g}; a constant is excluded"
+        yield make.ok("mobility-varies", f"{words} (p = {p:.1g})", p=p)
+        return
+    words = f"a constant mobility would do (p = {p:.2g}): q(u) varies by no more than its error"
+    yield make.ok("mobility-constant", words, p=p)
 
 
 def diffusion_findings(q: Fact) -> Iterator[Finding]:

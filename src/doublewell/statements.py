@@ -66,9 +66,13 @@ def assumptions(result: Result) -> Iterator[str]:
         yield f"the noise is {result.resolved.noise}"
     if boundary in ("periodic", "neumann"):
         yield f"the border is {'periodic' if boundary == 'periodic' else 'closed (no flux)'}"
+    mean = ""
+    if problem.dynamics.parts.anisotropy is not None:
+        yield "lengths along all axes are as declared: pixels of other sides act like an anisotropic gradient energy"
+        mean = ", in the geometric mean of the principal directions"
     if result.scale is not None:
         mixed = "the logarithms of the law are the entropy of ideal mixing, of sites of the given volume"
-        yield mixed if result.problem.mixes else "the surface tension is that of a planar interface of this law"
+        yield mixed if result.problem.mixes else f"the surface tension is that of a planar interface of this law{mean}"
 
 
 def record_lines(result: Result) -> Iterator[str]:

@@ -23,7 +23,7 @@ def window_of(fields, times, dx, *, substeps, refine=1, coefficients=FORCE, pull
             predict_window(
                 fields[0], fields[1:][:, border_mask(mesh, WIDTH)], coefficients, taus, border_times(times, substeps),
                 axes, of, family=Bernstein(len(coefficients) - 1), substeps=substeps, refine=refine, width=WIDTH,
-                smooth=1.0 / of.coupling, pull=pull, known=(times[1:], None),
+                smooth=1.0 / of.coupling, pull=pull, known=(times[1:], None, None),
             )
         )  # fmt: skip
 
@@ -110,6 +110,6 @@ def test_a_term_acts_on_the_border_too() -> None:
     dx, times = 1 / 32, 1e-4 * np.arange(4)
     fields = 0.8 * np.cos(2 * np.pi * dx * np.arange(32) + 300.0 * times[:, None])
     weaker = window_of(fields, times, dx, substeps=2, coefficients=0.9 * FORCE)
-    found = window_of(fields, times, dx, substeps=2, extra=lambda u, curved, force, known: 0.1 * force)
+    found = window_of(fields, times, dx, substeps=2, pull=lambda u, curved, force, known, half: 0.9 * force)
     assert np.allclose(found, weaker, rtol=0.0, atol=1e-12)
     assert np.abs(weaker - window_of(fields, times, dx, substeps=2)).max() > 1e-3

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import chdtrc
 
-from doublewell import add_noise, facts, identify, load_result, named_law, save, simulate, validate
+from doublewell import add_noise, facts, findings, identify, load_result, named_law, save, simulate, validate
 from doublewell.dynamics import AllenCahn, Anisotropy, CahnHilliard, Driving, Mobility
 from doublewell.dynamics.anisotropy import entries_of
 from doublewell.errors import InputError
@@ -133,6 +133,7 @@ def test_mobility_is_found_by_both_methods(quick, q, tmp_path) -> None:
     assert str(result.adequacy.verdict) == "adequate"
     chi2, freedom = result.posterior.constant_mobility()
     assert chdtrc(freedom, chi2) < 1e-6
+    assert "mobility-varies" in [item.code for item in findings(result)]
     assert (result.q == q) if q else far(result, "q", 1.0) < FAR
     save(result, tmp_path / "r.json")
     again = load_result(tmp_path / "r.json")
@@ -149,6 +150,7 @@ def test_a_constant_mobility_is_not_rejected() -> None:
     )
     chi2, freedom = result.posterior.constant_mobility()
     assert chdtrc(freedom, chi2) > 1e-4
+    assert {"mobility-constant", "mobility-varies"} & {item.code for item in findings(result)}
 
 
 def test_a_known_driving_force_in_any_phases() -> None:
