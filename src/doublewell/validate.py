@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from doublewell.dynamics import Grid, fastest_rate, steps_per_frame
+from doublewell.dynamics import Grid, fastest_rate, since, steps_per_frame
 from doublewell.errors import InputError, is_whole, option, shown
 from doublewell.hints import Array, Progress
 from doublewell.observation import survey
@@ -82,7 +82,7 @@ def replay(result: Result, record: Record, *, progress: Progress | None = None) 
 def _evolve(result: Result, record: Record, initial: Array | None, start: int, progress: Progress | None) -> Validation:
     """Evolve the law from an initial field, without one from the observed frame `start`."""
     q, boundary = _check(result, record, start)
-    dynamics, noise, law = result.dynamics, survey(record).noise, result.law
+    dynamics, noise, law = since(result.dynamics, record.times[start]), survey(record).noise, result.law
     if result.contrast is not None and record.origin != "simulation":  # the law that the values of the record obey
         law = law.placed(result.contrast.plateaus)
     curvatures = np.abs([*law.well_curvatures, law.centre_curvature])

@@ -22,6 +22,7 @@ from doublewell.dynamics.protocol import (
     in_phases,
     roughly,
     settled,
+    since,
     steps_per_frame,
     symbols,
 )
@@ -54,6 +55,7 @@ __all__ = [
     "numpy_transforms",
     "roughly",
     "settled",
+    "since",
     "steps_per_frame",
     "symbols",
 ]

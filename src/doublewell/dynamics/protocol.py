@@ -202,19 +202,23 @@ def in_phases(dynamics: Dynamics, half: float) -> Dynamics:
     return replace(dynamics, driving=scaled)  # type: ignore[type-var]
 
 
-def roughly(dynamics: Dynamics, time: float) -> Dynamics:
-    """Return the equation as a first prediction takes it, its clock at zero at some time.
+def since(dynamics: Dynamics, time: float) -> Dynamics:
+    """Return the equation with its clock at zero at some time."""
+    driving = dynamics.parts.driving
+    if time == 0.0 or not isinstance(driving, Driving):
+        return dynamics
+    later = replace(driving, times=tuple([each - time for each in driving.times]))
+    return replace(dynamics, driving=later)  # type: ignore[type-var]
 
-    What is to be estimated of it is left out, and a mobility of the phase is a constant one.
-    """
+
+def roughly(dynamics: Dynamics) -> Dynamics:
+    """Return the equation as a first prediction takes it: without what is to be estimated, at a constant mobility."""
     parts, known = dynamics.parts, dict[str, Any]()
     for name in ("anisotropy", "flux"):
         if isinstance(getattr(parts, name), str):
             known[name] = None
     if parts.mobility is not None:
         known["mobility"] = None
-    if isinstance(parts.driving, Driving):
-        known["driving"] = replace(parts.driving, times=tuple([each - time for each in parts.driving.times]))
     return replace(dynamics, **known) if known else dynamics  # type: ignore[type-var]
 
 

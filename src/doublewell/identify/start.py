@@ -17,7 +17,16 @@ from math import atanh
 
 import numpy as np
 
-from doublewell.dynamics import Cnab2, Dynamics, fastest_rate, numpy_transforms, roughly, steps_per_frame, symbols
+from doublewell.dynamics import (
+    Cnab2,
+    Dynamics,
+    fastest_rate,
+    numpy_transforms,
+    roughly,
+    since,
+    steps_per_frame,
+    symbols,
+)
 from doublewell.errors import InputError, option
 from doublewell.hints import Array
 from doublewell.law import INNER, Family, Law
@@ -138,7 +147,7 @@ class _Frames:
     def __init__(
         self, record: Record, width: float, dynamics: Dynamics, fine: tuple[float, float] = _FINE, pairs: int = _PAIRS
     ) -> None:
-        self.grid, self.dynamics = mode_grid(record), roughly(dynamics, 0.0)
+        self.grid, self.dynamics = mode_grid(record), roughly(dynamics)
         self.forward, self.backward = numpy_transforms(self.grid.cells, self.grid.boundary)
         self.symbols = symbols(self.dynamics, self.grid.waves, self.grid.crossed)
         self.fine, self.smooth = (np.exp(0.5 * (part * width) ** 2 * self.grid.laplacian) for part in fine)
@@ -149,7 +158,7 @@ class _Frames:
                 self.inside *= far.reshape([-1 if k == axis else 1 for k in range(len(record.mesh))])
         places = np.unique(np.linspace(0, record.frames - 2, pairs).round().astype(int)).tolist()
         self.pairs: Sequence[tuple[Array, float, Dynamics]] = [
-            (record.slab(k, k + 2), float(record.times[k + 1] - record.times[k]), roughly(dynamics, record.times[k]))
+            (record.slab(k, k + 2), float(record.times[k + 1] - record.times[k]), since(self.dynamics, record.times[k]))
             for k in places
         ]
         self.power = sum([float(np.sum((self.inside * later) ** 2)) for (_, later), *_ in self.pairs])
