@@ -126,7 +126,7 @@ def test_mobility_is_found_by_both_methods(quick, q, tmp_path) -> None:
     noisy = add_noise(record(quick, q), 0.01, seed=9)
     weak = identify(noisy, dynamics=AllenCahn(mobility="estimated"), law=0, method="weak")
     ends = np.array([-1.0, 1.0])
-    assert np.allclose(weak.mobility(ends), RATE(ends), rtol=0.15)
+    assert np.allclose(weak.mobility(ends), RATE(ends), rtol=0.05)
     result = identify(noisy, dynamics=AllenCahn(mobility="estimated"), law=0)
     assert max(far(result, f"mobility {k + 1}", c) for k, c in enumerate(RATE.coefficients)) < FAR
     low, high = result.band("mobility", ends, level=0.9999)

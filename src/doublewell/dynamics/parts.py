@@ -103,6 +103,12 @@ class Parts:
         return self != Parts()
 
     @property
+    def oblique(self) -> bool:
+        """Whether a known anisotropy has other axes than the mesh."""
+        known = [part.tensor for part in (self.anisotropy, self.flux) if isinstance(part, Anisotropy)]
+        return any(np.count_nonzero(np.array(tensor) - np.diag(np.diag(tensor))) for tensor in known)
+
+    @property
     def acts(self) -> bool:
         """Whether the force is not that of the law alone."""
         return self.mobility is not None or self.driving is not None

@@ -36,6 +36,7 @@ from doublewell.weak.weights import (
 _ROUNDS = 4  # of the size of an anisotropy, which is not linear
 _SLOWEST = 20.0  # of 1/q, over its mean: a mobility that would be negative is at least this small
 _NODES = 65
+_MORE = 2  # degrees of 1/q beyond that of the logarithm of q, which is not a polynomial where the other is
 
 
 def varied_evidence(
@@ -57,7 +58,10 @@ def _names(dynamics: Dynamics, axes: int) -> tuple[str, ...]:
     names = (
         [f"anisotropy {name}" for name in entry_names(axes, crossed=True)] if parts.anisotropy == "estimated" else []
     )
-    return (*names, *[f"slowness {k + 1}" for k in range(parts.mobility if isinstance(parts.mobility, int) else 0)])
+    return (
+        *names,
+        *[f"slowness {k + 1}" for k in range(parts.mobility + _MORE if isinstance(parts.mobility, int) else 0)],
+    )
 
 
 def _rows(record: Record, family: Family, support: Support, dynamics: Dynamics, derivative: Derivative) -> Any:
@@ -122,7 +126,7 @@ def _slowness(dynamics: Dynamics) -> list[Any]:
     if mobility is None:
         return [lambda u: u]
     if isinstance(mobility, int):
-        return [_integral(row) for row in np.eye(mobility + 1)]
+        return [_integral(row) for row in np.eye(mobility + _MORE + 1)]
     s = np.cos(np.pi * (np.arange(_NODES) + 0.5) / _NODES)
     middle, reach = 0.5 * sum(mobility.phases), 0.5 * (mobility.phases[1] - mobility.phases[0])
     return [_integral(chebyshev.chebfit(s, 1.0 / mobility(middle + reach * s), _NODES // 2))]
@@ -161,7 +165,7 @@ def settle(
         q = size / float(best[rate])
     assert q is not None
     if slow:  # a q that is known is the mean
-        mean, rates, weights = _mobility(best[[rate, *slow]])
+        mean, rates, weights = _mobility(best[[rate, *slow]], len(slow) - _MORE)
         q, weights = (mean if given is None else given), weights * mean
         values |= {f"mobility {k + 1}": c for k, c in enumerate(rates)}
     blocks = []
@@ -173,14 +177,12 @@ def settle(
     return Evidence(evidence.family, tuple(blocks)), q, values
 
 
-def _mobility(slowness: Array) -> tuple[float, list[float], Array]:
-    """Return the mean of q(u), the logarithm of q(u) over it as a series of the degree of 1/q, and 1/q as a series."""
+def _mobility(slowness: Array, degree: int) -> tuple[float, list[float], Array]:
+    """Return the mean of q(u), the logarithm of q(u) as a series of a degree, and 1/q as one of its own."""
     s, weights = legendre.leggauss(_NODES)
     slow = chebyshev.chebval(s, slowness)
     mean = max(float(np.mean(slow)), 1e-300)
     slow = np.maximum(slow, mean / _SLOWEST)
     q = 0.5 * float(weights @ (1.0 / slow))
-    logarithm, inverse = (
-        np.array(chebyshev.chebfit(s, y, len(slowness) - 1), dtype=np.float64) for y in (-np.log(slow), slow)
-    )
-    return q, [float(c) for c in logarithm[1:]], inverse
+    logarithm, inverse = chebyshev.chebfit(s, -np.log(slow), degree), chebyshev.chebfit(s, slow, len(slowness) - 1)
+    return q, [float(c) for c in logarithm[1:]], np.array(inverse, dtype=np.float64)
