@@ -120,7 +120,7 @@ def _observed(fits: Sequence[Trajectory], u: Array) -> Iterator[Direction]:
     # velocity it is the pattern that drifts in the frame, not a flow through the wall
     if not (window or batch.view.moving):
         yield "advection", [-time * slope(u, axis, grid) for axis in axes]
-    # the other boundary condition, from the same initial field; no wall moves with a drifting picture or has oblique waves
+    # the other boundary condition, from the same initial field; no wall moves with a picture or has oblique waves
     oblique = batch.dynamics.parts.oblique or any(name.endswith("xy") for name in batch.view.equation)
     if not (window or batch.view.moving or batch.view.velocity or oblique):
         other: Boundary = "neumann" if grid.boundary == "periodic" else "periodic"
