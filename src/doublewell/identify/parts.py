@@ -168,11 +168,16 @@ def from_minus_one(record: Record, phases: tuple[float, float], *, copy: bool = 
 
 
 def look_at(record: Record, pair: tuple[float, float]) -> Survey:
-    """Survey a record of a conserved field with a pair of values at -1 and +1; it may be of one phase."""
+    """Survey a record of a conserved field with a pair of values at -1 and +1."""
     seen = survey(from_minus_one(record, pair))
-    if seen.two_valued or (seen.cells is not None and seen.cells < TOO_FEW_CELLS):
-        check_survey(seen)
+    check_seen(seen, conserved=True)
     return seen
+
+
+def check_seen(seen: Survey, *, conserved: bool) -> None:
+    """Refuse a record that determines no law; that of a conserved field may be of one phase."""
+    if not conserved or seen.two_valued or (seen.cells is not None and seen.cells < TOO_FEW_CELLS):
+        check_survey(seen)
 
 
 def survey_of(record: Record, phases: Phases = (-1.0, 1.0)) -> Survey:
