@@ -32,7 +32,7 @@ from doublewell.problem import Problem, RecordInfo
 from doublewell.record import Record, checksum
 from doublewell.record.arrays import PhaseScale, lazy
 from doublewell.runtime import CPU, Processor
-from doublewell.weak.weights import default_supports
+from doublewell.weak.weights import SmallMeshError, default_supports
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +128,7 @@ def _start(record: Record, seen: Survey, problem: Problem, processor: Processor,
         return quartic_start(filled, seen, problem)
     try:
         return fit_weak(filled, seen, problem, processor=processor, report=report, words="weak moments for a start")
-    except TooFewMomentsError:
+    except (TooFewMomentsError, SmallMeshError):
         if not free:
             raise
         return quartic_start(filled, seen, problem)
@@ -142,7 +142,7 @@ def _estimated_phases(
         report("estimating the phases", 0, 0)
     near, method = survey_of(record, "estimated"), problem.method.start
     if method.supports is None:
-        chosen, _ = default_supports(record, near.interface_width, long=True)
+        chosen, _ = default_supports(record, near.interface_width, long=True, order=problem.dynamics.order)
         method = replace(method, supports=tuple((support.frames, support.length) for support in chosen))
     law = replace(problem.law, constraint="none", degree=problem.fitted.degree)
     searched = replace(problem, law=law, method=replace(method, ridge=None))
