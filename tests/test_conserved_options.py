@@ -97,6 +97,20 @@ def test_supports_of_fourth_derivatives_are_long(record) -> None:
     assert rule.startswith("one and one and a half interface widths, chosen from the record")
 
 
+def test_a_mesh_without_room_for_fourth_derivatives() -> None:
+    """Its weak moments are refused, and a trajectory fit starts without them."""
+    x, y = np.meshgrid(*[np.arange(12) - 6.0] * 2, indexing="ij")
+    start = np.tanh((3.6 - np.hypot(x, 0.7 * y)) / (np.sqrt(2) * 1.5))
+    times = {"dx": 1.0, "dt": 2.0, "frames": 13}
+    small = simulate(named_law("quartic"), start, **times, epsilon=1.5, dynamics="cahn-hilliard", substeps=60)
+    small = add_noise(small, 0.01, seed=1)
+    with pytest.raises(InputError, match=r"too small for a weak moment: expected at least \(13, 13\) cells"):
+        ask([small], dynamics="cahn-hilliard", method="weak")
+    result = dw.identify(small, dynamics="cahn-hilliard", law=0, check=False)
+    assert result.law.phases == pytest.approx((-1.0, 1.0), abs=0.05)
+    assert result.resolved.supports == ()
+
+
 def test_the_weak_form_fit_gives_force_phases_and_q(record) -> None:
     result = dw.identify(record.replace(q=None), dynamics="cahn-hilliard", method="weak", law=2)
     u = np.linspace(-1.0, 1.0, 101)

@@ -311,7 +311,7 @@ def _check_record(problem: Problem, record: Any) -> None:
         )
     given = given_supports(method.start, record)
     if given is None and (not method.bands or record.frames >= LEAST_FRAMES):
-        default_supports(record, None)
+        default_supports(record, None, order=2 if method.bands else problem.dynamics.order)
     elif given is not None and method.start.ridge == "validated":
         split_folds(record.frames, max(support.frames for support in given))
 

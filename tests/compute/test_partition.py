@@ -111,3 +111,12 @@ def test_a_tile_is_a_window_of_its_own() -> None:
     assert np.array_equal(tile.slab(), record.slab()[2:7, :12, 12:24])
     assert np.array_equal(tile.times, record.times[2:7])
     assert tile.dx == record.dx
+
+
+def test_wide_borders_ask_for_larger_tiles():
+    record, memory = record_of((20, 60, 60)), tile_memory(COPIES, 20 * 20 * 20)
+    for border, least in ((2, 12), (6, 20)):
+        plan = make_tiles(record, copies=COPIES, rate=0.1, memory=memory, border=border)
+        assert min(min(tile_shape(region)[1:]) for region in plan) >= least
+    with pytest.raises(InputError, match="expected at least"):
+        make_tiles(record, copies=COPIES, rate=0.1, memory=tile_memory(COPIES, 5 * 19 * 19), border=6)

@@ -1,7 +1,7 @@
 """Tiling: a record cut into tiles whose trajectories are read one by one, each within a budget of memory.
 
 A tile is a range of frames and of cells along every axis; every value is in one of them. Each is read as a window of
-its own, with a border of two cells and a first field that are estimated: what these take, the law does not get. So
+its own, with a border of some cells and a first field that are estimated: what these take, the law does not get. So
 tiles are as large as the budget allows, and how it is shared between time and space follows from what both cost.
 """
 
@@ -19,9 +19,8 @@ from doublewell.observation.survey import GROUP, mean_picture
 from doublewell.record import Cells, Record
 
 LIBRARIES = 950 * 10**6  # bytes that Python, its libraries and compiling take; 810 MB were measured, without a check
-_SMALLEST = 12  # cells of a window along an axis
+_SMALLEST = 8  # cells of a window along an axis inside its border
 _FEWEST = 5  # frames of a slab
-_RING = 4  # cells along an axis that the border takes
 _START = 2.0  # q |G'| t that a first field takes of a slab's time: it carries no information on the law before
 _LONGEST = 12.0  # q |G'| t of a slab: fields that grow from a rough start cannot be followed longer
 _MORE = 1.35  # times as many parts along an axis, where they are all of one length then
@@ -78,19 +77,20 @@ def check_room(memory: int) -> None:
         )
 
 
-def make_tiles(record: Record, *, copies: int, rate: float, memory: int) -> tuple[Region, ...]:
+def make_tiles(record: Record, *, copies: int, rate: float, memory: int, border: int = 2) -> tuple[Region, ...]:
     """Cut a record into tiles, slab after slab; `copies` is what reading holds of one, `memory` a budget in bytes.
 
-    `rate` is q |G'|, how fast the law acts. Of all numbers of slabs the one is taken whose tiles, as large as they fit,
-    lose least to borders and first fields. Tiles of an axis have one length where that takes few more of them, else
-    two: every shape is compiled.
+    `rate` is q |G'|, how fast the law acts, `border` the width of a window's border in cells. Of all numbers of slabs
+    the one is taken whose tiles, as large as they fit, lose least to borders and first fields. Tiles of an axis have
+    one length where that takes few more of them, else two: every shape is compiled.
     """
-    room = (memory - LIBRARIES) // (8 * copies)
-    plans = [plan for slabs in range(1, max(record.frames // _FEWEST, 1) + 1) if (plan := _plan(record, slabs, room))]
+    room, smallest = (memory - LIBRARIES) // (8 * copies), _SMALLEST + 2 * border
+    numbers = range(1, max(record.frames // _FEWEST, 1) + 1)
+    plans = [plan for slabs in numbers if (plan := _plan(record, slabs, room, smallest))]
     span = float(record.times[-1] - record.times[0])
     short = [plan for plan in plans if rate * span / len(plan[0]) <= _LONGEST]
     if not plans:
-        need = tile_memory(copies, min(_FEWEST, record.frames) * _SMALLEST ** len(record.mesh))
+        need = tile_memory(copies, min(_FEWEST, record.frames) * smallest ** len(record.mesh))
         raise InputError(
             f"memory is {shown_bytes(memory)}: expected at least {shown_bytes(need)} to read tiles of a record of "
             f"{record.mesh} cells; give more memory"
@@ -99,25 +99,25 @@ def make_tiles(record: Record, *, copies: int, rate: float, memory: int) -> tupl
     def kept(plan: list[list[tuple[int, int]]]) -> float:
         """Return the fraction of a record's information that its tiles keep, roughly."""
         growth = rate * span / len(plan[0])
-        return growth / (growth + _START) * prod(1.0 - _RING * len(parts) / parts[-1][1] for parts in plan[1:])
+        return growth / (growth + _START) * prod(1.0 - 2 * border * len(parts) / parts[-1][1] for parts in plan[1:])
 
     frames, *cells = max(short or plans[-1:], key=kept)
     return tuple(Region(slab, tile) for slab in frames for tile in product(*cells))
 
 
-def _plan(record: Record, slabs: int, room: int) -> list[list[tuple[int, int]]] | None:
+def _plan(record: Record, slabs: int, room: int, smallest: int) -> list[list[tuple[int, int]]] | None:
     """Return the parts of each axis, time first, for a number of slabs; None where no tile fits."""
     counts = [slabs, *([1] * len(record.mesh))]
     while True:
         parts = []
         for size, count, more in zip(record.shape, counts, (1.0, *[_MORE] * len(record.mesh)), strict=True):
-            most = min(int(more * count), size // _SMALLEST)  # a few more, where they are all of one length then
+            most = min(int(more * count), size // smallest)  # a few more, where they are all of one length then
             even = next((n for n in range(count, most + 1) if size % n == 0), count)
             parts.append(list(pairwise(round(k * size / even) for k in range(even + 1))))
         if prod(max(stop - start for start, stop in axis) for axis in parts) <= room:
             return parts
         pairs = zip(record.mesh, counts[1:], strict=True)
-        sides = [n / count if n >= _SMALLEST * (count + 1) else 0.0 for n, count in pairs]
+        sides = [n / count if n >= smallest * (count + 1) else 0.0 for n, count in pairs]
         if not any(sides):
             return None
         counts[1 + int(np.argmax(sides))] += 1

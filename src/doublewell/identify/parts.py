@@ -33,7 +33,7 @@ from doublewell.problem import Problem, RecordInfo
 from doublewell.record import Record, checksum
 from doublewell.record.arrays import PhaseScale, lazy
 from doublewell.runtime import CPU, Processor
-from doublewell.weak.weights import default_supports
+from doublewell.weak.weights import SmallMeshError, default_supports
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +148,7 @@ def _start(record: Record, seen: Survey, problem: Problem, processor: Processor,
         return quartic_start(filled, seen, problem)
     try:
         return fit_weak(filled, seen, problem, processor=processor, report=report, words="weak moments for a start")
-    except TooFewMomentsError:
+    except (TooFewMomentsError, SmallMeshError):
         if not free:
             raise
         return quartic_start(filled, seen, problem)
@@ -162,7 +162,7 @@ def _estimated_phases(
         report("estimating the phases", 0, 0)
     near, method = survey_of(record, "estimated"), problem.method.start
     if method.supports is None:
-        chosen, _ = default_supports(record, near.interface_width, long=True)
+        chosen, _ = default_supports(record, near.interface_width, long=True, order=problem.dynamics.order)
         method = replace(method, supports=tuple((support.frames, support.length) for support in chosen))
     law = replace(problem.law, constraint="none", degree=problem.fitted.degree)
     searched = replace(problem, law=law, method=replace(method, ridge=None))
@@ -188,11 +188,16 @@ def from_minus_one(record: Record, phases: tuple[float, float], *, copy: bool = 
 
 
 def look_at(record: Record, pair: tuple[float, float]) -> Survey:
-    """Survey a record of a conserved field with a pair of values at -1 and +1; it may be of one phase."""
+    """Survey a record of a conserved field with a pair of values at -1 and +1."""
     seen = survey(from_minus_one(record, pair))
-    if seen.two_valued or (seen.cells is not None and seen.cells < TOO_FEW_CELLS):
-        check_survey(seen)
+    check_seen(seen, conserved=True)
     return seen
+
+
+def check_seen(seen: Survey, *, conserved: bool) -> None:
+    """Refuse a record that determines no law; that of a conserved field may be of one phase."""
+    if not conserved or seen.two_valued or (seen.cells is not None and seen.cells < TOO_FEW_CELLS):
+        check_survey(seen)
 
 
 def survey_of(record: Record, phases: Phases = (-1.0, 1.0)) -> Survey:

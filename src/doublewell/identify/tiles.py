@@ -30,9 +30,9 @@ from doublewell.errors import InputError, option
 from doublewell.evidence import Block, Evidence, Key
 from doublewell.hints import Array, Report
 from doublewell.identify.conclude import Answer, conclude
-from doublewell.identify.parts import Part, from_minus_one, part_fit, rescaled
+from doublewell.identify.parts import Part, check_seen, from_minus_one, part_fit, rescaled
 from doublewell.identify.phases import near_plateaus, plateaus_or
-from doublewell.identify.weak_fit import fit_weak
+from doublewell.identify.weak_fit import fit_weak, steady
 from doublewell.inference.joint import Job, PartFit, Plan, fit_parts, run_loops
 from doublewell.law import Family
 from doublewell.likelihood import (
@@ -44,7 +44,6 @@ from doublewell.likelihood import (
     growth,
     measure_resolution,
 )  # fmt: skip
-from doublewell.observation import check_survey
 from doublewell.observation.view import View
 from doublewell.options import Compute, parse_memory
 from doublewell.problem import Problem
@@ -82,10 +81,12 @@ def streamed(
         checkpoint=compute.checkpoint,
     ) as stream:  # fmt: skip
         seen = stream.survey(from_minus_one(record, looked, copy=False), report=report)
-        check_survey(seen)
+        check_seen(seen, conserved=problem.values is not None)
         seen = rescaled(seen, looked, pair)
         own = replace(stream, checkpoint=None) if problem.method.bands else stream
         weak = fit_weak(scaled, seen, problem, stream=own, processor=processor, report=report)
+        if problem.values is not None and problem.method.bands:
+            weak = steady(weak, problem.fitted) or weak
         assert weak.streamed is not None
         seen = replace(seen, missing=weak.streamed.missing)
         yield Part.of(record, phases, pair, seen, weak, problem, copy=False), stream
@@ -100,7 +101,7 @@ def needs_tiles(record: Record, problem: Problem) -> bool:
 def fit_tiles(record: Record, problem: Problem, compute: Compute, report: Report | None) -> tuple[Part, Answer]:
     """Fit the law by the likelihood of disjoint tiles, each a window of its own; each value belongs to one of them."""
     _check_tiles(problem)
-    memory = parse_memory(problem.method.memory)
+    memory, border = parse_memory(problem.method.memory), _border(problem)
     check_room(memory)
     with streamed(record, problem, compute, report) as (part, stream):
         start, dynamics, family, view = part.start.coefficients, problem.dynamics, problem.family, part.view
@@ -110,9 +111,11 @@ def fit_tiles(record: Record, problem: Problem, compute: Compute, report: Report
         theta = np.concatenate([part.joint, problem.fitted.elevation(family) @ start])
         copies = window_copies(theta.size, substeps)
         rate = growth(window, slope, dynamics) / float(window.times[-1] - window.times[0])
-        regions = make_tiles(window, copies=copies, rate=rate, memory=memory)
-        interface = [0.0] * len(regions)
-        fractions = stream.pool.completed(interface_fraction, [(window, region) for region in regions])
+        regions = make_tiles(window, copies=copies, rate=rate, memory=memory, border=border)
+        interface, looked = [0.0] * len(regions), window
+        if problem.values is not None:  # -1 and +1 are the ends of a range then, not the phases
+            looked = from_minus_one(record, plateaus_or(record, problem.values), copy=False)
+        fractions = stream.pool.completed(interface_fraction, [(looked, region) for region in regions])
         for done, (k, fraction) in enumerate(fractions, 1):
             interface[k] = fraction
             if report is not None:
@@ -129,13 +132,19 @@ def fit_tiles(record: Record, problem: Problem, compute: Compute, report: Report
     return part, conclude(problem, [part], joint, regions)
 
 
+def _border(problem: Problem) -> int:
+    """Return the width of a tile's border; an equation without windows is refused."""
+    if problem.dynamics.border is None:
+        raise InputError(
+            f"the record takes more than {option('memory')} allows, and {problem.dynamics.name} cannot be fitted in "
+            "tiles, each a window, because the mean over the whole domain is not seen in one: give more memory, or fit "
+            "fewer frames"
+        )
+    return problem.dynamics.border
+
+
 def _check_tiles(problem: Problem) -> None:
     """Refuse what tiles do not know."""
-    if problem.dynamics.gauge == "constant":
-        raise InputError(
-            f"the record takes more than {option('memory')} allows, and tiles do not know {problem.dynamics.name}: "
-            "give more memory, or fit a part"
-        )
     if problem.observation.noise not in ("auto", "white"):
         raise InputError(
             f"{option('noise', problem.observation.noise)} is measured on a first fit of the whole record, which is "

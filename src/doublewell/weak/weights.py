@@ -48,6 +48,10 @@ _LONG = (0.5, 1.0), (6, 8), "half and one interface width"
 _FOURTH = (1.0, 1.5), (8, 12), "one and one and a half interface widths"
 
 
+class SmallMeshError(InputError):
+    """The mesh holds no test function with its margins: a trajectory fit starts from elsewhere then."""
+
+
 @dataclass(frozen=True)
 class Support:
     """The half-widths of a test function: frame intervals in time, a length in space."""
@@ -299,10 +303,11 @@ def default_supports(
     coarse, part, words = max(record.dx), min(record.extent) / 4, "a quarter"
     if order > 2:
         part, words = min(record.extent) / 6, "a sixth"
-    fits = float(np.min(((np.array(record.mesh) - 1) // 2 - MARGIN) * np.array(record.dx)))
+    margin = MARGIN * order // 2
+    fits = float(np.min(((np.array(record.mesh) - 1) // 2 - margin) * np.array(record.dx)))
     if fits < _LEAST_CELLS * coarse * (1 - 1e-9):
-        needs = tuple([2 * (half_cells(_LEAST_CELLS * coarse / h) + MARGIN) + 1 for h in record.dx])
-        raise InputError(
+        needs = tuple([2 * (half_cells(_LEAST_CELLS * coarse / h) + margin) + 1 for h in record.dx])
+        raise SmallMeshError(
             f"the mesh {record.mesh} is too small for a weak moment: expected at least {needs} cells, with which a "
             "test function and its margins fit; record a larger field of view"
         )
