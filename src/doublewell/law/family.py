@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from doublewell.errors import InputError, option, real, shown, whole
 from doublewell.hints import Array
-from doublewell.law.structure import Structure, classify, classify_wells, powers_of_s, times_s
+from doublewell.law.structure import Entropy, Structure, Tangents, classify, classify_wells, powers_of_s, times_s
 
 Constraint = Literal["admissible", "bernstein", "none"]
 CONSTRAINTS: dict[Constraint, str] = {
@@ -50,40 +50,6 @@ class Held(NamedTuple):
         """Return free solutions as they are."""
         n = len(free)
         return cls(free, np.zeros(n), np.zeros(free.shape, dtype=bool), np.zeros(n, dtype=bool), np.full(n, -np.inf))
-
-
-class Tangents(NamedTuple):
-    """The straight lines under potentials, one entry a law: they touch it at ``low`` and ``high``.
-
-    ``force`` is their slope, the constant by which the force is off zero at both, ``level`` the primitive at ``low``.
-    """
-
-    low: Array
-    high: Array
-    force: Array
-    level: Array
-
-    @property
-    def known(self) -> NDArray[np.bool_]:
-        """Which laws have one."""
-        return np.isfinite(self.low)
-
-    def under(self, u: Array) -> Array:
-        """Return the heights of the lines at u: (n, points), or at points of their own (points,) for all."""
-        return np.asarray(self.level[:, None] + self.force[:, None] * (u - self.low[:, None]))
-
-
-class Entropy(NamedTuple):
-    """A force with the entropy of ideal mixing: a_1 ln phi - a_2 ln(1 - phi) + sum_k powers[k] v^k, v = 2 phi - 1.
-
-    ``pure`` are the phase values of the pure components, ``reach`` those between which the force is this; it is linear
-    beyond.
-    """
-
-    a: tuple[float, float]
-    powers: tuple[float, ...]
-    pure: tuple[float, float]
-    reach: tuple[float, float]
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,16 @@ from numpy.typing import NDArray
 from doublewell.errors import InputError, option
 from doublewell.hints import Array
 from doublewell.law.bernstein import bernstein_sum, binomials, elevation_matrix
-from doublewell.law.family import Constraint, Family, Held, Tangents, namespace, run_around
-from doublewell.law.structure import StationaryPoint, Structure, bernstein_of, classify_wells, powers_of_s, times_s
+from doublewell.law.family import Constraint, Family, Held, namespace, run_around
+from doublewell.law.structure import (
+    StationaryPoint,
+    Structure,
+    Tangents,
+    bernstein_of,
+    classify_wells,
+    powers_of_s,
+    times_s,
+)
 
 COEXISTING = "two coexisting phases"
 INNER = 0.5  # of the range, on either side of its middle: where the record has values

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb, gcd, lcm, sqrt
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,40 @@ from doublewell.hints import Array
 Kind = Literal["maximum", "minimum", "inflection"]
 Integers = NDArray[Any]  # of dtype object
 _WIDTH = Fraction(1, 2**55)  # of an isolating interval, relative to the root: below float precision
+
+
+class Tangents(NamedTuple):
+    """The straight lines under potentials, one entry a law: they touch it at ``low`` and ``high``.
+
+    ``force`` is their slope, the constant by which the force is off zero at both, ``level`` the primitive at ``low``.
+    """
+
+    low: Array
+    high: Array
+    force: Array
+    level: Array
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Which laws have one."""
+        return np.isfinite(self.low)
+
+    def under(self, u: Array) -> Array:
+        """Return the heights of the lines at u: (n, points), or at points of their own (points,) for all."""
+        return np.asarray(self.level[:, None] + self.force[:, None] * (u - self.low[:, None]))
+
+
+class Entropy(NamedTuple):
+    """A force with the entropy of ideal mixing: a_1 ln phi - a_2 ln(1 - phi) + sum_k powers[k] v^k, v = 2 phi - 1.
+
+    ``pure`` are the phase values of the pure components, ``reach`` those between which the force is this; it is linear
+    beyond.
+    """
+
+    a: tuple[float, float]
+    powers: tuple[float, ...]
+    pure: tuple[float, float]
+    reach: tuple[float, float]
 
 
 @dataclass(frozen=True)
