@@ -7,7 +7,6 @@ from doublewell.law.family import (
     CONSTRAINTS,
     MAX_DEGREE,
     Constraint,
-    Entropy,
     EvenFamily,
     Family,
     Held,
@@ -20,7 +19,7 @@ from doublewell.law.family import (
 from doublewell.law.ideal import Ideal
 from doublewell.law.law import LAW_NAMES, Law, check_law, family_of, gauss_legendre, named_law
 from doublewell.law.mixture import INNER, Mixture
-from doublewell.law.structure import StationaryPoint, Structure
+from doublewell.law.structure import Entropy, StationaryPoint, Structure
 
 FAMILIES: dict[str, type[Family]] = {
     kind.name: kind for kind in (Bernstein, Chebyshev, Wells, EqualWells, Mixture, Ideal)

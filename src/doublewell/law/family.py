@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from doublewell.errors import InputError, option, real, shown, whole
 from doublewell.hints import Array
-from doublewell.law.structure import Structure, classify, classify_wells, powers_of_s, times_s
+from doublewell.law.structure import Entropy, Structure, classify, classify_wells, powers_of_s, times_s
 
 Constraint = Literal["admissible", "bernstein", "none"]
 CONSTRAINTS: dict[Constraint, str] = {
@@ -71,19 +71,6 @@ class Tangents(NamedTuple):
     def under(self, u: Array) -> Array:
         """Return the heights of the lines at u: (n, points), or at points of their own (points,) for all."""
         return np.asarray(self.level[:, None] + self.force[:, None] * (u - self.low[:, None]))
-
-
-class Entropy(NamedTuple):
-    """A force with the entropy of ideal mixing: a_1 ln phi - a_2 ln(1 - phi) + sum_k powers[k] v^k, v = 2 phi - 1.
-
-    ``pure`` are the phase values of the pure components, ``reach`` those between which the force is this; it is linear
-    beyond.
-    """
-
-    a: tuple[float, float]
-    powers: tuple[float, ...]
-    pure: tuple[float, float]
-    reach: tuple[float, float]
 
 
 @dataclass(frozen=True)

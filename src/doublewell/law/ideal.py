@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from doublewell.errors import InputError
 from doublewell.hints import Array
-from doublewell.law.family import Entropy, Family, namespace
+from doublewell.law.family import Family, namespace
 from doublewell.law.mixture import COEXISTING, INNER, Mixture
-from doublewell.law.structure import Kind, StationaryPoint, Structure
+from doublewell.law.structure import Entropy, Kind, StationaryPoint, Structure
 
 _CLOSER = 0.25  # of the way from the values of the record to a pure component that is left: the force is linear there
 _POINTS = 2001
