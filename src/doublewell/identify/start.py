@@ -33,7 +33,7 @@ _PAIRS = 3  # pairs of frames that are predicted, spread over the record
 _ROUNDS = [2.0 ** np.linspace(-side, side, 9) for side in (3.0, 1.0, 0.25)]  # factors of c, and of q
 _SIDES, _MAXIMA = (0.8, 0.2, 0.05), np.linspace(-1.0, 1.0, 17)  # how far the maximum is sought, and where
 _STEP, _MOST_STEPS = 0.25, 256  # largest rate times step of a prediction, and how many steps are taken
-_FINE = 0.1, 0.2  # of the interface's width: Gaussians that take noise off a difference, and off a Laplacian
+_FINE = 0.1, 0.2  # of the interface's width: Gaussians that take noise off a difference, and off each Laplacian
 _CLEAR = 4.0  # standard errors of a motion that is not noise
 
 
@@ -109,7 +109,8 @@ class _Frames:
         self.grid, self.dynamics = mode_grid(record), dynamics
         self.forward, self.backward = numpy_transforms(self.grid.cells, self.grid.boundary)
         self.symbols, width = symbols(dynamics, self.grid.waves), survey.interface_width or 0.0
-        self.fine, self.smooth = (np.exp(0.5 * (part * width) ** 2 * self.grid.laplacian) for part in _FINE)
+        lengths = _FINE[0] * width, 0.5 * dynamics.order * _FINE[1] * width
+        self.fine, self.smooth = (np.exp(0.5 * length**2 * self.grid.laplacian) for length in lengths)
         self.inside = np.ones(record.mesh)
         if record.boundary in (None, "open"):  # what comes in through the border is not predicted
             for axis, (n, h) in enumerate(zip(record.mesh, record.dx, strict=True)):
