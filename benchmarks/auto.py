@@ -25,6 +25,8 @@ from conserved import TRUTHS, WIDTH, Truth, start
 import doublewell as dw
 from doublewell.dynamics import DYNAMICS, MASS_CONSERVING, Cnab2, Dynamics, Grid
 from doublewell.errors import InputError
+from doublewell.identify.choose import choose_dynamics
+from doublewell.model_findings import rival_findings
 from doublewell.simulate import add_noise
 
 CELLS, FRAMES, STEPS = sized((48, 15, 400), tiny=(32, 15, 100))
@@ -83,19 +85,21 @@ def made(seed: int, still: bool) -> tuple[dict[str, Any], dw.Record]:
 
 
 def read(seed: int, still: bool) -> dict[str, Any]:
-    """Return which equation a fit states for a record, and how clearly."""
+    """Return which equation is chosen for a record, and how clearly."""
     (row, record), began = made(seed, still), time.perf_counter()
     try:
-        result = dw.identify(record, dynamics="auto", law=2, check=False)
+        dynamics, rivals = choose_dynamics([record], {}, None)
     except InputError as error:
         return row | {"refused": str(error), "told": False, "clear": False}
-    row["seconds"] = round(time.perf_counter() - began, 1)
-    codes = [item.code for item in dw.findings(result)]
-    row |= {"chosen": result.dynamics.name, "told": result.dynamics.name == row["equation"]}
-    row |= {"clear": "equation-chosen" in codes, "undecided": "equation-undecided" in codes}
+    (finding,) = rival_findings(rivals)
     return row | {
-        "chi2": {one.dynamics: round(one.chi2, 1) if np.isfinite(one.chi2) else one.text for one in result.rivals},
-        "chance": {one.dynamics: round(one.chance, 1) for one in result.rivals[1:]},
+        "seconds": round(time.perf_counter() - began, 1),
+        "chosen": dynamics.name,
+        "told": dynamics.name == row["equation"],
+        "clear": finding.code == "equation-chosen",
+        "undecided": finding.code == "equation-undecided",
+        "chi2": {one.dynamics: round(one.chi2, 1) if np.isfinite(one.chi2) else one.text for one in rivals},
+        "chance": {one.dynamics: round(one.chance, 1) for one in rivals[1:]},
     }
 
 

@@ -10,7 +10,7 @@ times as long before it (by ETDRK4); noise 0.01 and 0.03; q known and unknown. T
 the true coexisting phases, its mean removed. The regular solution is fitted with the entropy of ideal mixing, the
 others as polynomials. The bound is that of the lowest degree that has the law, linearised at the truth.
 
-Two snapshots: of movies of 48 x 48, the last frame and one that is 2, 10 or 40 intervals before it, q known.
+Two snapshots: of movies of 48 x 48, the last frame and one that is 2, 8 or 24 intervals before it, q known.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from doublewell.simulate import add_noise
 CELLS, FRAMES, STEPS = sized((96, 41, 200), tiny=(32, 15, 60))
 WIDTH = 3.0  # epsilon in cells, of the quartic law
 NOISES, STAGES = (0.01, 0.03), ("drop", "spinodal", "late")
-APART, SMALL = sized((2, 10, 40), tiny=(10,)), sized(48, tiny=32)  # intervals between two snapshots, and their cells
+APART, SMALL = sized((2, 8, 24), tiny=(8,)), sized(48, tiny=32)  # intervals between two snapshots, and their cells
 SHORT = WIDTH**4 * 8.0 / 40.0  # a frame interval of the quartic law, in cells^4 / q
 
 

@@ -10,19 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import inf, prod, sqrt
+from math import ceil, inf, log2, prod, sqrt
 from typing import Any
 
 import numpy as np
 
-from doublewell.dynamics import DYNAMICS, symbols
+from doublewell.dynamics import DYNAMICS, Dynamics, symbols
 from doublewell.errors import InputError
 from doublewell.hints import Array, Report
-from doublewell.observation.view import mode_grid
+from doublewell.identify.parts import Part, begin
+from doublewell.identify.phases import visited
+from doublewell.law import Law
+from doublewell.likelihood import Batch, Trajectory, first_substeps
+from doublewell.observation.view import joint_parameters, mode_grid
 from doublewell.options import DoubleWell
 from doublewell.problem import Problem, ask
 from doublewell.record import Record
-from doublewell.result import Result, Rival
+from doublewell.result import Rival
 
 _DEGREE = 2
 _STILL = "a field that stands still"
@@ -46,12 +50,12 @@ class _Tried:
 
 
 def choose_dynamics(
-    records: Sequence[Record], options: dict[str, Any], solve: Callable[[Problem], Result], report: Report | None
-) -> tuple[Any, tuple[Rival, ...]]:
+    records: Sequence[Record], options: dict[str, Any], report: Report | None
+) -> tuple[Dynamics, tuple[Rival, ...]]:
     """Return the equation that explains records best, and all that was tried with how much worse it is, the best first.
 
-    `options` are those of ``ask`` without the dynamics; `solve` answers a problem. Wells of an equation without a
-    gauge may be unequal here, so that a tilt is not taken for another equation.
+    `options` are those of ``ask`` without the dynamics. Wells of an equation without a gauge may be unequal here, so
+    that a tilt is not taken for another equation.
     """
     law, tried = DoubleWell.of(options.get("law")), list[_Tried]()
     for dynamics in DYNAMICS.values():
@@ -59,7 +63,7 @@ def choose_dynamics(
             report(f"trying {dynamics.name}", 0, 0)
         wells = law.wells or ("found" if dynamics.gauge == "constant" else "unequal")
         own = options | {"law": replace(law, degree=_DEGREE, wells=wells), "check": False}
-        tried.append(_fitted(records, ask(records, dynamics=dynamics, **own), solve))
+        tried.append(_fitted(records, ask(records, dynamics=dynamics, **own)))
     best = min(tried, key=lambda one: one.squares)
     if best.problem is None or best.squares == inf:
         raise InputError(f"no equation explains the record: {'; '.join(one.text for one in tried)}")
@@ -69,24 +73,37 @@ def choose_dynamics(
     return best.problem.dynamics, (Rival(best.name, 0.0, best.text), *rivals)
 
 
-def _fitted(records: Sequence[Record], problem: Problem, solve: Callable[[Problem], Result]) -> _Tried:
-    """Fit an equation; one that cannot be fitted leaves everything."""
+def _fitted(records: Sequence[Record], problem: Problem) -> _Tried:
+    """Fit an equation, to each record a law of its own; one that cannot be fitted leaves everything."""
+    problem = replace(problem, values=visited(records)) if problem.family.found else problem
     try:
         with np.errstate(over="ignore"):  # fields of an equation that does not suit may diverge
-            result = solve(problem)
+            parts = [begin(record, problem, None) for record in records]
+            fits = [_fit(part, problem) for part in parts]
     except InputError as error:
         return _Tried(problem, inf, str(error))
-    fit = result.diagnostics.likelihood
-    assert fit is not None
-    squares = sum(one.noise**2 * prod(record.shape) for one, record in zip([fit, *fit.others], records, strict=True))
-    unfinished = "" if fit.status.converged else f" ({fit.status.text})"
-    slope = max(float(np.mean(result.law.well_curvatures)), 0.0)
+    fit, law, q = fits[0]
+    slope = max(float(np.mean(law.well_curvatures)), 0.0)
 
     def decay(record: Record) -> Array:
         linear, coupling = symbols(problem.dynamics, mode_grid(record).waves)
-        return np.asarray(result.q * (linear - coupling * slope))
+        return np.asarray(q * (linear - coupling * slope))
 
-    return _Tried(problem, squares, f"{result.law.equation()}, q = {result.q:.5g}{unfinished}", decay)
+    halves = [0.5 * (part.phases[1] - part.phases[0]) for part in parts]  # units of the values that are fitted
+    squares = [(half * fit.noise) ** 2 * prod(fit.record.shape) for half, (fit, _, _) in zip(halves, fits, strict=True)]
+    unfinished = "" if fit.status.converged else f" ({fit.status.text})"
+    return _Tried(problem, sum(squares), f"{law.equation()}, q = {q:.5g}{unfinished}", decay)
+
+
+def _fit(part: Part, problem: Problem) -> tuple[Trajectory, Law, float]:
+    """Return the fit of one record, its law and q. The numbers of steps are powers of two: few programs serve all."""
+    family, start, joint = problem.fitted, part.start.coefficients, part.joint(problem.dynamics)
+    substeps = 2 ** ceil(1.0 + log2(first_substeps(part.record, family.steepness(start), problem.dynamics)))
+    batch = Batch([part.record], problem.dynamics, part.view)
+    (fit,) = batch.fit(start[None], joint=joint[None], fitted=family, substeps=substeps)
+    names = [known.name for known in joint_parameters(part.view, problem.dynamics)]
+    q = float(part.record.q or 0.0) * dict(zip(names, fit.theta.tolist(), strict=False)).get("q", 1.0)
+    return fit, Law(family, fit.theta[-family.size :]).placed(part.phases), q
 
 
 def _still(record: Record) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from math import prod
 from typing import Any
 
@@ -101,9 +100,9 @@ def identify(
     with computing_on(chosen.device):
         if not auto:
             return solve(records, problem, chosen, progress)
-        alone = partial(solve, records, compute=chosen, report=progress)
-        found, rivals = choose_dynamics(records, options, alone, progress)
-        return replace(alone(ask(records, surface_tension, dynamics=found, **rest)), rivals=rivals)
+        found, rivals = choose_dynamics(records, options, progress)
+        problem = ask(records, surface_tension, dynamics=found, **rest)
+        return replace(solve(records, problem, chosen, progress), rivals=rivals)
 
 
 def solve(records: list[Record], problem: Problem, compute: Compute, report: Report | None) -> Result:

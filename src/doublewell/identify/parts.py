@@ -16,6 +16,7 @@ from doublewell.hints import Array, Report
 from doublewell.identify.phases import find_phases, near_plateaus, plateaus, plateaus_or, visited
 from doublewell.identify.start import Start, diffusion_start, needs_quartic, quartic_start
 from doublewell.identify.weak_fit import TooFewMomentsError, WeakFit, fit_weak, steady
+from doublewell.inference.diffusion import NoMotionError
 from doublewell.inference.joint import Job, PartFit
 from doublewell.likelihood import Batch, Resolution, Trajectory, measure_resolution
 from doublewell.observation import TOO_FEW_CELLS, Survey, check_survey, complete, survey
@@ -148,7 +149,7 @@ def _start(record: Record, seen: Survey, problem: Problem, processor: Processor,
         return quartic_start(filled, seen, problem)
     try:
         return fit_weak(filled, seen, problem, processor=processor, report=report, words="weak moments for a start")
-    except (TooFewMomentsError, SmallMeshError):
+    except (TooFewMomentsError, SmallMeshError, NoMotionError):  # whole frames show more than moments
         if not free:
             raise
         return quartic_start(filled, seen, problem)

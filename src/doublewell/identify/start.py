@@ -42,7 +42,7 @@ _PAIRS = 3  # pairs of frames that are predicted, spread over the record
 _ROUNDS = [2.0 ** np.linspace(-side, side, 9) for side in (3.0, 1.0, 0.25)]  # factors of c, and of q
 _SIDES, _MAXIMA = (0.8, 0.2, 0.05), np.linspace(-1.0, 1.0, 17)  # how far the maximum is sought, and where
 _STEP, _MOST_STEPS = 0.25, 256  # largest rate times step of a prediction, and how many steps are taken
-_FINE = 0.1, 0.2  # of the interface's width: Gaussians that take noise off a difference, and off a Laplacian
+_FINE = 0.1, 0.2  # of the interface's width: Gaussians that take noise off a difference, and off each Laplacian
 _DECAYS = 6  # pairs of frames whose waves are followed
 _RATES = 4.0 ** np.arange(-4.0, 3.0)  # decays of the typical wave from frame to frame that are tried
 _MOST_GROWTH = 30.0  # exponent of a mode from frame to frame
@@ -150,7 +150,8 @@ class _Frames:
         self.grid, self.dynamics = mode_grid(record), roughly(dynamics)
         self.forward, self.backward = numpy_transforms(self.grid.cells, self.grid.boundary)
         self.symbols = symbols(self.dynamics, self.grid.waves, self.grid.crossed)
-        self.fine, self.smooth = (np.exp(0.5 * (part * width) ** 2 * self.grid.laplacian) for part in fine)
+        lengths = fine[0] * width, 0.5 * dynamics.order * fine[1] * width
+        self.fine, self.smooth = (np.exp(0.5 * length**2 * self.grid.laplacian) for length in lengths)
         self.inside = np.ones(record.mesh)
         if record.boundary in (None, "open"):  # what comes in through the border is not predicted
             for axis, (n, h) in enumerate(zip(record.mesh, record.dx, strict=True)):

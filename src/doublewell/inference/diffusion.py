@@ -25,6 +25,10 @@ _SIGNIFICANT = 4.0  # least size of that fraction in standard errors of the nois
 _SLOW = 1e-3  # least size of the rate, in units of the Laplacian, that is not a matter of the mesh
 
 
+class NoMotionError(InputError):
+    """What changes between frames cannot be distinguished from noise by weak moments."""
+
+
 def check_motion(evidence: Evidence, noise: Mapping[str, RateNoise]) -> float:
     """Return the fraction of the rate's square, beyond the features, that is not noise; a still picture raises."""
     rows = stacked(evidence)
@@ -35,7 +39,7 @@ def check_motion(evidence: Evidence, noise: Mapping[str, RateNoise]) -> float:
     error = _SIGNIFICANT * float(np.sqrt(2.0 / fewest))  # relative, of the noise's part
     least = max(_CLEAR, error / (1.0 + error))
     if fraction < least:
-        raise InputError(
+        raise NoMotionError(
             "no motion can be distinguished from noise "
             f"({100 * max(fraction, 0.0):.0f} % of the squared rate of change is motion, expected at least "
             f"{100 * least:.0f} %), so the record does not determine q: pass {option('q')}, record longer, or a shape "
