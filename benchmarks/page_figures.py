@@ -1,9 +1,10 @@
 """Draw the figures of the how-to pages: what the camera sees, and what it does to the force that comes back.
 
-    python benchmarks/page_figures.py [windows optics noise several unknown_diffusion conserved]
+    python benchmarks/page_figures.py [NAME ...]
 
-Each name writes docs/figures/NAME.png and its part of benchmarks/results/page_figures.json; all take a few minutes on
-one core. Movies are made by CNAB2, readings are the user's own calls with their defaults.
+Each NAME of FIGURES writes docs/figures/NAME.png and its part of benchmarks/results/page_figures.json; all take some
+minutes on one core. Movies are made by CNAB2 (that of a mobility by RK4), readings are the user's own calls with their
+defaults.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 from common import RESULTS, SMALL, sized, target, words
 
 from doublewell.options import Observation
-from doublewell.dynamics import CAHN_HILLIARD, Cnab2, Grid
+from doublewell.dynamics import CAHN_HILLIARD, AllenCahn, Anisotropy, Cnab2, Dynamics, Grid
 from doublewell.errors import InputError
 from doublewell.identify import identify
 from doublewell.law import named_law
@@ -40,10 +41,13 @@ STYLES = {GOOD: "-", POOR: "--", OTHER: "-."}
 Numbers = dict[str, Any]
 
 
-def movie(cells: int = CELLS, geometry: str = "nonconvex", *, frames: int = FRAMES, dx: float = DX) -> Record:
+def movie(
+    cells: int = CELLS, geometry: str = "nonconvex", *, frames: int = FRAMES, dx: float = DX,
+    dynamics: str | Dynamics = "allen-cahn", substeps: int = 12,
+) -> Record:  # fmt: skip
     """Return a clean movie of the law."""
     start = initial_field(geometry, (cells, cells), dx, epsilon=EPSILON)
-    return simulate(LAW, start, dx=dx, dt=DT, frames=frames, epsilon=EPSILON)
+    return simulate(LAW, start, dx=dx, dt=DT, frames=frames, epsilon=EPSILON, dynamics=dynamics, substeps=substeps)
 
 
 def error(result: Result) -> float:
@@ -353,8 +357,197 @@ def conserved() -> tuple[Any, Numbers]:
     return figure, numbers | {"true chi": round(alloy.chi, 4)}
 
 
+def mass_conserving() -> tuple[Any, Numbers]:
+    """A lobed drop whose mean is conserved: it becomes round and keeps its area."""
+    clean = movie(dynamics="mass-conserving", substeps=60)
+    record = add_noise(clean, 0.02, seed=81)
+    result = identify(record, dynamics="mass-conserving", check=False)
+    law, frames = result.law, record.slab()
+    figure = new_figure(9.6, 3.3)
+    left, middle, right = figure.subplots(1, 3, width_ratios=[1.0, 1.1, 1.1])
+    draw_field(left, frames[-1], "last frame; dashed: the first")
+    left.contour(clean.slab()[0], levels=[0.0], colors="k", linestyles="--", linewidths=1.2)
+    t, others = 1e3 * clean.times, (("mass-conserving", clean, GOOD), ("Allen-Cahn", movie(), POOR))
+    for name, one, colour in others:
+        middle.plot(t, one.slab().mean(axis=(1, 2)), STYLES[colour], color=colour, lw=1.8, label=name)
+    middle.set(xlabel="time  (10$^{-3}$)", ylabel="mean of u", title="the mean")
+    low, high = middle.get_ylim()
+    middle.set_ylim(low, high + 0.35 * (high - low))
+    key(middle)
+    shift = np.mean(result.force(U) - TRUE)  # the constant that the movie does not contain
+    unit = 100.0 / np.max(np.abs(TRUE))
+    edges = [unit * (edge - TRUE - shift) for edge in result.band("force", U)]
+    right.axhline(0.0, color="0.5", lw=0.8)
+    right.fill_between(U, *edges, color=GOOD, alpha=0.25, lw=0, label="95 % band")
+    right.plot(U, unit * (result.force(U) - TRUE - shift), color=GOOD, lw=1.8, label="but for a constant")
+    right.set(xlabel="phase value u", ylabel="force minus truth  (% of its maximum)", title="error of the force")
+    low, high = right.get_ylim()
+    right.set_ylim(low, high + 0.35 * (high - low))
+    key(right)
+    left_over = np.linalg.norm(result.force(U) - TRUE - shift) / np.linalg.norm(TRUE)
+    ends = {name: [round(x, 4) for x in result.interval(name)] for name in ("low", "high")}
+    return figure, {"error %": round(100 * float(left_over), 3), "phases": [round(x, 4) for x in law.phases], **ends}
+
+
+def anisotropy() -> tuple[Any, Numbers]:
+    """A gradient energy that is larger along an oblique direction: estimated with the law, and ignored."""
+    truth = Anisotropy(1.5, 30.0)
+    record = add_noise(movie(dynamics=AllenCahn(anisotropy=truth), substeps=60), 0.03, seed=82)
+    result = identify(record, dynamics="allen-cahn(anisotropy=estimated)", check=False)
+    plain = identify(record, check=False)
+    found = result.dynamics.anisotropy
+    degrees = np.linspace(0.0, 180.0, 181)
+    normal = np.stack([np.sin(np.deg2rad(degrees)), np.cos(np.deg2rad(degrees))])
+    figure = new_figure(9.6, 3.3)
+    left, middle, right = figure.subplots(1, 3, width_ratios=[1.0, 1.1, 1.1])
+    draw_field(left, record.slab()[FRAMES // 2], "a frame, and the stiff direction")
+    x, y = 0.4 * CELLS * np.cos(np.deg2rad(truth.angle)), 0.4 * CELLS * np.sin(np.deg2rad(truth.angle))
+    c = 0.5 * (CELLS - 1)
+    left.annotate("", (c + x, c + y), (c - x, c - y), arrowprops={"arrowstyle": "<->", "color": "k", "lw": 1.4})
+    middle.plot(degrees, _tension(np.array(truth.tensor), normal), color="k", lw=4.0, alpha=0.35, label="truth")
+    middle.plot(degrees, _tension(np.array(found.tensor), normal), color=GOOD, lw=1.6, label="estimated")
+    middle.set(xlabel="direction of the normal  (degrees from x)", title="width and tension, over the mean")
+    middle.set(ylabel="sqrt(n . A n)", xticks=[0, 45, 90, 135, 180], ylim=(0.85, 1.3))
+    key(middle, ncols=2, fontsize=8)
+    numbers = draw_errors(right, {"anisotropy estimated": (result, GOOD), "ignored": (plain, POOR)})
+    key(right, fontsize=8)
+    for name in ("ratio", "angle"):
+        low, high = result.interval(name)
+        numbers[name] = {"true": round(getattr(truth, name), 4), "estimated": round(getattr(found, name), 4),
+                         "interval": [round(low, 4), round(high, 4)]}  # fmt: skip
+    return figure, numbers
+
+
+def _tension(tensor: np.ndarray, normal: np.ndarray) -> np.ndarray:
+    """Return sqrt(n . A n) of some directions."""
+    return np.asarray(np.sqrt(np.einsum("an,ab,bn->n", normal, tensor, normal)))
+
+
+def mobility() -> tuple[Any, Numbers]:
+    """A phase that is three times as fast as the other: q(u) estimated, and taken for a constant that is unknown."""
+
+    def rate(u: np.ndarray) -> np.ndarray:
+        return 1.0 + 0.5 * np.clip(u, -1.0, 1.0)
+
+    start = initial_field("nonconvex", (CELLS, CELLS), DX, epsilon=EPSILON)
+    clean = Record(_rk4(rate, start), dx=DX, dt=DT, boundary="periodic", origin="simulation")
+    record = add_noise(clean, 0.02, seed=83)
+    results = {k: identify(record, dynamics=AllenCahn(mobility=k), check=False) for k in (2, 3)}
+    plain = identify(record, check=False)
+    figure = new_figure(9.6, 3.3)
+    left, middle, right = figure.subplots(1, 3, width_ratios=[1.1, 1.1, 1.1])
+    left.plot(U, rate(U), color="k", lw=4.0, alpha=0.35, label="truth")
+    for (degree, result), colour in zip(results.items(), (OTHER, GOOD), strict=True):
+        left.plot(U, result.mobility(U), STYLES[colour], color=colour, lw=1.5, label=f"degree {degree}")
+        unit = 100.0 / rate(U)
+        low, high = (unit * edge - 100.0 for edge in result.band("mobility", U))
+        middle.fill_between(U, low, high, color=colour, alpha=0.25, lw=0)
+        middle.plot(
+            U, unit * result.mobility(U) - 100.0, STYLES[colour], color=colour, lw=1.5, label=f"degree {degree}"
+        )
+    left.axhline(plain.q, color=POOR, ls="--", lw=1.5, label="one for all")
+    left.set(xlabel="phase value u", ylabel="q(u)", title="the mobility", ylim=(0.3, 2.3))
+    key(left, ncols=2, fontsize=8)
+    middle.axhline(0.0, color="0.5", lw=0.8)
+    middle.set(xlabel="phase value u", ylabel="q(u) minus truth  (%)", title="its error, 95 % bands")
+    low, high = middle.get_ylim()
+    middle.set_ylim(low, high + 0.35 * (high - low))
+    key(middle, fontsize=8)
+    numbers = draw_errors(right, {"degree 3": (results[3], GOOD), "one for all": (plain, POOR)})
+    key(right, fontsize=8)
+    u = np.linspace(-1.0, 1.0, 201)
+    for degree, result in results.items():
+        low, high = result.band("mobility", u)
+        chi2, freedom = result.posterior.constant_mobility()
+        numbers[f"q(u), degree {degree}"] = {
+            "error %": round(100 * float(np.sqrt(np.mean((result.mobility(u) / rate(u) - 1.0) ** 2))), 2),
+            "inside %": round(100 * float(np.mean((low <= rate(u)) & (rate(u) <= high))), 1),
+            "q": round(result.q, 4), "chi2 of a constant": round(chi2), "degrees of freedom": freedom,
+        }  # fmt: skip
+    weak = identify(record, dynamics=AllenCahn(mobility=3), method="weak")
+    numbers["q(u), weak"] = {
+        "error %": round(100 * float(np.sqrt(np.mean((weak.mobility(u) / rate(u) - 1.0) ** 2))), 2)
+    }
+    return figure, numbers | {"q of one for all": round(plain.q, 4)}
+
+
+def _rk4(rate: Callable[[np.ndarray], np.ndarray], u: np.ndarray) -> np.ndarray:
+    """Return frames of u_t = q(u) (Laplacian u - G(u)) by the explicit Runge-Kutta scheme."""
+    laplacian, law, steps = Grid(u.shape, DX).laplacian, LAW.effective(EPSILON), 24
+    h, frames = DT / steps, [u]
+
+    def slope(u: np.ndarray) -> np.ndarray:
+        return rate(u) * (np.fft.irfft2(laplacian * np.fft.rfft2(u), s=u.shape) - law.force(u))
+
+    for step in range((FRAMES - 1) * steps):
+        a = slope(u)
+        b = slope(u + 0.5 * h * a)
+        c = slope(u + 0.5 * h * b)
+        u = u + h / 6.0 * (a + 2.0 * b + 2.0 * c + slope(u + h * c))
+        if (step + 1) % steps == 0:
+            frames.append(u)
+    return np.stack(frames)
+
+
+def driving() -> tuple[Any, Numbers]:
+    """A drop that a force moves in and out, the force known and ignored; and one that drifts by three pixels."""
+    period, size = (FRAMES - 1) * DT, 0.25 * float(np.max(np.abs(TRUE)))
+
+    def force(t: Any) -> Any:
+        return size * np.sin(2.0 * np.pi * t / period)
+
+    pushed = movie(dynamics=AllenCahn(driving=force), substeps=60)
+    record = add_noise(pushed, 0.02, seed=84)
+    driven = {
+        "h(t) known": (identify(record, dynamics=AllenCahn(driving=force), check=False), GOOD),
+        "ignored": (identify(record, check=False), POOR),
+    }
+    speed = 3.0 * DX / period
+    moved = add_noise(_drifting(movie(), speed), 0.02, seed=85)
+    drifts = {"drift known": (0.0, speed), "estimated": "estimated", "ignored": "none"}
+    carried = {
+        name: (identify(moved, observation=Observation(drift=drift), check=False), colour)
+        for (name, drift), colour in zip(drifts.items(), (GOOD, OTHER, POOR), strict=True)
+    }
+    figure = new_figure(9.6, 3.3)
+    left, middle, right = figure.subplots(1, 3, width_ratios=[1.1, 1.1, 1.1])
+    t = record.times
+    left.plot(1e3 * t, force(t) / np.max(np.abs(TRUE)), "--", color="k", lw=1.4, label="h(t), of the largest G")
+    left.plot(1e3 * t, pushed.slab().mean(axis=(1, 2)), color=GOOD, lw=1.8, label="mean of u")
+    left.set(xlabel="time  (10$^{-3}$)", title="a known force, and what it does")
+    low, high = left.get_ylim()
+    left.set_ylim(low, high + 0.35 * (high - low))
+    key(left, fontsize=8)
+    numbers: Numbers = {"driving": draw_errors(middle, driven)}
+    key(middle, fontsize=8)
+    numbers["drift"] = draw_errors(right, carried)
+    right.set(title="error, a drift of three pixels", ylabel="")
+    key(right, fontsize=8)
+    numbers["drift x"] = [round(end, 4) for end in carried["estimated"][0].interval("drift x")]
+    return figure, numbers
+
+
+def _drifting(record: Record, speed: float) -> Record:
+    """Return a record whose picture moves along x."""
+    waves = 2j * np.pi * np.fft.fftfreq(CELLS, DX)
+    factors = np.exp(-waves * speed * record.times[:, None])[:, None]
+    return record.replace(np.fft.ifft(factors * np.fft.fft(record.slab())).real)
+
+
 FIGURES: dict[str, Callable[[], tuple[Any, Numbers]]] = {
-    make.__name__: make for make in (windows, optics, noise, several, unknown_diffusion, conserved)
+    make.__name__: make
+    for make in (
+        windows,
+        optics,
+        noise,
+        several,
+        unknown_diffusion,
+        conserved,
+        mass_conserving,
+        anisotropy,
+        mobility,
+        driving,
+    )
 }
 
 

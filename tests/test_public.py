@@ -17,7 +17,8 @@ import pytest
 import doublewell
 
 NAMES = {
-    "AllenCahn", "CahnHilliard", "Compute", "DoubleWell", "MassConserving", "Trajectory", "Weak",
+    "AllenCahn", "Anisotropy", "CahnHilliard", "Compute", "DoubleWell", "Driving", "MassConserving", "Mobility",
+    "Trajectory", "Weak",
     "LAW_NAMES", "Bernstein", "Experiment", "InputError", "Law", "Mixing", "Observation", "Record", "Result",
     "SurfaceTension", "__version__",
     "add_noise", "bounds", "calibrate", "compare", "estimate", "export", "facts", "findings",

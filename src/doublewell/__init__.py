@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from doublewell.calibrate import SurfaceTension as SurfaceTension
     from doublewell.calibrate import calibrate as calibrate
     from doublewell.dynamics import AllenCahn as AllenCahn
+    from doublewell.dynamics import Anisotropy as Anisotropy
     from doublewell.dynamics import CahnHilliard as CahnHilliard
+    from doublewell.dynamics import Driving as Driving
     from doublewell.dynamics import MassConserving as MassConserving
+    from doublewell.dynamics import Mobility as Mobility
     from doublewell.errors import InputError as InputError
     from doublewell.evidence import lower as lower
     from doublewell.evidence import merge as merge
@@ -57,7 +60,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "calibrate": ["Mixing", "SurfaceTension", "calibrate"],
-    "dynamics": ["AllenCahn", "CahnHilliard", "MassConserving"],
+    "dynamics": ["AllenCahn", "Anisotropy", "CahnHilliard", "Driving", "MassConserving", "Mobility"],
     "errors": ["InputError"],
     "evidence": ["lower", "merge"],
     "export": ["export"],

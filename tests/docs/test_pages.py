@@ -37,10 +37,14 @@ def test_the_tutorial_runs_and_prints_what_it_shows(tmp_path):
 
 
 PAGES = (
+    "anisotropy",
     "conserved",
     "degree",
+    "driving",
     "frames",
+    "mass_conserving",
     "missing",
+    "mobility",
     "noise",
     "noise_bias",
     "optics",
