@@ -490,7 +490,7 @@ def _rk4(rate: Callable[[np.ndarray], np.ndarray], u: np.ndarray) -> np.ndarray:
 
 
 def driving() -> tuple[Any, Numbers]:
-    """A drop that a force moves in and out, the force known and ignored; and one that drifts by three pixels."""
+    """A drop that a force moves in and out, the force known and ignored; and one that drifts by a pixel."""
     period, size = (FRAMES - 1) * DT, 0.25 * float(np.max(np.abs(TRUE)))
 
     def force(t: Any) -> Any:
@@ -502,8 +502,8 @@ def driving() -> tuple[Any, Numbers]:
         "h(t) known": (identify(record, dynamics=AllenCahn(driving=force), check=False), GOOD),
         "ignored": (identify(record, check=False), POOR),
     }
-    speed = 3.0 * DX / period
-    moved = add_noise(_drifting(movie(), speed), 0.02, seed=85)
+    free, speed = movie(), DX / period
+    moved = add_noise(_drifting(free, speed), 0.02, seed=85)
     drifts = {"drift known": (0.0, speed), "estimated": "estimated", "ignored": "none"}
     carried = {
         name: (identify(moved, observation=Observation(drift=drift), check=False), colour)
@@ -511,17 +511,17 @@ def driving() -> tuple[Any, Numbers]:
     }
     figure = new_figure(9.6, 3.3)
     left, middle, right = figure.subplots(1, 3, width_ratios=[1.1, 1.1, 1.1])
-    t = record.times
-    left.plot(1e3 * t, force(t) / np.max(np.abs(TRUE)), "--", color="k", lw=1.4, label="h(t), of the largest G")
-    left.plot(1e3 * t, pushed.slab().mean(axis=(1, 2)), color=GOOD, lw=1.8, label="mean of u")
-    left.set(xlabel="time  (10$^{-3}$)", title="a known force, and what it does")
+    for name, one, colour in (("with a sine h(t)", pushed, GOOD), ("h = 0", free, POOR)):
+        means = one.slab().mean(axis=(1, 2))
+        left.plot(1e3 * record.times, means, STYLES[colour], color=colour, lw=1.8, label=name)
+    left.set(xlabel="time  (10$^{-3}$)", ylabel="mean of u", title="what a force does")
     low, high = left.get_ylim()
     left.set_ylim(low, high + 0.35 * (high - low))
     key(left, fontsize=8)
     numbers: Numbers = {"driving": draw_errors(middle, driven)}
     key(middle, fontsize=8)
     numbers["drift"] = draw_errors(right, carried)
-    right.set(title="error, a drift of three pixels", ylabel="")
+    right.set(title="error, a drift of one pixel", ylabel="")
     key(right, fontsize=8)
     numbers["drift x"] = [round(end, 4) for end in carried["estimated"][0].interval("drift x")]
     return figure, numbers

@@ -426,3 +426,40 @@ def test_the_conserved_records_are_those_of_the_file():
         assert said[:2] == [f"{means[0]:.3f}", f"{means[1]:.2f}"]
         assert said[2:5] == [f"{value:.1f}" for value in covered]
         assert said[5] == f"{np.median([row['weak'] for row in own if 'weak' in row]):.3f}"
+
+
+def test_what_pages_say_of_their_figures_is_in_the_file():
+    found = kept("page_figures.json")
+    tensor, rate, pushed, mean = (found[name] for name in ("anisotropy", "mobility", "driving", "mass_conserving"))
+    (low, high), (left, right) = tensor["ratio"]["interval"], tensor["angle"]["interval"]
+    wanted = {
+        "anisotropy.md": [
+            f"a ratio of {tensor['ratio']['estimated']:.3f} (95 %: {low:.3f} to {high:.3f})",
+            f"an angle of {tensor['angle']['estimated']:.1f} degrees ({left:.1f} to {right:.1f})",
+            f"off by {tensor['anisotropy estimated']['error']:.2f} %, by {tensor['ignored']['error']:.2f} % where",
+        ],
+        "mobility.md": [
+            f"q(u) is off by {rate['q(u), degree 3']['error %']:.2f} %",
+            f"with degree 2 by {rate['q(u), degree 2']['error %']:.2f} %, and inside at "
+            f"{rate['q(u), degree 2']['inside %']:.0f} % of",
+            f"The weak form is off by {rate['q(u), weak']['error %']:.1f} %. The force is off by "
+            f"{rate['degree 3']['error']:.3f} %; with one q for all, {rate['q of one for all']:.2f}, by "
+            f"{rate['one for all']['error']:.1f} %",
+        ],
+        "driving.md": [
+            f"With h known the force is off by {pushed['driving']['h(t) known']['error']:.2f} %, with h ignored by "
+            f"{pushed['driving']['ignored']['error']:.1f} %; with the drift known or estimated by "
+            f"{pushed['drift']['estimated']['error']:.2f} %, with the drift ignored by "
+            f"{pushed['drift']['ignored']['error']:.2f} %",
+        ],
+        "mass_conserving.md": [
+            f"off by {mean['error %']:.2f} %",
+            f"between {mean['low'][0]:.4f} and {mean['low'][1]:.4f}, and between {mean['high'][0]:.4f} and "
+            f"{mean['high'][1]:.4f}",
+        ],
+    }
+    for page, sentences in wanted.items():
+        text = (DOCS / page).read_text().replace("\n", " ")
+        assert all(sentence in text for sentence in sentences), page
+    assert rate["q(u), degree 3"]["inside %"] == 100.0
+    assert pushed["drift"]["drift known"]["error"] == pytest.approx(pushed["drift"]["estimated"]["error"], abs=0.005)

@@ -62,7 +62,7 @@ def identify(
         Test the residual of a trajectory fit for model misspecification; --no-check saves about half the time.
     dynamics
         The equation of motion: allen-cahn, cahn-hilliard, mass-conserving, or auto, the one that explains the movie
-        best.
+        best; its parts in brackets, such as "allen-cahn(anisotropy=estimated, mobility=2, driving=force.txt)".
     surface_tension
         A surface tension measured by other means, a number or "0.3 J/m^2 +- 5 %" (a unit needs those of the movie);
         with wells=ideal also temperature and site volume, "300 K, 0.02 nm^3". Without it epsilon and F are not

@@ -62,6 +62,7 @@ def identify(
     dynamics
         The equation of motion, by its name or as a value: "allen-cahn", "cahn-hilliard" (a conserved field),
         "mass-conserving" (Allen-Cahn with a uniform multiplier), or "auto": the one that explains the records best.
+        Its parts are known or estimated: ``AllenCahn(anisotropy="estimated")``, "allen-cahn(mobility=2)".
         ``result.dynamics`` is the one that was used, and ``result.rivals`` tells how clearly.
     law
         The laws that are looked for: ``DoubleWell(degree=, constraint=, wells=)``; a number is a degree.
