@@ -442,6 +442,9 @@ def test_errors_of_parts_are_those_of_the_file(monkeypatch):
             for name, kind in (("varies", "mobility"), ("constant", "constant"))
         ],
     }  # fmt: skip
+    own = [row["converged"] for row in kept("parts.json")["rows"] if row["kind"] in ("mobility", "constant")]
+    text = (DOCS / "mobility.md").read_text().replace("\n", " ")
+    assert f"Of the {len(own)} fits {own.count(False)} did not converge" in text
     for page, rows in wanted.items():
         shown = [[cell if cell.isalpha() else f"{float(cell):g}" for cell in row] for row in table(page, "parts.json")]
         assert shown == rows, page
