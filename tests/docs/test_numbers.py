@@ -428,6 +428,28 @@ def test_the_conserved_records_are_those_of_the_file():
         assert said[5] == f"{np.median([row['weak'] for row in own if 'weak' in row]):.3f}"
 
 
+def test_errors_of_parts_are_those_of_the_file(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    lines = runpy.run_path(str(ROOT / "benchmarks/parts.py"))["summary"](kept("parts.json")["rows"])
+    found = {line["kind"]: {key: f"{value:g}" for key, value in line.items() if key != "kind"} for line in lines}
+    records, force, tensor = "records", "force error %", ("ratio error %", "angle error deg", "over bound")
+    wanted = {
+        "anisotropy.md": [[found["anisotropy"][key] for key in (records, force, *tensor, "values covered %")]],
+        "driving.md": [[found["drift"][key] for key in (records, force, "drift error cells", "values covered %")]],
+        "mobility.md": [
+            [name, *[found[kind][key] for key in (records, force, "mobility error %", "over bound",
+                                                  "mobility covered %", "constant rejected %")]]
+            for name, kind in (("varies", "mobility"), ("constant", "constant"))
+        ],
+    }  # fmt: skip
+    own = [row["converged"] for row in kept("parts.json")["rows"] if row["kind"] in ("mobility", "constant")]
+    text = (DOCS / "mobility.md").read_text().replace("\n", " ")
+    assert f"Of the {len(own)} fits {own.count(False)} did not converge" in text
+    for page, rows in wanted.items():
+        shown = [[cell if cell.isalpha() else f"{float(cell):g}" for cell in row] for row in table(page, "parts.json")]
+        assert shown == rows, page
+
+
 def test_what_pages_say_of_their_figures_is_in_the_file():
     found = kept("page_figures.json")
     tensor, rate, pushed, mean = (found[name] for name in ("anisotropy", "mobility", "driving", "mass_conserving"))

@@ -22,7 +22,7 @@ from doublewell.identify.parts import Part, begin
 from doublewell.identify.phases import visited
 from doublewell.law import Law
 from doublewell.likelihood import Batch, Trajectory, first_substeps
-from doublewell.observation.view import joint_parameters, mode_grid
+from doublewell.observation.view import mode_grid
 from doublewell.options import DoubleWell
 from doublewell.problem import Problem, ask
 from doublewell.record import Record
@@ -97,11 +97,11 @@ def _fitted(records: Sequence[Record], problem: Problem) -> _Tried:
 
 def _fit(part: Part, problem: Problem) -> tuple[Trajectory, Law, float]:
     """Return the fit of one record, its law and q. The numbers of steps are powers of two: few programs serve all."""
-    family, start, joint = problem.fitted, part.start.coefficients, part.joint(problem.dynamics)
+    family, start, joint = problem.fitted, part.start.coefficients, part.joint
     substeps = 2 ** ceil(1.0 + log2(first_substeps(part.record, family.steepness(start), problem.dynamics)))
     batch = Batch([part.record], problem.dynamics, part.view)
     (fit,) = batch.fit(start[None], joint=joint[None], fitted=family, substeps=substeps)
-    names = [known.name for known in joint_parameters(part.view, problem.dynamics)]
+    names = part.view.free
     q = float(part.record.q or 0.0) * dict(zip(names, fit.theta.tolist(), strict=False)).get("q", 1.0)
     return fit, Law(family, fit.theta[-family.size :]).placed(part.phases), q
 

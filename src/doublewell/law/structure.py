@@ -84,19 +84,6 @@ class Structure:
         return f"{self.wells} and one " + ("central maximum" if u == 0.0 else f"maximum between, at u = {u:.4g}")
 
 
-class Entropy(NamedTuple):
-    """A force with the entropy of ideal mixing: a_1 ln phi - a_2 ln(1 - phi) + sum_k powers[k] v^k, v = 2 phi - 1.
-
-    ``pure`` are the phase values of the pure components, ``reach`` those between which the force is this; it is linear
-    beyond.
-    """
-
-    a: tuple[float, float]
-    powers: tuple[float, ...]
-    pure: tuple[float, float]
-    reach: tuple[float, float]
-
-
 _ZERO = Structure(False, ("the force is zero everywhere",), ())
 
 
