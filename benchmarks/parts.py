@@ -7,7 +7,8 @@
 the law averaged over degrees. Anisotropy: ratio 1.2 to 2.5 in a random direction, by CNAB2 with 100 steps a frame.
 Drift: a random velocity, the movie displaced by its modes. Mobility: log m = c_1 T_1 + c_2 T_2 with random c, by
 spectral derivatives and explicit Runge-Kutta steps; constant: the same fit of records whose mobility is constant. The
-bound is that of Cramer and Rao, linearised at the truth, for the quartic law with the part.
+bound is that of Cramer and Rao, linearised at the truth, for the quartic law with the part. The degree of log m is
+given here.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ WIDTH, NOISE, DT, RK_STEP = 3.0, 0.03, sized(4.0, tiny=2.0), 0.05
 KINDS = ("anisotropy", "drift", "mobility", "constant")
 EQUATIONS: dict[str, Any] = {
     "anisotropy": dw.AllenCahn(anisotropy="estimated"),
-    "mobility": dw.AllenCahn(mobility="estimated"),
-    "constant": dw.AllenCahn(mobility="estimated"),
+    "mobility": dw.AllenCahn(mobility=2),
+    "constant": dw.AllenCahn(mobility=2),
 }
 LAW = sized(None, tiny=0)
 U = np.linspace(-1.0, 1.0, 201)

@@ -371,7 +371,7 @@ def _parts(result: Result) -> Iterator[Fact]:
     if isinstance(parts.mobility, Mobility):
         for key, u in (("rate_low", low), ("rate_high", high)):
             fact = Fact(key, f"mobility q({u:g})", f"q({u:g})", float(result.mobility(u)), q_unit(result))
-            if isinstance(asked.mobility, int) and result.posterior is not None:
+            if asked.degree and result.posterior is not None:
                 ends = [float(end[0]) for end in result.band("mobility", np.array([u]), level=LEVEL)]
                 fact = replace(fact, interval=(ends[0], ends[1]))
             yield fact

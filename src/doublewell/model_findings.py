@@ -108,7 +108,7 @@ def mobility_findings(result: Result) -> Iterator[Finding]:
     """Yield whether a mobility that was estimated as a function of the phase differs from a constant one."""
     from scipy.special import chdtrc
 
-    if result.posterior is None or not isinstance(result.problem.dynamics.parts.mobility, int):
+    if result.posterior is None or not result.problem.dynamics.parts.degree:
         return
     chi2, freedom = result.posterior.constant_mobility()
     make, p, (low, high) = Topic("diffusion"), float(chdtrc(freedom, chi2)), result.law.phases

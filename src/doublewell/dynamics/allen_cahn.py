@@ -26,7 +26,7 @@ class AllenCahn:
         Of the gradient energy: an ``Anisotropy``, or "estimated".
     mobility
         A rate that depends on the phase, q(u) = q m(u): a ``Mobility``, "estimated", or the degree of its logarithm
-        where it is estimated, by default 2. q is its mean between the phases.
+        where it is estimated; otherwise the data choose it, 1 to 4. q is its mean between the phases.
     driving
         A known force h(t): a ``Driving``, or a function of the time.
     """
@@ -43,7 +43,7 @@ class AllenCahn:
     )
 
     anisotropy: Anisotropy | Estimated | None = None
-    mobility: Mobility | int | None = None
+    mobility: Mobility | int | Estimated | None = None
     driving: Driving | Callable[[Any], Any] | None = None
 
     def __post_init__(self) -> None:

@@ -56,12 +56,13 @@ class Parts:
     """What is added to an equation; None: nothing.
 
     ``anisotropy`` is that of the gradient energy, ``flux`` that of the mobility of a conserved field, ``mobility`` the
-    rate of each phase, by its degree where it is estimated, ``driving`` a known force in time.
+    rate of each phase, where it is estimated by its degree or at one that the data choose, ``driving`` a known force in
+    time.
     """
 
     anisotropy: Anisotropy | Estimated | None = None
     flux: Anisotropy | Estimated | None = None
-    mobility: Mobility | int | None = None
+    mobility: Mobility | int | Estimated | None = None
     driving: Driving | Callable[[Any], Any] | None = None
 
     def estimated(self, axes: int, boundary: str | None) -> tuple[str, ...]:
@@ -72,8 +73,12 @@ class Parts:
                 if axes == 1:
                     raise InputError(f"{name} is 'estimated': expected a field of two or three axes, and this has one")
                 names += [f"{name} {entry}" for entry in entry_names(axes, crossed=boundary == "periodic")]
-        count = 0 if isinstance(self.mobility, Mobility | None) else self.mobility
-        return (*names, *[f"mobility {k + 1}" for k in range(count)])
+        return (*names, *[f"mobility {k + 1}" for k in range(self.degree)])
+
+    @property
+    def degree(self) -> int:
+        """The degree of a mobility that is estimated, at most; 0 where none is."""
+        return self.mobility if isinstance(self.mobility, int) else DEGREE if self.mobility == "estimated" else 0
 
     def settled(self, values: Mapping[str, float], axes: int, phases: tuple[float, float]) -> dict[str, Any]:
         """Return what was estimated as known parts, by the name of the part."""
@@ -140,12 +145,12 @@ def check_anisotropy(value: Any, name: str = "anisotropy") -> Anisotropy | Estim
         ) from None
 
 
-def check_mobility(value: Any) -> Mobility | int | None:
+def check_mobility(value: Any) -> Mobility | int | Estimated | None:
     """Return a mobility from itself, "estimated", or the degree of its logarithm where it is estimated."""
     if value is None or isinstance(value, Mobility):
         return value
     if isinstance(value, str) and value == "estimated":
-        return DEGREE
+        return "estimated"
     number = int(value) if isinstance(value, str) and value.isdigit() else value
     if is_whole(number) and 1 <= number <= _DEGREES:
         return int(number)

@@ -225,7 +225,7 @@ def roughly(dynamics: Dynamics) -> Dynamics:
 def check_known(dynamics: Dynamics) -> None:
     """Refuse an equation to be solved of which a part is to be estimated."""
     parts = dynamics.parts
-    if "estimated" in (parts.anisotropy, parts.flux) or isinstance(parts.mobility, int):
+    if "estimated" in (parts.anisotropy, parts.flux) or parts.degree:
         raise InputError(
             f"{dynamics!r} has a part that is to be estimated: expected known ones, such as Anisotropy(1.2, 30) or "
             "Mobility.of(function)"

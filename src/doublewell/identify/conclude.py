@@ -11,7 +11,17 @@ import numpy as np
 
 from doublewell.adequacy import worst_of_parts
 from doublewell.compute.partition import Region, tile_name, tile_shape
-from doublewell.evidence import Evidence, contract, eliminate_joint, joint_given_law, merge, system, weakened
+from doublewell.evidence import (
+    Evidence,
+    compact,
+    contract,
+    eliminate_joint,
+    joint_given_law,
+    merge,
+    stacked,
+    system,
+    weakened,
+)
 from doublewell.hints import Array
 from doublewell.identify.agreement import agreements
 from doublewell.identify.parts import Part
@@ -72,10 +82,13 @@ def conclude(problem: Problem, parts: Sequence[Part], joint: Joint, tiles: Seque
     The fields are those of the first record; of a record in `tiles`, all of them in order, there is one part.
     """
     total, family, record = joint.evidence, joint.evidence.family, parts[0].record
-    average = law_estimator(averaged=problem.averaged)(total, 1.0, constraint=problem.law.constraint)
     places = sorted(joint.fits)
     fits = [joint.fits[k] for k in places]
     each = [total] if total.joint else [r.evidence for r in fits]
+    if problem.dynamics.parts.mobility == "estimated":
+        each = [*map(enough_mobility, each)]
+        total = each[0] if total.joint else merge(map(eliminate_joint, each))
+    average = law_estimator(averaged=problem.averaged)(total, 1.0, constraint=problem.law.constraint)
     if parts[0].view.optics.blur == "some" and len(each) == 1:
         average = perhaps_sharp(problem, each[0], average)
     matrix, _ = system(total)
@@ -89,7 +102,7 @@ def conclude(problem: Problem, parts: Sequence[Part], joint: Joint, tiles: Seque
     first, resolution = fits[0], combined(fits, matrix)
     given = joint_given_law(each[0])
     phases, contrasts = estimate_contrast(problem, parts, each, average)
-    units, shifts = units_of(parts[0], phases)
+    units, shifts = units_of(parts[0], phases, given.names)
     shifted = np.stack([resolution.time_shift, resolution.mesh_shift])
     posterior = Posterior(
         family,
@@ -203,6 +216,17 @@ def estimate_contrast(
     return phases, contrasts
 
 
+def enough_mobility(total: Evidence) -> Evidence:
+    """Return the evidence with as many coefficients of a mobility as the data ask for, by the criterion of Akaike.
+
+    One coefficient too many costs little; one too few is a bias that no band holds.
+    """
+    names = [name for name in total.joint if name.startswith("mobility ")]
+    held = [contract(total, dict.fromkeys(names[degree:], 0.0)) for degree in range(1, len(names) + 1)]
+    costs = [compact(stacked(each))[-1, -1] ** 2 + 2.0 * k for k, each in enumerate(held)]
+    return held[int(np.argmin(costs))] if held else total
+
+
 def perhaps_sharp(problem: Problem, total: Evidence, average: DegreeAverage) -> DegreeAverage:
     """Return the average over sharp pictures and pictures with some blur, each as likely before; a blur is positive.
 
@@ -226,9 +250,9 @@ def perhaps_sharp(problem: Problem, total: Evidence, average: DegreeAverage) -> 
     return mix([*zip(weights, each, strict=True)], family)
 
 
-def units_of(part: Part, phases: tuple[float, float]) -> tuple[Array, Array]:
+def units_of(part: Part, phases: tuple[float, float], names: Sequence[str]) -> tuple[Array, Array]:
     """Return units and shifts of what is estimated jointly with the law: gain and offset become those of the record."""
-    named = joint_parameters(part.view)
+    named = [parameter for parameter in joint_parameters(part.view) if parameter.name in names]
     units, shifts = np.array([parameter.scale(part.record) for parameter in named]), np.zeros(len(named))
     (middle, half), (target, size) = middle_half(part.phases), middle_half(phases)
     for k, parameter in enumerate(named):

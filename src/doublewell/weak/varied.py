@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.polynomial import chebyshev, legendre
 
-from doublewell.dynamics import Anisotropy, Driving, Dynamics
+from doublewell.dynamics import Anisotropy, Driving, Dynamics, Mobility
 from doublewell.dynamics.anisotropy import entry_names, tensor_of
 from doublewell.errors import InputError
 from doublewell.evidence import Block, Evidence, Key, compact, stacked
@@ -36,7 +36,7 @@ from doublewell.weak.weights import (
 _ROUNDS = 4  # of the size of an anisotropy, which is not linear
 _SLOWEST = 20.0  # of 1/q, over its mean: a mobility that would be negative is at least this small
 _NODES = 65
-_MORE = 2  # degrees of 1/q beyond that of the logarithm of q, which is not a polynomial where the other is
+_MORE, _LOW = 2, 2  # degrees of 1/q beyond that of the logarithm of q, which is not a polynomial where the other is
 
 
 def varied_evidence(
@@ -60,7 +60,7 @@ def _names(dynamics: Dynamics, axes: int) -> tuple[str, ...]:
     )
     return (
         *names,
-        *[f"slowness {k + 1}" for k in range(parts.mobility + _MORE if isinstance(parts.mobility, int) else 0)],
+        *[f"slowness {k + 1}" for k in range(_degree(dynamics) + _MORE if parts.degree else 0)],
     )
 
 
@@ -120,13 +120,18 @@ def _entry(bends: dict[tuple[int, int], Array], name: str, axes: int) -> Array:
     return bends[a, a] - bends[0, 0] if a == b else 2.0 * bends[a, b]
 
 
+def _degree(dynamics: Dynamics) -> int:
+    """Return the degree of a mobility that is estimated; a low one where the data are to choose."""
+    return _LOW if dynamics.parts.mobility == "estimated" else dynamics.parts.degree
+
+
 def _slowness(dynamics: Dynamics) -> list[Any]:
     """Return the functions Q whose slopes are T_0 = 1, T_1, ...; of a known mobility the one of its 1/m."""
     mobility = dynamics.parts.mobility
     if mobility is None:
         return [lambda u: u]
-    if isinstance(mobility, int):
-        return [_integral(row) for row in np.eye(mobility + _MORE + 1)]
+    if not isinstance(mobility, Mobility):
+        return [_integral(row) for row in np.eye(_degree(dynamics) + _MORE + 1)]
     s = np.cos(np.pi * (np.arange(_NODES) + 0.5) / _NODES)
     middle, reach = 0.5 * sum(mobility.phases), 0.5 * (mobility.phases[1] - mobility.phases[0])
     return [_integral(chebyshev.chebfit(s, 1.0 / mobility(middle + reach * s), _NODES // 2))]
