@@ -106,7 +106,7 @@ def compare(name: str, stage: str) -> dict:
     from doublewell.likelihood.iterate import compiled
     from doublewell.runtime import double_precision
 
-    dynamics, truth, (cells, frames) = dynamics_of(name), TRUTHS["sixth"], sized((64, 41), tiny=(32, 15))
+    dynamics, truth, (cells, frames) = dynamics_of(name), TRUTHS["sixth"], sized((48, 21), tiny=(32, 15))
     slope = -float(np.min(np.gradient(truth.force(truth.points), truth.points)))
     dt = 0.1 / (slope**2 / 4.0 if dynamics.order == 4 else slope)
     u = start(stage, truth, np.random.default_rng(7), cells)

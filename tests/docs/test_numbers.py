@@ -485,3 +485,46 @@ def test_what_pages_say_of_their_figures_is_in_the_file():
         assert all(sentence in text for sentence in sentences), page
     assert rate["q(u), degree 3"]["inside %"] == 100.0
     assert pushed["drift"]["drift known"]["error"] == pytest.approx(pushed["drift"]["estimated"]["error"], abs=0.005)
+
+
+def test_two_snapshots_are_those_of_the_file():
+    rows = kept("conserved_two.json")["rows"]
+    lines = table("conserved.md", "conserved_two.json")
+    assert sum(int(line[2]) for line in lines) == len(rows)
+    for apart, noise, records, *said in lines:
+        own = [row for row in rows if (row["apart"], row["noise"]) == (int(apart), float(noise))]
+        assert int(records) == len(own)
+        ratio = np.sqrt(np.mean([(row["error"] / row["bound"]) ** 2 for row in own]))
+        error = np.sqrt(np.mean([row["error"] ** 2 for row in own]))
+        inside = [100 * np.mean([row["covered"] for row in own])]
+        inside.append(100 * np.mean([row["inside"][key] for row in own for key in ("low", "high")]))
+        assert said == [f"{error:.2f}", f"{ratio:.2f}", *(f"{value:.0f}" for value in inside)]
+
+
+def test_equations_told_apart_are_those_of_the_file():
+    rows = kept("auto.json")["rows"]
+    for name, *said in table("conserved.md", "auto.json"):
+        own = [row for row in rows if name == ("still" if row["still"] else row["equation"])]
+        counts = [sum(bool(row.get(key)) for row in own) for key in ("told", "clear", "undecided", "refused")]
+        wrong = sum(row["clear"] and (not row["told"] or row["stage"] in ("stripe", "round")) for row in own)
+        assert said == [str(number) for number in (len(own), *counts, wrong)]
+        assert wrong == 0
+
+
+def test_the_movie_of_py_pde_is_that_of_the_file():
+    (row,), text = kept("py_pde_movie.json")["rows"], " ".join((DOCS / "conserved.md").read_text().split())
+    assert f"the force to {row['force error %']:.2f} %, kappa = {row['kappa']:.3f} and M = {row['M']:.3f}" in text
+    assert f"within {row['py-pde off %']:.2f} % (py-pde) and {row['fipy off %']:.2f} % (FiPy) of the movie" in text
+    assert max(row["force error %"], 0.5 * row["py-pde off %"], 0.5 * row["fipy off %"]) < 0.5
+
+
+def test_a_fit_of_cahn_hilliard_takes_as_many_forward_runs_as_the_page_says():
+    rows = kept("trajectory_cost_equations.json")["rows"]
+    counts = {(row["equation"], row["record"]): row["forward trajectories"] for row in rows}
+    drop, pattern = (
+        [counts[name, stage] for name in ("cahn-hilliard", "allen-cahn")] for stage in ("drop", "spinodal")
+    )
+    text = " ".join((DOCS / "conserved.md").read_text().split())
+    said = f"a drop {drop[0]} against {drop[1]}, a spinodal pattern {pattern[0]} against {pattern[1]}."
+    assert said in text
+    assert max(drop[0] / drop[1], pattern[0] / pattern[1]) <= 1.5
