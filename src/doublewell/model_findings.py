@@ -286,17 +286,18 @@ def _advice(test: ScoreTest, setting: Setting) -> str:
     known = {
         "q-off": "check q, dx and dt, which act only as q dt / dx^2, or leave q out: it is then estimated",
         "time-reversed": "put the frames in the order of time",
-        "pattern-drifts": "align the frames, or look for a flow or a moving stage",
+        "pattern-drifts": f"let the fit follow it ({option('drift', 'estimated')}), or align the frames",
         "boundary-off": "declare the other boundary, or none: then the movie is fitted as a window",
         "force-tilted": f"the wells are of unequal depth: use {option('wells', 'unequal')}; or the phase values are "
         f"not centred at {pure}; or the force is not that of a double well",
         "force-changes": "fit parts of the record, and see whether the temperature or the composition changes",
-        "mobility-of-phase": f"{other}, with a mobility M(u); the driving force G M is what was measured",
+        "mobility-of-phase": f"{other}: use {option('dynamics', 'allen-cahn(mobility=estimated)')}",
         "mobility-uneven": "fit parts of the picture, and see whether temperature or material vary",
-        "mass-constrained": f"{other}, such as Allen-Cahn with a constraint on the mean",
-        "conserved-dynamics": f"{other}, such as Cahn-Hilliard",
+        "mass-constrained": f"{other}: try {option('dynamics', 'mass-conserving')}",
+        "conserved-dynamics": f"{other}: try {option('dynamics', 'cahn-hilliard')}, or auto",
         "movie-time-step": "make the movie again with half the time step",
-        "anisotropic": "check the pixel size along each axis, which acts the same; else the material is anisotropic",
+        "anisotropic": f"check the pixel size along each axis, which acts the same; else use "
+        f"{option('dynamics', 'allen-cahn(anisotropy=estimated)')}",
         "contrast-off": f"let the fit estimate it ({option('contrast', 'estimated')})",
         "offset": f"let the fit estimate it ({option('contrast', 'estimated')})",
         "contrast-drifts": f"let the fit estimate it ({option('contrast', 'drifting')})",

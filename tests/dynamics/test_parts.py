@@ -171,6 +171,8 @@ def test_a_driving_force_is_read_from_a_file(tmp_path) -> None:
     part = AllenCahn(driving=str(tmp_path / "h.txt")).driving
     assert part == Driving((0.0, 1.0, 2.0, 3.0), (0.5, 0.25, 0.0, -0.25))
     assert np.allclose(part.at([0.5, 2.5]), [0.375, -0.125])
+    (tmp_path / "h.csv").write_text("t,h\n0,0.5\n1,0.25\n2,0\n3,-0.25\n")
+    assert Driving.read(tmp_path / "h.csv") == part
     with pytest.raises(InputError, match="known from 0 to 3"):
         part.at([0.0, 4.0])
     (tmp_path / "bad.txt").write_text("0 1 2\n")

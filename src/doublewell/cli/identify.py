@@ -76,7 +76,7 @@ def identify(
     from doublewell.validate import validate
 
     tension = _tension(surface_tension, tension_sd, normalisation)
-    options = options_of(given)
+    options = options_of(given, movie.drift)
     check_result(out)
     check_folder(figures, "--figures")
     check_folder(report, "--report")

@@ -37,6 +37,7 @@ ANSWER, TENSION, MOVIE, LAW, METHOD, OBSERVATION, COMPUTE = (
 Switch = Annotated[bool, Parameter(negative=(), show_default=False)]
 _PATIENCE = 1.0  # seconds before anything appears
 _PATIENT = "compiling and fitting; the first time on a machine takes a minute or more (--quiet hides this line)"
+_GREY: dict[str, Literal["auto", "remove"]] = {"auto": "auto", "remove": "remove"}  # drifts that grey values decide
 _TAKEN = 20  # characters that spinner, shortest bar, fraction and time take from the line
 _SHORTER = {  # what a narrow terminal does without, the least useful first
     "^fitting: ": "", "whole record, ": "", " standard errors": " s.e.", " iterations": "", "segments, links": "links",
@@ -57,6 +58,8 @@ def _flags() -> list[tuple[str, Any, Any]]:
         owners: dict[str, list[tuple[str, type[Options], Field[Any]]]] = {}
         for name, kind in kinds.items():
             for item in fields(kind):
+                if item.name == "drift":  # that of the movie, which knows more words
+                    continue
                 owners.setdefault(item.name, []).append((name, kind, item))
         flags += [_flag(group, len(kinds), owned) for owned in owners.values()]
     return flags
@@ -84,7 +87,7 @@ else:
     )
 
 
-def options_of(given: Given) -> dict[str, Any]:
+def options_of(given: Given, drift: str = "auto") -> dict[str, Any]:
     """Return the options of identify as its values; those of another method are refused."""
     method = method_of(given.method)
     own = {item.name for item in fields(method)}
@@ -97,12 +100,18 @@ def options_of(given: Given) -> dict[str, Any]:
     values: dict[str, Any] = {
         "law": DoubleWell(), "method": method, "observation": Observation(), "compute": Compute(),
     }  # fmt: skip
+    if drift not in _GREY:
+        try:
+            values["observation"] = Observation.of(f"drift={drift}")
+        except InputError as error:
+            words = "expected auto, remove, none, estimated, or a velocity for each axis, such as 0,0.6"
+            raise InputError(f"--drift: {error}; {words}") from error
     return {name: replace(value, **_read(given, type(value))) for name, value in values.items()}
 
 
 def _given(given: Given, kind: type[Options]) -> list[Field[Any]]:
     """Return the fields of a value whose flags differ from the default."""
-    items = [(item, getattr(given, item.name)) for item in fields(kind)]
+    items = [(item, getattr(given, item.name, None)) for item in fields(kind)]
     return [item for item, word in items if word is not None and word not in (item.default, as_word(item.default))]
 
 
@@ -171,7 +180,8 @@ class Movie:
     bleaching
         Whether light or dye fade; without it the movie decides.
     drift
-        auto: measured and left to the fit; remove: frames are moved back by interpolation; none.
+        auto: measured on grey values and left to the fit; remove: frames are moved back by interpolation; none;
+        estimated: the fit follows it; or a known velocity along each axis, such as 0,0.6.
     dark
         The camera's grey value without light, a number or a file of dark frames; without it the movie decides.
     """
@@ -189,7 +199,7 @@ class Movie:
     mask: str | None = None
     flatten: Literal["auto", "gain", "offset", "none"] = "auto"
     bleaching: bool | None = None
-    drift: Literal["auto", "remove", "none"] = "auto"
+    drift: Annotated[str, Parameter(allow_leading_hyphen=True)] = "auto"
     dark: str | None = None
 
     def source(self, file: Path) -> Source:
@@ -224,7 +234,7 @@ class Movie:
             times=parse_numbers(self.times, "--times"), q=None if unit else q, boundary=self.boundary,
             levels=parse_levels(self.levels, "--levels"), length_unit=self.length_unit, time_unit=self.time_unit,
             mask=self.mask, flatten=None if self.flatten == "none" else self.flatten, bleaching=self.bleaching,
-            drift=None if self.drift == "none" else self.drift, dark=_number_or_name(self.dark),
+            drift=_GREY.get(self.drift), dark=_number_or_name(self.dark),
         )  # fmt: skip
         if q is None or unit is None:
             return record

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -50,9 +51,14 @@ class Driving:
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Driving:
-        """Return the driving force of a text file: a time and a value in each line."""
+        """Return the driving force of a text file: a time and a value in each line, with a comma or without.
+
+        A first line of words is left out.
+        """
         try:
-            table = np.loadtxt(path, delimiter=None, ndmin=2, comments="#", converters=None)
+            lines = Path(path).read_text(encoding="utf-8").replace(",", " ").splitlines()
+            words = bool(lines) and lines[0].lstrip()[:1].isalpha()
+            table = np.loadtxt(lines[int(words) :], ndmin=2, comments="#")
         except (OSError, ValueError) as error:
             raise InputError(f"{path}: expected a text file with a time and a force in each line ({error})") from None
         if table.shape[1] != 2:

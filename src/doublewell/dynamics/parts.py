@@ -139,6 +139,8 @@ def check_anisotropy(value: Any, name: str = "anisotropy") -> Anisotropy | Estim
     try:
         ratio, _, angle = str(value).partition(":")
         return Anisotropy(float(ratio), float(angle or 0.0))
+    except InputError:
+        raise
     except ValueError:
         raise InputError(
             f"{name} is {shown(value)}: expected Anisotropy(ratio, angle), 'estimated', or ratio:angle in words"
@@ -155,8 +157,8 @@ def check_mobility(value: Any) -> Mobility | int | Estimated | None:
     if is_whole(number) and 1 <= number <= _DEGREES:
         return int(number)
     raise InputError(
-        f"mobility is {shown(value)}: expected Mobility.of(function), 'estimated', or the degree of its logarithm, at "
-        f"most {_DEGREES}"
+        f"mobility is {shown(value)}: expected Mobility.of(function), 'estimated', or the degree of its logarithm, 1 "
+        f"to {_DEGREES}"
     )
 
 

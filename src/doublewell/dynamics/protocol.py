@@ -107,7 +107,7 @@ def _with_parts(base: Dynamics, words: str) -> Dynamics:
         known = [part.name for part in fields(base)]  # type: ignore[arg-type]
         if key not in known or not equals:
             raise InputError(
-                f"dynamics has {word!r}: {base.name} takes {' and '.join(known)}, such as {known[0]}=estimated"
+                f"dynamics has {word!r}: {base.name} takes {', '.join(known)}, such as {known[0]}=estimated"
             )
         given[key] = value
     return type(base)(**given) if given else base
