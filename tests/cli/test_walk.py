@@ -8,7 +8,7 @@ from importlib import import_module
 import pytest
 
 from doublewell.cli.options import Given, options_of
-from doublewell.errors import as_word
+from doublewell.errors import InputError, as_word
 from doublewell.identify import identify
 from doublewell.io import load_result, save
 from doublewell.options import METHODS, Compute, DoubleWell, Observation
@@ -58,9 +58,17 @@ def test_its_flag_reaches_the_value(case):
     word = OTHER[name]
     flag = word if isinstance(word, bool) else as_word(list(word) if name == "supports" else word)
     method = {"method": next(key for key, value in METHODS.items() if value is kind)} if part == "method" else {}
-    value = options_of(Given(**{name: flag}, **method))[part]
+    drift = {"drift": flag} if name == "drift" else {}  # a flag of the movie, which knows more words
+    value = options_of(Given(**({} if drift else {name: flag}), **method), **drift)[part]
     assert type(value) is kind
     assert getattr(value, name) == word
+
+
+def test_a_drift_is_a_velocity_or_a_word():
+    assert options_of(Given(), "-0.5,0.25")["observation"].drift == (-0.5, 0.25)
+    assert options_of(Given(), "remove")["observation"].drift == "auto"
+    with pytest.raises(InputError, match=r"--drift: .* expected auto, remove, none, estimated, or a velocity"):
+        options_of(Given(), "sideways")
 
 
 @pytest.mark.parametrize("case", FIELDS, ids=names)
