@@ -209,7 +209,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=20, help="records that are fitted together on a GPU")
     parser.add_argument("--out", type=Path, help="results, else those in benchmarks/results")
     parser.add_argument("--merge", nargs="+", type=Path, help="join such results")
-    asked = parser.parse_args(words("anisotropy mobility"))
+    asked = parser.parse_args(words("anisotropy"))
     rows = list[dict[str, Any]]()
     if asked.merge:
         rows = join_results("parts", asked.merge, lambda row: (row["kind"], row["seed"]))
