@@ -80,14 +80,14 @@ def test_anisotropy_is_found_by_both_methods(oblique, q) -> None:
     assert weak.dynamics.anisotropy.ratio == pytest.approx(1.4, rel=0.02)
     assert weak.dynamics.anisotropy.angle == pytest.approx(35.0, abs=2.0)
     assert missed(weak) < 0.02
-    result = identify(noisy, dynamics="allen-cahn(anisotropy=estimated)", law=0)
+    result = identify(noisy, dynamics="allen-cahn(anisotropy=estimated)", law=0, check=q is not None)
     assert far(result, "ratio", 1.4) < FAR
     assert far(result, "angle", 35.0) < FAR
     assert max(far(result, f"anisotropy {k}", v) for k, v in entries_of(OBLIQUE.tensor).items()) < FAR
     assert missed(result) < 0.01
-    assert result.adequacy is not None
-    assert str(result.adequacy.verdict) == "adequate"
-    assert "anisotropy" not in {test.name for test in result.adequacy.tests}
+    if q is not None:
+        assert str(result.adequacy.verdict) == "adequate"
+        assert "anisotropy" not in {test.name for test in result.adequacy.tests}
     assert facts(result)["ratio"].interval == result.interval("ratio")
 
 
@@ -127,11 +127,11 @@ def test_mobility_is_found_by_both_methods(quick, q, tmp_path) -> None:
     weak = identify(noisy, dynamics=AllenCahn(mobility="estimated"), law=0, method="weak")
     ends = np.array([-1.0, 1.0])
     assert np.allclose(weak.mobility(ends), RATE(ends), rtol=0.05)
-    result = identify(noisy, dynamics=AllenCahn(mobility="estimated"), law=0)
+    result = identify(noisy, dynamics=AllenCahn(mobility="estimated"), law=0, check=q is None)
     assert max(far(result, f"mobility {k + 1}", c) for k, c in enumerate(RATE.coefficients)) < FAR
     low, high = result.band("mobility", ends, level=0.9999)
     assert np.all((low < RATE(ends)) & (RATE(ends) < high))
-    assert str(result.adequacy.verdict) == "adequate"
+    assert q is not None or str(result.adequacy.verdict) == "adequate"
     chi2, freedom = result.posterior.constant_mobility()
     assert chdtrc(freedom, chi2) < 1e-6
     assert "mobility-varies" in [item.code for item in findings(result)]

@@ -35,10 +35,6 @@ JointName = Literal[
     "response",
 ]
 LawNumber = Literal[
-    "ratio",
-    "angle",
-    "flux ratio",
-    "flux angle",
     "epsilon",
     "barrier",
     "width",
@@ -53,6 +49,10 @@ LawNumber = Literal[
     "spinodal_low",
     "spinodal_high",
     "chi",
+    "ratio",
+    "angle",
+    "flux ratio",
+    "flux angle",
 ]
 Scalar = LawNumber | JointName
 DRAWS = 4000  # fixed seed; a band's edge then moves by about 2 % of its half-width from seed to seed
