@@ -37,7 +37,7 @@ from doublewell.statements import (
     unit_lines,
     weak_lines,
 )
-from doublewell.units import has_pint, percent
+from doublewell.units import after, has_pint, percent
 
 T = TypeVar("T")
 LEVEL = 0.95  # of all intervals and bands
@@ -231,7 +231,7 @@ def facts(result: Result) -> Facts:
         no_scale="" if result.scale is not None else (result.refusal or why_no_scale()),
         supports=supports(result),
         assumptions=tuple(assumptions(result)),
-        record=tuple(record_lines(result)),
+        record=(*record_lines(result), *map(_line, _parts(result))),
         fit=tuple(weak_lines(result) if fit is None else likelihood_lines(result)),
         units=tuple(unit_lines(result)),
     )
@@ -375,6 +375,12 @@ def _parts(result: Result) -> Iterator[Fact]:
                 ends = [float(end[0]) for end in result.band("mobility", np.array([u]), level=LEVEL)]
                 fact = replace(fact, interval=(ends[0], ends[1]))
             yield fact
+
+
+def _line(fact: Fact) -> str:
+    """Return a fact as a line of the report."""
+    ends = "" if fact.interval is None else " (95 %: {:.4g} to {:.4g})".format(*fact.interval)
+    return f"{fact.name}: {fact.value:.4g}{after(fact.unit)}{ends or (f' ({fact.note})' if fact.note else '')}"
 
 
 def physical_facts(values: Physical) -> Iterator[Fact]:

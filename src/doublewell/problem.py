@@ -202,7 +202,7 @@ def sampled(dynamics: Dynamics, records: Sequence[Any]) -> Dynamics:
     if driving is None or isinstance(driving, Driving):
         return dynamics
     times = np.unique(np.concatenate([record.times for record in records if isinstance(record, Record)]))
-    return replace(dynamics, driving=Driving.of(driving, times))  # type: ignore[type-var]
+    return dynamics.changed(driving=Driving.of(driving, times))
 
 
 def observed_as(record: Record, problem: Problem) -> Record:

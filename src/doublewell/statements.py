@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from doublewell.dynamics import Anisotropy, Mobility
 from doublewell.errors import InputError
 from doublewell.law import CONSTRAINTS, check_constraint
 from doublewell.physical import physical
@@ -89,7 +88,6 @@ def record_lines(result: Result) -> Iterator[str]:
     dx = ", ".join(f"{h:.6g}" for h in dict.fromkeys(record.dx)) + after(record.length_unit)
     pace = f"dx = {dx}, dt = {record.dt:.6g}{after(record.time_unit)}, q = {result.q:.6g}{after(q_unit(result))}"
     yield f"{record.shape[0]} frames of {mesh}, {pace}{estimated}{boundary}"
-    yield from part_lines(result)
     width = "no interface detected" if survey.cells is None else f"interface {survey.cells:.1f} cells wide"
     visited = f"{100 * survey.coverage:.0f} % of the phase range visited"
     yield f"noise {survey.noise:.2g} ({survey.noise_method}), {width}, {visited}"
@@ -100,29 +98,6 @@ def record_lines(result: Result) -> Iterator[str]:
             f"values = gain u + offset, estimated: {', '.join(parts)}; pure phases at "
             f"{contrast.plateaus[0]:.5g} and {contrast.plateaus[1]:.5g}"
         )
-
-
-def part_lines(result: Result) -> Iterator[str]:
-    """Yield what is known of anisotropies and of a mobility of the phase, with intervals where they were estimated."""
-    parts, asked, (low, high) = result.dynamics.parts, result.problem.dynamics.parts, result.law.phases
-    for prefix, part, of in (("", parts.anisotropy, "gradient energy"), ("flux ", parts.flux, "mobility")):
-        if not isinstance(part, Anisotropy):
-            continue
-        numbers = {"ratio": part.ratio} | ({"angle": part.angle} if len(part.tensor) == 2 else {})
-        given = isinstance(asked.flux if prefix else asked.anisotropy, Anisotropy)
-        ends = {} if given or result.posterior is None else {k: result.interval(f"{prefix}{k}") for k in numbers}  # type: ignore[arg-type]
-        words = [
-            f"{k} {v:.4g}" + (" (95 %: {:.4g} to {:.4g})".format(*ends[k]) if k in ends else "")
-            for k, v in numbers.items()
-        ]
-        yield f"anisotropy of the {of}{' (given)' if given else ''}: {', '.join(words)}"
-    if isinstance(parts.mobility, Mobility):
-        rates = [f"q({u:g}) = {float(result.mobility(u)):.4g}" for u in (low, high)]
-        if asked.degree and result.posterior is not None:
-            edges = np.transpose(result.band("mobility", np.array([low, high])))
-            rates = [f"{text} (95 %: {a:.4g} to {b:.4g})" for text, (a, b) in zip(rates, edges, strict=True)]
-        given_text = "" if asked.degree else " (given)"
-        yield f"mobility of the phases{given_text}: {', '.join(rates)}; q is the mean between them"
 
 
 def weak_lines(result: Result) -> Iterator[str]:

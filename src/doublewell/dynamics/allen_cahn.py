@@ -11,13 +11,13 @@ import numpy as np
 from doublewell.dynamics.anisotropy import Anisotropy
 from doublewell.dynamics.driving import Driving
 from doublewell.dynamics.mobility import Mobility
-from doublewell.dynamics.parts import Estimated, Parts, check_anisotropy, check_driving, check_mobility
+from doublewell.dynamics.parts import Estimated, WithParts
 from doublewell.dynamics.protocol import DYNAMICS, Column, Gauge, WeakForm
 from doublewell.hints import Array
 
 
 @dataclass(frozen=True)
-class AllenCahn:
+class AllenCahn(WithParts):
     """The Allen-Cahn equation: L(k) = -|k|^2, D = 1. With E = integral of kappa/2 |grad u|^2 + f, L = q / kappa.
 
     Parameters
@@ -45,16 +45,6 @@ class AllenCahn:
     anisotropy: Anisotropy | Estimated | None = None
     mobility: Mobility | int | Estimated | None = None
     driving: Driving | Callable[[Any], Any] | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "anisotropy", check_anisotropy(self.anisotropy))
-        object.__setattr__(self, "mobility", check_mobility(self.mobility))
-        object.__setattr__(self, "driving", check_driving(self.driving))
-
-    @property
-    def parts(self) -> Parts:
-        """What is added to it."""
-        return Parts(anisotropy=self.anisotropy, mobility=self.mobility, driving=self.driving)
 
     @property
     def equation(self) -> str:

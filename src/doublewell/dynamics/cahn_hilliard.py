@@ -9,13 +9,13 @@ from typing import ClassVar
 import numpy as np
 
 from doublewell.dynamics.anisotropy import Anisotropy
-from doublewell.dynamics.parts import Estimated, Parts, check_anisotropy
+from doublewell.dynamics.parts import Estimated, WithParts
 from doublewell.dynamics.protocol import DYNAMICS, Column, Gauge, WeakForm
 from doublewell.hints import Array
 
 
 @dataclass(frozen=True)
-class CahnHilliard:
+class CahnHilliard(WithParts):
     """The Cahn-Hilliard equation: L(k) = -|k|^4, D = |k|^2. u_t = M Laplacian (f'(u) - kappa Laplacian u), q = M kappa.
 
     A constant of G = f'/kappa has no effect. With E = integral of kappa/2 |grad u|^2 + f, M = q / kappa.
@@ -39,15 +39,6 @@ class CahnHilliard:
 
     anisotropy: Anisotropy | Estimated | None = None
     flux: Anisotropy | Estimated | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "anisotropy", check_anisotropy(self.anisotropy))
-        object.__setattr__(self, "flux", check_anisotropy(self.flux, "flux"))
-
-    @property
-    def parts(self) -> Parts:
-        """What is added to it."""
-        return Parts(anisotropy=self.anisotropy, flux=self.flux)
 
     @property
     def equation(self) -> str:

@@ -9,13 +9,13 @@ from typing import ClassVar
 import numpy as np
 
 from doublewell.dynamics.anisotropy import Anisotropy
-from doublewell.dynamics.parts import Estimated, Parts, check_anisotropy
+from doublewell.dynamics.parts import Estimated, WithParts
 from doublewell.dynamics.protocol import DYNAMICS, Column, Gauge, WeakForm
 from doublewell.hints import Array
 
 
 @dataclass(frozen=True)
-class MassConserving:
+class MassConserving(WithParts):
     """The mass-conserving Allen-Cahn equation: L(k) = -|k|^2, D = 1 but 0 at k = 0: a constant of G has no effect."""
 
     name: ClassVar[str] = "mass-conserving"
@@ -30,14 +30,6 @@ class MassConserving:
     )
 
     anisotropy: Anisotropy | Estimated | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "anisotropy", check_anisotropy(self.anisotropy))
-
-    @property
-    def parts(self) -> Parts:
-        """What is added to it."""
-        return Parts(anisotropy=self.anisotropy)
 
     @property
     def equation(self) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -172,3 +172,29 @@ def check_driving(value: Any) -> Driving | Callable[[Any], Any] | None:
     if isinstance(value, str):
         return Driving.read(value)
     raise InputError(f"driving is {shown(value)}: expected Driving(times, values), a function of the time, or a file")
+
+
+_CHECKS: dict[str, Callable[[Any], Any]] = {
+    "anisotropy": check_anisotropy,
+    "flux": lambda value: check_anisotropy(value, "flux"),
+    "mobility": check_mobility,
+    "driving": check_driving,
+}
+
+
+@dataclass(frozen=True)
+class WithParts:
+    """An equation whose fields are its parts: each is checked, and may be given in words."""
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            object.__setattr__(self, item.name, _CHECKS[item.name](getattr(self, item.name)))
+
+    @property
+    def parts(self) -> Parts:
+        """What is added to the equation."""
+        return Parts(**{item.name: getattr(self, item.name) for item in fields(self)})
+
+    def changed(self, **parts: Any) -> Self:
+        """Return the equation with other parts."""
+        return replace(self, **parts)

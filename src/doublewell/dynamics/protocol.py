@@ -65,6 +65,9 @@ class Dynamics(Protocol):
     def parts(self) -> Parts:
         """What may be added to it, known or estimated."""
 
+    def changed(self, **parts: Any) -> Dynamics:
+        """Return the equation with other parts."""
+
     def linear(self, waves: Sequence[Array]) -> Array:
         """Return L(k) <= 0 of each mode from the wave numbers along each axis, shaped for broadcasting."""
 
@@ -104,13 +107,13 @@ def _with_parts(base: Dynamics, words: str) -> Dynamics:
     given: dict[str, Any] = {}
     for word in filter(None, map(str.strip, words.split(","))):
         key, equals, value = (part.strip() for part in word.partition("="))
-        known = [part.name for part in fields(base)]  # type: ignore[arg-type]
+        known = [part.name for part in fields(Parts) if hasattr(base, part.name)]
         if key not in known or not equals:
             raise InputError(
                 f"dynamics has {word!r}: {base.name} takes {', '.join(known)}, such as {known[0]}=estimated"
             )
         given[key] = value
-    return type(base)(**given) if given else base
+    return base.changed(**given) if given else base
 
 
 class Symbols(NamedTuple):
@@ -190,7 +193,7 @@ def check_steps(*, dt: float, q: float, substeps: int) -> None:
 def settled(dynamics: Dynamics, values: Mapping[str, float], axes: int, phases: tuple[float, float]) -> Dynamics | None:
     """Return an equation with the estimated values of its parts; None where none was estimated."""
     found = dynamics.parts.settled(values, axes, phases)
-    return replace(dynamics, **found) if found else None  # type: ignore[type-var]
+    return dynamics.changed(**found) if found else None
 
 
 def in_phases(dynamics: Dynamics, half: float) -> Dynamics:
@@ -199,7 +202,7 @@ def in_phases(dynamics: Dynamics, half: float) -> Dynamics:
     if half == 1.0 or not isinstance(driving, Driving):
         return dynamics
     scaled = replace(driving, values=tuple([value / half for value in driving.values]))
-    return replace(dynamics, driving=scaled)  # type: ignore[type-var]
+    return dynamics.changed(driving=scaled)
 
 
 def since(dynamics: Dynamics, time: float) -> Dynamics:
@@ -208,7 +211,7 @@ def since(dynamics: Dynamics, time: float) -> Dynamics:
     if time == 0.0 or not isinstance(driving, Driving):
         return dynamics
     later = replace(driving, times=tuple([each - time for each in driving.times]))
-    return replace(dynamics, driving=later)  # type: ignore[type-var]
+    return dynamics.changed(driving=later)
 
 
 def roughly(dynamics: Dynamics) -> Dynamics:
@@ -219,7 +222,7 @@ def roughly(dynamics: Dynamics) -> Dynamics:
             known[name] = None
     if parts.mobility is not None:
         known["mobility"] = None
-    return replace(dynamics, **known) if known else dynamics  # type: ignore[type-var]
+    return dynamics.changed(**known) if known else dynamics
 
 
 def check_known(dynamics: Dynamics) -> None:
