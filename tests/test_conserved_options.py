@@ -197,8 +197,9 @@ def test_the_largest_chance_is_not_the_nearest_chi2() -> None:
     still = Rival("a field that stands still", 250.0, "", 90.0)
     (finding,) = rival_findings((Rival("cahn-hilliard", 0.0, ""), Rival("allen-cahn", 200.0, "", 5.0), still))
     assert finding.numbers == {"chi2": 250.0, "chance": 90.0}
-    assert "does not tell cahn-hilliard from a field that stands still: chi2 differs by 250, by chance +-90" in (
-        finding.sentence
+    assert (
+        "does not distinguish cahn-hilliard from a field that stands still: chi2 differs by 250, at random by 90"
+        in (finding.sentence)
     )
 
 

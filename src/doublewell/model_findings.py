@@ -150,8 +150,8 @@ def rival_findings(rivals: tuple[Rival, ...]) -> Iterator[Finding]:
         yield make.ok("equation-chosen", words, chi2=nearest.chi2)
         return
     words = (
-        f"the movie does not tell {best.dynamics} from {nearest.dynamics}: chi2 differs by {nearest.chi2:.3g}, by "
-        f"chance +-{nearest.chance:.2g}"
+        f"the movie does not distinguish {best.dynamics} from {nearest.dynamics}: chi2 differs by {nearest.chi2:.3g}, "
+        f"at random by {nearest.chance:.2g}"
     )
     advice = "a shape that moves, or a growing pattern, tells them apart; where the equation is known, state it"
     yield make.check("equation-undecided", words, advice, chi2=nearest.chi2, chance=nearest.chance)

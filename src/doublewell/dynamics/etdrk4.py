@@ -76,9 +76,9 @@ def predict(
     """Return the trajectory u[t, (z, y,) x] of `frames` frames, u0 included as frame 0.
 
     A pure JAX function of the initial field, the coefficients of the effective force and the step's weights
-    (for a step of dt / substeps); the keywords are static. `acting` is what acts beside the law: L, a driving force at
-    the half steps of each frame interval and the coefficients of a mobility, each of the two or None. Call it inside
-    ``double_precision()``, under any of
+    (for a step of dt / substeps); the keywords are static. `acting` is what acts in addition to the law: L, a
+    driving force at the half steps of each frame interval and the coefficients of a mobility, each of the two or None.
+    Call it inside ``double_precision()``, under any of
     jit, jvp, vjp, linearize, vmap.
     """
     import jax.numpy as jnp

@@ -1,7 +1,7 @@
 """Choose: which equation a movie obeys, by the likelihood of each.
 
 Every equation is fitted with a law of a low degree, and so is a field that stands still, which may obey all of them.
-Chi-square is in units of the noise that the best leaves. It differs by chance too: a mode that one equation keeps and
+Chi-square is in units of the noise that the best leaves. It differs at random too: a mode that one equation keeps and
 another damps takes up noise of all frames in one and of the first alone in the other. A conserved mean decides nothing
 by itself: a pattern that stands still has one too.
 """

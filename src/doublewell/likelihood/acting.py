@@ -1,4 +1,4 @@
-"""Acting: what moves a field beside the law and is estimated or known: anisotropy, mobility, driving force, terms."""
+"""Acting: what moves a field in addition to the law: anisotropy, mobility, driving force, terms."""
 
 from __future__ import annotations
 
