@@ -13,13 +13,11 @@ bent by a third of a cell, which move by less than the noise, no other equation 
 
 from __future__ import annotations
 
-import argparse
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import join_results, print_table, save_results, sized, words
+from common import join_results, parser_in_parts, print_table, save_results, sized, words
 from conserved import TRUTHS, WIDTH, Truth, start
 
 import doublewell as dw
@@ -120,12 +118,9 @@ def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--first", type=int, default=1, help="the first seed")
+    parser = parser_in_parts()
     parser.add_argument("--records", type=int, default=102)
     parser.add_argument("--still", type=int, default=12, help="records that stand still")
-    parser.add_argument("--out", type=Path, help="results, else those in benchmarks/results")
-    parser.add_argument("--merge", nargs="+", type=Path, help="join such results")
     asked = parser.parse_args(words("--records 1 --still 1"))
     rows = list[dict[str, Any]]()
     if asked.merge:

@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import sys
+from argparse import ArgumentParser
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
@@ -38,6 +39,15 @@ def sized(full: T, *, tiny: T) -> T:
 def words(tiny: str = "") -> list[str]:
     """Return the words of the command line; where --tiny stands alone, those of its run."""
     return sys.argv[1:] or sized([], tiny=tiny.split())
+
+
+def parser_in_parts() -> ArgumentParser:
+    """Return a parser of runs that are made in parts, by their seeds, and joined."""
+    parser = ArgumentParser()
+    parser.add_argument("--first", type=int, default=1, help="the first seed")
+    parser.add_argument("--out", type=Path, help="results, else those in benchmarks/results")
+    parser.add_argument("--merge", nargs="+", type=Path, help="join such results")
+    return parser
 
 
 def target(path: Path) -> Path:

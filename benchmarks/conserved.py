@@ -15,16 +15,14 @@ Two snapshots: of movies of 48 x 48, the last frame and one that is 2, 8 or 24 i
 
 from __future__ import annotations
 
-import argparse
 import time
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice, product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import join_results, print_table, save_results, sized, words
+from common import join_results, parser_in_parts, print_table, save_results, sized, words
 
 import doublewell as dw
 from doublewell.dynamics import CAHN_HILLIARD, Cnab2, Etdrk4, Grid
@@ -219,15 +217,12 @@ def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--first", type=int, default=1, help="the first seed")
+    parser = parser_in_parts()
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--laws", nargs="+", default=[*TRUTHS])
     parser.add_argument("--stages", nargs="+", default=[*STAGES])
     parser.add_argument("--check", action="store_true", help="test the model too")
     parser.add_argument("--frames", type=int, choices=(2, FRAMES), default=FRAMES, help="2: snapshots of small movies")
-    parser.add_argument("--out", type=Path, help="results, else those in benchmarks/results")
-    parser.add_argument("--merge", nargs="+", type=Path, help="join such results")
     asked = parser.parse_args(words("--laws quartic --stages drop"))
     rows, two = list[dict[str, Any]](), asked.frames == 2
     if asked.merge:

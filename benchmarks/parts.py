@@ -13,17 +13,15 @@ given here.
 
 from __future__ import annotations
 
-import argparse
 import os
 import time
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import join_results, print_table, save_results, sized, words
+from common import join_results, parser_in_parts, print_table, save_results, sized, words
 from scipy.special import chdtrc
 
 import doublewell as dw
@@ -202,13 +200,10 @@ def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
+    parser = parser_in_parts()
     parser.add_argument("kinds", nargs="*", default=[*KINDS])
-    parser.add_argument("--first", type=int, default=1, help="the first seed")
     parser.add_argument("--records", type=int, default=sized(20, tiny=1), help="of each kind")
     parser.add_argument("--batch", type=int, default=20, help="records that are fitted together on a GPU")
-    parser.add_argument("--out", type=Path, help="results, else those in benchmarks/results")
-    parser.add_argument("--merge", nargs="+", type=Path, help="join such results")
     asked = parser.parse_args(words("anisotropy"))
     rows = list[dict[str, Any]]()
     if asked.merge:
