@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from doublewell.dynamics import CAHN_HILLIARD, MASS_CONSERVING, dynamics_of
 from doublewell.errors import InputError
 from doublewell.facts import Fact
 from doublewell.identify import identify_many
-from doublewell.identify.choose import _chance, _still, _Tried
+from doublewell.identify.choose import _still, _Tried, _variance, choose_dynamics
 from doublewell.identify.phases import plateaus_or, visited
 from doublewell.law import Ideal, Law, Mixture, named_law
 from doublewell.model_findings import coexistence_findings, diffusion_findings, rival_findings
@@ -179,11 +181,11 @@ def test_phases_that_the_record_does_not_reach_are_named(record) -> None:
 
 
 @pytest.mark.parametrize(
-    ("chi2", "chance", "code"),
+    ("chi2", "sd", "code"),
     [(1e4, 90.0, "equation-chosen"), (12.0, 0.0, "equation-undecided"), (300.0, 90.0, "equation-undecided")],
 )
-def test_how_clearly_an_equation_was_chosen(chi2, chance, code) -> None:
-    other = Rival("allen-cahn", chi2, "", chance)
+def test_how_clearly_an_equation_was_chosen(chi2, sd, code) -> None:
+    other = Rival("allen-cahn", chi2, "", sd)
     rivals = (Rival("cahn-hilliard", 0.0, ""), other, Rival("mass-conserving", np.inf, ""))
     (finding,) = rival_findings(rivals)
     assert finding.code == code
@@ -192,26 +194,26 @@ def test_how_clearly_an_equation_was_chosen(chi2, chance, code) -> None:
     assert list(rival_findings(())) == []
 
 
-def test_the_largest_chance_is_not_the_nearest_chi2() -> None:
+def test_the_largest_sd_is_not_the_nearest_chi2() -> None:
     """What is least excluded is named, and that is not always what has the smallest chi-square."""
     still = Rival("a field that stands still", 250.0, "", 90.0)
     (finding,) = rival_findings((Rival("cahn-hilliard", 0.0, ""), Rival("allen-cahn", 200.0, "", 5.0), still))
-    assert finding.numbers == {"chi2": 250.0, "chance": 90.0}
+    assert finding.numbers == {"chi2": 250.0, "sd": 90.0}
     assert (
         "does not distinguish cahn-hilliard from a field that stands still: chi2 differs by 250, at random by 90"
         in (finding.sentence)
     )
 
 
-def test_chance_is_that_of_noise_along_two_courses(record) -> None:
+def test_the_variance_is_that_of_noise_along_two_courses(record) -> None:
     """Of a mode that stays, the mean over frames takes up noise; of one that dies at once, the first frame."""
     stays, dies = _Tried(None, 1.0, ""), _Tried(None, 1.0, "", lambda _: -1e3)
     noise = np.random.default_rng(3).standard_normal((400, record.frames, 300))
     taken = record.frames * np.mean(noise, axis=1) ** 2 - noise[:, 0] ** 2
     variance = np.var(np.sum(taken, axis=1)) / 300
-    assert _chance(record, stays, dies) / CELLS**2 == pytest.approx(4.0 * (1.0 - 1.0 / record.frames), rel=1e-9)
+    assert _variance(record, stays, dies) / CELLS**2 == pytest.approx(4.0 * (1.0 - 1.0 / record.frames), rel=1e-9)
     assert variance == pytest.approx(4.0 * (1.0 - 1.0 / record.frames), rel=0.3)  # of 400 sums: +-7 %
-    assert _chance(record, stays, stays) == 0.0
+    assert _variance(record, stays, stays) == 0.0
 
 
 def test_squares_of_a_still_record_are_those_of_its_noise(record) -> None:
@@ -232,3 +234,16 @@ def test_a_loose_q_is_a_finding(interval, code) -> None:
     if code == "q-undetermined":
         assert found[0].severity == "check"
         assert found[0].sentence.startswith("q is not determined: q = 1 +- 36 % (standard error)")
+
+
+def test_a_field_that_runs_away_is_no_candidate(monkeypatch, record) -> None:
+    """The squares that it leaves are no number, and no number is the smallest."""
+
+    def runs_away(part, problem, most):
+        status = SimpleNamespace(converged=False, text="stopped")
+        fit = SimpleNamespace(noise=np.nan, record=record, status=status, substeps=1)
+        return fit, Law(problem.fitted, part.start.coefficients), 1.0
+
+    monkeypatch.setattr(sys.modules[choose_dynamics.__module__], "_fit", runs_away)
+    with pytest.raises(InputError, match="ran away"):
+        choose_dynamics([record], {}, None)

@@ -47,9 +47,7 @@ class SurfaceTension:
             raise InputError(f"normalisation is {self.normalisation!r}: expected 'E' or 'eE' (epsilon times E)")
         if self.unit is not None and not isinstance(self.unit, str):
             raise InputError(f"the unit of {_NAME} is {shown(self.unit)}: expected a name such as 'J/m^2', or None")
-        if (
-            self.unit is not None and has_pint() and energy_power(self.unit, _NAME) is None
-        ):  # pint is not needed to load
+        if self.unit and has_pint() and energy_power(self.unit, _NAME) is None:  # pint is not needed to load
             raise InputError(
                 f"{_NAME} is in {self.unit}: expected an energy per area such as J/m^2 or mN/m (for a film an energy "
                 "per length such as J/m)"
@@ -64,8 +62,9 @@ class SurfaceTension:
         """
         if isinstance(tension, SurfaceTension):
             return tension
-        if isinstance(tension, str):
-            return cls._from_text(tension)
+        if isinstance(tension, str):  # "0.3 J/m^2 +- 5 %", "0.3 +- 0.01 J/m^2" or "0.3 J/m^2 +- 15 mJ/m^2"
+            value, sd, unit = _with_error(tension, _NAME, _EXAMPLE)
+            return cls(value, sd, unit=unit)
         if hasattr(tension, "magnitude") and hasattr(tension, "units"):
             value, unit = parse_quantity(tension, _NAME)
             return cls(value, unit=unit)
@@ -76,12 +75,6 @@ class SurfaceTension:
                 )
             return cls(*tension)
         return cls(tension)
-
-    @classmethod
-    def _from_text(cls, text: str) -> SurfaceTension:
-        """Read "0.3 J/m^2 +- 5 %", "0.3 +- 0.01 J/m^2" or "0.3 J/m^2 +- 15 mJ/m^2"."""
-        value, sd, unit = _with_error(text, _NAME, _EXAMPLE)
-        return cls(value, sd, unit=unit)
 
 
 def _with_error(text: str, name: str, example: str) -> tuple[float, float | None, str | None]:
@@ -131,10 +124,9 @@ class Mixing:
         values, errors = [], []
         for name, given, unit in (("the temperature", temperature, "K"), ("the site volume", volume, "m^3")):
             value, sd, own = _with_error(given, name, f"1 {unit}") if isinstance(given, str) else (given, None, None)
-            errors.append(None if sd is None else sd / value)
+            errors += [] if sd is None else [sd / value]
             values.append(value if own is None else convert(value, own, unit, name))
-        known = [error for error in errors if error is not None]
-        return cls(values[0], (values[1], values[1]), hypot(*known) if known else None)
+        return cls(values[0], (values[1], values[1]), hypot(*errors) if errors else None)
 
     @property
     def density(self) -> float:
@@ -236,12 +228,11 @@ def refusal_of(law: Law, bound: float | None = None, scaling: SurfaceTension | M
         )
         return Refusal(NoScale.NO_ENTROPY, size, reason)
     if bound is not None and np.all(law.coefficients <= _FLAT * bound):
-        return Refusal(
-            NoScale.FLAT_LAW,
-            bound,
+        reason = (
             "the law is flat at its lower bound, so the data show no double well and the force is not a measurement; "
-            f"check the scale of the field, q, dx and dt, or compare with {option('constraint', 'none')}",
+            f"check the scale of the field, q, dx and dt, or compare with {option('constraint', 'none')}"
         )
+        return Refusal(NoScale.FLAT_LAW, bound, reason)
     try:
         integral = law.tension_integral
     except InputError as error:

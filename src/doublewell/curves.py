@@ -16,7 +16,7 @@ from doublewell.facts import LEVEL, kept
 from doublewell.hints import Array
 from doublewell.inference import Quantity
 from doublewell.law import Law
-from doublewell.result import Result
+from doublewell.result import Likelihood, Result
 from doublewell.statements import per_area, scale_units
 
 POINTS = 401
@@ -117,7 +117,7 @@ def curves(result: Result) -> Curves:
         fractions=fractions,
         coverage=survey.coverage,
         weights=tuple((item.degree, item.weight) for item in path) if len(path) > 1 else (),
-        residual=_residual(result),
+        residual=None if result.diagnostics.likelihood is None else _residual(result, result.diagnostics.likelihood),
     )
 
 
@@ -132,10 +132,8 @@ def _curve(
     return Curve(symbol, name, unit, evaluate, u, values, low, high)
 
 
-def _residual(result: Result) -> Residual | None:
-    fit, record = result.diagnostics.likelihood, result.problem.records[0]
-    if fit is None:
-        return None
+def _residual(result: Result, fit: Likelihood) -> Residual:
+    record = result.problem.records[0]
     edges = tuple(
         np.linspace(0, cells, blocks + 1).round() * step
         for cells, blocks, step in zip(record.shape[1:], fit.residual_map.shape, record.dx, strict=True)
@@ -150,11 +148,11 @@ def _residual(result: Result) -> Residual | None:
     )
 
 
-def thresholds(count: int, level: float = FALSE_ALARMS) -> Array:
+def thresholds(count: int) -> Array:
     """Return the sizes, in sigma, from which tests count by Holm's correction, for the largest first."""
     from scipy.special import ndtri
 
-    return np.asarray(-ndtri(0.5 * level / np.arange(count, 0, -1)))
+    return np.asarray(-ndtri(0.5 * FALSE_ALARMS / np.arange(count, 0, -1)))
 
 
 @dataclass(frozen=True)

@@ -95,6 +95,7 @@ def examine(*, fit: bool = True, progress: Report | None = None) -> Diagnosis:
 
         keep_compiled()
         cache = jax.config.jax_compilation_cache_dir
+    files = [] if cache is None else Path(cache).rglob("*")
     return Diagnosis(
         version=_version("doublewell") or "not installed",
         python=platform.python_version(),
@@ -104,9 +105,7 @@ def examine(*, fit: bool = True, progress: Report | None = None) -> Diagnosis:
         extras=tuple(Extra(name, tuple(wanted)) for name, wanted in needs.items() if name not in _TOOLS),
         devices=device_names() if ready else (),
         cache=cache,
-        cache_bytes=0
-        if cache is None
-        else sum(file.stat().st_size for file in Path(cache).rglob("*") if file.is_file()),
+        cache_bytes=sum(file.stat().st_size for file in files if file.is_file()),
         timings=timings,
     )
 

@@ -21,6 +21,10 @@ class InputError(ValueError):
     """A value, an array or a file that cannot be used, with the way out in the message."""
 
 
+class NoStartError(InputError):
+    """Weak moments give no law: a trajectory fit starts from whole frames then."""
+
+
 class UnfinishedError(InputError):
     """Some of many inputs could not be used; ``results`` holds those of the others, None where there is none.
 

@@ -19,6 +19,7 @@ from doublewell.calibrate import SurfaceTension, why_no_scale
 from doublewell.dynamics import Anisotropy, Mobility
 from doublewell.errors import InputError, option
 from doublewell.hints import Array
+from doublewell.inference import Quantity
 from doublewell.law import Law, Structure
 from doublewell.physical import Physical, physical, width_name
 from doublewell.problem import Problem, RecordInfo
@@ -30,7 +31,6 @@ from doublewell.statements import (
     likelihood_lines,
     per_area,
     q_unit,
-    rate_unit,
     record_lines,
     scale_units,
     supports,
@@ -137,8 +137,8 @@ class Facts:
 
     @property
     def curve(self) -> str:
-        """What the movie determines, the force or of one phase q G'."""
-        return curve_of(self.law)
+        """What the movie determines, the force or of one phase only q G'."""
+        return "q G'" if self.law.one_phase else "G"
 
     @property
     def motion(self) -> str:
@@ -205,7 +205,7 @@ def facts(result: Result) -> Facts:
         heaviest = best.degree, best.weight, Law(posterior.family.at(best.degree), best.coefficients).equation()
     listed = [*_scale(result), *_wells(result), *_record_numbers(result)]
     if posterior is not None:
-        of = curve_of(law)
+        of = "q G'" if law.one_phase else "G"
         name = f"95 % band of {of}, root mean square over that of {of}"
         listed.insert(0, Fact("force_band", name, "dG/G", band_size(result)))
     given = problem.tension if isinstance(problem.tension, SurfaceTension) else None
@@ -305,16 +305,9 @@ def _coexisting(result: Result) -> Iterator[Fact]:
     law, survey = result.law, result.diagnostics.survey
     if law.one_phase:
         u = 0.5 * (survey.low + survey.high)
-        ends = None if result.posterior is None else result.band("diffusion", u, level=LEVEL)
         name = f"q G' at u = {u:.4g}" + (", the diffusion coefficient" if result.dynamics.order == 4 else "")
-        yield Fact(
-            "diffusion",
-            name,
-            "q G'",
-            float(result.diffusion(u)),
-            rate_unit(result),
-            ends and (float(ends[0]), float(ends[1])),
-        )
+        fact = Fact("diffusion", name, "q G'", float(result.diffusion(u)), q_unit(result, slope=1))
+        yield fact if result.posterior is None else _of_band(result, fact, "diffusion", u)
     kind = "coexisting phase" if law.coexists else "end of the values that the law is given for"
     pairs = {"": (law.phases, f"{{}} {kind}"), "spinodal_": (law.spinodal, "{} end of the spinodal interval")}
     for prefix, (pair, name) in pairs.items():
@@ -371,10 +364,8 @@ def _parts(result: Result) -> Iterator[Fact]:
     if isinstance(parts.mobility, Mobility):
         for key, u in (("rate_low", low), ("rate_high", high)):
             fact = Fact(key, f"mobility q({u:g})", f"q({u:g})", float(result.mobility(u)), q_unit(result))
-            if asked.degree and result.posterior is not None:
-                ends = [float(end[0]) for end in result.band("mobility", np.array([u]), level=LEVEL)]
-                fact = replace(fact, interval=(ends[0], ends[1]))
-            yield fact
+            estimated = asked.degree and result.posterior is not None
+            yield _of_band(result, fact, "mobility", u) if estimated else fact
 
 
 def _line(fact: Fact) -> str:
@@ -401,9 +392,10 @@ def _interval(result: Result, fact: Fact) -> Fact:
         return replace(fact, why=str(error))
 
 
-def curve_of(law: Law) -> str:
-    """Return the symbol of what a movie determines: of one phase only q G'."""
-    return "q G'" if law.one_phase else "G"
+def _of_band(result: Result, fact: Fact, quantity: Quantity, u: float) -> Fact:
+    """Add the 95 % interval of a curve at u to a fact."""
+    low, high = result.band(quantity, u, level=LEVEL)
+    return replace(fact, interval=(float(low), float(high)))
 
 
 def band_size(result: Result) -> float:

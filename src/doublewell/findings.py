@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from doublewell.adequacy import TOLERANCE, Verdict
-from doublewell.calibrate import NoScale, refusal_of
+from doublewell.calibrate import NoScale
 from doublewell.errors import option
 from doublewell.facts import LEVEL, Facts, facts
 from doublewell.inference import curve_band, quantile_interval
@@ -39,9 +39,9 @@ from doublewell.record_findings import (
     weak_mesh_findings,
 )
 from doublewell.result import FitQuality, Likelihood, Result
+from doublewell.statements import held
 from doublewell.units import percent
 
-MOSTLY = 0.7  # of the band of G: half of its variance
 NARROW = 0.05  # half-width of the band of G, relative to G, that is good
 _WIDE = 0.5  # beyond it the shape of the law is not determined
 _UNSURE = 0.05  # probability of extra wells that is worth a check
@@ -80,7 +80,7 @@ def findings(result: Result, *, checksum: str | None = None, table: Facts | None
         *_movie(result),
         *_contrast(result, table),
         *_determination(result, table),
-        *_grey(result),
+        *(() if result.grey is None else grey_findings(result.grey)),
         *_scale(result, table),
         *_agreement(result, fit),
     ]
@@ -131,14 +131,13 @@ def _quality(result: Result, fit: FitQuality) -> Iterator[Finding]:
     else:
         yield make.ok("resolved", f"{moved}{fit.mesh_size:.2g}", **sizes)
     if fit.constraint_rise > 9.0 and result.posterior is not None:
-        constraint = result.posterior.constraint
-        yield Topic("constraint").check(
-            "constraint-raises-chi2",
-            f"the constraint raises chi2 by {fit.constraint_rise:.0f}: the true law may {_OUTSIDE[constraint]}, or the "
-            f"phase values are not at {pure_phases(result.law.phases)}",
-            "see what the tests of the model name; a fit without the constraint shows where the data pull the law",
-            rise=fit.constraint_rise,
+        outside, pure = _OUTSIDE[result.posterior.constraint], pure_phases(result.law.phases)
+        words = (
+            f"the constraint raises chi2 by {fit.constraint_rise:.0f}: the true law may {outside}, or the phase values "
+            f"are not at {pure}"
         )
+        advice = "see what the tests of the model name; a fit without the constraint shows where the data pull the law"
+        yield Topic("constraint").check("constraint-raises-chi2", words, advice, rise=fit.constraint_rise)
 
 
 def _precision(fit: Likelihood, table: Facts) -> Iterator[Finding]:
@@ -165,12 +164,11 @@ def _determination(result: Result, table: Facts) -> Iterator[Finding]:
         if np.all(high - low <= np.max(np.abs(law.force(u)))):
             return  # the draws with the constraint take longer, and here they give nothing new
     if coverage < COVERED:
-        yield make.check(
-            "numbers-extrapolated",
+        words = (
             "the width, C_H, epsilon and F take in all phase values, so they rest on the law where it was not "
-            "measured; their intervals hold only if it is as smooth there as elsewhere",
-            coverage=coverage,
+            "measured; their intervals hold only if it is as smooth there as elsewhere"
         )
+        yield make.check("numbers-extrapolated", words, coverage=coverage)
     low, high = curve_band(posterior, "force", u, LEVEL)
     wide = u[high - low > np.max(np.abs(law.force(u)))].tolist()
     if wide:
@@ -187,18 +185,13 @@ def _determination(result: Result, table: Facts) -> Iterator[Finding]:
             continue
         if fact.interval is None:
             missing.setdefault(fact.why, []).append("C_H" if key == "tension_integral" else key)
-        elif not fact.interval[0] <= fact.value <= fact.interval[1]:
-            yield make.check(
-                "estimate-outside-interval",
-                "the estimate of {}, {:.4g}, lies outside its own 95 % interval, {:.4g} to {:.4g}: the law is so "
-                "uncertain that the average over laws and the number of the average law differ".format(
-                    key, fact.value, *fact.interval
-                ),
-                "use neither",
-                value=fact.value,
-                low=fact.interval[0],
-                high=fact.interval[1],
+        elif not (first := fact.interval[0]) <= fact.value <= (last := fact.interval[1]):
+            words = (
+                f"the estimate of {key}, {fact.value:.4g}, lies outside its own 95 % interval, {first:.4g} to "
+                f"{last:.4g}: the law is so uncertain that the average over laws and the number of the average law "
+                "differ"
             )
+            yield make.check("estimate-outside-interval", words, "use neither", value=fact.value, low=first, high=last)
     for reason, names in missing.items():
         yield make.check("interval-missing", f"no interval of {', '.join(names)}: {reason}")
 
@@ -207,48 +200,39 @@ def _determination(result: Result, table: Facts) -> Iterator[Finding]:
 
 
 def _weak(result: Result, table: Facts) -> Iterator[Finding]:
-    numbers, make = result.diagnostics, Topic("moments")
-    yield Topic("precision").check(
-        "no-error-bands",
-        "the weak-form fit has no noise model, so it gives no error bands",
-        f"use {option('method', 'trajectory')}",
-    )
+    numbers, make, instead = result.diagnostics, Topic("moments"), f"use {option('method', 'trajectory')}"
+    words = "the weak-form fit has no noise model, so it gives no error bands"
+    yield Topic("precision").check("no-error-bands", words, instead)
     left, adequate = percent(numbers.residual), numbers.moments is None or numbers.moments.verdict == Verdict.ADEQUATE
     if numbers.moments is None:
         words = (
             "the moments were not tested for model misspecification: that was switched off, the equation is another "
             "than Allen-Cahn, or too few moments are more than noise"
         )
-        yield Topic("model").check("model-untested", words, f"use {option('method', 'trajectory')}")
+        yield Topic("model").check("model-untested", words, instead)
     else:
         yield from model_findings(numbers.moments, numbers.survey.noise, setting_of(result))
     if numbers.residual > _LARGE_RESIDUAL:
-        yield make.check(
-            "moments-unexplained",
-            f"the law leaves {100 * numbers.residual:.0f} % of the moments unexplained: the field does not follow "
-            f"{table.motion}, or noise dominates",
-            "check the scale of the field, q, dx and dt",
-            residual=numbers.residual,
-        )
+        words = f"the law leaves {100 * numbers.residual:.0f} % of the moments unexplained: the field does not follow "
+        words, advice = f"{words}{table.motion}, or noise dominates", "check the scale of the field, q, dx and dt"
+        yield make.check("moments-unexplained", words, advice, residual=numbers.residual)
     elif numbers.support_spread <= 0.1 and adequate:
         spread = f"; a single support changes G by up to {percent(numbers.support_spread)}" if numbers.supports else ""
         words = f"the law leaves {left} of {numbers.rows} moments, most of it noise{spread}"
         yield make.ok("moments-explained", words, residual=numbers.residual)
+    times = result.q * max(result.law.well_curvatures) * result.problem.records[0].dt
     if min([frames for frames, _ in result.resolved.supports]) == 1:
-        times = result.q * max(result.law.well_curvatures) * result.problem.records[0].dt
         words = (
             "test functions of one frame interval: the rate of change is a difference of neighbouring frames, with the "
             f"noise of two of them and an error that grows with the square of the interval (q G' dt = {times:.2g})"
         )
-        yield make.check("short-test-functions", words, f"use {option('method', 'trajectory')}", interval=times)
-    times = result.q * max(result.law.well_curvatures) * result.problem.records[0].dt
+        yield make.check("short-test-functions", words, instead, interval=times)
     if times > _COARSE:
         words = (
             f"the field relaxes {times:.2g} times from one frame to the next; beyond {_COARSE:g} the rate of change of "
             "weak moments is off by a percent and more"
         )
-        advice = f"record more often, or use {option('method', 'trajectory')}"
-        yield make.check("weak-time-coarse", words, advice, interval=times)
+        yield make.check("weak-time-coarse", words, f"record more often, or {instead}", interval=times)
     for part in numbers.supports:
         if part.coefficients is None:
             frames, length = part.support.strip("()").split(" frames, ")
@@ -258,30 +242,20 @@ def _weak(result: Result, table: Facts) -> Iterator[Finding]:
     yield from weak_mesh_findings(numbers.survey)
     yield from _weak_noise(result)
     if numbers.support_spread > 0.1:
-        yield make.check(
-            "supports-disagree",
-            f"the supports disagree: one alone changes the force by {100 * numbers.support_spread:.0f} %",
-            "lower the degree or choose supports",
-            spread=numbers.support_spread,
-        )
+        words = f"the supports disagree: one alone changes the force by {100 * numbers.support_spread:.0f} %"
+        advice = "lower the degree or choose supports"
+        yield make.check("supports-disagree", words, advice, spread=numbers.support_spread)
     if numbers.scaled_condition > 1e4:
         words = f"the design is ill-conditioned ({numbers.scaled_condition:.1e})"
         advice = f"lower the degree or use {option('ridge')}"
         yield make.check("ill-conditioned", words, advice, condition=numbers.scaled_condition)
     if numbers.active:
-        names = ", ".join(f"g_{j}" for j in numbers.active)
-        yield make.check(
-            "coefficients-at-bound",
-            f"{names} at the lower bound: the data ask for a law outside the positive family, or are too noisy for "
-            "this degree",
-        )
+        words = f"{held(numbers.active, ())} at the lower bound: the data ask for a law outside the positive family"
+        yield make.check("coefficients-at-bound", f"{words}, or are too noisy for this degree")
     if numbers.contacts:
-        where = ", ".join(dict.fromkeys(f"{u:.3g}" for u in numbers.contacts))
-        yield make.check(
-            "bracket-touches-zero",
-            f"the bracket touches zero at |u| = {where}: the data ask for a law that is not a double well with a "
-            "single barrier, or are too noisy for this degree",
-        )
+        words = f"the bracket touches zero at |u| = {held((), numbers.contacts)}: the data ask for a law that is not a "
+        words += "double well with a single barrier, or are too noisy for this degree"
+        yield make.check("bracket-touches-zero", words)
 
 
 def _weak_noise(result: Result) -> Iterator[Finding]:
@@ -289,46 +263,36 @@ def _weak_noise(result: Result) -> Iterator[Finding]:
     numbers, make, (low, high) = result.diagnostics, Topic("moments"), result.law.phases
     survey, half = numbers.survey, 0.5 * (high - low)
     if numbers.motion is not None and numbers.motion < _LITTLE_MOTION:
-        yield make.check(
-            "q-little-motion",
+        words = (
             f"only {100 * numbers.motion:.0f} % of the squared rate of change is motion, the rest noise: q rests on "
             "the measured noise, and an error of one percent in its square moves q by about "
-            f"{1.0 / numbers.motion - 1.0:.1f} percent",
-            "record longer, or a shape that moves faster",
-            motion=numbers.motion,
+            f"{1.0 / numbers.motion - 1.0:.1f} percent"
         )
+        advice = "record longer, or a shape that moves faster"
+        yield make.check("q-little-motion", words, advice, motion=numbers.motion)
     if not result.problem.method.corrected:
         u = np.linspace(low, high, 401)
         force = result.law.force(u)
         bend = np.linalg.norm(np.diff(force, 2)) / (u[1] - u[0]) ** 2  # noise^2/2 G'' leads (paper, Section 3.4)
         bias = float(0.5 * survey.noise**2 * bend / (np.linalg.norm(force) or np.inf))
         if bias > 0.01:
-            yield make.check(
-                "noise-bias",
-                f"noise {survey.noise:.2g} biases the force by about {100 * bias:.0f} % (noise^2/2 times its "
-                "curvature), which averaging does not remove",
-                f"{option('method', 'weak-corrected')} removes it where the noise is white",
-                bias=bias,
-            )
+            words = f"noise {survey.noise:.2g} biases the force by about {100 * bias:.0f} % (noise^2/2 times its "
+            words += "curvature), which averaging does not remove"
+            advice = f"{option('method', 'weak-corrected')} removes it where the noise is white"
+            yield make.check("noise-bias", words, advice, bias=bias)
         return
     low, high = result.law.family.phases  # of a conserved field the range, which holds all values
     beyond = max(low - survey.low, survey.high - high)
     if beyond > _BEYOND * survey.noise + 0.01 * half:
-        yield make.check(
-            "correction-beyond-phases",
+        words = (
             f"values reach {beyond:.2g} beyond the pure phases, more than white noise of {survey.noise:.2g} explains: "
-            "the corrected features are polynomials on the whole line and grow fast there",
-            f"compare with {option('method', 'weak')}",
-            beyond=beyond,
+            "the corrected features are polynomials on the whole line and grow fast there"
         )
+        yield make.check("correction-beyond-phases", words, f"compare with {option('method', 'weak')}", beyond=beyond)
     if numbers.held:
         total = len(result.resolved.supports) * result.law.family.size
-        yield make.check(
-            "correction-limited",
-            f"in {numbers.held} of {total} directions of the coefficients nearly all is noise: there the law is that "
-            "of degree 2",
-            held=numbers.held,
-        )
+        words = f"in {numbers.held} of {total} directions of the coefficients nearly all is noise: there the law is "
+        yield make.check("correction-limited", f"{words}that of degree 2", held=numbers.held)
 
 
 @dataclass(frozen=True)
@@ -424,16 +388,14 @@ def _contrast(result: Result, table: Facts) -> Iterator[Finding]:
     low, high = result.interval("gain")
     if contrast.cost > _COSTLY or high - low > _LOOSE:
         added = float(np.sqrt(1.0 - contrast.cost**-2)) * table["force_band"].value
-        yield make.finding(
-            Severity.CHECK if added > TOLERANCE or high - low > _LOOSE else Severity.OK,
-            "contrast-undetermined",
+        words = (
             f"the contrast is not determined as well as the law (gain {low:.4g} to {high:.4g}): with gain and offset "
             f"of the values estimated the band of G is {contrast.cost:.3g} times as wide as with known ones, which "
-            f"adds {percent(added)} of G",
-            "record until both pure phases are in view; where the values are known to be exact, use "
-            f"{option('contrast', 'exact')}",
-            **numbers,
+            f"adds {percent(added)} of G"
         )
+        advice = "record until both pure phases are in view; where the values are known to be exact, use "
+        write = make.check if added > TOLERANCE or high - low > _LOOSE else make.ok
+        yield write("contrast-undetermined", words, f"{advice}{option('contrast', 'exact')}", **numbers)
         return
     size = f"about {percent(contrast.change)}" if contrast.change < _WIDE else f"more than {percent(_WIDE)}"
     taken = f"taken for exact, the values would move G by {size}"
@@ -441,24 +403,13 @@ def _contrast(result: Result, table: Facts) -> Iterator[Finding]:
     yield make.ok("contrast-estimated", words, **numbers)
 
 
-def _grey(result: Result) -> Iterator[Finding]:
-    """Yield how the grey values were converted."""
-    if result.grey is not None:
-        yield from grey_findings(result.grey)
-
-
 def _scale(result: Result, table: Facts) -> Iterator[Finding]:
     """Yield whether the scale is fixed, where a surface tension was given."""
     make, fraction = Topic("scale"), table.get("tension_fraction")
     if result.scale is None:
-        refused = (
-            None
-            if result.problem.tension is None
-            else refusal_of(result.law, result.diagnostics.bound, result.problem.tension)
-        )
-        if refused is not None:
+        if (refused := result._refused) is not None:
             write = make.check if refused.kind == NoScale.UNEQUAL_DEPTHS else make.fail  # G and H are as good as ever
-            yield write(f"calibration-{refused.kind}", f"calibration refused: {refused.reason}")
+            yield write(f"calibration-{refused.kind}", result.refusal or "")
     elif result.posterior is not None and result.scale.tension.sd is None:
         of = "temperature and site volume" if result.problem.mixes else "the surface tension"
         words = f"the intervals take {of} as exact"

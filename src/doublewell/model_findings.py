@@ -140,8 +140,8 @@ def rival_findings(rivals: tuple[Rival, ...]) -> Iterator[Finding]:
     if len(rivals) < 2:
         return
     make, (best, *others) = Topic("equation"), rivals
-    nearest = min(others, key=lambda one: one.chi2 - _CHANCE * one.chance)
-    if nearest.chi2 - _CHANCE * nearest.chance > _DECIDED:
+    nearest = min(others, key=lambda one: one.chi2 - _CHANCE * one.sd)
+    if nearest.chi2 - _CHANCE * nearest.sd > _DECIDED:
         worse = ", ".join(
             f"{one.dynamics} by {one.chi2:.3g}" if isfinite(one.chi2) else f"{one.dynamics} cannot be fitted"
             for one in others
@@ -151,10 +151,10 @@ def rival_findings(rivals: tuple[Rival, ...]) -> Iterator[Finding]:
         return
     words = (
         f"the movie does not distinguish {best.dynamics} from {nearest.dynamics}: chi2 differs by {nearest.chi2:.3g}, "
-        f"at random by {nearest.chance:.2g}"
+        f"at random by {nearest.sd:.2g}"
     )
     advice = "a shape that moves, or a growing pattern, tells them apart; where the equation is known, state it"
-    yield make.check("equation-undecided", words, advice, chi2=nearest.chi2, chance=nearest.chance)
+    yield make.check("equation-undecided", words, advice, chi2=nearest.chi2, sd=nearest.sd)
 
 
 def model_findings(answer: Adequacy | None, noise: float, setting: Setting) -> Iterator[Finding]:
@@ -167,14 +167,13 @@ def model_findings(answer: Adequacy | None, noise: float, setting: Setting) -> I
         yield _model.check("model-untested", words, f"run with {option('check', True)}")
         return
     if answer.numerical:
-        yield _model.ok(
-            "residual-numerical",
+        words = (
             f"the residual is {noise:.1g}, {100 * answer.relative_noise:.1g} % of the field; noise of a "
             f"measurement would be {100 * NUMERICAL:g} % or more, and differences between two solvers are of this "
             "size: the movie follows the model as closely as numbers allow. The tests are of white noise and have no "
-            "meaning here; the bands do not include such differences",
-            noise=answer.relative_noise,
+            "meaning here; the bands do not include such differences"
         )
+        yield _model.ok("residual-numerical", words, noise=answer.relative_noise)
         return
     if not answer.significant:
         words = f"none of {len(answer.tests)} tests is significant after correction for their number"
@@ -197,15 +196,12 @@ def model_findings(answer: Adequacy | None, noise: float, setting: Setting) -> I
         words = f"also significant, perhaps from the same cause: {', '.join(traces[:_REST])}{more}"
         yield _model.finding(severity, "also-significant", words)
     if answer.steadiness is not None and answer.steadiness < STEADY:
-        own = answer.steadiness * noise
-        yield _model.finding(
-            severity,
-            "residual-not-noise",
-            f"the record itself has almost no noise ({own:.1g}, and the residual is {noise:.2g}): the residual is "
-            "a difference between two computations, or a wrong model",
-            "if the movie is simulated, make it again with half the time step and a finer mesh, and see whether the "
-            "residual shrinks",
+        words = (
+            f"the record itself has almost no noise ({answer.steadiness * noise:.1g}, and the residual is "
+            f"{noise:.2g}): the residual is a difference between two computations, or a wrong model"
         )
+        advice = "if the movie is simulated, make it again with half the time step and a finer mesh, and see whether "
+        yield _model.finding(severity, "residual-not-noise", words, f"{advice}the residual shrinks")
 
 
 def _weight(test: ScoreTest, answer: Adequacy) -> str:

@@ -48,18 +48,17 @@ def help_of(kind: type[Options]) -> dict[str, str]:
     return {name: " ".join(words.split()) for name, words in paragraphs}
 
 
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"{text!r} is not a number") from None
+def _as(kind: type[float] | type[int], name: str) -> Read:
+    def read(text: str) -> float:
+        try:
+            return kind(text)
+        except ValueError:
+            raise InputError(f"{text!r} is not {name}") from None
+
+    return read
 
 
-def _integer(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise InputError(f"{text!r} is not an integer") from None
+_number, _integer = _as(float, "a number"), _as(int, "an integer")
 
 
 def _flag(text: str) -> bool:
@@ -114,17 +113,13 @@ class Options:
             return value
         if isinstance(value, str):
             return cls(**cls._fields_of(value))
-        if isinstance(value, Mapping):
-            return cls._made(value)
-        raise InputError(f"{cls.noun} is {shown(value)}: expected {cls.__name__}(...) or a short form of it")
-
-    @classmethod
-    def _made(cls, given: Mapping[str, Any]) -> Self:
+        if not isinstance(value, Mapping):
+            raise InputError(f"{cls.noun} is {shown(value)}: expected {cls.__name__}(...) or a short form of it")
         names = [item.name for item in fields(cls)]
-        for name in given:
+        for name in value:
             if name not in names:
                 raise InputError(f"{cls.__name__} has no option {name!r}: expected {', '.join(names)}")
-        return cls(**given)
+        return cls(**value)
 
     @classmethod
     def _fields_of(cls, text: str) -> dict[str, Any]:
@@ -144,12 +139,9 @@ class Options:
     def _check_word(self, name: str, words: tuple[str, ...]) -> None:
         value = getattr(self, name)
         if not isinstance(value, str) or value not in words:
-            raise InputError(f"{_subject(name)} is {shown(value)}: expected {_either(words)}")
-
-
-def _either(words: tuple[str, ...]) -> str:
-    quoted = [repr(word) for word in words]
-    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
+            *others, last = map(repr, words)
+            either = f"{', '.join(others)} or {last}" if others else last
+            raise InputError(f"{_subject(name)} is {shown(value)}: expected {either}")
 
 
 @dataclass(frozen=True)

@@ -169,8 +169,7 @@ def _ends(result: Result, name: Scalar, value: float, power: float | None = 1.0)
 
 def width_name(law: Law) -> str:
     """Name the width of an interface by its levels, 90 % of the way from the middle to the phases."""
-    middle, half = 0.5 * sum(law.phases), 0.5 * (law.phases[1] - law.phases[0])
-    return f"planar interface from u = {middle - 0.9 * half:.4g} to {middle + 0.9 * half:.4g}"
+    return f"planar interface from u = {law.middle - 0.9 * law.half:.4g} to {law.middle + 0.9 * law.half:.4g}"
 
 
 def _measured(ends: Ends, given: Parts, target: Parts) -> Measured:

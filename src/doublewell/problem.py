@@ -51,18 +51,10 @@ class RecordInfo:
     @classmethod
     def of(cls, record: Record, checksum: str | None = None) -> RecordInfo:
         """Return the reference to a record."""
-        return cls(
-            shape=record.shape,
-            dx=record.dx,
-            dt=float(record.times[-1] - record.times[0]) / (record.frames - 1),
-            times=None if record.uniform else tuple(float(t) for t in record.times),
-            q=record.q,
-            boundary=record.boundary,
-            length_unit=record.length_unit,
-            time_unit=record.time_unit,
-            origin=record.origin,
-            checksum=checksum,
-        )
+        dt = float(record.times[-1] - record.times[0]) / (record.frames - 1)
+        times = None if record.uniform else tuple(record.times.tolist())
+        units = record.length_unit, record.time_unit
+        return cls(record.shape, record.dx, dt, times, record.q, record.boundary, *units, record.origin, checksum)
 
 
 @dataclass(frozen=True)
@@ -111,12 +103,11 @@ class Problem:
     @property
     def family(self) -> Family:
         """The family that evidence is assembled in: of an average over degrees, the highest one."""
-        family = family_of(self.law.wells, self.degree)
-        if family.mixing and self.values is not None and isinstance(self.observation.phases, tuple):
+        options, phases = {}, self.observation.phases
+        if self.law.wells == "ideal" and self.values is not None and isinstance(phases, tuple):
             low, high = self.range_of(self.values)
-            pure = (np.subtract(self.observation.phases, 0.5 * (low + high)) / (0.5 * (high - low))).tolist()
-            return family.with_pure((pure[0], pure[1]))
-        return family
+            options["pure"] = tuple((np.subtract(phases, 0.5 * (low + high)) / (0.5 * (high - low))).tolist())
+        return family_of(self.law.wells, self.degree, **options)
 
     @staticmethod
     def range_of(values: tuple[float, float]) -> tuple[float, float]:
@@ -278,11 +269,8 @@ def _check_parts(problem: Problem, record: Record) -> None:
         raise InputError(
             f"the weak-form fit of {dynamics.name} knows no anisotropy: use {option('method', 'trajectory')}"
         )
-    if (
-        problem.method.corrected
-        or problem.method.memory is not None
-        or (record.mask is not None and not problem.method.bands)
-    ):
+    masked = record.mask is not None and not problem.method.bands
+    if problem.method.corrected or problem.method.memory is not None or masked:
         raise InputError(
             "anisotropy, mobility and driving force are read from complete records as a whole, without the correction "
             f"of noise: leave out memory and the mask, and use {option('method', 'trajectory')} or weak"

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from doublewell.adequacy import Adequacy
-from doublewell.calibrate import Scale, refusal_of, why_no_scale
+from doublewell.calibrate import Refusal, Scale, refusal_of, why_no_scale
 from doublewell.dynamics import Dynamics, Mobility
 from doublewell.errors import InputError, option
 from doublewell.hints import Array
@@ -174,13 +174,13 @@ class Agreement:
 class Rival:
     """An equation that was tried: chi-square above the best, infinite where it cannot be fitted; what it would give.
 
-    ``chance`` is the standard deviation that chi-square has where both explain the movie.
+    ``sd`` is the standard deviation of that chi-square where both explain the movie.
     """
 
     dynamics: str
     chi2: float
     text: str
-    chance: float = 0.0
+    sd: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,12 +312,16 @@ class Result:
         return self.posterior
 
     @property
-    def refusal(self) -> str | None:
+    def _refused(self) -> Refusal | None:
         """Why the supplied surface tension could not be used, None where it was or none was given."""
         if self.scale is not None or self.problem.tension is None:
             return None
-        refused = refusal_of(self.law, self.diagnostics.bound, self.problem.tension)
-        return None if refused is None else f"calibration refused: {refused.reason}"
+        return refusal_of(self.law, self.diagnostics.bound, self.problem.tension)
+
+    @property
+    def refusal(self) -> str | None:
+        """The same in words."""
+        return None if self._refused is None else f"calibration refused: {self._refused.reason}"
 
     def _scale(self) -> Scale:
         if self.scale is None:

@@ -176,20 +176,14 @@ def keep_compiled() -> None:
     wanted = os.environ.get(SWITCH, "")
     if wanted.lower() in ("off", "0", "no") or jax.config.jax_compilation_cache_dir is not None:
         return
-    folder = (Path(wanted).expanduser() if wanted else _user_cache() / "doublewell") / f"jax-{_machine()}"
+    usual = {"win32": os.environ.get("LOCALAPPDATA", "~"), "darwin": "~/Library/Caches"}
+    home = usual.get(sys.platform, os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    folder = Path(wanted or f"{home}/doublewell").expanduser() / f"jax-{_machine()}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:  # a home that cannot be written: compile each time, as JAX does by itself
         return
     jax.config.update("jax_compilation_cache_dir", str(folder))
-
-
-def _user_cache() -> Path:
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", "~")).expanduser()
-    if sys.platform == "darwin":
-        return Path("~/Library/Caches").expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
 
 
 def _machine() -> str:

@@ -6,11 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from doublewell.errors import InputError
-from doublewell.law import CONSTRAINTS, check_constraint
-from doublewell.physical import physical
+from doublewell.law import CONSTRAINTS
 from doublewell.result import Result
-from doublewell.units import after, count, has_pint, percent, unit_text
+from doublewell.units import NO_PINT, after, count, has_pint, percent, unit_text
 
 
 def scale_units(result: Result) -> tuple[str | None, str | None, str | None]:
@@ -25,20 +23,12 @@ def scale_units(result: Result) -> tuple[str | None, str | None, str | None]:
     return unit_text(((unit, 0.5), (length, 0.5))), unit_text(((unit, 1), (length, -1))), kappa
 
 
-def q_unit(result: Result) -> str | None:
-    """Return the unit of q, None unless both length and time are known."""
+def q_unit(result: Result, slope: int = 0) -> str | None:
+    """Return the unit of q, with slope = 1 that of q G'; None unless both length and time are known."""
     record, order = result.problem.records[0], result.problem.dynamics.order
     if record.length_unit is None or record.time_unit is None:
         return None
-    return unit_text(((record.length_unit, order), (record.time_unit, -1)))
-
-
-def rate_unit(result: Result) -> str | None:
-    """Return the unit of q G', None unless both length and time are known."""
-    record, order = result.problem.records[0], result.problem.dynamics.order
-    if record.length_unit is None or record.time_unit is None:
-        return None
-    return unit_text(((record.length_unit, order - 2), (record.time_unit, -1)))
+    return unit_text(((record.length_unit, order - 2 * slope), (record.time_unit, -1)))
 
 
 def per_area(result: Result) -> str | None:
@@ -173,10 +163,7 @@ def unit_lines(result: Result) -> Iterator[str]:
     if scale.tension.unit is None:
         yield "the surface tension has no unit, so energies have none: give it with one, such as '0.3 J/m^2'"
     elif not has_pint():
-        try:
-            physical(result)
-        except InputError as error:
-            yield str(error)
+        yield NO_PINT
 
 
 def law_class(result: Result) -> str:
@@ -186,7 +173,7 @@ def law_class(result: Result) -> str:
         return "one spinodal interval among the values of the record"
     if not result.law.family.symmetric and constraint != "none":
         return "two stable phases and one maximum between, exactly"
-    return CONSTRAINTS[check_constraint(constraint)]
+    return CONSTRAINTS[constraint]
 
 
 def held(active: tuple[int, ...], contacts: tuple[float, ...]) -> str:

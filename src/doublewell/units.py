@@ -10,6 +10,7 @@ from typing import Any
 
 from doublewell.errors import InputError, shown
 
+NO_PINT = "units need the library pint: install it with pip install 'doublewell[units]', or give plain numbers"
 WIDTH = 98  # characters of a line of text
 Parts = tuple[tuple[str, float], ...]  # a product of powers of units
 
@@ -128,9 +129,7 @@ def _registry() -> Any:
     try:
         import pint
     except ImportError:
-        raise InputError(
-            "units need the library pint: install it with pip install 'doublewell[units]', or give plain numbers"
-        ) from None
+        raise InputError(NO_PINT) from None
     return pint.get_application_registry()
 
 

@@ -88,8 +88,8 @@ def test_nodes_in_any_order() -> None:
     order = rng.permutation(len(points))
     shared = np.concatenate([points[order], points[:7] + 1e-9])  # nodes that two parts of a mesh share
     grid = grid_nodes(shared)
-    assert (grid.mesh, grid.names) == ((3, 4, 5), ("z", "y", "x"))
-    assert grid.spacing == pytest.approx((0.5, 0.25, 0.1))
+    assert (grid.mesh, [axis.name for axis in grid.axes]) == ((3, 4, 5), ["z", "y", "x"])
+    assert [axis.step for axis in grid.axes] == pytest.approx([0.5, 0.25, 0.1])
     np.testing.assert_allclose(shared[grid.nodes], points, atol=1e-8)
     for bad, words in (
         (points[order[:-1]], "59 nodes do not fill 3 x 4 x 5"),

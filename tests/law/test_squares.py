@@ -26,7 +26,7 @@ def solve_squares(matrix, wanted, ridge=0.0):
         return free
     basis, root = np.linalg.qr(np.vstack([matrix, np.sqrt(ridge) * np.eye(size)]))
     g, bound = nearest_bracket(root, basis.T @ np.concatenate([wanted, np.zeros(size)]))
-    return _judged(matrix, wanted, ridge, g, family, bound)
+    return _judged(matrix, wanted, ridge, g, bound, family)
 
 
 def target(law):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.polynomial.hermite_e import hermegauss
 
+from doublewell.dynamics import ALLEN_CAHN
 from doublewell.evidence import compact, lower, system
 from doublewell.identify import identify
 from doublewell.law import Bernstein, Law
@@ -79,9 +80,8 @@ def test_rows_are_those_of_the_reader(sample):
         smoother = Smoother.of(sample.record, support)
         keep = np.abs(smoother.temporal_mean(u)) < 0.98
         columns = [
-            *smoother.columns(list(family.features(u)), keep).T,
-            smoother.rate(u)[keep],
-            smoother.laplacian(u)[keep],
+            *(smoother.value(field)[keep] for field in family.features(u)),
+            *(smoother.column(column, u)[keep] for column in ALLEN_CAHN.weak_form[1:]),
         ]
         told = compact(np.vstack([b.triangle for b in evidence.blocks if b.key.support == name]))
         np.testing.assert_allclose(compact(np.stack(columns, axis=1)), told, atol=1e-9 * np.abs(told).max())

@@ -8,7 +8,7 @@ from doublewell.errors import InputError
 from doublewell.law import named_law
 from doublewell.plan import Analysis, Experiment, Plan, experiment_information, plan, planning, predict
 from doublewell.plan import experiment as experiments
-from doublewell.plan.experiment import changed
+from doublewell.plan.experiment import CHANGES
 from doublewell.plan.planning import reach
 from doublewell.simulate import initial_field
 
@@ -178,7 +178,7 @@ def test_a_finer_mesh_keeps_the_domain_and_the_field(boundary):
 
     grid = Grid((10, 13), (0.1, 1 / 13), boundary)
     film = Experiment(named_law("sixth"), wave(grid), dx=grid.dx, dt=1e-3, frames=3, noise=0.1, boundary=boundary)
-    fine = changed(film, "twice the pixels")
+    fine = CHANGES["twice the pixels"][0](film)
     assert fine.initial.shape == (14, 18)
     mesh = Grid(fine.initial.shape, fine.dx, boundary)
     np.testing.assert_allclose(mesh.extent, grid.extent)
@@ -188,18 +188,18 @@ def test_a_finer_mesh_keeps_the_domain_and_the_field(boundary):
 def test_the_highest_mode_of_an_even_mesh_keeps_its_size():
     field = (-1.0) ** np.arange(8)
     film = Experiment(named_law("sixth"), field, dx=1 / 8, dt=1e-3, frames=3, noise=0.1)
-    fine = changed(film, "twice the pixels").initial
+    fine = CHANGES["twice the pixels"][0](film).initial
     assert fine.shape == (16,)
     np.testing.assert_allclose(fine, np.cos(np.pi * np.arange(16) / 2), atol=1e-12)
 
 
 def test_changes_of_an_experiment(small):
-    longer, faster = changed(small, "twice as long"), changed(small, "twice as often")
-    sparser = changed(small, "same frames, twice the time")
+    longer, faster = CHANGES["twice as long"][0](small), CHANGES["twice as often"][0](small)
+    sparser = CHANGES["same frames, twice the time"][0](small)
     assert (longer.frames, longer.dt) == (25, small.dt)
     assert faster.duration == pytest.approx(small.duration)
     assert sparser.duration == pytest.approx(2 * small.duration)
-    assert (sparser.frames, changed(small, "half the noise").noise) == (13, 0.015)
+    assert (sparser.frames, CHANGES["half the noise"][0](small).noise) == (13, 0.015)
 
 
 @pytest.mark.parametrize(

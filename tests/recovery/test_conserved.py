@@ -294,7 +294,7 @@ def test_a_pattern_that_stands_still_tells_no_equation() -> None:
     assert len(result.rivals) == 4
     fitted = [rival for rival in result.rivals[1:] if np.isfinite(rival.chi2)]
     assert len(fitted) >= 2
-    assert all(rival.chi2 < 4.0 * rival.chance + 30.0 for rival in fitted)
+    assert all(rival.chi2 < 4.0 * rival.sd + 30.0 for rival in fitted)
 
 
 def test_two_records_have_one_law(regular) -> None:

@@ -27,7 +27,7 @@ def kept_files() -> dict[Path, tuple[int, int]]:
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_script_runs_with_tiny(name: str, tmp_path: Path) -> None:
     script, before = ROOT / "benchmarks" / name, kept_files()
-    helpers = ("--tiny", "sized(", "words(", "target(", "evidence_files(")
+    helpers = ("--tiny", "sized(", "words(", "target(", "evidence_files(", "file_of(")
     assert any(helper in script.read_text() for helper in helpers), f"{name} has no --tiny, see benchmarks/common.py"
     done = subprocess.run(
         [sys.executable, str(script), "--tiny"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=600

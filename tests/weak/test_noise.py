@@ -163,7 +163,7 @@ def test_rate_noise_is_that_of_the_rows(derivative) -> None:
     rng = np.random.default_rng(4)
     record = Record(0.1 * rng.standard_normal((41, 50, 60)), dx=0.03, dt=0.1, q=1.0)
     found = rate_noise(record, SUPPORT, 0.1, derivative)
-    rates = Smoother.of(record, (3, 0.1), derivative).rate(record.slab())
+    rates = Smoother.of(record, (3, 0.1), derivative).column(ALLEN_CAHN.weak_form[1], record.slab())
     error = np.sqrt(2.0 * found.overlap / rates.size)
     assert np.mean(rates**2) == pytest.approx(found.variance, rel=4.0 * error)
     assert error < 0.05

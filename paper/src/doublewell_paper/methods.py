@@ -242,7 +242,10 @@ def _design(sample: Sample) -> Outcome:
         smoother = Smoother.of(sample.record, support)
         keep = np.abs(smoother.temporal_mean(noisy)) < PHASE_CUT
         scale = np.sqrt(len(supports) * np.count_nonzero(keep))
-        before, after = (smoother.columns(list(_TOP.features(u)), keep) / scale for u in (clean, noisy))
+        before, after = (
+            np.stack([smoother.value(field)[keep] / scale for field in _TOP.features(u)], axis=1)
+            for u in (clean, noisy)
+        )
         blocks.append([compact(matrix) for matrix in (after - before, before, after)])
     change, clean_design, noisy_design = (np.vstack(parts) for parts in zip(*blocks, strict=True))
     seconds = perf_counter() - began

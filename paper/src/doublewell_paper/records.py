@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from doublewell_paper.core import (
+    ALLEN_CAHN,
     Array,
     Bernstein,
     Block,
@@ -204,7 +205,8 @@ class Sample:
         blocks = []
         for support in self.spec.supports:
             smoother = Smoother.of(record, support)
-            columns = [*(smoother.value(power) for power in powers), smoother.rate(u), smoother.laplacian(u)]
+            columns = [smoother.value(power) for power in powers]
+            columns += [smoother.column(column, u) for column in ALLEN_CAHN.weak_form[1:]]
             stack = np.stack(columns, axis=-1)
             straddle = np.ones(len(stack), dtype=bool)
             for fold in self._folds:  # centre frames whose whole support lies inside, counted from the first centre

@@ -7,32 +7,16 @@ and for a few cells that stand out. Holm's correction at 3 % keeps the probabili
 verdict weighs what a fault does to the law.
 """
 
-from doublewell.adequacy.check import check_adequacies, worst_of_parts
-from doublewell.adequacy.moments import MomentTests, check_moments
-from doublewell.adequacy.statistics import (
-    FALSE_ALARMS,
-    NUMERICAL,
-    STEADY,
-    TOLERANCE,
-    Adequacy,
-    ScoreTest,
-    Spot,
-    Verdict,
-    holm_adjusted,
-)
-
-__all__ = [
-    "FALSE_ALARMS",
-    "NUMERICAL",
-    "STEADY",
-    "TOLERANCE",
-    "Adequacy",
-    "MomentTests",
-    "ScoreTest",
-    "Spot",
-    "Verdict",
-    "check_adequacies",
-    "check_moments",
-    "holm_adjusted",
-    "worst_of_parts",
-]
+from doublewell.adequacy.check import check_adequacies as check_adequacies
+from doublewell.adequacy.check import worst_of_parts as worst_of_parts
+from doublewell.adequacy.moments import MomentTests as MomentTests
+from doublewell.adequacy.moments import check_moments as check_moments
+from doublewell.adequacy.statistics import FALSE_ALARMS as FALSE_ALARMS
+from doublewell.adequacy.statistics import NUMERICAL as NUMERICAL
+from doublewell.adequacy.statistics import STEADY as STEADY
+from doublewell.adequacy.statistics import TOLERANCE as TOLERANCE
+from doublewell.adequacy.statistics import Adequacy as Adequacy
+from doublewell.adequacy.statistics import ScoreTest as ScoreTest
+from doublewell.adequacy.statistics import Spot as Spot
+from doublewell.adequacy.statistics import Verdict as Verdict
+from doublewell.adequacy.statistics import holm_adjusted as holm_adjusted

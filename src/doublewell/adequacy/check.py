@@ -16,22 +16,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from doublewell.adequacy import statistics
 from doublewell.adequacy.alternatives import directions
-from doublewell.adequacy.statistics import (
-    NUMERICAL,
-    Adequacy,
-    Cells,
-    ScoreTest,
-    Verdict,
-    cells_of,
-    cells_test,
-    forced_test,
-    holm,
-    neighbour_tests,
-    peel,
-    value_tests,
-    verdict_of,
-)
+from doublewell.adequacy.statistics import NUMERICAL, REACH, Adequacy, Cells, ScoreTest, Verdict
 from doublewell.evidence import system
 from doublewell.hints import Array, Bools
 from doublewell.likelihood import Projector, Trajectory
@@ -44,7 +31,6 @@ _PLAIN = 2.35  # squared score over that of the probes: p = 0.2 of F(1, 4)
 _ALWAYS = ("q", "advection", "boundary", "tilt", "gain", "gain drift", "offset", "blur")  # that the report quotes
 _LASTS = 20.0  # chi-square of a force over that of consecutive frames; measured: 12 for noise in the dynamics
 _POINTS, _DEGREE = 101, 3  # phase values and degree at which the law is compared
-_REACH = 1.96  # standard deviations of a 95 % band
 _UNTOUCHED = 0.98  # fraction of a frame's noise that the fit leaves
 _COLOURED = ("white in z", "white in y", "white in x", "tails")  # what a measured spectrum has answered already
 _TAKEN = 2  # cells next to the border of a window whose noise the fit takes in part
@@ -114,7 +100,7 @@ class Scale:
     def band(self) -> float:
         """Half the width of the 95 % band of the force, relative, root mean square."""
         spread = np.linalg.pinv(self.triangle @ self.lift).T @ self.features
-        return float(_REACH * np.linalg.norm(spread) / np.linalg.norm(self.force))
+        return float(REACH * np.linalg.norm(spread) / np.linalg.norm(self.force))
 
 
 def scale_of(fit: Trajectory, u: Array) -> Scale:
@@ -186,21 +172,17 @@ def _answers(fits: Sequence[Trajectory], projector: Projector) -> list[_Answer]:
         off = fit.batch.border + _TAKEN if fit.record.boundary == "open" else 0
         inside = (v * taken)[(slice(None), *(slice(off, n - off) for n in v.shape[1:]))]
         left_inside = 1.0 - np.mean(inside.reshape(len(v), -1), axis=1)
-        near = neighbour_tests(residual / fit.noise, v, taken, kept)
+        near = statistics.neighbour_tests(residual / fit.noise, v, taken, kept)
         near = [replace(t, drop=scales[k].drop(t.statistic**2)) for t in near]
-        own = [*tests[k], _forced_test(forced[k], near[0], scales[k]), *near]
-        own += value_tests(np.where(kept, residual, 0.0) / fit.noise, left_inside, free > _UNTOUCHED)
+        unnamed = statistics.forced_test(*forced[k])
+        explained = min(unnamed.drop, _LASTS * near[0].drop)  # it lasts over frames, noise of the camera need not
+        unnamed = replace(unnamed, drop=scales[k].drop(explained), deviation=scales[k].deviation(explained))
+        own = [*tests[k], unnamed, *near]
+        own += statistics.value_tests(np.where(kept, residual, 0.0) / fit.noise, left_inside, free > _UNTOUCHED)
         if fit.batch.view.whitening.colour is not None:  # the floor makes fine structure smaller than it is
             own = [test for test in own if test.name not in _COLOURED]
         answers.append(_Answer(residual, kept, fit.noise / sizes[k], own, free > _UNTOUCHED, scales[k]))
     return answers
-
-
-def _forced_test(forced: tuple[tuple[Array, float], ...], in_time: ScoreTest, scale: Scale) -> ScoreTest:
-    """Return the test of an unknown force; what it drives lasts over frames, which noise of the camera need not."""
-    test = forced_test(*forced)
-    explained = min(test.drop, _LASTS * in_time.drop)
-    return replace(test, drop=scale.drop(explained), deviation=scale.deviation(explained))
 
 
 def _dots(fields: Array, others: Array) -> Array:
@@ -249,19 +231,19 @@ def check_adequacies(fits: Sequence[Trajectory]) -> list[Adequacy]:
 
 def _conclude(fit: Trajectory, answer: _Answer) -> Adequacy:
     """Search for bad cells, test again without them, and put all tests of a fit together."""
-    cells = cells_of(answer.residual, answer.frames, np.zeros(answer.residual.shape[1:], dtype=bool))
+    cells = statistics.cells_of(answer.residual, answer.frames, np.zeros(answer.residual.shape[1:], dtype=bool))
     relative, band = answer.relative_noise, answer.scale.band
     if relative < NUMERICAL:
-        tests = holm([*answer.tests, cells_test(cells, None, None)])
+        tests = statistics.holm([*answer.tests, statistics.cells_test(cells, None, None)])
         return Adequacy(tests, Verdict.ADEQUATE, relative, band=band)
-    out, shift, effect = peel(cells, lambda mask: _refit(fit, answer.frames, mask)[0]), None, None
+    out, shift, effect = statistics.peel(cells, lambda mask: _refit(fit, answer.frames, mask)[0]), None, None
     if out is not None and out.any():
         _, moved, fit = _refit(fit, answer.frames, out)
         shift, effect = fit.size(moved), answer.scale.effect(moved)
         (answer,) = _answers([fit], Projector([fit], out))
-    tests = holm([*answer.tests, replace(cells_test(cells, out, shift), effect=effect)])
+    tests = statistics.holm([*answer.tests, replace(statistics.cells_test(cells, out, shift), effect=effect)])
     own = noise_in_time(fit.record.slab())
-    return Adequacy(tests, verdict_of(tests, band), relative, None if own is None else own / fit.noise, band)
+    return Adequacy(tests, statistics.verdict_of(tests, band), relative, None if own is None else own / fit.noise, band)
 
 
 def _refit(fit: Trajectory, frames: Bools, out: Bools) -> tuple[Cells, Array, Trajectory]:
@@ -270,7 +252,7 @@ def _refit(fit: Trajectory, frames: Bools, out: Bools) -> tuple[Cells, Array, Tr
     shift = shift[len(fit.batch.view.free) :]
     free = residual.size - np.count_nonzero(out) * (len(residual) - 1) - residual[0].size - shift.size
     quieter = replace(fit, noise=float(np.linalg.norm(residual) / np.sqrt(free)))
-    return cells_of(residual, frames, out), shift, quieter
+    return statistics.cells_of(residual, frames, out), shift, quieter
 
 
 def worst_of_parts(answers: Sequence[tuple[Adequacy, str]]) -> Adequacy | None:
@@ -282,6 +264,6 @@ def worst_of_parts(answers: Sequence[tuple[Adequacy, str]]) -> Adequacy | None:
         for test in answer.tests:
             if test.name not in worst or test.p < worst[test.name].p:
                 worst[test.name] = replace(test, part=name if len(answers) > 1 else None)
-    tests = holm([replace(test, p=min(1.0, len(answers) * test.p)) for test in worst.values()])
+    tests = statistics.holm([replace(test, p=min(1.0, len(answers) * test.p)) for test in worst.values()])
     band = float(np.mean([answer.band for answer, _ in answers]))
-    return Adequacy(tests, verdict_of(tests, band), band=band)
+    return Adequacy(tests, statistics.verdict_of(tests, band), band=band)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from math import prod
 from typing import NamedTuple
@@ -20,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from doublewell.adequacy.statistics import TOLERANCE, Adequacy, ScoreTest, holm, significant, verdict_of
+from doublewell.adequacy.statistics import REACH, TOLERANCE, Adequacy, ScoreTest, holm, significant, verdict_of
 from doublewell.hints import Array, Bools
 from doublewell.law import Family, Law
 from doublewell.record import Cells, Record
@@ -31,7 +32,6 @@ _SEARCHED = 2**22  # cells in the middle of the picture that are searched for it
 _FRAMES = 2  # half-width along time: short ones reach the ends of the record, and the columns are smooth anyway
 _LEAST = 300  # centres below which nothing is tested: 30 columns or so
 _PROBES, _PAIRS = 8, 4  # fields of noise that give the power of the residual, and of them those for the mean of scores
-_REACH = 1.96  # standard deviations of a 95 % band
 _SLOW = 0.01  # least motion, over the Laplacian, that a deviation is measured against
 _DARK = 0.02  # of the range of grey values: no logarithm of less
 _NEAR, _PURE = 0.8, 0.9  # |u| at an interface, and in the bulk
@@ -62,14 +62,15 @@ def check_moments(
     lattice = Lattice.of(Support(min(support.frames, _FRAMES), support.length), record, frames, cells)
     if lattice is None:
         return None
-    reader, u = _Reader(lattice, law, q, q_free, _whole(record, cells)), record.slab(*frames, cells)
-    keep = lattice.complete(record.observed(*frames, cells))
+    u, keep = record.slab(*frames, cells), lattice.complete(record.observed(*frames, cells))
+    whole = record.boundary != "open" and cells == tuple((0, n) for n in record.mesh)
     if np.count_nonzero(keep) < _LEAST:
         return None
     rng, noise = np.random.default_rng(0), max(noise, 1e-12)  # always the same
     probes = noise * rng.standard_normal((_PROBES, *u.shape))
-    rows, more = reader.rows(u, keep, noise), np.sqrt(2.0) * noise
-    pairs = [[reader.rows(u + d, keep, more).gram for d in (probe, -probe)] for probe in probes[:_PAIRS]]
+    read = partial(_read, lattice, law, q, q_free, whole, keep)
+    rows, more = read(u, noise), np.sqrt(2.0) * noise
+    pairs = [[read(u + d, more).gram for d in (probe, -probe)] for probe in probes[:_PAIRS]]
     excess, p = np.mean(pairs, axis=1) - rows.gram, rows.law.shape[1]
     noisy = np.linalg.eigvals(np.linalg.solve(rows.gram[:p, :p], np.mean(excess, axis=0)[:p, :p]))
     if not np.max(np.abs(noisy)) < _MOST:
@@ -125,10 +126,6 @@ def _part(record: Record) -> tuple[tuple[int, int], Cells]:
     start = max(0, (record.frames - length) // 2)
     box = tuple((int(c), int(c) + k) for c, k in zip(corner, size, strict=True))
     return (start, min(record.frames, start + length)), box
-
-
-def _whole(record: Record, cells: Cells) -> bool:
-    return record.boundary != "open" and cells == tuple((0, n) for n in record.mesh)
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,69 +236,59 @@ class _Rows(NamedTuple):
         return np.asarray(self.every.T @ self.every)
 
 
-@dataclass(frozen=True, eq=False)
-class _Reader:
-    """What makes rows of a field: a lattice, the law that alternatives are taken at, q, and whether it is unknown."""
+def _read(
+    lattice: Lattice, law: Law, q: float, q_free: bool, whole: bool, keep: Bools, u: Array, noise: float
+) -> _Rows:  # fmt: skip
+    """Return the rows of the centres to keep, of a field with this noise: of the law, and of each alternative to it.
 
-    lattice: Lattice
-    law: Law
-    q: float
-    q_free: bool
-    whole: bool
+    An alternative is what it adds to Lap u - u_t / q, which is G(u) under the model, at the centres.
+    """
+    axes, rate = range(u.ndim - 1), 1.0 / q
 
-    def rows(self, u: Array, keep: Bools, noise: float) -> _Rows:
-        """Return the rows of the centres to keep, of a field with this noise."""
-        lattice, axes, rate = self.lattice, range(u.ndim - 1), 1.0 / self.q
+    def read(field: Array, time: int = 0, *along: int) -> Array:
+        smooth = lattice.smooth(field, lattice.kinds(time, *along))
+        return np.asarray(smooth.reshape(*field.shape[: -u.ndim], -1)[..., keep])
 
-        def read(field: Array, time: int = 0, *along: int) -> Array:
-            smooth = lattice.smooth(field, lattice.kinds(time, *along))
-            return np.asarray(smooth.reshape(*field.shape[: -u.ndim], -1)[..., keep])
-
-        features = _features(self.law.family, u, noise)
-        law, bends = read(features).T, {(a, b): read(u, 0, a, b) for a in axes for b in axes if a <= b}
-        motion, bend = rate * read(u, 1), np.asarray(sum(bends[a, a] for a in axes))
-        v, slopes, bent_motion = read(u), [read(u, 0, a) for a in axes], sum(rate * read(u, 1, a, a) for a in axes)
-        mean = np.tensordot(self.law.coefficients, features.mean(axis=tuple(range(2, u.ndim + 1))), 1)
-        over = [f.reshape(-1, *(1,) * len(axes)) for f in (lattice.times, lattice.taps[0][0] @ mean)]
-        time, mass = (np.broadcast_to(f, lattice.shape).ravel()[keep] for f in over)
-        others = self._columns(v, slopes, bends, motion, np.asarray(bent_motion), time, mass)
-        others["mobility(x)"] = [*(-wave[keep] * motion for wave in _waves(lattice.shape)), -motion]
-        ends = np.cumsum([0, *map(len, others.values())]).tolist()
-        parts = {name: slice(*pair) for name, pair in zip(others, pairwise(ends), strict=True)}
-        first = [*law.T, self.q * motion] if self.q_free else [*law.T]
-        target = bend if self.q_free else bend - motion
-        columns = [*first, *(z for each in others.values() for z in each), target]
-        return _Rows(np.column_stack(columns), len(first), parts, motion, bend, v)
-
-    def _columns(
-        self, u: Array, slopes: list[Array], bends: dict[tuple[int, int], Array], motion: Array, bent_motion: Array,
-        time: Array, mass: Array,
-    ) -> dict[str, list[Array]]:  # fmt: skip
-        """Return what each alternative adds to Lap u - u_t / q, which is G(u) under the model, at the centres."""
-        force, slope, bend = _derivatives(self.law, u)
-        steep = np.sum(np.square(slopes), axis=0)
-        grey = np.maximum(0.5 + 0.5 * u, _DARK)
-        bright = 0.5 / grey * steep + (np.log(grey) + 1.0) * force - 2.0 * grey * np.log(grey) * slope
-        contrast = force - u * slope  # of values (1 + a) u
-        found = {
-            "q": [-motion],
-            "advection": [s / self.q for s in slopes],
-            "tilt": [np.ones_like(u)],
-            "mass": [-mass],
-            "force(t)": [time * force],
-            "mobility(u)": [-u * motion, -(u**2) * motion, -motion],
-            "conserved": [bent_motion, -motion],
-            "time step": [slope * motion - bent_motion],
-            "anisotropy": [*(-z if a < b else bends[0, 0] - z for (a, b), z in bends.items() if b), -motion],
-            "gain": [contrast],
-            "gain drift": [time * contrast - u / (self.q * self.lattice.duration)],
-            "offset": [-slope],
-            "response": [bright],
-            "blur": [bend * steep],
-        }
-        unasked = {"q"} if self.q_free else set()
-        unasked |= (set() if self.whole else {"mass"}) | (set() if len(slopes) > 1 else {"anisotropy"})
-        return {name: columns for name, columns in found.items() if name not in unasked}
+    features = _features(law.family, u, noise)
+    first, bends = [*read(features)], {(a, b): read(u, 0, a, b) for a in axes for b in axes if a <= b}
+    motion, laplacian = rate * read(u, 1), np.asarray(sum(bends[a, a] for a in axes))
+    v, slopes = read(u), [read(u, 0, a) for a in axes]
+    bent_motion = np.asarray(sum(rate * read(u, 1, a, a) for a in axes))
+    mean = np.tensordot(law.coefficients, features.mean(axis=tuple(range(2, u.ndim + 1))), 1)
+    over = [f.reshape(-1, *(1,) * len(axes)) for f in (lattice.times, lattice.taps[0][0] @ mean)]
+    time, mass = (np.broadcast_to(f, lattice.shape).ravel()[keep] for f in over)
+    force, slope, bend = _derivatives(law, v)
+    steep = np.sum(np.square(slopes), axis=0)
+    grey = np.maximum(0.5 + 0.5 * v, _DARK)
+    bright = 0.5 / grey * steep + (np.log(grey) + 1.0) * force - 2.0 * grey * np.log(grey) * slope
+    contrast = force - v * slope  # of values (1 + a) u
+    waves = [2.0 * np.pi * (np.indices(lattice.shape)[a + 1].ravel()[keep] + 0.5) / lattice.shape[a + 1] for a in axes]
+    others: dict[str, list[Array]] = {
+        "q": [-motion],
+        "advection": [s / q for s in slopes],
+        "tilt": [np.ones_like(v)],
+        "mass": [-mass],
+        "force(t)": [time * force],
+        "mobility(u)": [-v * motion, -(v**2) * motion, -motion],
+        "conserved": [bent_motion, -motion],
+        "time step": [slope * motion - bent_motion],
+        "anisotropy": [*(-z if a < b else bends[0, 0] - z for (a, b), z in bends.items() if b), -motion],
+        "gain": [contrast],
+        "gain drift": [time * contrast - v / (q * lattice.duration)],
+        "offset": [-slope],
+        "response": [bright],
+        "blur": [bend * steep],
+        "mobility(x)": [*(-wave(x) * motion for x in waves for wave in (np.cos, np.sin)), -motion],
+    }
+    for name, unasked in (("q", q_free), ("mass", not whole), ("anisotropy", len(slopes) == 1)):
+        if unasked:
+            del others[name]
+    ends = np.cumsum([0, *map(len, others.values())]).tolist()
+    parts = {name: slice(*pair) for name, pair in zip(others, pairwise(ends), strict=True)}
+    first += [q * motion] if q_free else []
+    target = laplacian if q_free else laplacian - motion
+    columns = [*first, *(z for each in others.values() for z in each), target]
+    return _Rows(np.column_stack(columns), len(first), parts, motion, laplacian, v)
 
 
 def _features(family: Family, u: Array, noise: float) -> Array:
@@ -323,16 +310,6 @@ def _derivatives(law: Law, u: Array) -> tuple[Array, Array, Array]:
     """Return the force and its first two derivatives."""
     low, here, high = (np.asarray(law.force(u + k * _STEP)) for k in (-1, 0, 1))
     return here, (high - low) / (2.0 * _STEP), (high - 2.0 * here + low) / _STEP**2
-
-
-def _waves(shape: tuple[int, ...]) -> list[Array]:
-    """Return the lowest cosine and sine along each space axis of a lattice, flat."""
-    waves = []
-    for axis in range(1, len(shape)):
-        x = 2.0 * np.pi * (np.arange(shape[axis]) + 0.5) / shape[axis]
-        for wave in (np.cos(x), np.sin(x)):
-            waves.append(np.broadcast_to(wave.reshape([-1 if k == axis else 1 for k in range(len(shape))]), shape))
-    return [wave.ravel() for wave in waves]
 
 
 @dataclass(frozen=True, eq=False)
@@ -361,7 +338,7 @@ class _Scale:
 
     def band(self, covariance: Array) -> float:
         """Return half the width of the 95 % band of the force that noise gives the moments, relative."""
-        return float(_REACH * np.sqrt(np.sum(self.features * (covariance @ self.features))) / self.force)
+        return float(REACH * np.sqrt(np.sum(self.features * (covariance @ self.features))) / self.force)
 
 
 def _tested(name: str, z: Array, score: Array, covariance: Array, imitated: Array, scale: _Scale) -> ScoreTest:

@@ -19,6 +19,7 @@ import numpy as np
 from doublewell.hints import Array, Bools
 
 FALSE_ALARMS = 0.03  # of all tests together; some are approximate, and 5 % is what the user is promised
+REACH = 1.96  # standard deviations of a 95 % band
 NUMERICAL = 1e-4  # residual over field: two solvers differ by this, measurements by more
 STEADY = 0.1  # noise of the record over the residual below which the residual is not noise
 _CERTAIN = 1e-3  # adjusted probability below which the model is refused, or a cell is left out

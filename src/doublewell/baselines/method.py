@@ -150,15 +150,15 @@ def complete(record: Record, name: str) -> float:
     return q
 
 
-def in_family(record: Record, dynamics: Dynamics, degree: int) -> tuple[Record, Family]:
-    """Return the family that is fitted, and the record with the family's phases at -1 and +1.
+def in_family(record: Record, dynamics: Dynamics, degree: int) -> tuple[Record, Family, Family]:
+    """Return the record with the phases of the family that is fitted at -1 and +1, this family, and the same there.
 
     Of a conserved field they are polynomials over a range around its values.
     """
     if dynamics.gauge != "constant":
-        return record, Bernstein(degree)
+        return record, Bernstein(degree), Bernstein(degree)
     family = Mixture(degree, Problem.range_of(visited([record])))
-    return from_minus_one(record, family.phases), family
+    return from_minus_one(record, family.phases), family, family.placed((-1.0, 1.0))
 
 
 def chosen_supports(

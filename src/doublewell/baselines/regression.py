@@ -36,7 +36,9 @@ from doublewell.record import Record
 from doublewell.weak.assembly import PHASE_CUT, weak_evidence
 from doublewell.weak.noise import Smoother
 from doublewell.weak.weights import (
+    FIRST,
     MARGIN,
+    SECOND,
     Derivative,
     axis_weights,
     bends,
@@ -56,8 +58,6 @@ _TRAINING = 0.6  # of the frames, that candidates are fitted on
 _REACH = 3.0  # half-width of the filter in standard deviations
 _STENCIL = 2  # cells that a difference reaches
 _MODES = {"periodic": "wrap", "neumann": "reflect"}  # what lies beyond an edge; of a window the edges are left out
-_FIRST = np.array([1.0, -8.0, 0.0, 8.0, -1.0]) / 12.0
-_SECOND = np.array([-1.0, 16.0, -30.0, 16.0, -1.0]) / 12.0
 
 
 class _Regression(Baseline):
@@ -85,11 +85,9 @@ class Stac(_Regression):
     def _solve(self, record: Record) -> tuple[Law, tuple[str, ...]]:
         q, form = known_q(record, self.name), self.dynamics.weak_form
         supports = chosen_supports(record, self.supports, self.derivative, self.dynamics.order)
-        scaled, family = in_family(record, self.dynamics, self.degree)
-        plain = family.placed((-1.0, 1.0))
-        fit = estimate(
-            weak_evidence(scaled, plain, supports, form=form, derivative=self.derivative), q, constraint="bernstein"
-        )
+        scaled, family, plain = in_family(record, self.dynamics, self.degree)
+        moments = weak_evidence(scaled, plain, supports, form=form, derivative=self.derivative)
+        fit = estimate(moments, q, constraint="bernstein")
         notes = f"supports {', '.join(map(str, supports))}", f"{fit.rows} rows"
         return Law(family, fit.coefficients), notes
 
@@ -135,10 +133,10 @@ class Wsindy(_Regression):
 
     def _solve(self, record: Record) -> tuple[Law, tuple[str, ...]]:
         q = complete(record, self.name)
-        scaled, family = in_family(record, self.dynamics, PAPER_DEGREE)
+        scaled, family, plain = in_family(record, self.dynamics, PAPER_DEGREE)
         u = scaled.slab()
         bumps = [chosen_bump(u, axis, decay=self.decay, spread=self.spread) for axis in range(u.ndim)]
-        fit = estimate(_bump_evidence(scaled, family, bumps, self.dynamics), q, constraint="bernstein")
+        fit = estimate(_bump_evidence(scaled, plain, bumps, self.dynamics), q, constraint="bernstein")
         return Law(family, fit.coefficients), (
             f"half-widths in frames and cells {', '.join(map(str, bumps))}",
             f"{fit.rows} rows",
@@ -188,8 +186,8 @@ def corner(u: Array, axis: int) -> int:
 
 
 def _bump_evidence(record: Record, family: Family, bumps: list[Bump], dynamics: Dynamics) -> Evidence:
-    u, form, family = record.slab(), dynamics.weak_form, family.placed((-1.0, 1.0))
-    check_centred(form, record, [(0, n) for n in record.mesh])
+    u, form = record.slab(), dynamics.weak_form
+    check_centred(form, record)
     smoother = Smoother([
         axis_weights(bump.cells, spacing, "analytic", power=bump.power, bends=bends(form))
         for bump, spacing in zip(bumps, (record.dt, *record.dx), strict=True)
@@ -241,9 +239,8 @@ class SmoothedFD4(_Regression):
                 f"about {needs} frames for a support of {longest} intervals, and the record has {record.frames}; "
                 "record longer, or pass shorter supports"
             ) from error
-        scaled, family = in_family(record, self.dynamics, PAPER_DEGREE)
-        plain, form = family.placed((-1.0, 1.0)), self.dynamics.weak_form
-        moments = weak_evidence(scaled, plain, supports, folds=folds, form=form)
+        scaled, _, plain = in_family(record, self.dynamics, PAPER_DEGREE)
+        moments = weak_evidence(scaled, plain, supports, folds=folds, form=self.dynamics.weak_form)
         width = smoothing_width(scaled, q, moments, round(_TRAINING * record.frames), self.dynamics)
         fit = pointwise_fit(record, q, width, self.dynamics)
         return fit.law, (f"filter of {width:g} cells and frames", f"{fit.rows} rows")
@@ -279,8 +276,7 @@ class PointwiseFit:
 
 def pointwise_fit(record: Record, q: float, width: float, dynamics: Dynamics = ALLEN_CAHN) -> PointwiseFit:
     """Solve for positive coefficients from every pixel between the pure phases; a width of 0 does not smooth."""
-    record, family = in_family(record, dynamics, PAPER_DEGREE)
-    plain = family.placed((-1.0, 1.0))
+    record, family, plain = in_family(record, dynamics, PAPER_DEGREE)
     triangle, rows = _pixel_rows(record, plain, q, width, record.frames, dynamics)
     matrix, target = triangle[:, :-1] / np.sqrt(rows), triangle[:, -1] / np.sqrt(rows)
     solution, _ = solve(matrix, target, plain, constraint="bernstein")
@@ -294,7 +290,7 @@ def _pixel_rows(
     from scipy.ndimage import correlate1d, gaussian_filter1d
 
     form, u = dynamics.weak_form, record.slab(0, frames)
-    check_centred(form, record, [(0, n) for n in record.mesh])
+    check_centred(form, record)
     beyond = _MODES.get(record.boundary or "open", "nearest")
     if width:
         for axis in range(u.ndim):
@@ -316,11 +312,11 @@ def _pixel_rows(
         if column.centred:
             field = field - field.mean(axis=tuple(range(1, field.ndim)), keepdims=True)
         if column.time:
-            field = correlate1d(field, _FIRST, axis=0, mode="nearest") / record.dt
+            field = correlate1d(field, FIRST, axis=0, mode="nearest") / record.dt
         field = field[time]
         for _ in range(column.space):
             field = sum(
-                correlate1d(field, _SECOND, axis=axis, mode=beyond) / h**2 for axis, h in enumerate(record.dx, start=1)
+                correlate1d(field, SECOND, axis=axis, mode=beyond) / h**2 for axis, h in enumerate(record.dx, start=1)
             )
         return np.asarray(column.factor * field[space][keep])
 

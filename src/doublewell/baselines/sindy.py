@@ -78,15 +78,15 @@ class PySindy(Baseline):
                 f"{self.name} knows where the pure phases are, and those of {self.dynamics.name} are found: expected "
                 "all rows and least squares; use PySINDy LS"
             )
-        check_centred(self.dynamics.weak_form, record, [(0, n) for n in record.mesh])
+        check_centred(self.dynamics.weak_form, record)
         support = chosen_supports(record, None if self.support is None else [self.support], order=order)[0]
-        scaled, family = in_family(record, self.dynamics, self.degree)
+        scaled, family, plain = in_family(record, self.dynamics, self.degree)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for name in self.needs:
                 import_module(name)  # not a part of its time
         with _own_noise(seed), measured() as cost:
-            matrix, target = _gathered(self, scaled, family.placed((-1.0, 1.0)), q, support)
+            matrix, target = _gathered(self, scaled, plain, q, support)
             coefficients, bags = _fitted(self, matrix, target)
         law = Law(family, coefficients)
         notes = (f"domain {support}", f"{len(target)} rows", f"{self.models} bags")
@@ -121,7 +121,7 @@ def _batch(method: PySindy, family: Family, u: Array, grid: Array, sizes: list[f
         features = features - features.mean(axis=tuple(range(1, u.ndim)), keepdims=True)
     further = bool(force.space or force.centred)
     fields = np.stack([u, *features] if further else [u], axis=-1)
-    functions = [_same] if further else [_feature(family, j) for j in range(family.size)]
+    functions = [lambda u: u] if further else [_feature(family, j) for j in range(family.size)]
     library = pysindy.WeakPDELibrary(
         function_library=pysindy.CustomLibrary(library_functions=functions),
         derivative_order=2 * bends(method.dynamics.weak_form),
@@ -164,10 +164,6 @@ def _check_columns(columns: Array, features: int, derivatives: int) -> None:
             f"PySINDy made {columns.shape[1]} columns: expected {features} features and {derivatives} derivatives; use "
             "the version that the extra doublewell[baselines] names"
         )
-
-
-def _same(u: Array) -> Array:
-    return u
 
 
 def _feature(family: Family, j: int) -> Callable[[Array], Array]:

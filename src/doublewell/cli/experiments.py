@@ -232,8 +232,8 @@ def _law(name: str, epsilon: float | None) -> tuple[Law, float]:
 
 def _plan_document(planned: Plan) -> dict[str, Any]:
     """Return the numbers of a plan; errors are fractions."""
-    goal = planned.goal
-    changes: list[dict[str, Any]] = []
+    goal, changes = planned.goal, list[dict[str, Any]]()
+    target: dict[str, Any] | None = None
     for change in planned.options:
         if change.prediction is None or change.experiment is None:
             changes.append({"name": change.name, "refusal": change.refusal})
@@ -241,19 +241,10 @@ def _plan_document(planned: Plan) -> dict[str, Any]:
             ratio = change.prediction.force / planned.prediction.force
             numbers = _experiment_document(change.experiment) | _errors(change.prediction)
             changes.append({"name": change.name, "ratio": ratio, **numbers})
-    target = (
-        None
-        if goal is None
-        else {
-            "error": goal.target,
-            "of": goal.quantity,
-            "frames": goal.frames,
-            "prediction": None if goal.prediction is None else _errors(goal.prediction),
-            "noise_instead": goal.noise,
-            "tried": [list(pair) for pair in goal.tried],
-            "status": goal.status,
-        }
-    )
+    if goal is not None:
+        errors = None if goal.prediction is None else _errors(goal.prediction)
+        target = {"error": goal.target, "of": goal.quantity, "frames": goal.frames, "prediction": errors}
+        target |= {"noise_instead": goal.noise, "tried": [list(pair) for pair in goal.tried], "status": goal.status}
     return {
         "experiment": _experiment_document(planned.experiment),
         "prediction": _errors(planned.prediction),
@@ -265,19 +256,11 @@ def _plan_document(planned: Plan) -> dict[str, Any]:
 
 
 def _experiment_document(experiment: Experiment) -> dict[str, Any]:
-    names = ("dt", "frames", "noise", "epsilon", "q", "boundary")
-    numbers = {name: getattr(experiment, name) for name in names}
-    return {
-        "law": experiment.law.name,
-        "dynamics": experiment.equation.name,
-        "mesh": list(experiment.initial.shape),
-        **numbers,
-    }
+    numbers = {name: getattr(experiment, name) for name in ("dt", "frames", "noise", "epsilon", "q", "boundary")}
+    named = {"law": experiment.law.name, "dynamics": experiment.equation.name}
+    return named | {"mesh": list(experiment.initial.shape)} | numbers
 
 
 def _errors(prediction: Prediction) -> dict[str, Any]:
-    numbers = {
-        name: getattr(prediction, name)
-        for name in ("force", "potential", "epsilon", "bias", "refused", "bound", "wells")
-    }
-    return numbers | {"phases": prediction.phases.tolist(), "pointwise": prediction.pointwise.tolist()}
+    arrays = {"phases": prediction.phases.tolist(), "pointwise": prediction.pointwise.tolist()}
+    return vars(prediction) | arrays

@@ -15,7 +15,6 @@ from doublewell.errors import InputError
 from doublewell.hints import Report
 
 if TYPE_CHECKING:
-    from doublewell.identify import Repetition
     from doublewell.record import Record
     from doublewell.result import Result
     from doublewell.validate import Validation
@@ -127,18 +126,41 @@ def repeat(
         Write the new result to this .json file.
     """
     from doublewell.identify import repeat as again
-    from doublewell.io import load_result, save
+    from doublewell.io import load_result, open_record, save
 
     check_result(out)
     before = load_result(result)
-    file = data or _file(before, result)
+    known, file = before.problem.records[0], data
+    if file is None:  # as it was given, or of the same name beside the result
+        if known.source is None:
+            raise InputError(
+                f"{result} does not name the file of its movie: give it, as in doublewell repeat RESULT MOVIE"
+            )
+        given = Path(known.source.path)
+        beside = result.parent / given.name
+        file = given if given.exists() or not beside.exists() else beside
     with output.bar() as bar, about(file):
-        record = _open(before, file)
+        if known.source is None:  # a result from Python has no options of then, so its own metadata serve
+            record = open_record(file, dx=known.dx, dt=known.dt, q=known.q, boundary=known.boundary)
+        else:
+            record = Movie.of(known.source).open(file)
         bar.stage("compiling and reading")
         done = again(before, record, any_data=any_data, progress=bar.show)
     if out is not None:
         save(done.again, out)
-    output.answer(f"{file}\n{done}", _repetition_document(file, done))
+    document = {
+        "file": str(file),
+        "same": done.comparison.same,
+        "data": done.data,
+        "checksum": done.again.problem.records[0].checksum,
+        "version_before": done.before.version,
+        "version": done.again.version,
+        "fields": done.comparison.fields,
+        "equal_to_the_last_bit": done.comparison.equal,
+        "largest_difference": done.comparison.largest,
+        "differences": [asdict(item) for item in done.comparison.differences],
+    }
+    output.answer(f"{file}\n{done}", document)
     return 0 if done.comparison.same else _DIFFERENT
 
 
@@ -171,10 +193,8 @@ def _tension(text: str | None, sd: float | None, normalisation: Literal["E", "eE
         if flags:
             raise InputError(f"{flags[0]} has no meaning without a surface tension: pass --surface-tension too")
         return None
-    try:
+    with about("--surface-tension"):
         tension = scaling_of(text)
-    except InputError as error:
-        raise InputError(f"--surface-tension: {error}") from error
     if sd is not None and tension.sd is not None:
         raise InputError("--tension-sd and --surface-tension both state an error: give one of them")
     if isinstance(tension, Mixing):
@@ -249,40 +269,4 @@ def result_document(result: Result, validation: Validation | None) -> dict[str, 
         "findings": [asdict(item) for item in findings(result, table=table)],
         "validation": fields,
         "result": result_body(result),
-    }
-
-
-def _file(before: Result, result: Path) -> Path:
-    """Return the file that a result names: as it was given, or of the same name beside the result."""
-    source = before.problem.records[0].source
-    if source is None:
-        raise InputError(f"{result} does not name the file of its movie: give it, as in doublewell repeat RESULT MOVIE")
-    given = Path(source.path)
-    beside = result.parent / given.name
-    return given if given.exists() or not beside.exists() else beside
-
-
-def _open(before: Result, file: Path) -> Record:
-    """Open the movie with the options of then; a result from Python has none, so its own metadata serve."""
-    from doublewell.io import open_record
-
-    known = before.problem.records[0]
-    if known.source is not None:
-        return Movie.of(known.source).open(file)
-    return open_record(file, dx=known.dx, dt=known.dt, q=known.q, boundary=known.boundary)
-
-
-def _repetition_document(file: Path, done: Repetition) -> dict[str, Any]:
-    comparison = done.comparison
-    return {
-        "file": str(file),
-        "same": comparison.same,
-        "data": done.data,
-        "checksum": done.again.problem.records[0].checksum,
-        "version_before": done.before.version,
-        "version": done.again.version,
-        "fields": comparison.fields,
-        "equal_to_the_last_bit": comparison.equal,
-        "largest_difference": comparison.largest,
-        "differences": [asdict(item) for item in comparison.differences],
     }

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin, get_type_
 
 from cyclopts import Group, Parameter
 
-from doublewell.errors import InputError, as_word, option
+from doublewell.errors import InputError, as_word, option, whole
 from doublewell.hints import Report
 from doublewell.options import METHODS, Compute, DoubleWell, Observation, Options, help_of, method_of
 from doublewell.units import check_dimension, factor, parse_quantity
@@ -120,10 +120,8 @@ def _read(given: Given, kind: type[Options]) -> dict[str, Any]:
     values = {}
     for item in _given(given, kind):
         word = getattr(given, item.name)
-        try:
+        with about(option(item.name)):
             values[item.name] = word if isinstance(word, bool) else item.metadata["read"](word)
-        except InputError as error:
-            raise InputError(f"{option(item.name)}: {error}") from error
     return values
 
 
@@ -246,13 +244,13 @@ class Movie:
 
 
 @contextmanager
-def about(file: Path) -> Iterator[None]:
-    """Name the file in the message of an InputError, where it is not named yet."""
+def about(subject: Path | str) -> Iterator[None]:
+    """Name the file or the flag in the message of an InputError, where it is not named yet."""
     try:
         yield
     except InputError as error:
         message = str(error)
-        raise InputError(message if str(file) in message else f"{file}: {message}") from error
+        raise InputError(message if str(subject) in message else f"{subject}: {message}") from error
 
 
 # --- the answer -------------------------------------------------------------------------------------------------------
@@ -462,6 +460,4 @@ def parse_fraction(text: str, flag: str) -> float:
 
 def check_seed(seed: int | None) -> int | None:
     """Check a seed, where one is given."""
-    if seed is not None and seed < 0:
-        raise InputError(f"--seed is {seed}: expected an integer from 0")
-    return seed
+    return None if seed is None else whole(seed, "--seed", least=0)

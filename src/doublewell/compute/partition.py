@@ -7,7 +7,6 @@ tiles are as large as the budget allows, and how it is shared between time and s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from math import prod
@@ -143,11 +142,9 @@ def tile_record(record: Record, region: Region) -> Record:
     """Read one tile: a record of its own, a window of which nothing outside is known."""
     start, stop = region.frames
     mask = None if record.mask is None else record.observed(start, stop, region.cells)
-    return Record(
-        record.slab(start, stop, region.cells), dx=record.dx, times=record.times[start:stop], q=record.q,
-        boundary="open", length_unit=record.length_unit, time_unit=record.time_unit, origin=record.origin,
-        mask=None if mask is None or mask.all() else mask,
-    )  # fmt: skip
+    mask = None if mask is None or mask.all() else mask
+    values, times = record.slab(start, stop, region.cells), record.times[start:stop]
+    return record.replace(values, times=times, boundary="open", mask=mask, grey=None)
 
 
 def interface_fraction(record: Record, region: Region) -> float:
@@ -167,11 +164,6 @@ def interface_fraction(record: Record, region: Region) -> float:
         smooth = uniform_filter(np.where(known, mean, 0.0), 3, mode="nearest") / np.maximum(weight, 1e-12)
         most = max(most, float(np.mean(known & (np.abs(smooth) < _PURE))))
     return most
-
-
-def most_common(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """Return the shape that most tiles have, the first of several."""
-    return max(dict.fromkeys(shapes), key=shapes.count)
 
 
 def shown_bytes(size: float) -> str:

@@ -78,8 +78,7 @@ def predict(
     A pure JAX function of the initial field, the coefficients of the effective force and the step's weights
     (for a step of dt / substeps); the keywords are static. `acting` is what acts in addition to the law: L, a
     driving force at the half steps of each frame interval and the coefficients of a mobility, each of the two or None.
-    Call it inside ``double_precision()``, under any of
-    jit, jvp, vjp, linearize, vmap.
+    Call it inside ``double_precision()``, under any of jit, jvp, vjp, linearize, vmap.
     """
     import jax.numpy as jnp
 

@@ -9,7 +9,7 @@ and asymmetric ones in powers of t = (u - low)/(high - low),
     G = -4 half t (1 - t) (a_0 + a_1 t + ...),   H = half^2 t^2 (b_0 + b_1 t + ...),   b_i = -8 (a_i - a_(i-1))/(i + 2).
 
 Both vanish at the low phase without cancellation. A law with the entropy of ideal mixing has logarithms besides
-(Logarithms). Beyond the phases G continues linearly with its slope there. The powers of a law whose coexisting phases
+(Form). Beyond the phases G continues linearly with its slope there. The powers of a law whose coexisting phases
 are found hold as far as the record has values, and the line begins there.
 """
 
@@ -21,7 +21,7 @@ from fractions import Fraction
 from functools import cached_property
 from math import atanh, comb
 from textwrap import wrap
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from doublewell.errors import InputError, option
 from doublewell.facts import METHODS, Facts, facts
 from doublewell.findings import findings
 from doublewell.hints import Array
-from doublewell.law import Entropy, Law
+from doublewell.law import Law
 from doublewell.law.structure import powers_of_s
 from doublewell.record_findings import Finding, Severity
 from doublewell.result import Result
@@ -69,43 +69,43 @@ class End(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Polynomial:
-    """A law in powers of ``variable``, "w" for symmetric wells and "t" for asymmetric ones: a and b above."""
+class Form:
+    """A law as it is written: ``force`` and ``primitive`` are powers of ``variable``, where they hold ``reach``.
+
+    Symmetric wells have powers of "w" and asymmetric ones of "t", a and b above. A law with the entropy of ideal mixing
+    has powers of "v" besides logarithms, where v is -1 and +1 at the pure components, 2 half apart:
+
+    G = a_1 ln((1 + v)/2) - a_2 ln((1 - v)/2) + force[0] + force[1] v + ...
+    H = half (a_1 (1 + v) ln((1 + v)/2) + a_2 (1 - v) ln((1 - v)/2) + primitive[0] + primitive[1] v + ...)
+
+    They hold between the phases; a conserved field overshoots these, up to the record's values, and logarithms end
+    before the pure components.
+    """
 
     law: Law
     variable: str
     force: tuple[float, ...]
     primitive: tuple[float, ...]
-
-    @property
-    def reach(self) -> tuple[float, float]:
-        """Where the powers hold: between the phases; a conserved field overshoots them, up to the record's values."""
-        family, (low, high) = self.law.family, self.law.phases
-        if not family.found:
-            return low, high
-        seen = family.inner * family.half
-        return min(low, family.middle - seen), max(high, family.middle + seen)
+    reach: tuple[float, float]
 
     @cached_property
-    def ends(self) -> tuple[End, End]:
+    def ends(self) -> tuple[End, ...]:
         """Both ends of the reach, from which G continues linearly; G is zero where they are the phases."""
-        slopes = self.law.well_curvatures if self.variable == "t" else (2.0 * self.force[0],) * 2
-        low, high = map(End, self.law.phases, (0.0, self.law.tilt), (0.0, 0.0), slopes)
-        first, last = self.reach
-        return low if first == low.u else self._end(first), high if last == high.u else self._end(last)
-
-    def _end(self, u: float) -> End:
-        half, t = self.law.half, np.polynomial.Polynomial([0.0, 1.0])
-        force = -4.0 * half * t * (1.0 - t) * np.polynomial.Polynomial(self.force)
-        height = half**2 * t**2 * np.polynomial.Polynomial(self.primitive)
-        place = (u - self.law.phases[0]) / (2.0 * half)
-        return End(u, float(height(place)), float(force(place)), float(force.deriv()(place)) / (2.0 * half))
+        law = self.law
+        phases = map(End, law.phases, (0.0, law.tilt), (0.0, 0.0), law.well_curvatures)
+        return tuple(
+            end if end.u == u else End(u, *(float(curve(u)) for curve in (law.primitive, law.force, law.slope)))
+            for u, end in zip(self.reach, phases, strict=True)
+        )
 
     def names(self, u: str, notation: Notation) -> dict[str, str]:
         """Return the names that an expression of u is written with, and what each stands for."""
         law, (low, high) = self.law, self.law.phases
         if self.variable == "t":
             return {"t": moved(u, low, high - low, notation)}
+        if self.variable == "v":
+            low, high = law.family.entropy(law.coefficients).pure
+            return {"v": moved(u, 0.5 * (low + high), 0.5 * (high - low), notation)}
         s = u if (low, high) == (-1.0, 1.0) else "s"
         place = {} if s == u else {"s": moved(u, law.middle, law.half, notation)}
         return place | {"w": f"1 - {s}{notation.power}2"}
@@ -114,8 +114,17 @@ class Polynomial:
         self, kind: Literal["force", "primitive"], u: str, notation: Notation, *, variable: str = "", powers: str = ""
     ) -> str:
         """Return G or H in the reach; `variable` and `powers` stand for that of the law and its polynomial."""
-        half, v, (power, times, _, number) = self.law.half, variable or self.variable, notation[:4]
+        half, v, (power, times, _, number, log) = self.law.half, variable or self.variable, notation
         powers = powers or horner(self.force if kind == "force" else self.primitive, v)
+        if self.variable == "v":
+            (first, second), _, (low, high), _ = self.law.family.entropy(self.law.coefficients)
+            rise, fall = (
+                f"{number(a)}{times}{part + times if kind == 'primitive' else ''}{log}({part}/2)"
+                for a, part in ((first, f"(1 + {v})"), (second, f"(1 - {v})"))
+            )
+            if kind == "force":
+                return f"{rise} - {fall} + {powers}"
+            return f"{number(0.5 * (high - low))}{times}({rise} + {fall} + {powers})"
         if kind == "primitive":
             head = "" if half == 1.0 else f"{number(half)}{power}2{times}"
             return f"{head}{v}{power}2{times}({powers})"
@@ -123,76 +132,6 @@ class Polynomial:
             return f"-{number(4.0 * half)}{times}{v}{times}(1 - {v}){times}({powers})"
         plain = "s" not in self.names(u, notation)
         return f"-{u if plain else f'{number(half)}{times}s'}{times}{v}{times}({powers})"
-
-
-@dataclass(frozen=True, eq=False)
-class Logarithms:
-    """A law with the entropy of ideal mixing; v is -1 and +1 at the pure components, 2 half apart.
-
-    G = a_1 ln((1 + v)/2) - a_2 ln((1 - v)/2) + force[0] + force[1] v + ...
-    H = half (a_1 (1 + v) ln((1 + v)/2) + a_2 (1 - v) ln((1 - v)/2) + primitive[0] + primitive[1] v + ...)
-    """
-
-    law: Law
-    variable: ClassVar[str] = "v"
-
-    @cached_property
-    def entropy(self) -> Entropy:
-        """The terms of the force."""
-        return self.law.family.entropy(self.law.coefficients)
-
-    @property
-    def force(self) -> tuple[float, ...]:
-        """The powers of v in the force."""
-        return self.entropy.powers
-
-    @cached_property
-    def primitive(self) -> tuple[float, ...]:
-        """The powers of v in H, which is zero at the low phase."""
-        (first, second), powers, (low, high), _ = self.entropy
-        whole = np.polynomial.Polynomial(powers).integ() + np.polynomial.Polynomial([0.0, second - first])
-        v = (2.0 * self.law.phases[0] - low - high) / (high - low)
-        logs = first * (1.0 + v) * np.log(0.5 * (1.0 + v)) + second * (1.0 - v) * np.log(0.5 * (1.0 - v))
-        return tuple((whole - float(logs + whole(v))).coef.tolist())
-
-    @property
-    def reach(self) -> tuple[float, float]:
-        """Where it holds: it ends before the pure components."""
-        return self.entropy.reach
-
-    @cached_property
-    def ends(self) -> tuple[End, End]:
-        """Both ends of the reach, from which G continues linearly."""
-        law = self.law
-        low, high = (End(u, *(float(curve(u)) for curve in (law.primitive, law.force, law.slope))) for u in self.reach)
-        return low, high
-
-    def names(self, u: str, notation: Notation) -> dict[str, str]:
-        """Return what v stands for."""
-        low, high = self.entropy.pure
-        return {"v": moved(u, 0.5 * (low + high), 0.5 * (high - low), notation)}
-
-    def code(
-        self,
-        kind: Literal["force", "primitive"],
-        u: str,  # noqa: ARG002 - v stands for it
-        notation: Notation,
-        *,
-        variable: str = "",
-        powers: str = "",
-    ) -> str:
-        """Return G or H in the reach; `variable` and `powers` stand for v and the polynomial."""
-        (first, second), _, (low, high), _ = self.entropy
-        v, (_, times, _, number, log), primitive = variable or "v", notation, kind == "primitive"
-        rise, fall = f"(1 + {v})", f"(1 - {v})"
-        logs = [
-            f"{number(a)}{times}{part + times if primitive else ''}{log}({part}/2)"
-            for a, part in ((first, rise), (second, fall))
-        ]
-        powers = powers or horner(self.primitive if primitive else self.force, v)
-        if primitive:
-            return f"{number(0.5 * (high - low))}{times}({logs[0]} + {logs[1]} + {powers})"
-        return f"{logs[0]} - {logs[1]} + {powers}"
 
 
 def moved(u: str, by: float, over: float, notation: Notation) -> str:
@@ -205,12 +144,16 @@ def moved(u: str, by: float, over: float, notation: Notation) -> str:
     return top if over == 1.0 else f"{top}{notation.over}{notation.number(over)}"
 
 
-def form_of(law: Law) -> Polynomial | Logarithms:
-    """Return how a law is written: in powers, or with the logarithms of ideal mixing."""
-    return Logarithms(law) if law.family.mixing else polynomial_of(law)
+def logarithms_of(law: Law) -> Form:
+    """Return a law with the entropy of ideal mixing; H is zero at the low phase."""
+    (first, second), powers, (low, high), reach = law.family.entropy(law.coefficients)
+    whole = np.polynomial.Polynomial(powers).integ() + np.polynomial.Polynomial([0.0, second - first])
+    v = (2.0 * law.phases[0] - low - high) / (high - low)
+    logs = first * (1.0 + v) * np.log(0.5 * (1.0 + v)) + second * (1.0 - v) * np.log(0.5 * (1.0 - v))
+    return Form(law, "v", powers, tuple((whole - float(logs + whole(v))).coef.tolist()), reach)
 
 
-def polynomial_of(law: Law) -> Polynomial:
+def polynomial_of(law: Law) -> Form:
     """Return a law in powers, converted exactly and then rounded to floats; refused where its powers cancel.
 
     >>> polynomial_of(Law.bernstein([0.75, 1.5])).force
@@ -225,8 +168,10 @@ def polynomial_of(law: Law) -> Polynomial:
     else:
         steps = zip([*exact, Fraction(0)], [Fraction(0), *exact], strict=True)
         primitive = [-8 * (a - b) / (i + 2) for i, (a, b) in enumerate(steps)]
-    kind = "w" if law.family.symmetric else "t"
-    made = Polynomial(law, kind, tuple(map(float, exact)), tuple(map(float, primitive)))
+    family, (low, high), kind = law.family, law.phases, "w" if law.family.symmetric else "t"
+    seen = family.inner * family.half if family.found else 0.0
+    reach = min(low, family.middle - seen), max(high, family.middle + seen)
+    made = Form(law, kind, tuple(map(float, exact)), tuple(map(float, primitive)), reach)
     u = np.linspace(*made.reach, 401)
     force = law.force(u)
     size = float(np.max(np.abs(force)))
@@ -260,7 +205,7 @@ def horner(powers: tuple[float, ...], name: str = "w") -> str:
     return text
 
 
-def evaluate(written: Polynomial, u: Array) -> Array:
+def evaluate(written: Form, u: Array) -> Array:
     """Return the force of a law in powers, in their reach."""
     law = written.law
     s = (u - law.middle) / law.half
@@ -284,7 +229,7 @@ class Content:
     findings: tuple[Finding, ...]
     curves: Curves
     law: Law
-    form: Polynomial | Logarithms
+    form: Form
     q: float
     scaled: bool
     kappa: float
@@ -339,7 +284,8 @@ def content_of(result: Result) -> Content:
             f"the law of this result has no coexisting phases ({law.structure}): expected two, between which a law is "
             f"written; use a record whose values come closer to both phases, or another {option('degree')}"
         )
-    form, q, size = form_of(law), table["q"].value, 1.0 if kappa is None else kappa.value
+    form = logarithms_of(law) if law.family.mixing else polynomial_of(law)
+    q, size = table["q"].value, 1.0 if kappa is None else kappa.value
     u, ends = np.linspace(*form.reach, 801), [end.slope for end in form.ends]
     slopes = [*np.diff(law.force(u)) / np.diff(u), *law.well_curvatures, *ends, np.nan_to_num(law.centre_curvature)]
     return Content(

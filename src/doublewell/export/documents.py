@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from math import floor, log10
 
@@ -155,49 +155,45 @@ def _bracket(content: Content) -> tuple[str, int, float]:
     name = "u" if content.unit else "s"
     parts = [*([] if content.unit else [f"{content.law.half:.6g}"]), written.replace(" - ", "-")]
     largest = max(abs(c) for c, _ in terms)
-    kept = [(c, k) for c, k in terms if abs(c) > 1e-12 * largest] or terms[:1]
+    values, powers = zip(*([(c, k) for c, k in terms if abs(c) > 1e-12 * largest] or terms[:1]), strict=True)
     s = (np.linspace(*content.form.reach, _GRID) - content.law.middle) / content.law.half
-    for digits in range(3, 18):
-        rounded = [(float(f"{c:.{digits}g}"), k) for c, k in kept]
-        lost = _lost(kept, rounded, s, odd=written.startswith("s "))
-        if lost <= _allowed(content):
-            break
+    front = (1 - s**2) * (s if written.startswith("s ") else 1.0)
+    rounded, digits, lost = _shortened(content, values, [front * s**k for k in powers])
     factor = " ".join(parts).replace("s", name).replace(" ", r"\,")
     place = "" if content.unit else rf", \qquad s = {moved('u', content.law.middle, content.law.half, _MATH)}"
-    return rf"-{factor}\left[{_polynomial(rounded, digits, name)}\right]{place}", digits, lost
+    return rf"-{factor}\left[{_polynomial(rounded, powers, digits, name)}\right]{place}", digits, lost
 
 
 def _logarithms(content: Content) -> tuple[str, int, float]:
     """Return the same of a law with the entropy of ideal mixing."""
     (first, second), powers, (low, high), reach = content.law.family.entropy(content.law.coefficients)
     v = (2.0 * np.linspace(*reach, _GRID) - low - high) / (high - low)
-    basis = np.stack([np.log(0.5 * (1.0 + v)), -np.log(0.5 * (1.0 - v)), *(v**k for k in range(len(powers)))])
-    terms = np.array([first, second, *powers])
-    for digits in range(3, 18):
-        rounded = np.array([float(f"{c:.{digits}g}") for c in terms])
-        lost = float(np.max(np.abs((rounded - terms) @ basis)) / np.max(np.abs(terms @ basis)))
-        if lost <= _allowed(content):
-            break
+    basis = [np.log(0.5 * (1.0 + v)), -np.log(0.5 * (1.0 - v)), *(v**k for k in range(len(powers)))]
+    rounded, digits, lost = _shortened(content, (first, second, *powers), basis)
     logs = (rf"{_number(c, digits)}\,\ln\tfrac{{1{sign}v}}{{2}}" for c, sign in zip(rounded, "+-", strict=False))
-    rest = _polynomial([(float(c), k) for k, c in enumerate(rounded[2:])], digits, "v")
+    rest = _polynomial(rounded[2:], range(len(powers)), digits, "v")
     place = content.form.names("u", _MATH)["v"]
     return f"{' - '.join(logs)} {'' if rest.startswith('-') else '+ '}{rest}, \\qquad v = {place}", digits, lost
 
 
-def _allowed(content: Content) -> float:
-    """Return what rounding may change the force by, of its largest value."""
+def _shortened(content: Content, terms: Sequence[float], basis: Sequence[Array]) -> tuple[list[float], int, float]:
+    """Return the factors of the basis of a force with few digits, and by how much of its largest value that changes it.
+
+    That is at most a thousandth, and a tenth of half its band.
+    """
     band = content.facts.get("force_band")
-    return _FINE if band is None else max(min(_FINE, _OF_BAND * 0.5 * band.value), 1e-12)
+    allowed = _FINE if band is None else max(min(_FINE, _OF_BAND * 0.5 * band.value), 1e-12)
+    for digits in range(3, 18):
+        rounded = [float(f"{c:.{digits}g}") for c in terms]
+        lost = float(np.max(np.abs(np.subtract(rounded, terms) @ basis)) / np.max(np.abs(terms @ np.array(basis))))
+        if lost <= allowed:
+            break
+    return rounded, digits, lost
 
 
-def _lost(exact: list[tuple[float, int]], rounded: list[tuple[float, int]], s: Array, *, odd: bool) -> float:
-    forces = [(1 - s**2) * (s if odd else 1.0) * sum(c * s**k for c, k in terms) for terms in (exact, rounded)]
-    return float(np.max(np.abs(forces[0] - forces[1])) / np.max(np.abs(forces[0])))
-
-
-def _polynomial(terms: list[tuple[float, int]], digits: int, name: str) -> str:
+def _polynomial(factors: Sequence[float], powers: Sequence[int], digits: int, name: str) -> str:
     text = ""
-    for c, k in terms:
+    for c, k in zip(factors, powers, strict=True):
         sign = "-" if c < 0 else "+" if text else ""
         power = "" if k == 0 else f"\\,{name}" if k == 1 else f"\\,{name}^{{{k}}}"
         text += f" {sign} {_number(abs(c), digits)}{power}"
@@ -252,10 +248,9 @@ def _rounded(value: float, ends: tuple[float, float]) -> str:
 def _rows(content: Content) -> Iterator[str]:
     force, primitive = content.curves.law[:2]
     u = _EVEN if content.law.family.even else np.linspace(*content.law.phases, 9)
-    values, heights = (
-        np.where(np.abs(y) < _ROUND_OFF * curve.largest, 0.0, y)
-        for curve, y in ((curve, np.asarray(curve.evaluate(u))) for curve in (force, primitive))
-    )
+    values, heights = (np.asarray(curve.evaluate(u)) for curve in (force, primitive))
+    values = np.where(np.abs(values) < _ROUND_OFF * force.largest, 0.0, values)
+    heights = np.where(np.abs(heights) < _ROUND_OFF * primitive.largest, 0.0, heights)
     for k, place in enumerate(u):
         middle = []
         if force.low is not None and force.high is not None:

@@ -35,25 +35,25 @@ _START = """\
 []
 
 [Functions]
-  [drop]  # a round drop of the phase {high} with the interface of this law
+  [drop]  # a round drop of the phase {law.phases[1]} with the interface of this law
     type = ParsedFunction
-    expression = '{scale}tanh(({radius!r} - sqrt({squares}))/{profile!r})'
+    expression = '{scale}tanh(({radius!r} - sqrt({squares}))/{law.profile!r})'
   []
 []
 """
 _MATERIALS = """\
 [Materials]
-  [numbers]  # {symbol} kappa = q
+  [numbers]  # {law.dynamics.symbol} kappa = q
     type = GenericConstantMaterial
-    prop_names = '{symbol} kappa'
-    prop_values = '{mobility!r} {kappa!r}'
+    prop_names = '{law.dynamics.symbol} kappa'
+    prop_values = '{law.mobility!r} {law.kappa!r}'
   []
   [free_energy]  # f(u) = kappa H(u), zero at the low phase
     type = DerivativeParsedMaterial
     property_name = f
     coupled_variables = 'u'
     constant_names = 'k'
-    constant_expressions = '{kappa!r}'
+    constant_expressions = '{law.kappa!r}'
     expression = '{expression}'
     derivative_order = 2
   []
@@ -159,25 +159,15 @@ def moose_text(content: Content) -> str:
     waves = Grid(data.shape[1:], data.dx, "periodic" if periodic else "neumann").waves
     steps = steps_per_frame(content.q * fastest_rate(content.dynamics, waves, content.steepest), data.dt, _STEP)
     names = " ".join(equation.variables)
+    squares = " + ".join(f"({x} - {0.5 * side!r})^2" for x, side in zip(letters, lengths, strict=True))
     variables = "".join(_VARIABLE.format(name=name, meaning=text) for name, text in equation.variables.items())
     parts = [
         _HEAD + content.comment("#") + "\n",
         _MESH.format(dim=len(letters), sides=sides),
         f"[Variables]\n{variables}[]\n",
-        _START.format(
-            radius=0.3 * min(lengths),
-            squares=" + ".join(f"({x} - {0.5 * side!r})^2" for x, side in zip(letters, lengths, strict=True)),
-            profile=content.profile,
-            scale=content.on_phases("*"),
-            high=content.phases[1],
-        ),
+        _START.format(law=content, radius=0.3 * min(lengths), squares=squares, scale=content.on_phases("*")),
         equation.kernels,
-        _MATERIALS.format(
-            symbol=content.dynamics.symbol,
-            mobility=content.mobility,
-            kappa=content.kappa,
-            expression=_energy(content),
-        ),
+        _MATERIALS.format(law=content, expression=_energy(content)),
         *([_BORDER.format(variables=names if names == "u" else f"'{names}'", directions=" ".join(letters))] * periodic),
         _RUN.format(solver=equation.solver, dt=data.dt / steps, steps=steps, end=data.dt * (data.shape[0] - 1)),
     ]

@@ -13,13 +13,13 @@ def {name}(u):
 {place}    return {inside} + {outside}
 '''
 _CONSTANTS = """\
-Q = {q!r}  # diffusion coefficient
+Q = {law.q!r}  # diffusion coefficient
 CELLS = {cells!r}  # of the record, along {axes}
-DX = {dx!r}  # cell size along each axis
-DT = {dt!r}  # time from frame to frame
+DX = {data.dx!r}  # cell size along each axis
+DT = {data.dt!r}  # time from frame to frame
 PERIODIC = {periodic!r}  # otherwise no flux through the border
-STEEPEST = {steepest!r}  # largest |G'|
-PROFILE = {profile!r}  # an interface of this law is about tanh(x / PROFILE)
+STEEPEST = {law.steepest!r}  # largest |G'|
+PROFILE = {law.profile!r}  # an interface of this law is about tanh(x / PROFILE)
 """
 _MAIN = '''\
 def drop():
@@ -37,8 +37,8 @@ if __name__ == "__main__":  # python thisfile.py [first.npy [frames [out.npy]]]
     print(f"{{len(fields)}} frames of {{fields.shape[1:]}}, {{DT:g}} apart, written to {{out}}")
 '''
 _ENERGY = '''\
-KAPPA = {kappa!r}  # of kappa/2 |grad u|^2{choice}
-MOBILITY = {mobility!r}  # {symbol} = q / kappa
+KAPPA = {law.kappa!r}  # of kappa/2 |grad u|^2{choice}
+MOBILITY = {law.mobility!r}  # {law.dynamics.symbol} = q / kappa
 
 
 def bulk_energy(u):
@@ -63,11 +63,11 @@ import sympy
 
 u = sympy.Symbol("u", real=True)
 {names}
-q = {q!r}  # diffusion coefficient
-kappa = {kappa!r}  # of kappa/2 |grad u|^2{choice}
-{symbol} = {mobility!r}  # mobility q / kappa
+q = {law.q!r}  # diffusion coefficient
+kappa = {law.kappa!r}  # of kappa/2 |grad u|^2{choice}
+{law.dynamics.symbol} = {law.mobility!r}  # mobility q / kappa
 
-# {place}, {low:g} <= u <= {high:g}
+# {place}, {low.u:g} <= u <= {high.u:g}
 G = {force}
 H = {primitive}
 f = kappa * H
@@ -148,7 +148,7 @@ def make_mesh():
 
 
 '''
-_FIPY_SECOND = '''\
+_FIPY_EVOLVE = '''\
 def evolve(u0, frames):
     """Return the fields of `frames` frames, u0 the first.
 
@@ -157,55 +157,47 @@ def evolve(u0, frames):
     """
     mesh = make_mesh()
     u = fipy.CellVariable(mesh=mesh, value=np.ravel(u0), hasOld=True)
-    before, source = fipy.CellVariable(mesh=mesh), fipy.CellVariable(mesh=mesh)
-    equation = fipy.TransientTerm() == fipy.DiffusionTerm(coeff=0.5 * Q) + source
-    solver = fipy.LinearPCGSolver(tolerance=1e-10, iterations=1000)
-    steps = int(np.ceil(DT * Q * STEEPEST / 0.1))
+    {fields}
+    solver = fipy.LinearPCGSolver(tolerance=1e-10, iterations={iterations})
+    steps = int(np.ceil({growth}
     fields = [np.array(u0, dtype=float)]
     for _ in range(frames - 1):
         for _ in range(steps):
             u.updateOld()
-            before.setValue(u.value)
-            known = before.faceGrad.divergence.value - {reaction}(before.value)
+            {known}
             for _ in range(2):
-                source.setValue(0.5 * Q * (known - {reaction}(u.value)))
+                source.setValue(0.5 * Q * {change})
                 equation.sweep(var=u, dt=DT / steps, solver=solver)
         fields.append(u.value.reshape(CELLS).copy())
     return np.array(fields)
 '''
-_FIPY = {
-    "allen-cahn": _FIPY_SECOND.format(reaction="force"),
-    "cahn-hilliard": '''\
-def evolve(u0, frames):
-    """Return the fields of `frames` frames, u0 the first.
-
-    Each step has two sweeps: the first predicts with G of the old field, the second uses the mean of both ends. That
-    makes the scheme second order in time.
-    """
-    mesh = make_mesh()
-    u = fipy.CellVariable(mesh=mesh, value=np.ravel(u0), hasOld=True)
-    field, source = fipy.CellVariable(mesh=mesh), fipy.CellVariable(mesh=mesh)
+_FIPY_SECOND = _FIPY_EVOLVE.format(
+    fields="""\
+before, source = fipy.CellVariable(mesh=mesh), fipy.CellVariable(mesh=mesh)
+    equation = fipy.TransientTerm() == fipy.DiffusionTerm(coeff=0.5 * Q) + source""",
+    iterations=1000,
+    growth="DT * Q * STEEPEST / 0.1))",
+    known="""\
+before.setValue(u.value)
+            known = before.faceGrad.divergence.value - {reaction}(before.value)""",
+    change="(known - {reaction}(u.value))",
+)
+_FIPY_FOURTH = _FIPY_EVOLVE.format(
+    fields="""\
+field, source = fipy.CellVariable(mesh=mesh), fipy.CellVariable(mesh=mesh)
     divergence = field.faceGrad.divergence
 
     def laplacian(values):
         field.setValue(values)
         return divergence.value.copy()
 
-    equation = fipy.TransientTerm() + fipy.DiffusionTerm(coeff=(0.5 * Q, 1.0)) == source
-    solver = fipy.LinearPCGSolver(tolerance=1e-10, iterations=10000)
-    steps = int(np.ceil(DT * Q * STEEPEST**2 / 4.0 / 0.1))  # the fastest growth is Q G'^2 / 4
-    fields = [np.array(u0, dtype=float)]
-    for _ in range(frames - 1):
-        for _ in range(steps):
-            u.updateOld()
-            known = laplacian(force(u.value) - laplacian(u.value))
-            for _ in range(2):
-                source.setValue(0.5 * Q * (known + laplacian(force(u.value))))
-                equation.sweep(var=u, dt=DT / steps, solver=solver)
-        fields.append(u.value.reshape(CELLS).copy())
-    return np.array(fields)
-''',
-    "mass-conserving": '''\
+    equation = fipy.TransientTerm() + fipy.DiffusionTerm(coeff=(0.5 * Q, 1.0)) == source""",
+    iterations=10000,
+    growth="DT * Q * STEEPEST**2 / 4.0 / 0.1))  # the fastest growth is Q G'^2 / 4",
+    known="known = laplacian(force(u.value) - laplacian(u.value))",
+    change="(known + laplacian(force(u.value)))",
+)
+_FIPY_REACTION = '''\
 def reaction(u):
     """Return G(u) less its mean over the cells, which keeps the mean of u."""
     values = force(u)
@@ -213,7 +205,10 @@ def reaction(u):
 
 
 '''
-    + _FIPY_SECOND.format(reaction="reaction"),
+_FIPY = {
+    "allen-cahn": _FIPY_SECOND.format(reaction="force"),
+    "cahn-hilliard": _FIPY_FOURTH,
+    "mass-conserving": _FIPY_REACTION + _FIPY_SECOND.format(reaction="reaction"),
 }
 
 
@@ -221,19 +216,14 @@ def python_text(content: Content) -> str:
     """Return a module with force, primitive, bulk_energy and, where a tension fixed the scale, potential."""
     low, high = content.law.phases
     reach = 0.1 * (high - low)
+    level = "the common tangent of the phases" if content.law.family.found else "that of the low phase"
     parts = [
         _docstring(content, "An identified law as NumPy functions."),
         "import numpy as np\n",
         _constants(content) + "\n",
         _function(content, "force") + "\n",
         _function(content, "primitive") + "\n",
-        _ENERGY.format(
-            kappa=content.kappa,
-            mobility=content.mobility,
-            symbol=content.dynamics.symbol,
-            choice=_choice(content),
-            level="the common tangent of the phases" if content.law.family.found else "that of the low phase",
-        ),
+        _ENERGY.format(law=content, choice=_choice(content), level=level),
     ]
     if content.epsilon is not None:
         parts.append("\n" + _PAPER.format(epsilon=content.epsilon))
@@ -258,18 +248,16 @@ def fipy_text(content: Content) -> str:
 def sympy_text(content: Content) -> str:
     """Return a module with G, H and f as polynomials, and G and H everywhere as Piecewise."""
     form, (low, high), found = content.form, content.form.ends, content.law.family.found
-    lines = [f"{end.slope!r} * {name}" for end, name in ((low, "below"), (high, "above"))]
+    ends = ((low, "below"), (high, "above"))
+    lines = [f"{end.slope!r} * {name}" for end, name in ends]
     curves = [f"{0.5 * low.slope!r} * below**2", f"{high.height!r} + {0.5 * high.slope!r} * above**2"]
     if low.force or high.force:
-        lines = [horner((end.force, end.slope), name) for end, name in ((low, "below"), (high, "above"))]
-        curves = [
-            horner((end.height, end.force, 0.5 * end.slope), name) for end, name in ((low, "below"), (high, "above"))
-        ]
+        lines = [horner((end.force, end.slope), name) for end, name in ends]
+        curves = [horner((end.height, end.force, 0.5 * end.slope), name) for end, name in ends]
     body = _SYMPY.format(
-        names="\n".join(f"{name} = {text}" for name, text in form.names("u", SYMPY).items()), q=content.q,
-        kappa=content.kappa, choice=_choice(content), mobility=content.mobility, symbol=content.dynamics.symbol,
-        place="over the values of the record" if found else "between the pure phases", low=low.u, high=high.u,
-        force=form.code("force", "u", SYMPY), primitive=form.code("primitive", "u", SYMPY),
+        names="\n".join(f"{name} = {text}" for name, text in form.names("u", SYMPY).items()), law=content,
+        place="over the values of the record" if found else "between the pure phases", low=low, high=high,
+        choice=_choice(content), force=form.code("force", "u", SYMPY), primitive=form.code("primitive", "u", SYMPY),
         ends="these" if found else "the pure phases", lines=lines, curves=curves,
         below=moved("u", low.u, 1.0, PYTHON).strip("()"), above=moved("u", high.u, 1.0, PYTHON).strip("()"),
     )  # fmt: skip
@@ -320,6 +308,6 @@ def _constants(content: Content) -> str:
     """Return the numbers of the equation and of the record's mesh."""
     data = content.facts.data
     return _CONSTANTS.format(
-        q=content.q, cells=data.shape[1:], axes=", ".join("zyx"[1 - len(data.shape) :]), dx=data.dx, dt=data.dt,
-        periodic=data.boundary == "periodic", steepest=content.steepest, profile=content.profile,
+        law=content, data=data, cells=data.shape[1:], axes=", ".join("zyx"[1 - len(data.shape) :]),
+        periodic=data.boundary == "periodic",
     )  # fmt: skip

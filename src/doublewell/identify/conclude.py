@@ -217,13 +217,13 @@ def estimate_contrast(
 
 
 def enough_mobility(total: Evidence) -> Evidence:
-    """Return the evidence with as many coefficients of a mobility as the data ask for, by the criterion of Akaike.
+    """Return the evidence with as many coefficients of a mobility as the data ask for, by the criterion of Schwarz.
 
-    One coefficient too many costs little; one too few is a bias that no band holds.
+    That of Akaike takes too many in a third of the records, and errors near the phases are then several times as large.
     """
     names = [name for name in total.joint if name.startswith("mobility ")]
     held = [contract(total, dict.fromkeys(names[degree:], 0.0)) for degree in range(1, len(names) + 1)]
-    costs = [compact(stacked(each))[-1, -1] ** 2 + 2.0 * k for k, each in enumerate(held)]
+    costs = [compact(stacked(each))[-1, -1] ** 2 + np.log(total.rows) * k for k, each in enumerate(held)]
     return held[int(np.argmin(costs))] if held else total
 
 

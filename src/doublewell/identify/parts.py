@@ -10,15 +10,14 @@ import numpy as np
 
 from doublewell.adequacy import Adequacy, check_adequacies
 from doublewell.dynamics import Dynamics, in_phases
-from doublewell.errors import InputError, option
+from doublewell.errors import InputError, NoStartError, option
 from doublewell.evidence import weakened
 from doublewell.hints import Array, Report
 from doublewell.identify.phases import find_phases, near_plateaus, plateaus, plateaus_or, visited
 from doublewell.identify.start import Start, diffusion_start, needs_quartic, quartic_start
-from doublewell.identify.weak_fit import TooFewMomentsError, WeakFit, fit_weak, steady
-from doublewell.inference.diffusion import NoMotionError
+from doublewell.identify.weak_fit import WeakFit, fit_weak, steady
 from doublewell.inference.joint import Job, PartFit
-from doublewell.likelihood import Batch, Resolution, Trajectory, measure_resolution
+from doublewell.likelihood import Batch, Resolution, Trajectory, first_substeps, measure_resolution
 from doublewell.observation import TOO_FEW_CELLS, Survey, check_survey, complete, survey
 from doublewell.observation.view import (
     View,
@@ -34,7 +33,7 @@ from doublewell.problem import Problem, RecordInfo
 from doublewell.record import Record, checksum
 from doublewell.record.arrays import PhaseScale, lazy
 from doublewell.runtime import CPU, Processor
-from doublewell.weak.weights import SmallMeshError, default_supports
+from doublewell.weak.weights import default_supports
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,8 +147,11 @@ def _start(record: Record, seen: Survey, problem: Problem, processor: Processor,
     if free and needs_quartic(record, seen, problem.dynamics):
         return quartic_start(filled, seen, problem)
     try:
-        return fit_weak(filled, seen, problem, processor=processor, report=report, words="weak moments for a start")
-    except (TooFewMomentsError, SmallMeshError, NoMotionError):  # whole frames show more than moments
+        start = fit_weak(filled, seen, problem, processor=processor, report=report, words="weak moments for a start")
+        slope = problem.fitted.steepness(start.coefficients)
+        first_substeps(filled.replace(q=start.q), slope, problem.dynamics)  # a law that is too steep is refused
+        return start
+    except NoStartError:  # whole frames show more than moments
         if not free:
             raise
         return quartic_start(filled, seen, problem)

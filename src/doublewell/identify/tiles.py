@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from math import prod
+from statistics import mode
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from doublewell.compute.partition import (
     check_room,
     interface_fraction,
     make_tiles,
-    most_common,
     tile_record,
     tile_shape,
     whole_bytes,
@@ -311,7 +311,7 @@ def choose_stages(
             f"none of the {len(regions)} tiles of the record holds an interface: expected phase values between the two "
             "phases; record a part with an interface, or give more memory for larger tiles"
         )
-    shape = most_common([tile_shape(regions[k]) for k in kept])
+    shape = mode([tile_shape(regions[k]) for k in kept])
     usual = sorted((k for k in kept if tile_shape(regions[k]) == shape), key=lambda k: -interface[k])
     pilot = tuple(usual[: max(_PILOT, width)])
     stages = [pilot[:width], pilot, (*pilot, *(k for k in kept if k not in pilot))]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from doublewell.adequacy import MomentTests, check_moments
-from doublewell.errors import InputError, option
+from doublewell.errors import NoStartError, option
 from doublewell.evidence import Evidence, lower, restrict
 from doublewell.hints import Report
 from doublewell.identify.start import Start
@@ -28,10 +28,6 @@ from doublewell.weak.varied import settle, varied_evidence
 from doublewell.weak.weights import Derivative, Support, default_supports, split_folds
 
 _ROWS = 20  # moments per coefficient; neighbours share most of their support, so fewer determine next to nothing
-
-
-class TooFewMomentsError(InputError):
-    """The record leaves too few weak moments for the coefficients: a trajectory fit starts from elsewhere then."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -173,12 +169,12 @@ def _check_rows(record: Record, evidence: Evidence, supports: tuple[Support, ...
         smallest = option("supports", [(2, float(f"{cells:.4g}"))])
         least = f"pass smaller supports, the smallest is {smallest}, or "
         way = "" if supports == (Support(2, cells),) else least
-        raise TooFewMomentsError(
+        raise NoStartError(
             f"only {rows} centres have a complete support, without a missing pixel or frame, and lie outside the "
             f"pure phases: expected at least {needs} for {size} coefficients; {way}record with fewer holes"
         )
     if rows:  # none at all has its own message when solving
-        raise TooFewMomentsError(
+        raise NoStartError(
             f"only {rows} moments are left for {size} coefficients: expected at least {needs}; record more frames or a "
             "larger field that contains an interface, or pass shorter supports"
         )

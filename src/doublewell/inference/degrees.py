@@ -189,11 +189,9 @@ def average_degrees(
         weights[min(term.knee or term.degree, term.degree)] += weight  # a rough law has the degree of its knee
         rest = item.free[0], item.coefficients[0], item.covariances[0]
         components.append(Component(term.degree, term.ratio, term.size, weight, *rest))
-    path = []
-    for degree, weight in enumerate(weights.tolist()):
-        part = family.at(degree)
-        path.append(_most_likely(matrix @ part.elevation(family), target, part, constraint, weight))
-    floor = min(path, key=lambda fit: fit.chi2).chi2
+    parts = [(family.at(degree), weight) for degree, weight in enumerate(weights.tolist())]
+    path = [_most_likely(matrix @ one.elevation(family), target, one, constraint, weight) for one, weight in parts]
+    floor = min(fit.chi2 for fit in path)
     mean = mixture_mean(terms, family)
     if not family.convex:  # laws with different maxima may add up to one with two
         root = np.asarray(np.linalg.qr(matrix, mode="r"))

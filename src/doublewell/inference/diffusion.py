@@ -13,9 +13,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from doublewell.errors import InputError, option
+from doublewell.errors import InputError, NoStartError, option
 from doublewell.evidence import Evidence, compact, stacked
-from doublewell.hints import Array
 from doublewell.inference.estimate import solve
 from doublewell.law import Constraint
 from doublewell.weak.noise import RateNoise
@@ -25,21 +24,16 @@ _SIGNIFICANT = 4.0  # least size of that fraction in standard errors of the nois
 _SLOW = 1e-3  # least size of the rate, in units of the Laplacian, that is not a matter of the mesh
 
 
-class NoMotionError(InputError):
-    """What changes between frames cannot be distinguished from noise by weak moments."""
-
-
 def check_motion(evidence: Evidence, noise: Mapping[str, RateNoise]) -> float:
     """Return the fraction of the rate's square, beyond the features, that is not noise; a still picture raises."""
-    rows = stacked(evidence)
     p = evidence.family.size
-    left = compact(rows)[p, p] ** 2
+    left = compact(stacked(evidence))[p, p] ** 2
     fraction = 1.0 - _mean_variance(evidence, noise) / left if left > 0.0 else 0.0
     fewest = min(block.rows / noise[block.key.support].overlap for block in evidence.blocks if block.rows)
     error = _SIGNIFICANT * float(np.sqrt(2.0 / fewest))  # relative, of the noise's part
     least = max(_CLEAR, error / (1.0 + error))
     if fraction < least:
-        raise NoMotionError(
+        raise NoStartError(
             "no motion can be distinguished from noise "
             f"({100 * max(fraction, 0.0):.0f} % of the squared rate of change is motion, expected at least "
             f"{100 * least:.0f} %), so the record does not determine q: pass {option('q')}, record longer, or a shape "
@@ -50,8 +44,11 @@ def check_motion(evidence: Evidence, noise: Mapping[str, RateNoise]) -> float:
 
 def estimate_q(evidence: Evidence, noise: Mapping[str, RateNoise], *, constraint: Constraint) -> float:
     """Return q of the best law and q together; with it the known-q estimate of the evidence is the law of that pair."""
-    triangle = _without_rate_noise(evidence, noise)
-    p = evidence.family.size
+    triangle, p = compact(stacked(evidence)), evidence.family.size
+    pivot = triangle[p, p]
+    if pivot > 0.0:  # take the noise's part of the rate's square off
+        shorter = np.sqrt(max(pivot**2 - _mean_variance(evidence, noise), _CLEAR * pivot**2))
+        triangle[p, p], triangle[p, p + 1] = shorter, pivot * triangle[p, p + 1] / shorter
     first = compact(triangle[:, [p, *range(p), p + 1]])  # with the rate first, the other rows know nothing of q
     law, _ = solve(first[1:, 1 : p + 1], first[1:, p + 1], evidence.family, constraint=constraint)
     inverse = float((first[0, p + 1] - first[0, 1 : p + 1] @ law.coefficients) / first[0, 0])
@@ -67,17 +64,6 @@ def estimate_q(evidence: Evidence, noise: Mapping[str, RateNoise], *, constraint
             "(Laplacian u - G(u)); check the order of the frames and the scale of the field"
         )
     return 1.0 / inverse
-
-
-def _without_rate_noise(evidence: Evidence, noise: Mapping[str, RateNoise]) -> Array:
-    """Return the triangle [features | rate | Laplacian] with the noise's part of the rate's square taken off."""
-    triangle = compact(stacked(evidence))
-    p = evidence.family.size
-    pivot = triangle[p, p]
-    if pivot > 0.0:
-        shorter = np.sqrt(max(pivot**2 - _mean_variance(evidence, noise), _CLEAR * pivot**2))
-        triangle[p, p], triangle[p, p + 1] = shorter, pivot * triangle[p, p + 1] / shorter
-    return triangle
 
 
 def _mean_variance(evidence: Evidence, noise: Mapping[str, RateNoise]) -> float:

@@ -15,11 +15,11 @@ from doublewell.errors import InputError, not_negative
 from doublewell.evidence import Evidence, system
 from doublewell.hints import Array
 from doublewell.law import Bernstein, Constraint, Family, Law, check_constraint
+from doublewell.law.squares import dual_violation
 
 RANK_TOLERANCE = 1e-10  # of the scaled singular values, as in the paper
 ALPHAS = (0.0, 1e-8, 1e-6, 1e-4, 1e-2, 1.0)
 _BOUND = 1e-10  # lower bound of the coefficients, relative to the largest unbounded one, as in the paper
-_RIDGES = "None, 'validated', or alpha, a number of at least 0"
 
 
 @dataclass(frozen=True)
@@ -147,11 +147,10 @@ def _ridge(
         return None
     if isinstance(ridge, str):
         if ridge != "validated":
-            raise InputError(f"ridge is {ridge!r}: expected {_RIDGES}")
+            raise InputError(f"ridge is {ridge!r}: expected None, 'validated', or alpha, a number of at least 0")
         if not {"training", "validation"} <= set(evidence.folds):
             raise InputError("a validated ridge needs evidence with the folds 'training' and 'validation'")
-        training = evidence.select(fold="training")
-        validation = evidence.select(fold="validation")
+        training, validation = (evidence.select(fold=name) for name in ("training", "validation"))
         return choose_ridge(training, validation, q, constraint=constraint)
     alpha = not_negative(ridge, "ridge", "None, 'validated', or alpha")
     return RidgeChoice(alpha, penalty(matrix, alpha), ())
@@ -216,26 +215,11 @@ def solve(
         plain = unbounded or (solve_free(matrix, target) if ridge else free)
         bound = _BOUND * float(np.max(np.abs(plain.coefficients)))
         return solve_positive(matrix, target, bound, ridge, free=free), bound
-    size = matrix.shape[1]
-    basis, root = np.linalg.qr(np.vstack([matrix, np.sqrt(ridge) * np.eye(size)]))
-    right = basis.T @ np.concatenate([target, np.zeros(size)])
-    held = family.hold(constraint, root[None], right[None], free.coefficients[None])
+    rows, right = _augment(matrix, target, ridge)
+    basis, root = np.linalg.qr(rows)
+    held = family.hold(constraint, root[None], (basis.T @ right)[None], free.coefficients[None])
     bound = float(held.bounds[0])
-    return (_judged(matrix, target, ridge, held.coefficients[0], family, bound) if held.moved[0] else free), bound
-
-
-def _judged(matrix: Array, target: Array, ridge: float, g: Array, family: Family, bound: float) -> Solution:
-    """Return coefficients as a solution of their class.
-
-    `kkt` is how far the gradient is from the dual cone and from right angles to g - bound.
-    """
-    misfit = matrix @ g - target
-    gradient = matrix.T @ misfit + ridge * g
-    size = float(np.linalg.norm(matrix)) * float(np.linalg.norm(target))
-    along = abs(float(gradient @ (g - max(bound, 0.0)))) / float(target @ target)
-    kkt = max(along, family.dual_violation(gradient) / size)
-    contacts = family.contacts(g, bound)
-    return Solution(g, np.zeros(g.size, dtype=bool), kkt, float(np.linalg.norm(misfit)), contacts)
+    return (_judged(matrix, target, ridge, held.coefficients[0], bound, family) if held.moved[0] else free), bound
 
 
 def solve_free(matrix: Array, target: Array, ridge: float = 0.0) -> Solution:
@@ -246,9 +230,8 @@ def solve_free(matrix: Array, target: Array, ridge: float = 0.0) -> Solution:
     rows, right = _augment(matrix, target, ridge)
     norms, scaled, values = column_scale(rows)
     check_rank(values)
-    left, singular, turn = np.linalg.svd(scaled, full_matrices=False)
-    g = (turn.T @ ((left.T @ right) / singular)) / norms
-    return _solution(matrix, target, ridge, g, -np.inf)
+    g = np.linalg.lstsq(scaled, right, rcond=None)[0] / norms
+    return _judged(matrix, target, ridge, g, -np.inf)
 
 
 def solve_positive(
@@ -266,7 +249,7 @@ def solve_positive(
     rows, right = _augment(matrix, target, ridge)
     norms, scaled, _ = column_scale(rows)
     lift, _ = nnls(scaled, right - rows @ np.full(rows.shape[1], bound))
-    return _solution(matrix, target, ridge, bound + lift / norms, bound)
+    return _judged(matrix, target, ridge, bound + lift / norms, bound)
 
 
 def _augment(matrix: Array, target: Array, ridge: float) -> tuple[Array, Array]:
@@ -276,14 +259,23 @@ def _augment(matrix: Array, target: Array, ridge: float) -> tuple[Array, Array]:
     return np.vstack([matrix, np.sqrt(ridge) * np.eye(size)]), np.concatenate([target, np.zeros(size)])
 
 
-def _solution(matrix: Array, target: Array, ridge: float, g: Array, bound: float) -> Solution:
-    active = g <= bound
+def _judged(
+    matrix: Array, target: Array, ridge: float, g: Array, bound: float, family: Family | None = None
+) -> Solution:
+    """Return coefficients as a solution: with bounds of the coefficients, or of a class of laws of a family.
+
+    Of a class `kkt` is how far the gradient is from the dual cone and from right angles to g - bound.
+    """
     misfit = matrix @ g - target
-    gradient = matrix.T @ misfit + ridge * g
-    size = np.linalg.norm(matrix, axis=0) * np.linalg.norm(target)
+    gradient, left = matrix.T @ misfit + ridge * g, float(np.linalg.norm(misfit))
+    if family is not None:
+        along = abs(float(gradient @ (g - max(bound, 0.0)))) / float(target @ target)
+        outside = dual_violation(gradient) if family.cone else 0.0  # of the positive brackets; else it is not known
+        outside /= float(np.linalg.norm(matrix) * np.linalg.norm(target))
+        return Solution(g, np.zeros(g.size, dtype=bool), max(along, outside), left, family.contacts(g, bound))
+    active, size = g <= bound, np.linalg.norm(matrix, axis=0) * np.linalg.norm(target)
     slack = np.where(active, np.maximum(-gradient, 0.0), np.abs(gradient))
-    relative = np.divide(slack, size, out=np.zeros_like(slack), where=size > 0)
-    return Solution(g, active, float(np.max(relative)), float(np.linalg.norm(misfit)))
+    return Solution(g, active, float(np.max(np.divide(slack, size, out=np.zeros_like(slack), where=size > 0))), left)
 
 
 def penalty(matrix: Array, alpha: float) -> float:

@@ -224,7 +224,8 @@ def _settled(
             start = fit.theta[-law.size :]
             target = start + fractions[k] * (law - start)
             joint = joint_given_law(total if common else fit.evidence).mean(target)
-            jobs.append(_checked(plan, Job(k, np.concatenate([joint, target]), fit, fit.substeps), check))
+            job, tested = Job(k, np.concatenate([joint, target]), fit, fit.substeps), check and k in plan.checked
+            jobs.append(replace(job, resolution=tested, adequacy=tested and plan.check))
         for job, reply in zip(jobs, (yield jobs), strict=True):
             if reply.noise <= worse * fits[job.part].noise:
                 fits[job.part] = replace(reply, adequacy=reply.adequacy or fits[job.part].adequacy)
@@ -234,19 +235,14 @@ def _settled(
     return fits, rounds
 
 
-def _checked(plan: Plan, job: Job, check: bool) -> Job:
-    if not check or job.part not in plan.checked:
-        return job
-    return replace(job, resolution=True, adequacy=plan.check)
-
-
 def _staged(plan: Plan, theta: Array) -> Settled:
     """Read a few parts first, then more, each stage at the law that the one before leads to."""
     rounds = 0
     fits: dict[int, PartFit] = {}
     for stage in plan.stages:
         last = stage is plan.stages[-1]
-        replies = yield [_checked(plan, Job(k, theta), last) for k in stage]
+        tested = plan.checked if last else ()
+        replies = yield [Job(k, theta, resolution=k in tested, adequacy=k in tested and plan.check) for k in stage]
         fits = dict(zip(stage, replies, strict=True))
         rounds += 1
         if len(stage) > 1 or last:

@@ -20,40 +20,13 @@ from doublewell.law import Constraint, Family, Law, Tangents, gauss_legendre
 
 Quantity = Literal["force", "primitive", "potential", "bulk_energy", "diffusion", "mobility"]
 JointName = Literal[
-    "q",
-    "blur",
-    "gain",
-    "offset",
-    "gain drift",
-    "offset drift",
-    "drift x",
-    "drift y",
-    "drift z",
-    "bend x",
-    "bend y",
-    "bend z",
-    "response",
-]
+    "q", "blur", "gain", "offset", "gain drift", "offset drift", "drift x", "drift y", "drift z", "bend x", "bend y",
+    "bend z", "response",
+]  # fmt: skip
 LawNumber = Literal[
-    "epsilon",
-    "barrier",
-    "width",
-    "tension_integral",
-    "kappa",
-    "tension",
-    "bulk_barrier",
-    "maximum",
-    "tilt",
-    "low",
-    "high",
-    "spinodal_low",
-    "spinodal_high",
-    "chi",
-    "ratio",
-    "angle",
-    "flux ratio",
-    "flux angle",
-]
+    "epsilon", "barrier", "width", "tension_integral", "kappa", "tension", "bulk_barrier", "maximum", "tilt", "low",
+    "high", "spinodal_low", "spinodal_high", "chi", "ratio", "angle", "flux ratio", "flux angle",
+]  # fmt: skip
 Scalar = LawNumber | JointName
 DRAWS = 4000  # fixed seed; a band's edge then moves by about 2 % of its half-width from seed to seed
 _SEED = 20_260_101
@@ -122,48 +95,47 @@ class Posterior:
         values = dict(zip(self.joint.names, self.joint.mean(lifted).tolist(), strict=True))
         return values | ({"blur": max(values["blur"], 0.0) ** 0.5} if "blur" in values else {})
 
+    @cached_property
+    def _joint_draws(self) -> dict[str, Array]:
+        """Draws of what was estimated jointly with the law, one for each draw of it, by name."""
+        if self.joint is None:
+            return {}
+        drawn = self.joint.draw(self.draws, np.random.default_rng(_SEED - 1))
+        return dict(zip(self.joint.names, drawn.T, strict=True))
+
     def joint_draws(self, name: str) -> Array | None:
         """Return draws of what was estimated jointly with the law, one for each draw; None where it was not."""
-        if self.joint is None or name not in self.joint.names:
-            return None
-        drawn = self.joint.draw(self.draws, np.random.default_rng(_SEED - 1))[:, self.joint.names.index(name)]
-        return np.sqrt(np.maximum(drawn, 0.0)) if name == "blur" else np.asarray(drawn)
+        drawn = self._joint_draws.get(name)
+        return drawn if drawn is None or name != "blur" else np.sqrt(np.maximum(drawn, 0.0))
 
     def mobilities(self, u: Array, known: float) -> Array:
         """Return q(u) of every draw, a row each; the mean of each is the `known` one where q was not estimated."""
-        names = [] if self.joint is None else [name for name in self.joint.names if name.startswith("mobility ")]
-        if self.joint is None or not names:
+        rates = [drawn for name, drawn in self._joint_draws.items() if name.startswith("mobility ")]
+        if not rates:
             raise InputError("the mobility was not estimated by this fit as a function of the phase, so it has no band")
-        drawn = self.joint.draw(self.draws, np.random.default_rng(_SEED - 1))
-        rates = drawn[:, [self.joint.names.index(name) for name in names]]
-        low, high = self.family.phases
-        s = (u - 0.5 * (low + high)) / (0.5 * (high - low))
-        q = drawn[:, self.joint.names.index("q")] if "q" in self.joint.names else np.full(len(drawn), known)
-        return np.stack([each * relative_mobility(row, s) for each, row in zip(q, rates, strict=True)])
+        q, s = self._joint_draws.get("q", np.full(len(self.draws), known)), (u - self.family.middle) / self.family.half
+        return np.stack([each * relative_mobility(np.array(row), s) for each, *row in zip(q, *rates, strict=True)])
 
     def constant_mobility(self) -> tuple[float, int]:
         """Return chi-square of a mobility that does not depend on the phase, and its degrees of freedom."""
-        assert self.joint is not None
-        places = [k for k, name in enumerate(self.joint.names) if name.startswith("mobility ")]
-        drawn = self.joint.draw(self.draws, np.random.default_rng(_SEED - 1))[:, places]
-        mean, spread = np.mean(drawn, axis=0), np.atleast_2d(np.cov(drawn.T))
-        return float(mean @ np.linalg.solve(spread, mean)), len(places)
+        drawn = np.array([drawn for name, drawn in self._joint_draws.items() if name.startswith("mobility ")])
+        mean, spread = np.mean(drawn, axis=1), np.atleast_2d(np.cov(drawn))
+        return float(mean @ np.linalg.solve(spread, mean)), len(drawn)
 
     def _all_draws(self, constraint: Constraint) -> Array:
         """Split the draws over the components by their weights, not at random."""
         edges = np.round(np.cumsum([item.weight for item in self.components]) * DRAWS).astype(int)
-        counts = np.diff(edges, prepend=0)
-        parts = zip(self.components, counts, strict=True)
-        return np.vstack([self._draw(item, int(n), _SEED + k, constraint) for k, (item, n) in enumerate(parts) if n])
-
-    def _draw(self, item: Component, count: int, seed: int, constraint: Constraint) -> Array:
-        rng = np.random.default_rng(seed)
-        root = np.linalg.cholesky(item.covariance)
-        g = item.free + rng.standard_normal((count, item.free.size)) @ root.T
-        metric, own = np.linalg.inv(root), self.family.at(item.degree)
-        roots = np.broadcast_to(metric, (count, *metric.shape))
-        g = own.hold(constraint, roots, g @ metric.T, g, near=item.coefficients).coefficients
-        return g @ self._lift(item).T + rng.standard_normal((count, len(self.drift))) @ self.drift
+        draws = []
+        for k, (item, count) in enumerate(zip(self.components, np.diff(edges, prepend=0).tolist(), strict=True)):
+            if not count:
+                continue
+            rng, root = np.random.default_rng(_SEED + k), np.linalg.cholesky(item.covariance)
+            g = item.free + rng.standard_normal((count, item.free.size)) @ root.T
+            metric, own = np.linalg.inv(root), self.family.at(item.degree)
+            roots = np.broadcast_to(metric, (count, *metric.shape))
+            g = own.hold(constraint, roots, g @ metric.T, g, near=item.coefficients).coefficients
+            draws.append(g @ self._lift(item).T + rng.standard_normal((count, len(self.drift))) @ self.drift)
+        return np.vstack(draws)
 
     def _lift(self, item: Component) -> Array:
         return self.family.at(item.degree).elevation(self.family)
@@ -243,10 +215,9 @@ def _of_equation(posterior: Posterior, quantity: str) -> Array:
             raise InputError(f"{quantity} was not estimated by this fit, so it has no interval")
         return values
     part, name = "flux" if quantity.startswith("flux") else "anisotropy", quantity.rpartition(" ")[2]
-    names = [] if posterior.joint is None else [key for key in posterior.joint.names if key.startswith(f"{part} ")]
-    if not names:
+    entries = {key.split(" ")[1]: x for key, x in posterior._joint_draws.items() if key.startswith(f"{part} ")}
+    if not entries:
         raise InputError(f"the anisotropy was not estimated by this fit, so its {name} has no interval")
-    entries = {key.split(" ")[1]: posterior.joint_draws(key) for key in names}
     axes = 3 if any("z" in key or key == "yy" for key in entries) else 2
     tensors = np.moveaxis(
         np.array([[np.broadcast_to(x, DRAWS) for x in row] for row in tensor_of(entries, axes)]), -1, 0

@@ -115,12 +115,8 @@ def arranged(values: Any, layout: Layout | None) -> Any:
     """Return the array with its axes in the order of a record; nothing is read."""
     if layout is None or layout == Layout(0, tuple(range(1, len(values.shape)))):
         return values
-    order, fixed = (layout.time, *layout.space), dict(layout.fixed)
-    if isinstance(values, np.ndarray):
-        kept = [axis for axis in range(values.ndim) if axis not in fixed]
-        part = values[tuple(fixed.get(axis, slice(None)) for axis in range(values.ndim))]
-        return part.transpose([kept.index(axis) for axis in order])
-    return lazy(values).transpose(order, fixed)
+    turned = lazy(values).transpose((layout.time, *layout.space), dict(layout.fixed))
+    return turned[:] if isinstance(values, np.ndarray) else turned  # a view
 
 
 def axes_with_coordinates(names: Sequence[str], read: Read, wanted: frozenset[str]) -> tuple[Axis, ...]:
@@ -204,11 +200,10 @@ def common_length(lengths: Sequence[float], units: Sequence[str | None]) -> tupl
 
 @dataclass(frozen=True, eq=False)
 class GridNodes:
-    """A regular mesh of nodes: cells and spacing in the order (z, y,) x, and the number of the node at each cell."""
+    """A regular mesh of nodes: cells and axes in the order (z, y,) x, and the number of the node at each cell."""
 
     mesh: tuple[int, ...]
-    spacing: tuple[float, ...]
-    names: tuple[str, ...]
+    axes: tuple[Axis, ...]
     nodes: NDArray[np.int64]
 
     def __call__(self, frames: Values, first: int = 0) -> Values:  # noqa: ARG002 (all frames have one mesh)
@@ -287,4 +282,5 @@ def grid_nodes(points: NDArray[Any]) -> GridNodes:
     nodes[np.ravel_multi_index(columns, mesh)[::-1]] = np.arange(len(exact))[::-1]  # the first of several nodes stays
     if np.any(nodes < 0):
         raise InputError(_IRREGULAR.format(f"{int(np.sum(nodes < 0))} points of the mesh have no node"))
-    return GridNodes(mesh, tuple(steps), tuple("xyz"[axis] for axis in axes), nodes)
+    space = tuple(Axis("xyz"[axis], step=step) for axis, step in zip(axes, steps, strict=True))
+    return GridNodes(mesh, space, nodes)

@@ -104,12 +104,10 @@ def _body(path: Path) -> Any:
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise InputError(f"{path} is damaged: its version is {version!r}; {_AGAIN}")
     if version != _VERSION:
-        age, advice = (
-            ("older", "identify again") if version < _VERSION else ("newer", "pip install --upgrade doublewell")
-        )
+        older = version < _VERSION
         raise InputError(
-            f"{path} was written by a {age} doublewell (result version {version}, this one reads {_VERSION}): run "
-            f"{advice}"
+            f"{path} was written by a {'older' if older else 'newer'} doublewell (result version {version}, this one "
+            f"reads {_VERSION}): run {'identify again' if older else 'pip install --upgrade doublewell'}"
         )
     digest = _checksum(content.get("result"))
     if digest is None or content.get("checksum") != digest:
@@ -153,13 +151,12 @@ def encode(value: Any, hint: Any, where: str) -> Any:
 
 
 def _encode_class(value: Any, hint: Any, where: str) -> Any:
-    if hint is Family:
-        name = getattr(value, "name", None)
-        if name not in FAMILIES:
+    if classes := _classes(hint):
+        name: Any = getattr(value, "name", None)
+        if name in classes and DYNAMICS.get(name) != value:
+            return {"name": name} | encode(value, classes[name], where)
+        if hint is Family:
             _refuse(where, f"one of the families {', '.join(FAMILIES)}", name)
-        return {"name": name} | encode(value, FAMILIES[name], where)
-    if hint is Dynamics and DYNAMICS.get(own := str(getattr(value, "name", ""))) not in (None, value):
-        return {"name": own} | encode(value, type(DYNAMICS[own]), where)
     if names := _names(hint):
         same = [name for name, item in names.items() if item == value]
         return same[0] if same else _refuse(where, " or ".join(names), value)
@@ -196,14 +193,12 @@ def decode(data: Any, hint: Any, where: str) -> Any:
 
 
 def _decode_class(data: Any, hint: Any, where: str) -> Any:
-    if hint is Family:
+    if classes := _classes(hint):
         name = data.get("name") if isinstance(data, dict) else None
-        if not isinstance(name, str) or name not in FAMILIES:
+        if isinstance(name, str) and name in classes:
+            return decode({key: item for key, item in data.items() if key != "name"}, classes[name], where)
+        if hint is Family:
             _refuse(where, f"one of the families {', '.join(FAMILIES)}", name)
-        return decode({key: item for key, item in data.items() if key != "name"}, FAMILIES[name], where)
-    if hint is Dynamics and isinstance(data, dict) and data.get("name") in DYNAMICS:
-        own = {key: item for key, item in data.items() if key != "name"}
-        return decode(own, type(DYNAMICS[data["name"]]), where)
     if names := _names(hint):
         return names[data] if isinstance(data, str) and data in names else _refuse(where, " or ".join(names), data)
     if hasattr(hint, "__dataclass_fields__"):
@@ -217,6 +212,11 @@ def _decode_class(data: Any, hint: Any, where: str) -> Any:
             raise InputError(f"{where} {wrong}: expected the fields of a {hint.__name__} of this version")
         return hint(**{name: decode(item, parts[name][0], f"{where}.{name}") for name, item in data.items()})
     return _plain(data, hint, where)
+
+
+def _classes(hint: Any) -> Mapping[str, Any]:
+    """Return the classes of a type that files hold with their names."""
+    return FAMILIES if hint is Family else {name: type(item) for name, item in DYNAMICS.items() if hint is Dynamics}
 
 
 def _names(hint: Any) -> Mapping[str, Any]:
@@ -233,10 +233,8 @@ def _plain(value: Any, hint: Any, where: str) -> Any:
     """Return what stands in JSON as it is: texts, booleans, integers, None, and the words of a Literal."""
     if get_origin(hint) is Literal:
         words = get_args(hint)
-        fits, expected = (
-            any(type(word) is type(value) and word == value for word in words),
-            " or ".join(map(repr, words)),
-        )
+        fits = any(type(word) is type(value) and word == value for word in words)
+        expected = " or ".join(map(repr, words))
     elif hint in _PLAIN:
         fits, expected = type(value) is hint, _PLAIN[hint]
     else:

@@ -59,7 +59,11 @@ class _TwoWells(Family):
         else:
             moved, centre = ~self.single_barrier(free), float(self._s(self.maximum(near)))
             for i in np.flatnonzero(moved):
-                g, _ = self._with_maximum(roots[i], right[i], self._own_maximum(free[i], centre), MARGINS[1])
+                r = -(free[i] @ self._features(_GRID))
+                rising = np.flatnonzero((r[:-1] < 0.0) & (r[1:] >= 0.0))
+                tops = _GRID[rising] if rising.size else np.array([centre])
+                c = float(np.clip(tops[np.argmin(np.abs(tops - centre))], -_EDGE, _EDGE))
+                g, _ = self._with_maximum(roots[i], right[i], c, MARGINS[1])
                 held[i] = free[i] if g is None else g
         rise = np.sum(np.einsum("nij,nj->ni", roots, held - free) ** 2, axis=1)
         return Held.unchanged(free)._replace(coefficients=held, rise=rise, moved=moved)
@@ -102,12 +106,6 @@ class _TwoWells(Family):
             return None, inf
         g = lift @ p
         return g, float(np.sum((root @ g - right) ** 2))
-
-    def _own_maximum(self, g: Array, centre: float) -> float:
-        r = -(g @ self._features(_GRID))
-        rising = np.flatnonzero((r[:-1] < 0.0) & (r[1:] >= 0.0))
-        tops = _GRID[rising] if rising.size else np.array([centre])
-        return float(np.clip(tops[np.argmin(np.abs(tops - centre))], -_EDGE, _EDGE))
 
 
 class Wells(_TwoWells):
@@ -184,20 +182,16 @@ class Wells(_TwoWells):
         inside[-1] = inside[-1] + xp.maximum(s - x, 0.0) ** 2
         return xp.stack(inside)
 
-    def _primitive(self, coefficients: Any, s: Any) -> Any:
-        xp = namespace(s)
-        return xp.tensordot(xp.asarray(coefficients), self._primitives(s), axes=1)
-
     def _kernel_table(self) -> tuple[Array, Array, Array]:
         slopes = np.zeros((2, self.size))
         slopes[0, 0], slopes[1, -1] = -2.0, 2.0
         return np.array([-1.0, 1.0, 0.5, 0.5, 0.0, -1.0, 0.0, 1.0, 0.0]), binomials(self.size - 1), slopes
 
-    def _tilt(self, coefficients: Any) -> float:
-        """Sum the depths; what is round-off of the terms is zero."""
+    def tilt(self, coefficients: Any) -> float:
+        """Return H(high) - H(low), the sum of the depths; what is round-off of the terms is zero."""
         terms = depth_weights(self.degree) * np.asarray(coefficients)
         total = float(np.sum(terms))
-        return 0.0 if abs(total) <= _ROUND_OFF * float(np.sum(np.abs(terms))) else -total
+        return 0.0 if abs(total) <= _ROUND_OFF * float(np.sum(np.abs(terms))) else -(self.half**2) * total
 
     def _curvature(self, coefficients: Any, s: float) -> float:
         """H'' = -(1 - c^2) r'(c)."""
@@ -299,25 +293,16 @@ def equal_to_wells(degree: int) -> Array:
 
     H = -sum_i C(n + 3, i) c_i t^i (1 - t)^(n + 3 - i) with w_k g_k = c_(k+2) - c_(k+1), and c_(j+2) a multiple of h_j.
     """
-    n = 2 * degree + 1
-    out = np.zeros((n + 1, n))
-    for j, scale in enumerate(_height_scales(degree)):
-        out[j, j] += scale / depth_weights(degree)[j]
-        out[j + 1, j] -= scale / depth_weights(degree)[j + 1]
-    return _frozen(out)
+    steps = np.eye(2 * degree + 2, 2 * degree + 1) - np.eye(2 * degree + 2, 2 * degree + 1, -1)
+    return _frozen(steps * _height_scales(degree) / depth_weights(degree)[:, None])
 
 
 @cache
 def wells_to_equal(degree: int) -> Array:
     """Return the matrix from coefficients of Wells with equal depths to those of EqualWells, summed from both ends."""
-    n, weights = 2 * degree + 1, depth_weights(degree)
-    out = np.zeros((n, n + 1))
-    for j in range(n):
-        if j <= degree:
-            out[j, : j + 1] = weights[: j + 1]
-        else:
-            out[j, j + 1 :] = -weights[j + 1 :]
-    return _frozen(out / _height_scales(degree)[:, None])
+    j, k = np.indices((2 * degree + 1, 2 * degree + 2))
+    sums = np.where(j <= degree, 1.0 * (k <= j), -1.0 * (k > j))
+    return _frozen(sums * depth_weights(degree) / _height_scales(degree)[:, None])
 
 
 def _height_scales(degree: int) -> Array:
@@ -326,26 +311,21 @@ def _height_scales(degree: int) -> Array:
 
 
 @cache
-def _bernstein_to_wells(m: int) -> Array:
-    """Write s p(s^2) in Bernstein polynomials of t: s = t - (1 - t), 1 - s^2 = 4 t (1 - t)."""
-    out = np.zeros((2 * m + 2, m + 1))
+def _bernstein_to_wells(m: int, power: int = 1) -> Array:
+    """Write s^power p(s^2), power 0 or 1, in Bernstein polynomials of t: s = t - (1 - t), 1 - s^2 = 4 t (1 - t)."""
+    n = 2 * m + power
+    out = np.zeros((n + 1, m + 1))
     for j in range(m + 1):
-        for i in range(2 * j + 2):
+        for i in range(2 * j + power + 1):
             k = i + m - j
-            out[k, j] = (-1.0) ** (i + 1) * comb(2 * j + 1, i) * comb(m, j) * 4.0 ** (m - j) / comb(2 * m + 1, k)
+            out[k, j] = (-1.0) ** (i + power) * comb(2 * j + power, i) * comb(m, j) * 4.0 ** (m - j) / comb(n, k)
     return _frozen(out)
 
 
 @cache
 def _series_parts(m: int) -> tuple[Array, Array]:
     """Return the odd part s P(s^2) and the even part Q(s^2) of r in the coefficients of Wells."""
-    even = np.zeros((2 * m + 1, m + 1))  # q(s^2), given in Bernstein polynomials of z, in those of t
-    for j in range(m + 1):
-        for i in range(2 * j + 1):
-            k = i + m - j
-            even[k, j] = (-1.0) ** i * comb(2 * j, i) * comb(m, j) * 4.0 ** (m - j) / comb(2 * m, k)
-    even = elevation_matrix(2 * m, 2 * m + 1) @ even
-    turn = legendre_to_bernstein(m)
+    turn, even = legendre_to_bernstein(m), elevation_matrix(2 * m, 2 * m + 1) @ _bernstein_to_wells(m, 0)
     return _frozen(_bernstein_to_wells(m) @ turn), _frozen(even @ turn)
 
 

@@ -9,7 +9,6 @@ rule, because dips are refined between the points of the mesh. "bernstein" is th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from fractions import Fraction
 from functools import cache
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 from doublewell.errors import InputError
 from doublewell.hints import Array
 from doublewell.law.family import Constraint, EvenFamily, Family, Held, namespace
-from doublewell.law.squares import dual_violation, nearest_bracket
+from doublewell.law.squares import nearest_bracket
 from doublewell.law.structure import classify, powers_of
 
 _CONE_BOUND = 1e-10  # lower bound of positive coefficients, relative to a constant bracket of the data's size
@@ -68,14 +67,7 @@ class Bernstein(EvenFamily):
         """Return the monomial coefficients of p, constant first, in exact arithmetic."""
         return powers_of(coefficients)
 
-    def hold(
-        self,
-        constraint: Constraint,
-        roots: Array,
-        right: Array,
-        free: Array,
-        near: Array | None = None,  # noqa: ARG002
-    ) -> Held:
+    def hold(self, constraint: Constraint, roots: Array, right: Array, free: Array, near: Array | None = None) -> Held:  # noqa: ARG002
         """Return the nearest brackets that are positive on [0, 1], or the nearest positive coefficients."""
         if constraint == "none":
             return Held.unchanged(free)
@@ -92,10 +84,6 @@ class Bernstein(EvenFamily):
             return (0.0, 1.0)
         low = dips(coefficients[None], np.array([_TOUCHING * bound]))
         return tuple(sorted(float(np.sqrt(z)) for z in low.z))
-
-    def dual_violation(self, gradient: Array) -> float:
-        """Return by how much a gradient lies outside the dual cone of positive brackets."""
-        return dual_violation(gradient)
 
     def series(self) -> tuple[Array, NDArray[np.intp]]:
         """Return the Legendre series of the bracket, p = sum_k a_k P_k(2z - 1)."""
@@ -236,7 +224,9 @@ def _nearest(roots: Array, right: Array, bounds: Array, rounds: int) -> Array:
     above, known = base.copy(), [np.zeros(0)] * len(base)
     rows, low = np.arange(len(base)), _significant(inverse, above)
     for _ in range(rounds):
-        for i, z in _by_row(rows, low):
+        edges = np.searchsorted(low.rows, np.arange(len(rows) + 1))
+        for k in np.flatnonzero(np.diff(edges)):  # a dip between two points of the mesh is added in the second round
+            i, z = rows[k], low.z[edges[k] : edges[k + 1]]
             push, known[i] = _push(inverse[i], start[i], np.concatenate([known[i], z]))
             above[i] = base[i] + push
         low = dips(above[rows], -_TOLERANCE * bounds[rows])
@@ -268,12 +258,6 @@ def _significant(inverse: Array, above: Array) -> Dips:
     left, right = np.hstack([edge, size[:, :-1]]), np.hstack([size[:, 1:], edge])
     rows, at = np.nonzero((size <= left) & (size <= right) & (size < 0.0))
     return Dips(rows, z[at], size[rows, at])
-
-
-def _by_row(rows: NDArray[np.intp], low: Dips) -> Iterator[tuple[int, Array]]:
-    edges = np.searchsorted(low.rows, np.arange(len(rows) + 1))
-    for k in np.flatnonzero(np.diff(edges)):  # a dip between two points of the mesh is added in the second round
-        yield int(rows[k]), low.z[edges[k] : edges[k + 1]]
 
 
 def _push(inverse: Array, start: Array, z: Array) -> tuple[Array, Array]:

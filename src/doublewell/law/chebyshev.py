@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
-from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.polynomial import chebyshev as cheb
 from doublewell.errors import InputError, shown
 from doublewell.hints import Array
 from doublewell.law.family import EvenFamily
+from doublewell.law.structure import powers_of_t
 
 _MAX_DEGREE = 128
 _TOLERANCE = 1e-13  # of the largest value of what was given, F' or F
@@ -37,22 +37,14 @@ class Chebyshev(EvenFamily):
 
     def exact_bracket(self, coefficients: Array) -> list[Fraction]:
         """Return the monomial coefficients of p, constant first, in exact arithmetic."""
-        out, now, then = [Fraction(0)] * self.size, [Fraction(1)], [Fraction(-1), Fraction(2)]
-        for c in coefficients:
-            for i, t in enumerate(now):
-                out[i] += Fraction(float(c)) * t
-            doubled = [Fraction(0)] * (len(then) + 1)  # T_{k+1}(2z - 1) = 2 (2z - 1) T_k - T_{k-1}
-            for i, t in enumerate(then):
-                doubled[i] -= 2 * t
-                doubled[i + 1] += 4 * t
-            now, then = then, [d - t for d, t in zip_longest(doubled, now, fillvalue=Fraction(0))]
-        return out
+        series: Any = [Fraction(float(c)) for c in coefficients]
+        powers = powers_of_t(list(cheb.cheb2poly(series)))  # without zeros at the end
+        return powers + [Fraction(0)] * (self.size - len(powers))
 
 
 def proxy_of_force(force: Callable[[Array], Array]) -> tuple[Chebyshev, Array]:
     """Interpolate the bracket of an odd force F' that vanishes at -1, 0 and 1."""
     _check_symmetry(force, odd=True)
-
     coefficients = _shortest(lambda u, v: -_evaluate(force, u) / (u * v))
     family = Chebyshev(len(coefficients) - 1)
     fitted = -_CHECK * (1.0 - _CHECK) * (1.0 + _CHECK) * family.bracket(coefficients, _CHECK**2)
@@ -82,9 +74,16 @@ def proxy_of_potential(potential: Callable[[Array], Array]) -> tuple[Chebyshev, 
 
 
 def _shortest(function: Callable[[Array, Array], Array]) -> Array:
-    """Interpolate on [0, 1] at the lowest degree whose last coefficients are round-off."""
+    """Interpolate a function of u and v = 1 - u^2 in z = u^2, at the lowest degree whose last terms are round-off.
+
+    The points of the first kind are u = cos(a), v = sin(a)^2: no end points, no cancellation in v.
+    """
+    from scipy.fft import dct  # half of the package's import time, so only where it is used
+
     for degree in range(2, _MAX_DEGREE + 1, 2):
-        coefficients = _interpolate(function, degree)
+        angles = 0.5 * np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1)
+        coefficients = np.asarray(dct(function(np.cos(angles), np.sin(angles) ** 2), type=2) / (degree + 1))
+        coefficients[0] *= 0.5
         if np.max(np.abs(coefficients[-2:])) <= _ROUND_OFF * np.max(np.abs(coefficients)):
             break
     keep = np.flatnonzero(np.abs(coefficients) > 0.1 * _ROUND_OFF * np.max(np.abs(coefficients)))
@@ -136,19 +135,6 @@ def _evaluate(function: Callable[[Array], Array], u: Array) -> Array:
         first = u[np.argmin(np.isfinite(values))]
         raise InputError(f"the law is not finite at u = {first:.4g}: expected a smooth function on [-1, 1]")
     return values
-
-
-def _interpolate(function: Callable[[Array, Array], Array], degree: int) -> Array:
-    """Chebyshev coefficients in z on [0, 1] of a function of u and v = 1 - u^2.
-
-    The points of the first kind are u = cos(a), v = sin(a)^2: no end points, no cancellation in v.
-    """
-    from scipy.fft import dct  # half of the package's import time, so only where it is used
-
-    angles = 0.5 * np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1)
-    coefficients = dct(function(np.cos(angles), np.sin(angles) ** 2), type=2) / (degree + 1)
-    coefficients[0] *= 0.5
-    return np.asarray(coefficients)
 
 
 def _clenshaw(coefficients: Any, t: Any) -> Any:

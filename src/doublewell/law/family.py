@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from doublewell.errors import InputError, option, real, shown, whole
 from doublewell.hints import Array
-from doublewell.law.structure import Entropy, Structure, Tangents, classify, classify_wells, powers_of_s, times_s
+from doublewell.law.structure import Entropy, Structure, Tangents, classify, classify_wells, powers_of_s, powers_of_t
 
 Constraint = Literal["admissible", "bernstein", "none"]
 CONSTRAINTS: dict[Constraint, str] = {
@@ -175,9 +175,9 @@ class Family(ABC):
     def height(self, coefficients: Any, s: Any) -> Any:
         """Evaluate h(s) = H / (w^2 (1 - s^2)^2), finite and smooth up to the wells; wells of unequal depth raise."""
 
-    def tilt(self, coefficients: Any) -> float:
+    def tilt(self, coefficients: Any) -> float:  # noqa: ARG002 - of every law with equal depths
         """Return H(high) - H(low), by how much the high phase lies above the low one."""
-        return self.half**2 * self._tilt(coefficients)
+        return 0.0
 
     @abstractmethod
     def well_curvatures(self, coefficients: Any) -> tuple[float, float]:
@@ -227,10 +227,6 @@ class Family(ABC):
         """Return the values of |u| where a law touches the lower bound of its class, increasing."""
         return ()
 
-    def dual_violation(self, gradient: Array) -> float:  # noqa: ARG002
-        """Return by how much the gradient of a cost lies outside the dual cone of the class; 0 if that is unknown."""
-        return 0.0
-
     def single_barrier(self, coefficients: Array) -> NDArray[np.bool_]:
         """Return which laws, one per row, have one maximum between two stable phases, judged on a grid."""
         s = np.cos(np.linspace(np.pi, 0.0, _GRID))[1:-1]
@@ -246,10 +242,6 @@ class Family(ABC):
     def stable(self, coefficients: Array) -> bool:  # noqa: ARG002 - its phases are assumed
         """Return whether the force rises at both ends of the record's values."""
         return True
-
-    def with_pure(self, pure: tuple[float, float]) -> Family:  # noqa: ARG002
-        """Return the family with the pure components of a mixture at these s, where it has any."""
-        return self
 
     def interaction(self, coefficients: Array) -> Array:  # noqa: ARG002
         """Return chi of laws, one per row, where they have the entropy of ideal mixing."""
@@ -323,11 +315,11 @@ class Family(ABC):
 
     # In s, for subclasses
 
-    @abstractmethod
-    def _force(self, coefficients: Any, s: Any) -> Any: ...
+    def _force(self, coefficients: Any, s: Any) -> Any:  # this or _features
+        return namespace(s).tensordot(namespace(s).asarray(coefficients), self._features(s), axes=1)
 
-    @abstractmethod
-    def _primitive(self, coefficients: Any, s: Any) -> Any: ...
+    def _primitive(self, coefficients: Any, s: Any) -> Any:  # this or _primitives
+        return namespace(s).tensordot(namespace(s).asarray(coefficients), self._primitives(s), axes=1)
 
     def _features(self, s: Any) -> Any:
         return namespace(s).stack([self._force(row, s) for row in np.eye(self.size)])
@@ -339,9 +331,6 @@ class Family(ABC):
         raise InputError(
             f"weak moments are not read with {self.name!r}: use family.read_with, then restrict the evidence"
         )
-
-    def _tilt(self, coefficients: Any) -> float:  # noqa: ARG002 - of every law with equal depths
-        return 0.0
 
     @abstractmethod
     def _curvature(self, coefficients: Any, s: float) -> float: ...
@@ -385,12 +374,8 @@ class EvenFamily(Family):
         return classify(self.exact_bracket(coefficients)) if self.even else super().structure(coefficients)
 
     def exact_factor(self, coefficients: Array) -> list[Fraction]:
-        """Return r(s) = s p(s^2) in powers of t = (1 + s)/2, by Horner's scheme with s = 2t - 1."""
-        out = [Fraction(0)]
-        for c in reversed(self.exact_bracket(coefficients)):
-            out = times_s(times_s(out))
-            out[0] += c
-        return times_s(out)
+        """Return r(s) = s p(s^2) in powers of t = (1 + s)/2."""
+        return powers_of_t([x for c in self.exact_bracket(coefficients) for x in (Fraction(0), c)])
 
     def maximum(self, coefficients: Array) -> float:
         """Return 0 for wells at -1 and +1."""

@@ -10,7 +10,7 @@ polynomial has the logarithms to an error below that of a good record.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -54,10 +54,6 @@ class Ideal(Mixture):
                 f"the values of the record reach beyond a pure component (s = {low:.4g} and {high:.4g}): expected a "
                 "composition between the two; give the values of the pure components as phases"
             )
-
-    def with_pure(self, pure: tuple[float, float]) -> Ideal:
-        """Return the family with its pure components elsewhere."""
-        return replace(self, pure=pure)
 
     @property
     def read_with(self) -> Family:
@@ -139,23 +135,19 @@ class Ideal(Mixture):
         return x, s - x
 
     def _force(self, coefficients: Any, s: Any) -> Any:
-        xp = namespace(s)
-        return xp.tensordot(xp.asarray(coefficients), self._features(s), axes=1)
+        return Family._force(self, coefficients, s)
 
     def _features(self, s: Any) -> Any:
         xp, (low, high) = namespace(s), self.pure
         x, rest = self._inside(s)
-        logs = [xp.log((x - low) / -low), -xp.log((high - x) / high)]
-        slopes = [1.0 / (x - low), 1.0 / (high - x)]
-        values, rises = _recurrence(x / INNER, self.size - 2)
+        values, _ = _recurrence(x / INNER, self.size - 2)
         values = [value - float(P(0.0)) for value, P in zip(values, self._legendre(), strict=True)]
-        pairs = zip([*logs, *values], [*slopes, *(rise / INNER for rise in rises)], strict=True)
-        return xp.stack([value + slope * rest for value, slope in pairs])
+        return xp.stack([xp.log((x - low) / -low), -xp.log((high - x) / high), *values]) + self._slopes(x) * rest
 
     def _slopes(self, s: Any) -> Any:
-        (low, high), x = self.pure, self._inside(np.asarray(s, dtype=np.float64))[0]
+        (low, high), (x, _) = self.pure, self._inside(s)
         _, rises = _recurrence(x / INNER, self.size - 2)
-        return np.stack([1.0 / (x - low), 1.0 / (high - x), *(rise / INNER for rise in rises)])
+        return namespace(x).stack([1.0 / (x - low), 1.0 / (high - x), *(rise / INNER for rise in rises)])
 
     def _primitives(self, s: Any) -> Any:
         """Evaluate integrals of the features, from s = 0."""
@@ -164,12 +156,7 @@ class Ideal(Mixture):
         first = (x - low) * xp.log((x - low) / -low) - x
         second = (high - x) * xp.log((high - x) / high) + x
         wholes = [INNER * (P.integ(lbnd=0.0)(x / INNER)) - float(P(0.0)) * x for P in self._legendre()]
-        inside = xp.stack([first, second, *wholes])
-        here = self._features(x)
-        slopes = xp.stack(
-            [1.0 / (x - low), 1.0 / (high - x), *(r / INNER for r in _recurrence(x / INNER, self.size - 2)[1])]
-        )
-        return inside + here * rest + 0.5 * slopes * rest**2
+        return xp.stack([first, second, *wholes]) + self._features(x) * rest + 0.5 * self._slopes(x) * rest**2
 
     def _kernel_table(self) -> tuple[Array, Array, Array]:
         return Family._kernel_table(self)

@@ -300,10 +300,8 @@ class Law:
     def effective(self, epsilon: float) -> Law:
         """Return G = F'/epsilon^2 for this law read as F'."""
         scale = positive(epsilon, "epsilon", "the interface scale")
-        try:
-            factor = 1.0 / scale**2
-        except (ZeroDivisionError, OverflowError):
-            factor = 0.0
+        with np.errstate(all="ignore"):
+            factor = float(1.0 / np.float64(scale) ** 2)
         largest = float(np.max(np.abs(self.coefficients)))
         if not (factor > 0.0 and isfinite(factor * largest)):
             raise InputError(
@@ -325,10 +323,8 @@ class Law:
         factor, terms = self.family.terms(self.coefficients)
         largest = max(abs(c) for c, _ in terms)
         kept = [(c, k) for c, k in terms if abs(c) > 1e-12 * largest] or terms[:1]
-        parts = [("" if k == 0 else " s" if k == 1 else f" s^{k}") for _, k in kept]
-        text = f"{kept[0][0]:.{digits}g}{parts[0]}"
-        for (c, _), power in zip(kept[1:], parts[1:], strict=True):
-            text += f" {'-' if c < 0 else '+'} {abs(c):.{digits}g}{power}"
+        parts = (f"{c:.{digits}g}{'' if k == 0 else ' s' if k == 1 else f' s^{k}'}" for c, k in kept)
+        text = " + ".join(parts).replace("+ -", "- ")
         if self.phases == UNIT:
             return f"G(u) = -{factor} [{text}]".replace("s", "u")
         half, middle = f"{self.half:.{digits}g}", f"{self.middle:.{digits}g}"
@@ -357,13 +353,14 @@ _KINDS: dict[WellsKind, type[Bernstein | EqualWells | Wells | Mixture]] = {
 }
 
 
-def family_of(wells: WellsKind | None, degree: int | Literal["auto"]) -> Family:
+def family_of(wells: WellsKind | None, degree: int | Literal["auto"], **options: Any) -> Family:
     """Return the family of a degree, of the highest in the average over degrees for "auto".
 
-    Laws of one degree lie inside each other, symmetric in equal in unequal; None is "symmetric".
+    Laws of one degree lie inside each other, symmetric in equal in unequal; None is "symmetric". `options` are further
+    fields of the family, ``pure`` of "ideal".
     """
     kind = _KINDS[wells or "symmetric"]
-    return kind(kind.average_degree if degree == "auto" else degree)
+    return kind(kind.average_degree if degree == "auto" else degree, **options)
 
 
 def check_law(value: Any) -> Law:
@@ -399,20 +396,16 @@ def _outside_cone() -> Law:
     return shape.scaled((shape.interface_width() / named_law("sixth").interface_width()) ** 2)
 
 
-def _exponential(u: Array) -> Array:
-    return np.asarray(-u * (1 - u**2) * np.exp(u**2) * (1 + u**2) / 2)
-
-
-def _rational(u: Array) -> Array:
-    return np.asarray(-u * (1 - u**2) * (2.7 + 0.7 * u**2) / (2 * (1 + 0.7 * u**2) ** 2))
-
-
 _LAWS: dict[str, Callable[[], Law]] = {  # the paper's laws and its controls, as potentials F with epsilon = 1
     "quartic": lambda: Law.bernstein([1.0], name="quartic"),  # (1 - u^2)^2 / 4
     "sixth": lambda: Law.bernstein([0.75, 1.5], name="sixth"),  # (1 - u^2)^2 (1 + u^2/2) / 4
     "bernstein3": lambda: Law.bernstein([0.8, 3.0, 0.3, 1.8], name="bernstein3"),
-    "exponential": lambda: Law.from_force(_exponential, name="exponential"),  # (1 - u^2)^2 exp(u^2) / 4
-    "rational": lambda: Law.from_force(_rational, name="rational"),  # (1 - u^2)^2 / (4 (1 + 0.7 u^2))
+    "exponential": lambda: Law.from_force(  # (1 - u^2)^2 exp(u^2) / 4
+        lambda u: np.asarray(-u * (1 - u**2) * np.exp(u**2) * (1 + u**2) / 2), name="exponential"
+    ),
+    "rational": lambda: Law.from_force(  # (1 - u^2)^2 / (4 (1 + 0.7 u^2))
+        lambda u: np.asarray(-u * (1 - u**2) * (2.7 + 0.7 * u**2) / (2 * (1 + 0.7 * u**2) ** 2)), name="rational"
+    ),
     "outside_cone": _outside_cone,
 }
 LAW_NAMES = tuple(_LAWS)

@@ -35,7 +35,7 @@ from doublewell.law.structure import (
     bernstein_of,
     classify_wells,
     powers_of_s,
-    times_s,
+    powers_of_t,
 )
 
 COEXISTING = "two coexisting phases"
@@ -74,18 +74,18 @@ class Mixture(Family):
         """Return the polynomial of a law with assumed wells also beyond them, up to s = -1.5 and 1.5."""
         r, none = powers_of_s(family.exact_factor(coefficients)), [Fraction(0)] * 2
         force = [b - a for a, b in zip([*r, *none], [*none, *r], strict=True)]  # -(1 - s^2) r
-        powers = [Fraction(0)]
-        for k in reversed(range(1, len(force))):  # G = s q(s) but for a constant; s = 3/2 of that of the range
-            powers = times_s(powers)
-            powers[0] += force[k] * _REACH ** (k - 1)
+        powers = powers_of_t([c * _REACH**k for k, c in enumerate(force[1:])])  # of q: G = s q(s) but for a constant
         q, ends = bernstein_of(powers), [family.middle + sign * float(_REACH) * family.half for sign in (-1.0, 1.0)]
         return cls(len(q) - 3, (ends[0], ends[1])), np.array(q)
 
     def fitted(self, force: Any) -> Array:
         """Return the coefficients of the law nearest to a force, up to a constant, in the inner half of the range."""
-        u = self.middle + self.half * _NEAR
-        design = np.column_stack([self.features(u).T, np.ones(u.size)])
-        return np.asarray(np.linalg.lstsq(design, force(u), rcond=None)[0][:-1])
+        return self._closest(force(self.middle + self.half * _NEAR) / self.half)
+
+    def _closest(self, forces: Any) -> Array:
+        """Return the coefficients nearest to forces at the points of the inner half, up to a constant; in s."""
+        design = np.column_stack([self._features(_NEAR).T, np.ones(_NEAR.size)])
+        return np.asarray(np.linalg.lstsq(design, forces, rcond=None)[0][:-1])
 
     def slopes(self, u: Any) -> Any:
         """Evaluate all B_j' at u; shape (size, *u.shape)."""
@@ -207,11 +207,9 @@ class Mixture(Family):
     def exact_factor(self, coefficients: Array) -> list[Fraction]:
         """Return r of G - mu = -w (1 - s^2) r(s) in powers of t, s the position between the coexisting phases."""
         low, high = (float(self._s(u)) for u in self.ends(np.asarray(coefficients)[None])[0])
-        q = sum(
-            (float(g) * c * _RISE**j * _FALL ** (self.size - 1 - j) for j, (g, c) in self._terms(coefficients)),
-            Polynomial([0.0]),
-        )
-        force = (Polynomial([0.0, 1.0]) * q)(Polynomial([low, high - low]))
+        weights = np.asarray(coefficients) * binomials(self.size - 1)
+        parts = (g * _RISE**j * _FALL ** (self.size - 1 - j) for j, g in enumerate(weights.tolist()))
+        force = (Polynomial([0.0, 1.0]) * sum(parts, Polynomial([0.0])))(Polynomial([low, high - low]))
         r = _divided(_divided(force.coef, 0.0), 1.0) / (-2.0 * (high - low))  # G - mu = -4 t (1 - t) r (high - low)/2
         return [Fraction(float(c)) for c in r]
 
@@ -260,17 +258,12 @@ class Mixture(Family):
 
     def series(self) -> tuple[Array, NDArray[np.intp]]:
         """Return Legendre polynomials of the inner half, P_1 .. P_(m+3) of s / INNER; the first three are free."""
-        values = legvander(_NEAR / INNER, self.size)[:, 1:]
-        design = np.column_stack([self._features(_NEAR).T, np.ones(_NEAR.size)])
-        turn = np.linalg.lstsq(design, values, rcond=None)[0][:-1]
-        return np.asarray(turn), np.maximum(np.arange(self.size) - self.lowest + 1, 0)
-
-    def _terms(self, coefficients: Any) -> Any:
-        return enumerate(zip(coefficients, binomials(self.size - 1), strict=True))
+        turn = self._closest(legvander(_NEAR / INNER, self.size)[:, 1:])
+        return turn, np.maximum(np.arange(self.size) - self.lowest + 1, 0)
 
     def _force(self, coefficients: Any, s: Any) -> Any:
         x = namespace(s).clip(s, -1.0, 1.0)
-        weights = [g * c for _, (g, c) in self._terms(coefficients)]
+        weights = [g * c for g, c in zip(coefficients, binomials(self.size - 1), strict=True)]
         below, above = (sum(g * float(c) for g, c in zip(coefficients, ends, strict=True)) for ends in self._ends())
         outside = namespace(s).where(s < 0.0, below, above) * (s - x)
         return x * bernstein_sum(weights, 0.5 * (1.0 + x)) + outside
@@ -309,10 +302,6 @@ class Mixture(Family):
         ]
         return inside + xp.stack(outside)
 
-    def _primitive(self, coefficients: Any, s: Any) -> Any:
-        xp = namespace(s)
-        return xp.tensordot(xp.asarray(coefficients), self._primitives(s), axes=1)
-
     def _ends(self) -> Array:
         """Return the slopes of the features at both ends of the range."""
         return np.asarray(self._slopes(np.array([-1.0, 1.0])).T)
@@ -326,10 +315,8 @@ class Mixture(Family):
     def _embed(self, smaller: Family) -> Array | None:
         if type(smaller) is Mixture:
             return elevation_matrix(smaller.size - 1, self.size - 1)
-        if not isinstance(smaller, Mixture):
-            return None
-        design = np.column_stack([self._features(_NEAR).T, np.ones(_NEAR.size)])  # nearly: logarithms as polynomials
-        return np.asarray(np.linalg.lstsq(design, smaller._features(_NEAR).T, rcond=None)[0][:-1])
+        # nearly: logarithms as polynomials
+        return self._closest(smaller._features(_NEAR).T) if isinstance(smaller, Mixture) else None
 
 
 _RISE, _FALL = Polynomial([0.5, 0.5]), Polynomial([0.5, -0.5])

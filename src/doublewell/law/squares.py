@@ -79,24 +79,14 @@ def sum_of_squares(design: Array, right: Array, margin: float, level: Array | No
 @cache
 def square_map(degree: int) -> tuple[Array, tuple[int, int]]:
     """Return the map from the two Q, as scaled upper triangles, to Bernstein coefficients, and the sizes of the Q."""
-    half = degree // 2
-    if degree % 2 == 0:
-        blocks, sizes = [(half, 0), (half - 1, 1)], (half + 1, half)
-    else:
-        blocks, sizes = [(half, 1), (half, 0)], (half + 1, half + 1)
-    columns = [
-        _product(degree, low, shift, i, j) for low, shift in blocks for j in range(low + 1) for i in range(j + 1)
-    ]
-    return np.stack(columns, axis=1), sizes
-
-
-def _product(degree: int, low: int, shift: int, i: int, j: int) -> Array:
-    """Return B_i B_j of degree `low`, times z^shift and what is left of (1 - z), in Bernstein coefficients."""
-    column = np.zeros(degree + 1)
-    k = i + j + shift
-    scale = 1.0 if i == j else np.sqrt(2.0)  # off-diagonal entries count twice and are stored times sqrt(2)
-    column[k] = scale * comb(low, i) * comb(low, j) / comb(degree, k)
-    return column
+    half, odd = divmod(degree, 2)
+    blocks, sizes = ([(half, 1), (half, 0)] if odd else [(half, 0), (half - 1, 1)]), (half + 1, half + odd)
+    products = [(low, shift, i, j) for low, shift in blocks for j in range(low + 1) for i in range(j + 1)]
+    out = np.zeros((degree + 1, len(products)))
+    for column, (low, shift, i, j) in enumerate(products):  # B_i B_j of degree low, times z^shift and a power of 1 - z
+        scale = 1.0 if i == j else np.sqrt(2.0)  # off-diagonal entries count twice and are stored times sqrt(2)
+        out[i + j + shift, column] = scale * comb(low, i) * comb(low, j) / comb(degree, i + j + shift)
+    return out, sizes
 
 
 def dual_violation(gradient: Array) -> float:

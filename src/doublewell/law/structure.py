@@ -7,6 +7,7 @@ arrays of Python integers, constant first.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb, gcd, lcm, sqrt
@@ -120,12 +121,17 @@ def powers_of_s(polynomial: list[Fraction]) -> list[Fraction]:
     return powers
 
 
-def times_s(polynomial: list[Fraction]) -> list[Fraction]:
-    """Multiply a polynomial in t by s = 2t - 1."""
-    out = [-c for c in polynomial] + [Fraction(0)]
-    for i, c in enumerate(polynomial):
-        out[i + 1] += 2 * c
-    return out
+def powers_of_t(polynomial: Sequence[Fraction]) -> list[Fraction]:
+    """Return a polynomial in s = 2t - 1 in powers of t, by Horner's scheme.
+
+    >>> [int(c) for c in powers_of_t([Fraction(1), Fraction(1)])]
+    [0, 2]
+    """
+    powers, zero = list[Fraction](), Fraction(0)
+    for c in reversed(polynomial):
+        powers = [2 * b - a for a, b in zip([*powers, zero], [zero, *powers], strict=True)]
+        powers[0] += c
+    return powers
 
 
 def classify(polynomial: list[Fraction]) -> Structure:

@@ -22,7 +22,7 @@ from doublewell.evidence import Block, Evidence, Key, compact, joint_given_law, 
 from doublewell.hints import Array, Bools
 from doublewell.law import Bernstein, Family
 from doublewell.likelihood import model as models
-from doublewell.likelihood.iterate import Convergence, Iteration, Rule, Status, Step, Watch, compiled, iterate
+from doublewell.likelihood.iterate import RULE, Convergence, Iteration, Rule, Status, Step, Watch, compiled, iterate
 from doublewell.likelihood.model import Constants, RecordModel, first_substeps, growth
 from doublewell.likelihood.segments import UNSTABLE, fit_by_segments
 from doublewell.observation.view import (
@@ -191,7 +191,7 @@ class Batch:
     def fit(
         self, starts: Array, *, joint: Array | None = None, family: Family | None = None,
         fitted: Family | None = None, substeps: int | None = None, before: Sequence[Trajectory] | None = None,
-        watch: Watch | None = None,
+        watch: Watch | None = None, most: int | None = None,
     ) -> list[Trajectory]:  # fmt: skip
         """Fit the records from the coefficients starts[record, k] and linearise there.
 
@@ -201,7 +201,8 @@ class Batch:
         until each record has stopped: at a step smaller than 0.05 standard errors. A step that raises the cost is
         halved; where that happens to a record that amplifies its initial field, the record is cut into segments that
         are linked step by step. Where there are fits `before`, with longer steps or on a coarser mesh, they are the
-        start. `watch` is called with every step (of a batch, the largest).
+        start. `watch` is called with every step (of a batch, the largest). A fit of `most` steps is a rough one, of
+        the whole record without segments.
         """
         leave_room()
         starts, record = np.asarray(starts, dtype=np.float64), self.records[0]
@@ -210,7 +211,8 @@ class Batch:
         if substeps is None:
             substeps = max([first_substeps(record, fitted.steepness(start), self.dynamics) for start in starts])
         if self.parts:
-            options: dict[str, Any] = {"family": family, "fitted": fitted, "substeps": substeps, "watch": watch}
+            options: dict[str, Any] = {"family": family, "fitted": fitted, "substeps": substeps}
+            options |= {"watch": watch, "most": most}
             nothing = [None] * len(starts)
             joints = nothing if joint is None else joint[:, None]
             fits = nothing if before is None else [[fit] for fit in before]
@@ -225,7 +227,7 @@ class Batch:
         simple = self.view.plain and record.boundary != "open" and record.uniform and record.mask is None
         simple = simple and self.view.optics.contrast != "drifting" and not self.dynamics.parts.acts
         rates = np.array([growth(record, fitted.steepness(start), self.dynamics) for start in starts])
-        unstable = simple & (rates > UNSTABLE)
+        unstable = simple & (rates > UNSTABLE) & (most is None)
         nuisance, free = model.nuisance_of(data, constants), constants._replace(prior=self._prior(every, fitted, 0.0))
         begin, tried, n = (nuisance, theta), None, joint.shape[1]
         if before:
@@ -242,15 +244,16 @@ class Batch:
             )  # fmt: skip
             begin = tried.nuisance, tried.theta
         last = iterate(
-            model, free, data, *begin, freedom=self.observed.rows - theta.shape[1], patient=~unstable, watch=watch
-        )
+            model, free, data, *begin, freedom=self.observed.rows - theta.shape[1], patient=~unstable, watch=watch,
+            rule=RULE if most is None else Rule(most),
+        )  # fmt: skip
         earlier = [list(fit.steps) for fit in before] if before else None if tried is None else tried.steps
         if earlier is not None:
             last.steps = [first + then for first, then in zip(earlier, last.steps, strict=True)]
         hard = [int(k) for k in np.flatnonzero(unstable) if not last.status[k].converged]
         if hard:
-            most, whole = float(np.max(rates[hard])), (model, free._replace(prior=self._prior(hard, fitted, 0.0)))
-            last.put(hard, fit_by_segments(record, fitted, whole, data[hard], theta[hard], most, watch))
+            fastest, whole = float(np.max(rates[hard])), (model, free._replace(prior=self._prior(hard, fitted, 0.0)))
+            last.put(hard, fit_by_segments(record, fitted, whole, data[hard], theta[hard], fastest, watch))
         last.theta = np.hstack([last.theta[:, :n], last.theta[:, n:] @ fitted.elevation(family).T])
         return self._linearise(family, substeps, last)
 

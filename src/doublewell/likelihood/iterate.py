@@ -139,6 +139,8 @@ Watch = Callable[[Step], None]
 class Rule:
     """When an iteration ends: at a step in theta below ``small`` standard errors, or after ``most`` steps.
 
+    In a narrow valley it continues, to the ``last`` step, while the cost falls by a tenth in ``most`` steps.
+
     With ``gain`` theta is held and the fields follow it: the iteration ends at a step that lowers the cost by less than
     this part of it.
     """
@@ -147,6 +149,7 @@ class Rule:
     small: float = 0.05
     least: int = 1
     gain: float | None = None
+    last: int = 0
 
     def ends(self, steps: Sequence[Step], *, patient: bool = True) -> Status | None:
         """Return why the iteration ends after these steps, None where it continues.
@@ -164,14 +167,15 @@ class Rule:
             code = Convergence.ROUND_OFF if small else Convergence.NO_DECREASE
         elif last.length == 1.0 and small:
             code = Convergence.CONVERGED
-        elif count == self.most:
+        elif count >= self.most and (count >= self.last or last.after > _SLOW * steps[-self.most].before):
             code = Convergence.MOST_STEPS
         elif not patient and last.length < 1.0:
             code = Convergence.SHORTENED
         return None if code is None else Status(code, last.size, count)
 
 
-_RULE = Rule()
+RULE = Rule(last=60)
+_SLOW = 0.9  # of the cost before ``most`` steps: an iteration that leaves more has stalled
 
 
 @dataclass(eq=False)
@@ -194,7 +198,7 @@ class Iteration:
 
 
 def iterate(
-    model: Any, constants: Any, data: Array, nuisance: Array, theta: Array, *, freedom: int, rule: Rule = _RULE,
+    model: Any, constants: Any, data: Array, nuisance: Array, theta: Array, *, freedom: int, rule: Rule = RULE,
     patient: Bools | None = None, stage: str = "whole record", watch: Watch | None = None,
 ) -> Iteration:  # fmt: skip
     """Step until every record of a batch has ended by the rule; one that has ended stays where it is.

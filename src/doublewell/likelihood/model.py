@@ -17,7 +17,7 @@ from doublewell.dynamics.etdrk4 import differentiable_force, roll, step_weights
 from doublewell.dynamics.grid import jax_transforms, refinement
 from doublewell.dynamics.open_boundary import BORDER, Optics, border_times, predict_window, window_axes
 from doublewell.dynamics.terms import Term
-from doublewell.errors import InputError, option
+from doublewell.errors import InputError, NoStartError, option
 from doublewell.hints import Array
 from doublewell.law import Family
 from doublewell.likelihood.acting import Acting, acting_constants
@@ -486,7 +486,7 @@ def first_substeps(record: Record, slope: float, dynamics: Dynamics = ALLEN_CAHN
     interval, q = float(np.max(np.diff(record.times))), float(record.q or 0.0)
     rate = q * fastest_rate(dynamics, mode_grid(record).waves, slope)
     if rate * interval > _REACTION * MOST_SUBSTEPS:
-        raise InputError(
+        raise NoStartError(
             f"the frames are too far apart: from one to the next the law would act with q |G'| dt = "
             f"{rate * interval:.3g}, expected at most {_REACTION * MOST_SUBSTEPS:g}; check the units of dt, dx and q, "
             "or record more often"

@@ -18,14 +18,14 @@ from doublewell.dynamics.grid import jax_transforms
 from doublewell.dynamics.protocol import Symbols
 from doublewell.hints import Array
 from doublewell.law import Family
-from doublewell.likelihood.iterate import Iteration, Rule, Step, Watch, iterate
+from doublewell.likelihood.iterate import RULE, Iteration, Rule, Step, Watch, iterate
 from doublewell.record import Boundary, Record
 
 UNSTABLE = 4.0  # growth of a record above which a shortened step means segments
 _SEGMENT = 2.0  # growth in the time of a segment
 _LINKS = (0.3, 1.0, 3.0, 10.0)  # weights of the links, one after the other; then one whole trajectory
 _FIRST_STAGE, _LATER_STAGE = Rule(most=12, small=3.0), Rule(most=2, small=3.0)  # the first finds the law
-_WHOLE = Rule(least=2)
+_WHOLE = replace(RULE, least=2)
 
 
 class Constants(NamedTuple):

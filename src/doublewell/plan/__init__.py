@@ -4,17 +4,12 @@ The likelihood of the movie that a law predicts is linearised at that law. Its i
 estimate for any noise; draws from it go through the estimator that `identify` uses.
 """
 
-from doublewell.plan.experiment import Analysis, Experiment, Prediction, experiment_information, predict
-from doublewell.plan.planning import Goal, Option, Plan, plan
-
-__all__ = [
-    "Analysis",
-    "Experiment",
-    "Goal",
-    "Option",
-    "Plan",
-    "Prediction",
-    "experiment_information",
-    "plan",
-    "predict",
-]
+from doublewell.plan.experiment import Analysis as Analysis
+from doublewell.plan.experiment import Experiment as Experiment
+from doublewell.plan.experiment import Prediction as Prediction
+from doublewell.plan.experiment import experiment_information as experiment_information
+from doublewell.plan.experiment import predict as predict
+from doublewell.plan.planning import Goal as Goal
+from doublewell.plan.planning import Option as Option
+from doublewell.plan.planning import Plan as Plan
+from doublewell.plan.planning import plan as plan

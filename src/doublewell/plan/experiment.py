@@ -7,7 +7,7 @@ degrees, or the same fit of one degree, and is compared with the law.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cache, cached_property
 from typing import Any, Literal
@@ -135,42 +135,37 @@ class Experiment:
         )
 
 
-CHANGES = ("half the noise", "twice as long", "twice as often", "twice the pixels", "same frames, twice the time")
+def _finer(experiment: Experiment) -> Experiment:
+    """Return the experiment with about twice the pixels: a mesh 2^(1/d) times finer along each of d axes.
 
-
-def changed(experiment: Experiment, change: str) -> Experiment:
-    """Return the experiment with one of CHANGES.
-
-    About twice the pixels are a mesh 2^(1/d) times finer along each of d axes: the domain stays, and so does the noise
-    of a pixel. The initial field is interpolated by its modes.
+    The domain stays, and so does the noise of a pixel. The initial field is interpolated by its modes, axis by axis.
     """
-    frames, dt, cells = experiment.frames, experiment.dt, experiment.initial.shape
-    if change == "half the noise":
-        return replace(experiment, noise=0.5 * experiment.noise)
-    if change == "twice as long":
-        return replace(experiment, frames=2 * frames - 1)
-    if change == "twice as often":
-        return replace(experiment, frames=2 * frames - 1, dt=0.5 * dt)
-    if change == "same frames, twice the time":
-        return replace(experiment, dt=2.0 * dt)
-    fine = tuple(round(n * 2.0 ** (1.0 / len(cells))) for n in cells)
-    spacing = [h * n / m for h, n, m in zip(Grid(cells, experiment.dx).dx, cells, fine, strict=True)]
-    return replace(experiment, initial=_interpolate(experiment.initial, fine, experiment.boundary), dx=spacing)
-
-
-def _interpolate(field: Array, cells: tuple[int, ...], boundary: Boundary) -> Array:
-    """Evaluate the modes of a field at the points of a finer mesh of the same domain, axis by axis."""
     from scipy import fft
 
-    for axis, (n, fine) in enumerate(zip(field.shape, cells, strict=True)):
-        if boundary == "neumann":
+    field, cells = experiment.initial, experiment.initial.shape
+    mesh = tuple(round(n * 2.0 ** (1.0 / len(cells))) for n in cells)
+    spacing = [h * n / m for h, n, m in zip(Grid(cells, experiment.dx).dx, cells, mesh, strict=True)]
+    for axis, (n, fine) in enumerate(zip(cells, mesh, strict=True)):
+        if experiment.boundary == "neumann":
             field = fft.idct(fft.dct(field, axis=axis), n=fine, axis=axis) * (fine / n)
             continue
         modes = np.moveaxis(fft.rfft(field, axis=axis), axis, -1)
         if n % 2 == 0:
             modes[..., -1] *= 0.5  # the highest mode of an even mesh stands for two of a finer one
         field = np.moveaxis(fft.irfft(modes, n=fine), -1, axis) * (fine / n)
-    return np.asarray(field)
+    return replace(experiment, initial=field, dx=spacing)
+
+
+CHANGES: dict[str, tuple[Callable[[Experiment], Experiment], Callable[[Experiment], str]]] = {  # and its numbers
+    "half the noise": (lambda old: replace(old, noise=0.5 * old.noise), lambda new: f"{new.noise:.3g}"),
+    "twice as long": (lambda old: replace(old, frames=2 * old.frames - 1), lambda new: f"{new.frames} frames"),
+    "twice as often": (
+        lambda old: replace(old, frames=2 * old.frames - 1, dt=0.5 * old.dt),
+        lambda new: f"{new.frames} frames, dt = {new.dt:.3g}",
+    ),
+    "twice the pixels": (_finer, lambda new: " x ".join(map(str, new.initial.shape))),
+    "same frames, twice the time": (lambda old: replace(old, dt=2.0 * old.dt), lambda new: f"dt = {new.dt:.3g}"),
+}
 
 
 @dataclass(frozen=True)

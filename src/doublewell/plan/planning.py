@@ -20,7 +20,6 @@ from doublewell.plan.experiment import (
     Experiment,
     Information,
     Prediction,
-    changed,
     experiment_information,
     predict,
 )
@@ -105,11 +104,8 @@ class Plan:
             return "None of these changes lowers the error of G." + _why_bias(self)
         text = f"What helps most is {_described(first)}: the error of G times {_ratio(self, first):.2f}."
         if first.name == "half the noise" and others:
-            second = others[0]
-            if _ratio(self, second) > _UNCHANGED:
-                text += " Nothing else lowers it."
-            else:
-                text += f" With the noise as it is, {_described(second)}: times {_ratio(self, second):.2f}."
+            rest = f" With the noise as it is, {_described(others[0])}: times {_ratio(self, others[0]):.2f}."
+            text += " Nothing else lowers it." if _ratio(self, others[0]) > _UNCHANGED else rest
         return text + _why_bias(self)
 
     def __str__(self) -> str:
@@ -206,7 +202,7 @@ def _survey_notes(experiment: Experiment) -> tuple[str, ...]:
 def _option(experiment: Experiment, information: Information, analysis: Analysis, name: str) -> Option:
     """Predict one change; half the noise needs no other movie."""
     try:
-        other = changed(experiment, name)
+        other = CHANGES[name][0](experiment)
         known = information if name == "half the noise" else experiment_information(other)
         return Option(name, other, predict(other, known, analysis), None)
     except InputError as error:
@@ -340,16 +336,8 @@ def _row(name: str, errors: Prediction, ratio: str) -> str:
 
 def _described(option: Option) -> str:
     """Return the name of a change with its numbers."""
-    changed = option.experiment
-    assert changed is not None
-    numbers = {
-        "half the noise": f"{changed.noise:.3g}",
-        "twice as long": f"{changed.frames} frames",
-        "twice as often": f"{changed.frames} frames, dt = {changed.dt:.3g}",
-        "twice the pixels": " x ".join(str(n) for n in changed.initial.shape),
-        "same frames, twice the time": f"dt = {changed.dt:.3g}",
-    }
-    return f"{option.name} ({numbers[option.name]})"
+    assert option.experiment is not None
+    return f"{option.name} ({CHANGES[option.name][1](option.experiment)})"
 
 
 def _ratio(plan: Plan, option: Option) -> float:

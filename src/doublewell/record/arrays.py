@@ -98,11 +98,6 @@ class GreyScale:
 class PhaseScale(GreyScale):
     """Bring the phases `low` and `high` of values to -1 and +1; NaN stays NaN."""
 
-    def __call__(self, values: Values) -> Array:
-        """Convert values."""
-        exact = values.astype(np.float64)
-        return np.asarray((exact - 0.5 * (self.low + self.high)) / (0.5 * (self.high - self.low)))
-
 
 def check_levels(levels: Any) -> Array:
     """Return two different intensities (low, high)."""

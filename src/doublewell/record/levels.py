@@ -12,7 +12,6 @@ average place and time. T is a polynomial in time where that suffices, else a nu
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import product
 from math import atanh
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 
 from doublewell.errors import InputError, option
 from doublewell.hints import Array, Bools
+from doublewell.record.record import Record
 
 Flatten = Literal["auto", "gain", "offset"]
 _DROPPED: dict[str, dict[str, Any]] = {"dark": {"dark": False}, "fading": {"fading": False}}
@@ -123,10 +123,15 @@ class Camera:
 
     def of_pixels(self, pixels: Pixels) -> Array:
         """Return the phase values of bulk pixels."""
-        background = (np.broadcast_to(self.dark, self.gain.shape) + self.offset).reshape(-1)[pixels.cell]
-        return self._scaled(
-            (pixels.value - background) / np.exp(self.gain.reshape(-1)[pixels.cell] + self.fading[pixels.frame])
-        )
+        return self._scaled((pixels.value - self.background(pixels)) / self.bright(pixels))
+
+    def bright(self, pixels: Pixels) -> Array:
+        """Return the light of bulk pixels, as a factor."""
+        return np.asarray(np.exp(self.gain.ravel()[pixels.cell] + self.fading[pixels.frame]))
+
+    def background(self, pixels: Pixels) -> Array:
+        """Return what bulk pixels have without the signal."""
+        return np.asarray((np.broadcast_to(self.dark, self.gain.shape) + self.offset).ravel()[pixels.cell])
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,19 +164,29 @@ def rough_levels(sample: Array) -> Array:
     return np.array([np.median(sample[sample <= best]), np.median(sample[sample > best])])
 
 
+def whole_frame(grey: Record, k: int) -> Array:
+    """Return a frame with what is missing filled by the nearest pixel that is there."""
+    from scipy.ndimage import distance_transform_edt
+
+    frame, known = np.asarray(grey.slab(k, k + 1)[0]), grey.observed(k, k + 1)[0]
+    if known.all() or not known.any():
+        return frame
+    nearest = distance_transform_edt(~known, return_distances=False, return_indices=True)
+    return np.asarray(frame[tuple(nearest)])
+
+
 def find_levels(
-    frame: Callable[[int], Array], known: Callable[[int], Bools], chosen: list[int], camera: Camera, *,
-    flatten: Flatten | None, bleaching: bool | None, dark: bool, order: int,
+    grey: Record, chosen: list[int], camera: Camera, *, flatten: Flatten | None, bleaching: bool | None, dark: bool,
+    order: int,
 ) -> Levels:  # fmt: skip
     """Fit the camera to bulk pixels of chosen frames, classified again with each fit; `camera` is the first guess.
 
-    `flatten` "auto", `bleaching` None and `dark` are decided by the pixels. `frame` gives whole frames, `known` where
-    their values were observed.
+    `flatten` "auto", `bleaching` None and `dark` are decided by the pixels.
     """
     mesh, start = camera.gain.shape, camera
     faults = Faults("gain" if flatten == "auto" else flatten, bleaching is not False, False, order)
     for _ in range(_ROUNDS if faults.light or faults.fading else 2):
-        pixels, deficit = _bulk_pixels(frame, known, chosen, camera)
+        pixels, deficit = _bulk_pixels(grey, chosen, camera)
         camera = _fitted(pixels, start, faults)
     camera, found = _choose(pixels, start, camera, faults, max(deficit), (flatten == "auto", bleaching is None, dark))
     for item in found:
@@ -213,8 +228,8 @@ def _choose(
 
     def rest(one: Camera) -> Array:
         """Return residuals in grey values, as they were recorded: a dim place has less noise there."""
-        bright = np.exp(one.gain.reshape(-1)[pixels.cell] + one.fading[pixels.frame]) * np.ptp(one.levels)
-        return np.asarray(bright * np.abs(one.of_pixels(pixels) - np.array([-1.0, 1.0])[pixels.phase]))
+        off = np.abs(one.of_pixels(pixels) - np.array([-1.0, 1.0])[pixels.phase])
+        return np.asarray(one.bright(pixels) * np.ptp(one.levels) * off)
 
     def misfit(one: Camera) -> float:
         """Return the mean square residual in units of the noise; of values beyond the tail only that of the tail."""
@@ -266,16 +281,11 @@ def _choose(
 
 def _ideal(camera: Camera) -> Pixels:
     """Return what a camera records of both phases all over the picture and the record."""
-    frame, cell, phase = (
-        part.ravel()
-        for part in np.meshgrid(
-            np.unique(np.linspace(0, len(camera.fading) - 1, 9).round().astype(int)),
-            np.unique(np.linspace(0, camera.gain.size - 1, 999).round().astype(int)), np.arange(2), indexing="ij",
-        )
-    )  # fmt: skip
-    background = (np.broadcast_to(camera.dark, camera.gain.shape) + camera.offset).reshape(-1)[cell]
-    bright = np.exp(camera.gain.reshape(-1)[cell] + camera.fading[frame])
-    return Pixels(background + bright * camera.levels[phase], phase, frame, cell)
+    sizes = (len(camera.fading), 9), (camera.gain.size, 999)
+    spread = [np.unique(np.linspace(0, size - 1, count).round().astype(int)) for size, count in sizes]
+    frame, cell, phase = map(np.ravel, np.meshgrid(*spread, np.arange(2), indexing="ij"))
+    ideal = Pixels(np.empty(0), phase, frame, cell)
+    return replace(ideal, value=camera.background(ideal) + camera.bright(ideal) * camera.levels[phase])
 
 
 def given_levels(sample: Array, camera: Camera) -> Levels:
@@ -340,9 +350,8 @@ def _fitted(pixels: Pixels, camera: Camera, faults: Faults) -> Camera:
         if faults.fading:  # what is left of the ratio of the values of a frame to what the levels predict
             bottom = np.bincount(pixels.frame, signal * signal * weight, minlength=frames)[known]
             ratio = np.bincount(pixels.frame, signal * rest * weight, minlength=frames)[known] / bottom
-            steady = (
-                steady and bool(chdtrc(ratio.size, float(np.sum(ratio**2 * bottom))) > _CHANCE) if turn > 3 else True
-            )
+            if turn > 3:
+                steady = steady and bool(chdtrc(ratio.size, float(np.sum(ratio**2 * bottom))) > _CHANCE)
             if not steady:
                 change = float(np.max(np.abs(ratio)))
                 each += np.interp(np.arange(frames), np.flatnonzero(known), ratio)
@@ -395,14 +404,12 @@ def _way_out() -> str:
     return f"pass {option('levels', ('low', 'high'))}, the intensities of the two pure phases"
 
 
-def _bulk_pixels(
-    frame: Callable[[int], Array], known: Callable[[int], Bools], chosen: list[int], camera: Camera
-) -> tuple[Pixels, tuple[float, float]]:
+def _bulk_pixels(grey: Record, chosen: list[int], camera: Camera) -> tuple[Pixels, tuple[float, float]]:
     """Collect bulk pixels of the frames, and the largest deficit of each phase among them.
 
     Of each phase the frames count whose bulk is deep, or about as deep as any.
     """
-    pictures = {k: frame(k) for k in chosen}
+    pictures = {k: whole_frame(grey, k) for k in chosen}
     fields = {k: camera.phases(picture[None], k)[0] for k, picture in pictures.items()}
     widths = [width for u in fields.values() if (width := interface_pixels(u)) is not None]
     if not widths:
@@ -415,9 +422,8 @@ def _bulk_pixels(
     for phase, name in enumerate(("low", "high")):
         usable = {k: bulk[phase] for k, bulk in bulks.items() if bulk[phase][0].any()}
         least = min((deficit for _, deficit in usable.values()), default=1.0)
-        kept = {
-            k: mask & known(k) for k, (mask, deficit) in usable.items() if deficit <= max(_DEEP_ENOUGH, 1.5 * least)
-        }
+        enough = max(_DEEP_ENOUGH, 1.5 * least)
+        kept = {k: mask & grey.observed(k, k + 1)[0] for k, (mask, depth) in usable.items() if depth <= enough}
         if sum(np.count_nonzero(mask) for mask in kept.values()) < _FEWEST or least > 0.1:
             raise InputError(
                 f"the {name} plateau has no pixels far from an interface, so its level cannot be measured; {_way_out()}"

@@ -24,6 +24,7 @@ from doublewell.record.levels import (
     given_levels,
     rough_levels,
     smoothed,
+    whole_frame,
 )
 from doublewell.record.pixels import bad_pixels, differences, noise_line, runs
 from doublewell.record.record import KNOWN, Boundary, Record
@@ -200,10 +201,9 @@ def phase_from_intensity(
     looks, offset = _spread(frames, _LOOKS), _dark(dark, mesh)
 
     groups, bad, grey = _mask_bad(grey, kind, looks)
-    frame, known = partial(_whole, grey), partial(_known, grey)
     limits, saturated, step = measure_saturation((_shown(grey, k) for k in looks), kind)
-    search = partial(find_levels, frame, known, flatten=flatten, bleaching=bleaching, dark=dark is None, order=order)
-    fitted = _levels(frame, known, looks, levels, partial(Camera.flat, frames=frames, mesh=mesh, dark=offset), search)
+    search = partial(find_levels, grey, flatten=flatten, bleaching=bleaching, dark=dark is None, order=order)
+    fitted = _levels(grey, looks, levels, partial(Camera.flat, frames=frames, mesh=mesh, dark=offset), search)
     fitted, sd = _with_given(fitted, levels, levels_sd)
 
     camera, periodic = fitted.camera, grey.boundary == "periodic"
@@ -212,7 +212,7 @@ def phase_from_intensity(
     way = None
     if drift is not None and grey.boundary != "neumann":
         chosen = list(range(frames)) if drift == "remove" else looks
-        shifts = measure_drift(lambda k: correction(frame(k)[None], k)[0], chosen, periodic=periodic)
+        shifts = measure_drift(lambda k: correction(whole_frame(grey, k)[None], k)[0], chosen, periodic=periodic)
         way, clear = smooth_drift(np.array(chosen), shifts, frames)
         found.append(Found("drift", clear, float(np.max(np.abs(way))), tuple(float(x) for x in way[-1])))
         way = shifts if drift == "remove" else way if clear else None
@@ -235,33 +235,31 @@ def phase_from_intensity(
 
 
 def _levels(
-    frame: Callable[[int], Array], known: Callable[[int], Bools], looks: list[int], levels: Any,
-    flat: Callable[[Array], Camera], search: partial[Levels],
-) -> Levels:  # fmt: skip
+    grey: Record, looks: list[int], levels: Any, flat: Callable[[Array], Camera], search: partial[Levels]
+) -> Levels:
     """Return the fitted camera; where levels are given and nothing was to be found, a flat one will do."""
-    pictures = [frame(k) for k in looks]
-    if np.unique(np.concatenate([picture[known(k)] for k, picture in zip(looks, pictures, strict=True)])).size == 2:
+    if np.unique(np.concatenate([_shown(grey, k) for k in looks])).size == 2:
         raise InputError(f"the picture holds two different values: {_MASK}")
-    pieces = (smoothed(picture).ravel() for picture in pictures)
+    pieces = (smoothed(whole_frame(grey, k)).ravel() for k in looks)
     sample = np.concatenate([piece[:: max(1, -(-piece.size // _SAMPLE))] for piece in pieces])
     start = rough_levels(sample) if levels is None else check_levels(levels)
     camera = flat(np.sort(start))
     try:
         fitted = search(looks, camera)
         steady = fitted.camera.orders[1] <= FADING_ORDER
-        return fitted if steady else search(_spread(len(camera.fading), _MOST), camera)
+        return fitted if steady else search(_spread(grey.frames, _MOST), camera)
     except InputError:
         if levels is None or search.keywords["flatten"] in ("gain", "offset") or search.keywords["bleaching"]:
             raise
-        return given_levels(np.stack([frame(k) for k in range(min(len(camera.fading), 3))]), flat(start))
+        return given_levels(np.stack([whole_frame(grey, k) for k in range(min(grey.frames, 3))]), flat(start))
 
 
 def _mask_bad(grey: Record, kind: np.dtype[Any], looks: list[int]) -> tuple[Array, Bools, Record]:
     """Return runs of frames, which pixels are bad, and the record with these masked."""
     spans = runs(grey.frames)
     spans = spans[:: max(1, -(-len(spans) * 5 * int(np.prod(grey.mesh)) // _HELD))]
-    groups = np.stack([np.stack([_whole(grey, k) for k in range(*span)]) for span in spans])
-    bad = bad_pixels(groups, measure_saturation((_shown(grey, k) for k in looks), kind)[2]) & _known(grey, 0)
+    groups = np.stack([np.stack([whole_frame(grey, k) for k in range(*span)]) for span in spans])
+    bad = bad_pixels(groups, measure_saturation((_shown(grey, k) for k in looks), kind)[2]) & grey.observed(0, 1)[0]
     if not bad.any():
         return groups, bad, grey
     if grey.mask is None or isinstance(grey.mask, np.ndarray):
@@ -271,23 +269,8 @@ def _mask_bad(grey: Record, kind: np.dtype[Any], looks: list[int]) -> tuple[Arra
     return groups, bad, grey.replace(mask=mask)
 
 
-def _whole(grey: Record, k: int) -> Array:
-    """Return a frame with what is missing filled by the nearest pixel that is there."""
-    from scipy.ndimage import distance_transform_edt
-
-    frame, known = np.asarray(grey.slab(k, k + 1)[0]), grey.observed(k, k + 1)[0]
-    if known.all() or not known.any():
-        return frame
-    nearest = distance_transform_edt(~known, return_distances=False, return_indices=True)
-    return np.asarray(frame[tuple(nearest)])
-
-
-def _known(grey: Record, k: int) -> Bools:
-    return np.asarray(grey.observed(k, k + 1)[0])
-
-
 def _shown(grey: Record, k: int) -> Array:
-    return np.asarray(np.asarray(grey.slab(k, k + 1)[0])[_known(grey, k)])
+    return np.asarray(grey.slab(k, k + 1)[grey.observed(k, k + 1)])
 
 
 def _both(good: Bools, mask: Values, first: int) -> Values:  # noqa: ARG001  of map_frames
@@ -297,7 +280,8 @@ def _both(good: Bools, mask: Values, first: int) -> Values:  # noqa: ARG001  of 
 def _moved_mask(grey: Record, correction: Correction) -> Bools:
     """Return where a moved frame hardly rests on what was not observed."""
     ways = enumerate(() if correction.drift is None else correction.drift)
-    parts = [shift_frame(_known(grey, k).astype(float), -d, periodic=correction.periodic) for k, d in ways]
+    known = ((grey.observed(k, k + 1)[0].astype(float), -d) for k, d in ways)
+    parts = [shift_frame(*pair, periodic=correction.periodic) for pair in known]
     return np.asarray(np.array(parts)[(slice(None), *correction.crop)] > 0.99)
 
 
@@ -340,7 +324,7 @@ def measure_drift(frame: Callable[[int], Array], chosen: Sequence[int], *, perio
     Each frame is laid over the one before: the shift of least squares, by Gauss-Newton steps. Growth and shrinking
     change both sides of a drop by the same and leave no shift; a pattern that moves by itself is taken for drift.
     """
-    from scipy.ndimage import gaussian_filter
+    from scipy.ndimage import correlate1d, gaussian_filter
 
     def blurred(k: int) -> Array:
         return np.asarray(gaussian_filter(frame(k), _SMOOTH, mode="wrap" if periodic else "nearest"))
@@ -349,11 +333,8 @@ def measure_drift(frame: Callable[[int], Array], chosen: Sequence[int], *, perio
     steps, margin = np.zeros((len(chosen), before.ndim)), (slice(None) if periodic else slice(3, -3),) * before.ndim
     for k, number in enumerate(chosen[1:], 1):
         shift, now = steps[k - 1], blurred(number)
-        gradients = [
-            0.5 * (np.roll(before, -1, axis) - np.roll(before, 1, axis)) if periodic else np.gradient(before, axis=axis)
-            for axis in range(before.ndim)
-        ]
-        slopes = np.array([g[margin].ravel() for g in gradients])
+        gradients = (correlate1d(before, [-0.5, 0.0, 0.5], axis, mode="wrap") for axis in range(before.ndim))
+        slopes = np.array([gradient[margin].ravel() for gradient in gradients])
         for _ in range(_STEPS):
             rest = (shift_frame(now, -shift, periodic=periodic) - before)[margin].ravel()
             change = np.linalg.lstsq(slopes.T, -rest, rcond=None)[0]
@@ -393,18 +374,12 @@ def shift_frame(frame: Array, shift: Array, *, periodic: bool) -> Array:
         return frame
     if not periodic:
         return np.asarray(ndimage.shift(frame, shift, order=3, mode="nearest"))
-    modes = np.fft.fftn(frame)
-    for axis, (n, d) in enumerate(zip(frame.shape, shift, strict=True)):
-        turn = np.exp(-2j * np.pi * np.fft.fftfreq(n) * d)
-        if n % 2 == 0:
-            turn[n // 2] = np.cos(np.pi * d)  # the highest mode has no direction
-        modes *= turn.reshape([-1 if k == axis else 1 for k in range(frame.ndim)])
-    return np.asarray(np.fft.ifftn(modes).real)
+    return np.asarray(np.fft.ifftn(ndimage.fourier_shift(np.fft.fftn(frame), shift)).real)
 
 
-def _crop(mesh: tuple[int, ...], shifts: Array | None, *, periodic: bool) -> tuple[slice, ...]:
+def _crop(mesh: tuple[int, ...], shifts: Array, *, periodic: bool) -> tuple[slice, ...]:
     """Return the part of the mesh that every frame shows after it was moved back."""
-    if shifts is None or periodic:
+    if periodic:
         return (slice(None),) * len(mesh)
     parts = []
     for n, moved in zip(mesh, shifts.T, strict=True):

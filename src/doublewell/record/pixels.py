@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import comb
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from doublewell.hints import Array, Bools
 
@@ -46,10 +47,9 @@ def runs(frames: int) -> list[tuple[int, int]]:
 def differences(values: Array) -> tuple[Array, Array]:
     """Return the highest difference along the first axis, up to the fourth, as noise of one value, and the means."""
     size = min(_RUN, len(values))
-    weights = np.array([(-1.0) ** k * comb(size - 1, k) for k in range(size)])
-    starts = len(values) - size + 1
-    rest = sum(c * values[k : k + starts] for k, c in enumerate(weights)) / np.linalg.norm(weights)
-    return np.asarray(rest), np.asarray(sum(values[k : k + starts] for k in range(size)) / size)
+    squares = comb(2 * size - 2, size - 1)  # the sum of those of its weights, which are binomial coefficients
+    means = sliding_window_view(values, size, axis=0).mean(axis=-1)
+    return np.diff(values, size - 1, axis=0) / np.sqrt(squares), np.asarray(means)
 
 
 def bad_pixels(groups: Array, step: float) -> Bools:

@@ -357,10 +357,9 @@ def fields_figure(
     first = 0 if validation is None else validation.start
     observed = record.clip(first, record.frames)
     predicted = None if validation is None else validation.predicted
+    draw = _space_time if len(record.mesh) == 1 else _frames
     with style():
-        return (
-            _space_time(observed, predicted, phases) if len(record.mesh) == 1 else _frames(observed, predicted, phases)
-        )
+        return draw(observed, predicted, phases)
 
 
 Row = tuple[str, list[Array], str, tuple[float, float]]
@@ -373,11 +372,7 @@ def _frames(observed: Record, predicted: Record | None, phases: tuple[float, flo
     if predicted is not None:
         chosen = (max(1, observed.frames // 3), max(1, 2 * observed.frames // 3), last)
     picks = list(dict.fromkeys(chosen))
-    rows = _rows(
-        [_slice(observed, k) for k in picks],
-        None if predicted is None else [_slice(predicted, k) for k in picks],
-        phases,
-    )
+    rows = _rows(*([_slice(one, k) for k in picks] for one in (observed, predicted) if one is not None), phases=phases)
     height, width = observed.extent[-2:]
     stretched = max(width, height) > _STRETCH * min(width, height)
     w, h = _SIDE * min(1.0, width / height), _SIDE * min(1.0, height / width)
@@ -411,7 +406,7 @@ def _space_time(observed: Record, predicted: Record | None, phases: tuple[float,
     first = 0 if predicted is None or observed.frames < 3 else 1  # at the start nothing differs, by construction
     picks = np.unique(np.linspace(first, observed.frames - 1, min(observed.frames, _LINES)).round().astype(int))
     whole = [np.concatenate([_values(one, int(k)) for k in picks]) for one in (observed, predicted) if one is not None]
-    rows = _rows(whole[:1], whole[1:] or None, phases)
+    rows = _rows(*([image] for image in whole), phases=phases)
     figure = new_figure(3.4 * len(rows) + 0.8, 3.8)
     axes = figure.subplots(1, len(rows), sharex=True, sharey=True, squeeze=False)[0]
     x = observed.dx[0] * np.arange(observed.mesh[0])
@@ -426,10 +421,10 @@ def _space_time(observed: Record, predicted: Record | None, phases: tuple[float,
     return figure
 
 
-def _rows(observed: list[Array], predicted: list[Array] | None, phases: tuple[float, float]) -> list[Row]:
+def _rows(observed: list[Array], *predictions: list[Array], phases: tuple[float, float]) -> list[Row]:
     """Return (name, images, colour map, limits) of each kind of field."""
     rows: list[Row] = [("observed u", observed, FIELD_MAP, phases)]
-    if predicted is not None:
+    for predicted in predictions:  # one, or none
         rest = [a - b for a, b in zip(predicted, observed, strict=True)]
         top = max(1e-12, *(float(np.percentile(np.abs(image[np.isfinite(image)]), 99.9)) for image in rest))
         rows += [("predicted u", predicted, FIELD_MAP, phases), ("predicted\n- observed", rest, REST_MAP, (-top, top))]

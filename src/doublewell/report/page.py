@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import platform
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
@@ -23,23 +23,14 @@ from doublewell.hints import Report
 from doublewell.observation import FEW_CELLS
 from doublewell.record import Record, check_record, checksum
 from doublewell.record_findings import Finding, Severity
+from doublewell.report import pictures
 from doublewell.report.figures import rms_map
-from doublewell.report.pictures import (
-    coverage_chart,
-    error_chart,
-    law_chart,
-    make_film,
-    predicted,
-    residual_charts,
-    rms_chart,
-    viewer,
-    weights_chart,
-)
 from doublewell.report.style import Html, html_table, join, math, measured, plain, prose, signs, tag
 from doublewell.report.text import NOTHING, report_text, tilt_sentence
 from doublewell.result import Result
 from doublewell.units import after, percent, raised
 from doublewell.validate import Validation
+from doublewell.version import __version__
 
 _SYMBOLS = {Severity.OK: "✔", Severity.CHECK: "◆", Severity.FAIL: "✖"}  # distinguished without colour
 _VERDICTS = {
@@ -65,7 +56,6 @@ _QUESTIONS = {
     "scale": "Are ε and F fixed?",
     "agreement": "Do all parts agree?",
 }
-_LIBRARIES = ("doublewell", "numpy", "scipy", "jax", "jaxlib", "numba")
 _LISTED = 4  # findings in the box at the top
 _REACH = 1.96  # standard deviations of a 95 % band
 _MOST = 0.5  # fraction of the variance of epsilon from which the tension is what to improve first
@@ -109,11 +99,11 @@ def page_html(
         say = progress or (lambda *_: None)
         say("checking the data", 0, 0)
         digest = checksum(record, like=table.data.checksum)
-        found = validation or predicted(result, record, progress=partial(say, "evolving"))
+        found = validation or pictures.predicted(result, record, progress=partial(say, "evolving"))
         say("drawing", 0, 0)
         items, tests = findings(result, checksum=digest, table=table), model_tests(result)
-        film = viewer(make_film(result, record, found))
-        charts = tag("div", law_chart(shown.potential, shown), law_chart(shown.law[0], shown), class_="grid pairs")
+        film = pictures.viewer(pictures.make_film(result, record, found))
+        charts = _pairs(pictures.law_chart(curve, shown) for curve in (shown.potential, shown.law[0]))
         answers = [(_QUESTIONS[item.topic], _badge(item.severity), prose(str(item))) for item in items]
         printed = tag("details", tag("summary", "the report as text"), tag("pre", report_text(result)))
         parts: list[Section] = [
@@ -205,14 +195,11 @@ def _found(table: Facts, items: list[Finding]) -> str:
         kind = f"{kind}; {signs(tilt_sentence(table, tilt))}"
     holds = _holds(items)
     place = "" if table.law.family.symmetric else f" at u = {_value(table['maximum'], holds)}"
-    if barrier is None or epsilon is None:
-        height = table["height"]
-        return (
-            f"{kind}; its barrier{place} is {height.symbol} = {_value(height, holds)}, and F and ε are not determined."
-        )
-    found = (
-        f"{kind}; its barrier{place} is {barrier.symbol} = {_value(barrier, holds)}, and ε = {_value(epsilon, holds)}."
-    )
+    top = barrier or table["height"]
+    found = f"{kind}; its barrier{place} is {top.symbol} = {_value(top, holds)}, and "
+    if epsilon is None:
+        return f"{found}F and ε are not determined."
+    found += f"ε = {_value(epsilon, holds)}."
     if (energy := table.get("physical_barrier")) is not None:
         kappa = _value(table["physical_kappa"], holds)
         found += f" In physical units the barrier is {signs(energy.symbol)} = {_value(energy, holds)}, and κ = {kappa}."
@@ -238,11 +225,9 @@ def _precision(table: Facts, items: list[Finding]) -> str:
     first = next(prose(str(item)) for item in items if item.topic == "model" and not item.where)
     if not _holds(items):
         return f"Unreliable: the 95 % bands do not hold. {first}."
-    return (
-        f"The force is known to ±{percent(table['force_band'].value)} (95 % band, on average over the phases). {first}."
-        if not table.law.one_phase
-        else f"q G' is known to ±{percent(table['force_band'].value)} (95 % band, on average over the values). {first}."
-    )
+    curve, over = ("q G'", "values") if table.law.one_phase else ("The force", "phases")
+    size = percent(table["force_band"].value)
+    return f"{curve} is known to ±{size} (95 % band, on average over the {over}). {first}."
 
 
 # --- sections ---------------------------------------------------------------------------------------------------------
@@ -308,10 +293,10 @@ def _error(table: Facts, fact: Fact) -> str:
 
 
 def _residual(table: Facts, shown: Curves, tests: Sequence[ModelTest], record: Record, found: Validation | str) -> Html:
-    charts, why = residual_charts(shown, table, tests), Html()
+    charts, why = [*pictures.residual_charts(shown, table, tests)], Html()
     if not isinstance(found, str):
-        charts += [] if charts else [rms_chart(rms_map(found, record), record)]
-        charts.append(error_chart(found, record.time_unit))
+        charts += [] if charts else [pictures.rms_chart(rms_map(found, record), record)]
+        charts.append(pictures.error_chart(found, record.time_unit))
     if shown.residual is None:
         end = f", and there is no prediction: {found}." if isinstance(found, str) else ": this is the prediction's."
         why = tag("p", f"The weak-form fit has no residual of its own{end}")
@@ -322,11 +307,15 @@ def _residual(table: Facts, shown: Curves, tests: Sequence[ModelTest], record: R
     ]  # fmt: skip
     head = ("test", "size", "probability, adjusted", "in words")
     listed = tag("details", tag("summary", f"the {len(rows)} tests of the model in numbers"), html_table(head, rows))
-    return join([why, tag("div", *charts, class_="grid pairs"), listed if rows else Html()])
+    return join([why, _pairs(charts), listed if rows else Html()])
+
+
+def _pairs(charts: Iterable[Html]) -> Html:
+    return tag("div", *charts, class_="grid pairs")
 
 
 def _phases(table: Facts, shown: Curves) -> Html:
-    charts = tag("div", *(item for item in (coverage_chart(shown), weights_chart(shown)) if item), class_="grid pairs")
+    charts = _pairs(filter(None, (pictures.coverage_chart(shown), pictures.weights_chart(shown))))
     if not table.degrees:
         rows = [(_subscript(g.symbol), plain(g.value, 5)) for g in table.coefficients]
         words = f"The weak-form fit has one degree, here {table.law.family.degree}; it does not choose it."
@@ -355,7 +344,8 @@ def _settings(table: Facts, digest: str) -> Html:
     opened = [] if source is None else [f"{name} = {value}" for name, value in source.reading]
     q = table["q"]
     diffusion = signs(f"{q.value:.6g}") + raised(after(q.unit)) + (f", {q.note}" if q.note else "")
-    versions = [f"Python {platform.python_version()}", *_versions()]
+    versions = [f"Python {platform.python_version()}", f"doublewell {__version__}"]
+    versions += [f"{name} {version(name)}" for name in ("numpy", "scipy", "jax", "jaxlib", "numba")]
     rows: list[tuple[str, str]] = [
         ("file", "not from a file" if source is None else source.path),
         *([("opened with", ", ".join(opened))] if opened else []),
@@ -375,14 +365,6 @@ def _settings(table: Facts, digest: str) -> Html:
     ]
     again = tag("p", "To do it again and compare every number: ", tag("code", "doublewell repeat result.json"))
     return join([html_table(("", ""), rows, kind="settings"), again])
-
-
-def _versions() -> Iterator[str]:
-    for name in _LIBRARIES:
-        try:
-            yield f"{name} {version(name)}"
-        except PackageNotFoundError:
-            continue
 
 
 # --- what would improve a result --------------------------------------------------------------------------------------

@@ -104,35 +104,30 @@ def weights_chart(shown: Curves) -> Html:
     )  # fmt: skip
 
 
-def residual_charts(shown: Curves, table: Facts, tests: Sequence[ModelTest]) -> list[Html]:
+def residual_charts(shown: Curves, table: Facts, tests: Sequence[ModelTest]) -> Iterator[Html]:
     """Draw where the residual is too large, the tests of the model, and each frame; nothing without a residual."""
     left, data = shown.residual, table.data
     if left is None:
-        return []
+        return
     place = np.unravel_index(int(np.argmax(np.abs(left.blocks))), left.blocks.shape)
     at = ", ".join(
         f"{axis} = {plain(0.5 * float(edges[k] + edges[k + 1]), 3)}{raised(after(data.length_unit))}"
         for axis, edges, k in zip("zyx"[-left.blocks.ndim :], left.edges, place, strict=True)
     )
     words = f"farthest from the mean by {plain(float(left.blocks[place]), 3)} sigma at {at}"
-    made = [
-        chart(
-            "residual-map", "Variance of the residual over time",
-            f"Map of the variance of the residual over time, block by block, {words}.",
-            [f"Where: the variance of the residual over time, {words}. Pure noise stays below about 4."],
-            lambda figure: figures.draw_map(figure, figure.subplots(), left, data), height=3.9,
-        )
-    ]  # fmt: skip
+    yield chart(
+        "residual-map", "Variance of the residual over time",
+        f"Map of the variance of the residual over time, block by block, {words}.",
+        [f"Where: the variance of the residual over time, {words}. Pure noise stays below about 4."],
+        lambda figure: figures.draw_map(figure, figure.subplots(), left, data), height=3.9,
+    )  # fmt: skip
     if tests:
         listed = ", ".join(f"{test.name} {test.sigma:.1f}" for test in sorted(tests, key=lambda test: -test.sigma))
-        made.append(
-            chart(
-                "model-tests", "Tests of the model",
-                f"Tests of the model in sigma: {listed}. Verdict: {table.verdict}.",
-                ["Tests for model misspecification. A test counts (*) beyond the line beside it: "
-                 f"{100 * FALSE_ALARMS:g} % false alarms for all tests together."],
-                lambda figure: figures.draw_tests(figure.subplots(), tests, table.verdict), height=3.9,
-            )
+        yield chart(
+            "model-tests", "Tests of the model", f"Tests of the model in sigma: {listed}. Verdict: {table.verdict}.",
+            ["Tests for model misspecification. A test counts (*) beyond the line beside it: "
+             f"{100 * FALSE_ALARMS:g} % false alarms for all tests together."],
+            lambda figure: figures.draw_tests(figure.subplots(), tests, table.verdict), height=3.9,
         )  # fmt: skip
     worst = int(np.argmax(np.abs(left.frames[1:] - 1.0))) + 1
     text = (
@@ -140,14 +135,11 @@ def residual_charts(shown: Curves, table: Facts, tests: Sequence[ModelTest]) -> 
         f"{plain(2 * left.spread, 2)}; the frame farthest from 1 is {worst} with {plain(float(left.frames[worst]))}. "
         f"The first frame has {plain(float(left.frames[0]), 3)}."
     )
-    made.append(
-        chart(
-            "residual-frames", "Residual of each frame", text,
-            ["When: the residual of each frame. Dashed: the noise of the fit. Grey: where a frame should lie."],
-            lambda figure: figures.draw_frames(figure.subplots(), left, data), height=3.4,
-        )
+    yield chart(
+        "residual-frames", "Residual of each frame", text,
+        ["When: the residual of each frame. Dashed: the noise of the fit. Grey: where a frame should lie."],
+        lambda figure: figures.draw_frames(figure.subplots(), left, data), height=3.4,
     )  # fmt: skip
-    return made
 
 
 def error_chart(found: Validation, time_unit: str | None) -> Html:
@@ -332,20 +324,19 @@ def _kinds(film: Film) -> list[_Kind]:
     size = half * min(max(1.0, np.ceil(10 * reach) / 10), 2.0)
     limits = (middle - size, middle + size)
     named = f"dark is the phase {plain(low)}, light the phase {plain(high)}"
-    kinds = [_kind("observed", "observed", _FIELD, limits, film.observed, named)]
+    rows = [("observed", "observed", _FIELD, limits, film.observed, named)]
     if film.predicted is not None:
         rest = film.observed - film.predicted
         far = max(float(np.percentile(np.abs(rest), 99.9)), 1e-12)
         words = "grey is no difference, light too large, dark too small"
-        kinds.append(_kind("predicted", "predicted", _FIELD, limits, film.predicted, named))
-        kinds.append(_kind("rest", "observed − predicted", _REST, (-far, far), rest, words))
+        rows.append(("predicted", "predicted", _FIELD, limits, film.predicted, named))
+        rows.append(("rest", "observed − predicted", _REST, (-far, far), rest, words))
+    kinds = []
+    for key, name, colours, (first, last), fields, legend in rows:
+        pictures = fields[None] if film.flat else fields
+        images = [encode(field, (first, last), colours) for field in pictures]
+        kinds.append(_Kind(key, name, colours, (plain(first, 2), plain(last, 2)), images, legend))
     return kinds
-
-
-def _kind(key: str, name: str, colours: str, limits: tuple[float, float], fields: Array, legend: str) -> _Kind:
-    """Encode the frames of one kind of field; a movie of one space axis is one picture."""
-    images = [encode(field, limits, colours) for field in (fields if fields.ndim == 3 else fields[None])]
-    return _Kind(key, name, colours, (plain(limits[0], 2), plain(limits[1], 2)), images, legend)
 
 
 def _panel(film: Film, kind: _Kind, k: int, name: str) -> Html:
@@ -366,14 +357,8 @@ def _panel(film: Film, kind: _Kind, k: int, name: str) -> Html:
 
 
 def _caption(kind: _Kind, when: str = "") -> Html:
-    bar = tag(
-        "img",
-        src=_PREFIX + _png(np.arange(256, dtype=np.uint8)[None], kind.colours),
-        alt="",
-        width=80,
-        height=10,
-        class_="bar-image",
-    )
+    source = _PREFIX + _png(np.arange(256, dtype=np.uint8)[None], kind.colours)
+    bar = tag("img", src=source, alt="", width=80, height=10, class_="bar-image")
     colours = tag("span", kind.ends[0], " ", bar, " ", kind.ends[1], class_="colours")
     return tag("figcaption", tag("b", kind.name), when, " ", colours)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from html import escape
 from io import BytesIO
 from math import floor, isfinite, log10
@@ -15,16 +16,17 @@ from doublewell.errors import InputError
 from doublewell.units import raised
 
 # Okabe and Ito: distinguished by readers with any of the common colour deficiencies
-COLOURS = {
-    "recovered": "#0072B2",
-    "truth": "#E69F00",
-    "mark": "#000000",
-    "noise": "#D55E00",
-    "visited": "#56B4E9",
-    "empty": "#E4E4E4",
-    "band": "#A6CFE6",
-    "rule": "#999999",
+_PALETTE = {  # with the variables of the page's style sheet, which knows a light and a dark scheme
+    "recovered": ("#0072B2", "--line"),
+    "truth": ("#E69F00", "--truth"),
+    "mark": ("#000000", "--ink"),
+    "noise": ("#D55E00", "--alarm"),
+    "visited": ("#56B4E9", "--bar"),
+    "empty": ("#E4E4E4", "--shade"),
+    "band": ("#A6CFE6", "--band"),
+    "rule": ("#999999", "--edge"),
 }
+COLOURS = {name: colour for name, (colour, _) in _PALETTE.items()}
 FIELD_MAP = "RdBu_r"  # the low and the high phase are blue and red, an interface white
 REST_MAP = "PuOr_r"  # other colours for a difference, so that it is not taken for a field
 ERROR_MAP = "viridis"  # a size without sign
@@ -48,17 +50,7 @@ _RC = {
     "figure.facecolor": "white",
     "text.usetex": False,
 }
-_VARIABLES = {  # of the page's style sheet, which knows a light and a dark scheme
-    "recovered": "--line",
-    "truth": "--truth",
-    "mark": "--ink",
-    "noise": "--alarm",
-    "visited": "--bar",
-    "empty": "--shade",
-    "band": "--band",
-    "rule": "--edge",
-}
-_NAMED = {COLOURS[name].lower(): f"var({variable})" for name, variable in _VARIABLES.items()}
+_NAMED = {colour.lower(): f"var({variable})" for colour, variable in _PALETTE.values()}
 _FONT = re.compile(r"(?:[a-z]+ )*([\d.]+)px.*")
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _VOID = {"br", "img", "input", "link", "meta"}
@@ -160,13 +152,8 @@ def _attributes(given: dict[str, str], name: str) -> Iterator[tuple[str, str]]:
 def _image(figure: Any, axis: Any, address: str, kind: str) -> Any:
     """Return an image that fills an axis, in the points of the drawing."""
     box, (width, height) = axis.get_position(), 72.0 * figure.get_size_inches()
-    places = {
-        "x": box.x0 * width,
-        "y": (1.0 - box.y1) * height,
-        "width": box.width * width,
-        "height": box.height * height,
-    }
-    written = {key: f"{value:.2f}" for key, value in places.items()}
+    places = (box.x0 * width, (1.0 - box.y1) * height, box.width * width, box.height * height)
+    written = {key: f"{value:.2f}" for key, value in zip(("x", "y", "width", "height"), places, strict=True)}
     return ElementTree.Element("image", {"href": address, "preserveAspectRatio": "none", "class": kind} | written)
 
 
@@ -179,25 +166,23 @@ class Html(str):
     __slots__ = ()
 
 
-def tag(name: str, /, *children: str, **attributes: str | float | bool) -> Html:
+def tag(name: str, /, *children: str, **attributes: str | float) -> Html:
     """Return an element; a final underscore of an attribute's name is dropped, the others become hyphens.
 
     >>> tag("p", "1 < 2", class_="note")
     '<p class="note">1 &lt; 2</p>'
     """
-    given = "".join(_attribute(key, value) for key, value in attributes.items() if value is not False)
-    if name in _VOID:
-        return Html(f"<{name}{given}>")
-    return Html(f"<{name}{given}>{join(children)}</{name}>")
+    given = ""
+    for key, value in attributes.items():
+        text = value if isinstance(value, str) else f"{value:.6g}"
+        given += f' {key.rstrip("_").replace("_", "-")}="{escape(text)}"'
+    return Html(f"<{name}{given}>" if name in _VOID else f"<{name}{given}>{join(children)}</{name}>")
 
 
 def join(parts: Iterable[str]) -> Html:
     """Return parts one after the other, plain text escaped."""
-    return Html("".join(part if isinstance(part, Html) else escape(_unbroken(part)) for part in parts))
-
-
-def _unbroken(text: str) -> str:
-    return _TOGETHER.sub(lambda part: part[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
+    unbroken = partial(_TOGETHER.sub, lambda part: part[0].replace(" ", "\N{NO-BREAK SPACE}"))
+    return Html("".join(part if isinstance(part, Html) else escape(unbroken(part)) for part in parts))
 
 
 def html_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, kind: str = "") -> Html:
@@ -264,11 +249,3 @@ def signs(text: str) -> str:
     text = raised(_EXPONENT.sub(lambda power: f" × 10^{int(power[1])}", text))
     text = text.replace("''", "″").replace("u_t", "uₜ").replace(_MEAN, "⟨G(u)⟩")
     return _MINUS.sub("−", _LAPLACIAN.sub("∇²", text))
-
-
-def _attribute(name: str, value: str | float | bool) -> str:
-    key = name.rstrip("_").replace("_", "-")
-    if value is True:
-        return f" {key}"
-    text = value if isinstance(value, str) else f"{value:.6g}"
-    return f' {key}="{escape(text)}"'

@@ -91,10 +91,9 @@ def _force_lines(table: Facts) -> Iterator[str]:
         for g in table.coefficients:
             sd = "" if g.sd is None else f" +- {g.sd:.2g}"
             note = "  at its lower bound" if g.at_bound else ""
-            differs = not np.isclose(g.value, g.free, rtol=1e-9, atol=0.0)
-            yield f"{g.symbol} = {g.value:.6g}{sd}{note}" + (
-                f"  (without constraint and ridge {g.free:.5g})" if differs else ""
-            )
+            same = np.isclose(g.value, g.free, rtol=1e-9, atol=0.0)
+            free = "" if same else f"  (without constraint and ridge {g.free:.5g})"
+            yield f"{g.symbol} = {g.value:.6g}{sd}{note}{free}"
     if (band := table.get("force_band")) is not None:
         over = "the values of the record" if table.law.one_phase else "the phase range"
         yield f"95 % band of {table.curve}: +- {percent(band.value)} of {table.curve} (root mean squares over {over})"
@@ -244,9 +243,8 @@ def _warning_lines(items: list[Finding]) -> Iterator[str]:
     model = [item for item in items if item.topic == "model" and not item.where and item.severity != Severity.OK]
     lines = [str(item) + (": see Model" if item.code == "bands-invalid" else "") for item in reported]
     if model and model[0].severity == Severity.CHECK:
-        words = (
-            "the model was not tested" if model[0].code == "model-untested" else "a test of the model is significant"
-        )
+        untested = model[0].code == "model-untested"
+        words = "the model was not tested" if untested else "a test of the model is significant"
         lines.insert(0, f"{words}: see Model")
     yield from bullets(lines) if lines else [NOTHING]
 

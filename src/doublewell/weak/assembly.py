@@ -116,7 +116,7 @@ def weak_evidence(
     if derivative not in ("discrete", "analytic"):
         raise InputError(f"derivative is {derivative!r}: expected 'discrete' or 'analytic'")
     threads, kernels = whole(threads, "threads", least=1), list["Pass | DevicePass"]()
-    region = region or Region((0, record.frames), tuple([(0, n) for n in record.mesh]))
+    region = region or Region.whole(record)
     checked = check_supports(supports, record.frames, record.mesh, record.dx, bends(form))
     readers = [Reader(record, family, support, derivative, region, form) for support in checked]
     for k in range(0, len(readers), 2):

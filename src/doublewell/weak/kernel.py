@@ -223,10 +223,7 @@ def take_source(
             start = (t0 - box[0] + t - width // 2) * step
             for r in range(count):
                 for x in range(0, wide, CHUNK):
-                    to, at = (
-                        (x * CHUNK + r * LANES, CHUNK, CHUNK * LANES),
-                        (start + r * wide + x, BATCH * wide, FOREVER, 0),
-                    )
+                    to, at = (x * CHUNK + r * LANES, CHUNK, CHUNK * LANES), (start + r * wide + x, step, FOREVER, 0)
                     tile(out, to, feature, at, weights, (t * width, width, width), TURN)
         for step in range(program.z.shape[0]):  # smooth[z, x, row, frame] to across in the same layout
             result, node, first, width, half, fresh = program.z[step]

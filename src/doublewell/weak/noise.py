@@ -14,7 +14,7 @@ Both are exact for polynomials on the whole line and a known variance.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -90,21 +90,9 @@ class Smoother:
         """Return S[field] at all centres, as field[t, y, x] without the margins."""
         return self._apply(field, [w.value for w in self.axes])
 
-    def rate(self, u: Array) -> Array:
-        """Return D S[u], the time derivative of the smoothed field."""
-        return self.column(Column("rate", "field", time=1), u)
-
-    def laplacian(self, u: Array) -> Array:
-        """Return Lap S[u]."""
-        return self.column(Column("laplacian", "field", space=1), u)
-
     def temporal_mean(self, u: Array) -> Array:
         """Return the weighted mean in time of u at the centres, which the mask is made of."""
         return self._apply(u, [self.axes[0].value, *[np.ones(1)] * (u.ndim - 1)])
-
-    def columns(self, fields: Iterable[Array], keep: Bools) -> Array:
-        """Return S of several fields as columns, one row for each kept centre."""
-        return np.stack([self.value(field)[keep] for field in fields], axis=1)
 
     def inside(self, shape: Sequence[int]) -> tuple[slice, ...]:
         """Return the centres of fields of a shape."""
@@ -211,7 +199,7 @@ def noisy_moments(
             "the correction for noise is for equations with the columns force, rate and target: expected one of these; "
             f"use {option('method', 'weak')} without it"
         )
-    check_centred(form, record, [(0, n) for n in record.mesh])
+    check_centred(form, record)
     smoother = Smoother.of(record, (support.frames, support.length), derivative, form)
     size, half = family.size + 2, smoother.axes[0].half
     triangle, spread, rows = np.zeros((size, size)), np.zeros((size, size)), 0

@@ -33,7 +33,7 @@ from doublewell.observation import Survey
 from doublewell.observation.survey import BLOCK, Look, change_between, look_at, look_spans, survey_of
 from doublewell.options import parse_memory
 from doublewell.record import Cells, Record, line_sum, lines_checksum
-from doublewell.record.arrays import LazyArray, PhaseScale, missing_fraction
+from doublewell.record.arrays import LazyArray, PhaseScale, lazy, missing_fraction
 from doublewell.runtime import CPU, Processor
 from doublewell.weak.assembly import weak_evidence, window_of
 from doublewell.weak.weights import MARGIN, Derivative, Fold, Support, bends, half_cells
@@ -258,9 +258,7 @@ def read_parts(record: Record, cells: Cells, first: int, last: int) -> Iterator[
 
 def stored_together(record: Record) -> tuple[int, ...]:
     """Return how many frames, and cells along each axis, are stored together; 1 where that is not known."""
-    chunks = getattr(record.values, "chunks", None)  # of dask a tuple for each axis
-    whole = isinstance(chunks, tuple) and all(isinstance(n, int) for n in chunks)
-    return tuple(chunks) if whole and chunks else (1,) * len(record.shape)
+    return lazy(record.values).chunks or (1,) * len(record.shape)
 
 
 def make_plan(

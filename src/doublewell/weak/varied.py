@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -18,20 +18,13 @@ from numpy.polynomial import chebyshev, legendre
 
 from doublewell.dynamics import Anisotropy, Driving, Dynamics, Mobility
 from doublewell.dynamics.anisotropy import entry_names, tensor_of
-from doublewell.errors import InputError
+from doublewell.errors import InputError, NoStartError
 from doublewell.evidence import Block, Evidence, Key, compact, stacked
 from doublewell.hints import Array
 from doublewell.law import Family
 from doublewell.record import Record
 from doublewell.weak.assembly import PHASE_CUT
-from doublewell.weak.weights import (
-    Derivative,
-    Support,
-    axis_weights,
-    check_supports,
-    time_weights,
-    uneven_weights,
-)
+from doublewell.weak.weights import Derivative, Support, axis_weights, check_supports, time_weights, uneven_weights
 
 _ROUNDS = 4  # of the size of an anisotropy, which is not linear
 _SLOWEST = 20.0  # of 1/q, over its mean: a mobility that would be negative is at least this small
@@ -46,22 +39,17 @@ def varied_evidence(
     supports = check_supports(supports, record.frames, record.mesh, record.dx)
     names, blocks = _names(dynamics, len(record.mesh)), []
     for support in supports:
-        rows = np.vstack(
-            [*_rows(record, family, support, dynamics, derivative), np.zeros((0, len(names) + family.size + 2))]
-        )
+        none = np.zeros((0, len(names) + family.size + 2))
+        rows = np.vstack([none, *_rows(record, family, support, dynamics, derivative)])
         blocks.append(Block(Key("record", support.key, "all"), compact(rows), len(rows)))
     return Evidence(family, tuple(blocks), columns=(*names, "force", "rate", "target"))
 
 
 def _names(dynamics: Dynamics, axes: int) -> tuple[str, ...]:
     parts = dynamics.parts
-    names = (
-        [f"anisotropy {name}" for name in entry_names(axes, crossed=True)] if parts.anisotropy == "estimated" else []
-    )
-    return (
-        *names,
-        *[f"slowness {k + 1}" for k in range(_degree(dynamics) + _MORE if parts.degree else 0)],
-    )
+    entries = entry_names(axes, crossed=True) if parts.anisotropy == "estimated" else ()
+    slow = range(1, _degree(dynamics) + _MORE + 1) if parts.degree else ()
+    return (*[f"anisotropy {name}" for name in entries], *[f"slowness {k}" for k in slow])
 
 
 def _rows(record: Record, family: Family, support: Support, dynamics: Dynamics, derivative: Derivative) -> Any:
@@ -77,16 +65,12 @@ def _rows(record: Record, family: Family, support: Support, dynamics: Dynamics, 
     slow = _slowness(dynamics)
     half = time.half
 
-    def smoothed(field: Array, kinds: Sequence[str] = ()) -> Array:
+    def smoothed(field: Array, *bends: int) -> Array:
+        """Smooth a field, with a derivative along each of the axes that are named."""
         for axis, weights in enumerate(space):
-            kind = kinds[axis] if kinds else "value"
-            field = correlate1d(field, getattr(weights, kind), axis=axis, mode="constant")
+            taps = (weights.value, weights.first, weights.second)[bends.count(axis)]
+            field = correlate1d(field, taps, axis=axis, mode="constant")
         return field[inside].ravel()
-
-    def bent(field: Array, one: int, other: int) -> Array:
-        kinds = ["value"] * axes
-        kinds[one] = kinds[other] = "second" if one == other else "first"
-        return smoothed(field, kinds)
 
     for centre in range(half, record.frames - half):
         frames = slice(centre - half, centre + half + 1)
@@ -98,7 +82,7 @@ def _rows(record: Record, family: Family, support: Support, dynamics: Dynamics, 
         keep = np.abs(smoothed(mean)) < PHASE_CUT
         if not keep.any():
             continue
-        bends = {(a, b): bent(mean, a, b) for a, b in product(range(axes), repeat=2) if a <= b}
+        bends = {(a, b): smoothed(mean, a, b) for a, b in combinations_with_replacement(range(axes), 2)}
         target = sum(tensor[a][b] * (1.0 if a == b else 2.0) * field for (a, b), field in bends.items())
         columns = [-_entry(bends, name.split(" ")[1], axes) for name in _names(dynamics, axes) if "slow" not in name]
         rates = [smoothed(np.tensordot(first, of(u[later]), axes=1)) for of in slow]
@@ -115,8 +99,7 @@ def _near(frames: slice, weights: Array) -> slice:
 
 def _entry(bends: dict[tuple[int, int], Array], name: str, axes: int) -> Array:
     """Return what an entry of S multiplies: the bend along its axis less that along the first, or twice the mixed."""
-    place = {letter: k for k, letter in enumerate("zyx"[-axes:])}
-    a, b = sorted([place[name[0]], place[name[1]]])
+    a, b = sorted(map("zyx"[-axes:].index, name))
     return bends[a, a] - bends[0, 0] if a == b else 2.0 * bends[a, b]
 
 
@@ -163,7 +146,7 @@ def settle(
     weights, values = np.array([1.0]), {name: value for name, value in found.items() if name.startswith("anisotropy")}
     if free:
         if not best[rate] > 0.0:
-            raise InputError(
+            raise (NoStartError if slow else InputError)(  # a series in u may fail where the movie does not
                 f"the picture moves against its own Laplacian (q would be {1.0 / best[rate]:.3g}): it does not follow "
                 f"{dynamics.equation}; check the order of the frames and the scale of the field"
             )

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from doublewell.dynamics import Column, WeakForm
-from doublewell.errors import InputError, option, positive, shown, whole
+from doublewell.errors import InputError, NoStartError, option, positive, shown, whole
 from doublewell.hints import Array, Bools
 from doublewell.record import Record
 
@@ -33,8 +33,8 @@ AXES = 4  # t, z, y, x
 Kinds = tuple[int, ...]  # of taps along t, z, y and x
 MARGIN = 2  # cells that a fourth-order difference reaches beyond the weights it acts on
 POWER = 5
-_FIRST = np.array([1.0, -8.0, 0.0, 8.0, -1.0]) / 12.0
-_SECOND = np.array([-1.0, 16.0, -30.0, 16.0, -1.0]) / 12.0
+FIRST = np.array([1.0, -8.0, 0.0, 8.0, -1.0]) / 12.0
+SECOND = np.array([-1.0, 16.0, -30.0, 16.0, -1.0]) / 12.0
 _EXACT = 4  # highest power of time whose derivative is exact, as on even times
 _BEYOND = 2  # frames that a difference or a cubic needs beyond the frames with a tap
 _LEAST_WEIGHT = 0.2  # of the trapezium weight: a smaller weight of the cubics, next to a wide gap, is not used
@@ -46,10 +46,6 @@ _LEAST_CELLS = 2  # cells of the shortest half-width that a weak moment can have
 _SHORT = (0.25, 0.5), (4, 6), "a quarter and half of the interface width"
 _LONG = (0.5, 1.0), (6, 8), "half and one interface width"
 _FOURTH = (1.0, 1.5), (8, 12), "one and one and a half interface widths"
-
-
-class SmallMeshError(InputError):
-    """The mesh holds no test function with its margins: a trajectory fit starts from elsewhere then."""
 
 
 @dataclass(frozen=True)
@@ -119,9 +115,9 @@ def axis_weights(
     value = (1.0 - xi**2) ** power
     mass = value.sum()
     if derivative == "discrete":
-        first = np.convolve(value, _FIRST) / (mass * spacing)
-        second = np.convolve(value, _SECOND) / (mass * spacing**2)
-        fourth = np.convolve(second, _SECOND) / spacing**2
+        first = np.convolve(value, FIRST) / (mass * spacing)
+        second = np.convolve(value, SECOND) / (mass * spacing**2)
+        fourth = np.convolve(second, SECOND) / spacing**2
     else:
         rest = 1.0 - xi**2
         reach = width * spacing
@@ -307,7 +303,7 @@ def default_supports(
     fits = float(np.min(((np.array(record.mesh) - 1) // 2 - margin) * np.array(record.dx)))
     if fits < _LEAST_CELLS * coarse * (1 - 1e-9):
         needs = tuple([2 * (half_cells(_LEAST_CELLS * coarse / h) + margin) + 1 for h in record.dx])
-        raise SmallMeshError(
+        raise NoStartError(
             f"the mesh {record.mesh} is too small for a weak moment: expected at least {needs} cells, with which a "
             "test function and its margins fit; record a larger field of view"
         )
@@ -419,8 +415,11 @@ def steps(columns: Sequence[Mapping[Kinds, float]], order: Sequence[int], *, mea
     return out
 
 
-def check_centred(form: WeakForm, record: Record, cells: Sequence[tuple[int, int]]) -> bool:
-    """Return whether features are centred in a form; refuse where the mean over the domain is not known."""
+def check_centred(form: WeakForm, record: Record, cells: Sequence[tuple[int, int]] | None = None) -> bool:
+    """Return whether features are centred in a form; refuse where the mean over the domain is not known.
+
+    `cells` are those of a part of each frame that is read, all without them.
+    """
     centred = [column.source for column in form if column.centred]
     if not centred:
         return False
@@ -433,7 +432,7 @@ def check_centred(form: WeakForm, record: Record, cells: Sequence[tuple[int, int
         reason = f"the record's boundary is {record.boundary!r}: {whole}"
     elif record.mask is not None:
         reason = "the record has missing values: expected complete frames; cut them out with record.clip(start, stop)"
-    elif tuple(cells) != tuple([(0, n) for n in record.mesh]):
+    elif cells is not None and tuple(cells) != tuple([(0, n) for n in record.mesh]):
         reason = "only a part of each frame is read: expected whole frames; give more memory, or fewer workers"
     else:
         return True

@@ -30,13 +30,12 @@ def read_exodus(path: Path, var: str | None, wanted: frozenset[str]) -> StoredFi
     grid = grid_nodes(_points(path, members))
     stored = _values(path, members, number)
     field = lazy(stored).map_frames(grid, grid.mesh, stored.dtype)
-    space = [Axis(axis, step=step) for axis, step in zip(grid.names, grid.spacing, strict=True)]
     clock = Axis("t", points=np.asarray(members["time_whole"].values[:]) if "time_whole" in members else None)
     if field.shape[0] < 2:
         raise InputError(
             f"{path} holds {field.shape[0]} times of {names[number]!r}: expected a movie; let MOOSE write each step"
         )
-    return StoredField(field, {"origin": "simulation"}, (clock, *space), bordered=True)
+    return StoredField(field, {"origin": "simulation"}, (clock, *grid.axes), bordered=True)
 
 
 def _texts(member: Member | None) -> list[str]:

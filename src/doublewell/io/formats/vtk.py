@@ -45,11 +45,10 @@ Extent = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class VtkField:
-    """One scalar field of a frame: its mesh in the order (z, y,) x, and how its values are read."""
+    """One scalar field of a frame: its mesh and axes in the order (z, y,) x, and how its values are read."""
 
     mesh: tuple[int, ...]
-    spacing: tuple[float, ...]
-    names: tuple[str, ...]
+    axes: tuple[Axis, ...]
     dtype: np.dtype[Any]
     read: Callable[[], Values]
     points: NDArray[Any] | None = None  # of an unstructured mesh
@@ -132,8 +131,7 @@ def read_vtk(path: Path, var: str | None, wanted: frozenset[str]) -> StoredField
         times = _times(paths)
     values = files.file_frames(paths, partial(_values, name, field.points), field.mesh, field.dtype)
     clock = Axis("t", points=None if times is None else np.array(times))
-    space = tuple(Axis(axis, step=step) for axis, step in zip(field.names, field.spacing, strict=True))
-    return StoredField(values, {}, (clock, *space), bordered=field.bordered)
+    return StoredField(values, {}, (clock, *field.axes), bordered=field.bordered)
 
 
 def _listed(path: Path) -> tuple[list[Path], list[float]]:
@@ -216,7 +214,7 @@ def _read_document(path: Path) -> VtkDocument:
 def _image_fields(document: VtkDocument, image: Any, pieces: Sequence[Any]) -> dict[tuple[str, str], VtkField]:
     """Find the fields of image data; the values on points are taken as samples a spacing apart."""
     whole, extents = _extent(image, "WholeExtent"), [_extent(piece, "Extent") for piece in pieces]
-    spacing, fields = tuple(_numbers(image, "Spacing", 3)[::-1]), {}
+    axes, fields = tuple(map(Axis, "zyx", _numbers(image, "Spacing", 3)[::-1])), {}
     for (section, name), arrays in _scalars(pieces).items():
         counts, dtype = _counts(whole, section), np.dtype(_TYPES[arrays[0].get("type")])
         if prod(counts) > _PACKED * document.size:
@@ -239,7 +237,7 @@ def _image_fields(document: VtkDocument, image: Any, pieces: Sequence[Any]) -> d
                 raise InputError(f"the pieces do not fill the whole extent: {_DAMAGED}")
             return values
 
-        fields[section, name] = VtkField(counts, spacing, ("z", "y", "x"), dtype, read)
+        fields[section, name] = VtkField(counts, axes, dtype, read)
     return fields
 
 
@@ -264,7 +262,7 @@ def _mesh_fields(document: VtkDocument, _: Any, pieces: Sequence[Any]) -> dict[t
             return np.asarray(grid(np.concatenate(values)[None])[0])
 
         dtype = np.dtype(_TYPES[arrays[0].get("type")])
-        fields[section, name] = VtkField(grid.mesh, grid.spacing, grid.names, dtype, read, points, bordered=on_points)
+        fields[section, name] = VtkField(grid.mesh, grid.axes, dtype, read, points, bordered=on_points)
     return fields
 
 
