@@ -89,6 +89,17 @@ def synthetic_record(shape: tuple[int, int, int], noise: float = 0.03) -> Record
     return Record(u, dx=(1 / rows, 1 / columns), dt=5e-5, q=1.0)
 
 
+def file_of(name: str, about: str | None) -> Path:
+    """Return the path of a file that is not ours from the command line; exit without one, with 0 under --tiny."""
+    parser = ArgumentParser(description=about)
+    parser.add_argument("file", nargs="?", type=Path)
+    path: Path | None = parser.parse_args(words()).file
+    if path is None:
+        print(f"needs the path of {name}")
+        raise SystemExit(0 if TINY else 1)
+    return path
+
+
 def print_table(title: str, rows: list[dict]) -> None:
     names = list(rows[0])
     cells = [names, *([str(row[name]) for name in names] for row in rows)]

@@ -2,6 +2,7 @@
 
     python benchmarks/conserved.py [--first 1] [--seeds 5] [--out FILE]     # results/conserved.json
     python benchmarks/conserved.py --merge FILE ...                         # joins runs in parts
+    python benchmarks/conserved.py --weak-again FILE                        # the weak form of a file's records again
     python benchmarks/conserved.py --frames 2                               # two snapshots: results/conserved_two.json
 
 41 frames of 96 x 96, a periodic domain, CNAB2 with 200 steps a frame (the fits use ETDRK4). Four laws: quartic, sixth,
@@ -15,10 +16,12 @@ Two snapshots: of movies of 48 x 48, the last frame and one that is 2, 8 or 24 i
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice, product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,6 +38,7 @@ from doublewell.simulate import add_noise
 CELLS, FRAMES, STEPS = sized((96, 41, 200), tiny=(32, 15, 60))
 WIDTH = 3.0  # epsilon in cells, of the quartic law
 NOISES, STAGES = (0.01, 0.03), ("drop", "spinodal", "late")
+METHODS, CASE = ("weak", "weak-corrected"), ("law", "stage", "noise", "q", "seed")
 APART, SMALL = sized((2, 8, 24), tiny=(8,)), sized(48, tiny=32)  # intervals between two snapshots, and their cells
 SHORT = WIDTH**4 * 8.0 / 40.0  # a frame interval of the quartic law, in cells^4 / q
 
@@ -139,27 +143,49 @@ def bound_of(truth: Truth, record: dw.Record, result: dw.Result) -> float:
     return relative(truth, np.linalg.norm(spread, axis=0))
 
 
+def made(
+    name: str, stage: str, noise: float, seed: int, *, known: bool, apart: int | None = None
+) -> tuple[dw.Record, dw.Record]:
+    """Return a record without noise and with noise; with `apart`, two snapshots."""
+    clean = movie(name, stage, seed) if apart is None else snapshots(name, stage, seed, apart)
+    own = [seed, [*TRUTHS].index(name), STAGES.index(stage), int(1000 * noise), known]  # no two records share noise
+    record = add_noise(clean, noise, seed=np.random.default_rng(own if apart is None else [*own, apart]))
+    return clean, record if known else record.replace(q=None)
+
+
+def in_weak_form(truth: Truth, record: dw.Record, method: str) -> dict[str, Any]:
+    """Return the error of the weak form at the degree of the truth, and its q."""
+    exact, law = truth.force(truth.points), dw.DoubleWell(truth.degree, wells=truth.wells)
+    try:
+        found = dw.identify(record, dynamics="cahn-hilliard", method=method, check=False, law=law)
+    except InputError as error:
+        return {f"{method} refused": str(error)}
+    return {method: relative(truth, centred(found.force(truth.points) - exact)), f"{method} q": found.q}
+
+
+def weak_again(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row with the weak form made again."""
+    case = row["law"], row["stage"], row["noise"], row["seed"]
+    _, record = made(*case, known=row["q"] == "known", apart=row.get("apart"))
+    row = {key: value for key, value in row.items() if not key.startswith("weak")}
+    for method in METHODS:
+        row |= in_weak_form(TRUTHS[row["law"]], record, method)
+    return row
+
+
 def read(
     name: str, stage: str, noise: float, seed: int, *, known: bool, check: bool, apart: int | None = None
 ) -> dict[str, Any]:
     """Return what a fit of a record says; with `apart`, of two snapshots."""
     truth = TRUTHS[name]
-    clean = movie(name, stage, seed) if apart is None else snapshots(name, stage, seed, apart)
+    clean, record = made(name, stage, noise, seed, known=known, apart=apart)
     row: dict[str, Any] = {"law": name, "stage": stage, "noise": noise, "q": "known" if known else "free", "seed": seed}
-    own = [seed, [*TRUTHS].index(name), STAGES.index(stage), int(1000 * noise), known]  # no two records share noise
     if apart is not None:
         row["apart"] = apart
-        own.append(apart)
-    record = add_noise(clean, noise, seed=np.random.default_rng(own))
-    record, began = record if known else record.replace(q=None), time.perf_counter()
-    exact = truth.force(truth.points)
+    exact, began = truth.force(truth.points), time.perf_counter()
     exact = exact - exact[0]  # zero at the coexisting phases
-    try:
-        law = dw.DoubleWell(truth.degree, wells=truth.wells)
-        weak = dw.identify(record, dynamics="cahn-hilliard", method="weak", check=False, law=law)
-        row |= {"weak": relative(truth, centred(weak.force(truth.points) - exact)), "weak q": weak.q}
-    except InputError as error:
-        row["weak refused"] = str(error)
+    for method in METHODS:
+        row |= in_weak_form(truth, record, method)
     try:
         result = dw.identify(record, dynamics="cahn-hilliard", law=dw.DoubleWell(wells=truth.wells), check=check)
     except InputError as error:
@@ -210,8 +236,9 @@ def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             for name in ("low", "high", "q"):
                 known = [row["inside"][name] for row in done if isinstance(row["inside"].get(name), bool)]
                 line[f"{name} covered %"] = round(100 * float(np.mean(known)), 1) if known else None
-            weak = [row["weak"] for row in done if "weak" in row]
-            line["weak %"] = round(float(np.median(weak)), 3) if weak else None
+            for method in METHODS:
+                weak = [row[method] for row in done if method in row]
+                line[f"{method} %"] = round(float(np.median(weak)), 3) if weak else None
             lines.append(line)
     return lines
 
@@ -223,11 +250,16 @@ def main() -> None:
     parser.add_argument("--stages", nargs="+", default=[*STAGES])
     parser.add_argument("--check", action="store_true", help="test the model too")
     parser.add_argument("--frames", type=int, choices=(2, FRAMES), default=FRAMES, help="2: snapshots of small movies")
+    parser.add_argument("--weak-again", type=Path, help="make the weak form of the records of a file again")
     asked = parser.parse_args(words("--laws quartic --stages drop"))
     rows, two = list[dict[str, Any]](), asked.frames == 2
-    if asked.merge:
-        keys = ("law", "stage", "noise", "q", "seed")
-        rows = join_results("conserved", asked.merge, lambda row: tuple(str(row[key]) for key in keys))
+    if asked.weak_again is not None:
+        for row in json.loads(asked.weak_again.read_text())["rows"]:
+            rows.append(weak_again(row))
+            print({key: rows[-1][key] for key in rows[-1] if key in CASE or key.startswith("weak")}, flush=True)
+            save_results("conserved", rows, asked.out)
+    elif asked.merge:
+        rows = join_results("conserved", asked.merge, lambda row: tuple(str(row[key]) for key in CASE))
     else:
         seeds = range(asked.first, asked.first + asked.seeds)
         cases = product(seeds, asked.laws, asked.stages, NOISES, (True,) if two else (True, False))

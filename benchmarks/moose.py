@@ -10,13 +10,11 @@ Fits are compared with it and with MOOSE's: the average over degrees and degree 
 
 from __future__ import annotations
 
-import argparse
 import time
-from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sparse
-from common import TINY, print_table, save_results, words
+from common import TINY, file_of, print_table, save_results
 from numpy.polynomial import Polynomial
 from scipy.fft import dctn, idctn
 from scipy.sparse.linalg import spsolve
@@ -84,17 +82,12 @@ def own_law(movie: np.ndarray) -> Polynomial:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("file", nargs="?", type=Path)
-    asked = parser.parse_args(words())
-    if asked.file is None:
-        print("needs the path of Nonconserved_1var_out.e, a file of MOOSE")
-        raise SystemExit(0 if TINY else 1)
-    movie = dw.open_record(asked.file).slab()
+    path = file_of("Nonconserved_1var_out.e, a file of MOOSE", __doc__)
+    movie = dw.open_record(path).slab()
     same = float(np.max(np.abs(solve(movie[0], len(movie)) - movie)))
     own, rows = own_law(movie), []
     for boundary, degree in [(None, 0)] if TINY else [(None, "auto"), ("neumann", "auto"), (None, 0), ("neumann", 0)]:
-        began, record = time.perf_counter(), dw.open_record(asked.file, q=Q, boundary=boundary)
+        began, record = time.perf_counter(), dw.open_record(path, q=Q, boundary=boundary)
         law = {"wells": "unequal", "degree": degree}
         result = dw.identify(record, law=law, observation="phases=estimated", check=not TINY and degree == "auto")
         u = np.linspace(*result.resolved.phases, 401)
