@@ -40,25 +40,28 @@ EQUATIONS: dict[str, Any] = {
 }
 LAW = sized(None, tiny=0)
 U = np.linspace(-1.0, 1.0, 201)
-WAVES = 2 * np.pi * np.fft.fftfreq(CELLS)[:, None], 2 * np.pi * np.fft.rfftfreq(CELLS)[None]
 
 
 def force(u: Any) -> Any:
     return (u**3 - u) / WIDTH**2
 
 
-def start(rng: np.random.Generator) -> np.ndarray:
+def waves(cells: int) -> tuple[np.ndarray, np.ndarray]:
+    return 2 * np.pi * np.fft.fftfreq(cells)[:, None], 2 * np.pi * np.fft.rfftfreq(cells)[None]
+
+
+def start(rng: np.random.Generator, cells: int) -> np.ndarray:
     """Return a star-shaped drop with random lobes."""
-    x = np.arange(CELLS) - CELLS / 2
+    x = np.arange(cells) - cells / 2
     y, x = np.meshgrid(x, x, indexing="ij")
     angle, lobes = np.arctan2(y, x) + rng.uniform(0.0, 2 * np.pi), int(rng.integers(3, 7))
-    outline = 0.27 * CELLS * (1 + rng.uniform(0.2, 0.35) * np.cos(lobes * angle))
+    outline = 0.27 * cells * (1 + rng.uniform(0.2, 0.35) * np.cos(lobes * angle))
     return np.tanh((outline - np.hypot(x, y)) / (np.sqrt(2) * WIDTH))
 
 
 def explicit(u: np.ndarray, rate: Any) -> np.ndarray:
     """Return the frames of u_t = m(u) (Laplacian u - G(u)) by explicit Runge-Kutta steps."""
-    steps, square = int(np.ceil(DT / RK_STEP)), -(WAVES[0] ** 2 + WAVES[1] ** 2)
+    steps, square = int(np.ceil(DT / RK_STEP)), -sum(wave**2 for wave in waves(len(u)))
     h, frames = DT / steps, [u]
 
     def change(u: np.ndarray) -> np.ndarray:
@@ -74,10 +77,10 @@ def explicit(u: np.ndarray, rate: Any) -> np.ndarray:
     return np.stack(frames)
 
 
-def make(kind: str, seed: int) -> tuple[dw.Record, dict[str, Any], np.ndarray]:
+def make(kind: str, seed: int, cells: int = CELLS) -> tuple[dw.Record, dict[str, Any], np.ndarray]:
     """Return a record with noise, its truth, and its clean values."""
     rng = np.random.default_rng([seed, KINDS.index(kind), 19])
-    u, truth = start(rng), dict[str, Any]()
+    u, truth = start(rng, cells), dict[str, Any]()
     law, mesh = dw.named_law("quartic"), {"dx": 1.0, "dt": DT, "frames": FRAMES, "epsilon": WIDTH}
     if kind == "anisotropy":
         part = Anisotropy(rng.uniform(1.2, 2.5), rng.uniform(0.0, 180.0))
@@ -88,7 +91,8 @@ def make(kind: str, seed: int) -> tuple[dw.Record, dict[str, Any], np.ndarray]:
     elif kind == "drift":
         way = rng.uniform(-3.0, 3.0, 2)  # cells over the record
         values, clock = dw.simulate(law, u, **mesh, substeps=STEPS).slab(), np.linspace(0.0, 1.0, FRAMES)
-        phase = [np.exp(-1j * t * (way[0] * WAVES[0] + way[1] * WAVES[1])) for t in clock]
+        ky, kx = waves(cells)
+        phase = [np.exp(-1j * t * (way[0] * ky + way[1] * kx)) for t in clock]
         moved = [np.fft.irfft2(np.fft.rfft2(f) * p, s=f.shape) for f, p in zip(values, phase, strict=True)]
         values, truth = np.stack(moved), {"drift y": way[0], "drift x": way[1]}
     else:
@@ -98,13 +102,13 @@ def make(kind: str, seed: int) -> tuple[dw.Record, dict[str, Any], np.ndarray]:
     return dw.add_noise(record, NOISE, seed=rng), truth, values
 
 
-def all_made(kind: str, seeds: range) -> list[tuple[dw.Record, dict[str, Any], np.ndarray]]:
+def all_made(kind: str, seeds: range, cells: int) -> list[tuple[dw.Record, dict[str, Any], np.ndarray]]:
     """Return the records of some seeds, made by all cores but two where there are many."""
     workers = min((os.cpu_count() or 1) - 2, len(seeds), 6)
     if workers < 3:
-        return [make(kind, seed) for seed in seeds]
+        return [make(kind, seed, cells) for seed in seeds]
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        return list(pool.map(partial(make, kind), seeds))
+        return list(pool.map(partial(make, kind, cells=cells), seeds))
 
 
 def curves(names: tuple[str, ...], coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -203,6 +207,7 @@ def main() -> None:
     parser.add_argument("kinds", nargs="*", default=[*KINDS])
     parser.add_argument("--records", type=int, default=sized(20, tiny=1), help="of each kind")
     parser.add_argument("--batch", type=int, default=20, help="records that are fitted together on a GPU")
+    parser.add_argument("--cells", type=int, default=CELLS, help="along each axis")
     parser.add_argument("--degree", type=int, help="of log m, where the data do not choose it")
     asked = parser.parse_args(words("anisotropy"))
     rows = list[dict[str, Any]]()
@@ -216,9 +221,11 @@ def main() -> None:
                 options = {"dynamics": EQUATIONS["anisotropy" if kind == "anisotropy" else "mobility"]}
             if asked.degree is not None:
                 options, label = {"dynamics": dw.AllenCahn(mobility=asked.degree)}, f"{kind}, degree {asked.degree}"
+            if asked.cells != CELLS:
+                label = f"{label}, {asked.cells} cells"
             for first in range(asked.first, asked.first + asked.records, asked.batch):
                 seeds = range(first, min(first + asked.batch, asked.first + asked.records))
-                made, began = all_made(kind, seeds), time.perf_counter()
+                made, began = all_made(kind, seeds, asked.cells), time.perf_counter()
                 results = dw.identify_many(
                     [record for record, *_ in made],
                     **options,

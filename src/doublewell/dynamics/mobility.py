@@ -16,7 +16,7 @@ from doublewell.errors import InputError, shown
 from doublewell.hints import Array
 from doublewell.law.family import namespace
 
-DEGREE = 6  # of log m where it is estimated, at most: the data choose
+FIRST, HIGHEST = 2, 6  # degrees of log m where the data choose it: of the first fit, and the highest
 _REACH = 1.1  # half-distances from the middle of the phases, beyond which m is constant
 _NODES = 24
 _MOST, _NEAR = 16, 1e-6  # degree of a known one, and what it may leave

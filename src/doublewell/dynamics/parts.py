@@ -10,13 +10,12 @@ import numpy as np
 
 from doublewell.dynamics.anisotropy import Anisotropy, entry_names, tensor_of
 from doublewell.dynamics.driving import Driving
-from doublewell.dynamics.mobility import DEGREE, Mobility, relative_mobility
+from doublewell.dynamics.mobility import FIRST, HIGHEST, Mobility, relative_mobility
 from doublewell.errors import InputError, is_whole, shown
 from doublewell.hints import Array
 from doublewell.record import Record
 
 Estimated = Literal["estimated"]
-_DEGREES = 6  # of a mobility that is estimated, at most
 
 
 @dataclass(frozen=True)
@@ -77,8 +76,8 @@ class Parts:
 
     @property
     def degree(self) -> int:
-        """The degree of a mobility that is estimated, at most; 0 where none is."""
-        return self.mobility if isinstance(self.mobility, int) else DEGREE if self.mobility == "estimated" else 0
+        """The degree of a mobility that is estimated, of the first fit where the data choose; 0 where none is."""
+        return self.mobility if isinstance(self.mobility, int) else FIRST if self.mobility == "estimated" else 0
 
     def settled(self, values: Mapping[str, float], axes: int, phases: tuple[float, float]) -> dict[str, Any]:
         """Return what was estimated as known parts, by the name of the part."""
@@ -154,11 +153,11 @@ def check_mobility(value: Any) -> Mobility | int | Estimated | None:
     if isinstance(value, str) and value == "estimated":
         return "estimated"
     number = int(value) if isinstance(value, str) and value.isdigit() else value
-    if is_whole(number) and 1 <= number <= _DEGREES:
+    if is_whole(number) and 1 <= number <= HIGHEST:
         return int(number)
     raise InputError(
         f"mobility is {shown(value)}: expected Mobility.of(function), 'estimated', or the degree of its logarithm, 1 "
-        f"to {_DEGREES}"
+        f"to {HIGHEST}"
     )
 
 

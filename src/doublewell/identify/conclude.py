@@ -13,12 +13,10 @@ from doublewell.adequacy import worst_of_parts
 from doublewell.compute.partition import Region, tile_name, tile_shape
 from doublewell.evidence import (
     Evidence,
-    compact,
     contract,
     eliminate_joint,
     joint_given_law,
     merge,
-    stacked,
     system,
     weakened,
 )
@@ -85,9 +83,6 @@ def conclude(problem: Problem, parts: Sequence[Part], joint: Joint, tiles: Seque
     places = sorted(joint.fits)
     fits = [joint.fits[k] for k in places]
     each = [total] if total.joint else [r.evidence for r in fits]
-    if problem.dynamics.parts.mobility == "estimated":
-        each = [*map(enough_mobility, each)]
-        total = each[0] if total.joint else merge(map(eliminate_joint, each))
     average = law_estimator(averaged=problem.averaged)(total, 1.0, constraint=problem.law.constraint)
     if parts[0].view.optics.blur == "some" and len(each) == 1:
         average = perhaps_sharp(problem, each[0], average)
@@ -214,17 +209,6 @@ def estimate_contrast(
         middle, half = middle_half(pair)
         contrasts.append(Contrast(half / size, middle - target, pair, change, cost))
     return phases, contrasts
-
-
-def enough_mobility(total: Evidence) -> Evidence:
-    """Return the evidence with as many coefficients of a mobility as the data ask for, by the criterion of Schwarz.
-
-    That of Akaike takes too many in a third of the records, and errors near the phases are then several times as large.
-    """
-    names = [name for name in total.joint if name.startswith("mobility ")]
-    held = [contract(total, dict.fromkeys(names[degree:], 0.0)) for degree in range(1, len(names) + 1)]
-    costs = [compact(stacked(each))[-1, -1] ** 2 + np.log(total.rows) * k for k, each in enumerate(held)]
-    return held[int(np.argmin(costs))] if held else total
 
 
 def perhaps_sharp(problem: Problem, total: Evidence, average: DegreeAverage) -> DegreeAverage:

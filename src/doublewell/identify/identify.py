@@ -16,7 +16,7 @@ from doublewell.errors import InputError, option
 from doublewell.hints import Report
 from doublewell.identify.choose import choose_dynamics
 from doublewell.identify.conclude import Answer, conclude
-from doublewell.identify.parts import Part, Records, begin
+from doublewell.identify.parts import Part, Records, begin, choose_mobility
 from doublewell.identify.phases import visited
 from doublewell.identify.tiles import fit_tiles, needs_tiles, streamed
 from doublewell.identify.weak_fit import WeakFit, moment_tests, weak_diagnostics
@@ -149,9 +149,11 @@ def weak_answer(part: Part, problem: Problem) -> Answer:
 
 
 def fit_whole(
-    parts: list[Part], groups: Sequence[Sequence[int]], problem: Problem, report: Report | None = None
+    parts: Sequence[Part], groups: Sequence[Sequence[int]], problem: Problem, report: Report | None = None
 ) -> list[Answer]:
     """Fit records by their likelihood, a law for each group; what the groups want next is done together."""
+    if problem.dynamics.parts.mobility == "estimated":
+        parts = choose_mobility(parts, problem, report)
     reader, weighings = Records(problem, list(parts), report), _WEIGHINGS.get(problem.observation.noise, 0)
     refines = problem.observation.refine == "auto" and all(_room_for_more(part, problem) for part in parts)
     loops, answers = [], []

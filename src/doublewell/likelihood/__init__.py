@@ -1,6 +1,6 @@
 """The likelihood of whole trajectories: models of records, one solver, and batches that are fitted together."""
 
-from doublewell.likelihood.batch import Batch, Projector, Resolution, Trajectory, measure_resolution, points
+from doublewell.likelihood.batch import Batch, Projector, Resolution, Trajectory, measure_resolution, opened, points
 from doublewell.likelihood.iterate import Convergence, Status, Step
 from doublewell.likelihood.model import check_window, first_substeps, growth, record_model
 
@@ -16,6 +16,7 @@ __all__ = [
     "first_substeps",
     "growth",
     "measure_resolution",
+    "opened",
     "points",
     "record_model",
 ]

@@ -346,6 +346,15 @@ class Batch:
         return fits
 
 
+def opened(fit: Trajectory, dynamics: Dynamics, names: tuple[str, ...]) -> Evidence:
+    """Return what a record says at its fit with more of the equation estimated, which was zero there: these `names`."""
+    batch = Batch([fit.record], dynamics, replace(fit.batch.view, equation=names))
+    values = dict(zip(fit.batch.view.free, fit.theta.tolist(), strict=False))
+    theta = np.array([[*[values.get(name, 0.0) for name in batch.view.free], *fit.coefficients]])
+    at = Iteration(fit.nuisance[None], theta, [list(fit.steps)], [fit.status], [fit.segments])
+    return batch._linearise(fit.family, fit.substeps, at)[0].evidence
+
+
 def excess(scores: Array) -> float:
     """Return how much more the scores of frames, in units of the noise, scatter than those of independent noise.
 

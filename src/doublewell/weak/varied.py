@@ -29,7 +29,7 @@ from doublewell.weak.weights import Derivative, Support, axis_weights, check_sup
 _ROUNDS = 4  # of the size of an anisotropy, which is not linear
 _SLOWEST = 20.0  # of 1/q, over its mean: a mobility that would be negative is at least this small
 _NODES = 65
-_MORE, _LOW = 2, 2  # degrees of 1/q beyond that of the logarithm of q, which is not a polynomial where the other is
+_MORE = 2  # degrees of 1/q beyond that of the logarithm of q, which is not a polynomial where the other is
 
 
 def varied_evidence(
@@ -48,7 +48,7 @@ def varied_evidence(
 def _names(dynamics: Dynamics, axes: int) -> tuple[str, ...]:
     parts = dynamics.parts
     entries = entry_names(axes, crossed=True) if parts.anisotropy == "estimated" else ()
-    slow = range(1, _degree(dynamics) + _MORE + 1) if parts.degree else ()
+    slow = range(1, parts.degree + _MORE + 1) if parts.degree else ()
     return (*[f"anisotropy {name}" for name in entries], *[f"slowness {k}" for k in slow])
 
 
@@ -103,18 +103,13 @@ def _entry(bends: dict[tuple[int, int], Array], name: str, axes: int) -> Array:
     return bends[a, a] - bends[0, 0] if a == b else 2.0 * bends[a, b]
 
 
-def _degree(dynamics: Dynamics) -> int:
-    """Return the degree of a mobility that is estimated; a low one where the data are to choose."""
-    return _LOW if dynamics.parts.mobility == "estimated" else dynamics.parts.degree
-
-
 def _slowness(dynamics: Dynamics) -> list[Any]:
     """Return the functions Q whose slopes are T_0 = 1, T_1, ...; of a known mobility the one of its 1/m."""
     mobility = dynamics.parts.mobility
     if mobility is None:
         return [lambda u: u]
     if not isinstance(mobility, Mobility):
-        return [_integral(row) for row in np.eye(_degree(dynamics) + _MORE + 1)]
+        return [_integral(row) for row in np.eye(dynamics.parts.degree + _MORE + 1)]
     s = np.cos(np.pi * (np.arange(_NODES) + 0.5) / _NODES)
     middle, reach = 0.5 * sum(mobility.phases), 0.5 * (mobility.phases[1] - mobility.phases[0])
     return [_integral(chebyshev.chebfit(s, 1.0 / mobility(middle + reach * s), _NODES // 2))]
