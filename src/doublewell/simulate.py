@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from doublewell.dynamics import Cnab2, Dynamics, Etdrk4, Grid, Stepper, cnab2_steps, dynamics_of
+from doublewell.dynamics import Cnab2, Dynamics, Etdrk2, Etdrk4, Grid, Stepper, cnab2_steps, dynamics_of
 from doublewell.errors import InputError, not_negative, positive, shown, whole
 from doublewell.errors import seed as generator
 from doublewell.hints import Array, Progress
@@ -44,9 +44,13 @@ def simulate(
     solver: Solver = "cnab2",
     substeps: int = 12,
     dynamics: str | Dynamics = "allen-cahn",
+    theta: float = 0.0,
+    seed: int | np.random.Generator | None = None,
     progress: Progress | None = None,
 ) -> Record:
     """Solve u_t = q (L u - D F'(u) / epsilon^2) from u0 and return the record of the solution.
+
+    With thermal noise, sqrt(2 q theta D) times white noise is added to the right-hand side.
 
     Parameters
     ----------
@@ -57,10 +61,16 @@ def simulate(
     dt, frames
         Frame interval, and number of frames, u0 included: the times are 0, dt, ..., (frames - 1) dt.
     solver, substeps
-        "cnab2" (NumPy, order 2) or "etdrk4" (JAX, order 4), and its steps from frame to frame.
+        "cnab2" (NumPy, order 2) or "etdrk4" (JAX, order 4), and its steps from frame to frame. Thermal noise has a
+        solver of its own, ``Etdrk2``.
     dynamics
         The equation: "allen-cahn", L = Laplacian and D = 1, or another Dynamics. A conserved field overshoots its
-        phases, and there the law is its polynomial (``Law.continued``); otherwise it is linear beyond them.
+        phases, and there the law is its polynomial (``Law.continued``); so does a field with thermal noise. Otherwise
+        it is linear beyond them.
+    theta, seed
+        kT / kappa, the strength of the thermal noise (kappa that of E = integral of kappa/2 |grad u|^2 + f), and the
+        seed of its random numbers. In equilibrium a mode of a phase has the variance theta / (k^2 + G'). The noise is
+        that of the mesh, so the field is rougher the finer the mesh: the law is that of the scale of a cell.
     progress
         Called with (frames done, frames) after each frame.
 
@@ -73,18 +83,21 @@ def simulate(
     Record(5 frames of 32 cells (1-D), dx = 0.03125, t = 0 to 0.004, q = 1, boundary = neumann)
     """
     equation, force = dynamics_of(dynamics), check_law(law).effective(epsilon)
-    if equation.gauge == "constant":
+    if equation.gauge == "constant" or theta:
         force = force.continued()
     start = _check_start(u0)
     grid = Grid(start.shape, dx, boundary)
     if not isinstance(solver, str) or solver not in _SOLVERS:
         raise InputError(f"solver is {shown(solver)}: expected one of {', '.join(map(repr, _SOLVERS))}")
-    stepper = _SOLVERS[solver](grid, dt, q, substeps, equation)
-    if solver == "cnab2" and stepper.dynamics.order > 2:  # it is unstable for a while before anything blows up
-        least = cnab2_steps(stepper.dynamics, grid.waves, max(force.well_curvatures), q * dt, np.inf)
+    if theta:
+        stepper: Stepper = Etdrk2(grid, dt, q, substeps, equation, theta, seed)
+    else:
+        stepper = _SOLVERS[solver](grid, dt, q, substeps, equation)
+    if solver == "cnab2" and equation.order > 2 and not theta:  # it is unstable for a while before anything blows up
+        least = cnab2_steps(equation, grid.waves, max(force.well_curvatures), q * dt, np.inf)
         if _UNSTABLE * substeps < least:
             raise InputError(
-                f"{substeps} steps per frame are too few for {stepper.dynamics.name} on this mesh: expected at least "
+                f"{substeps} steps per frame are too few for {equation.name} on this mesh: expected at least "
                 f"{least}; use more substeps, or solver='etdrk4'"
             )
     values = rollout(stepper, force, start, frames=frames, progress=progress)

@@ -56,7 +56,7 @@ class Scene:
     boundary
         Boundary condition.
     seed
-        Seed of all random numbers; needed with spinodal, and for a movie with noise.
+        Seed of all random numbers; needed with spinodal, and for a movie with noise of either kind.
     """
 
     geometry: str = "circle"
@@ -92,6 +92,7 @@ def simulate(
     scene: Scene = Scene(),  # noqa: B008  frozen
     solver: Literal["cnab2", "etdrk4"] = "cnab2",
     substeps: Integer = 12,
+    theta: float = 0.0,
     noise: float = 0.0,
     correlation: float = 0.0,
     force: Switch = False,
@@ -113,6 +114,8 @@ def simulate(
         cnab2 (order 2) or etdrk4 (order 4).
     substeps
         Solver steps from frame to frame.
+    theta
+        kT / kappa, the strength of thermal noise; 0 for none.
     noise
         Standard deviation of the noise of one pixel.
     correlation
@@ -139,10 +142,11 @@ def simulate(
     not_negative(correlation, "--correlation")
     if correlation and not noise:
         raise InputError("--correlation has no meaning without noise: pass --noise too")
-    if check_seed(scene.seed) is None and (noise or scene.geometry == "spinodal"):
+    if check_seed(scene.seed) is None and (noise or theta or scene.geometry == "spinodal"):
         raise InputError("random numbers need --seed, an integer, so that the movie can be made again")
-    rng = None if scene.seed is None else np.random.default_rng(scene.seed)  # one stream: start first, then noise
+    rng = None if scene.seed is None else np.random.default_rng(scene.seed)  # one stream: start, motion, noise
     physics |= {"epsilon": epsilon, "solver": solver, "substeps": substeps, "dynamics": dynamics_of(dynamics)}
+    physics |= {"theta": theta, "seed": rng}
     start = scene.initial(epsilon, rng)
     with output.bar() as bar:
         record = evolve(true, start, **physics, progress=bar.stage("simulating"))

@@ -1,4 +1,4 @@
-"""Dynamics: equations as values, and what steps them: grids, CNAB2 (NumPy), ETDRK4 and open windows (JAX)."""
+"""Dynamics: equations as values; grids; steppers: CNAB2 and thermal noise (NumPy), ETDRK4 and open windows (JAX)."""
 
 from doublewell.dynamics.allen_cahn import ALLEN_CAHN, AllenCahn
 from doublewell.dynamics.anisotropy import Anisotropy
@@ -26,6 +26,7 @@ from doublewell.dynamics.protocol import (
     steps_per_frame,
     symbols,
 )
+from doublewell.dynamics.thermal import Etdrk2
 
 __all__ = [
     "ALLEN_CAHN",
@@ -39,6 +40,7 @@ __all__ = [
     "Column",
     "Driving",
     "Dynamics",
+    "Etdrk2",
     "Etdrk4",
     "Grid",
     "JointParameter",

@@ -26,7 +26,7 @@ class AllenCahn(WithParts):
         Of the gradient energy: an ``Anisotropy``, or "estimated".
     mobility
         A rate that depends on the phase, q(u) = q m(u): a ``Mobility``, "estimated", or the degree of its logarithm
-        where it is estimated; otherwise the data choose it, 1 to 4. q is its mean between the phases.
+        where it is estimated; otherwise the data choose it, 1 to 6. q is its mean between the phases.
     driving
         A known force h(t): a ``Driving``, or a function of the time.
     """

@@ -1,0 +1,84 @@
+"""Thermal noise: a stepper, in NumPy, of u_t = q (L u - D G(u)) + sqrt(2 q theta D) times white noise.
+
+theta = kT / kappa ties fluctuation to dissipation: in equilibrium a field has the probability exp(-E / kT) with
+E / kappa = integral of |grad u|^2 / 2 + H(u), H' = G, on the mesh.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from typing import ClassVar
+
+import numpy as np
+
+from doublewell.dynamics.allen_cahn import ALLEN_CAHN
+from doublewell.dynamics.grid import Grid, numpy_transforms
+from doublewell.dynamics.protocol import Dynamics, check_known, check_steps, symbols
+from doublewell.errors import InputError, positive
+from doublewell.errors import seed as generator
+from doublewell.hints import Array
+from doublewell.law import Law
+
+_NEAR = 1e-3  # -z up to which phi_2 is a series
+
+
+@dataclass(frozen=True)
+class Etdrk2:
+    """Advance a fluctuating field: half of the noise, a step of ETDRK2 (Cox and Matthews 2002), the other half.
+
+    What is stepped exactly is L - D m, m the mean curvature of the wells, and each half of the noise has the variance
+    theta D tanh(a) / (V a) h q with a = h q (D m - L), V the volume of a cell: a phase then has the spectrum of its
+    energy for steps of any length. What the rest of the force changes is of second order in the step.
+    """
+
+    grid: Grid
+    dt: float
+    q: float
+    substeps: int
+    dynamics: Dynamics = ALLEN_CAHN
+    theta: float = 1.0
+    seed: int | np.random.Generator | None = None
+    order: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        check_steps(dt=self.dt, q=self.q, substeps=self.substeps)
+        check_known(self.dynamics)
+        positive(self.theta, "theta", "kT / kappa of the thermal noise")
+        if self.dynamics.parts.mobility is not None:
+            raise InputError(
+                "thermal noise of a mobility that depends on the phase has a drift of its own, which is not included: "
+                "expected a constant mobility"
+            )
+
+    def run(self, law: Law, u0: Array, *, intervals: int) -> Iterator[Array]:
+        """Yield the fields after 1, 2, ..., intervals frame intervals; u0 is not among them."""
+        rng, parts, step = generator(self.seed, "thermal noise"), self.dynamics.parts, self.dt / self.substeps
+        forward, backward = numpy_transforms(self.grid.cells, self.grid.boundary)
+        linear, coupling = symbols(self.dynamics, self.grid.waves, self.grid.crossed)
+        mean, h = max(float(np.mean(law.well_curvatures)), 0.0), self.q * step
+        z = h * (linear - coupling * mean)
+        near = np.where(z > -_NEAR, -_NEAR, z)
+        first = np.where(z > -_NEAR, 1.0 + z / 2.0 + z**2 / 6.0, np.expm1(near) / near)
+        second = np.where(z > -_NEAR, 0.5 + z / 6.0 + z**2 / 24.0, (np.expm1(near) / near - 1.0) / near)
+        slower = np.where(z > -_NEAR, 1.0 - z**2 / 3.0, np.tanh(near) / near)
+        whole, drive = np.exp(z), -h * coupling
+        spread = np.sqrt(h * self.theta * coupling * slower / prod(self.grid.dx))
+
+        def push(modes: Array, time: float) -> Array:
+            u = backward(modes)
+            driven = parts.driven(np.array([time]))
+            return np.asarray(forward(law.force(u) - mean * u - (0.0 if driven is None else driven[0, 0])))
+
+        def kicked(modes: Array) -> Array:
+            return np.asarray(modes + spread * forward(rng.normal(size=self.grid.cells)))
+
+        modes = forward(u0)
+        for frame in range(intervals):
+            for number in range(self.substeps):
+                time, modes = frame * self.dt + number * step, kicked(modes)
+                before = push(modes, time)
+                modes = whole * modes + drive * first * before
+                modes = kicked(modes + drive * second * (push(modes, time + step) - before))
+            yield backward(modes)
