@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from doublewell.calibrate import SurfaceTension, why_no_scale
-from doublewell.dynamics import Anisotropy, Mobility
+from doublewell.dynamics import Anisotropy
 from doublewell.errors import InputError, option
 from doublewell.hints import Array
 from doublewell.inference import Quantity
@@ -361,7 +361,7 @@ def _parts(result: Result) -> Iterator[Fact]:
                 for key, word, root in (("least", "smallest", roots[0]), ("most", "largest", roots[-1])):
                     name = f"surface tension of the interface where it is {word}"
                     yield Fact(f"tension_{key}", name, "sigma", tension.value * float(root), tension.unit)
-    if isinstance(parts.mobility, Mobility):
+    if parts.rate is not None:
         for key, u in (("rate_low", low), ("rate_high", high)):
             fact = Fact(key, f"mobility q({u:g})", f"q({u:g})", float(result.mobility(u)), q_unit(result))
             estimated = asked.degree and result.posterior is not None

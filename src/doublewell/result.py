@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from doublewell.adequacy import Adequacy
 from doublewell.calibrate import Refusal, Scale, refusal_of, why_no_scale
-from doublewell.dynamics import Dynamics, Mobility
+from doublewell.dynamics import Dynamics
 from doublewell.errors import InputError, option
 from doublewell.hints import Array
 from doublewell.inference import Posterior, Quantity, RidgeChoice, Scalar, SupportFit, curve_band, scalar_interval
@@ -268,8 +268,8 @@ class Result:
 
     def mobility(self, u: Any) -> Any:
         """Evaluate q(u), the rate of each phase; q where it is the same for all."""
-        m = self.dynamics.parts.mobility
-        return self.q * (m(u) if isinstance(m, Mobility) else np.ones_like(np.asarray(u, dtype=np.float64)))
+        m = self.dynamics.parts.rate
+        return self.q * (np.ones_like(np.asarray(u, dtype=np.float64)) if m is None else m(u))
 
     def band(self, quantity: Quantity, u: ArrayLike, *, level: float = 0.95) -> tuple[Array, Array]:
         """Return the lower and upper edge of the pointwise band of a curve at u.

@@ -15,7 +15,7 @@ import numpy as np
 
 from doublewell.dynamics.allen_cahn import ALLEN_CAHN
 from doublewell.dynamics.grid import Grid, jax_transforms
-from doublewell.dynamics.mobility import Mobility, acted, pace
+from doublewell.dynamics.mobility import acted, pace
 from doublewell.dynamics.protocol import Dynamics, Symbols, check_known, check_steps, symbols
 from doublewell.hints import Array
 from doublewell.law import Family, Law
@@ -186,7 +186,7 @@ class Etdrk4:
             self.dynamics.parts,
             self.q * self.dt,
         )
-        rates = np.array(parts.mobility.coefficients) if isinstance(parts.mobility, Mobility) else None
+        rates = None if parts.rate is None else np.array(parts.rate.coefficients)
         with double_precision():
             weights = step_weights(of, tau / self.substeps * (1.0 if rates is None else float(pace(rates)[0])))
             u, coefficients, weights = jax.device_put((u0, law.coefficients, weights))

@@ -60,12 +60,33 @@ class Mobility:
             )
         return cls(tuple(series[1:].tolist()), phases)
 
+    @property
+    def centre(self) -> tuple[float, float]:
+        """The middle of the phases, and half their distance."""
+        return 0.5 * (self.phases[0] + self.phases[1]), 0.5 * (self.phases[1] - self.phases[0])
+
+    @property
+    def powers(self) -> tuple[float, ...]:
+        """The logarithm of m in powers of s, which is -1 and +1 at the phases."""
+        series = np.array((0.0, *self.coefficients))
+        series[0] = np.log(self(self.centre[0])) - np.polynomial.chebyshev.chebval(0.0, series)
+        return tuple(np.polynomial.chebyshev.cheb2poly(series).tolist())
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """The phase values beyond which m is constant."""
+        middle, half = self.centre
+        return middle - _REACH * half, middle + _REACH * half
+
+    @property
+    def largest(self) -> float:
+        """The largest m between the phases."""
+        return float(np.max(relative_mobility(np.array(self.coefficients), np.linspace(-1.0, 1.0, 41))))
+
     def __call__(self, u: Any) -> Any:
         """Evaluate m(u)."""
-        low, high = self.phases
-        return relative_mobility(
-            np.array(self.coefficients), (np.asarray(u) - 0.5 * (low + high)) / (0.5 * (high - low))
-        )
+        middle, half = self.centre
+        return relative_mobility(np.array(self.coefficients), (np.asarray(u) - middle) / half)
 
 
 def relative_mobility(coefficients: Any, s: Any) -> Any:

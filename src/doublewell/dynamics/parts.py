@@ -10,7 +10,7 @@ import numpy as np
 
 from doublewell.dynamics.anisotropy import Anisotropy, entry_names, tensor_of
 from doublewell.dynamics.driving import Driving
-from doublewell.dynamics.mobility import FIRST, HIGHEST, Mobility, relative_mobility
+from doublewell.dynamics.mobility import FIRST, HIGHEST, Mobility
 from doublewell.errors import InputError, is_whole, shown
 from doublewell.hints import Array
 from doublewell.record import Record
@@ -97,6 +97,17 @@ class Parts:
         return np.asarray(values + 0.0 * times)[None]
 
     @property
+    def tensors(self) -> dict[str, tuple[tuple[float, ...], ...]]:
+        """The known tensors by their symbols in an equation: A of the gradient energy, B of the mobility."""
+        parts = {"A": self.anisotropy, "B": self.flux}
+        return {name: part.tensor for name, part in parts.items() if isinstance(part, Anisotropy)}
+
+    @property
+    def rate(self) -> Mobility | None:
+        """The mobility where it is known."""
+        return self.mobility if isinstance(self.mobility, Mobility) else None
+
+    @property
     def bend(self) -> str:
         """The Laplacian of the gradient energy as text."""
         return "Laplacian u" if self.anisotropy is None else "div(A grad u)"
@@ -109,8 +120,9 @@ class Parts:
     @property
     def oblique(self) -> bool:
         """Whether a known anisotropy has other axes than the mesh."""
-        known = [part.tensor for part in (self.anisotropy, self.flux) if isinstance(part, Anisotropy)]
-        return any(np.count_nonzero(np.array(tensor) - np.diag(np.diag(tensor))) for tensor in known)
+        return any(
+            np.count_nonzero(tensor - np.diag(np.diag(tensor))) for tensor in map(np.array, self.tensors.values())
+        )
 
     @property
     def acts(self) -> bool:
@@ -119,14 +131,16 @@ class Parts:
 
     def fastest(self, order: int) -> float:
         """Return by how much an equation may be faster with what is known of its parts."""
-        factor = 1.0
-        if isinstance(self.anisotropy, Anisotropy) and order > 2:  # a smaller gradient energy lets shorter waves grow
-            factor /= float(np.linalg.eigvalsh(self.anisotropy.tensor)[0])
-        if isinstance(self.flux, Anisotropy):
-            factor *= float(np.linalg.eigvalsh(self.flux.tensor)[-1])
-        if isinstance(self.mobility, Mobility):
-            factor *= float(np.max(relative_mobility(np.array(self.mobility.coefficients), np.linspace(-1.0, 1.0, 41))))
-        return factor
+        factor = 1.0 if self.rate is None else self.rate.largest
+        if "A" in self.tensors and order > 2:  # a smaller gradient energy lets shorter waves grow
+            factor /= float(np.linalg.eigvalsh(self.tensors["A"])[0])
+        return factor * (float(np.linalg.eigvalsh(self.tensors["B"])[-1]) if "B" in self.tensors else 1.0)
+
+    @property
+    def stiffest(self) -> float:
+        """By how much the shortest waves may decay faster with what is known of the parts."""
+        largest = [float(np.linalg.eigvalsh(tensor)[-1]) for tensor in self.tensors.values()]
+        return float(np.prod(largest)) * (1.0 if self.rate is None else self.rate.largest)
 
 
 def check_anisotropy(value: Any, name: str = "anisotropy") -> Anisotropy | Estimated | None:

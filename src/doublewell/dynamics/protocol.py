@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from doublewell.dynamics.anisotropy import Anisotropy, check_axes, direction_products, stretch
+from doublewell.dynamics.anisotropy import check_axes, direction_products, stretch
 from doublewell.dynamics.driving import Driving
 from doublewell.dynamics.parts import Parts
 from doublewell.errors import InputError, positive, shown, whole
@@ -129,10 +129,9 @@ def symbols(dynamics: Dynamics, waves: Sequence[Array], crossed: Sequence[Array]
     `crossed` are those of ``Grid``, for anisotropy along other axes than those of the mesh.
     """
     of = Symbols(np.asarray(dynamics.linear(waves)), np.asarray(dynamics.coupling(waves), dtype=np.float64))
-    for known, drives in ((dynamics.parts.anisotropy, False), (dynamics.parts.flux, True)):
-        if isinstance(known, Anisotropy):
-            check_axes(known.tensor, len(waves), crossed=crossed is not None)
-            of = stretched(of, known.tensor, direction_products(waves, crossed), drives=drives)
+    for name, tensor in dynamics.parts.tensors.items():
+        check_axes(tensor, len(waves), crossed=crossed is not None)
+        of = stretched(of, tensor, direction_products(waves, crossed), drives=name == "B")
     return of
 
 

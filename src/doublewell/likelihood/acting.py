@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from doublewell.dynamics import Driving, Dynamics, Mobility
+from doublewell.dynamics import Driving, Dynamics
 from doublewell.dynamics.anisotropy import direction_products, tensor_of
 from doublewell.dynamics.mobility import acted, pace
 from doublewell.dynamics.protocol import Symbols, stretched, symbols
@@ -85,8 +85,8 @@ def acting_constants(
     parts = dynamics.parts
     if any(name.startswith(("anisotropy", "flux")) for name in estimated):
         found["products"] = direction_products(waves, crossed)
-    if isinstance(parts.mobility, Mobility):
-        found["mobility"] = np.array(parts.mobility.coefficients)
+    if parts.rate is not None:
+        found["mobility"] = np.array(parts.rate.coefficients)
     if isinstance(parts.driving, Driving):
         halves = np.arange(2 * substeps + 1) / (2 * substeps)
         found["driving"] = parts.driving.at(times[:-1, None] + np.diff(times)[:, None] * halves)

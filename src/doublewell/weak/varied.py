@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.polynomial import chebyshev, legendre
 
-from doublewell.dynamics import Anisotropy, Driving, Dynamics, Mobility
+from doublewell.dynamics import Driving, Dynamics
 from doublewell.dynamics.anisotropy import entry_names, tensor_of
 from doublewell.errors import InputError, NoStartError
 from doublewell.evidence import Block, Evidence, Key, compact, stacked
@@ -60,7 +60,7 @@ def _rows(record: Record, family: Family, support: Support, dynamics: Dynamics, 
     space = [axis_weights(support.length / h, h, derivative) for h in record.dx]
     time = time_weights(support.frames, record.dt if record.uniform else 1.0, derivative)
     inside = tuple(slice(w.half, n - w.half) for w, n in zip(space, record.mesh, strict=True))
-    tensor = parts.anisotropy.tensor if isinstance(parts.anisotropy, Anisotropy) else np.eye(axes)
+    tensor = parts.tensors.get("A", np.eye(axes))
     driving = parts.driving.at(record.times) if isinstance(parts.driving, Driving) else np.zeros(record.frames)
     slow = _slowness(dynamics)
     half = time.half
@@ -105,14 +105,13 @@ def _entry(bends: dict[tuple[int, int], Array], name: str, axes: int) -> Array:
 
 def _slowness(dynamics: Dynamics) -> list[Any]:
     """Return the functions Q whose slopes are T_0 = 1, T_1, ...; of a known mobility the one of its 1/m."""
-    mobility = dynamics.parts.mobility
-    if mobility is None:
+    mobility = dynamics.parts.rate
+    if mobility is None and not dynamics.parts.degree:
         return [lambda u: u]
-    if not isinstance(mobility, Mobility):
+    if mobility is None:
         return [_integral(row) for row in np.eye(dynamics.parts.degree + _MORE + 1)]
-    s = np.cos(np.pi * (np.arange(_NODES) + 0.5) / _NODES)
-    middle, reach = 0.5 * sum(mobility.phases), 0.5 * (mobility.phases[1] - mobility.phases[0])
-    return [_integral(chebyshev.chebfit(s, 1.0 / mobility(middle + reach * s), _NODES // 2))]
+    s, (middle, half) = np.cos(np.pi * (np.arange(_NODES) + 0.5) / _NODES), mobility.centre
+    return [_integral(chebyshev.chebfit(s, 1.0 / mobility(middle + half * s), _NODES // 2))]
 
 
 def _integral(series: Array) -> Any:
