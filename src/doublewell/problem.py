@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from doublewell.calibrate import Mixing, SurfaceTension, check_units, scaling_of
-from doublewell.dynamics import ALLEN_CAHN, Anisotropy, Driving, Dynamics, Mobility, dynamics_of
+from doublewell.dynamics import ALLEN_CAHN, Driving, Dynamics, dynamics_of
 from doublewell.dynamics.anisotropy import check_axes
 from doublewell.errors import InputError, option
 from doublewell.law import INNER, Family, family_of
@@ -33,7 +33,7 @@ class Source:
 class RecordInfo:
     """A record by reference: its metadata, and the checksum of its values.
 
-    ``dt`` is the mean frame interval, ``times`` the times of all frames where they are not evenly spaced.
+    ``dt`` is the mean frame interval, ``times`` the times of all frames where they are not even from 0 on.
     """
 
     shape: tuple[int, ...]
@@ -52,7 +52,7 @@ class RecordInfo:
     def of(cls, record: Record, checksum: str | None = None) -> RecordInfo:
         """Return the reference to a record."""
         dt = float(record.times[-1] - record.times[0]) / (record.frames - 1)
-        times = None if record.uniform else tuple(record.times.tolist())
+        times = None if record.uniform and record.times[0] == 0.0 else tuple(record.times.tolist())
         units = record.length_unit, record.time_unit
         return cls(record.shape, record.dx, dt, times, record.q, record.boundary, *units, record.origin, checksum)
 
@@ -249,18 +249,17 @@ def _check_parts(problem: Problem, record: Record) -> None:
     parts, dynamics, window = problem.dynamics.parts, problem.dynamics, record.boundary in (None, "open")
     if not parts.varied:
         return
-    known = [part for part in (parts.anisotropy, parts.flux) if isinstance(part, Anisotropy)]
-    for part in known:
-        check_axes(part.tensor, len(record.mesh), crossed=record.boundary == "periodic")
+    for tensor in parts.tensors.values():
+        check_axes(tensor, len(record.mesh), crossed=record.boundary == "periodic")
     parts.estimated(len(record.mesh), record.boundary)
     if dynamics.order > 2 and window and problem.method.bands:
         raise InputError(
             f"an anisotropic {dynamics.name} has no rate on an open window: expected {option('boundary', 'periodic')} "
             "or neumann"
         )
-    if isinstance(parts.mobility, Mobility) and parts.mobility.phases != problem.observation.phases:
+    if parts.rate is not None and parts.rate.phases != problem.observation.phases:
         raise InputError(
-            f"the mobility is given over the phases {parts.mobility.phases}, and those of the record are "
+            f"the mobility is given over the phases {parts.rate.phases}, and those of the record are "
             f"{problem.observation.phases}: expected the same; use Mobility.of(function, phases)"
         )
     if isinstance(parts.driving, Driving):

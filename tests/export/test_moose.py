@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from doublewell.calibrate import SurfaceTension
+from doublewell.dynamics import AllenCahn, Anisotropy, CahnHilliard, Driving, Mobility
 from doublewell.errors import InputError
 from doublewell.export import export
+from doublewell.law import Law
 
 U = np.linspace(-1.4, 1.4, 141)
 
@@ -128,6 +130,41 @@ def test_steps_of_cahn_hilliard_follow_its_growth(conserved):
     texts = [export(conserved(law=law, **wide), "moose") for law in (conserved().law, conserved().law.scaled(2.0))]
     once, twice = (int(parse(text)["Outputs"]["time_step_interval"]) for text in texts)
     assert twice == pytest.approx(4 * once, rel=0.02)
+
+
+def test_parts_of_an_equation_are_kernels(make, conserved):
+    """Divided by m: u_t/m = q (Laplacian u + div((A - 1) grad u) - G + h), and M, kappa times B - 1, A - 1."""
+    along, rate = Anisotropy(1.8, 30.0), Mobility.of(lambda u: 2.0 + u, (0.0, 1.0))
+    dynamics = AllenCahn(anisotropy=along, mobility=rate, driving=Driving((0.0, 1.0, 2.0, 4.0), (0.0, 3.0, -1.0, 2.0)))
+    law, times = Law.bernstein([90.0, 60.0, 160.0, 120.0]).placed((0.0, 1.0)), (1.0, 1.5, 2.0, 2.5)
+    mesh = {"shape": (4, 24, 36), "dx": (0.5, 0.5), "dt": 0.5, "times": times, "boundary": "periodic"}
+    result = make(law, SurfaceTension(0.3), dynamics=dynamics, q=0.7, **mesh)
+    blocks = parse(export(result, "moose"))
+    kernels = {block["type"]: block for block in blocks["Kernels"].values()}
+    assert set(kernels) == {
+        "SusceptibilityTimeDerivative", "AllenCahn", "ACInterface", "AnisotropicDiffusion", "BodyForce",
+    }  # fmt: skip
+    tensor = np.reshape([float(word) for word in kernels["AnisotropicDiffusion"]["tensor_coeff"].split()], (3, 3))
+    assert np.allclose(tensor[:2, :2], 0.7 * (np.array(along.tensor)[::-1, ::-1] - np.eye(2)))
+    assert not np.any(tensor[2])
+    slow, u = blocks["Materials"]["slowness"], np.linspace(-0.3, 1.3, 33)
+    assert (slow["property_name"], slow["derivative_order"]) == (kernels["SusceptibilityTimeDerivative"]["f_name"], "1")
+    choose = np.vectorize(lambda test, yes, no: yes if test else no)
+    found = eval(slow["expression"].replace("if(", "choose("), {"choose": choose, "u": u, "exp": np.exp})
+    assert np.allclose(found * rate(u), 1.0)
+    times, values = (np.array([float(word) for word in blocks["Functions"]["h"][axis].split()]) for axis in "xy")
+    assert (times[0], times[-1], float(kernels["BodyForce"]["value"])) == (0.0, 1.5, 0.7)
+    assert np.allclose(values, dynamics.driving.at(1.0 + times))  # MOOSE's clock begins with the record
+    assert int(blocks["Outputs"]["time_step_interval"]) >= 16
+    result = conserved(CahnHilliard(anisotropy=along, flux=Anisotropy(1.3, 70.0)), tension=SurfaceTension(0.3), q=0.7)
+    blocks = parse(export(result, "moose"))
+    mobility, kappa = map(float, blocks["Materials"]["numbers"]["prop_values"].split())
+    for name, variable, factor in (("A", "u", kappa), ("B", "w", mobility)):
+        kernel = blocks["Kernels"][f"anisotropy_{name}"]
+        assert kernel["variable"] == variable
+        wanted = factor * (np.array(result.dynamics.parts.tensors[name])[::-1, ::-1] - np.eye(2))
+        tensor = np.reshape([float(word) for word in kernel["tensor_coeff"].split()], (3, 3))
+        assert np.allclose(tensor[:2, :2], wanted)
 
 
 def test_moose_has_no_kernel_for_a_mean(conserved):

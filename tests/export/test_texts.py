@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 from grouping import changed
 
+from doublewell.dynamics import AllenCahn, Anisotropy, Driving, Mobility
 from doublewell.errors import InputError
 from doublewell.export import FORMATS, export
 from doublewell.law import Law, Mixture
+from doublewell.problem import RecordInfo
+from doublewell.record import Record
 
 LAW = Law.bernstein([90.0, 60.0, 160.0, 120.0])
 
@@ -245,13 +248,49 @@ def test_texts_of_a_conserved_field_say_what_moves_it_and_where_the_law_holds(co
         assert "between the pure phases" not in text
     page = export(result, "latex")
     assert r"The coexisting phases lie at $u=-0.845388$ and $u=0.749526$; $G$ holds for $-1.15\le u\le0.95$" in page
-    assert {"cahn-hilliard": r"q\,\nabla^2\left(G(u)", "mass-conserving": r"\langle G(u)\rangle"}[dynamics] in page
+    assert {"cahn-hilliard": r"q \nabla^2 (G(u)", "mass-conserving": r"\operatorname{mean} G(u)"}[dynamics] in page
     law = json.loads(export(result, "json"))
     assert law["phases"] == list(mixture.phases)
     assert law["reach"] == pytest.approx([-1.15, 0.95])
     t = (np.array(law["table"]["u"]) - mixture.phases[0]) / (2 * mixture.half)
     force = -4 * mixture.half * t * (1 - t) * np.polynomial.polynomial.polyval(t, law["powers"]["values"])
     assert np.allclose(force, law["table"]["force"], rtol=0, atol=1e-12)
+
+
+def test_every_text_has_the_parts_of_the_equation(make):
+    """Also those that were estimated: the equation is the settled one."""
+    found = AllenCahn(Anisotropy(1.8, 30.0), Mobility((0.4, -0.1), (-1.0, 1.0)), Driving((0.0, 1.0), (2.0, 3.0)))
+    asked = found.changed(anisotropy="estimated", mobility="estimated")
+    result = make(dynamics=asked, settled=found, shape=(21, 12, 12), dx=(0.1, 0.1), dt=0.05, boundary="periodic")
+    for name in FORMATS:
+        text = " ".join(re.sub(r"[%#]", " ", export(result, name)).split())
+        energy, tensor = (
+            "kappa/2 grad u . A grad u + f(u)",
+            "gradient energy, has the rows (0.894427, 0.258199), (0.258",
+        )
+        for words in (found.equation, energy, tensor, "q(u) = q m(u) with log m =", "h(t) is a known force"):
+            assert words in text, name
+        assert "u_t = -L dE/du" not in text
+    page = export(result, "latex")
+    assert r"\partial_t u = q(u) (\nabla\cdot(A \nabla u) - G(u) + h(t))" in page
+    assert r"$A=\begin{pmatrix}0.894427 & 0.258199 \\ 0.258199 & 1.19257\end{pmatrix}$" in page
+    assert json.loads(export(result, "json"))["parts"] == {
+        "anisotropy": {"tensor": [list(row) for row in found.anisotropy.tensor]},
+        "mobility": {"coefficients": [0.4, -0.1], "phases": [-1.0, 1.0]},
+        "driving": {"times": [0.0, 1.0], "values": [2.0, 3.0]},
+    }
+    module = run(export(result, "python"))
+    assert np.allclose(module["mobility"](U), found.mobility(U))
+    assert found.anisotropy.tensor == module["A"]
+    assert module["driving"](0.525) == pytest.approx(2.525)
+    with pytest.raises(ValueError, match="h is known from 0 to 1"):
+        module["driving"](1.1)
+
+
+def test_a_result_knows_when_its_record_begins():
+    """A driving force has the clock of the record."""
+    even = [Record(np.zeros((3, 8, 8)), dx=0.1, times=start + np.arange(3.0), q=1.0) for start in (0.0, 2.0)]
+    assert [RecordInfo.of(record).times for record in even] == [None, (2.0, 3.0, 4.0)]
 
 
 def shapes(result):

@@ -26,7 +26,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from doublewell.curves import Curves, curves
-from doublewell.dynamics import Dynamics
+from doublewell.dynamics import Dynamics, Grid, fastest_rate, steps_per_frame
 from doublewell.errors import InputError, option
 from doublewell.facts import METHODS, Facts, facts
 from doublewell.findings import findings
@@ -39,6 +39,8 @@ from doublewell.units import after, energy_power, factor, has_pint, percent, uni
 
 _WIDTH = 100
 _CELLS = 4.0  # half-width of a first drop, in cells, where the law has no interface of its own
+_SAMPLES = 16  # of a driving force in a frame interval; programs take straight lines between them
+_STEP = 0.1  # largest growth of a disturbance in one step: q |G'| dt, q G'^2 dt / 4 where the equation has fourth order
 _LOST = 1e-9  # of the largest force: more than this must not be lost by writing a law in powers
 _FLOWS = {"allen-cahn": "-L dE/du", "cahn-hilliard": "M Laplacian dE/du", "mass-conserving": "-L (dE/du - its mean)"}
 
@@ -219,13 +221,15 @@ def evaluate(written: Form, u: Array) -> Array:
 class Content:
     """The facts, findings and curves of a result, its law as an expression, and the numbers of the energy.
 
-    The energy is the integral of kappa/2 |grad u|^2 + f(u) with f = kappa H, and ``mobility`` is q / kappa, of
+    ``dynamics`` is the equation with what was estimated of it. The energy is the integral of kappa/2 |grad u|^2 + f(u)
+    (|grad u|^2 stands for ``gradient``) with f = kappa H, and ``mobility`` is q / kappa, of
     u_t = -mobility dE/du in the Allen-Cahn equation. ``scaled`` tells whether a surface tension fixed kappa, or whether
     it is 1 by choice; without it ``epsilon`` is None. ``steepest`` is the largest |G'|, which limits a step;
     ``profile`` the length l of the profile tanh(x / l) whose width is that of the law's interface.
     """
 
     facts: Facts
+    dynamics: Dynamics
     findings: tuple[Finding, ...]
     curves: Curves
     law: Law
@@ -254,9 +258,25 @@ class Content:
         return "coexisting phases" if self.law.family.found else "pure phases"
 
     @property
-    def dynamics(self) -> Dynamics:
-        """The equation of motion."""
-        return self.facts.problem.dynamics
+    def gradient(self) -> str:
+        """What kappa/2 multiplies in the energy."""
+        return "grad u . A grad u" if "A" in self.dynamics.parts.tensors else "|grad u|^2"
+
+    @cached_property
+    def driving(self) -> tuple[Array, Array] | None:
+        """Times since the first frame and the driving force at these; None where there is none."""
+        data = self.facts.data
+        times = np.linspace(0.0, data.dt * (data.shape[0] - 1), _SAMPLES * (data.shape[0] - 1) + 1)
+        driven = self.dynamics.parts.driven(times + (data.times[0] if data.times else 0.0))
+        return None if driven is None else (times, driven[0])
+
+    @property
+    def steps(self) -> int:
+        """Steps of second order from frame to frame that resolve the law, and where there is one the driving force."""
+        data = self.facts.data
+        waves = Grid(data.shape[1:], data.dx, "periodic" if data.boundary == "periodic" else "neumann").waves
+        steps = steps_per_frame(self.q * fastest_rate(self.dynamics, waves, self.steepest), data.dt, _STEP)
+        return steps if self.driving is None else max(steps, _SAMPLES)
 
     def on_phases(self, times: str) -> str:
         """Return what brings a number from -1 to +1 to the phases of the law."""
@@ -290,6 +310,7 @@ def content_of(result: Result) -> Content:
     slopes = [*np.diff(law.force(u)) / np.diff(u), *law.well_curvatures, *ends, np.nan_to_num(law.centre_curvature)]
     return Content(
         facts=table,
+        dynamics=result.dynamics,
         findings=tuple(findings(result, table=table)),
         curves=curves(result),
         law=law,
@@ -307,15 +328,10 @@ def content_of(result: Result) -> Content:
 def template(content: Content, templates: dict[str, Any], format: str) -> Any:
     """Return what a format writes for the dynamics of a result; refused where it has nothing for them."""
     name = content.dynamics.name
-    if content.dynamics.parts.varied:
-        raise InputError(
-            f"no {format} text can be written for {content.dynamics.equation}, which has more than a law: use the "
-            "format json, sympy or python, and write the equation around it"
-        )
     if name not in templates:
         raise InputError(
             f"no {format} text can be written for the dynamics {name!r}: expected one of {', '.join(templates)}; use "
-            "the format json, sympy or python"
+            "the format json, latex, sympy or python"
         )
     return templates[name]
 
@@ -328,6 +344,7 @@ def _meaning(content: Content) -> Iterator[str]:
     length, time = data.length_unit or "the unit of the record's dx", data.time_unit or "the unit of its dt"
     order = content.dynamics.order
     yield f"Units: lengths in {length}, times in {time}; q is length^{order}/time, G and H are 1/length^2."
+    yield from _parts(content)
     force = form.code("force", "u", WORDS, powers=f"a_0 + a_1 {form.variable} + ...")
     where = " and ".join(f"{name} = {text}" for name, text in reversed(form.names("u", WORDS).items()))
     place, ends = "between the pure phases", "them"
@@ -344,11 +361,28 @@ def _meaning(content: Content) -> Iterator[str]:
         yield "Nothing is known of the record's border: a closed one (no flux) is used here."
 
 
+def _parts(content: Content) -> Iterator[str]:
+    parts, axes = content.dynamics.parts, "(z, y, x)" if len(content.facts.data.dx) == 3 else "(y, x)"
+    for name, tensor in parts.tensors.items():
+        rows = ", ".join("({})".format(", ".join(f"{entry:.6g}" for entry in row)) for row in tensor)
+        of = "gradient energy" if name == "A" else "mobility"
+        yield f"{name}, the tensor of the {of}, has the rows {rows} along {axes}."
+    if parts.rate is not None:
+        terms = " + ".join(f"{a:.6g} s^{k}" for k, a in enumerate(parts.rate.powers)).replace(" s^0", "")
+        place, series = moved("u", *parts.rate.centre, WORDS), terms.replace("+ -", "- ")
+        yield (
+            f"q(u) = q m(u) with log m = {series}, s = {place}; q is the mean of q(u) between the phases. "
+            "m is constant for u below {:g} and above {:g}.".format(*parts.rate.reach)
+        )
+    if content.driving is not None:
+        yield f"h(t) is a known force in units of G, from t = 0 at the first frame to {content.driving[0][-1]:g}."
+
+
 def _energy(content: Content) -> Iterator[str]:
     name, flow = content.dynamics.symbol, _FLOWS.get(content.dynamics.name)
-    motion = "" if flow is None else f" and u_t = {flow} with {name} = q/kappa,"
+    motion = "" if flow is None or content.dynamics.parts.varied else f" and u_t = {flow} with {name} = q/kappa,"
     yield (
-        f"Energy: integral of kappa/2 |grad u|^2 + f(u) with f = kappa H,{motion} so that q = {name} kappa and "
+        f"Energy: integral of kappa/2 {content.gradient} + f(u) with f = kappa H,{motion} so that q = {name} kappa and "
         "G = f'/kappa."
     )
     if not content.scaled:

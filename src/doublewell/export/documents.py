@@ -10,7 +10,7 @@ from math import floor, log10
 
 import numpy as np
 
-from doublewell.export.content import Content, Notation, moved, template
+from doublewell.export.content import Content, Notation, moved
 from doublewell.facts import Facts
 from doublewell.hints import Array
 from doublewell.units import percent
@@ -40,11 +40,10 @@ _PAGE = r"""\documentclass{article}
 %% ---- to here ----
 \end{document}
 """
-_MOTION = {
-    "allen-cahn": r"\partial_t u = q\left(\nabla^2 u - G(u)\right)",
-    "cahn-hilliard": r"\partial_t u = q\,\nabla^2\left(G(u) - \nabla^2 u\right)",
-    "mass-conserving": r"\partial_t u = q\left(\nabla^2 u - G(u) + \langle G(u)\rangle\right)",
-}
+_SIGNS = {
+    "u_t": r"\partial_t u", "Laplacian": r"\nabla^2", "div": r"\nabla\cdot", "grad": r"\nabla", " . ": r"\cdot ",
+    "mean": r"\operatorname{mean}",
+}  # fmt: skip
 _FOUND = ("low", "high", "spinodal_low", "spinodal_high")  # phase values that are measured
 _EVEN = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0])
 _FINE = 1e-3  # largest change of the force by rounding, of its largest value
@@ -61,6 +60,7 @@ def json_text(content: Content) -> str:
         "format": _FORMAT,
         "version": _VERSION,
         "dynamics": content.dynamics.name,
+        "parts": {name: part for name, part in asdict(content.dynamics.parts).items() if part is not None},
         "notes": list(content.notes),
         "equation": table.equation,
         "phases": list(law.phases),
@@ -108,7 +108,7 @@ def latex_text(content: Content) -> str:
     ]
     return _PAGE % {
         "comment": content.comment("%"),
-        "motion": template(content, _MOTION, "latex"),
+        "motion": _equation(content.dynamics.equation),
         "q": _number(content.q, 6),
         "law": text,
         "sentences": "\n".join(reported).replace(" %", r"\,\%"),
@@ -133,15 +133,38 @@ def _sentences(content: Content) -> Iterator[str]:
         f"$H(u)=\\int_{{{low:g}}}^{{u}}G$ are in $1/\\mathrm{{length}}^2$. The {content.wells} lie at {places}; "
         f"{beyond}."
     )
-    if content.dynamics.name == "mass-conserving":
-        yield r"$\langle\cdot\rangle$ is the mean over the domain."
+    yield from _parts(content)
     kappa = f"$\\kappa={_number(content.kappa, 4)}$" if content.scaled else "$\\kappa=1$ by choice (no surface tension)"
     yield (
-        "The energy is $\\int\\tfrac{\\kappa}{2}|\\nabla u|^2+\\kappa H(u)$ with the mobility $q/\\kappa$, "
-        f"{kappa}."
+        f"The energy is $\\int\\tfrac{{\\kappa}}{{2}}{_equation(content.gradient)}+\\kappa H(u)$ with the mobility "
+        f"$q/\\kappa$, {kappa}."
     )
     if (band := content.facts.get("force_band")) is not None:
         yield f"The 95 % band of $G$ is $\\pm{percent(band.value)}$ of $G$ (root mean squares over the phase range)."
+
+
+def _equation(text: str) -> str:
+    r"""Return an equation in words as LaTeX writes it.
+
+    >>> _equation("u_t = q (div(A grad u) - G(u))")
+    '\\partial_t u = q (\\nabla\\cdot(A \\nabla u) - G(u))'
+    """
+    for word, sign in _SIGNS.items():
+        text = text.replace(word, sign)
+    return text
+
+
+def _parts(content: Content) -> Iterator[str]:
+    """Yield what is added to the equation; the other formats have all values of h."""
+    parts = content.dynamics.parts
+    for name, tensor in parts.tensors.items():
+        rows = r" \\ ".join(" & ".join(_number(entry, 6) for entry in row) for row in tensor)
+        yield f"${name}=\\begin{{pmatrix}}{rows}\\end{{pmatrix}}$ along the axes (z, y,) x."
+    if parts.rate is not None:
+        series = _polynomial(parts.rate.powers, range(len(parts.rate.powers)), 6, "s")
+        yield f"$q(u)=q\\,m(u)$, $\\ln m={series}$, $s={moved('u', *parts.rate.centre, _MATH)}$."
+    if content.driving is not None:
+        yield f"$h(t)$ is a known force, given for $0\\le t\\le{_number(content.driving[0][-1], 6)}$."
 
 
 def _words(text: str) -> str:

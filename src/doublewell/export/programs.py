@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from textwrap import wrap
 from typing import Literal
 
 from doublewell.export.content import PYTHON, SYMPY, Content, horner, moved, template
@@ -37,7 +39,7 @@ if __name__ == "__main__":  # python thisfile.py [first.npy [frames [out.npy]]]
     print(f"{{len(fields)}} frames of {{fields.shape[1:]}}, {{DT:g}} apart, written to {{out}}")
 '''
 _ENERGY = '''\
-KAPPA = {law.kappa!r}  # of kappa/2 |grad u|^2{choice}
+KAPPA = {law.kappa!r}  # of kappa/2 {law.gradient}{choice}
 MOBILITY = {law.mobility!r}  # {law.dynamics.symbol} = q / kappa
 
 
@@ -64,7 +66,7 @@ import sympy
 u = sympy.Symbol("u", real=True)
 {names}
 q = {law.q!r}  # diffusion coefficient
-kappa = {law.kappa!r}  # of kappa/2 |grad u|^2{choice}
+kappa = {law.kappa!r}  # of kappa/2 {law.gradient}{choice}
 {law.dynamics.symbol} = {law.mobility!r}  # mobility q / kappa
 
 # {place}, {low.u:g} <= u <= {high.u:g}
@@ -88,23 +90,80 @@ if __name__ == "__main__":
     print("G(u) =", sympy.expand(G))
     print("H(u) =", sympy.expand(H))
 """
-_PYPDE_GRID = '''\
+_RATE = '''\
+def rate(u, t):
+    """Return u_t of {equation}."""
+    change = bend(u{tensors[0]}) - force(u){driving}
+    return {change}
+'''
+_CHANGES = {
+    "allen-cahn": "Q * {mobility}change",
+    "cahn-hilliard": "-Q * bend(change{tensors[1]})",
+    "mass-conserving": "Q * (change + np.mean(force(u)))",
+}
+_MOBILITY = '''\
+def mobility(u):
+    """Return m(u) of q(u) = Q m(u), whose mean between the phases is 1."""
+    x = np.minimum(np.maximum(u, {low!r}), {high!r})
+    s = {place}
+    return np.exp({series})
+'''
+_DRIVING = '''\
+TIMES, DRIVING = np.linspace(0.0, {end!r}, {count}), np.array(  # since the first frame, and h(t)
+    {values}
+)
+
+
+def driving(t):
+    """Return the known force h(t), a straight line from entry to entry of its table."""
+    if not -1e-6 * DT < t < TIMES[-1] + 1e-6 * DT:
+        raise ValueError(f"h is known from 0 to {{TIMES[-1]}}: expected a time between these, not {{t}}")
+    return np.interp(t, TIMES, DRIVING)
+'''
+_PYPDE = '''\
 def make_grid():
     """Return the record's mesh. Axes have the order of the record's arrays, (z, y,) x."""
     return pde.CartesianGrid([(0.0, n * h) for n, h in zip(CELLS, DX)], CELLS, periodic=PERIODIC)
 
 
-'''
-_PYPDE_RUN = '''\
+GRID = make_grid()
+
+
+def bend(u, tensor=None):
+    """Return div(tensor grad u), the Laplacian by default; a border that is not periodic lets nothing through."""
+    if tensor is None:
+        return pde.ScalarField(GRID, u).laplace("auto_periodic_neumann").data
+    around, axes, total = np.pad(u, 1, mode="wrap" if PERIODIC else "edge"), np.eye(u.ndim, dtype=int), 0.0
+
+    def at(step):
+        return around[tuple(slice(1 + k, 1 + k + n) for k, n in zip(step, CELLS))]
+
+    for i, one in enumerate(axes):
+        total = total + tensor[i][i] * (at(one) - 2.0 * u + at(-one)) / DX[i] ** 2
+        for j, other in enumerate(axes[:i]):
+            corners = at(one + other) - at(one - other) - at(other - one) + at(-one - other)
+            total = total + tensor[i][j] * corners / (2.0 * DX[i] * DX[j])
+    return total
+
+
+{rate}
+
+class IdentifiedLaw(pde.PDEBase):
+    """The equation for py-pde."""
+
+    def evolution_rate(self, state, t=0):
+        """Return the rate of change of a field."""
+        return pde.ScalarField(state.grid, rate(state.data, t))
 
 
 def evolve(u0, frames):
     """Return the fields of `frames` frames, u0 the first."""
-{rate}  # of the fastest decay that the mesh knows
-    steps = int(np.ceil(DT * rate / 1.5))  # explicit Runge-Kutta steps are stable up to 2.7
+    waves = 4.0 * sum(1.0 / h**2 for h in DX)
+    fastest = {stiffest!r} * Q * {waves}(waves + STEEPEST)  # decay that the mesh knows
+    steps = int(np.ceil(DT * fastest / 1.5))  # explicit Runge-Kutta steps are stable up to 2.7
     storage = pde.MemoryStorage()
     IdentifiedLaw().solve(
-        pde.ScalarField(make_grid(), np.asarray(u0, dtype=float)),
+        pde.ScalarField(GRID, np.asarray(u0, dtype=float)),
         t_range=(frames - 1) * DT,
         dt=DT / steps,
         solver="runge-kutta",
@@ -113,102 +172,56 @@ def evolve(u0, frames):
     )
     return np.array(storage.data)
 '''
-_PYPDE_CLASS = '''\
-class IdentifiedLaw(pde.PDEBase):
-    """{equation}; a border that is not periodic lets nothing through."""
-
-    def evolution_rate(self, state, t=0):
-        """Return the rate of change of a field."""
-        laplacian = state.laplace(bc="auto_periodic_neumann").data
-{change}
-'''
-_SECOND = "    rate = Q * (4.0 * sum(1.0 / h**2 for h in DX) + STEEPEST)"
-_FOURTH = "    waves = 4.0 * sum(1.0 / h**2 for h in DX)\n    rate = Q * waves * (waves + STEEPEST)"
-_PYPDE = {
-    "allen-cahn": ("        return pde.ScalarField(state.grid, Q * (laplacian - force(state.data)))", _SECOND),
-    "cahn-hilliard": (
-        "        potential = pde.ScalarField(state.grid, force(state.data) - laplacian)\n"
-        '        return Q * potential.laplace(bc="auto_periodic_neumann")',
-        _FOURTH,
-    ),
-    "mass-conserving": (
-        "        reaction = force(state.data)\n"
-        "        return pde.ScalarField(state.grid, Q * (laplacian - reaction + np.mean(reaction)))",
-        _SECOND,
-    ),
-}
-_FIPY_MESH = '''\
+_FIPY = '''\
 def make_mesh():
     """Return the record's mesh; FiPy counts cells along x first, as the rows of u[(z, y,) x] do."""
-    sizes = {}
+    sizes = {{}}
     for letter, n, h in zip("xyz", reversed(CELLS), reversed(DX)):
         sizes["n" + letter], sizes["d" + letter] = n, h
-    name = f"Grid{len(CELLS)}D"
+    name = f"Grid{{len(CELLS)}}D"
     return getattr(fipy, "Periodic" + name if PERIODIC else name)(**sizes)
 
 
-'''
-_FIPY_EVOLVE = '''\
+MESH = make_mesh()
+FIELD = fipy.CellVariable(mesh=MESH)  # what is differentiated
+
+
+def bend(u, tensor=None):
+    """Return div(tensor grad u), the Laplacian by default; axes of the tensor are (z, y,) x."""
+    FIELD.setValue(u)
+    flux = FIELD.faceGrad if tensor is None else FIELD.faceGrad.dot(np.array(tensor)[::-1, ::-1])
+    return flux.divergence.value.copy()
+
+
+{rate}
+
 def evolve(u0, frames):
     """Return the fields of `frames` frames, u0 the first.
 
-    Each step has two sweeps: the first predicts with G of the old field, the second uses the mean of both ends. That
-    makes the scheme second order in time.
+    Each step has two sweeps: the first predicts with the rate of the old field, the second uses the mean of both ends.
+    That makes the scheme second order in time. Implicit is {diffusion} with the largest
+    coefficient; the rest of the rate is known from the sweep before.
     """
-    mesh = make_mesh()
-    u = fipy.CellVariable(mesh=mesh, value=np.ravel(u0), hasOld=True)
-    {fields}
-    solver = fipy.LinearPCGSolver(tolerance=1e-10, iterations={iterations})
-    steps = int(np.ceil({growth}
-    fields = [np.array(u0, dtype=float)]
+    u = fipy.CellVariable(mesh=MESH, value=np.ravel(u0), hasOld=True)
+    source, implicit = fipy.CellVariable(mesh=MESH), {stiffest!r} * Q
+    equation = fipy.TransientTerm() == {term} + source
+    solver = fipy.LinearPCGSolver(tolerance=1e-10, iterations=10000)
+    steps = {steps}  # from frame to frame: a disturbance grows by at most a tenth in one
+    fields, t = [np.array(u0, dtype=float)], 0.0
     for _ in range(frames - 1):
         for _ in range(steps):
             u.updateOld()
-            {known}
+            known = rate(u.value, t)
+            t += DT / steps
             for _ in range(2):
-                source.setValue(0.5 * Q * {change})
+                source.setValue(0.5 * (known + rate(u.value, t) - implicit * {share}))
                 equation.sweep(var=u, dt=DT / steps, solver=solver)
         fields.append(u.value.reshape(CELLS).copy())
     return np.array(fields)
 '''
-_FIPY_SECOND = _FIPY_EVOLVE.format(
-    fields="""\
-before, source = fipy.CellVariable(mesh=mesh), fipy.CellVariable(mesh=mesh)
-    equation = fipy.TransientTerm() == fipy.DiffusionTerm(coeff=0.5 * Q) + source""",
-    iterations=1000,
-    growth="DT * Q * STEEPEST / 0.1))",
-    known="""\
-before.setValue(u.value)
-            known = before.faceGrad.divergence.value - {reaction}(before.value)""",
-    change="(known - {reaction}(u.value))",
-)
-_FIPY_FOURTH = _FIPY_EVOLVE.format(
-    fields="""\
-field, source = fipy.CellVariable(mesh=mesh), fipy.CellVariable(mesh=mesh)
-    divergence = field.faceGrad.divergence
-
-    def laplacian(values):
-        field.setValue(values)
-        return divergence.value.copy()
-
-    equation = fipy.TransientTerm() + fipy.DiffusionTerm(coeff=(0.5 * Q, 1.0)) == source""",
-    iterations=10000,
-    growth="DT * Q * STEEPEST**2 / 4.0 / 0.1))  # the fastest growth is Q G'^2 / 4",
-    known="known = laplacian(force(u.value) - laplacian(u.value))",
-    change="(known + laplacian(force(u.value)))",
-)
-_FIPY_REACTION = '''\
-def reaction(u):
-    """Return G(u) less its mean over the cells, which keeps the mean of u."""
-    values = force(u)
-    return values - np.mean(values)
-
-
-'''
-_FIPY = {
-    "allen-cahn": _FIPY_SECOND.format(reaction="force"),
-    "cahn-hilliard": _FIPY_FOURTH,
-    "mass-conserving": _FIPY_REACTION + _FIPY_SECOND.format(reaction="reaction"),
+_FIPY_TERMS = {  # by the order of an equation: what is implicit, its term, and its value
+    2: ("diffusion", "fipy.DiffusionTerm(coeff=0.5 * implicit)", "bend(u.value)"),
+    4: ("diffusion of fourth order", "-fipy.DiffusionTerm(coeff=(0.5 * implicit, 1.0))", "-bend(bend(u.value))"),
 }
 
 
@@ -221,6 +234,7 @@ def python_text(content: Content) -> str:
         _docstring(content, "An identified law as NumPy functions."),
         "import numpy as np\n",
         _constants(content) + "\n",
+        *_parts(content),
         _function(content, "force") + "\n",
         _function(content, "primitive") + "\n",
         _ENERGY.format(law=content, choice=_choice(content), level=level),
@@ -233,15 +247,17 @@ def python_text(content: Content) -> str:
 def pypde_text(content: Content) -> str:
     """Return the script; it needs numpy and py-pde alone."""
     title = "An identified law for py-pde (written for version 0.59; pip install py-pde)."
-    change, rate = template(content, _PYPDE, "py-pde")
-    law = _PYPDE_CLASS.format(equation=content.dynamics.equation, change=change)
-    return _script(content, title, "import numpy as np\nimport pde\n", _PYPDE_GRID + law + _PYPDE_RUN.format(rate=rate))
+    waves = "waves * " * (content.dynamics.order // 2 - 1)
+    evolve = _PYPDE.format(rate=_rate(content, "py-pde"), stiffest=content.dynamics.parts.stiffest, waves=waves)
+    return _script(content, title, "import numpy as np\nimport pde\n", evolve)
 
 
 def fipy_text(content: Content) -> str:
     """Return the script; it needs numpy and FiPy alone."""
     title = "An identified law for FiPy (written for version 4.0; pip install fipy)."
-    evolve = _FIPY_MESH + template(content, _FIPY, "fipy")
+    rate, stiffest = _rate(content, "fipy"), content.dynamics.parts.stiffest
+    words = dict(zip(("diffusion", "term", "share"), _FIPY_TERMS[content.dynamics.order], strict=True))
+    evolve = _FIPY.format(rate=rate, stiffest=stiffest, steps=content.steps, **words)
     return _script(content, title, "import fipy\nimport numpy as np\n", evolve)
 
 
@@ -268,7 +284,33 @@ def sympy_text(content: Content) -> str:
 def _script(content: Content, title: str, imports: str, evolve: str) -> str:
     main = _MAIN.format(high=content.phases[1], scale=content.on_phases(" * "))
     head = [_docstring(content, title), f"import sys\n\n{imports}", _constants(content), ""]
-    return "\n".join([*head, _function(content, "force"), "", evolve, "", main])
+    return "\n".join([*head, *_parts(content), _function(content, "force"), "", evolve, "", main])
+
+
+def _rate(content: Content, format: str) -> str:
+    """Return the function rate(u, t) of the equation, which calls bend(u, tensor); refused where there is none."""
+    parts = content.dynamics.parts
+    words = {
+        "tensors": [f", {name}" if name in parts.tensors else "" for name in "AB"],
+        "mobility": "" if parts.rate is None else "mobility(u) * ",
+        "driving": "" if content.driving is None else " + driving(t)",
+    }
+    change = template(content, _CHANGES, format).format(**words)
+    return _RATE.format(equation=content.dynamics.equation, change=change, **words)
+
+
+def _parts(content: Content) -> Iterator[str]:
+    """Yield what is added to the equation, as code."""
+    parts = content.dynamics.parts
+    if parts.tensors:
+        yield "".join(f"{name} = {tensor!r}  # rows along (z, y,) x\n" for name, tensor in parts.tensors.items()) + "\n"
+    if (rate := parts.rate) is not None:
+        place, series = moved("x", *rate.centre, PYTHON), horner(rate.powers, "s")
+        yield _MOBILITY.format(low=rate.reach[0], high=rate.reach[1], place=place, series=series) + "\n"
+    if content.driving is not None:
+        times, values = content.driving
+        table = "\n    ".join(wrap(repr(values.tolist()), 110))
+        yield _DRIVING.format(end=float(times[-1]), count=len(times), values=table) + "\n"
 
 
 def _choice(content: Content) -> str:
