@@ -411,6 +411,7 @@ class Resolution:
     mesh_size: float
 
 
+@np.errstate(over="ignore", invalid="ignore")  # other steps may run away: then the shift is infinite
 def measure_resolution(fits: Sequence[Trajectory]) -> list[Resolution]:
     """Predict records of one batch again with half the step and on a finer mesh; turn the differences into shifts."""
     first, batch = fits[0], fits[0].batch
