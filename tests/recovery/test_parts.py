@@ -136,6 +136,10 @@ def test_mobility_is_found_by_both_methods(quick, q, tmp_path) -> None:
     assert chdtrc(freedom, chi2) < 1e-6
     assert "mobility-varies" in [item.code for item in findings(result)]
     assert (result.q == q) if q else far(result, "q", 1.0) < FAR
+    if q is not None:  # the degree that the data choose is as good as given
+        given = identify(noisy, dynamics=AllenCahn(mobility=2), law=0, check=False)
+        assert freedom == 2
+        assert np.all(np.abs(given.mobility(ends) - result.mobility(ends)) < 0.02 * (high - low))
     save(result, tmp_path / "r.json")
     again = load_result(tmp_path / "r.json")
     assert (again.dynamics, again.problem) == (result.dynamics, result.problem)
