@@ -41,6 +41,7 @@ _WIDTH = 100
 _CELLS = 4.0  # half-width of a first drop, in cells, where the law has no interface of its own
 _SAMPLES = 16  # of a driving force in a frame interval; programs take straight lines between them
 _STEP = 0.1  # largest growth of a disturbance in one step: q |G'| dt, q G'^2 dt / 4 where the equation has fourth order
+SEEN = 1e-6  # of log m: smaller terms are not written in text
 _LOST = 1e-9  # of the largest force: more than this must not be lost by writing a law in powers
 _FLOWS = {"allen-cahn": "-L dE/du", "cahn-hilliard": "M Laplacian dE/du", "mass-conserving": "-L (dE/du - its mean)"}
 
@@ -368,8 +369,9 @@ def _parts(content: Content) -> Iterator[str]:
         of = "gradient energy" if name == "A" else "mobility"
         yield f"{name}, the tensor of the {of}, has the rows {rows} along {axes}."
     if parts.rate is not None:
-        terms = " + ".join(f"{a:.6g} s^{k}" for k, a in enumerate(parts.rate.powers)).replace(" s^0", "")
-        place, series = moved("u", *parts.rate.centre, WORDS), terms.replace("+ -", "- ")
+        powers = ["", " s", *[f" s^{k}" for k in range(2, len(parts.rate.powers))]]
+        terms = [f"{a:.6g}{power}" for a, power in zip(parts.rate.powers, powers, strict=False) if abs(a) > SEEN]
+        place, series = moved("u", *parts.rate.centre, WORDS), (" + ".join(terms) or "0").replace("+ -", "- ")
         yield (
             f"q(u) = q m(u) with log m = {series}, s = {place}; q is the mean of q(u) between the phases. "
             "m is constant for u below {:g} and above {:g}.".format(*parts.rate.reach)

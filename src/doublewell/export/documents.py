@@ -10,7 +10,7 @@ from math import floor, log10
 
 import numpy as np
 
-from doublewell.export.content import Content, Notation, moved
+from doublewell.export.content import SEEN, Content, Notation, moved
 from doublewell.facts import Facts
 from doublewell.hints import Array
 from doublewell.units import percent
@@ -161,7 +161,8 @@ def _parts(content: Content) -> Iterator[str]:
         rows = r" \\ ".join(" & ".join(_number(entry, 6) for entry in row) for row in tensor)
         yield f"${name}=\\begin{{pmatrix}}{rows}\\end{{pmatrix}}$ along the axes (z, y,) x."
     if parts.rate is not None:
-        series = _polynomial(parts.rate.powers, range(len(parts.rate.powers)), 6, "s")
+        terms = {k: a for k, a in enumerate(parts.rate.powers) if abs(a) > SEEN}
+        series = _polynomial([*terms.values()], [*terms], 6, "s")
         yield f"$q(u)=q\\,m(u)$, $\\ln m={series}$, $s={moved('u', *parts.rate.centre, _MATH)}$."
     if content.driving is not None:
         yield f"$h(t)$ is a known force, given for $0\\le t\\le{_number(content.driving[0][-1], 6)}$."
