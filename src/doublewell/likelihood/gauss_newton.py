@@ -256,10 +256,10 @@ def solve_normal(
     Stops at `tolerance` times the first residual in the preconditioner's norm, or after `most` steps; returns the
     solution, the number of steps and the relative residual reached.
 
-    Where J_u' J_u x = J_u' y is solved for y - J_u x, `size` is |y|. Then the solve stops when the residual, or by how
-    much the last steps have lowered |y - J_u x|^2, says that less than (tolerance |y|)^2 is left to gain. Relative to
-    the first residual nothing could be said: on a border, which the preconditioner leaves as it is, it is up to
-    60 |y|, and a hundredth of that hides directions of the law that the nuisance imitates well.
+    Where J_u' J_u x = J_u' y is solved for y - J_u x, `size` is |y|. Where the first residual is larger than that, the
+    solve stops when the residual, or by how much the last steps have lowered |y - J_u x|^2, says that less than
+    (tolerance |y|)^2 is left to gain. On a border, which the preconditioner leaves as it is, the first residual is up
+    to 60 |y|, and a hundredth of that hides directions of the law that the nuisance imitates well.
     """
 
     def dot(a: Any, b: Any) -> Any:
@@ -269,7 +269,7 @@ def solve_normal(
         return jax.tree.map(lambda x, y: x + factor * y, a, b)
 
     def left(product: Any, gains: Any) -> Any:
-        return product if size is None else jnp.minimum(product, jnp.sum(gains))
+        return product if size is None else jnp.where(start > whole, jnp.minimum(product, jnp.sum(gains)), product)
 
     def unfinished(state: tuple[Any, ...]) -> Any:
         count, *_, product, gains = state
@@ -287,7 +287,7 @@ def solve_normal(
 
     first = precondition(right)
     start = dot(right, first)
-    whole = start if size is None else size**2
+    whole = start if size is None else jnp.minimum(start, size**2)
     zero, unknown = jax.tree.map(jnp.zeros_like, right), jnp.full(_LAST, whole)
     count, solution, _, _, product, gains = jax.lax.while_loop(
         unfinished, body, (0, zero, right, first, start, unknown)
