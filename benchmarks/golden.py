@@ -47,8 +47,8 @@ INTENDED: dict[str, str] = {
     "export-*/json/intervals/level*": "intervals stand with their numbers, all at 95 %",
     "export-*/latex:*-0.9*": "width and C_H are quoted with their values",
     "export-*/latex:*partial_t u = *": "the equation is that of the dynamics, without brackets that grow",
-    "segments/force": "solves of 0.1 were unfinished; at a tolerance of 1e-4 it is the present force to 0.001 standard errors",
-    "segments/force_half": "as its force; to 0.1 % of the band",
+    "segments/force": "solves of 0.1 were unfinished; at a tolerance of 1e-4 it is the present force",
+    "segments/force_half": "as its force",
     "*window/fit/substeps*": "windows have no limit of stability, so they take fewer steps",
     "*window/fit/*_size": "the mesh of a window is judged by a finer one, not by stencils of order four",
     "*window/adequacy/tests/blur/*": "the blur of a window is that of its model, border and all",
@@ -62,7 +62,8 @@ INTENDED: dict[str, str] = {
     for line in (
         "moose:*coupled_variables*", "moose:*Executioner*", "moose:*end_time*", "py-pde:*def bend*",
         "py-pde:*The equation for py-pde*", "py-pde:*ScalarField(*", "py-pde:*stable up to*", "fipy:*def bend*",
-        "fipy:*two sweeps*", "fipy:*CellVariable*", "fipy:*steps = *", "fipy:*known = rate*", "fipy:*setValue*", "fipy:??",
+        "fipy:*two sweeps*", "fipy:*CellVariable*", "fipy:*steps = *", "fipy:*known = rate*", "fipy:*setValue*",
+        "fipy:??",
     )
 } | {
     f"{case}/{number}": "the residual of a wrong model counts less, so its law bends less and its bands are wider"
