@@ -17,7 +17,7 @@ SLOW := tests/slow tests/golden tests/recovery tests/convergence tests/docs test
 	tests/likelihood/test_batch.py tests/likelihood/test_hard_records.py tests/adequacy/test_check.py \
 	tests/adequacy/test_false_alarms.py tests/record/test_pixels.py tests/report/test_browser.py \
 	tests/test_contrast.py tests/test_drift.py tests/test_physical.py tests/test_determined.py tests/plan/test_prediction.py \
-	tests/adequacy/test_alternatives.py
+	tests/adequacy/test_alternatives.py tests/export/test_solvers.py tests/plan/test_conserved.py tests/baselines/test_conserved.py
 PYTEST := -m pytest -n 2 --dist loadfile
 
 .PHONY: demo docs paper test test-slow test-all test-golden test-minimum lint bench bench-compare bench-accuracy clean
