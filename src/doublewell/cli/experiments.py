@@ -156,7 +156,9 @@ def simulate(
         save(record, out)
     tension = true.surface_tension(epsilon=1.0)
     equation = "" if physics["dynamics"] is ALLEN_CAHN else f" --dynamics {dynamics}"
-    text = f"{out}: {record}\nrecover it with: doublewell identify {out} --surface-tension {tension:.10g}{equation}"
+    text = f"{out}: {record}"
+    if not theta:  # movies with thermal noise are not fitted
+        text += f"\nrecover it with: doublewell identify {out} --surface-tension {tension:.10g}{equation}"
     document = {"file": str(out), "record": record_document(record), "law": true.name, "epsilon": epsilon}
     output.answer(text, document | {"surface_tension": tension})
 
