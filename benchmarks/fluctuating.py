@@ -144,6 +144,13 @@ def compiled() -> Any:
     return SimpleNamespace(**{name: jax.jit(function, static_argnums=0) for name, function in each.items()})
 
 
+def trace(image: np.ndarray, noise: np.ndarray) -> float:
+    """Return the trace of a projection from its image of noise, or of the rest where that is the smaller part."""
+    if np.sum(image**2) < np.sum((noise - image) ** 2):
+        return float(np.vdot(image, noise))
+    return noise.size - float(np.vdot(noise - image, noise))
+
+
 def shares(rates: np.ndarray, slopes: np.ndarray) -> np.ndarray:
     """Return Lagrange's polynomials of the nodes at some values."""
     others = [[b for b in rates if b != a] for a in rates]
@@ -186,7 +193,7 @@ def fit(
         left, basis = np.asarray(code.residual(model, fields, law, data, c)), code.basis(model, fields, law, c)
         parts = [np.asarray(code.project(model, fields, law, basis, pad, c)[0]) for pad in pads]
         squares = np.array([np.sum(part**2) for part in (left[:n], left[n:])])
-        freedom = np.array([np.vdot(parts[0][:n], noise[0]), np.vdot(parts[1][n:], noise[1])])
+        freedom = np.array([trace(parts[0][:n], noise[0]), trace(parts[1][n:], noise[1])])
         cross = np.sum(parts[1][:n] ** 2)
         information = 0.5 * np.array([[np.sum(parts[0][:n] ** 2), cross], [cross, np.sum(parts[1][n:] ** 2)]])
         if exact:

@@ -456,7 +456,7 @@ def test_errors_of_parts_are_those_of_the_file(monkeypatch):
             [name, *[found[kind][key] for key in (records, force, "mobility error %", "over bound",
                                                   "mobility covered %", "constant rejected %")]]
             for name, kind in (
-                ("varies", "mobility"), ("constant", "constant"),
+                ("varies", "mobility, 48 cells"), ("constant", "constant, 48 cells"),
                 ("varies", "mobility, degree 2"), ("constant", "constant, degree 2"),
             )
         ],
