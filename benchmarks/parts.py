@@ -176,20 +176,20 @@ def rms(values: Any) -> float:
 def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     lines = []
     for kind in dict.fromkeys(row["kind"] for row in rows):
-        own = [row for row in rows if row["kind"] == kind]
+        own, part = [row for row in rows if row["kind"] == kind], kind.split(",")[0]
         line: dict[str, Any] = {"kind": kind, "records": len(own)}
         line["force error %"] = round(rms(row["force error"] for row in own), 3)
         line["force covered %"] = round(100 * float(np.mean([row["force covered"] for row in own])), 1)
         inside = [
-            flag for row in own for name, flag in row["inside"].items() if " " not in name or kind != "anisotropy"
+            flag for row in own for name, flag in row["inside"].items() if " " not in name or part != "anisotropy"
         ]
         line["values covered %"] = round(100 * float(np.mean(inside)), 1)
-        if kind == "anisotropy":
+        if part == "anisotropy":
             line["ratio error %"] = round(rms(100 * (row["found ratio"] / row["ratio"] - 1) for row in own), 3)
             line["angle error deg"] = round(rms(row["found angle"] - row["angle"] for row in own), 3)
             names = [name for name in own[0]["inside"] if " " in name]
             line["over bound"] = round(rms((r[f"found {n}"] - r[n]) / r[f"bound {n}"] for r in own for n in names), 2)
-        elif kind == "drift":
+        elif part == "drift":
             line["drift error cells"] = round(
                 rms(r[f"found drift {a}"] - r[f"drift {a}"] for r in own for a in "yx"), 4
             )
