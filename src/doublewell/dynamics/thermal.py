@@ -26,11 +26,13 @@ _NEAR = 1e-3  # -z up to which phi_2 is a series
 
 @dataclass(frozen=True)
 class Etdrk2:
-    """Advance a fluctuating field: half of the noise, a step of ETDRK2 (Cox and Matthews 2002), the other half.
+    """Advance a fluctuating field by ETDRK2 (Cox and Matthews 2002), the noise of a step added to its first stage.
 
-    What is stepped exactly is L - D m, m the mean curvature of the wells, and each half of the noise has the variance
-    theta D tanh(a) / (V a) h q with a = h q (D m - L), V the volume of a cell: a phase then has the spectrum of its
-    energy for steps of any length. What the rest of the force changes is of second order in the step.
+    What is stepped exactly is L - D m, m the mean curvature of the wells, with a = h q (D m - L) for a step h, and the
+    noise of a mode is theta D (1 - exp(-2 a)) h q / (V a), V the volume of a cell: a phase has the spectrum of its
+    energy for steps of any length. The second stage sees a part of the noise, for each mode the one with which a force
+    of another curvature has the spectrum of its energy too, to first order in the difference: an interface, even where
+    a step is longer than a mode lives. Kicks before and after a step leave such modes that of m.
     """
 
     grid: Grid
@@ -62,23 +64,22 @@ class Etdrk2:
         near = np.where(z > -_NEAR, -_NEAR, z)
         first = np.where(z > -_NEAR, 1.0 + z / 2.0 + z**2 / 6.0, np.expm1(near) / near)
         second = np.where(z > -_NEAR, 0.5 + z / 6.0 + z**2 / 24.0, (np.expm1(near) / near - 1.0) / near)
-        slower = np.where(z > -_NEAR, 1.0 - z**2 / 3.0, np.tanh(near) / near)
         whole, drive = np.exp(z), -h * coupling
-        spread = np.sqrt(h * self.theta * coupling * slower / prod(self.grid.dx))
+        spread = np.sqrt(h * self.theta * coupling * (whole + 1.0) * first / prod(self.grid.dx))
+        # d log(variance) / d curvature is -1 / a: of the decay, and the part of the noise that is seen
+        rate = -2.0 * near * whole * (first + second * np.expm1(near)) / -np.expm1(2.0 * near)
+        seen = np.where(z > -_NEAR, 1.0 + z / 12.0, (1.0 - rate) / (-2.0 * near * second))
 
         def push(modes: Array, time: float) -> Array:
             u = backward(modes)
             driven = parts.driven(np.array([time]))
             return np.asarray(forward(law.force(u) - mean * u - (0.0 if driven is None else driven[0, 0])))
 
-        def kicked(modes: Array) -> Array:
-            return np.asarray(modes + spread * forward(rng.normal(size=self.grid.cells)))
-
         modes = forward(u0)
         for frame in range(intervals):
             for number in range(self.substeps):
-                time, modes = frame * self.dt + number * step, kicked(modes)
+                time, noise = frame * self.dt + number * step, spread * forward(rng.normal(size=self.grid.cells))
                 before = push(modes, time)
                 modes = whole * modes + drive * first * before
-                modes = kicked(modes + drive * second * (push(modes, time + step) - before))
+                modes = modes + noise + drive * second * (push(modes + seen * noise, time + step) - before)
             yield backward(modes)
