@@ -134,6 +134,65 @@ class Mixing:
         return _BOLTZMANN * self.temperature * (1.0 / self.volume[0] + 1.0 / self.volume[1])
 
 
+@dataclass(frozen=True)
+class Temperature:
+    """The temperature of a movie with thermal noise: kappa is kT / theta. ``value`` is in K, or kT itself.
+
+    ``unit`` is "K", or None where the value is kT in units of one's own. ``sd`` is the standard deviation of the value.
+    ``thickness``, in m, is that of the film of which a movie of two axes is: energies are then per volume and area.
+
+    >>> Temperature.of("300 K +- 1 K, 50 nm")
+    Temperature(value=300.0, unit='K', sd=1.0, thickness=5e-08)
+    """
+
+    value: float
+    unit: str | None = None
+    sd: float | None = None
+    thickness: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", positive(self.value, "temperature", "in K as text, or kT as a number"))
+        if self.unit not in (None, "K"):
+            raise InputError(f"the unit of the temperature is {shown(self.unit)}: expected 'K', or None for kT")
+        if self.sd is not None:
+            object.__setattr__(self, "sd", not_negative(self.sd, "the sd of the temperature"))
+        if self.thickness is not None:
+            object.__setattr__(self, "thickness", positive(self.thickness, "thickness", "of the film, in m"))
+            if self.unit is None:
+                raise InputError("a thickness goes with a temperature in K: expected a text such as '300 K, 50 nm'")
+
+    @classmethod
+    def of(cls, value: Any) -> Temperature:
+        """Return a temperature as it is; read kT as a number, or a text such as "300 K", "300 K +- 1 K, 50 nm"."""
+        if isinstance(value, Temperature):
+            return value
+        if hasattr(value, "magnitude") and hasattr(value, "units"):
+            value = f"{float(value.magnitude)!r} {value.units!s}"
+        if not isinstance(value, str):
+            return cls(value)
+        first, comma, film = value.partition(",")
+        number, sd, unit = _with_error(first, "the temperature", "300 K +- 1 K")
+        if unit is None:
+            return cls(number, None, sd)
+        thick, own = parse_quantity(film, "the thickness") if comma else (None, None)
+        if comma and own is None:
+            raise InputError(f"the thickness is {shown(film.strip())}: expected a length with its unit, such as '50 nm'")
+        kelvin = number if unit in ("K", "kelvin") else convert(number, unit, "K", "the temperature")
+        metres = None if thick is None or own is None else convert(thick, own, "m", "the thickness")
+        return cls(kelvin, "K", sd, metres)
+
+    def energy(self, axes: int, length_unit: str | None) -> tuple[float, str | None]:
+        """Return kT such that its ratio to theta is kappa where a tension is in the second value, a unit."""
+        if self.unit is None:
+            return self.value, None
+        assert length_unit is not None
+        metre, power = convert(1.0, length_unit, "m", "length_unit"), axes - 1
+        kt = _BOLTZMANN * self.value / metre**power
+        if self.thickness is not None:
+            kt, power = kt / self.thickness, power + 1
+        return kt, {0: "J", 1: "J/m", 2: "J/m^2"}[power]
+
+
 def scaling_of(value: Any) -> SurfaceTension | Mixing:
     """Return what fixes the scale; a text of two quantities, "300 K, 0.02 nm^3", is a Mixing."""
     if isinstance(value, Mixing):
@@ -149,7 +208,7 @@ class Scale:
 
     ``epsilon_sd`` is the part of epsilon's standard deviation that comes from the tension, None when the tension
     has none. With ``mixing`` it came from the entropy of ideal mixing: kappa is this number over (a_1 + a_2) du, and
-    the tension follows.
+    the tension follows. With ``thermal`` it came from thermal noise: kappa is this number, kT, over theta.
     """
 
     epsilon: float
@@ -157,6 +216,7 @@ class Scale:
     tension: SurfaceTension
     tension_integral: float
     mixing: float | None = None
+    thermal: float | None = None
 
     @property
     def kappa(self) -> float:
@@ -193,6 +253,15 @@ def calibrate(
     return Scale(epsilon, spread, tension, integral, mixing)
 
 
+def thermal_scale(law: Law, temperature: Temperature, theta: float, axes: int, length_unit: str | None) -> Scale:
+    """Return the scale that thermal noise gives: kappa = kT / theta, and so the tension kappa C_H."""
+    kt, unit = temperature.energy(axes, length_unit)
+    integral, sd = law.tension_integral, temperature.sd
+    relative = None if sd is None else sd / temperature.value
+    tension = SurfaceTension(kt / theta * integral, None if relative is None else relative * kt / theta * integral, unit=unit)
+    return Scale(kt / theta, None if relative is None else relative * kt / theta, tension, integral, thermal=kt)
+
+
 def epsilon_power(normalisation: Normalisation) -> float:
     """Return the power of kappa = sigma / C_H that epsilon is: how a tension scales the energies of this equation."""
     return 1.0 if normalisation == "E" else 0.5
@@ -206,6 +275,9 @@ class NoScale(StrEnum):
     NO_INTERFACE = "no-interface"
     ZERO_LAW = "zero-law"
     NO_ENTROPY = "no-entropy"
+    UNSEEN_NOISE = "unseen-noise"
+    UNKNOWN_OPTICS = "unknown-optics"
+    UNBALANCED = "unbalanced-noise"
 
 
 class Refusal(NamedTuple):

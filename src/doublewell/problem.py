@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from doublewell.calibrate import Mixing, SurfaceTension, check_units, scaling_of
+from doublewell.calibrate import Mixing, SurfaceTension, Temperature, check_units, scaling_of
 from doublewell.dynamics import ALLEN_CAHN, Driving, Dynamics, dynamics_of
 from doublewell.dynamics.anisotropy import check_axes
 from doublewell.errors import InputError, option
@@ -63,7 +63,8 @@ class Resolved:
 
     ``q`` and ``phases`` were given or estimated; a ``boundary`` that was not declared is "open" in a trajectory fit;
     ``supports`` are those of the weak-form fit, with the rule that chose them; ``tiled`` whether the record was fitted
-    in tiles; ``noise`` the kind of noise that was assumed; ``settled`` the equation where parts of it were estimated.
+    in tiles; ``noise`` the kind of noise that was assumed; ``settled`` the equation where parts of it were estimated;
+    ``theta`` the strength kT / kappa of thermal noise where it was read.
     """
 
     q: float
@@ -74,6 +75,7 @@ class Resolved:
     tiled: bool = False
     noise: str = "white"
     settled: Dynamics | None = None
+    theta: float | None = None
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,7 @@ class Problem:
     dynamics: Dynamics = ALLEN_CAHN
     records: tuple[RecordInfo, ...] = ()
     values: tuple[float, float] | None = None
+    temperature: Temperature | None = None
 
     @cached_property
     def degree(self) -> int | Literal["auto"]:
@@ -165,10 +168,13 @@ class Problem:
 
 def ask(
     records: Sequence[Record], tension: Any = None, *, dynamics: Any = "allen-cahn", law: Any = None,
-    method: Any = None, observation: Any = None, check: bool = True,
+    method: Any = None, observation: Any = None, check: bool = True, temperature: Any = None,
 ) -> Problem:  # fmt: skip
     """Return the problem that options pose, checked against the records; none of their values is read."""
     laws, equation = DoubleWell.of(law), sampled(dynamics_of(dynamics), records)
+    warm = None if temperature is None else Temperature.of(temperature)
+    if warm is not None:
+        equation = equation.changed(thermal=True)
     if laws.wells is None:
         laws = replace(laws, wells="found" if equation.gauge == "constant" else "symmetric")
     problem = Problem(
@@ -178,6 +184,7 @@ def ask(
         None if tension is None else scaling_of(tension),
         bool(check),
         equation,
+        temperature=warm,
     )
     _check_options(problem)
     for record in records:

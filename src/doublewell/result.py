@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from doublewell.adequacy import Adequacy
-from doublewell.calibrate import Refusal, Scale, refusal_of, why_no_scale
+from doublewell.adequacy import UNBALANCED, Adequacy
+from doublewell.calibrate import NoScale, Refusal, Scale, refusal_of, why_no_scale
 from doublewell.dynamics import Dynamics
 from doublewell.errors import InputError, option
 from doublewell.hints import Array
@@ -34,6 +34,7 @@ _ABOUT = (  # how the answer was asked for and found, not the answer
 )
 _RELATIVE = ("law.", "scale.", "posterior.")  # these have units, so only their own size is a measure
 _PURE = (".chi2", ".weight")  # and these are pure numbers again
+_UNSEEN = 0.05  # lower over upper end of theta: less is no measurement
 _NUMBER = re.compile(r"[-+]?\d[\d.]*(?:e[-+]?\d+)?")
 
 
@@ -246,6 +247,19 @@ class Result:
         return self._scale().kappa
 
     @property
+    def theta(self) -> float:
+        """The strength of thermal noise, kT / kappa; raises where it was not read."""
+        found = self.resolved.theta
+        if found is None:
+            raise InputError(f"the movie was not read as one with thermal noise: pass {option('temperature')}")
+        return found
+
+    @property
+    def tension(self) -> float:
+        """The surface tension kappa C_H, given or from thermal noise; raises where nothing fixed it."""
+        return self._scale().tension.value
+
+    @property
     def epsilon(self) -> float:
         """The interfacial scale; raises when no surface tension fixed it."""
         return self._scale().epsilon
@@ -313,10 +327,12 @@ class Result:
 
     @property
     def _refused(self) -> Refusal | None:
-        """Why the supplied surface tension could not be used, None where it was or none was given."""
-        if self.scale is not None or self.problem.tension is None:
+        """Why the supplied surface tension or temperature could not be used, None where it was or none was given."""
+        if self.scale is not None:
             return None
-        return refusal_of(self.law, self.diagnostics.bound, self.problem.tension)
+        if self.problem.tension is not None:
+            return refusal_of(self.law, self.diagnostics.bound, self.problem.tension)
+        return thermal_refusal(self.law, self.diagnostics, self.problem, self.posterior)
 
     @property
     def refusal(self) -> str | None:
@@ -337,6 +353,36 @@ class Result:
         from doublewell.report.text import report_text
 
         return report_text(self)
+
+
+def thermal_refusal(
+    law: Law, numbers: Diagnostics, problem: Problem, posterior: Posterior | None
+) -> Refusal | None:  # fmt: skip
+    """Return why thermal noise gives no scale, None where it does, or where no temperature was given."""
+    if problem.temperature is None or posterior is None:
+        return None
+    plain, fit = refusal_of(law, numbers.bound), numbers.likelihood
+    if plain is not None:
+        return plain
+    if problem.records and problem.records[0].origin == "camera" and problem.observation.blur == "auto":
+        return Refusal(NoScale.UNKNOWN_OPTICS, 0.0, (
+            "the blur of the pictures is not known, and half a pixel of it takes a quarter of the thermal noise away: "
+            f"pass {option('blur')} as a length, 0 for sharp pictures"
+        ))  # fmt: skip
+    low, high = scalar_interval(posterior, "theta", 0.9, None)
+    if low < _UNSEEN * high:
+        return Refusal(NoScale.UNSEEN_NOISE, high, (
+            f"thermal noise cannot be told from none: theta is below {high:.3g} (95 %), so that the tension is above "
+            f"{law.tension_integral / high:.3g} kT"
+        ))  # fmt: skip
+    tests = () if fit is None or fit.adequacy is None else fit.adequacy.significant
+    wrong = [test for test in tests if test.name in UNBALANCED]
+    if wrong:
+        return Refusal(NoScale.UNBALANCED, wrong[0].statistic, (
+            f"fluctuation and dissipation do not belong together ({', '.join(test.name for test in wrong)}): q, the "
+            "optics or the equation are wrong, or the noise is not thermal"
+        ))  # fmt: skip
+    return None
 
 
 # --- two results, number by number ------------------------------------------------------------------------------------

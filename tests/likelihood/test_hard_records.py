@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from readings import read_trajectories, read_trajectory
 
-from doublewell.dynamics import ALLEN_CAHN, Grid, symbols
 from doublewell.evidence import system
 from doublewell.law import Bernstein, named_law
 from doublewell.likelihood import gauss_newton, growth
-from doublewell.likelihood.segments import SegmentModel, segment_constants
+from doublewell.likelihood.linked import LinkedModel, Links
+from doublewell.likelihood.model import Constants, record_model
 from doublewell.record import Record
 from doublewell.runtime import double_precision
 from doublewell.simulate import add_noise, simulate
@@ -96,34 +96,39 @@ def test_a_record_that_is_no_trajectory_says_why() -> None:
         assert "segments the record leaves a noise of" in found.status.text
 
 
+def cut(record: Record, family: Bernstein, length: int, weight: float) -> tuple[LinkedModel, Constants]:
+    """The model of one record in segments, with links of a weight."""
+    whole, constants = record_model(record, family, 1)
+    links = Links._make([part if isinstance(part, tuple) else part[0] for part in Links.even(1, weight)])
+    return LinkedModel.of(whole, length), constants._replace(links=links)
+
+
 def test_segments_of_a_trajectory_have_no_gaps() -> None:
-    model = SegmentModel(Bernstein(1), "periodic", 9, 1, 3)
-    grid = Grid((8, 8), 1 / 8, "periodic")
-    constants = segment_constants(model, symbols(ALLEN_CAHN, grid.waves), 1e-3, 2.0)
-    whole = SegmentModel(Bernstein(1), "periodic", 9, 1, 9)
     u0 = np.random.default_rng(0).standard_normal((8, 8))
+    record = Record(np.zeros((9, 8, 8)), dx=1 / 8, dt=1e-3, q=1.0, boundary="periodic")
     with double_precision():
-        of_whole = segment_constants(whole, symbols(ALLEN_CAHN, grid.waves), 1e-3, 1.0)
+        whole, of_whole = cut(record, Bernstein(1), 9, 1.0)
         run = np.asarray(whole.predict(u0[None], QUARTIC, of_whole))
-        cut = np.asarray(model.predict(run[::3], QUARTIC, constants))
-        ragged = SegmentModel(Bernstein(1), "periodic", 9, 1, 4)
-        rest = np.asarray(ragged.predict(run[::4], QUARTIC, constants))
-    assert model.count == 3
-    assert ragged.count == 3
-    assert np.allclose(cut[:9], run, atol=1e-13)
-    assert np.abs(cut[9:]).max() < 1e-13
-    assert np.allclose(rest[:9], run, atol=1e-13)
-    assert constants.root.ravel().tolist() == [1.0] * 9 + [2.0] * 2
+        for length in (3, 4, 1):
+            model, constants = cut(record, Bernstein(1), length, 2.0)
+            pieces = np.asarray(model.predict(run[::length], QUARTIC, constants))
+            assert model.count == len(run[::length]) == len(pieces) - 9 + 1
+            assert np.allclose(pieces[:9], run, atol=1e-13)
+            assert np.abs(pieces[9:]).max() < 1e-13
+            white = np.asarray(model.whiten(np.ones_like(pieces), constants))
+            assert np.all(white[:9] == 1.0)
+            assert np.all(white[9:] == 2.0)
 
 
-def test_the_preconditioner_of_segments_is_exact_for_diffusion() -> None:
-    """Without reaction and links J'J of one segment is diagonal in the modes; conjugate gradients stop at once."""
-    model = SegmentModel(Bernstein(0), "periodic", 4, 1, 4)
-    grid = Grid((8, 8), 1 / 8, "periodic")
-    constants = segment_constants(model, symbols(ALLEN_CAHN, grid.waves), 1e-3, 0.0)
-    right = np.random.default_rng(0).standard_normal((1, 8, 8))
+@pytest.mark.parametrize("length", [1, 3])
+def test_the_preconditioner_of_segments_is_exact_for_diffusion(length) -> None:
+    """Without reaction J'J is tridiagonal in time for each mode; conjugate gradients stop at once."""
+    record = Record(np.zeros((9, 8, 8)), dx=1 / 8, dt=1e-3, q=1.0, boundary="periodic")
+    model, constants = cut(record, Bernstein(0), length, 2.0)
+    right = np.random.default_rng(0).standard_normal((model.count, 8, 8))
     with double_precision():
-        _, push, pull = gauss_newton._linearise(model, 0.0 * right, np.zeros(1), np.zeros((4, 8, 8)), constants)
+        data = np.zeros((9 + model.count - 1, 8, 8))
+        _, push, pull = gauss_newton._linearise(model, 0.0 * right, np.zeros(1), data, constants)
         _, count, _ = gauss_newton.solve_normal(
             lambda x: pull(push(x)), right, model.preconditioner(right, np.zeros(1), constants), tolerance=1e-8, most=50
         )

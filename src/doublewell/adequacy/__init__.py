@@ -9,6 +9,8 @@ verdict weighs what a fault does to the law.
 
 from doublewell.adequacy.check import check_adequacies as check_adequacies
 from doublewell.adequacy.check import worst_of_parts as worst_of_parts
+from doublewell.adequacy.fluctuating import UNBALANCED as UNBALANCED
+from doublewell.adequacy.fluctuating import check_fluctuations as check_fluctuations
 from doublewell.adequacy.moments import MomentTests as MomentTests
 from doublewell.adequacy.moments import check_moments as check_moments
 from doublewell.adequacy.statistics import FALSE_ALARMS as FALSE_ALARMS

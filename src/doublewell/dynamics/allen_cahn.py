@@ -29,6 +29,8 @@ class AllenCahn(WithParts):
         where it is estimated; otherwise the data choose it, 1 to 6. q is its mean between the phases.
     driving
         A known force h(t): a ``Driving``, or a function of the time.
+    thermal
+        Whether the field fluctuates: noise sqrt(2 q theta), theta = kT / kappa, is added to the equation.
     """
 
     name: ClassVar[str] = "allen-cahn"
@@ -45,12 +47,13 @@ class AllenCahn(WithParts):
     anisotropy: Anisotropy | Estimated | None = None
     mobility: Mobility | int | Estimated | None = None
     driving: Driving | Callable[[Any], Any] | None = None
+    thermal: bool = False
 
     @property
     def equation(self) -> str:
         """The equation as text."""
         rate, driving = "q" if self.mobility is None else "q(u)", "" if self.driving is None else " + h(t)"
-        return f"u_t = {rate} ({self.parts.bend} - G(u){driving})"
+        return f"u_t = {rate} ({self.parts.bend} - G(u){driving}){self.parts.noise}"
 
     def linear(self, waves: Sequence[Array]) -> Array:
         """Return -|k|^2."""

@@ -24,6 +24,8 @@ class CahnHilliard(WithParts):
     ----------
     anisotropy, flux
         Of the gradient energy, and of the mobility: an ``Anisotropy``, or "estimated".
+    thermal
+        Whether the field fluctuates: noise sqrt(2 q theta) div, theta = kT / kappa, is added to the equation.
     """
 
     name: ClassVar[str] = "cahn-hilliard"
@@ -39,13 +41,14 @@ class CahnHilliard(WithParts):
 
     anisotropy: Anisotropy | Estimated | None = None
     flux: Anisotropy | Estimated | None = None
+    thermal: bool = False
 
     @property
     def equation(self) -> str:
         """The equation as text."""
         if self.flux is None:
-            return f"u_t = q Laplacian (G(u) - {self.parts.bend})"
-        return f"u_t = q div(B grad (G(u) - {self.parts.bend}))"
+            return f"u_t = q Laplacian (G(u) - {self.parts.bend}){self.parts.noise}"
+        return f"u_t = q div(B grad (G(u) - {self.parts.bend})){self.parts.noise}"
 
     def linear(self, waves: Sequence[Array]) -> Array:
         """Return -|k|^4."""

@@ -93,6 +93,14 @@ class Grid:
         return tuple(np.meshgrid(*lines, indexing="ij", sparse=True))
 
     @cached_property
+    def multiplicity(self) -> Array:
+        """How many modes of a real field each mode stands for: one of the last axis for its mirror image too."""
+        last = np.ones(self.laplacian.shape[-1])
+        if self.boundary == "periodic":
+            last[1 : (self.cells[-1] + 1) // 2] = 2.0
+        return np.broadcast_to(last, self.laplacian.shape)
+
+    @cached_property
     def crossed(self) -> tuple[Array, ...] | None:
         """Wave numbers whose products of two axes act on real fields: without the highest of an even axis.
 

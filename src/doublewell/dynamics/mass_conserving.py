@@ -30,11 +30,12 @@ class MassConserving(WithParts):
     )
 
     anisotropy: Anisotropy | Estimated | None = None
+    thermal: bool = False
 
     @property
     def equation(self) -> str:
         """The equation as text."""
-        return f"u_t = q ({self.parts.bend} - G(u) + mean G(u))"
+        return f"u_t = q ({self.parts.bend} - G(u) + mean G(u)){self.parts.noise}"
 
     def linear(self, waves: Sequence[Array]) -> Array:
         """Return -|k|^2."""

@@ -56,13 +56,14 @@ class Parts:
 
     ``anisotropy`` is that of the gradient energy, ``flux`` that of the mobility of a conserved field, ``mobility`` the
     rate of each phase, where it is estimated by its degree or at one that the data choose, ``driving`` a known force in
-    time.
+    time, ``thermal`` noise that is tied to dissipation.
     """
 
     anisotropy: Anisotropy | Estimated | None = None
     flux: Anisotropy | Estimated | None = None
     mobility: Mobility | int | Estimated | None = None
     driving: Driving | Callable[[Any], Any] | None = None
+    thermal: bool = False
 
     def estimated(self, axes: int, boundary: str | None) -> tuple[str, ...]:
         """Return the names of what is estimated beside q."""
@@ -113,9 +114,14 @@ class Parts:
         return "Laplacian u" if self.anisotropy is None else "div(A grad u)"
 
     @property
+    def noise(self) -> str:
+        """Thermal noise as text, an end of the equation."""
+        return " + thermal noise" if self.thermal else ""
+
+    @property
     def varied(self) -> bool:
-        """Whether there are any."""
-        return self != Parts()
+        """Whether there are any that change the mean of a rate."""
+        return replace(self, thermal=False) != Parts()
 
     @property
     def oblique(self) -> bool:
@@ -187,11 +193,21 @@ def check_driving(value: Any) -> Driving | Callable[[Any], Any] | None:
     raise InputError(f"driving is {shown(value)}: expected Driving(times, values), a function of the time, or a file")
 
 
+def check_thermal(value: Any) -> bool:
+    """Return whether there is thermal noise, from a truth value or from its word."""
+    if isinstance(value, str) and value.lower() in ("true", "false"):
+        return value.lower() == "true"
+    if isinstance(value, bool):
+        return value
+    raise InputError(f"thermal is {shown(value)}: expected True or False; its size is theta of simulate, or estimated")
+
+
 _CHECKS: dict[str, Callable[[Any], Any]] = {
     "anisotropy": check_anisotropy,
     "flux": lambda value: check_anisotropy(value, "flux"),
     "mobility": check_mobility,
     "driving": check_driving,
+    "thermal": check_thermal,
 }
 
 
@@ -202,6 +218,11 @@ class WithParts:
     def __post_init__(self) -> None:
         for item in fields(self):
             object.__setattr__(self, item.name, _CHECKS[item.name](getattr(self, item.name)))
+        if self.parts.thermal and (self.parts.mobility is not None or "estimated" in vars(self).values()):
+            raise InputError(
+                "thermal noise of a mobility that depends on the phase has a drift of its own, which is not included, "
+                "and an anisotropy has to be known: expected a constant mobility and known parts"
+            )
 
     @property
     def parts(self) -> Parts:

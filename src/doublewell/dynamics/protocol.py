@@ -214,13 +214,15 @@ def since(dynamics: Dynamics, time: float) -> Dynamics:
 
 
 def roughly(dynamics: Dynamics) -> Dynamics:
-    """Return the equation as a first prediction takes it: without what is to be estimated, at a constant mobility."""
+    """Return the equation as a first prediction takes it: without noise and what is to be estimated."""
     parts, known = dynamics.parts, dict[str, Any]()
     for name in ("anisotropy", "flux"):
         if isinstance(getattr(parts, name), str):
             known[name] = None
     if parts.mobility is not None:
         known["mobility"] = None
+    if parts.thermal:
+        known["thermal"] = False
     return dynamics.changed(**known) if known else dynamics
 
 

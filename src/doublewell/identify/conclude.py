@@ -236,9 +236,10 @@ def perhaps_sharp(problem: Problem, total: Evidence, average: DegreeAverage) -> 
 
 def units_of(part: Part, phases: tuple[float, float], names: Sequence[str]) -> tuple[Array, Array]:
     """Return units and shifts of what is estimated jointly with the law: gain and offset become those of the record."""
-    named = [parameter for parameter in joint_parameters(part.view) if parameter.name in names]
-    units, shifts = np.array([parameter.scale(part.record) for parameter in named]), np.zeros(len(named))
+    known = {parameter.name: parameter for parameter in joint_parameters(part.view)}
+    named, shifts = [known.get(name) for name in names], np.zeros(len(names))
     (middle, half), (target, size) = middle_half(part.phases), middle_half(phases)
+    units = np.array([size**2 if own is None else own.scale(part.record) for own in named])  # theta is a square of u
     for k, parameter in enumerate(named):
         if parameter in CONTRAST:
             units[k] = half / size if parameter.name.startswith("gain") else half
@@ -301,8 +302,8 @@ def combined(fits: Sequence[PartFit], matrix: Array) -> Resolution:
 def _initial(fit: Trajectory, law: Law) -> Any:
     """Return the initial field that fits best with a law near the point of linearisation."""
     there = fit.family.at(law.family.degree).elevation(fit.family) @ law.coefficients
-    theta, mesh = np.concatenate([joint_given_law(fit.evidence).mean(there), there]), fit.record.mesh
-    return _single(fit.moved(theta).ravel()[: prod(mesh)].reshape(mesh))
+    mesh = fit.record.mesh
+    return _single(fit.moved(fit.theta_at(there)).ravel()[: prod(mesh)].reshape(mesh))
 
 
 def _single(field: Any) -> Any:

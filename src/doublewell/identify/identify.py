@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.calibrate import Mixing, SurfaceTension, calibrate, refusal_of
+from doublewell.calibrate import Mixing, SurfaceTension, Temperature, calibrate, refusal_of, thermal_scale
 from doublewell.compute.partition import tile_memory
 from doublewell.dynamics import ALLEN_CAHN, Dynamics, settled
 from doublewell.errors import InputError, option
@@ -24,7 +24,7 @@ from doublewell.inference.joint import Plan, fit_parts, run_loops
 from doublewell.options import Compute, DoubleWell, Method, Observation, parse_memory
 from doublewell.problem import Problem, Resolved, ask, compute_of, observed_as
 from doublewell.record import Record
-from doublewell.result import Result
+from doublewell.result import Result, thermal_refusal
 from doublewell.runtime import choose_processor, computing_on
 
 _WEIGHINGS = {"robust": 2, "correlated": 1, "shot": 1}  # how often the noise is measured on a fit, and that made again
@@ -41,6 +41,7 @@ def identify(
     observation: Observation | str | dict[str, Any] | None = None,
     compute: Compute | str | dict[str, Any] | None = None,
     check: bool = True,
+    temperature: float | str | Temperature | None = None,
     progress: Report | None = None,
 ) -> Result:
     """Identify the force G = F'/epsilon^2 of u_t = q (Laplacian u - G(u)), and with a tension epsilon and F.
@@ -77,6 +78,10 @@ def identify(
     check
         Whether the residual is tested for model misspecification (``result.adequacy``); of a trajectory it takes about
         as long as the fit, of weak moments 0.1 to 0.3 s.
+    temperature
+        Reads the movie as one that fluctuates by thermal noise, whose size gives kappa = kT / theta, and with it the
+        potential and the tension: a text such as "300 K", of a film "300 K, 50 nm" with its thickness, or kT as a
+        number, 1.0 for energies in kT. ``AllenCahn(thermal=True)`` reads the same movie without a scale.
     progress
         Called with (what is being done, steps done, steps), steps 0 where their number is not known.
 
@@ -94,7 +99,7 @@ def identify(
         raise InputError("no records: expected a Record, or several of one material")
     auto = isinstance(dynamics, str) and dynamics == "auto"
     options: dict[str, Any] = {"law": law, "observation": observation}
-    rest = options | {"method": method, "check": check}
+    rest = options | {"method": method, "check": check, "temperature": temperature}
     problem = ask(records, surface_tension, dynamics=ALLEN_CAHN if auto else dynamics, **rest)
     records, chosen = [observed_as(record, problem) for record in records], compute_of(compute, records, problem)
     with computing_on(chosen.device):
@@ -191,10 +196,14 @@ def result_of(parts: Sequence[Part], problem: Problem, answer: Answer) -> Result
         noise="shot" if part.view.whitening.root is not None else problem.observation.noise.replace("auto", "white"),
         tiled=numbers.likelihood is not None and numbers.likelihood.tiles is not None,
         settled=settled(problem.dynamics, joint, len(part.record.mesh), law.phases),
+        theta=None if "theta" not in joint else max(joint["theta"], 0.0),
     )
     scale = None
     if tension is not None and refusal_of(law, numbers.bound, tension) is None:
         scale = calibrate(law, tension, length_unit=part.source.length_unit)
+    elif tension is None and problem.temperature is not None and thermal_refusal(law, numbers, problem, posterior) is None:
+        axes, unit = len(part.record.mesh), part.source.length_unit
+        scale = thermal_scale(law, problem.temperature, joint["theta"], axes, unit)
     problem = replace(problem, records=tuple(each.info for each in parts))
     return Result(
         law, scale, numbers, problem, resolved, posterior=posterior, agreements=answer.agreements,

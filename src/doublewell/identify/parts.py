@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.adequacy import Adequacy, check_adequacies
+from doublewell.adequacy import Adequacy, check_adequacies, check_fluctuations
 from doublewell.dynamics import Dynamics, in_phases
 from doublewell.dynamics.mobility import HIGHEST
 from doublewell.errors import InputError, NoStartError, option
@@ -18,7 +18,7 @@ from doublewell.identify.phases import find_phases, near_plateaus, plateaus, pla
 from doublewell.identify.start import Start, diffusion_start, needs_quartic, quartic_start
 from doublewell.identify.weak_fit import WeakFit, fit_weak, steady
 from doublewell.inference.joint import Job, PartFit
-from doublewell.likelihood import Batch, Resolution, Trajectory, first_substeps, measure_resolution, opened
+from doublewell.likelihood import Batch, FluctuatingBatch, Resolution, Trajectory, first_substeps, measure_resolution, opened
 from doublewell.observation import TOO_FEW_CELLS, Survey, check_survey, complete, survey
 from doublewell.observation.view import (
     View,
@@ -261,7 +261,8 @@ class Records:
             resolutions = measure_resolution(fits)
         if first.adequacy:
             self._say("checking the model")
-            answers = check_adequacies(fits)
+            tests = check_adequacies if fits[0].levels is None else check_fluctuations
+            answers = tests(fits)
         return [*map(part_fit, fits, resolutions, answers)]
 
     def _fit(self, jobs: list[Job]) -> list[Trajectory]:
@@ -271,7 +272,8 @@ class Records:
             models = self._models.setdefault(self._kind(replace(jobs[0], before=None))[-1], {})
             labels = ["record"] if len(self.parts) == 1 else [f"record {k + 1}" for k in places]
             records = [part.record for part in parts]
-            self._batches[places] = Batch(records, parts[0].dynamics, parts[0].view, labels, models)
+            kind = FluctuatingBatch if parts[0].dynamics.parts.thermal else Batch
+            self._batches[places] = kind(records, parts[0].dynamics, parts[0].view, labels, models)
         starts = np.stack([part.start.coefficients for part in parts])
         watch: Callable[[Any], None] | None = None
         if self.report is not None:

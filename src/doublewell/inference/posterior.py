@@ -21,7 +21,7 @@ from doublewell.law import Constraint, Family, Law, Tangents, gauss_legendre
 Quantity = Literal["force", "primitive", "potential", "bulk_energy", "diffusion", "mobility"]
 JointName = Literal[
     "q", "blur", "gain", "offset", "gain drift", "offset drift", "drift x", "drift y", "drift z", "bend x", "bend y",
-    "bend z", "response",
+    "bend z", "response", "theta",
 ]  # fmt: skip
 LawNumber = Literal[
     "epsilon", "barrier", "width", "tension_integral", "kappa", "tension", "bulk_barrier", "maximum", "tilt", "low",
@@ -31,6 +31,7 @@ Scalar = LawNumber | JointName
 DRAWS = 4000  # fixed seed; a band's edge then moves by about 2 % of its half-width from seed to seed
 _SEED = 20_260_101
 _NODES = 64
+_NEVER = 1e-9  # chance of a negative value that needs no care
 _SURE = 0.975  # least fraction of draws with an entropy that is positive
 
 
@@ -204,13 +205,25 @@ def _scalar_draws(posterior: Posterior, quantity: str, scale: Scale | None) -> A
     return _widths(posterior) if quantity == "width" else _tension_integrals(posterior)[0]
 
 
+def _thetas(posterior: Posterior) -> Array:
+    """Return theta of every draw: positive, so that of a normal distribution only that side is drawn."""
+    from scipy.special import ndtr, ndtri
+
+    drawn = posterior.joint_draws("theta")
+    if drawn is None:
+        raise InputError(f"thermal noise was not read by this fit: use {option('temperature')}")
+    mean, sd = float(np.mean(drawn)), float(np.std(drawn))
+    below = float(ndtr(-mean / sd))
+    return drawn if below < _NEVER else mean + sd * ndtri(below + (1.0 - below) * ndtr((drawn - mean) / sd))
+
+
 def _of_equation(posterior: Posterior, quantity: str) -> Array:
     """Return what was estimated jointly with the law of every draw; ratio and angle are those of an anisotropy.
 
     Angles are continued around the most likely one.
     """
     if quantity not in get_args(LawNumber):
-        values = posterior.joint_draws(quantity)
+        values = _thetas(posterior) if quantity == "theta" else posterior.joint_draws(quantity)
         if values is None:
             raise InputError(f"{quantity} was not estimated by this fit, so it has no interval")
         return values
@@ -302,7 +315,9 @@ def _scale_draws(posterior: Posterior, scale: Scale | None) -> tuple[Array, Arra
     tension = scale.tension
     noise = np.random.default_rng(_SEED + 1).standard_normal(integrals.size)
     relative = np.maximum(1.0 + (tension.sd or 0.0) / tension.value * noise, 1e-12)
-    if scale.mixing is None:
+    if scale.thermal is not None:
+        kappa = scale.thermal * relative / _thetas(posterior)[kept]
+    elif scale.mixing is None:
         kappa = tension.value * relative / integrals
     else:
         sizes = posterior.family.entropies(posterior.draws)[kept]

@@ -1,12 +1,14 @@
 """The likelihood of whole trajectories: models of records, one solver, and batches that are fitted together."""
 
 from doublewell.likelihood.batch import Batch, Projector, Resolution, Trajectory, measure_resolution, opened, points
+from doublewell.likelihood.fluctuating import FluctuatingBatch
 from doublewell.likelihood.iterate import Convergence, Status, Step
 from doublewell.likelihood.model import check_window, first_substeps, growth, record_model
 
 __all__ = [
     "Batch",
     "Convergence",
+    "FluctuatingBatch",
     "Projector",
     "Resolution",
     "Status",

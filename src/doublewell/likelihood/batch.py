@@ -24,7 +24,7 @@ from doublewell.law import Bernstein, Family
 from doublewell.likelihood import model as models
 from doublewell.likelihood.iterate import RULE, Convergence, Iteration, Rule, Status, Step, Watch, compiled, iterate
 from doublewell.likelihood.model import Constants, RecordModel, first_substeps, growth
-from doublewell.likelihood.segments import UNSTABLE, fit_by_segments
+from doublewell.likelihood.linked import UNSTABLE, fit_by_segments
 from doublewell.observation.view import (
     PLAIN,
     Observed,
@@ -38,7 +38,7 @@ from doublewell.observation.view import (
 from doublewell.record import Boundary, Record
 from doublewell.runtime import double_precision, leave_room, on_gpu
 
-_UNFINISHED = 0.05  # relative residual of the solves behind R above which its errors are not to be used
+UNFINISHED = 0.05  # relative residual of the solves behind R above which its errors are not to be used
 _CHANCE = 1e-4  # at which scores of frames may scatter more than those of noise
 _LOW = 1  # degree at which a fit of contrast begins
 _STIFF = 10.0  # times as much as all data: how firmly the law is held there
@@ -56,7 +56,7 @@ class Trajectory:
     was observed, ``noise`` its standard deviation s with s^2 = |r|^2 / (n - n_u0 - p) after whitening. ``segments``
     counts the pieces into which the record was cut, 1 for an easy record. ``solve`` is the worst relative residual of
     the solves behind the evidence. ``excess`` is how much more the scores for theta scatter than those of noise would.
-    ``index`` is the number of the record in its ``batch``.
+    ``index`` is the number of the record in its ``batch``, ``levels`` theta and the camera's noise of a fluctuating one.
     """
 
     batch: Batch
@@ -75,6 +75,7 @@ class Trajectory:
     segments: int
     solve: float
     excess: float
+    levels: Any = None
 
     @property
     def coefficients(self) -> Array:
@@ -84,6 +85,12 @@ class Trajectory:
     def size(self, shift: Array) -> float:
         """Return the size of a shift of the coefficients in standard errors: |R shift|, R in units of the noise."""
         return float(np.linalg.norm(system(self.evidence)[0] @ shift))
+
+    def theta_at(self, coefficients: Array) -> Array:
+        """Return a law of the family after the most likely values of what the view estimates with it."""
+        given = joint_given_law(self.evidence)
+        values = dict(zip(given.names, given.mean(coefficients).tolist(), strict=True))
+        return np.append([values[name] for name in self.batch.view.free], coefficients)
 
     def moved(self, theta: Array) -> Array:
         """Return the best nuisance at another theta, to first order."""
@@ -132,7 +139,7 @@ class Batch:
             both = record.mask is not None and first.mask is not None
             if record.mask is not first.mask and not (both and np.array_equal(record.observed(), first.observed())):
                 pairs = zip(self.records, self.labels, strict=True)
-                return [Batch([record], self.dynamics, self.view, [label], self._models) for record, label in pairs]
+                return [type(self)([record], self.dynamics, self.view, [label], self._models) for record, label in pairs]
         return []
 
     @cached_property
@@ -164,9 +171,13 @@ class Batch:
     ) -> Array:  # fmt: skip
         """Return what a model of the records, by default the one that was fitted, predicts from their nuisance."""
         model, constants = self.model(family or fits[0].family, substeps or fits[0].substeps, **variant)
-        nuisance, fitted = points(fits)
+        (nuisance, fitted), constants = points(fits), self.constants_at(fits, constants)
         with double_precision():
             return np.array(compiled().predict(model, nuisance, fitted if theta is None else theta, constants))
+
+    def constants_at(self, fits: Sequence[Trajectory], constants: Constants) -> Constants:  # noqa: ARG002
+        """Return the constants of a model at fits; of fluctuating records they depend on these."""
+        return constants
 
     def _prior(self, indices: Sequence[int], family: Family, stiff: float | None = None) -> Array | tuple[()]:
         """Return what is known of theta for some records, rows [W, t] of W theta = t; nothing where nothing is.
@@ -253,7 +264,7 @@ class Batch:
         hard = [int(k) for k in np.flatnonzero(unstable) if not last.status[k].converged]
         if hard:
             fastest, whole = float(np.max(rates[hard])), (model, free._replace(prior=self._prior(hard, fitted, 0.0)))
-            last.put(hard, fit_by_segments(record, fitted, whole, data[hard], theta[hard], fastest, watch))
+            last.put(hard, fit_by_segments(record, whole, data[hard], theta[hard], fastest, watch))
         last.theta = np.hstack([last.theta[:, :n], last.theta[:, n:] @ fitted.elevation(family).T])
         return self._linearise(family, substeps, last)
 
@@ -286,7 +297,7 @@ class Batch:
             before = [*before, *[before[-1]] * (len(self.records) - count)]
             coefficients = coefficients[np.minimum(np.arange(len(before)), count - 1)]
         for fit, row in zip(before, coefficients, strict=True):
-            theta.append(np.append(joint_given_law(fit.evidence).mean(row), row))
+            theta.append(fit.theta_at(row))
             nuisance.append(fit.moved(theta[-1]))
         at = Iteration(
             np.stack(nuisance), np.stack(theta), [list(fit.steps) for fit in before], [fit.status for fit in before],
@@ -314,7 +325,7 @@ class Batch:
             remaining = float(costs[k]) - float(np.sum((triangles[k] @ shifts[k]) ** 2))
             noise = self.view.whitening.level or float(np.sqrt(remaining / (known.rows - size)))
             solve, status = float(np.max(solves[k])), at.status[k]
-            if status.converged and not solve <= _UNFINISHED:
+            if status.converged and not solve <= UNFINISHED:
                 status = Status(Convergence.UNFINISHED, solve, status.steps)
             # |R (theta - best)|^2 + cost as one triangle, joint parameters first
             rows = np.zeros((size + 1, size + 1))
@@ -436,11 +447,13 @@ def _shifts(fits: Sequence[Trajectory], change: Array) -> list[Array]:
     """
     batch, shifts = fits[0].batch, []
     model, constants = batch.model(fits[0].family, fits[0].substeps)
+    constants = batch.constants_at(fits, constants)
     with double_precision():
         fields, slopes = map(np.asarray, compiled().pull(model, *points(fits), change, constants))
     for fit, change_u, slope in zip(fits, fields, slopes, strict=True):
         gradient, n = slope + np.tensordot(fit.response, change_u, axes=change_u.ndim), len(batch.view.free)
-        gradient = gradient[n:] + joint_given_law(fit.evidence).slope.T @ gradient[:n]
-        triangle = fit.evidence.blocks[0].triangle[n:-1, n:-1] * fit.noise
+        along, m = joint_given_law(fit.evidence).slope, len(fit.evidence.joint)
+        gradient = gradient[n:] + along[m - n :].T @ gradient[:n]
+        triangle = fit.evidence.blocks[0].triangle[m:-1, m:-1] * fit.noise
         shifts.append(np.asarray(np.linalg.solve(triangle, np.linalg.solve(triangle.T, gradient)), dtype=np.float64))
     return shifts

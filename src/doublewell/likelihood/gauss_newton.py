@@ -219,6 +219,33 @@ def project(
     return without_theta(rest), -jax.scipy.linalg.solve_triangular(basis.triangle, turned) / basis.norms
 
 
+def room_slope(
+    model: Model, nuisance: Any, theta: Any, noise: Any, constants: Any, *, tolerance: float, most: int
+) -> tuple[Any, Any]:  # fmt: skip
+    """Return the gradient of log det(J_u' J_u) / 2 by the nuisance and by theta, on average over white noise.
+
+    A nuisance x drawn with the covariance (J_u' J_u)^-1 is the solution for such noise, and the gradient is that of
+    |J_u x|^2 / 2 with x held.
+    """
+
+    def whitened(x: Any, g: Any) -> Any:
+        return model.whiten(model.predict(x, g, constants), constants)
+
+    _, push = jax.linearize(lambda x: whitened(x, theta), nuisance)
+    pull = jax.linear_transpose(push, nuisance)
+    drawn, _, _ = solve_normal(
+        lambda x: pull(push(x))[0], pull(noise)[0], model.preconditioner(nuisance, theta, constants),
+        tolerance=tolerance, most=most,
+    )  # fmt: skip
+
+    def room(x: Any, g: Any) -> Any:
+        image = jax.jvp(lambda y: whitened(y, g), (x,), (drawn,))[1]
+        return 0.5 * jnp.vdot(image, image)
+
+    along, slope = jax.grad(room, argnums=(0, 1))(nuisance, theta)
+    return along, slope
+
+
 def pull_back(model: Model, nuisance: Any, theta: Any, field: Any, constants: Any) -> tuple[Any, Any]:
     """Return J_u' and J_g' of a field of the observations' shape, whitened on the way.
 

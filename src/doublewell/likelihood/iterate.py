@@ -39,7 +39,7 @@ def _compiled(together: int) -> Any:
     def over(function: Any, count: int) -> Any:
         def batched(model: Any, *arguments: Any) -> Any:
             constants = arguments[-1]
-            shared = constants._make([0 if name == "prior" else None for name in constants._fields])
+            shared = constants._make([0 if name in ("prior", "links") else None for name in constants._fields])
             return jax.vmap(partial(function, model), in_axes=(*(0,) * count, shared))(*arguments)
 
         return jax.jit(batched, static_argnums=0)
@@ -53,6 +53,8 @@ def _compiled(together: int) -> Any:
         follow=over(partial(gauss_newton.follow, **options), 2),
         sensitivity=over(partial(gauss_newton.sensitivity, together=together, **options), 3),
         predict=over(lambda model, *rest: model.predict(*rest), 2),
+        whiten=over(lambda model, *rest: model.whiten(*rest), 1),
+        room=over(partial(gauss_newton.room_slope, **options), 3),
         pull=over(gauss_newton.pull_back, 3),
         column=over(gauss_newton.column, 3),
         force_needed=over(gauss_newton.force_needed, 3),
@@ -187,6 +189,7 @@ class Iteration:
     steps: list[list[Step]]
     status: list[Status]
     segments: list[int] = field(default_factory=list)
+    levels: list[Any] = field(default_factory=list)
 
     def put(self, indices: Sequence[int], other: Iteration) -> None:
         """Put other iterations in the given places; their steps follow what was tried before."""

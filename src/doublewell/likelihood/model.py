@@ -77,6 +77,7 @@ class Constants(NamedTuple):
     response: Any = ()  # exponent of grey values, where it is known and not 1
     dark: Any = ()  # grey value of the low phase over that of the high one
     reach: Any = ()  # of the first entries of theta: how far one step may move them
+    links: Any = ()  # between fields of one record, for each record of a batch
 
 
 @dataclass(frozen=True)
@@ -251,6 +252,10 @@ class RecordModel:
 
         return apply
 
+    def _law(self, constants: Constants) -> Any:  # noqa: ARG002 - that of linked fields takes them
+        """Return the force that acts, a function of coefficients and field."""
+        return differentiable_force(self.family)
+
     @property
     def _modes(self) -> Boundary:
         return "neumann" if self.boundary == "open" else self.boundary
@@ -263,7 +268,7 @@ class RecordModel:
         for axis, matrix in enumerate(constants.finer):
             fine = jnp.moveaxis(jnp.tensordot(matrix, fine, axes=(1, axis)), 0, axis)
         forward, backward = jax_transforms(fine.shape, self.boundary)
-        force, image = differentiable_force(self.family), self._image(joint, constants)
+        force, image = self._law(constants), self._image(joint, constants)
         start = 0 if self.boundary == "periodic" else self.refine // 2
         pick = tuple(slice(start, None, self.refine) for _ in self.cells)
 

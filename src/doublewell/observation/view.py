@@ -246,14 +246,7 @@ def modes_passed(grid: Grid, view: View) -> int:
     """Return how many modes of the initial field the optics let through; all of them without optics."""
     if not view.blurs:
         return int(np.prod(grid.cells))
-    passed = passband(grid.waves, grid.dx, view.optics)
-    if grid.boundary == "neumann":
-        return int(np.sum(passed))
-    count = np.full(passed.shape[-1], 2.0)  # a mode of the last axis stands for its mirror image too
-    count[0] = 1.0
-    if grid.cells[-1] % 2 == 0:
-        count[-1] = 1.0
-    return int(np.sum(passed * count))
+    return int(np.sum(passband(grid.waves, grid.dx, view.optics) * grid.multiplicity))
 
 
 def mode_gain(grid: Grid, view: View) -> Array:

@@ -1,0 +1,143 @@
+"""Tests of fluctuating records: whether fluctuation and dissipation belong together.
+
+At the fit the whitened residual is P z, z white noise and P what fields and law leave of it. Its power in bands of wave
+numbers and of phase values is compared with that of noise, which a few solves of noise give. Slow modes show theta by
+their increments over q, fast ones by their stationary spectrum; so a wrong q, optics that were not declared and noise
+that is not thermal tilt the spectrum. Consecutive links must not correlate, and where q is known the decay of the modes
+must be that of q.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from doublewell.adequacy import statistics
+from doublewell.adequacy.statistics import REACH, Adequacy, ScoreTest
+from doublewell.dynamics import numpy_transforms
+from doublewell.evidence import system
+from doublewell.hints import Array
+from doublewell.likelihood import FluctuatingBatch, Trajectory, points
+from doublewell.likelihood.iterate import compiled
+from doublewell.observation.view import mode_grid
+from doublewell.runtime import double_precision
+
+UNBALANCED = ("q", "spectrum", "noise(u)", "memory")  # tests that thermal noise of the fitted equation passes
+_PROBES = 4
+_BANDS, _BINS = 8, 5  # of wave numbers, and of phase values
+_PHASES = np.linspace(-1.0, 1.0, 101)
+
+
+def check_fluctuations(fits: Sequence[Trajectory]) -> list[Adequacy]:
+    """Test the residuals of fits of fluctuating records of one batch."""
+    batch, rng, code = fits[0].batch, np.random.default_rng(2), compiled()
+    assert isinstance(batch, FluctuatingBatch)
+    model, constants = batch.model(fits[0].family, fits[0].substeps)
+    constants, point = batch.constants_at(fits, constants), points(fits)
+    with double_precision():
+        left = batch.data[[fit.index for fit in fits]] - np.asarray(code.predict(model, *point, constants))
+        left, basis = np.asarray(code.whiten(model, left, constants)), code.basis(model, *point, constants)
+        rests, _ = code.project(model, *point, basis, left, constants)
+        probes = []
+        for _ in range(_PROBES):
+            noise = np.broadcast_to(rng.standard_normal(left.shape[1:]), left.shape) * batch.counted
+            probes.append((noise, np.asarray(code.project(model, *point, basis, noise, constants)[0])))
+        of_q = None
+        if "q" not in batch.view.free:
+            view = replace(batch.view, q_free=True)
+            wider, plain = batch.model(fits[0].family, fits[0].substeps, view=view)
+            theta = np.hstack([np.ones((len(fits), 1)), point[1]])
+            along = np.broadcast_to(np.eye(theta.shape[1])[0], theta.shape)
+            own = plain._replace(links=constants.links)
+            direction = np.asarray(code.column(wider, point[0], theta, along, own))
+            of_q = [np.asarray(part) for part in code.project(model, *point, basis, direction, constants)]
+    answers = []
+    for k, fit in enumerate(fits):
+        rest = np.asarray(rests)[k] / fit.noise
+        own = _balance(fit, rest, [(noise[k], image[k]) for noise, image in probes])
+        if of_q is not None:
+            own.append(_of_q(fit, rest, of_q[0][k] / fit.noise, of_q[1][k]))
+        tests = statistics.holm(own)
+        features, law = fit.family.features(_PHASES), fit.family.force(fit.coefficients, _PHASES)
+        spread = np.linalg.pinv(system(fit.evidence)[0]).T @ features
+        band = float(REACH * np.linalg.norm(spread) / np.linalg.norm(law))
+        answers.append(Adequacy(tests, statistics.verdict_of(tests, band), band=band))
+    return answers
+
+
+def _balance(fit: Trajectory, rest: Array, probes: Sequence[tuple[Array, Array]]) -> list[ScoreTest]:
+    """Compare the power of a residual with that of noise, in bands of wave numbers and of phase values, and in time."""
+    frames, grid = fit.record.frames, mode_grid(fit.record)
+    forward, _ = numpy_transforms(grid.cells, grid.boundary)
+    norm, square = float(np.prod(grid.cells)) if grid.boundary == "periodic" else 1.0, -grid.laplacian
+    edges = np.quantile(np.repeat(square.ravel(), grid.multiplicity.ravel().astype(int)), np.linspace(0, 1, _BANDS + 1))
+    band = np.clip(np.searchsorted(edges, square, side="right") - 1, 0, _BANDS - 1).ravel()
+    u = fit.nuisance[:-1].ravel()
+    shade = np.clip(np.searchsorted(np.quantile(u, np.linspace(0, 1, _BINS + 1)), u, side="right") - 1, 0, _BINS - 1)
+
+    def modes(a: Array, b: Array) -> Array:
+        power = np.sum((forward(a) * np.conj(forward(b))).real, axis=0) * grid.multiplicity / norm
+        return np.bincount(band, power.ravel(), _BANDS)
+
+    def values(a: Array, b: Array) -> Array:
+        return np.bincount(shade, (a * b).ravel(), _BINS)
+
+    tests = []
+    for name, power, part in (
+        ("spectrum", modes, slice(frames, None)),
+        ("camera spectrum", modes, slice(0, frames)),
+        ("noise(u)", values, slice(frames, None)),
+    ):
+        if name.startswith("camera") and fit.levels is not None and fit.levels.exact:
+            continue
+        wanted = np.mean([power(noise[part], image[part]) for noise, image in probes], axis=0)
+        spread = np.mean([power(image[part], image[part]) for _, image in probes], axis=0)  # the trace of P^2 = P
+        found = power(rest[part], rest[part])
+        tests.append(_chi_square(name, found, np.maximum(np.maximum(wanted, spread), 1.0), wanted))
+    gaps = rest[frames:]
+    lag = np.vdot(gaps[1:], gaps[:-1]) - np.mean([np.vdot(i[frames + 1 :], i[frames:-1]) for _, i in probes])
+    size = float(np.sqrt(np.sum(np.mean(gaps**2, axis=tuple(range(1, gaps.ndim))) ** 2) * gaps[0].size * _extra()))
+    z = float(lag) / size
+    value, error = float(lag / np.vdot(gaps, gaps)), size / float(np.vdot(gaps, gaps))
+    tests.append(_normal("memory", z, value, error))
+    return tests
+
+
+def _extra() -> float:
+    """Return the variance of a sum less its mean over probes, in that of the sum."""
+    return 1.0 + 1.0 / _PROBES
+
+
+def _chi_square(name: str, found: Array, size: Array, wanted: Array) -> ScoreTest:
+    """Test powers that have the variance 2 size; their common level is theta, which was fitted."""
+    from scipy.special import chdtrc
+
+    level = float(np.sum(found * wanted / size) / np.sum(wanted**2 / size))
+    ratio = found / np.maximum(wanted, 1.0) / max(level, 1e-300)
+    chi2 = float(np.sum((found - level * wanted) ** 2 / (2.0 * size * _extra())))
+    errors = np.sqrt(2.0 * size * _extra()) / np.maximum(wanted, 1.0)
+    p = float(chdtrc(len(found) - 1, chi2))
+    worst = float(np.max(np.abs(ratio - 1.0)))
+    return ScoreTest(
+        name, chi2, len(found) - 1, p, 1.0, tuple(ratio.tolist()), tuple(errors.tolist()), None, drop=chi2,
+        deviation=worst,
+    )  # fmt: skip
+
+
+def _normal(name: str, z: float, value: float, error: float, shift: float | None = None, effect: float | None = None) -> ScoreTest:
+    from scipy.special import ndtr
+
+    p = float(2.0 * ndtr(-abs(z)))
+    return ScoreTest(name, z, 1, p, 1.0, (value,), (error,), shift, drop=z * z, effect=effect, deviation=abs(value))
+
+
+def _of_q(fit: Trajectory, rest: Array, direction: Array, shift: Array) -> ScoreTest:
+    """Test whether the modes decay with the q that was given."""
+    size = float(np.vdot(direction, direction))
+    value = float(np.vdot(direction, rest)) / size
+    moved = value * shift[len(fit.batch.view.free) :]
+    force = fit.family.force(fit.coefficients, _PHASES)
+    effect = float(np.linalg.norm(moved @ fit.family.features(_PHASES)) / np.linalg.norm(force))
+    return _normal("q", value * np.sqrt(size), value, 1.0 / np.sqrt(size), fit.size(moved), effect)

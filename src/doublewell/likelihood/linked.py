@@ -1,0 +1,292 @@
+"""Linked fields: a record cut into pieces, each with a field of its own to start from, held together by links.
+
+Two kinds of records are read this way. One with thermal noise has a field for every frame; from one to the next the
+links allow for what the noise of the interval does. And an unstable start (spinodal decomposition, drops that merge)
+multiplies an error of the initial field by exp(q |G'(0)| T): a whole trajectory from a rough start then lies nowhere
+near the record, and Gauss-Newton has nothing to go by. Segments follow the record from the first step on, whatever the
+law; links that grow stiffer turn them into one trajectory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from doublewell.dynamics.etdrk4 import differentiable_force
+from doublewell.dynamics.grid import jax_transforms
+from doublewell.hints import Array
+from doublewell.law import Family
+from doublewell.likelihood.iterate import RULE, Iteration, Rule, Step, Watch, iterate
+from doublewell.likelihood.model import Constants, RecordModel
+from doublewell.record import Record
+
+UNSTABLE = 4.0  # growth of a record above which a shortened step means segments
+_SEGMENT = 2.0  # growth in the time of a segment
+_LINKS = (0.3, 1.0, 3.0, 10.0)  # weights of the links, one after the other; then one whole trajectory
+_FIRST_STAGE, _LATER_STAGE = Rule(most=12, small=3.0), Rule(most=2, small=3.0)  # the first finds the law
+_WHOLE = replace(RULE, least=2)
+_FAINT = 1e-6  # of the largest: what the preconditioner makes of a mode that nothing holds
+_SLOW = 1e-6  # 2 r tau below which a mode has not relaxed at all
+_SHORT = 1e-2  # the same, below which a series serves
+_SERIES = 24  # Chebyshev polynomials that hold every feature
+
+
+class Links(NamedTuple):
+    """What is particular to the links of each record.
+
+    Frames are observed with the noise ``camera``. Links hold with the standard deviation ``spread``, where there are
+    ``rates`` times the root of the thermal covariance: of each mode D (1 - exp(-2 r tau)) / (r V), r = D G' - L the
+    rate, of which it is interpolated between some values of G', the ``rates``, with the ``shares`` of each at each
+    cell. ``usual`` is the mean of G', ``pace`` the ratio of q to the record's, ``variance`` the mean thermal variance
+    within an interval, ``inside`` where links hold (not at the border of a window), ``volume`` that of a cell.
+    """
+
+    camera: Any
+    spread: Any
+    usual: Any
+    pace: Any
+    volume: Any
+    inside: Any
+    rates: Any = ()
+    shares: Any = ()
+    variance: Any = ()
+
+    @classmethod
+    def even(cls, records: int, weight: float) -> Links:
+        """Return links of segments that count `weight` times as much as an observation, without thermal noise."""
+        one = np.ones(records)
+        return cls(one, one / weight, 0.0 * one, one, one, one)
+
+
+def thermal_covariance(constants: Constants, slope: Any, taus: Any, volume: Any) -> Any:
+    """Return the thermal variance of each mode after a time, over theta, where G' is a `slope`."""
+    import jax.numpy as jnp
+
+    x = 2.0 * (constants.coupling * slope - constants.linear) * taus
+    x = jnp.where(jnp.abs(x) < _SLOW, _SLOW, x)
+    return 2.0 * taus * constants.coupling * -jnp.expm1(-x) / x / volume
+
+
+def mean_variance(constants: Constants, slope: Any, taus: Any, volume: Any) -> Any:
+    """Return the same on average over that time."""
+    import jax.numpy as jnp
+
+    rate = constants.coupling * slope - constants.linear
+    x = 2.0 * rate * taus
+    near, safe = jnp.abs(x) < _SHORT, jnp.where(jnp.abs(x) < _SHORT, 1.0, x)
+    part = jnp.where(near, 0.5 - x / 6.0 + x**2 / 24.0, (1.0 + jnp.expm1(-safe) / safe) / safe)
+    return 2.0 * taus * constants.coupling * part / volume
+
+
+@lru_cache(maxsize=64)
+def _outside(family: Family) -> Array:
+    """Return the second and third derivative of each feature at the low and the high phase: (side, order, feature)."""
+    from numpy.polynomial import chebyshev
+
+    middle, half = family.middle, family.half
+    nodes = np.cos(np.pi * (np.arange(_SERIES) + 0.5) / _SERIES)
+    series = chebyshev.chebfit(nodes, family.features(middle + half * nodes).T, _SERIES - 1)
+    each = [chebyshev.chebval(np.array([-1.0, 1.0]), chebyshev.chebder(series, n)) / half**n for n in (2, 3)]
+    return np.stack(each).transpose(2, 0, 1)
+
+
+def smooth_force(family: Family) -> Any:
+    """Return the family's force with two more terms of its series at the phases beyond them, where it is linear.
+
+    A fluctuating field is there half of the time, and what it feels on average is the second derivative. A law of
+    fourth degree is exact this way.
+    """
+    import jax.numpy as jnp
+
+    force = differentiable_force(family)
+    if family.found:  # the record's values are well inside
+        return force
+    low, high = family.phases
+
+    def smooth(coefficients: Any, u: Any) -> Any:
+        bent = jnp.asarray(_outside(family)) @ coefficients
+        below, above = jnp.minimum(u - low, 0.0), jnp.maximum(u - high, 0.0)
+        more = sum(d**2 * (b[0] / 2.0 + d * b[1] / 6.0) for d, b in zip((below, above), bent, strict=True))
+        return force(coefficients, u) + more
+
+    return smooth
+
+
+@dataclass(frozen=True)
+class LinkedModel(RecordModel):
+    """Predict all frames and all gaps at the links; the nuisance is the first field of each segment.
+
+    A segment has ``length`` frame intervals. The predictions are the frames as they are observed, then for each inner
+    segment its first field minus where its predecessor ends, which is observed to be zero. Fields and gaps are in
+    observed values, but for the optics: in phase values a larger gain would make all gaps smaller.
+    """
+
+    length: int = 1
+
+    @classmethod
+    def of(cls, model: RecordModel, length: int = 1) -> LinkedModel:
+        """Return the model of a record cut into segments."""
+        return cls(**{item.name: getattr(model, item.name) for item in fields(model)} | {"length": length})
+
+    @property
+    def count(self) -> int:
+        """The number of segments."""
+        return -(-self.frames // self.length)
+
+    def predict(self, nuisance: Any, theta: Any, constants: Constants) -> Any:
+        """Return the frames u[t, (z, y,) x], then the gaps."""
+        import jax
+        import jax.numpy as jnp
+
+        joint, coefficients = self.split(theta)
+        taus, links = constants.taus * joint.get("q", 1.0), constants.links
+        span = replace(self, frames=self.length + 1)
+        sharp = constants._replace(transfer=(), passband=(), squares=())
+
+        def pieces(of_intervals: Any) -> Any:
+            """Cut what is given for each frame interval; the last segment is filled up."""
+            if isinstance(of_intervals, tuple):
+                return None
+            values = jnp.asarray(of_intervals)
+            last = jnp.broadcast_to(values[-1:], (self.count * self.length - len(values), *values.shape[1:]))
+            return jnp.concatenate([values, last]).reshape(self.count, self.length, *values.shape[1:])
+
+        def run(first: Any, taus: Any, driving: Any, variance: Any) -> Any:
+            own = sharp if driving is None else sharp._replace(driving=driving)
+            if variance is not None:
+                own = own._replace(links=links._replace(variance=variance[0]))
+            return span._whole(first, None, coefficients, taus, joint, own)
+
+        gain, offset = self._contrast(nuisance, joint, constants)
+        if gain is None:
+            gain, offset = jnp.ones((self.frames, *[1] * len(self.cells))), jnp.zeros(1)
+        at = slice(None, None, self.length)
+        gains, offsets = (jnp.broadcast_to(part, (self.frames, *part.shape[1:])) for part in (gain, offset + 0.0 * gain))
+        each = pieces(taus), pieces(constants.driving), pieces(links.variance)
+        axes = (0, 0, *(None if part is None else 0 for part in each[1:]))
+        runs = jax.vmap(run, in_axes=axes)((nuisance - offsets[at]) / gains[at], *each)
+        fields = gains * runs[:, :-1].reshape(-1, *self.cells)[: self.frames] + offsets
+        gaps = nuisance[1:] - (gains[at][1:] * runs[:-1, -1] + offsets[at][1:])
+        if (image := self._image(joint, constants)) is not None:
+            forward, backward = jax_transforms(self.cells, self.boundary)
+            fields = jax.vmap(lambda field: backward(image * forward(field)))(fields)
+        return jnp.concatenate([fields, gaps])
+
+    def _image(self, joint: dict[str, Any], constants: Constants) -> Any:
+        sharp = isinstance(constants.transfer, tuple) and isinstance(constants.squares, tuple)
+        return None if sharp else super()._image(joint, constants)
+
+    def _law(self, constants: Constants) -> Any:
+        """Return the mean force of a field that fluctuates within an interval: G + G'' v / 2."""
+        import jax
+        import jax.numpy as jnp
+
+        variance = constants.links.variance
+        if isinstance(variance, tuple):
+            return super()._law(constants)
+        force = smooth_force(self.family)
+
+        def mean(coefficients: Any, u: Any) -> Any:
+            one = jnp.ones_like(u)
+
+            def slope(x: Any) -> Any:
+                return jax.jvp(lambda y: force(coefficients, y), (x,), (one,))[1]
+
+            return force(coefficients, u) + 0.5 * variance * jax.jvp(slope, (u,), (one,))[1]
+
+        return mean
+
+    def whiten(self, field: Any, constants: Constants) -> Any:
+        """Weight frames, and take the thermal covariance out of gaps, both in units of the camera's noise."""
+        import jax
+        import jax.numpy as jnp
+
+        links, frames = constants.links, constants.root * field[: self.frames]
+        gaps = field[self.frames :]
+        if not isinstance(links.rates, tuple):
+            forward, backward = jax_transforms(self.cells, self.boundary)
+            modes, taus = jax.vmap(forward)(gaps), (links.pace * constants.taus).reshape(-1, *[1] * len(self.cells))
+            gaps = 0.0 * gaps
+            for k in range(links.rates.shape[-1]):
+                size = thermal_covariance(constants, links.rates[k], taus, links.volume)
+                root = jnp.where(size > 0.0, 1.0 / jnp.sqrt(jnp.where(size > 0.0, size, 1.0)), 0.0)  # 0: conserved
+                gaps = gaps + links.shares[k] * jax.vmap(backward)(root * modes)
+        return jnp.concatenate([frames, links.camera / links.spread * links.inside * gaps])
+
+    def preconditioner(self, nuisance: Any, theta: Any, constants: Constants) -> Any:
+        """Solve the linear problem of a uniform rate: tridiagonal in time, mode by mode."""
+        import jax
+        import jax.numpy as jnp
+
+        del nuisance
+        forward, backward = jax_transforms(self.cells, self.boundary)
+        joint, _ = self.split(theta)
+        links, image = constants.links, self._image(joint, constants)
+        rate, tau = constants.coupling * links.usual - constants.linear, jnp.mean(constants.taus) * links.pace
+        decay = jnp.exp(-rate * tau)
+        seen = sum(decay ** (2 * k) for k in range(self.length)) * (1.0 if image is None else image**2)
+        seen = jnp.mean(jnp.asarray(constants.root) ** 2) * seen
+        size = thermal_covariance(constants, links.usual, tau, links.volume) if not isinstance(links.rates, tuple) else 1.0
+        stiff = jnp.where(size > 0.0, 1.0 / jnp.where(size > 0.0, size, 1.0), 0.0)
+        stiff = (links.camera / links.spread) ** 2 * stiff * jnp.ones_like(decay)
+        last, first = (jnp.arange(self.count) == k for k in (self.count - 1, 0))
+        of = [jnp.where(at, 0.0, 1.0).reshape(-1, *[1] * decay.ndim) for at in (last, first)]
+        whole = decay**self.length
+        diagonal, beside = seen + stiff * (of[0] * whole**2 + of[1]), -stiff * whole
+        diagonal = jnp.maximum(diagonal, _FAINT * jnp.max(diagonal))
+
+        def down(carry: Any, row: Any) -> Any:
+            pivot = row[0] - beside * carry[0]
+            carry = beside / pivot, (row[1] - beside * carry[1]) / pivot
+            return carry, carry
+
+        def up(later: Any, row: Any) -> Any:
+            now = row[1] - row[0] * later
+            return now, now
+
+        def apply(gradient: Any) -> Any:
+            modes = jax.vmap(forward)(gradient)
+            none = jnp.zeros_like(modes[0])
+            _, rows = jax.lax.scan(down, (jnp.zeros_like(beside), none), (diagonal, modes))
+            return jax.vmap(backward)(jax.lax.scan(up, none, rows, reverse=True)[1])
+
+        return apply
+
+
+def fit_by_segments(
+    record: Record, whole: tuple[Any, Any], data: Array, starts: Array, growth: float, watch: Watch | None
+) -> Iteration:
+    """Fit segments whose links grow stiffer, then the whole record from there.
+
+    `whole` is the model of the whole record with its constants, `growth` the logarithm by which an error of the initial
+    field may grow over it.
+    """
+    length = max(2, int((record.frames - 1) / (growth / _SEGMENT)))
+    model = LinkedModel.of(whole[0], length)
+    gaps = np.zeros((len(data), model.count - 1, *data.shape[2:]))
+    extended, nuisance, theta = np.concatenate([data, gaps], axis=1), data[:, ::length], starts
+    steps: list[list[Step]] = [[] for _ in data]
+    apart: Array | None = None
+    for link in _LINKS:
+        free = data[0].size - data[0, 0].size * (model.count if apart is None else 1)
+        stage = iterate(
+            model, whole[1]._replace(links=Links.even(len(data), link)), extended, nuisance, theta, freedom=free,
+            watch=watch, rule=_FIRST_STAGE if apart is None else _LATER_STAGE, stage=f"segments, links {link:g}",
+        )  # fmt: skip
+        nuisance, theta = stage.nuisance, stage.theta
+        steps = [old + new for old, new in zip(steps, stage.steps, strict=True)]
+        if apart is None:
+            apart = np.sqrt([taken[-1].after / free for taken in stage.steps])
+    free = data[0].size - data[0, 0].size - theta.shape[1]
+    last = iterate(*whole, data, nuisance[:, 0], theta, freedom=free, watch=watch, rule=_WHOLE)
+    assert apart is not None
+    last.steps = [old + new for old, new in zip(steps, last.steps, strict=True)]
+    last.segments = [model.count] * len(data)
+    last.status = [
+        status if status.converged else replace(status, segments=model.count, apart=float(noise))
+        for status, noise in zip(last.status, apart, strict=True)
+    ]
+    return last
