@@ -143,7 +143,11 @@ class FluctuatingBatch(Batch):
         paces = theta[:, self.view.free.index("q")] if "q" in self.view.free else np.ones(count)
         cameras, thetas = (np.array([getattr(each, name) for each in levels]) for name in ("camera", "theta"))
         volume, inside = np.full(count, np.prod(record.dx)), np.broadcast_to(self._inside, (count, *record.mesh))
-        links = Links(cameras, np.sqrt(thetas), np.zeros(count), paces, volume, inside)
+        shape = count, _NODES, record.frames - 1, *record.mesh
+        links = Links(
+            cameras, np.sqrt(thetas), np.zeros(count), paces, volume, inside, np.zeros(shape[:2]), np.zeros(shape),
+            np.zeros((count, *shape[2:])),
+        )  # fmt: skip
         with double_precision():
             gaps = np.asarray(compiled().predict(model, fields, theta, plain._replace(links=links)))[:, record.frames :]
             gain, offset = self._contrast(theta)

@@ -31,7 +31,7 @@ _WHOLE = replace(RULE, least=2)
 _FAINT = 1e-6  # of the largest: what the preconditioner makes of a mode that nothing holds
 _SLOW = 1e-6  # 2 r tau below which a mode has not relaxed at all
 _SHORT = 1e-2  # the same, below which a series serves
-_SERIES = 24  # Chebyshev polynomials that hold every feature
+_SERIES, _ROUND_OFF = 28, 1e-12  # Chebyshev polynomials that hold every feature, and what counts as none
 
 
 class Links(NamedTuple):
@@ -82,37 +82,71 @@ def mean_variance(constants: Constants, slope: Any, taus: Any, volume: Any) -> A
 
 
 @lru_cache(maxsize=64)
-def _outside(family: Family) -> Array:
-    """Return the second and third derivative of each feature at the low and the high phase: (side, order, feature)."""
+def _powers(family: Family) -> Array | None:
+    """Return each feature between the phases as a polynomial of s, (power, feature); None where it is none."""
     from numpy.polynomial import chebyshev
 
-    middle, half = family.middle, family.half
     nodes = np.cos(np.pi * (np.arange(_SERIES) + 0.5) / _SERIES)
-    series = chebyshev.chebfit(nodes, family.features(middle + half * nodes).T, _SERIES - 1)
-    each = [chebyshev.chebval(np.array([-1.0, 1.0]), chebyshev.chebder(series, n)) / half**n for n in (2, 3)]
-    return np.stack(each).transpose(2, 0, 1)
+    values = family.features(family.middle + family.half * nodes)
+    series = chebyshev.chebfit(nodes, values.T, _SERIES - 1)
+    kept = np.flatnonzero(np.max(np.abs(series), axis=1) > _ROUND_OFF * np.max(np.abs(series)))
+    if kept[-1] > _SERIES - 4:
+        return None
+    return np.stack([chebyshev.cheb2poly(np.append(row[: kept[-1] + 1], 0.0 * row[:1])) for row in series.T], axis=1)
+
+
+@lru_cache(maxsize=1)
+def _horner() -> Any:
+    """Return the map from the coefficients of a polynomial and x to its value, with derivatives of all orders.
+
+    Left to itself JAX differentiates the sum, and what is compiled grows with each order.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    @jax.custom_jvp
+    def value(powers: Any, x: Any) -> Any:
+        total = 0.0 * x
+        for k in range(len(powers) - 1, -1, -1):
+            total = total * x + powers[k]
+        return total
+
+    @value.defjvp
+    def derivative(primals: Any, tangents: Any) -> tuple[Any, Any]:
+        (powers, x), (change, motion) = primals, tangents
+        slope = powers[1:] * jnp.arange(1.0, len(powers))
+        return value(powers, x), value(slope, x) * motion + value(change, x)
+
+    return value
 
 
 def smooth_force(family: Family) -> Any:
-    """Return the family's force with two more terms of its series at the phases beyond them, where it is linear.
+    """Return the family's force, beyond the phases by four terms of its series there, where the family's is linear.
 
     A fluctuating field is there half of the time, and what it feels on average is the second derivative. A law of
     fourth degree is exact this way.
     """
     import jax.numpy as jnp
 
-    force = differentiable_force(family)
-    if family.found:  # the record's values are well inside
-        return force
-    low, high = family.phases
+    powers = _powers(family)
+    if powers is None:
+        return differentiable_force(family)
+    value, half = _horner(), family.half
+    ends = np.array([-1.0, 1.0])
+    bent = np.stack([np.polynomial.polynomial.polyval(ends, _derived(powers, n)) for n in (1, 2, 3)])  # order, feature
 
     def smooth(coefficients: Any, u: Any) -> Any:
-        bent = jnp.asarray(_outside(family)) @ coefficients
-        below, above = jnp.minimum(u - low, 0.0), jnp.maximum(u - high, 0.0)
-        more = sum(d**2 * (b[0] / 2.0 + d * b[1] / 6.0) for d, b in zip((below, above), bent, strict=True))
-        return force(coefficients, u) + more
+        s = (u - family.middle) / half
+        x = jnp.clip(s, -1.0, 1.0)
+        d, (first, second, third) = s - x, jnp.asarray(bent.transpose(0, 2, 1)) @ coefficients
+        one, two, three = (jnp.where(s < 0.0, n[0], n[1]) for n in (first, second, third))
+        return value(jnp.asarray(powers) @ coefficients, x) + d * (one + d * (two / 2.0 + d * three / 6.0))
 
     return smooth
+
+
+def _derived(powers: Array, order: int) -> Array:
+    return np.asarray(np.polynomial.polynomial.polyder(powers, order, axis=0))
 
 
 @dataclass(frozen=True)
