@@ -20,6 +20,7 @@ _NAME = "the surface tension"
 _EXAMPLE = "0.3 J/m^2 +- 5 %"
 _BOLTZMANN = 1.380649e-23  # J/K
 _FLAT = 10.0  # bounds; coefficients below are zero
+_PER_LENGTH = ("J", "J/m", "J/m^2")
 _PLUS_MINUS = re.compile(r"\+/-|\+-|±")
 _PERCENT = re.compile(r"\s*(.*?)\s*%\s*", re.DOTALL)
 
@@ -181,6 +182,13 @@ class Temperature:
         metres = None if thick is None or own is None else convert(thick, own, "m", "the thickness")
         return cls(kelvin, "K", sd, metres)
 
+    def check(self, axes: int, length_unit: str | None, time_unit: str | None) -> None:
+        """Refuse a temperature that a record has no units for, and a thickness of anything but a film."""
+        if self.unit is not None:
+            check_units(SurfaceTension(1.0, unit=_PER_LENGTH[axes - 1]), axes, length_unit, time_unit, "the temperature")
+        if self.thickness is not None and axes != 2:
+            raise InputError(f"a thickness is that of a film of two axes, and the record has {axes}: leave it out")
+
     def energy(self, axes: int, length_unit: str | None) -> tuple[float, str | None]:
         """Return kT such that its ratio to theta is kappa where a tension is in the second value, a unit."""
         if self.unit is None:
@@ -190,7 +198,7 @@ class Temperature:
         kt = _BOLTZMANN * self.value / metre**power
         if self.thickness is not None:
             kt, power = kt / self.thickness, power + 1
-        return kt, {0: "J", 1: "J/m", 2: "J/m^2"}[power]
+        return kt, _PER_LENGTH[power]
 
 
 def scaling_of(value: Any) -> SurfaceTension | Mixing:
@@ -325,7 +333,9 @@ def why_no_scale() -> str:
     )
 
 
-def check_units(tension: SurfaceTension | Mixing | None, axes: int, length: str | None, time: str | None) -> None:
+def check_units(
+    tension: SurfaceTension | Mixing | None, axes: int, length: str | None, time: str | None, name: str = _NAME
+) -> None:  # fmt: skip
     """Refuse units that do not belong together, before anything is fitted."""
     for unit, like, name in ((length, "m", "length_unit"), (time, "s", "time_unit")):
         if unit is not None:
@@ -336,9 +346,9 @@ def check_units(tension: SurfaceTension | Mixing | None, axes: int, length: str 
     if length is None or time is None:
         lacks = "lengths" if length is None else "times"
         raise InputError(
-            f"the surface tension is in {unit}, but the record's {lacks} have no unit: pass "
+            f"{name} is in {'K' if name != _NAME else unit}, but the record's {lacks} have no unit: pass "
             f"{option('length_unit', 'um')} and {option('time_unit', 's')}, or whatever they are, with the record, or "
-            "give the tension as a plain number in the record's own units"
+            "give it as a plain number in the record's own units"
         )
     tension_power(unit, axes)
 

@@ -27,7 +27,7 @@ from doublewell.law import MAX_DEGREE, Constraint, WellsKind, check_phases
 
 Read = Callable[[str], Any]
 Derivative = Literal["discrete", "analytic"]
-Noise = Literal["auto", "white", "correlated", "shot", "robust"]
+Noise = Literal["auto", "white", "correlated", "shot", "robust", "none"]
 Contrast = Literal["auto", "exact", "estimated", "drifting"]
 _DRIFTS = ("auto", "none", "estimated")
 
@@ -372,7 +372,7 @@ class Observation(Options):
     noise
         "white"; "auto": its variance is linear in the phase value where differences in time of a camera's values show
         that, else white; "shot": that line is measured on a first fit; "correlated": its spectrum and its memory
-        are; "robust": outliers are found and left out.
+        are; "robust": outliers are found and left out; "none": frames are exact, and all that fluctuates is thermal.
     blur
         Standard deviation of a Gaussian point-spread function, in the unit of dx; "estimated" when it is not known.
         "some": none, or up to half a pixel or so, averaged, which widens the bands. "auto": some for pictures of a

@@ -140,8 +140,10 @@ class Problem:
         moves = asked.drift == "estimated" or (asked.drift == "auto" and "drift" in found and grey.moved is None)
         moving = "zyx"[1 - len(record.shape) :] if moves else ""
         equation = self.dynamics.parts.estimated(len(record.dx), record.boundary) if self.method.bands else ()
+        if self.dynamics.parts.thermal:  # a blur that is not declared is none, and no tension is given
+            chosen, moving = chosen | ({"blur": 0.0} if asked.blur == "auto" else {}), ""
         view = View(replace(asked, **chosen), q_free=record.q is None, equation=equation, moving=moving)
-        if grey is None:
+        if grey is None or self.dynamics.parts.thermal:
             return view
         low, high = grey.levels
         if low > grey.dark:
@@ -244,10 +246,34 @@ def _check_options(problem: Problem) -> None:
             "contrast, blur, pixel, drift, response, exposure, refine and noise belong to the trajectory fit: weak "
             f"moments know none of them; use {option('method', 'trajectory')}, or leave them out"
         )
+    if problem.dynamics.parts.thermal:
+        _check_thermal(problem)
+    elif observation.noise == "none":
+        raise InputError(
+            f"{option('noise', 'none')} is for exact frames of a field with thermal noise: pass {option('temperature')} "
+            "too, or leave it out"
+        )
     if problem.mixes and law.wells != "ideal":
         raise InputError(
             "temperature and site volume fix the scale through the entropy of ideal mixing, and the law has none: use "
             f"{option('wells', 'ideal')} with a conserved composition, or a surface tension"
+        )
+
+
+def _check_thermal(problem: Problem) -> None:
+    """Refuse options that a fluctuating field does not go with."""
+    method, seen = problem.method, problem.observation
+    if not method.bands or method.memory is not None:
+        raise InputError(
+            "thermal noise is read by the trajectory fit of whole records: leave out memory, and use "
+            f"{option('method', 'trajectory')}"
+        )
+    known = seen.response == 1.0 and seen.drift in ("auto", "none") and seen.exposure == 0.0
+    plain = seen.refine in (1, "auto") and seen.noise in ("auto", "white", "none") and seen.blur not in ("estimated", "some")
+    if not (known and plain):
+        raise InputError(
+            "thermal noise is read from pictures with a known blur at rest: expected no response, drift, exposure and "
+            f"refine, white noise or none ({option('noise', 'none')}), and {option('blur')} a length"
         )
 
 
@@ -287,6 +313,8 @@ def _check_record(problem: Problem, record: Any) -> None:
     if not isinstance(record, Record):
         raise InputError(f"expected a Record, got {type(record).__name__}: wrap the field as Record(u, dx=, dt=)")
     _check_parts(problem, record)
+    if problem.temperature is not None:
+        problem.temperature.check(len(record.mesh), record.length_unit, record.time_unit)
     check_units(problem.tension, len(record.mesh), record.length_unit, record.time_unit)
     noise, method = problem.observation.noise, problem.method
     if noise == "correlated" and record.mask is not None:

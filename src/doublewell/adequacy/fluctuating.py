@@ -39,11 +39,11 @@ def check_fluctuations(fits: Sequence[Trajectory]) -> list[Adequacy]:
     with double_precision():
         left = batch.data[[fit.index for fit in fits]] - np.asarray(code.predict(model, *point, constants))
         left, basis = np.asarray(code.whiten(model, left, constants)), code.basis(model, *point, constants)
-        rests, _ = code.project(model, *point, basis, left, constants)
+        rests, _ = code.probe(model, *point, basis, left, constants)
         probes = []
         for _ in range(_PROBES):
             noise = np.broadcast_to(rng.standard_normal(left.shape[1:]), left.shape) * batch.counted
-            probes.append((noise, np.asarray(code.project(model, *point, basis, noise, constants)[0])))
+            probes.append((noise, np.asarray(code.probe(model, *point, basis, noise, constants)[0])))
         of_q = None
         if "q" not in batch.view.free:
             view = replace(batch.view, q_free=True)
@@ -52,7 +52,7 @@ def check_fluctuations(fits: Sequence[Trajectory]) -> list[Adequacy]:
             along = np.broadcast_to(np.eye(theta.shape[1])[0], theta.shape)
             own = plain._replace(links=constants.links)
             direction = np.asarray(code.column(wider, point[0], theta, along, own))
-            of_q = [np.asarray(part) for part in code.project(model, *point, basis, direction, constants)]
+            of_q = [np.asarray(part) for part in code.probe(model, *point, basis, direction, constants)]
     answers = []
     for k, fit in enumerate(fits):
         rest = np.asarray(rests)[k] / fit.noise

@@ -38,6 +38,7 @@ def identify(
     dynamics: Annotated[str, _Answer] = "allen-cahn",
     output: Output = Output(),  # noqa: B008  frozen
     surface_tension: Annotated[str | None, _Tension] = None,
+    temperature: Annotated[str | None, _Tension] = None,
     tension_sd: Annotated[float | None, _Tension] = None,
     normalisation: Annotated[Literal["E", "eE"] | None, _Tension] = None,
     movie: Movie = Movie(),  # noqa: B008  frozen
@@ -66,11 +67,15 @@ def identify(
         A surface tension measured by other means, a number or "0.3 J/m^2 +- 5 %" (a unit needs those of the movie);
         with wells=ideal also temperature and site volume, "300 K, 0.02 nm^3". Without it epsilon and F are not
         determined.
+    temperature
+        Read the movie as one with thermal noise, whose size gives the scale: "300 K", of a film "300 K, 50 nm" with its
+        thickness, or 1 for energies in kT.
     tension_sd
         Standard deviation of the surface tension.
     normalisation
         E (the default): tension of the energy with (epsilon/2) |grad u|^2 + F/epsilon. eE: of epsilon times it.
     """
+    from doublewell.calibrate import Temperature
     from doublewell.identify import identify as fit
     from doublewell.validate import validate
 
@@ -91,7 +96,8 @@ def identify(
         with about(file):
             bar.stage("reading and compiling, which takes a minute the first time")
             show = output.fitting(bar) if options["method"].bands else bar.show
-            result = fit(record, tension, **options, dynamics=dynamics, check=check, progress=show)
+            warm = None if temperature is None else Temperature.of(temperature)
+            result = fit(record, tension, **options, dynamics=dynamics, check=check, temperature=warm, progress=show)
             result = replace(result, problem=result.problem.of_file(movie.source(file)))
             validation = None
             if validate_from is not None:

@@ -66,7 +66,8 @@ def solve_again(
     problem = result.problem
     return identify(
         records, problem.tension, dynamics=problem.dynamics, law=problem.law, method=problem.method,
-        observation=problem.observation, check=problem.check if check is None else check, progress=progress,
+        observation=problem.observation, check=problem.check if check is None else check,
+        temperature=problem.temperature, progress=progress,
     )  # fmt: skip
 
 

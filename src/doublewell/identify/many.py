@@ -48,6 +48,7 @@ def identify_many(
     observation: Any = None,
     compute: Any = None,
     check: bool = True,
+    temperature: Any = None,
     batch: int = _BATCH,
     progress: Report | None = None,
 ) -> list[Result]:
@@ -75,10 +76,8 @@ def identify_many(
             raise InputError(f"{name} is for the parts of one record: use identify, or leave {name} out")
     workers = min(chosen.workers or os.cpu_count() or 1, len(records))
     batch = whole(batch, "batch", least=1)
-    problems = _each(
-        records, "record",
-        lambda record: ask([record], dynamics=dynamics, law=law, method=method, observation=observation, check=check),
-    )  # fmt: skip
+    options = {"dynamics": dynamics, "law": law, "method": method, "observation": observation, "check": check}
+    problems = _each(records, "record", lambda record: ask([record], temperature=temperature, **options))
     for record, tension in zip(records, tensions, strict=True):
         check_units(tension, len(record.mesh), record.length_unit, record.time_unit)
     records = [observed_as(record, problem) for record, problem in zip(records, problems, strict=True)]

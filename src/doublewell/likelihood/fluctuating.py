@@ -39,6 +39,7 @@ from doublewell.runtime import double_precision, leave_room
 _NODES = 4  # of G', between which the thermal covariance is interpolated
 _POINTS = 4001  # of phase values at which slopes are tabulated
 _ROUNDS, _STEPS = 20, 2  # of theta and s, and of Gauss-Newton within each
+_GROUPS = 64  # of modes with about the same rate
 _PROBES = 4  # solves of noise for theta, s and the room of the fields, at the end
 _SMALL = 0.05  # standard errors of a last step
 _LARGEST = 1.0  # of a step of log theta and log s
@@ -218,6 +219,9 @@ class FluctuatingBatch(Batch):
             lasts = [None] * count if before is None else [[fit] for fit in before]
             each = zip(rows, lasts, strict=True)
             return [part.fit(start, joint=there, before=last, **own)[0] for (part, start, there), last in each]
+        if fitted.lowest == 1:  # weak moments of noisy fields may lead to a law whose fields run away
+            lift = fitted.at(0).elevation(fitted)
+            starts = starts @ np.linalg.pinv(lift).T @ lift.T
         joint = np.tile(joint_start(self.view), (count, 1)) if joint is None else joint
         theta, n = np.hstack([joint, starts]), joint.shape[1]
         model, constants = self.model(fitted, substeps)
@@ -232,10 +236,11 @@ class FluctuatingBatch(Batch):
         steps: list[list[Step]] = [[] for _ in range(count)]
         status: dict[int, Status] = {}
         code, data = compiled(), self.data
-        for rounds in range(1, (most or _ROUNDS) + 1):
+        for rounds in range(1, (most or _ROUNDS) + 2):
+            last = len(status) == count or rounds > (most or _ROUNDS)
+            running = np.array([last or k not in status for k in range(count)])
             held = constants._replace(prior=self._held(range(count), fitted, levels))
             own = self._linked(fitted, substeps, fields, theta, levels, held)
-            running = np.array([k not in status for k in range(count)])
             with double_precision():
                 point = code.begin(model, fields, theta, data, own)
                 for _ in range(_STEPS):
@@ -245,7 +250,7 @@ class FluctuatingBatch(Batch):
                 np.where(running.reshape(-1, *[1] * (new.ndim - 1)), new, old)
                 for new, old in zip(fresh, (fields, theta), strict=True)
             )
-            news, moves = self._weighed(model, own, fields, theta, levels, probes=1)
+            news, moves = self._weighed(model, own, fields, theta, levels, probes=_PROBES if last else 1)
             numbers = zip(*map(np.asarray, point[2:]), strict=True)
             for k, (cost, was, size, length, iterations, rest) in enumerate(numbers):
                 if not running[k]:
@@ -255,16 +260,14 @@ class FluctuatingBatch(Batch):
                 steps[k].append(Step(rounds, *taken, "thermal noise"))
                 levels[k] = news[k]
                 if moved < _SMALL and rounds > 1:
-                    status[k] = Status(Convergence.CONVERGED, moved, rounds)
+                    status.setdefault(k, Status(Convergence.CONVERGED, moved, rounds))
                 elif not np.isfinite(moved):
-                    status[k] = Status(Convergence.NO_DECREASE, moved, rounds)
+                    status.setdefault(k, Status(Convergence.NO_DECREASE, moved, rounds))
             if watch is not None:
                 watch(max((own[-1] for own in steps), key=lambda step: step.size))
-            if len(status) == count:
+            if last:
                 break
         ended = [status.get(k, Status(Convergence.MOST_STEPS, steps[k][-1].size, len(steps[k]))) for k in range(count)]
-        own = self._linked(fitted, substeps, fields, theta, levels, constants)
-        levels, _ = self._weighed(model, own, fields, theta, levels, probes=_PROBES)
         theta = np.hstack([theta[:, :n], theta[:, n:] @ fitted.elevation(family).T])
         return self._linearise(family, substeps, Iteration(fields, theta, steps, ended, [1] * count, levels))
 
@@ -302,44 +305,74 @@ class FluctuatingBatch(Batch):
                     both, _ = nnls(root[:, None] * columns / np.mean(columns, axis=0), root * power)
                     both = np.maximum(both, 1e-3 * both.max()) / np.mean(columns, axis=0)
                     weight = 1.0 / (columns @ both)
-                levels.append(Levels(float(both[0]), float(np.sqrt(both[1]))))
+                if self.view.optics.noise == "none":
+                    both = np.array([np.sum(counts * power) / np.sum(counts * size.ravel()), 0.0])
+                exact = self.view.optics.noise == "none"
+                least = _EXACT * float(np.sqrt(both[0] * counts @ size.ravel() / counts.sum()))
+                levels.append(Levels(float(both[0]), least if exact else float(np.sqrt(both[1])), exact=exact))
         return levels
 
     def _weighed(
         self, model: LinkedModel, constants: Constants, fields: Array, theta: Array, levels: Sequence[Levels], *,
-        probes: int,
+        probes: int, indices: Sequence[int] | None = None,
     ) -> tuple[list[Levels], list[float]]:  # fmt: skip
-        """Return theta and s after one step of Fisher scoring, and how far they moved in standard errors."""
-        frames, code, rng = self.records[0].frames, compiled(), np.random.default_rng(0)
+        """Return theta and s after one step of Fisher scoring, and how far they moved in standard errors.
+
+        Of what the fit leaves of noise in frames and in links most is that of a uniform rate, which is known; noise
+        tells the difference.
+        """
+        frames, code, rng, count = self.records[0].frames, compiled(), np.random.default_rng(0), len(levels)
+        axes, both = tuple(range(1, self.data.ndim)), (slice(None, frames), slice(frames, None))
         with double_precision():
-            left = self.data - np.asarray(code.predict(model, fields, theta, constants))
+            left = self.data if indices is None else self.data[indices]
+            left = left - np.asarray(code.predict(model, fields, theta, constants))
             left, basis = np.asarray(code.whiten(model, left, constants)), code.basis(model, fields, theta, constants)
-            sums = np.zeros((len(levels), 5))
-            for _ in range(probes):
+            known = [np.asarray(part) for part in code.uniform(model, theta, constants)]
+            more = np.zeros((probes, count, 2))
+            for each in more:
                 noise = rng.standard_normal(self.data.shape[1:]) * self.counted
-                for side in range(2):
-                    pad = np.where((np.arange(len(noise)) < frames).reshape(-1, *[1] * (noise.ndim - 1)) == (side == 0), noise, 0.0)
-                    image = np.asarray(
-                        code.project(model, fields, theta, basis, np.broadcast_to(pad, self.data.shape), constants)[0]
-                    )
-                    for k, rest in enumerate(image):
-                        own, other = (rest[:frames], rest[frames:])[:: 1 - 2 * side]
-                        drawn = (pad[:frames], pad[frames:])[side]
-                        sums[k, side] += trace(own, drawn) / probes
-                        sums[k, 2 + side] += 0.5 * np.vdot(own, own) / probes
-                        sums[k, 4] += 0.25 * np.vdot(other, other) / probes
+                noise = np.broadcast_to(noise, (count, *noise.shape))
+                image = np.asarray(code.probe(model, fields, theta, basis, noise, constants)[0])
+                image = image - np.asarray(code.uniform_rest(model, theta, noise, constants))
+                each[:] = np.stack([np.sum((noise * image)[:, part], axis=axes) for part in both], axis=1)
         found, moves = [], []
         for k, own in enumerate(levels):
-            squares = np.array([np.vdot(part, part) for part in (left[k, :frames], left[k, frames:])]) / own.camera**2
-            information = np.array([[sums[k, 2], sums[k, 4]], [sums[k, 4], sums[k, 3]]])
-            score, free = 0.5 * (squares - sums[k, :2]), np.array([not own.exact, True])
+            squares = np.array([np.sum(left[k, part] ** 2) for part in both]) / own.camera**2
+            rest, information = self._uniform(*(part[k] for part in known))
+            wanted, free = rest + np.mean(more[:, k], axis=0), np.array([not own.exact, True])
             information = np.where(np.outer(free, free), information, np.diag(np.where(free, 0.0, 1.0)))
             spread = np.linalg.inv(information)
-            step = spread @ (score * free)
-            errors = np.sqrt(np.diag(spread) * (1.0 + 1.0 / probes))
+            step = spread @ (0.5 * (squares - wanted) * free)
+            if probes > 1:
+                spread = spread + spread @ np.cov(0.5 * more[:, k].T * free[:, None]) @ spread / probes
+            errors = np.sqrt(np.diag(spread))
             found.append(self._moved(own, step, errors, self._size(constants, k)))
             moves.append(float(np.max(np.abs(step) / errors * free)))
         return found, moves
+
+    def _uniform(self, decay: Array, seen: Array, stiff: Array) -> tuple[Array, Array]:
+        """Return the traces of what fields of a uniform rate leave of noise in frames and links, and the information.
+
+        That is of log s^2 and log theta. Of each mode a system of the size of the frames; modes of about the same rate
+        are taken together.
+        """
+        frames, counts = self.records[0].frames, mode_grid(self.records[0]).multiplicity.ravel()
+        decay, seen, stiff = (np.broadcast_to(part, decay.shape).ravel() for part in (decay, seen, stiff))
+        order = np.argsort(decay, kind="stable")
+        groups = [group for group in np.array_split(order, _GROUPS) if group.size]
+        weights = np.array([counts[group].sum() for group in groups])
+        means = [np.array([np.average(part[g], weights=counts[g]) for g in groups]) for part in (decay, seen, stiff)]
+        e, c, a = (part[:, None, None] for part in means)
+        one, beside = np.eye(frames), np.diag(np.ones(frames - 1), 1) + np.diag(np.ones(frames - 1), -1)
+        first, last = np.diag(np.arange(frames) > 0).astype(float), np.diag(np.arange(frames) < frames - 1).astype(float)
+        values = np.linalg.eigvalsh(c * one + a * (first + e**2 * last - e * beside))
+        part = np.squeeze(c, -1) / values  # of the noise of frames that the fields take
+        inside = self.counted[frames:].mean(), self.counted[:frames].mean()
+        frame, frame2 = weights @ np.sum(1.0 - part, axis=1), weights @ np.sum((1.0 - part) ** 2, axis=1)
+        link = weights.sum() * (frames - 1) - frame
+        crossed = frame - frame2
+        rest = np.array([frame * inside[1], link * inside[0]])
+        return rest, 0.5 * np.array([[frame2, crossed], [crossed, link - crossed]]) * np.sqrt(np.outer(inside[::-1], inside[::-1]))
 
     def _size(self, constants: Constants, k: int) -> float:
         """Return the thermal variance of a value from frame to frame, over theta."""
@@ -371,6 +404,8 @@ class FluctuatingBatch(Batch):
         labels = [fit.evidence.blocks[0].key.record for fit in before] or self.labels
         levels = at.levels or [fit.levels for fit in before if fit.levels is not None]
         (model, plain), code, data, frames = self.model(family, substeps), compiled(), self.data, self.records[0].frames
+        if before:
+            at.nuisance, levels = self._followed(family, substeps, at, levels, indices)
         own = self._linked(family, substeps, at.nuisance, at.theta, levels, plain)
         held, point = own._replace(prior=self._held(indices, family, levels)), (at.nuisance, at.theta)
         with double_precision():
@@ -424,6 +459,22 @@ class FluctuatingBatch(Batch):
             )
         return fits
 
+    def _followed(
+        self, family: Family, substeps: int, at: Iteration, levels: Sequence[Levels], indices: Sequence[int]
+    ) -> tuple[Array, list[Levels]]:
+        """Return the fields that follow a given law, with theta and the camera's noise there."""
+        (model, plain), fields, code = self.model(family, substeps), at.nuisance, compiled()
+        assert isinstance(model, LinkedModel)
+        for _ in range(_STEPS):
+            held = plain._replace(prior=self._held(indices, family, levels))
+            own = self._linked(family, substeps, fields, at.theta, levels, held)
+            with double_precision():
+                point = code.begin(model, fields, at.theta, self.data[indices], own)
+                point = code.follow(model, point, self.data[indices], own)
+            fields = np.asarray(point.nuisance)
+            levels, _ = self._weighed(model, own, fields, at.theta, levels, probes=_PROBES, indices=indices)
+        return fields, list(levels)
+
     def _room(
         self, model: LinkedModel, constants: Constants, point: tuple[Array, Array], responses: Array,
         exact: Sequence[bool],
@@ -469,9 +520,3 @@ def lagrange(nodes: Array, values: Array) -> Array:
     pairs = zip(nodes, others, strict=True)
     return np.stack([np.prod([(values - b) / (a - b) for b in rest], axis=0) for a, rest in pairs])
 
-
-def trace(image: Array, noise: Array) -> float:
-    """Return the trace of a projection from its image of noise, or of the rest where that is the smaller part."""
-    if np.sum(image**2) < np.sum((noise - image) ** 2):
-        return float(np.vdot(image, noise))
-    return np.count_nonzero(noise) - float(np.vdot(noise - image, noise))

@@ -15,6 +15,7 @@ from doublewell.hints import Array, Bools
 from doublewell.runtime import double_precision, on_gpu
 
 CG_TOLERANCE, CG_MOST = 1e-2, 200
+PROBE_TOLERANCE = 1e-4  # of what is left of noise, which may be a small part of it
 _TOGETHER = 16  # solves at a time on a GPU, which waits for its next kernel, where a core waits for its numbers
 
 
@@ -60,6 +61,9 @@ def _compiled(together: int) -> Any:
         force_needed=over(gauss_newton.force_needed, 3),
         basis=over(gauss_newton.tangent_basis, 2),
         project=over(partial(gauss_newton.project, **options), 4),
+        uniform_rest=over(lambda model, *rest: model.uniform_rest(*rest), 2),
+        uniform=over(lambda model, *rest: model.uniform(*rest), 1),
+        probe=over(partial(gauss_newton.project, **options | {"tolerance": PROBE_TOLERANCE}), 4),
         choose=jax.jit(choose),
     )
 

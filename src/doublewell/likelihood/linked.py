@@ -250,6 +250,38 @@ class LinkedModel(RecordModel):
                 gaps = gaps + links.shares[k] * jax.vmap(backward)(root * modes)
         return jnp.concatenate([frames, links.camera / links.spread * links.inside * gaps])
 
+    def uniform(self, theta: Any, constants: Constants) -> tuple[Any, Any, Any]:
+        """Return of each mode, where the rate is the usual one all over: its decay between links, what is seen of it in
+        the frames of a segment, squared, and what a gap counts, squared; in units of the camera's noise.
+        """
+        import jax.numpy as jnp
+
+        links, image = constants.links, self._image(self.split(theta)[0], constants)
+        rate, tau = constants.coupling * links.usual - constants.linear, jnp.mean(constants.taus) * links.pace
+        decay = jnp.exp(-rate * tau)
+        seen = sum(decay ** (2 * k) for k in range(self.length)) * (1.0 if image is None else image**2)
+        size = 1.0 + 0.0 * decay
+        if not isinstance(links.rates, tuple):
+            size = thermal_covariance(constants, links.usual, tau, links.volume)
+        stiff = jnp.where(size > 0.0, 1.0 / jnp.where(size > 0.0, size, 1.0), 0.0) * jnp.ones_like(decay)
+        return decay**self.length, seen, (links.camera / links.spread) ** 2 * stiff
+
+    def uniform_rest(self, theta: Any, noise: Any, constants: Constants) -> Any:
+        """Return what the fields of segments of one interval would leave of noise where the rate is the usual one."""
+        import jax
+        import jax.numpy as jnp
+
+        forward, backward = jax_transforms(self.cells, self.boundary)
+        decay, seen, stiff = self.uniform(theta, constants)
+
+        def push(fields: Any) -> Any:
+            modes = jax.vmap(forward)(fields)
+            gaps = jnp.sqrt(stiff) * (modes[1:] - decay * modes[:-1])
+            return jnp.concatenate([jax.vmap(backward)(jnp.sqrt(seen) * modes), jax.vmap(backward)(gaps)])
+
+        pull = jax.linear_transpose(push, noise[: self.frames])
+        return noise - push(self.preconditioner(None, theta, constants)(pull(noise)[0]))
+
     def preconditioner(self, nuisance: Any, theta: Any, constants: Constants) -> Any:
         """Solve the linear problem of a uniform rate: tridiagonal in time, mode by mode."""
         import jax
@@ -257,19 +289,11 @@ class LinkedModel(RecordModel):
 
         del nuisance
         forward, backward = jax_transforms(self.cells, self.boundary)
-        joint, _ = self.split(theta)
-        links, image = constants.links, self._image(joint, constants)
-        rate, tau = constants.coupling * links.usual - constants.linear, jnp.mean(constants.taus) * links.pace
-        decay = jnp.exp(-rate * tau)
-        seen = sum(decay ** (2 * k) for k in range(self.length)) * (1.0 if image is None else image**2)
+        decay, seen, stiff = self.uniform(theta, constants)
         seen = jnp.mean(jnp.asarray(constants.root) ** 2) * seen
-        size = thermal_covariance(constants, links.usual, tau, links.volume) if not isinstance(links.rates, tuple) else 1.0
-        stiff = jnp.where(size > 0.0, 1.0 / jnp.where(size > 0.0, size, 1.0), 0.0)
-        stiff = (links.camera / links.spread) ** 2 * stiff * jnp.ones_like(decay)
         last, first = (jnp.arange(self.count) == k for k in (self.count - 1, 0))
         of = [jnp.where(at, 0.0, 1.0).reshape(-1, *[1] * decay.ndim) for at in (last, first)]
-        whole = decay**self.length
-        diagonal, beside = seen + stiff * (of[0] * whole**2 + of[1]), -stiff * whole
+        diagonal, beside = seen + stiff * (of[0] * decay**2 + of[1]), -stiff * decay
         diagonal = jnp.maximum(diagonal, _FAINT * jnp.max(diagonal))
 
         def down(carry: Any, row: Any) -> Any:
