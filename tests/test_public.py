@@ -21,7 +21,7 @@ NAMES = {
     "Trajectory", "Weak",
     "LAW_NAMES", "Bernstein", "Experiment", "InputError", "Law", "Mixing", "Observation", "Record", "Result",
     "SurfaceTension", "__version__",
-    "add_noise", "bounds", "calibrate", "compare", "estimate", "export", "facts", "findings",
+    "add_noise", "bounds", "calibrate", "capillary", "compare", "estimate", "export", "facts", "findings",
     "identify", "identify_many", "initial_field",
     "load_result", "lower", "merge", "named_law", "open_record", "phase_from_intensity", "physical", "plan", "save",
     "simulate", "survey", "validate", "weak_evidence", "write_page",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from doublewell.calibrate import Mixing as Mixing
     from doublewell.calibrate import SurfaceTension as SurfaceTension
     from doublewell.calibrate import calibrate as calibrate
+    from doublewell.capillary import capillary as capillary
     from doublewell.dynamics import AllenCahn as AllenCahn
     from doublewell.dynamics import Anisotropy as Anisotropy
     from doublewell.dynamics import CahnHilliard as CahnHilliard
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "calibrate": ["Mixing", "SurfaceTension", "calibrate"],
+    "capillary": ["capillary"],
     "dynamics": ["AllenCahn", "Anisotropy", "CahnHilliard", "Driving", "MassConserving", "Mobility"],
     "errors": ["InputError"],
     "evidence": ["lower", "merge"],

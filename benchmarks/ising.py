@@ -1,0 +1,256 @@
+"""Movies of Ising models, whose free energy nobody chose: tension from capillary waves against exact values.
+
+    python benchmarks/ising.py [--tiny]     # results/ising.json
+
+Spins s = +-1 on a square lattice, H = -J sum of s s over nearest neighbours, J = 1; movies of block spins, the means
+over b x b spins, after equilibration. Time is in sweeps, length in lattice spacings. Exact are the magnetisation m of a
+phase (Yang 1952), the tension sigma = 2 J + kT ln tanh(J/kT) of an interface along an axis (Onsager 1944), and its
+stiffness sigma + sigma'' = kT sinh(sigma/kT), which is what capillary waves measure on a lattice. In the Kac model each
+spin is coupled by J/n to its n neighbours within a range R; as R grows it becomes that of mean-field theory,
+
+    f(m) = -(J/2) m^2 + kT [(1+m)/2 ln (1+m)/2 + (1-m)/2 ln (1-m)/2],    kT_c = J,    kappa = J <r^2> / 4
+
+with the gradient energy kappa/2 |grad m|^2, <r^2> the mean square distance of the neighbours.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import Any
+
+import numpy as np
+from common import print_table, save_results, sized
+from numba import njit
+
+import doublewell as dw
+
+CRITICAL = 2.0 / np.log(1.0 + np.sqrt(2.0))  # kT_c / J
+
+
+@njit(cache=True)
+def heat_bath(spins: Any, up: Any, sweeps: int, rng: Any) -> None:
+    """Draw all spins given their four neighbours, those of one colour of a checkerboard after the other."""
+    rows, columns = spins.shape
+    for colour in range(2 * sweeps):
+        for i in range(rows):
+            above, line, below = spins[i - 1], spins[i], spins[i + 1 - rows]
+            for j in range((i + colour) % 2, columns, 2):
+                total = above[j] + below[j] + line[j - 1] + line[j + 1 - columns]
+                line[j] = 1 if rng.random() < up[(total + 4) // 2] else -1
+
+
+@njit(cache=True)
+def exchange(spins: Any, up: Any, sweeps: int, rng: Any) -> None:
+    """Draw the order of two neighbours that differ, a pair at random, given the six neighbours of the pair."""
+    rows, columns = spins.shape
+    for _ in range(sweeps * spins.size):
+        draw = int(rng.random() * 2 * spins.size)
+        i, j = draw // 2 // columns, draw // 2 % columns
+        k, m = (i + 1 - rows, j) if draw % 2 else (i, j + 1 - columns)
+        if spins[i, j] != spins[k, m]:
+            total = 0  # of the neighbours of the first spin, less those of the second
+            for side in (-1, 1):
+                total += spins[(i + side) % rows, j] + spins[i, (j + side) % columns]
+                total -= spins[(k + side) % rows, m] + spins[k, (m + side) % columns]
+            total += spins[i, j] - spins[k, m]  # each is a neighbour of the other
+            first = 1 if rng.random() < up[total // 2 + 3] else -1
+            spins[i, j], spins[k, m] = first, -first
+
+
+@njit(cache=True)
+def long_range(spins: Any, field: Any, offsets: Any, up: Any, sweeps: int, rng: Any) -> None:
+    """Draw each spin given the sum over its neighbours, `field`, which is kept; spins in random order."""
+    rows, columns = spins.shape
+    for _ in range(sweeps * spins.size):
+        draw = int(rng.random() * spins.size)
+        i, j = draw // columns, draw % columns
+        drawn = 1 if rng.random() < up[field[i, j] + len(offsets)] else -1
+        if drawn != spins[i, j]:
+            spins[i, j] = drawn
+            for a, b in offsets:
+                field[(i + a) % rows, (j + b) % columns] += 2 * drawn
+
+
+def start(cells: tuple[int, int], shape: str, m: float, rng: np.random.Generator) -> np.ndarray:
+    """Return a strip of half the field between two flat interfaces, or a drop, of independent spins of mean +-m."""
+    z, x = np.meshgrid(*[np.arange(n) + 0.5 - n / 2 for n in cells], indexing="ij")
+    inside = np.abs(z) < cells[0] / 4 if shape == "strip" else np.hypot(z, x) < 0.35 * min(cells)
+    return np.where((rng.random(cells) < 0.5 * (1.0 + m)) == inside, 1, -1).astype(np.int8)
+
+
+def movie(spins: np.ndarray, advance: Any, frames: int, every: int, block: int) -> dw.Record:
+    """Return the record of block spins, `every` sweeps apart."""
+    means = np.empty((frames, spins.shape[0] // block, spins.shape[1] // block))
+    for frame in range(frames):
+        advance(sweeps=every)
+        means[frame] = block_means(spins[None], block)[0]
+    return dw.Record(means, dx=float(block), dt=float(every), boundary="periodic", origin="camera")  # pixels are means
+
+
+def block_means(u: np.ndarray, b: int) -> np.ndarray:
+    frames, rows, columns = u.shape
+    return u.reshape(frames, rows // b, b, columns // b, b).mean(axis=(2, 4), dtype=np.float64)
+
+
+def chances(temperature: float, sums: np.ndarray) -> np.ndarray:
+    """Return the probability of a spin up for each value of what it is coupled to."""
+    return 1.0 / (1.0 + np.exp(-2.0 * sums / temperature))
+
+
+def glauber(
+    cells: tuple[int, int], ratio: float, *, frames: int, every: int, before: int, seed: int, block: int = 1,
+    shape: str = "strip",
+) -> dw.Record:  # fmt: skip
+    """Return a movie at ratio = T/T_c without conservation, after `before` sweeps."""
+    rng, up = np.random.default_rng(seed), chances(ratio * CRITICAL, np.arange(-4, 5, 2))
+    spins = start(cells, shape, yang(ratio), rng)
+    heat_bath(spins, up, before, rng)
+    return movie(spins, partial(heat_bath, spins, up, rng=rng), frames, every, block)
+
+
+def kawasaki(
+    cells: tuple[int, int], ratio: float, *, frames: int, every: int, before: int, seed: int, block: int = 1,
+    shape: str = "strip",
+) -> dw.Record:  # fmt: skip
+    """Return a movie of conserved spins; a strip is brought to equilibrium without conservation, which is faster."""
+    rng, temperature = np.random.default_rng(seed), ratio * CRITICAL
+    spins, up = start(cells, shape, yang(ratio), rng), chances(temperature, np.arange(-6, 7, 2))
+    if shape == "strip":
+        heat_bath(spins, chances(temperature, np.arange(-4, 5, 2)), before, rng)
+    exchange(spins, up, before, rng)
+    return movie(spins, partial(exchange, spins, up, rng=rng), frames, every, block)
+
+
+def kac(
+    cells: tuple[int, int], ratio: float, reach: int, *, frames: int, every: int, before: int, seed: int, block: int = 1
+) -> dw.Record:
+    """Return a movie of a strip where all neighbours up to a distance count alike, T_c that of mean-field theory."""
+    rng, offsets = np.random.default_rng(seed), neighbours(reach)
+    spins = start(cells, "strip", mean_field(ratio, reach)[0], rng)
+    field = sum(np.roll(spins.astype(np.int64), tuple(by), axis=(0, 1)) for by in offsets)
+    up = chances(ratio * len(offsets), np.arange(-len(offsets), len(offsets) + 1))
+    advance = partial(long_range, spins, field, offsets, up, rng=rng)
+    advance(sweeps=before)
+    return movie(spins, advance, frames, every, block)
+
+
+def neighbours(reach: int) -> np.ndarray:
+    """Return the offsets of all neighbours up to a distance."""
+    a, b = (c.ravel() for c in np.mgrid[-reach : reach + 1, -reach : reach + 1])
+    return np.stack([a, b], axis=1)[(a**2 + b**2 <= reach**2) & (a**2 + b**2 > 0)]
+
+
+def blocked(record: dw.Record, b: int) -> dw.Record:
+    """Return the movie of the means over b x b cells."""
+    return record.replace(block_means(record.slab(), b), dx=b * record.dx[0])
+
+
+def yang(ratio: float) -> float:
+    return float((1.0 - np.sinh(2.0 / (ratio * CRITICAL)) ** -4) ** 0.125)
+
+
+def onsager(ratio: float) -> tuple[float, float]:
+    """Return tension and stiffness over kT."""
+    coupling = 1.0 / (ratio * CRITICAL)
+    tension = 2.0 * coupling + np.log(np.tanh(coupling))
+    return float(tension), float(np.sinh(tension))
+
+
+def mean_field(ratio: float, reach: int) -> tuple[float, float]:
+    """Return magnetisation and tension over kT of the Kac model in mean-field theory."""
+    from scipy.optimize import brentq
+    from scipy.special import xlogy
+
+    m = float(brentq(lambda x: np.tanh(x / ratio) - x, 0.01, 1.0))
+    kappa = float(np.mean(np.sum(neighbours(reach) ** 2, axis=1))) / 4.0
+    x = np.linspace(-m, m, 2001)
+    f = -0.5 * x**2 + ratio * (xlogy((1 + x) / 2, (1 + x) / 2) + xlogy((1 - x) / 2, (1 - x) / 2))
+    return m, float(np.trapezoid(np.sqrt(2.0 * kappa * np.maximum(f - f[0], 0.0)), x)) / ratio
+
+
+def fitted(record: dw.Record, phases: tuple[float, float], dynamics: str) -> dict[str, Any]:
+    """Return what a Ginzburg-Landau law says that is fitted to the movie. No law is fitted yet."""
+    del record, phases, dynamics
+    return {}
+
+
+def strip_rows(record: dw.Record, blocks: int, m: float, exact: tuple[float, float], dynamics: str) -> list[dict]:
+    """Return plateau and tension of movies of block spins, each of twice the size, against the exact ones."""
+    rows = []
+    for times in [2**n for n in range(blocks)]:
+        movie, phases = blocked(record, times), (-m, m)
+        row = {"block": round(movie.dx[0]), "cells": list(movie.mesh), "frames": movie.frames, "dt": movie.dt}
+        row |= {"m exact": m, "tension exact": exact[0], "stiffness exact": exact[1]}
+        try:
+            found = dw.capillary(movie, phases=phases)
+        except dw.InputError as error:
+            rows.append(row | {"refused": str(error)})
+            continue
+        (low, high), plateau = found.interval(), 0.5 * (found.plateaus[1] - found.plateaus[0])
+        row |= {"m": plateau, "tension": found.tension, "sd": found.sd, "low": low, "high": high, "width": found.width}
+        row |= {"waves": len(found.waves), "samples": [round(float(n), 1) for n in found.samples]}
+        rows.append(row | fitted(movie, phases, dynamics))
+    return rows
+
+
+def drop_rows(record: dw.Record, m: float, dynamics: str) -> list[dict]:
+    """Return the loss of area of a drop over 2 pi, which is the diffusion coefficient of interfaces, and the fit."""
+    area = np.sum(0.5 * (record.slab() / m + 1.0), axis=(1, 2)) * record.dx[0] ** 2
+    slope = float(np.polyfit(record.times, area, 1)[0])
+    row = {"block": round(record.dx[0]), "cells": list(record.mesh), "frames": record.frames, "dt": record.dt}
+    return [row | {"area": float(area[0]), "loss": -slope / (2.0 * np.pi)} | fitted(record, (-m, m), dynamics)]
+
+
+# T/T_c, cells (across, along), sweeps before and in the movie, smallest block, number of block sizes. Two interfaces
+# without conservation drift: the field across is so large that they do not meet.
+STRIPS = {
+    "glauber": (
+        (0.90, (512, 128), 6_000, 40_000, 1, 3), (0.95, (576, 192), 10_000, 70_000, 2, 3),
+        (0.97, (768, 256), 15_000, 70_000, 4, 2), (0.98, (896, 320), 20_000, 50_000, 4, 2),
+    ),
+    "kawasaki": ((0.90, (160, 96), 5_000, 250_000, 1, 3),),
+}  # fmt: skip
+DROPS = {"glauber": (0.90, (128, 128), 100, 1_200), "kawasaki": (0.90, (96, 96), 5_000, 50_000)}
+KACS = (
+    (0.80, 3, (384, 128), 2_000, 12_000, 1, 2), (0.80, 6, (256, 128), 1_000, 8_000, 2, 2),
+    (0.80, 10, (384, 192), 200, 1_200, 4, 1),
+)  # fmt: skip
+MAKE, DYNAMICS = {"glauber": glauber, "kawasaki": kawasaki}, {"glauber": "allen-cahn", "kawasaki": "cahn-hilliard"}
+SHORTER, FRAMES = sized((1, 400), tiny=(100, 20))
+
+
+def times(before: int, sweeps: int) -> dict[str, int]:
+    every = max(1, sweeps // SHORTER // FRAMES)
+    return {"frames": FRAMES, "every": every, "before": before // SHORTER, "seed": 1}
+
+
+def main() -> None:
+    rows, began = list[dict[str, Any]](), time.perf_counter()
+
+    def keep(more: list[dict[str, Any]], **about: Any) -> None:
+        nonlocal began
+        began, before = time.perf_counter(), began
+        rows.extend(about | row | {"seconds": round(began - before, 1)} for row in more)
+        save_results("ising", rows)
+
+    for model, settings in STRIPS.items():
+        for ratio, cells, before, sweeps, block, blocks in sized(settings, tiny=settings[:1]):
+            record = MAKE[model](cells, ratio, block=block, **times(before, sweeps))
+            more = strip_rows(record, blocks, yang(ratio), onsager(ratio), DYNAMICS[model])
+            keep(more, model=model, shape="strip", ratio=ratio)
+    for ratio, reach, cells, before, sweeps, block, blocks in sized(KACS, tiny=KACS[:1]):
+        record, (m, tension) = kac(cells, ratio, reach, block=block, **times(before, sweeps)), mean_field(ratio, reach)
+        more = strip_rows(record, blocks, m, (tension, tension), "allen-cahn")
+        keep(more, model=f"kac R = {reach}", shape="strip", ratio=ratio)
+    for model, (ratio, cells, before, sweeps) in DROPS.items():
+        record = MAKE[model](cells, ratio, block=4, shape="drop", **times(before, sweeps))
+        keep(drop_rows(record, yang(ratio), DYNAMICS[model]), model=model, shape="drop", ratio=ratio)
+    names = ("model", "ratio", "block", "m", "m exact", "tension", "sd", "tension exact", "stiffness exact", "waves")
+    strips = [row for row in rows if row["shape"] == "strip"]
+    table = [{name: row.get(name, "refused") for name in names} for row in strips]
+    print_table("strips", [{n: round(x, 4) if isinstance(x, float) else x for n, x in row.items()} for row in table])
+
+
+if __name__ == "__main__":
+    main()
