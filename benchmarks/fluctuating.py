@@ -8,7 +8,7 @@ frames of 48 x 48 after 8 that are left out, a star-shaped drop, four laws with 
 theta 1e-4 to 0.1, camera noise 0 (declared), 0.01 and 0.03. Kinds: allen-cahn; cahn-hilliard, its phases found; blocks,
 2 x 2 averages of a mesh twice as fine, declared as pixels; contrast, values 0.9 u + 0.05 with gain and offset unknown.
 
-The bound of theta is that of the state-space likelihood where fields are linear with the mean rate of the record, camera
+The bound of theta is that of a state-space likelihood whose fields are linear, at the mean rate of the record, camera
 noise unknown unless it is none; that of the tension adds the bound of C_H at the lowest degree that has the law. An
 error is that of the logarithm; z is the error over the standard error that the fit states.
 """
@@ -195,6 +195,7 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=sized(2, tiny=1), help="of each law, theta and camera")
     parser.add_argument("--batch", type=int, default=24, help="records that are fitted together on a GPU")
     parser.add_argument("--workers", type=int, default=1, help="processes that make movies")
+    parser.add_argument("--thetas", nargs="+", type=float, help="only these")
     parser.add_argument("--check", action="store_true")
     asked, rows = parser.parse_args(words("allen-cahn")), list[dict[str, Any]]()
     if asked.merge:
@@ -203,17 +204,17 @@ def main() -> None:
         return
     seeds = range(asked.first, asked.first + asked.records)
     for kind in asked.kinds:
-        cases = [(kind, *rest) for rest in product(DEGREES, KINDS[kind], CAMERAS, seeds)]
+        thetas = [theta for theta in KINDS[kind] if asked.thetas is None or theta in asked.thetas]
+        cases = [(kind, *rest) for rest in product(DEGREES, thetas, CAMERAS, seeds)]
         with ProcessPoolExecutor(asked.workers, get_context("spawn")) as pool:
             movies = [*pool.map(made, cases)] if asked.workers > 1 else [made(case) for case in cases]
         for camera in CAMERAS:
             places = [k for k, case in enumerate(cases) if case[3] == camera]
             for start in range(0, len(places), asked.batch):
                 some, began = places[start : start + asked.batch], time.perf_counter()
-                results = dw.identify_many(
-                    [movies[k] for k in some], temperature=1.0, check=asked.check, batch=asked.batch,
-                    compute={"workers": 1}, **options_of(kind, camera),
-                )  # fmt: skip
+                options = {"check": asked.check, "batch": asked.batch, "compute": {"workers": 1}}
+                options |= options_of(kind, camera)
+                results = dw.identify_many([movies[k] for k in some], temperature=1.0, **options)
                 seconds = (time.perf_counter() - began) / len(some)
                 for k, result in zip(some, results, strict=True):
                     rows.append(row_of(cases[k], movies[k], result) | {"seconds": round(seconds, 1)})

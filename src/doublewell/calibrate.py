@@ -177,7 +177,7 @@ class Temperature:
             return cls(number, None, sd)
         thick, own = parse_quantity(film, "the thickness") if comma else (None, None)
         if comma and own is None:
-            raise InputError(f"the thickness is {shown(film.strip())}: expected a length with its unit, such as '50 nm'")
+            raise InputError(f"the thickness is {shown(film.strip())}: expected a length with its unit, as in '50 nm'")
         kelvin = number if unit in ("K", "kelvin") else convert(number, unit, "K", "the temperature")
         metres = None if thick is None or own is None else convert(thick, own, "m", "the thickness")
         return cls(kelvin, "K", sd, metres)
@@ -185,7 +185,8 @@ class Temperature:
     def check(self, axes: int, length_unit: str | None, time_unit: str | None) -> None:
         """Refuse a temperature that a record has no units for, and a thickness of anything but a film."""
         if self.unit is not None:
-            check_units(SurfaceTension(1.0, unit=_PER_LENGTH[axes - 1]), axes, length_unit, time_unit, "the temperature")
+            like = SurfaceTension(1.0, unit=_PER_LENGTH[axes - 1])
+            check_units(like, axes, length_unit, time_unit, "the temperature is in K")
         if self.thickness is not None and axes != 2:
             raise InputError(f"a thickness is that of a film of two axes, and the record has {axes}: leave it out")
 
@@ -264,10 +265,10 @@ def calibrate(
 def thermal_scale(law: Law, temperature: Temperature, theta: float, axes: int, length_unit: str | None) -> Scale:
     """Return the scale that thermal noise gives: kappa = kT / theta, and so the tension kappa C_H."""
     kt, unit = temperature.energy(axes, length_unit)
-    integral, sd = law.tension_integral, temperature.sd
-    relative = None if sd is None else sd / temperature.value
-    tension = SurfaceTension(kt / theta * integral, None if relative is None else relative * kt / theta * integral, unit=unit)
-    return Scale(kt / theta, None if relative is None else relative * kt / theta, tension, integral, thermal=kt)
+    integral, kappa, sd = law.tension_integral, kt / theta, temperature.sd
+    spread = None if sd is None else sd / temperature.value * kappa
+    tension = SurfaceTension(kappa * integral, None if spread is None else spread * integral, unit=unit)
+    return Scale(kappa, spread, tension, integral, thermal=kt)
 
 
 def epsilon_power(normalisation: Normalisation) -> float:
@@ -334,9 +335,9 @@ def why_no_scale() -> str:
 
 
 def check_units(
-    tension: SurfaceTension | Mixing | None, axes: int, length: str | None, time: str | None, name: str = _NAME
+    tension: SurfaceTension | Mixing | None, axes: int, length: str | None, time: str | None, words: str = ""
 ) -> None:  # fmt: skip
-    """Refuse units that do not belong together, before anything is fitted."""
+    """Refuse units that do not belong together, before anything is fitted; `words` name what else is in a unit."""
     for unit, like, name in ((length, "m", "length_unit"), (time, "s", "time_unit")):
         if unit is not None:
             check_dimension(unit, like, name)
@@ -346,7 +347,7 @@ def check_units(
     if length is None or time is None:
         lacks = "lengths" if length is None else "times"
         raise InputError(
-            f"{name} is in {'K' if name != _NAME else unit}, but the record's {lacks} have no unit: pass "
+            f"{words or f'{_NAME} is in {unit}'}, but the record's {lacks} have no unit: pass "
             f"{option('length_unit', 'um')} and {option('time_unit', 's')}, or whatever they are, with the record, or "
             "give it as a plain number in the record's own units"
         )

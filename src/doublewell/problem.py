@@ -250,8 +250,8 @@ def _check_options(problem: Problem) -> None:
         _check_thermal(problem)
     elif observation.noise == "none":
         raise InputError(
-            f"{option('noise', 'none')} is for exact frames of a field with thermal noise: pass {option('temperature')} "
-            "too, or leave it out"
+            f"{option('noise', 'none')} is for exact frames of a field with thermal noise: pass "
+            f"{option('temperature')} too, or leave it out"
         )
     if problem.mixes and law.wells != "ideal":
         raise InputError(
@@ -269,8 +269,8 @@ def _check_thermal(problem: Problem) -> None:
             f"{option('method', 'trajectory')}"
         )
     known = seen.response == 1.0 and seen.drift in ("auto", "none") and seen.exposure == 0.0
-    plain = seen.refine in (1, "auto") and seen.noise in ("auto", "white", "none") and seen.blur not in ("estimated", "some")
-    if not (known and plain):
+    plain = seen.refine in (1, "auto") and seen.noise in ("auto", "white", "none")
+    if not (known and plain and seen.blur not in ("estimated", "some")):
         raise InputError(
             "thermal noise is read from pictures with a known blur at rest: expected no response, drift, exposure and "
             f"refine, white noise or none ({option('noise', 'none')}), and {option('blur')} a length"

@@ -83,6 +83,7 @@ def simulate(
     Record(5 frames of 32 cells (1-D), dx = 0.03125, t = 0 to 0.004, q = 1, boundary = neumann)
     """
     equation, force = dynamics_of(dynamics), check_law(law).effective(epsilon)
+    curvature = float(np.mean(force.well_curvatures))  # at the wells: a polynomial beyond them may have others
     if equation.gauge == "constant" or theta:
         force = force.continued()
     start = _check_start(u0)
@@ -90,7 +91,7 @@ def simulate(
     if not isinstance(solver, str) or solver not in _SOLVERS:
         raise InputError(f"solver is {shown(solver)}: expected one of {', '.join(map(repr, _SOLVERS))}")
     if theta:
-        stepper: Stepper = Etdrk2(grid, dt, q, substeps, equation, theta, seed)
+        stepper: Stepper = Etdrk2(grid, dt, q, substeps, equation, theta, seed, curvature)
     else:
         stepper = _SOLVERS[solver](grid, dt, q, substeps, equation)
     if solver == "cnab2" and equation.order > 2 and not theta:  # it is unstable for a while before anything blows up

@@ -50,8 +50,7 @@ def check_fluctuations(fits: Sequence[Trajectory]) -> list[Adequacy]:
             wider, plain = batch.model(fits[0].family, fits[0].substeps, view=view)
             theta = np.hstack([np.ones((len(fits), 1)), point[1]])
             along = np.broadcast_to(np.eye(theta.shape[1])[0], theta.shape)
-            own = plain._replace(links=constants.links)
-            direction = np.asarray(code.column(wider, point[0], theta, along, own))
+            direction = np.asarray(code.column(wider, point[0], theta, along, plain._replace(links=constants.links)))
             of_q = [np.asarray(part) for part in code.probe(model, *point, basis, direction, constants)]
     answers = []
     for k, fit in enumerate(fits):
@@ -79,10 +78,10 @@ def _balance(fit: Trajectory, rest: Array, probes: Sequence[tuple[Array, Array]]
 
     def modes(a: Array, b: Array) -> Array:
         power = np.sum((forward(a) * np.conj(forward(b))).real, axis=0) * grid.multiplicity / norm
-        return np.bincount(band, power.ravel(), _BANDS)
+        return np.bincount(band, power.ravel(), _BANDS).astype(np.float64)
 
     def values(a: Array, b: Array) -> Array:
-        return np.bincount(shade, (a * b).ravel(), _BINS)
+        return np.bincount(shade, (a * b).ravel(), _BINS).astype(np.float64)
 
     tests = []
     for name, power, part in (
@@ -126,7 +125,9 @@ def _chi_square(name: str, found: Array, size: Array, wanted: Array) -> ScoreTes
     )  # fmt: skip
 
 
-def _normal(name: str, z: float, value: float, error: float, shift: float | None = None, effect: float | None = None) -> ScoreTest:
+def _normal(
+    name: str, z: float, value: float, error: float, shift: float | None = None, effect: float | None = None
+) -> ScoreTest:  # fmt: skip
     from scipy.special import ndtr
 
     p = float(2.0 * ndtr(-abs(z)))

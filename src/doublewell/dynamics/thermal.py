@@ -28,11 +28,12 @@ _NEAR = 1e-3  # -z up to which phi_2 is a series
 class Etdrk2:
     """Advance a fluctuating field by ETDRK2 (Cox and Matthews 2002), the noise of a step added to its first stage.
 
-    What is stepped exactly is L - D m, m the mean curvature of the wells, with a = h q (D m - L) for a step h, and the
-    noise of a mode is theta D (1 - exp(-2 a)) h q / (V a), V the volume of a cell: a phase has the spectrum of its
-    energy for steps of any length. The second stage sees a part of the noise, for each mode the one with which a force
-    of another curvature has the spectrum of its energy too, to first order in the difference: an interface, even where
-    a step is longer than a mode lives. Kicks before and after a step leave such modes that of m.
+    What is stepped exactly is L - D m, m the ``curvature`` (by default the mean one of the law's wells), with
+    a = h q (D m - L) for a step h, and the noise of a mode is theta D (1 - exp(-2 a)) h q / (V a), V the volume of a
+    cell: a phase has the spectrum of its energy for steps of any length. The second stage sees a part of the noise, for
+    each mode the one with which a force of another curvature has the spectrum of its energy too, to first order in the
+    difference: an interface, even where a step is longer than a mode lives. Kicks before and after a step leave such
+    modes that of m.
     """
 
     grid: Grid
@@ -42,6 +43,7 @@ class Etdrk2:
     dynamics: Dynamics = ALLEN_CAHN
     theta: float = 1.0
     seed: int | np.random.Generator | None = None
+    curvature: float | None = None
     order: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
@@ -59,7 +61,8 @@ class Etdrk2:
         rng, parts, step = generator(self.seed, "thermal noise"), self.dynamics.parts, self.dt / self.substeps
         forward, backward = numpy_transforms(self.grid.cells, self.grid.boundary)
         linear, coupling = symbols(self.dynamics, self.grid.waves, self.grid.crossed)
-        mean, h = max(float(np.mean(law.well_curvatures)), 0.0), self.q * step
+        wells = float(np.mean(law.well_curvatures)) if self.curvature is None else self.curvature
+        mean, h = max(wells, 0.0), self.q * step
         z = h * (linear - coupling * mean)
         near = np.where(z > -_NEAR, -_NEAR, z)
         first = np.where(z > -_NEAR, 1.0 + z / 2.0 + z**2 / 6.0, np.expm1(near) / near)

@@ -201,9 +201,8 @@ def result_of(parts: Sequence[Part], problem: Problem, answer: Answer) -> Result
     scale = None
     if tension is not None and refusal_of(law, numbers.bound, tension) is None:
         scale = calibrate(law, tension, length_unit=part.source.length_unit)
-    elif tension is None and problem.temperature is not None and thermal_refusal(law, numbers, problem, posterior) is None:
-        axes, unit = len(part.record.mesh), part.source.length_unit
-        scale = thermal_scale(law, problem.temperature, joint["theta"], axes, unit)
+    elif tension is None and (warm := problem.temperature) and not thermal_refusal(law, numbers, problem, posterior):
+        scale = thermal_scale(law, warm, joint["theta"], len(part.record.mesh), part.source.length_unit)
     problem = replace(problem, records=tuple(each.info for each in parts))
     return Result(
         law, scale, numbers, problem, resolved, posterior=posterior, agreements=answer.agreements,

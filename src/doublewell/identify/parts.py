@@ -18,7 +18,15 @@ from doublewell.identify.phases import find_phases, near_plateaus, plateaus, pla
 from doublewell.identify.start import Start, diffusion_start, needs_quartic, quartic_start
 from doublewell.identify.weak_fit import WeakFit, fit_weak, steady
 from doublewell.inference.joint import Job, PartFit
-from doublewell.likelihood import Batch, FluctuatingBatch, Resolution, Trajectory, first_substeps, measure_resolution, opened
+from doublewell.likelihood import (
+    Batch,
+    FluctuatingBatch,
+    Resolution,
+    Trajectory,
+    first_substeps,
+    measure_resolution,
+    opened,
+)
 from doublewell.observation import TOO_FEW_CELLS, Survey, check_survey, complete, survey
 from doublewell.observation.view import (
     View,

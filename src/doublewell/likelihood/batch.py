@@ -23,8 +23,8 @@ from doublewell.hints import Array, Bools
 from doublewell.law import Bernstein, Family
 from doublewell.likelihood import model as models
 from doublewell.likelihood.iterate import RULE, Convergence, Iteration, Rule, Status, Step, Watch, compiled, iterate
-from doublewell.likelihood.model import Constants, RecordModel, first_substeps, growth
 from doublewell.likelihood.linked import UNSTABLE, fit_by_segments
+from doublewell.likelihood.model import Constants, RecordModel, first_substeps, growth
 from doublewell.observation.view import (
     PLAIN,
     Observed,
@@ -56,7 +56,7 @@ class Trajectory:
     was observed, ``noise`` its standard deviation s with s^2 = |r|^2 / (n - n_u0 - p) after whitening. ``segments``
     counts the pieces into which the record was cut, 1 for an easy record. ``solve`` is the worst relative residual of
     the solves behind the evidence. ``excess`` is how much more the scores for theta scatter than those of noise would.
-    ``index`` is the number of the record in its ``batch``, ``levels`` theta and the camera's noise of a fluctuating one.
+    ``index`` is the number of the record in its ``batch``, ``levels`` theta and camera noise of a fluctuating one.
     """
 
     batch: Batch
@@ -138,8 +138,8 @@ class Batch:
         for record in self.records[1:]:
             both = record.mask is not None and first.mask is not None
             if record.mask is not first.mask and not (both and np.array_equal(record.observed(), first.observed())):
-                pairs = zip(self.records, self.labels, strict=True)
-                return [type(self)([record], self.dynamics, self.view, [label], self._models) for record, label in pairs]
+                pairs, kind = zip(self.records, self.labels, strict=True), type(self)
+                return [kind([record], self.dynamics, self.view, [label], self._models) for record, label in pairs]
         return []
 
     @cached_property

@@ -31,6 +31,7 @@ _WHOLE = replace(RULE, least=2)
 _FAINT = 1e-6  # of the largest: what the preconditioner makes of a mode that nothing holds
 _SLOW = 1e-6  # 2 r tau below which a mode has not relaxed at all
 _SHORT = 1e-2  # the same, below which a series serves
+HERMITE = ((-np.sqrt(3.0), 1 / 6), (0.0, 2 / 3), (np.sqrt(3.0), 1 / 6))  # a mean over a normal distribution
 _SERIES, _ROUND_OFF = 28, 1e-12  # Chebyshev polynomials that hold every feature, and what counts as none
 
 
@@ -41,7 +42,8 @@ class Links(NamedTuple):
     ``rates`` times the root of the thermal covariance: of each mode D (1 - exp(-2 r tau)) / (r V), r = D G' - L the
     rate, of which it is interpolated between some values of G', the ``rates``, with the ``shares`` of each at each
     cell. ``usual`` is the mean of G', ``pace`` the ratio of q to the record's, ``variance`` the mean thermal variance
-    within an interval, ``inside`` where links hold (not at the border of a window), ``volume`` that of a cell.
+    within an interval, ``inside`` where links hold (not at the border of a window), ``volume`` that of a cell,
+    ``reach`` up to where in s the force is the law's polynomial.
     """
 
     camera: Any
@@ -50,6 +52,7 @@ class Links(NamedTuple):
     pace: Any
     volume: Any
     inside: Any
+    reach: Any
     rates: Any = ()
     shares: Any = ()
     variance: Any = ()
@@ -58,7 +61,7 @@ class Links(NamedTuple):
     def even(cls, records: int, weight: float) -> Links:
         """Return links of segments that count `weight` times as much as an observation, without thermal noise."""
         one = np.ones(records)
-        return cls(one, one / weight, 0.0 * one, one, one, one)
+        return cls(one, one / weight, 0.0 * one, one, one, one, one)
 
 
 def thermal_covariance(constants: Constants, slope: Any, taus: Any, volume: Any) -> Any:
@@ -104,49 +107,46 @@ def _horner() -> Any:
     import jax
     import jax.numpy as jnp
 
-    @jax.custom_jvp
     def value(powers: Any, x: Any) -> Any:
         total = 0.0 * x
         for k in range(len(powers) - 1, -1, -1):
             total = total * x + powers[k]
         return total
 
-    @value.defjvp
     def derivative(primals: Any, tangents: Any) -> tuple[Any, Any]:
         (powers, x), (change, motion) = primals, tangents
         slope = powers[1:] * jnp.arange(1.0, len(powers))
-        return value(powers, x), value(slope, x) * motion + value(change, x)
+        return whole(powers, x), whole(slope, x) * motion + whole(change, x)
 
-    return value
+    whole = jax.custom_jvp(value)
+    whole.defjvp(derivative)
+    return whole
 
 
 def smooth_force(family: Family) -> Any:
-    """Return the family's force, beyond the phases by four terms of its series there, where the family's is linear.
+    """Return the polynomial of a family's force, beyond a reach by four terms of its series there.
 
-    A fluctuating field is there half of the time, and what it feels on average is the second derivative. A law of
-    fourth degree is exact this way.
+    A function of coefficients, field and reach (in s, 1 at the phases). The family's own force is linear beyond the
+    phases, but a fluctuating field is there half of the time, and what it feels on average is the second derivative.
     """
     import jax.numpy as jnp
 
     powers = _powers(family)
     if powers is None:
-        return differentiable_force(family)
-    value, half = _horner(), family.half
-    ends = np.array([-1.0, 1.0])
-    bent = np.stack([np.polynomial.polynomial.polyval(ends, _derived(powers, n)) for n in (1, 2, 3)])  # order, feature
+        force = differentiable_force(family)
+        return lambda coefficients, u, _: force(coefficients, u)
+    value = _horner()
+    derived = [np.asarray(np.polynomial.polynomial.polyder(powers, n, axis=0)) for n in range(4)]
 
-    def smooth(coefficients: Any, u: Any) -> Any:
-        s = (u - family.middle) / half
-        x = jnp.clip(s, -1.0, 1.0)
-        d, (first, second, third) = s - x, jnp.asarray(bent.transpose(0, 2, 1)) @ coefficients
-        one, two, three = (jnp.where(s < 0.0, n[0], n[1]) for n in (first, second, third))
-        return value(jnp.asarray(powers) @ coefficients, x) + d * (one + d * (two / 2.0 + d * three / 6.0))
+    def smooth(coefficients: Any, u: Any, reach: Any) -> Any:
+        s = (u - family.middle) / family.half
+        x = jnp.clip(s, -reach, reach)
+        here, *later = (jnp.asarray(part) @ coefficients for part in derived)
+        one, two, three = (jnp.where(s < 0.0, value(part, -reach), value(part, reach)) for part in later)
+        d = s - x
+        return value(here, x) + d * (one + d * (two / 2.0 + d * three / 6.0))
 
     return smooth
-
-
-def _derived(powers: Array, order: int) -> Array:
-    return np.asarray(np.polynomial.polynomial.polyder(powers, order, axis=0))
 
 
 @dataclass(frozen=True)
@@ -194,11 +194,10 @@ class LinkedModel(RecordModel):
                 own = own._replace(links=links._replace(variance=variance[0]))
             return span._whole(first, None, coefficients, taus, joint, own)
 
-        gain, offset = self._contrast(nuisance, joint, constants)
-        if gain is None:
-            gain, offset = jnp.ones((self.frames, *[1] * len(self.cells))), jnp.zeros(1)
-        at = slice(None, None, self.length)
-        gains, offsets = (jnp.broadcast_to(part, (self.frames, *part.shape[1:])) for part in (gain, offset + 0.0 * gain))
+        gains, offsets = self._contrast(nuisance, joint, constants)
+        if gains is None:
+            gains, offsets = jnp.ones((self.frames, *[1] * len(self.cells))), 0.0
+        at, offsets = slice(None, None, self.length), offsets + 0.0 * gains
         each = pieces(taus), pieces(constants.driving), pieces(links.variance)
         axes = (0, 0, *(None if part is None else 0 for part in each[1:]))
         runs = jax.vmap(run, in_axes=axes)((nuisance - offsets[at]) / gains[at], *each)
@@ -214,22 +213,19 @@ class LinkedModel(RecordModel):
         return None if sharp else super()._image(joint, constants)
 
     def _law(self, constants: Constants) -> Any:
-        """Return the mean force of a field that fluctuates within an interval: G + G'' v / 2."""
-        import jax
+        """Return the mean force of a field that fluctuates within an interval: over a normal distribution around it.
+
+        To the square of its variance, by a Gauss-Hermite quadrature of three points.
+        """
         import jax.numpy as jnp
 
-        variance = constants.links.variance
+        variance, reach = constants.links.variance, constants.links.reach
         if isinstance(variance, tuple):
             return super()._law(constants)
-        force = smooth_force(self.family)
+        force, away = smooth_force(self.family), jnp.sqrt(variance)
 
         def mean(coefficients: Any, u: Any) -> Any:
-            one = jnp.ones_like(u)
-
-            def slope(x: Any) -> Any:
-                return jax.jvp(lambda y: force(coefficients, y), (x,), (one,))[1]
-
-            return force(coefficients, u) + 0.5 * variance * jax.jvp(slope, (u,), (one,))[1]
+            return sum(weight * force(coefficients, u + node * away, reach) for node, weight in HERMITE)
 
         return mean
 
@@ -251,8 +247,9 @@ class LinkedModel(RecordModel):
         return jnp.concatenate([frames, links.camera / links.spread * links.inside * gaps])
 
     def uniform(self, theta: Any, constants: Constants) -> tuple[Any, Any, Any]:
-        """Return of each mode, where the rate is the usual one all over: its decay between links, what is seen of it in
-        the frames of a segment, squared, and what a gap counts, squared; in units of the camera's noise.
+        """Return decay between links, what is seen in the frames of a segment and what a gap counts, of each mode.
+
+        Where the rate is the usual one all over; the last two are squares, in units of the camera's noise.
         """
         import jax.numpy as jnp
 

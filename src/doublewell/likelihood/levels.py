@@ -1,0 +1,319 @@
+"""Levels: theta and camera noise of fluctuating records at given fields, and the links that go with them.
+
+Fisher scoring on the restricted likelihood: theta and s are where the residuals of links and frames are as large as
+those of noise. What fields of a uniform rate leave of noise is known, and solves of noise tell the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from doublewell.dynamics import border_mask, numpy_transforms
+from doublewell.hints import Array
+from doublewell.law import Family
+from doublewell.likelihood import model as models
+from doublewell.likelihood.batch import Batch, Trajectory, points
+from doublewell.likelihood.iterate import compiled
+from doublewell.likelihood.linked import (
+    HERMITE,
+    LinkedModel,
+    Links,
+    mean_variance,
+    smooth_force,
+    thermal_covariance,
+)
+from doublewell.likelihood.model import Constants
+from doublewell.observation.view import Observed, filled, mode_grid
+from doublewell.runtime import double_precision
+
+_NODES = 4  # of G', between which the thermal covariance is interpolated
+_POINTS = 4001  # of phase values at which slopes are tabulated
+_GROUPS = 64  # of modes with about the same rate
+_LARGEST = 1.0  # of a step of log theta and log s
+_EXACT = 1e-2  # of thermal noise: frames with less noise are taken with this much, for the solver's sake
+_UNSEEN = 1.0  # relative error of theta above which it is not followed further down
+_NONE = 1e-12  # theta that moves no rate
+_FAR, _FARTHEST = 0.999, 1.5  # of the values; in s, beyond which no law is read
+_WIDER = 0.2  # phase values beyond those of the record at which slopes are known
+_REACH = 3.0  # (q dt)^(1/order) that what happens outside reaches into a window within a frame interval
+_ROUNDS = 20  # of a regression whose weights follow it
+
+
+@dataclass(frozen=True)
+class Levels:
+    """theta and the camera's noise in observed values, with relative errors; ``exact`` frames have none to be seen.
+
+    ``estimate`` is that of theta: it is ``theta``, at which the record is linearised, unless theta cannot be told from
+    zero.
+    """
+
+    theta: float
+    camera: float
+    theta_error: float = np.inf
+    camera_error: float = np.inf
+    exact: bool = False
+    estimate: float = 0.0
+
+
+@dataclass(eq=False)
+class FluctuatingRecords(Batch):
+    """Records with thermal noise at given fields; the nuisance is the field of every frame, in observed values."""
+
+    @property
+    def links(self) -> int:
+        """Width of the border of a window within which nothing is linked; 0 where the border is known."""
+        record = self.records[0]
+        if record.boundary != "open":
+            return 0
+        reach = (float(record.q or 0.0) * float(np.max(np.diff(record.times)))) ** (1.0 / self.dynamics.order)
+        return max(self.border, int(np.ceil(_REACH * reach / min(record.dx))))
+
+    @cached_property
+    def observed(self) -> Observed:
+        """The values of all records; a value that is missing counts nothing."""
+        first, own = self.records[0], self.view.whitening.root
+        values, root, inside = [record.slab() for record in self.records], 1.0 if own is None else own, self._inside
+        count = values[0].size
+        if first.mask is not None:
+            known = np.asarray(first.observed())
+            root, count = np.where(known, root, 0.0), int(np.count_nonzero(known))
+            values = [filled(each, known) for each in values]
+        rows = count + (first.frames - 1) * int(np.count_nonzero(inside)) - values[0].size
+        return Observed(np.stack(values), root, None if first.mask is None else first.observed(), rows)
+
+    @property
+    def _inside(self) -> Array:
+        mesh = self.records[0].mesh
+        return np.where(border_mask(mesh, self.links), 0.0, 1.0) if self.links else np.ones(mesh)
+
+    @cached_property
+    def data(self) -> Array:
+        """The values, then the gaps, which are observed to be zero."""
+        values = self.observed.values
+        return np.concatenate([values, 0.0 * values[:, 1:]], axis=1)
+
+    @cached_property
+    def counted(self) -> Array:
+        """1 where a value or a gap counts, else 0."""
+        shape = self.observed.values.shape[1:]
+        seen, inside = np.asarray(self.observed.root) > 0.0, self._inside > 0.0
+        parts = np.broadcast_to(seen, shape), np.broadcast_to(inside, (shape[0] - 1, *shape[1:]))
+        return np.concatenate(parts).astype(np.float64)
+
+    def model(
+        self, family: Family, substeps: int, *, refine: Any = None, boundary: Any = None, terms: Any = (),
+        view: Any = None,
+    ) -> tuple[Any, Constants]:  # fmt: skip
+        """Return the model and its constants, without the links of a point; the law is that of the record's mesh."""
+        del refine, boundary
+        key = "linked", family, substeps, terms, None if view is None else view.free
+        if key not in self._models:
+            record = self.records[0]
+            record = record.replace(boundary="neumann") if record.boundary == "open" else record
+            whole, constants = models.record_model(
+                record, family, substeps, view or self.view, dynamics=self.dynamics, refine=1, terms=terms
+            )
+            self._models[key] = LinkedModel.of(whole), constants
+        model, constants = self._models[key]
+        return model, constants._replace(root=self.observed.root)
+
+    def constants_at(self, fits: Sequence[Trajectory], constants: Constants) -> Constants:
+        """Return the constants with the links of fits."""
+        levels = [fit.levels for fit in fits]
+        return self.linked(fits[0].family, fits[0].substeps, *points(fits), levels, constants)
+
+    def linked(
+        self, family: Family, substeps: int, fields: Array, theta: Array, levels: Sequence[Levels],
+        constants: Constants,
+    ) -> Constants:  # fmt: skip
+        """Return constants with the links at fields and a law: rates along the paths that lead from each field on."""
+        record, count = self.records[0], len(levels)
+        model, plain = self.model(family, substeps)
+        paces = theta[:, self.view.free.index("q")] if "q" in self.view.free else np.ones(count)
+        cameras, thetas = (np.array([getattr(each, name) for each in levels]) for name in ("camera", "theta"))
+        volume, inside = np.full(count, np.prod(record.dx)), np.broadcast_to(self._inside, (count, *record.mesh))
+        gain, offset = self.contrast(theta)
+        far = [float(np.quantile(np.abs(field), _FAR)) for field in (fields - offset) / gain]
+        reach = np.clip(far, 1.0, _FARTHEST)
+        shape = count, _NODES, record.frames - 1, *record.mesh
+        links = Links(
+            cameras, np.sqrt(thetas), np.zeros(count), paces, volume, inside, reach, np.zeros(shape[:2]),
+            np.zeros(shape), np.zeros((count, *shape[2:])),
+        )  # fmt: skip
+        with double_precision():
+            gaps = np.asarray(compiled().predict(model, fields, theta, plain._replace(links=links)))[:, record.frames :]
+            here = (fields[:, :-1] - offset[:, :-1]) / gain[:, :-1]
+            there = (fields[:, 1:] - gaps - offset[:, 1:]) / gain[:, 1:]
+            own = thetas / np.mean(gain.reshape(count, -1), axis=1) ** 2
+            each = zip(here, there, theta[:, len(self.view.free) :], reach, paces, own, strict=True)
+            rows = [self._rates(smooth_force(family), constants, *row) for row in each]
+        usual, rates, shares, variance = (np.stack(part) for part in zip(*rows, strict=True))
+        return constants._replace(links=links._replace(usual=usual, rates=rates, shares=shares, variance=variance))
+
+    def contrast(self, theta: Array) -> tuple[Array, Array]:
+        """Return gain and offset of each frame of each record, ready to broadcast; 1 and 0 where they are known."""
+        names, record = self.view.free, self.records[0]
+        clock = (record.times - record.times[0]) / (record.times[-1] - record.times[0])
+        clock = clock.reshape(-1, *[1] * len(record.mesh))
+
+        def of(name: str, usual: float) -> Array:
+            both = (name, usual), (f"{name} drift", 0.0)
+            known = [theta[:, names.index(key)] if key in names else np.full(len(theta), value) for key, value in both]
+            first, drift = (part.reshape(-1, *[1] * clock.ndim) for part in known)
+            return np.asarray(first + drift * clock)
+
+        return of("gain", 1.0), of("offset", 0.0)
+
+    def _rates(
+        self, force: Any, constants: Constants, here: Array, there: Array, law: Array, reach: float, pace: float,
+        theta: float,
+    ) -> tuple[Any, ...]:  # fmt: skip
+        """Return the mean of G' along paths, values of G' and the share of each at each cell, and the mean variance.
+
+        The rate is that of the mean force, so it needs the variance, which needs the rate: two rounds.
+        """
+        counts, volume = mode_grid(self.records[0]).multiplicity, float(np.prod(self.records[0].dx))
+        taus, which = np.unique(np.asarray(constants.taus), return_inverse=True)
+        u = np.linspace(min(here.min(), there.min()) - _WIDER, max(here.max(), there.max()) + _WIDER, _POINTS)
+        slopes = np.gradient(np.asarray(force(law, u, reach)), u)
+        variance, nodes = np.zeros_like(here), np.cos(np.pi * (np.arange(_NODES) + 0.5) / _NODES)
+        for _ in range(2):
+            away = [(node * np.sqrt(variance), 0.5 * weight) for node, weight in HERMITE]
+            slope = sum(half * np.interp(end + far, u, slopes) for far, half in away for end in (here, there))
+            low, high = float(slope.min()), float(slope.max())
+            rates = 0.5 * (low + high) + max(0.5 * (high - low), 1e-6 * abs(high)) * nodes
+            shares = lagrange(rates, slope)
+            means = [[np.vdot(counts, mean_variance(constants, g, pace * t, volume)) for t in taus] for g in rates]
+            variance = theta / counts.sum() * np.einsum("kt,kt...->t...", np.array(means)[:, which], shares)
+        return slope.mean(), rates, shares, variance
+
+    def first_levels(self, model: Any, constants: Constants, fields: Array, theta: Array) -> list[Levels]:
+        """Return theta and s by which the mean power of gaps in each mode, where frames are the fields, is explained.
+
+        theta S |H|^2 + s^2 (1 + exp(-2 r tau)), H what the optics leave of a mode.
+        """
+        from scipy.optimize import nnls
+
+        grid, frames, n = mode_grid(self.records[0]), self.records[0].frames, len(self.view.free)
+        forward, _ = numpy_transforms(grid.cells, grid.boundary)
+        guess = [Levels(_NONE, 1.0)] * len(fields)
+        volume, counts = float(np.prod(self.records[0].dx)), np.ravel(grid.multiplicity)
+        norm = np.prod(grid.cells) if grid.boundary == "periodic" else 1.0  # of a transform that is not orthonormal
+        own, levels = self.linked(model.family, model.substeps, fields, theta, guess, constants), []
+        with double_precision():
+            gaps = np.asarray(compiled().predict(model, fields, theta, own))[:, frames:] * self._inside
+            for k, each in enumerate(gaps):
+                joint, _ = model.split(theta[k, : n + model.family.size])
+                image, tau = model._image(joint, constants), float(np.mean(constants.taus) * own.links.pace[k])
+                left = np.ones(grid.laplacian.shape) if image is None else np.asarray(image) ** 2
+                size = np.asarray(thermal_covariance(constants, own.links.usual[k], tau, volume)) * left
+                decay = np.exp(2.0 * (constants.linear - constants.coupling * own.links.usual[k]) * tau)
+                power = np.ravel(np.mean(np.abs(forward(each)) ** 2, axis=0)) / norm / np.mean(self._inside)
+                columns, weight = np.stack([size.ravel(), (1.0 + decay).ravel()], axis=1), 1.0 / np.mean(power)
+                for _ in range(_ROUNDS):
+                    root = np.sqrt(counts) * weight
+                    both, _ = nnls(root[:, None] * columns / np.mean(columns, axis=0), root * power)
+                    both = np.maximum(both, 1e-3 * both.max()) / np.mean(columns, axis=0)
+                    weight = 1.0 / (columns @ both)
+                if self.view.optics.noise == "none":
+                    both = np.array([np.sum(counts * power) / np.sum(counts * size.ravel()), 0.0])
+                exact = self.view.optics.noise == "none"
+                least = _EXACT * float(np.sqrt(both[0] * counts @ size.ravel() / counts.sum()))
+                levels.append(Levels(float(both[0]), least if exact else float(np.sqrt(both[1])), exact=exact))
+        return levels
+
+    def weighed(
+        self, model: Any, constants: Constants, fields: Array, theta: Array, levels: Sequence[Levels], *,
+        probes: int, indices: Sequence[int] | None = None,
+    ) -> tuple[list[Levels], list[float]]:  # fmt: skip
+        """Return theta and s after one step of Fisher scoring, and how far they moved in standard errors.
+
+        Of what the fit leaves of noise in frames and in links most is that of a uniform rate, which is known; noise
+        tells the difference.
+        """
+        frames, code, rng, count = self.records[0].frames, compiled(), np.random.default_rng(0), len(levels)
+        axes, both = tuple(range(1, self.data.ndim)), (slice(None, frames), slice(frames, None))
+        with double_precision():
+            left = self.data if indices is None else self.data[indices]
+            left = left - np.asarray(code.predict(model, fields, theta, constants))
+            left, basis = np.asarray(code.whiten(model, left, constants)), code.basis(model, fields, theta, constants)
+            known = [np.asarray(part) for part in code.uniform(model, theta, constants)]
+            more = np.zeros((probes, count, 2))
+            for each in more:
+                noise = rng.standard_normal(self.data.shape[1:]) * self.counted
+                noise = np.broadcast_to(noise, (count, *noise.shape))
+                image = np.asarray(code.probe(model, fields, theta, basis, noise, constants)[0])
+                image = image - np.asarray(code.uniform_rest(model, theta, noise, constants))
+                each[:] = np.stack([np.sum((noise * image)[:, part], axis=axes) for part in both], axis=1)
+        found, moves = [], []
+        for k, own in enumerate(levels):
+            squares = np.array([np.sum(left[k, part] ** 2) for part in both]) / own.camera**2
+            rest, information = self._uniform(*(part[k] for part in known))
+            wanted, free = rest + np.mean(more[:, k], axis=0), np.array([not own.exact, True])
+            information = np.where(np.outer(free, free), information, np.diag(np.where(free, 0.0, 1.0)))
+            spread = np.linalg.inv(information)
+            step = spread @ (0.5 * (squares - wanted) * free)
+            if probes > 1:
+                spread = spread + spread @ np.cov(0.5 * more[:, k].T * free[:, None]) @ spread / probes
+            errors = np.sqrt(np.diag(spread))
+            found.append(self._moved(own, step, errors, self._size(constants, k)))
+            moves.append(float(np.max(np.abs(step) / errors * free)))
+        return found, moves
+
+    def _uniform(self, decay: Array, seen: Array, stiff: Array) -> tuple[Array, Array]:
+        """Return the traces of what fields of a uniform rate leave of noise in frames and links, and the information.
+
+        That is of log s^2 and log theta. Of each mode a system of the size of the frames; modes of about the same rate
+        are taken together.
+        """
+        frames, counts = self.records[0].frames, mode_grid(self.records[0]).multiplicity.ravel()
+        decay, seen, stiff = (np.broadcast_to(part, decay.shape).ravel() for part in (decay, seen, stiff))
+        order = np.argsort(decay, kind="stable")
+        groups = [group for group in np.array_split(order, _GROUPS) if group.size]
+        weights = np.array([counts[group].sum() for group in groups])
+        means = [np.array([np.average(part[g], weights=counts[g]) for g in groups]) for part in (decay, seen, stiff)]
+        e, c, a = (part[:, None, None] for part in means)
+        one, beside = np.eye(frames), np.diag(np.ones(frames - 1), 1) + np.diag(np.ones(frames - 1), -1)
+        first, last = (np.diag((np.arange(frames) != k).astype(float)) for k in (0, frames - 1))
+        values = np.linalg.eigvalsh(c * one + a * (first + e**2 * last - e * beside))
+        part = np.squeeze(c, -1) / values  # of the noise of frames that the fields take
+        kept = np.array([self.counted[:frames].mean(), self.counted[frames:].mean()])
+        frame, frame2 = weights @ np.sum(1.0 - part, axis=1), weights @ np.sum((1.0 - part) ** 2, axis=1)
+        link = weights.sum() * (frames - 1) - frame
+        crossed = frame - frame2
+        information = 0.5 * np.array([[frame2, crossed], [crossed, link - crossed]])
+        return np.array([frame, link]) * kept, information * np.sqrt(np.outer(kept, kept))
+
+    def _size(self, constants: Constants, k: int) -> float:
+        """Return the thermal variance of a value from frame to frame, over theta."""
+        links, counts = constants.links, mode_grid(self.records[0]).multiplicity
+        tau = float(np.mean(constants.taus) * links.pace[k])
+        with double_precision():
+            sizes = np.asarray(thermal_covariance(constants, float(links.usual[k]), tau, float(links.volume[k])))
+        return float(np.vdot(counts, sizes) / counts.sum())
+
+    def _moved(self, own: Levels, step: Array, errors: Array, size: float) -> Levels:
+        """Return levels after a step of log s^2 and log theta; `size` is the thermal variance of a value over theta.
+
+        Where theta is not seen it stays, and what the step leads to is the estimate, which may be negative.
+        """
+        ahead = np.clip(step, -_LARGEST, _LARGEST)
+        unseen = errors[1] > _UNSEEN and step[1] < 0.0
+        theta = own.theta if unseen else own.theta * float(np.exp(ahead[1]))
+        estimate = own.theta * (1.0 + float(step[1])) if unseen else theta
+        least, camera = _EXACT * float(np.sqrt(theta * size)), own.camera * float(np.exp(0.5 * ahead[0]))
+        exact = own.exact or camera < least
+        sizes = float(errors[1]), 0.5 * float(errors[0])
+        return Levels(theta, least if exact else camera, *sizes, exact, estimate)
+
+
+def lagrange(nodes: Array, values: Array) -> Array:
+    """Return Lagrange's polynomials of nodes at some values."""
+    others = [np.delete(nodes, k) for k in range(len(nodes))]
+    pairs = zip(nodes, others, strict=True)
+    return np.stack([np.prod([(values - b) / (a - b) for b in rest], axis=0) for a, rest in pairs])
