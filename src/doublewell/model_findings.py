@@ -42,7 +42,8 @@ _CODES = {
     "white in x": "noise-correlated-in-space", "tails": "noise-tails", "force(t)": "force-changes",
     "mobility(u)": "mobility-of-phase", "mobility(x)": "mobility-uneven", "mass": "mass-constrained",
     "conserved": "conserved-dynamics", "time step": "movie-time-step", "anisotropy": "anisotropic",
-    "thermal": "thermal-noise", "unknown": "residual-unexplained",
+    "thermal": "thermal-noise", "unknown": "residual-unexplained", "spectrum": "noise-not-thermal",
+    "camera spectrum": "noise-correlated-in-space", "noise(u)": "noise-not-thermal", "memory": "noise-not-thermal",
 }  # fmt: skip
 _SEVERITY = {
     Verdict.ADEQUATE: Severity.OK, Verdict.CHECK: Severity.CHECK, Verdict.NOT_ADEQUATE: Severity.FAIL,
@@ -259,6 +260,13 @@ def sentence_of(test: ScoreTest, setting: Setting) -> str:
         "that of camera noise, all over the picture",
         "unknown": "no named cause explains the residual: what an unknown force would explain is "
         f"{1.0 + value:.3g} +- {error:.1g} times that of noise",
+        "spectrum": "the spectrum of the noise is not thermal: its power from long waves to short ones is "
+        f"{', '.join(f'{v:.3f}' for v in test.estimate)} of what it should be",
+        "camera spectrum": "camera noise is not white: its power from long waves to short ones is "
+        f"{', '.join(f'{v:.3f}' for v in test.estimate)} of the mean",
+        "noise(u)": "the size of the noise depends on the phase: "
+        f"{', '.join(f'{v:.3f}' for v in test.estimate)} of what it should be, from the low phase to the high one",
+        "memory": f"consecutive frames are driven by noise that correlates by {value:+.4f} +- {error:.4f}",
         "tails": f"excess kurtosis of the residual {value:+.3f} +- {error:.3f}",
         "advection": "the pattern drifts with the velocity "
         + ", ".join(f"{pair} along {axis}" for pair, axis in zip(pairs, axes, strict=False)),
@@ -299,7 +307,10 @@ def _advice(test: ScoreTest, setting: Setting) -> str:
         "contrast-drifts": f"let the fit estimate it ({option('contrast', 'drifting')})",
         "response-nonlinear": f"undo the gamma curve of the camera or the file, or let the fit estimate it "
         f"({option('response', 'estimated')})",
-        "thermal-noise": "the law holds, its bands are too narrow: repeat the experiment, and compare the laws",
+        "thermal-noise": "its bands are too narrow: read it as a field with thermal noise "
+        f"({option('temperature', 1.0)} for energies in kT), which gives the tension too",
+        "noise-not-thermal": "fluctuation and dissipation do not belong together: check q, blur, pixels and exposure; "
+        "or the noise is not that of a temperature",
         "residual-unexplained": "look for something that is not among the tests: a second field, another equation, "
         "a fault that moves",
         "noise-correlated-in-time": f"use {option('noise', 'correlated')}; or the time evolution is of another kind",

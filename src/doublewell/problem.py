@@ -315,6 +315,11 @@ def _check_record(problem: Problem, record: Any) -> None:
     _check_parts(problem, record)
     if problem.temperature is not None:
         problem.temperature.check(len(record.mesh), record.length_unit, record.time_unit)
+    if problem.dynamics.parts.thermal and record.mask is not None and record.boundary in (None, "open"):
+        raise InputError(
+            "thermal noise is not read from a window with missing values: expected complete frames, or a known border "
+            f"({option('boundary', 'periodic')} or neumann); cut the record to a part without gaps"
+        )
     check_units(problem.tension, len(record.mesh), record.length_unit, record.time_unit)
     noise, method = problem.observation.noise, problem.method
     if noise == "correlated" and record.mask is not None:

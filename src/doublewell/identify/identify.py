@@ -198,12 +198,11 @@ def result_of(parts: Sequence[Part], problem: Problem, answer: Answer) -> Result
         settled=settled(problem.dynamics, joint, len(part.record.mesh), law.phases),
         theta=None if "theta" not in joint else max(joint["theta"], 0.0),
     )
-    scale = None
+    scale, problem = None, replace(problem, records=tuple(each.info for each in parts))
     if tension is not None and refusal_of(law, numbers.bound, tension) is None:
         scale = calibrate(law, tension, length_unit=part.source.length_unit)
     elif tension is None and (warm := problem.temperature) and not thermal_refusal(law, numbers, problem, posterior):
         scale = thermal_scale(law, warm, joint["theta"], len(part.record.mesh), part.source.length_unit)
-    problem = replace(problem, records=tuple(each.info for each in parts))
     return Result(
         law, scale, numbers, problem, resolved, posterior=posterior, agreements=answer.agreements,
         grey=parts[0].source.grey,

@@ -30,11 +30,12 @@ from doublewell.likelihood.iterate import Convergence, Iteration, Status, Step, 
 from doublewell.likelihood.levels import FluctuatingRecords, Levels
 from doublewell.likelihood.linked import thermal_covariance
 from doublewell.likelihood.model import Constants, first_substeps
-from doublewell.observation.view import joint_start, mode_grid, rough_noise
+from doublewell.observation.view import joint_start, rough_noise
 from doublewell.runtime import double_precision, leave_room
 
 _ROUNDS, _STEPS = 20, 2  # of theta and s, and of Gauss-Newton within each
 _PROBES = 4  # solves of noise for theta, s and the room of the fields, at the end
+_WINDOW = 4  # times as many of a window, whose border is unlike a uniform field
 _SMALL = 0.05  # standard errors of a last step
 _SOME = 20000  # values of the fields that a mean is taken over
 
@@ -101,9 +102,8 @@ class FluctuatingBatch(FluctuatingRecords):
                 np.where(running.reshape(-1, *[1] * (old.ndim - 1)), np.asarray(new), old)
                 for new, old in ((point.nuisance, at.nuisance), (point.theta, at.theta))
             )
-            levels, moves = self.weighed(
-                model, constants, at.nuisance, at.theta, at.levels, probes=_PROBES if last else 1
-            )
+            probes = (_PROBES if last else 1) * (_WINDOW if self.links else 1)
+            levels, moves = self.weighed(model, constants, at.nuisance, at.theta, at.levels, probes=probes)
             numbers = zip(*[np.asarray(part).tolist() for part in point[2:]], strict=True)
             for k, (cost, was, size, length, iterations, rest) in enumerate(numbers):
                 if not running[k]:
@@ -228,8 +228,8 @@ class FluctuatingBatch(FluctuatingRecords):
 
     def _drag(self, family: Family, constants: Constants, k: int, fields: Array, theta: Array) -> Array:
         """Return how log theta moves with what is estimated: it makes up for what that does to the covariance S."""
-        grid, links, free = mode_grid(self.records[0]), constants.links, self.view.free
-        counts, volume = grid.multiplicity, float(links.volume[k])
+        links, free = constants.links, self.view.free
+        counts, volume = self.grid.multiplicity, float(links.volume[k])
         tau, usual = float(np.mean(constants.taus) * links.pace[k]), float(links.usual[k])
 
         def size(slope: float, factor: float = 1.0) -> float:

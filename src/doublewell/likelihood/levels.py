@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.dynamics import border_mask, numpy_transforms
+from doublewell.dynamics import Grid, border_mask, numpy_transforms
+from doublewell.errors import InputError, option
 from doublewell.hints import Array
 from doublewell.law import Family
 from doublewell.likelihood import model as models
@@ -32,6 +33,7 @@ from doublewell.observation.view import Observed, filled, mode_grid
 from doublewell.runtime import double_precision
 
 _NODES = 4  # of G', between which the thermal covariance is interpolated
+_APART = 1e-6  # of 1 / tau: the least distance of these
 _POINTS = 4001  # of phase values at which slopes are tabulated
 _GROUPS = 64  # of modes with about the same rate
 _LARGEST = 1.0  # of a step of log theta and log s
@@ -40,7 +42,8 @@ _UNSEEN = 1.0  # relative error of theta above which it is not followed further 
 _NONE = 1e-12  # theta that moves no rate
 _FAR, _FARTHEST = 0.999, 1.5  # of the values; in s, beyond which no law is read
 _WIDER = 0.2  # phase values beyond those of the record at which slopes are known
-_REACH = 3.0  # (q dt)^(1/order) that what happens outside reaches into a window within a frame interval
+_MORE, _LEAST = 3, 8  # cells: beyond that, which the covariance reaches, and what has to be left
+_REACH = 5.0  # (q dt)^(1/order) that what happens outside reaches into a window within a frame interval
 _ROUNDS = 20  # of a regression whose weights follow it
 
 
@@ -64,6 +67,11 @@ class Levels:
 class FluctuatingRecords(Batch):
     """Records with thermal noise at given fields; the nuisance is the field of every frame, in observed values."""
 
+    @cached_property
+    def grid(self) -> Grid:
+        """The mesh whose modes serve the records."""
+        return mode_grid(self.records[0])
+
     @property
     def links(self) -> int:
         """Width of the border of a window within which nothing is linked; 0 where the border is known."""
@@ -71,7 +79,14 @@ class FluctuatingRecords(Batch):
         if record.boundary != "open":
             return 0
         reach = (float(record.q or 0.0) * float(np.max(np.diff(record.times)))) ** (1.0 / self.dynamics.order)
-        return max(self.border, int(np.ceil(_REACH * reach / min(record.dx))))
+        width = max(self.border, int(np.ceil(_REACH * reach / min(record.dx))))
+        if min(record.mesh) < 2 * (width + _MORE) + _LEAST:
+            raise InputError(
+                f"the window is {' x '.join(map(str, record.mesh))}, and within a frame interval what happens outside "
+                f"reaches {width} cells into it: expected at least {2 * (width + _MORE) + _LEAST} cells along each "
+                f"axis; take a larger part or shorter intervals, or declare {option('boundary', 'periodic')} or neumann"
+            )
+        return width
 
     @cached_property
     def observed(self) -> Observed:
@@ -87,9 +102,14 @@ class FluctuatingRecords(Batch):
         return Observed(np.stack(values), root, None if first.mask is None else first.observed(), rows)
 
     @property
-    def _inside(self) -> Array:
+    def _trusted(self) -> Array:
         mesh = self.records[0].mesh
         return np.where(border_mask(mesh, self.links), 0.0, 1.0) if self.links else np.ones(mesh)
+
+    @property
+    def _inside(self) -> Array:
+        mesh = self.records[0].mesh
+        return np.where(border_mask(mesh, self.links + _MORE), 0.0, 1.0) if self.links else np.ones(mesh)
 
     @cached_property
     def data(self) -> Array:
@@ -136,13 +156,14 @@ class FluctuatingRecords(Batch):
         model, plain = self.model(family, substeps)
         paces = theta[:, self.view.free.index("q")] if "q" in self.view.free else np.ones(count)
         cameras, thetas = (np.array([getattr(each, name) for each in levels]) for name in ("camera", "theta"))
-        volume, inside = np.full(count, np.prod(record.dx)), np.broadcast_to(self._inside, (count, *record.mesh))
+        volume = np.full(count, np.prod(record.dx))
+        inside, trusted = (np.broadcast_to(part, (count, *record.mesh)) for part in (self._inside, self._trusted))
         gain, offset = self.contrast(theta)
         far = [float(np.quantile(np.abs(field), _FAR)) for field in (fields - offset) / gain]
         reach = np.clip(far, 1.0, _FARTHEST)
         shape = count, _NODES, record.frames - 1, *record.mesh
         links = Links(
-            cameras, np.sqrt(thetas), np.zeros(count), paces, volume, inside, reach, np.zeros(shape[:2]),
+            cameras, np.sqrt(thetas), np.zeros(count), paces, volume, inside, trusted, reach, np.zeros(shape[:2]),
             np.zeros(shape), np.zeros((count, *shape[2:])),
         )  # fmt: skip
         with double_precision():
@@ -177,7 +198,7 @@ class FluctuatingRecords(Batch):
 
         The rate is that of the mean force, so it needs the variance, which needs the rate: two rounds.
         """
-        counts, volume = mode_grid(self.records[0]).multiplicity, float(np.prod(self.records[0].dx))
+        counts, volume = self.grid.multiplicity, float(np.prod(self.records[0].dx))
         taus, which = np.unique(np.asarray(constants.taus), return_inverse=True)
         u = np.linspace(min(here.min(), there.min()) - _WIDER, max(here.max(), there.max()) + _WIDER, _POINTS)
         slopes = np.gradient(np.asarray(force(law, u, reach)), u)
@@ -186,7 +207,7 @@ class FluctuatingRecords(Batch):
             away = [(node * np.sqrt(variance), 0.5 * weight) for node, weight in HERMITE]
             slope = sum(half * np.interp(end + far, u, slopes) for far, half in away for end in (here, there))
             low, high = float(slope.min()), float(slope.max())
-            rates = 0.5 * (low + high) + max(0.5 * (high - low), 1e-6 * abs(high)) * nodes
+            rates = 0.5 * (low + high) + max(0.5 * (high - low), _APART / float(taus[0])) * nodes
             shares = lagrange(rates, slope)
             means = [[np.vdot(counts, mean_variance(constants, g, pace * t, volume)) for t in taus] for g in rates]
             variance = theta / counts.sum() * np.einsum("kt,kt...->t...", np.array(means)[:, which], shares)
@@ -199,7 +220,7 @@ class FluctuatingRecords(Batch):
         """
         from scipy.optimize import nnls
 
-        grid, frames, n = mode_grid(self.records[0]), self.records[0].frames, len(self.view.free)
+        grid, frames, n = self.grid, self.records[0].frames, len(self.view.free)
         forward, _ = numpy_transforms(grid.cells, grid.boundary)
         guess = [Levels(_NONE, 1.0)] * len(fields)
         volume, counts = float(np.prod(self.records[0].dx)), np.ravel(grid.multiplicity)
@@ -271,7 +292,7 @@ class FluctuatingRecords(Batch):
         That is of log s^2 and log theta. Of each mode a system of the size of the frames; modes of about the same rate
         are taken together.
         """
-        frames, counts = self.records[0].frames, mode_grid(self.records[0]).multiplicity.ravel()
+        frames, counts = self.records[0].frames, self.grid.multiplicity.ravel()
         decay, seen, stiff = (np.broadcast_to(part, decay.shape).ravel() for part in (decay, seen, stiff))
         order = np.argsort(decay, kind="stable")
         groups = [group for group in np.array_split(order, _GROUPS) if group.size]
@@ -282,16 +303,17 @@ class FluctuatingRecords(Batch):
         first, last = (np.diag((np.arange(frames) != k).astype(float)) for k in (0, frames - 1))
         values = np.linalg.eigvalsh(c * one + a * (first + e**2 * last - e * beside))
         part = np.squeeze(c, -1) / values  # of the noise of frames that the fields take
-        kept = np.array([self.counted[:frames].mean(), self.counted[frames:].mean()])
+        seen, inside = self.counted[:frames].mean(), self._inside.mean()
+        kept = np.array([seen * inside, inside])  # fields at the border of a window are as they are seen
         frame, frame2 = weights @ np.sum(1.0 - part, axis=1), weights @ np.sum((1.0 - part) ** 2, axis=1)
         link = weights.sum() * (frames - 1) - frame
         crossed = frame - frame2
         information = 0.5 * np.array([[frame2, crossed], [crossed, link - crossed]])
-        return np.array([frame, link]) * kept, information * np.sqrt(np.outer(kept, kept))
+        return np.array([frame * seen, link * inside]), information * np.sqrt(np.outer(kept, kept))
 
     def _size(self, constants: Constants, k: int) -> float:
         """Return the thermal variance of a value from frame to frame, over theta."""
-        links, counts = constants.links, mode_grid(self.records[0]).multiplicity
+        links, counts = constants.links, self.grid.multiplicity
         tau = float(np.mean(constants.taus) * links.pace[k])
         with double_precision():
             sizes = np.asarray(thermal_covariance(constants, float(links.usual[k]), tau, float(links.volume[k])))

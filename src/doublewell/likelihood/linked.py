@@ -42,8 +42,8 @@ class Links(NamedTuple):
     ``rates`` times the root of the thermal covariance: of each mode D (1 - exp(-2 r tau)) / (r V), r = D G' - L the
     rate, of which it is interpolated between some values of G', the ``rates``, with the ``shares`` of each at each
     cell. ``usual`` is the mean of G', ``pace`` the ratio of q to the record's, ``variance`` the mean thermal variance
-    within an interval, ``inside`` where links hold (not at the border of a window), ``volume`` that of a cell,
-    ``reach`` up to where in s the force is the law's polynomial.
+    within an interval, ``volume`` that of a cell, ``reach`` up to where in s the force is the law's polynomial. Gaps
+    next to the border of a window are not ``trusted``, and links count ``inside``, a little farther from it.
     """
 
     camera: Any
@@ -52,6 +52,7 @@ class Links(NamedTuple):
     pace: Any
     volume: Any
     inside: Any
+    trusted: Any
     reach: Any
     rates: Any = ()
     shares: Any = ()
@@ -61,7 +62,7 @@ class Links(NamedTuple):
     def even(cls, records: int, weight: float) -> Links:
         """Return links of segments that count `weight` times as much as an observation, without thermal noise."""
         one = np.ones(records)
-        return cls(one, one / weight, 0.0 * one, one, one, one, one)
+        return cls(one, one / weight, 0.0 * one, one, one, one, one, one)
 
 
 def thermal_covariance(constants: Constants, slope: Any, taus: Any, volume: Any) -> Any:
@@ -238,7 +239,8 @@ class LinkedModel(RecordModel):
         gaps = field[self.frames :]
         if not isinstance(links.rates, tuple):
             forward, backward = jax_transforms(self.cells, self.boundary)
-            modes, taus = jax.vmap(forward)(gaps), (links.pace * constants.taus).reshape(-1, *[1] * len(self.cells))
+            modes = jax.vmap(forward)(links.trusted * gaps)
+            taus = (links.pace * constants.taus).reshape(-1, *[1] * len(self.cells))
             gaps = 0.0 * gaps
             for k in range(links.rates.shape[-1]):
                 size = thermal_covariance(constants, links.rates[k], taus, links.volume)
