@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -170,9 +171,22 @@ def mean_field(ratio: float, reach: int) -> tuple[float, float]:
 
 
 def fitted(record: dw.Record, phases: tuple[float, float], dynamics: str) -> dict[str, Any]:
-    """Return what a Ginzburg-Landau law says that is fitted to the movie. No law is fitted yet."""
-    del record, phases, dynamics
-    return {}
+    """Return what a Ginzburg-Landau law says that is fitted to the movie, kappa C_H over kT among it; of small meshes.
+
+    Block spins are exact, and averages over their pixels. How well such a law describes them is part of the answer.
+    """
+    if prod(record.mesh) > LARGEST:
+        return {}
+    part = record.replace(record.slab(0, FITTED), times=record.times[:FITTED])
+    seen = {"noise": "none", "pixel": True} | ({} if dynamics == "cahn-hilliard" else {"contrast": "exact"})
+    seen |= {} if dynamics == "cahn-hilliard" else {"phases": phases}
+    try:
+        result = dw.identify(part, temperature=1.0, dynamics=dynamics, law=1, observation=seen)
+    except dw.InputError as error:
+        return {"law refused": str(error)}
+    found = {"theta": result.theta, "q": result.q, "model": str(result.adequacy and result.adequacy.verdict)}
+    found |= {"unbalanced": [test.name for test in result.adequacy.significant] if result.adequacy else []}
+    return found | {"kappa C_H": result.law.tension_integral / max(result.theta, 1e-300)}
 
 
 def strip_rows(record: dw.Record, blocks: int, m: float, exact: tuple[float, float], dynamics: str) -> list[dict]:
@@ -218,6 +232,7 @@ KACS = (
 )  # fmt: skip
 MAKE, DYNAMICS = {"glauber": glauber, "kawasaki": kawasaki}, {"glauber": "allen-cahn", "kawasaki": "cahn-hilliard"}
 SHORTER, FRAMES = sized((1, 400), tiny=(100, 20))
+FITTED, LARGEST = 31, 4500  # frames and cells of a movie that a law is fitted to
 
 
 def times(before: int, sweeps: int) -> dict[str, int]:

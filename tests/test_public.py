@@ -20,7 +20,7 @@ NAMES = {
     "AllenCahn", "Anisotropy", "CahnHilliard", "Compute", "DoubleWell", "Driving", "MassConserving", "Mobility",
     "Trajectory", "Weak",
     "LAW_NAMES", "Bernstein", "Experiment", "InputError", "Law", "Mixing", "Observation", "Record", "Result",
-    "SurfaceTension", "__version__",
+    "SurfaceTension", "Temperature", "__version__",
     "add_noise", "bounds", "calibrate", "capillary", "compare", "estimate", "export", "facts", "findings",
     "identify", "identify_many", "initial_field",
     "load_result", "lower", "merge", "named_law", "open_record", "phase_from_intensity", "physical", "plan", "save",

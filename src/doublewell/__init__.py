@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from doublewell.baselines import compare as compare
     from doublewell.calibrate import Mixing as Mixing
     from doublewell.calibrate import SurfaceTension as SurfaceTension
+    from doublewell.calibrate import Temperature as Temperature
     from doublewell.calibrate import calibrate as calibrate
     from doublewell.capillary import capillary as capillary
     from doublewell.dynamics import AllenCahn as AllenCahn
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
     from doublewell.weak.assembly import weak_evidence as weak_evidence
 
 _MODULES = {
-    "calibrate": ["Mixing", "SurfaceTension", "calibrate"],
+    "calibrate": ["Mixing", "SurfaceTension", "Temperature", "calibrate"],
     "capillary": ["capillary"],
     "dynamics": ["AllenCahn", "Anisotropy", "CahnHilliard", "Driving", "MassConserving", "Mobility"],
     "errors": ["InputError"],

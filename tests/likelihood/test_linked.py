@@ -91,7 +91,8 @@ def test_what_fields_of_a_uniform_rate_leave_has_the_traces_of_a_projection() ->
     assert np.allclose(once, twice, atol=1e-9)
     rest, information = batch._uniform(decay, seen, stiff)
     counts, traces, squares = batch.grid.multiplicity.ravel(), np.zeros(2), np.zeros((2, 2))
-    for d, c, a, count in zip(decay.ravel(), np.broadcast_to(seen, decay.shape).ravel(), stiff.ravel(), counts, strict=True):
+    flat = [np.broadcast_to(part, decay.shape).ravel() for part in (decay, seen, stiff)]
+    for d, c, a, count in zip(*flat, counts, strict=True):
         rows = np.vstack([np.sqrt(c) * np.eye(5), np.sqrt(a) * (np.eye(5)[1:] - d * np.eye(5)[:-1])])
         left = np.eye(9) - rows @ np.linalg.solve(rows.T @ rows, rows.T)
         blocks = left[:5, :5], left[5:, 5:], left[:5, 5:]
