@@ -196,6 +196,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=24, help="records that are fitted together on a GPU")
     parser.add_argument("--workers", type=int, default=1, help="processes that make movies")
     parser.add_argument("--thetas", nargs="+", type=float, help="only these")
+    parser.add_argument("--laws", nargs="+", default=[*DEGREES], help="only these")
     parser.add_argument("--check", action="store_true")
     asked, rows = parser.parse_args(words("allen-cahn")), list[dict[str, Any]]()
     if asked.merge:
@@ -205,7 +206,7 @@ def main() -> None:
     seeds = range(asked.first, asked.first + asked.records)
     for kind in asked.kinds:
         thetas = [theta for theta in KINDS[kind] if asked.thetas is None or theta in asked.thetas]
-        cases = [(kind, *rest) for rest in product(DEGREES, thetas, CAMERAS, seeds)]
+        cases = [(kind, *rest) for rest in product(asked.laws, thetas, CAMERAS, seeds)]
         with ProcessPoolExecutor(asked.workers, get_context("spawn")) as pool:
             movies = [*pool.map(made, cases)] if asked.workers > 1 else [made(case) for case in cases]
         for camera in CAMERAS:

@@ -333,7 +333,9 @@ def test_wrong_arguments(movie) -> None:
         identify(movie, 0)
     with pytest.raises(InputError, match="noise belong to the trajectory fit"):
         identify(movie, observation=Observation(noise="correlated"))
-    with pytest.raises(InputError, match="noise is 'pink': expected 'auto', 'white', 'correlated', 'shot' or 'robust'"):
+    with pytest.raises(
+        InputError, match="noise is 'pink': expected 'auto', 'white', 'correlated', 'shot', 'robust' or 'none'"
+    ):
         identify(movie, observation=Observation(noise="pink"))
     with pytest.raises(InputError, match="constraint is 'convex'"):
         identify(movie, law=DoubleWell(constraint="convex"))

@@ -142,8 +142,8 @@ class Temperature:
     ``unit`` is "K", or None where the value is kT in units of one's own. ``sd`` is the standard deviation of the value.
     ``thickness``, in m, is that of the film of which a movie of two axes is: energies are then per volume and area.
 
-    >>> Temperature.of("300 K +- 1 K, 50 nm")
-    Temperature(value=300.0, unit='K', sd=1.0, thickness=5e-08)
+    >>> Temperature.of("300 K +- 1 K")
+    Temperature(value=300.0, unit='K', sd=1.0, thickness=None)
     """
 
     value: float

@@ -60,7 +60,7 @@ def json_text(content: Content) -> str:
         "format": _FORMAT,
         "version": _VERSION,
         "dynamics": content.dynamics.name,
-        "parts": {name: part for name, part in asdict(content.dynamics.parts).items() if part is not None},
+        "parts": {name: part for name, part in asdict(content.dynamics.parts).items() if part not in (None, False)},
         "notes": list(content.notes),
         "equation": table.equation,
         "phases": list(law.phases),
