@@ -77,6 +77,7 @@ def theta_bound(kind: str, law: str, theta: float, camera: float, record: dw.Rec
     grid = Grid(record.mesh, record.dx)
     linear, coupling = symbols(dynamics_of(equation_of(kind)), grid.waves)
     rate, tau = np.ravel(coupling * slope - linear), record.dt
+    rate = np.where(rate == 0.0, 1e-9, rate)  # the mean of a conserved field, which has no noise
     counts, size = grid.multiplicity.ravel(), (np.ravel(coupling) + 0.0 * rate) * -np.expm1(-2.0 * rate * tau) / rate
     if not camera:
         return float(np.sqrt(2.0 / (np.sum(counts[size > 0.0]) * (FRAMES - 1))))
@@ -196,6 +197,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=24, help="records that are fitted together on a GPU")
     parser.add_argument("--workers", type=int, default=1, help="processes that make movies")
     parser.add_argument("--thetas", nargs="+", type=float, help="only these")
+    parser.add_argument("--cameras", nargs="+", type=float, default=CAMERAS, help="only these")
     parser.add_argument("--laws", nargs="+", default=[*DEGREES], help="only these")
     parser.add_argument("--check", action="store_true")
     asked, rows = parser.parse_args(words("allen-cahn")), list[dict[str, Any]]()
@@ -206,10 +208,10 @@ def main() -> None:
     seeds = range(asked.first, asked.first + asked.records)
     for kind in asked.kinds:
         thetas = [theta for theta in KINDS[kind] if asked.thetas is None or theta in asked.thetas]
-        cases = [(kind, *rest) for rest in product(asked.laws, thetas, CAMERAS, seeds)]
+        cases = [(kind, *rest) for rest in product(asked.laws, thetas, asked.cameras, seeds)]
         with ProcessPoolExecutor(asked.workers, get_context("spawn")) as pool:
             movies = [*pool.map(made, cases)] if asked.workers > 1 else [made(case) for case in cases]
-        for camera in CAMERAS:
+        for camera in asked.cameras:
             places = [k for k, case in enumerate(cases) if case[3] == camera]
             for start in range(0, len(places), asked.batch):
                 some, began = places[start : start + asked.batch], time.perf_counter()

@@ -294,7 +294,7 @@ class FluctuatingRecords(Batch):
         """
         frames, counts = self.records[0].frames, self.grid.multiplicity.ravel()
         decay, seen, stiff = (np.broadcast_to(part, decay.shape).ravel() for part in (decay, seen, stiff))
-        order = np.argsort(decay, kind="stable")
+        order = np.argsort(stiff, kind="stable")  # decays of fast modes are all zero
         groups = [group for group in np.array_split(order, _GROUPS) if group.size]
         weights = np.array([counts[group].sum() for group in groups])
         means = [np.array([np.average(part[g], weights=counts[g]) for g in groups]) for part in (decay, seen, stiff)]
