@@ -5,7 +5,7 @@
 
 u_t = q (L u - D G(u)) + sqrt(2 q theta D) times white noise by ETDRK2 with 40 steps a frame (the fits use ETDRK4), 41
 frames of 48 x 48 after 8 that are left out, a star-shaped drop, four laws with an interface of about 12 cells, q known;
-theta 1e-4 to 0.1, camera noise 0 (declared), 0.01 and 0.03. Kinds: allen-cahn; cahn-hilliard, its phases found; blocks,
+theta 1e-4 to 0.1, camera noise 0 (declared, but of blocks), 0.01 and 0.03. Kinds: allen-cahn; cahn-hilliard, its phases found; blocks,
 2 x 2 averages of a mesh twice as fine, declared as pixels; contrast, values 0.9 u + 0.05 with gain and offset unknown.
 
 The bound of theta is that of a state-space likelihood whose fields are linear, at the mean rate of the record, camera
@@ -63,7 +63,7 @@ def hash_of(value: str | float) -> int:
 
 
 def options_of(kind: str, camera: float) -> dict[str, Any]:
-    seen: dict[str, Any] = {} if camera else {"noise": "none"}
+    seen: dict[str, Any] = {} if camera or kind == "blocks" else {"noise": "none"}
     if kind != "cahn-hilliard":
         seen["contrast"] = "estimated" if kind == "contrast" else "exact"
     return {"dynamics": equation_of(kind), "observation": seen | ({"pixel": True} if kind == "blocks" else {})}

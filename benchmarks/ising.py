@@ -173,12 +173,12 @@ def mean_field(ratio: float, reach: int) -> tuple[float, float]:
 def fitted(record: dw.Record, phases: tuple[float, float], dynamics: str) -> dict[str, Any]:
     """Return what a Ginzburg-Landau law says that is fitted to the movie, kappa C_H over kT among it; of small meshes.
 
-    Block spins are exact, and averages over their pixels. How well such a law describes them is part of the answer.
+    Block spins are averages over their pixels. How well such a law describes them is part of the answer.
     """
     if prod(record.mesh) > LARGEST:
         return {}
     part = record.replace(record.slab(0, FITTED), times=record.times[:FITTED])
-    seen = {"noise": "none", "pixel": True} | ({} if dynamics == "cahn-hilliard" else {"contrast": "exact"})
+    seen = {"pixel": True} | ({} if dynamics == "cahn-hilliard" else {"contrast": "exact"})
     seen |= {} if dynamics == "cahn-hilliard" else {"phases": phases}
     try:
         result = dw.identify(part, temperature=1.0, dynamics=dynamics, law=1, observation=seen)

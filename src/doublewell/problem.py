@@ -315,6 +315,11 @@ def _check_record(problem: Problem, record: Any) -> None:
     _check_parts(problem, record)
     if problem.temperature is not None:
         problem.temperature.check(len(record.mesh), record.length_unit, record.time_unit)
+    if problem.observation.noise == "none" and problem.view(record).optics.pixel:
+        raise InputError(
+            f"an average over a pixel has noise of what happens inside of it, so {option('noise', 'none')} is wrong with "
+            f"{option('pixel', True)}: leave it out, and the noise is estimated"
+        )
     if problem.dynamics.parts.thermal and record.mask is not None and record.boundary in (None, "open"):
         raise InputError(
             "thermal noise is not read from a window with missing values: expected complete frames, or a known border "

@@ -106,6 +106,8 @@ def test_blur_takes_noise_away_unless_it_is_declared():
     wrong = read(record)
     assert wrong.theta < 0.7 * 3e-3
     assert wrong._refused.kind == NoScale.UNBALANCED
+    with pytest.raises(dw.InputError, match="average over a pixel"):
+        read(record, observation={"noise": "none", "pixel": True})
     camera = read(record.replace(origin="camera"), observation={"contrast": "exact", "pixel": False}, check=False)
     assert camera._refused.kind == NoScale.UNKNOWN_OPTICS
 
