@@ -5,8 +5,9 @@
 
 u_t = q (L u - D G(u)) + sqrt(2 q theta D) times white noise by ETDRK2 with 40 steps a frame (the fits use ETDRK4), 41
 frames of 48 x 48 after 8 that are left out, a star-shaped drop, four laws with an interface of about 12 cells, q known;
-theta 1e-4 to 0.1, camera noise 0 (declared, but of blocks), 0.01 and 0.03. Kinds: allen-cahn; cahn-hilliard, its phases found; blocks,
-2 x 2 averages of a mesh twice as fine, declared as pixels; contrast, values 0.9 u + 0.05 with gain and offset unknown.
+theta 1e-4 to 0.1, camera noise 0 (declared, but of blocks), 0.01 and 0.03. Kinds: allen-cahn; cahn-hilliard, its phases
+found; blocks, 2 x 2 averages of a mesh twice as fine, declared as pixels; contrast, values 0.9 u + 0.05 with gain and
+offset unknown.
 
 The bound of theta is that of a state-space likelihood whose fields are linear, at the mean rate of the record, camera
 noise unknown unless it is none; that of the tension adds the bound of C_H at the lowest degree that has the law. An

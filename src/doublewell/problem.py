@@ -317,8 +317,8 @@ def _check_record(problem: Problem, record: Any) -> None:
         problem.temperature.check(len(record.mesh), record.length_unit, record.time_unit)
     if problem.observation.noise == "none" and problem.view(record).optics.pixel:
         raise InputError(
-            f"an average over a pixel has noise of what happens inside of it, so {option('noise', 'none')} is wrong with "
-            f"{option('pixel', True)}: leave it out, and the noise is estimated"
+            f"an average over a pixel has noise of what happens inside of it: with {option('pixel', True)} leave out "
+            f"{option('noise', 'none')}, and that noise is estimated"
         )
     if problem.dynamics.parts.thermal and record.mask is not None and record.boundary in (None, "open"):
         raise InputError(
