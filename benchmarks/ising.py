@@ -177,16 +177,18 @@ def fitted(record: dw.Record, phases: tuple[float, float], dynamics: str) -> dic
     """
     if prod(record.mesh) > LARGEST:
         return {}
-    part = record.replace(record.slab(0, FITTED), times=record.times[:FITTED])
+    count = min(FITTED, record.frames)
+    part = record.replace(record.slab(0, count), times=record.times[:count])
     seen = {"pixel": True} | ({} if dynamics == "cahn-hilliard" else {"contrast": "exact"})
     seen |= {} if dynamics == "cahn-hilliard" else {"phases": phases}
     try:
         result = dw.identify(part, temperature=1.0, dynamics=dynamics, law=1, observation=seen)
+        tension = result.law.tension_integral / max(result.theta, 1e-300)
     except dw.InputError as error:
         return {"law refused": str(error)}
     found = {"theta": result.theta, "q": result.q, "model": str(result.adequacy and result.adequacy.verdict)}
     found |= {"unbalanced": [test.name for test in result.adequacy.significant] if result.adequacy else []}
-    return found | {"kappa C_H": result.law.tension_integral / max(result.theta, 1e-300)}
+    return found | {"kappa C_H": tension}
 
 
 def strip_rows(record: dw.Record, blocks: int, m: float, exact: tuple[float, float], dynamics: str) -> list[dict]:
@@ -232,7 +234,7 @@ KACS = (
 )  # fmt: skip
 MAKE, DYNAMICS = {"glauber": glauber, "kawasaki": kawasaki}, {"glauber": "allen-cahn", "kawasaki": "cahn-hilliard"}
 SHORTER, FRAMES = sized((1, 400), tiny=(100, 20))
-FITTED, LARGEST = 31, 4500  # frames and cells of a movie that a law is fitted to
+FITTED, LARGEST = 31, sized(4500, tiny=0)  # frames and cells of a movie that a law is fitted to
 
 
 def times(before: int, sweeps: int) -> dict[str, int]:
