@@ -13,7 +13,7 @@ import numpy as np
 from doublewell.dynamics import ALLEN_CAHN, Dynamics, fastest_rate
 from doublewell.errors import option
 from doublewell.observation import COVERED, FEW_CELLS, MASK, TOO_FEW_CELLS, TOO_LARGE, Survey
-from doublewell.observation.survey import FEW_FRAMES, GROUP
+from doublewell.observation.look import FEW_FRAMES, GROUP
 from doublewell.record import GreyQuality, Record
 
 Phases = tuple[float, float]

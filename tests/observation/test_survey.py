@@ -14,7 +14,7 @@ from doublewell.record import Record
 from doublewell.record_findings import pace_findings, survey_findings, weak_mesh_findings
 from doublewell.simulate import add_noise, initial_field, simulate
 
-MODULE = sys.modules["doublewell.observation.survey"]  # the package has a function of that name
+MODULE = sys.modules["doublewell.observation.look"]
 
 
 @pytest.mark.parametrize("sd", [0.003, 0.03, 0.1])
@@ -298,3 +298,27 @@ def test_unseen_ranges_are_joined() -> None:
 def test_values_that_are_no_phases_are_refused(movie) -> None:
     with pytest.raises(InputError, match="phase values run from .*: expected the pure phases at -1 and .1"):
         check_survey(survey(movie.replace(100 * movie.slab())))
+
+
+@pytest.mark.parametrize("cells", [10.0, 16.0])
+def test_thermal_noise_does_not_narrow_an_interface(cells) -> None:
+    """Noise that is correlated over some pixels and frames, as strong as that of block spins."""
+    from scipy.ndimage import gaussian_filter
+
+    rng, x = np.random.default_rng(3), np.arange(64) - 31.5
+    flat = np.tanh(2.0 * np.arctanh(0.9) / cells * (16.0 - np.abs(x)))[:, None] * np.ones(64)
+    noise = gaussian_filter(rng.standard_normal((31, 64, 64)), (0.5, 0.6, 0.6), mode="wrap")
+    seen = survey(Record(flat + 0.35 / np.std(noise) * noise, dx=1.0, dt=1.0, boundary="periodic"))
+    assert seen.cells == pytest.approx(cells, rel=0.25)
+    assert survey(Record(np.stack([flat] * 31), dx=1.0, dt=1.0)).cells == pytest.approx(cells, rel=0.02)
+
+
+@pytest.mark.parametrize("shape", ["strip", "drop"])
+def test_a_sharp_interface_in_noise_stays_sharp(shape) -> None:
+    x = np.arange(64) - 31.5
+    inside = np.hypot(x[:, None], x) < 20.0 if shape == "drop" else np.abs(x)[:, None] + 0.0 * x < 16.0
+    u = np.where(inside, 1.0, -1.0)
+    noisy = u + 0.3 * np.random.default_rng(4).standard_normal((31, 64, 64))
+    seen = survey(Record(noisy, dx=1.0, dt=1.0, boundary="periodic"))
+    assert seen.cells is not None
+    assert seen.cells < 2.5

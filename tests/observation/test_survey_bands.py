@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 
-from doublewell.observation.survey import change_between, look_at, look_spans, mean_square
+from doublewell.observation import look
+from doublewell.observation.look import change_between, look_at, look_spans, mean_square
 from doublewell.record import Record
-
-MODULE = sys.modules["doublewell.observation.survey"]  # the package has a function of that name
 
 RNG = np.random.default_rng(0)
 
@@ -39,7 +36,7 @@ RECORDS = {
 @pytest.mark.parametrize("name", RECORDS)
 def test_bands_do_not_matter(name, rows, monkeypatch) -> None:
     record = RECORDS[name]
-    monkeypatch.setattr(MODULE, "_SAMPLE", 200)
+    monkeypatch.setattr(look, "_SAMPLE", 200)
     for span in look_spans(record):
         whole, bands = look_at(record, *span), look_at(record, *span, rows)
         if whole is None:  # a frame that nothing was observed of
@@ -50,7 +47,7 @@ def test_bands_do_not_matter(name, rows, monkeypatch) -> None:
         np.testing.assert_allclose(np.sort(bands.rest), np.sort(whole.rest), rtol=1e-11, atol=1e-14)
         for part in ("values", "squared", "bump"):
             np.testing.assert_allclose(getattr(bands, part), getattr(whole, part), rtol=1e-11, atol=1e-14)
-        got, expected = ([look.frames, look.variance, *look.curved] for look in (bands, whole))
+        got, expected = ([own.frames, own.variance, *own.curved, *np.ravel(own.slopes)] for own in (bands, whole))
         np.testing.assert_allclose(got, expected, rtol=1e-12)
 
 
@@ -61,7 +58,7 @@ def test_nothing_observed() -> None:
 
 
 def test_change_between_two_looks_in_bands(monkeypatch) -> None:
-    monkeypatch.setattr(MODULE, "_READ_BYTES", 8 * 30 * 5)
+    monkeypatch.setattr(look, "_READ_BYTES", 8 * 30 * 5)
     for name in ("plane", "mask"):
         record, (first, last) = RECORDS[name], (look_at(RECORDS[name], 0, 5), look_at(RECORDS[name], 4, 9))
         moved, sample = change_between(record, (0, 5), (4, 9))

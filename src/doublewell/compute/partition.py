@@ -14,7 +14,7 @@ from math import prod
 import numpy as np
 
 from doublewell.errors import InputError, option
-from doublewell.observation.survey import GROUP, mean_picture
+from doublewell.observation.look import GROUP, mean_picture
 from doublewell.record import Cells, Record
 
 LIBRARIES = 950 * 10**6  # bytes that Python, its libraries and compiling take; 810 MB were measured, without a check

@@ -1,31 +1,31 @@
-"""Survey: what a record looks like before any law is fitted: noise, phase coverage, interface width.
-
-Groups of frames spread over the record are looked at, and each leaves behind what is needed; no more than a part of
-them is held. Frames too large to be held are gone through some rows of the first space axis at a time, with the same
-samples and sums in another order, twice: a sample of the interface needs to know first how large it is.
-"""
+"""Survey: what a record looks like before any law is fitted: noise, phase coverage, interface width."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import repeat
-from math import atanh, gcd, prod
+from math import atanh
 
 import numpy as np
-from numpy.typing import NDArray
 
 from doublewell.errors import InputError
 from doublewell.hints import Array, Progress
-from doublewell.observation.view import FOURTH
-from doublewell.record import Cells, Record
+from doublewell.observation.look import (
+    FEW_FRAMES,
+    SLOPE,
+    WIDTHS,
+    Look,
+    frame_slabs,
+    known_values,
+    look_at,
+    look_spans,
+    mean_square,
+    sample,
+    space_noise,
+)  # fmt: skip
+from doublewell.record import Record
 from doublewell.record.arrays import missing_fraction
-from doublewell.record.record import regular_step
 
-GROUP = len(FOURTH)  # frames per look: one fourth difference in time
-FEW_FRAMES = 13  # fewer are looked at one by one: they may be far apart, and groups of them would overlap
-WIDTHS = (1, 2, 4)  # cells of the meshes on which a Laplacian is taken
-BLOCK = max(WIDTHS)  # rows of a band are a multiple of this, so that blocks of cells lie in one band
 FEW_CELLS = 9.0  # the paper's error at noise 0.03 grows fourfold when an interface has 6 to 8 cells instead of 12
 COVERED = 0.9  # fraction of the phase range from which on a law counts as measured
 TOO_FEW_CELLS = 2.5  # fewer are refused
@@ -34,14 +34,12 @@ MASK = (
     "contours and thresholded masks are not enough, because the law lives in the values between the phases; use the "
     "grey values that the mask was made from"
 )
-_SLOPE = np.array([1.0, -8.0, 0.0, 8.0, -1.0]) / 12.0
-_BINS = 20
-_LOOKS = 12  # groups of frames that are looked at, spread over the record
-_SAMPLE = 2**14  # pixels of one look that enter the medians; smaller frames enter whole
-_READ_BYTES = 4 * 2**20  # a stored record is read in parts of about this size
 _LEVEL = 0.9  # interface width is measured between the phase values -0.9 and 0.9
+_NOISY = 0.15  # part of the squared slopes that is noise, from which on coarser meshes are asked
+_NARROWED = 1.25  # factor by which noise must narrow an interface for a coarser mesh to count
+_SHOWN = 0.1  # part of the interface that a coarser mesh must show: blocks along a step have values of the phases only
+_STEP = 2.0  # width of a step on a mesh, in its cells
 _GONE = 0.3  # of the most interface that a frame has: less is what is left of a drop
-_NEAR = 0.8  # largest |u| that counts for the slope of the interface
 _VISITED = 0.01  # fraction of the interface's values that makes a phase bin count as visited
 _CLEAR = 1.2  # mean square, in units of what noise alone makes, that shows a motion or a curvature
 _FEW_VALUES = 3  # a movie with no more different values than these is a mask
@@ -124,7 +122,8 @@ def survey(record: Record, *, progress: Progress | None = None) -> Survey:
     Every frame is read, part by part, and must be finite; no more than a part is held. Noise comes from fourth
     differences in time (of fewer than 13 frames from those along two axes in space, one after the other), which leave
     next to nothing of a smooth field, by the median absolute deviation. The interface width is that of the tanh profile
-    with the slope measured in the later half of the looks, less noise. `progress` gets (frames read, frames).
+    with the slope measured in the later half of the looks, less noise; where noise is strong, on a mesh of blocks of 2
+    or 4 cells. `progress` gets (frames read, frames).
     """
     if not isinstance(record, Record):
         raise InputError(f"expected a Record, got {type(record).__name__}: wrap the field as Record(u, dx=, dt=)")
@@ -142,7 +141,7 @@ def survey(record: Record, *, progress: Progress | None = None) -> Survey:
     missing = 0.0 if record.mask is None else missing_fraction(record.mask)
     if missing is None:  # a stored mask is read frame by frame
         missing = float(np.mean([1.0 - record.observed(k, k + 1).mean() for k in range(record.frames)]))
-    return survey_of(record, looks, mean_square(change), _sample(change, 0, change.size), missing)
+    return survey_of(record, looks, mean_square(change), sample(change, 0, change.size), missing)
 
 
 def survey_of(record: Record, looks: Sequence[Look], moved: float, changes: Array, missing: float) -> Survey:
@@ -159,7 +158,7 @@ def survey_of(record: Record, looks: Sequence[Look], moved: float, changes: Arra
     values = np.concatenate([look.values for look in looks])
     rest, method = np.concatenate([look.rest for look in looks]), "space" if record.frames < FEW_FRAMES else "time"
     if not rest.size:
-        rest, method = _space_noise(record), "space"
+        rest, method = space_noise(record), "space"
     if not rest.size:
         raise InputError(
             "too little was observed to measure noise: expected five neighbouring values in time, or along each axis, "
@@ -194,15 +193,34 @@ def _interface_width(looks: Sequence[Look], dx: tuple[float, ...], noise: float)
 
     |grad u| = s (1 - u^2), weighted by |grad u|: every crossing counts the same. Profiles relax, so later looks count;
     single frames with far less interface do not: a drop may be gone.
+
+    Noise that is white in time and space is taken off. Thermal noise is neither, and has slopes of its own: it makes an
+    interface look narrow, on coarser meshes less so. These are asked where noise is strong, and have a width to take
+    off, that of a step: s^-2 adds up as variances do.
     """
-    sums, floor = [], float(np.sum(_SLOPE**2) * noise**2 * np.sum(np.array(dx) ** -2.0))
-    for look in looks:
-        steep = np.maximum(look.squared - floor / look.frames, 0.0)
-        weight = float(np.sum(np.sqrt(steep) * look.bump))
-        if weight > 0.0:
-            sums.append((float(np.sum(steep)), weight))
-    least = _GONE * max([weight for _, weight in sums], default=0.0) if looks[0].frames <= 1.0 else 0.0
-    slopes = [steep / weight for steep, weight in sums if weight >= least]
+    floor = float(np.sum(SLOPE**2) * noise**2 * np.sum(np.array(dx) ** -2.0))
+    least, steep = _GONE if looks[0].frames <= 1.0 else 0.0, [look.squared for look in looks]
+    noisy = [np.minimum(own, floor / look.frames) for own, look in zip(steep, looks, strict=True)]
+    clear = [own - less for own, less in zip(steep, noisy, strict=True)]
+    sums = [(float(np.sum(c)), float(np.sum(np.sqrt(c) * look.bump))) for c, look in zip(clear, looks, strict=True)]
+    width = _median_width(sums, least)
+    if width is None or not sum(map(np.sum, noisy)) > _NOISY * sum(map(np.sum, steep)):
+        return width
+    for n, cells in enumerate(WIDTHS[1:], 1):
+        slopes, step = [look.slopes[n] for look in looks], _STEP * cells * max(dx)
+        shown = cells ** len(dx) * sum([weight for _, weight in slopes]) > _SHOWN * sum([weight for _, weight in sums])
+        coarse = _median_width(slopes, least) if shown else None
+        if coarse is not None and coarse > TOO_FEW_CELLS / _STEP * step:
+            own = float(np.sqrt(coarse**2 - step**2))
+            width = own if own > _NARROWED * width else width
+    return width
+
+
+def _median_width(sums: Sequence[tuple[float, float]], least: float) -> float | None:
+    """Return the width from sums of |grad u|^2 and |grad u| (1 - u^2) of each look."""
+    seen = [(steep, weight) for steep, weight in sums if weight > 0.0]
+    most = max([weight for _, weight in seen], default=0.0)
+    slopes = [steep / weight for steep, weight in seen if weight >= least * most]
     return 2.0 * atanh(_LEVEL) / float(np.median(slopes[len(slopes) // 2 :])) if slopes else None
 
 
@@ -217,265 +235,6 @@ def _pace(looks: Sequence[Look], moved: float, dx: tuple[float, ...], noise: flo
     curved = np.mean([look.curved for look in looks], axis=0)
     clear = np.flatnonzero(curved > _CLEAR * noisy)
     return float(np.sqrt(moved / (curved - noisy)[clear[0]]) / time) if clear.size else None
-
-
-@dataclass(frozen=True, eq=False)
-class Look:
-    """What one group of frames leaves behind: counts, and samples of bounded size.
-
-    ``values`` are pixels of the middle frame, ``rest`` fourth differences of unit noise gain, ``squared`` and
-    ``bump`` the squared gradient and 1 - u^2 of the mean picture where |u| < 0.8, ``curved`` its mean squared Laplacian
-    on meshes of growing width, ``time`` its mean time. Only the first and the last look keep their mean picture.
-
-    Values that a mask leaves out do not enter, nor does a difference that would need one. A pixel of the mean picture
-    is the mean of the frames that show it, NaN where none does; ``frames`` is how many of them a pixel has on average.
-    """
-
-    frames: float
-    size: int
-    counts: NDArray[np.int64]
-    low: float
-    high: float
-    values: Array
-    rest: Array
-    squared: Array
-    bump: Array
-    variance: float
-    curved: tuple[float, ...]
-    time: float
-    mean: Array
-
-
-def look_spans(record: Record) -> list[tuple[int, int]]:
-    """Return the groups of frames that are looked at, as (first, last + 1), spread over a record; refuse a tiny one."""
-    frames, size = record.frames, GROUP if record.frames >= FEW_FRAMES else 1
-    needs = len(FOURTH) if len(record.mesh) > 1 else 2 * len(FOURTH) - 1
-    if frames < FEW_FRAMES and min(record.mesh[-2:]) < needs:
-        raise InputError(
-            f"{frames} frames of {' x '.join(map(str, record.mesh))} cells are too few to measure noise: expected at "
-            f"least {needs} cells along an axis, or {FEW_FRAMES} frames"
-        )
-    starts = np.unique(np.linspace(0, frames - size, min(_LOOKS, frames - size + 1)).round().astype(int))
-    return list(zip(starts.tolist(), (starts + size).tolist(), strict=True))
-
-
-def frame_slabs(record: Record, start: int, stop: int, cells: Cells | None = None) -> Iterator[tuple[int, Array]]:
-    """Read frames start..stop-1 in small parts: pairs of first frame and slab; none where start >= stop."""
-    values = prod(record.mesh) if cells is None else int(np.prod(np.diff(cells)))
-    size = max(1, _READ_BYTES // (8 * values))
-    for first in range(start, stop, size):
-        yield first, record.slab(first, min(first + size, stop), cells)
-
-
-def look_at(record: Record, start: int, stop: int, rows: int | None = None) -> Look | None:
-    """Look at frames start..stop-1; None where nothing was observed.
-
-    With `rows`, a multiple of BLOCK, no more rows of the first space axis, and their neighbours, are held at a time.
-    """
-    n, span, rest, values = record.mesh[0], (start, stop), [], []
-    rows = min(rows or n, n)
-    bands = [(low, min(low + rows, n)) for low in range(0, n, rows)]
-    for middle in ((start + stop) // 2, *range(start, stop)):  # the middle frame, or the first that shows anything
-        size = sum([int(np.count_nonzero(record.observed(middle, middle + 1, _rows(record, *band)))) for band in bands])
-        if size:
-            break
-    else:
-        return None
-    counts, curved, curves = np.zeros(_BINS, np.int64), np.zeros(len(WIDTHS)), np.zeros(len(WIDTHS), np.int64)
-    low, high, total, inverse, fewest, pixels, near, taken = np.inf, -np.inf, 0.0, 0.0, stop - start, 0, 0, 0
-    for band in bands:
-        mean, count, shown, samples = _read_band(record, span, band, middle)
-        rest.append(samples)
-        if shown.size:
-            counts += np.histogram(shown, bins=_BINS, range=(-1.0, 1.0))[0]
-            low, high = min(low, float(shown.min())), max(high, float(shown.max()))
-            values.append(_sample(shown, taken, size))
-            taken += shown.size
-        own = slice(min(band[0], BLOCK), min(band[0], BLOCK) + band[1] - band[0])  # rows of the band in its mean
-        known, frames = known_values(mean[own]), count[own]
-        total, pixels = total + float(np.sum(known)), pixels + known.size
-        fewest, inverse = min(fewest, int(frames.min())), inverse + float(np.sum(1.0 / frames[frames > 0]))
-        steep, bump = _gradients(mean[max(own.start - 2, 0) : own.stop + 2], record.dx)
-        near += steep.size
-        for level, width in enumerate(WIDTHS):
-            second = _laplacians(mean, own, record, band, width)
-            curved[level] += np.sum(second**2)
-            curves[level] += second.size
-    squared, bumps, spread, taken = [], [], 0.0, 0
-    for band in bands:
-        if len(bands) > 1:  # what one band leaves is still here
-            rows_held = (max(0, band[0] - 2), min(n, band[1] + 2))
-            mean = mean_picture(record, span, _rows(record, *rows_held))[0]
-            steep, bump = _gradients(mean, record.dx)
-            mean = mean[band[0] - rows_held[0] : band[1] - rows_held[0]]
-        squared.append(_sample(steep, taken, near))
-        bumps.append(_sample(bump, taken, near))
-        taken += steep.size
-        spread += float(np.sum((known_values(mean) - total / pixels) ** 2))
-    ends = len(bands) == 1 and (start == 0 or stop == record.frames or record.mask is not None)
-    return Look(
-        frames=float(stop - start) if fewest == stop - start else pixels / inverse,
-        size=size,
-        counts=counts,
-        low=low,
-        high=high,
-        values=np.concatenate(values),
-        rest=known_values(np.concatenate(rest)),
-        squared=np.concatenate(squared),
-        bump=np.concatenate(bumps),
-        variance=spread / pixels,
-        curved=tuple((curved / np.maximum(curves, 1)).tolist()),
-        time=float(np.mean(record.times[start:stop])),
-        mean=mean if ends else np.empty(0),
-    )
-
-
-def _rows(record: Record, low: int, high: int) -> Cells:
-    return (low, high), *zip(repeat(0), record.mesh[1:], strict=False)
-
-
-def _read_band(
-    record: Record, span: tuple[int, int], band: tuple[int, int], middle: int
-) -> tuple[Array, NDArray[np.int64], Array, Array]:
-    """Read the rows of a band, each frame once: mean picture, frames behind each of its pixels, values, samples.
-
-    Mean and count have BLOCK rows more on either side, where there are. Values are those known of the middle frame,
-    samples the fourth differences of noise: in time, of few frames in space.
-    """
-    low, high = max(0, band[0] - BLOCK), min(record.mesh[0], band[1] + BLOCK)
-    cells, group, samples, values = _rows(record, low, high), span[1] - span[0] == GROUP, [], np.empty(0)
-    reach = 0 if group else (8, 4, 0)[len(record.mesh) - 1]  # rows beyond its own that a difference takes in
-    total = np.zeros((high - low, *record.mesh[1:]))
-    count = np.zeros(total.shape, np.int64)
-    for first, slab in frame_slabs(record, *span, cells):
-        masks = record.observed(first, first + len(slab), cells)
-        for k, (frame, mask) in enumerate(zip(slab, masks, strict=True), first):
-            total += frame  # 0 where it is missing
-            count += mask
-            shown = (frame if mask.all() else np.where(mask, frame, np.nan))[band[0] - low :]
-            line = shown[: band[1] - band[0]] if group else _differences(shown[: band[1] - band[0] + reach])
-            row = prod(line.shape[1:])
-            samples.append(_sample(line, band[0] * row, (record.mesh[0] - reach) * row))
-            if k == middle:
-                values = known_values(shown[: band[1] - band[0]]).reshape(-1)
-    mean = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
-    rest = _fourth_weights(record.times[slice(*span)]) @ np.stack(samples) if group else np.concatenate(samples)
-    return mean, count, values, rest
-
-
-def change_between(record: Record, first: tuple[int, int], last: tuple[int, int]) -> tuple[float, Array]:
-    """Return the mean square change between mean pictures of two groups of frames, part by part, and a sample of it."""
-    total, count, row, samples = 0.0, 0, prod(record.mesh[1:]), []
-    size = max(1, _READ_BYTES // (8 * row))
-    for low in range(0, record.mesh[0], size):
-        cells = _rows(record, low, min(low + size, record.mesh[0]))
-        change = mean_picture(record, last, cells)[0] - mean_picture(record, first, cells)[0]
-        known = int(np.count_nonzero(np.isfinite(change)))
-        total, count = total + mean_square(change) * known, count + known
-        samples.append(_sample(change, low * row, record.mesh[0] * row))
-    return total / count if count else 0.0, np.concatenate(samples)
-
-
-def mean_picture(record: Record, span: tuple[int, int], cells: Cells) -> tuple[Array, NDArray[np.int64]]:
-    """Return the mean of some frames over a part of the mesh, NaN where none shows it, and how many frames do."""
-    total = np.zeros(np.diff(cells)[:, 0])
-    count = np.zeros(total.shape, np.int64)
-    for k in range(*span):
-        total += record.slab(k, k + 1, cells)[0]
-        count += record.observed(k, k + 1, cells)[0]
-    return np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0), count
-
-
-def mean_square(change: Array) -> float:
-    """Return the mean square of what is known, 0 where nothing is."""
-    known = known_values(change)
-    return float(np.mean(known**2)) if known.size else 0.0
-
-
-def known_values(values: Array) -> Array:
-    """Return the values that are not NaN, or all as they are where none is."""
-    known = np.isfinite(values)
-    return values if known.all() else values[known]
-
-
-def _space_noise(record: Record) -> Array:
-    """Return fourth differences in space of unit noise gain, for records in which no pixel is seen five times."""
-    samples = []
-    for span in look_spans(record):
-        for first, slab in frame_slabs(record, *span):
-            shown = np.where(record.observed(first, first + len(slab)), slab, np.nan)
-            samples += [_sample(frame, 0, frame.size) for frame in _differences(shown)]
-    return known_values(np.concatenate(samples))
-
-
-def _fourth_weights(times: Array) -> Array:
-    """Return the weights of a fourth difference in time, of unit noise gain, blind to cubics at uneven times too."""
-    weights = FOURTH
-    if regular_step(times) is None:
-        apart = times[:, None] - times + np.eye(times.size)
-        weights = 1.0 / np.prod(apart / np.max(np.abs(apart)), axis=1)
-    return np.asarray(weights / np.linalg.norm(weights))
-
-
-def _sample(values: Array, first: int, size: int) -> Array:
-    """Copy what a sample of `size` values, at most _SAMPLE of them, takes of a part that begins at number `first`.
-
-    The step shares no factor with the usual row lengths.
-    """
-    step = max(1, -(-size // _SAMPLE))
-    while step > 1 and gcd(step, 30) > 1:
-        step += 1
-    return values.reshape(-1)[-first % step :: step].copy()
-
-
-def _differences(frame: Array) -> Array:
-    """Return fourth differences of unit noise gain along the last two axes, one after the other; twice along one."""
-    weights = FOURTH if frame.ndim > 1 else np.convolve(FOURTH, FOURTH)
-    if min(frame.shape[-2:]) < len(weights):  # the last rows of a mesh
-        return np.empty((0, 1))
-    for axis in range(-min(frame.ndim, 2), 0):
-        lines = np.lib.stride_tricks.sliding_window_view(frame, len(weights), axis=axis)
-        frame = lines @ (weights / np.linalg.norm(weights))
-    return frame
-
-
-def _gradients(u: Array, dx: tuple[float, ...]) -> tuple[Array, Array]:
-    """Return |grad u|^2 by fourth-order differences and 1 - u^2, both where |u| < 0.8."""
-    if min(u.shape) < len(_SLOPE):
-        return np.empty(0), np.empty(0)
-    inner = (slice(2, -2),) * u.ndim
-    near = np.abs(u[inner]) < _NEAR
-    squared = np.zeros(int(np.count_nonzero(near)))
-    for axis, h in enumerate(dx):
-        slope = np.zeros(squared.size)
-        for k in np.flatnonzero(_SLOPE):
-            moved = (*inner[:axis], slice(k, u.shape[axis] - 4 + k), *inner[axis + 1 :])
-            slope += _SLOPE[k] / h * u[moved][near]
-        squared += slope**2
-    known = np.isfinite(squared)
-    return squared[known], 1.0 - u[inner][near][known] ** 2
-
-
-def _laplacians(mean: Array, own: slice, record: Record, band: tuple[int, int], width: int) -> Array:
-    """Return the known Laplacians, by second differences, of the means of a band's blocks `width` cells wide.
-
-    Blocks of neighbouring bands serve as neighbours, `own` are the rows of the band in its mean picture.
-    """
-    blocks = record.mesh[0] // width
-    first, last = max(band[0] // width, 1), min(min(band[1], blocks * width) // width, blocks - 1)
-    offset = own.start - band[0]
-    u = mean[offset + (first - 1) * width : offset + (last + 1) * width] if first < last else mean[:0]
-    for axis, n in enumerate(u.shape if width > 1 else ()):
-        lines = np.moveaxis(u, axis, 0)[: n - n % width]  # cells beyond the last block say nothing
-        u = np.moveaxis(lines.reshape(n // width, width, *lines.shape[1:]).mean(axis=1), 0, axis)
-    if min(u.shape) < 3:
-        return np.empty(0)
-    total = np.zeros(np.array(u.shape) - 2)
-    for axis, h in enumerate(record.dx):
-        inner = [slice(1, -1)] * u.ndim
-        inner[axis] = slice(None)
-        total += np.diff(u, 2, axis=axis)[tuple(inner)] / (width * h) ** 2
-    return known_values(total)
 
 
 def check_survey(survey: Survey) -> None:

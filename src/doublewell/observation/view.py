@@ -208,6 +208,8 @@ def transfer(waves: Sequence[Array], dx: Sequence[float], optics: Observation) -
             left = left * np.exp(-0.5 * (optics.blur * k) ** 2)
         if optics.pixel:
             left = left * np.sinc(k * h / (2.0 * np.pi))
+        if optics.pixel and optics.pixel is not True:  # a mean of so many values, not an integral
+            left = left / np.sinc(k * h / (2.0 * np.pi * optics.pixel))
     return left
 
 

@@ -30,7 +30,8 @@ from doublewell.evidence import Block, Evidence, Key, merge
 from doublewell.hints import Array, Bools, Report
 from doublewell.law import Family
 from doublewell.observation import Survey
-from doublewell.observation.survey import BLOCK, Look, change_between, look_at, look_spans, survey_of
+from doublewell.observation.look import BLOCK, Look, change_between, look_at, look_spans
+from doublewell.observation.survey import survey_of
 from doublewell.options import parse_memory
 from doublewell.record import Cells, Record, line_sum, lines_checksum
 from doublewell.record.arrays import LazyArray, PhaseScale, lazy, missing_fraction
