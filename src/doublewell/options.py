@@ -379,7 +379,7 @@ class Observation(Options):
         camera, else none.
     pixel
         Whether a pixel is the mean over its area, or the value at its centre; by default a mean for pictures of a
-        camera.
+        camera. A number n from 2 on: the mean of n cells along each axis of a simulation.
     drift
         "estimated": the picture moves as a whole by fractions of a pixel, smoothly in time, and the fit follows it.
         "none"; "auto": estimated where the conversion from grey values found a drift; or a known velocity, one number
@@ -405,7 +405,7 @@ class Observation(Options):
     contrast: Contrast = _field("auto")
     noise: Noise = _field("auto")
     blur: float | Literal["estimated", "some", "auto"] = _field("auto", _or(_number, "estimated", "some", "auto"))
-    pixel: bool | None = _field(None, _flag)
+    pixel: bool | int | None = _field(None, lambda text: int(text) if text.isdecimal() else _flag(text))
     drift: tuple[float, ...] | Literal["auto", "none", "estimated"] = _field("auto", _or(_pair, *_DRIFTS))
     response: float | Literal["estimated"] = _field(1.0, _or(_number, "estimated"))
     exposure: float = _field(0.0, _number)
@@ -430,7 +430,8 @@ class Observation(Options):
             object.__setattr__(self, "response", response)
         object.__setattr__(self, "exposure", _length(self.exposure, "exposure", "a time of at least 0"))
         if not (self.pixel is None or isinstance(self.pixel, bool)):
-            raise InputError(f"{_subject('pixel')} is {shown(self.pixel)}: expected True or False")
+            pixel = whole(self.pixel, _subject("pixel"), least=2, meaning="True, False")
+            object.__setattr__(self, "pixel", pixel)
         if self.refine != "auto":
             refine = whole(self.refine, _subject("refine"), least=1, most=9, meaning="'auto'")
             object.__setattr__(self, "refine", refine)

@@ -153,9 +153,11 @@ class Problem:
         return replace(view, light=grey.orders)
 
     @property
-    def mixes(self) -> bool:
-        """Whether temperature and site volume fix the scale, through the entropy of ideal mixing."""
-        return isinstance(self.tension, Mixing)
+    def scale_from(self) -> str:
+        """What fixes the scale, in words, where that is not a measured tension; empty where it is, or where none is."""
+        if isinstance(self.tension, Mixing):
+            return "temperature and site volume"
+        return "thermal noise" if self.tension is None and self.temperature is not None else ""
 
     def of_file(self, source: Source) -> Problem:
         """Return the problem of a record that came from a file."""
@@ -253,7 +255,7 @@ def _check_options(problem: Problem) -> None:
             f"{option('noise', 'none')} is for exact frames of a field with thermal noise: pass "
             f"{option('temperature')} too, or leave it out"
         )
-    if problem.mixes and law.wells != "ideal":
+    if isinstance(problem.tension, Mixing) and law.wells != "ideal":
         raise InputError(
             "temperature and site volume fix the scale through the entropy of ideal mixing, and the law has none: use "
             f"{option('wells', 'ideal')} with a conserved composition, or a surface tension"
@@ -314,12 +316,7 @@ def _check_record(problem: Problem, record: Any) -> None:
         raise InputError(f"expected a Record, got {type(record).__name__}: wrap the field as Record(u, dx=, dt=)")
     _check_parts(problem, record)
     if problem.temperature is not None:
-        problem.temperature.check(len(record.mesh), record.length_unit, record.time_unit)
-    if problem.observation.noise == "none" and problem.view(record).optics.pixel:
-        raise InputError(
-            f"an average over a pixel has noise of what happens inside of it: with {option('pixel', True)} leave out "
-            f"{option('noise', 'none')}, and that noise is estimated"
-        )
+        problem.temperature.check(len(record.mesh), record.length_unit, record.time_unit, problem.tension)
     if problem.dynamics.parts.thermal and record.mask is not None and record.boundary in (None, "open"):
         raise InputError(
             "thermal noise is not read from a window with missing values: expected complete frames, or a known border "

@@ -75,8 +75,12 @@ def test_thermal_variances_are_the_integrals_of_what_decays(slope) -> None:
         assert mean[at] == pytest.approx(wanted, rel=1e-6)
 
 
-def test_what_fields_of_a_uniform_rate_leave_has_the_traces_of_a_projection() -> None:
-    """Against the projection itself, mode by mode as dense matrices, and applied to noise."""
+@pytest.mark.parametrize("aliased", [False, True])
+def test_what_fields_of_a_uniform_rate_leave_has_the_traces_of_a_projection(aliased: bool) -> None:
+    """Against the projection itself, mode by mode as dense matrices, and applied to noise.
+
+    The noise of frames is the camera's, or in part that of aliased waves.
+    """
     record = _record(frames=5)
     batch = FluctuatingBatch([record], ALLEN_CAHN, View())
     law = np.array([1.0, 1.0])
@@ -89,16 +93,16 @@ def test_what_fields_of_a_uniform_rate_leave_has_the_traces_of_a_projection() ->
         once = np.asarray(compiled().uniform_rest(model, theta, noise, constants))
         twice = np.asarray(compiled().uniform_rest(model, theta, once, constants))
     assert np.allclose(once, twice, atol=1e-9)
-    rest, information = batch._uniform(decay, seen, stiff)
+    camera = RNG.uniform(0.2, 0.9, decay.shape) if aliased else np.ones(decay.shape)
+    rest, information = batch._uniform(decay, seen, stiff, camera)
     counts, traces, squares = batch.grid.multiplicity.ravel(), np.zeros(2), np.zeros((2, 2))
-    flat = [np.broadcast_to(part, decay.shape).ravel() for part in (decay, seen, stiff)]
-    for d, c, a, count in zip(*flat, counts, strict=True):
+    flat = [np.broadcast_to(part, decay.shape).ravel() for part in (decay, seen, stiff, camera)]
+    for d, c, a, own, count in zip(*flat, counts, strict=True):
         rows = np.vstack([np.sqrt(c) * np.eye(5), np.sqrt(a) * (np.eye(5)[1:] - d * np.eye(5)[:-1])])
         left = np.eye(9) - rows @ np.linalg.solve(rows.T @ rows, rows.T)
-        blocks = left[:5, :5], left[5:, 5:], left[:5, 5:]
-        traces += count * np.array([np.trace(blocks[0]), np.trace(blocks[1])])
-        both = [np.sum(block**2) for block in blocks]
-        squares += 0.5 * count * np.array([[both[0], both[2]], [both[2], both[1]]])
+        parts = [left * np.repeat(each, (5, 4)) for each in ([own, 0.0], [1.0 - own, 1.0])]  # of s^2 and of theta
+        traces += count * np.array([np.trace(part) for part in parts])
+        squares += 0.5 * count * np.array([[np.sum(one * other.T) for one in parts] for other in parts])
     assert np.allclose(rest, traces, rtol=1e-6)
     assert np.allclose(information, squares, rtol=1e-5)
 

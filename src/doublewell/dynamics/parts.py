@@ -194,7 +194,7 @@ def check_driving(value: Any) -> Driving | Callable[[Any], Any] | None:
 
 
 def check_thermal(value: Any) -> bool:
-    """Return whether there is thermal noise, from a truth value or from its word."""
+    """Return whether there is thermal noise, from a boolean or from its word."""
     if isinstance(value, str) and value.lower() in ("true", "false"):
         return value.lower() == "true"
     if isinstance(value, bool):

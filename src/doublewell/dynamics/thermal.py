@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from math import prod
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -20,8 +21,39 @@ from doublewell.errors import InputError, positive
 from doublewell.errors import seed as generator
 from doublewell.hints import Array
 from doublewell.law import Law
+from doublewell.law.family import namespace
 
 _NEAR = 1e-3  # -z up to which phi_2 is a series
+
+
+class Weights(NamedTuple):
+    """Of a step: decay, phi_1, phi_2, variance of the noise over h q theta D / V, its part that stage two sees."""
+
+    decay: Any
+    first: Any
+    second: Any
+    noise: Any
+    seen: Any
+
+
+def kick_weights(z: Any) -> Weights:
+    """Return the weights of a step for exponents z < 0, of NumPy or JAX."""
+    xp = namespace(z)
+    near = xp.where(z > -_NEAR, -_NEAR, z)
+    first = xp.where(z > -_NEAR, 1.0 + z / 2.0 + z**2 / 6.0, xp.expm1(near) / near)
+    second = xp.where(z > -_NEAR, 0.5 + z / 6.0 + z**2 / 24.0, (xp.expm1(near) / near - 1.0) / near)
+    decay = xp.exp(z)
+    # d log(variance) / d curvature is -1 / a: of the decay, and the part of the noise that is seen
+    rate = -2.0 * near * decay * (first + second * xp.expm1(near)) / -xp.expm1(2.0 * near)
+    seen = xp.where(z > -_NEAR, 1.0 + z / 12.0, (1.0 - rate) / (-2.0 * near * second))
+    return Weights(decay, first, second, (decay + 1.0) * first, seen)
+
+
+def kicked(modes: Any, noise: Any, drive: Any, weights: Weights, push: Any, later: Any) -> Any:
+    """Return modes after one step; `push` and `later` are the nonlinear force before and after it."""
+    before = push(modes)
+    modes = weights.decay * modes + drive * weights.first * before
+    return modes + noise + drive * weights.second * (later(modes + weights.seen * noise) - before)
 
 
 @dataclass(frozen=True)
@@ -63,15 +95,8 @@ class Etdrk2:
         linear, coupling = symbols(self.dynamics, self.grid.waves, self.grid.crossed)
         wells = float(np.mean(law.well_curvatures)) if self.curvature is None else self.curvature
         mean, h = max(wells, 0.0), self.q * step
-        z = h * (linear - coupling * mean)
-        near = np.where(z > -_NEAR, -_NEAR, z)
-        first = np.where(z > -_NEAR, 1.0 + z / 2.0 + z**2 / 6.0, np.expm1(near) / near)
-        second = np.where(z > -_NEAR, 0.5 + z / 6.0 + z**2 / 24.0, (np.expm1(near) / near - 1.0) / near)
-        whole, drive = np.exp(z), -h * coupling
-        spread = np.sqrt(h * self.theta * coupling * (whole + 1.0) * first / prod(self.grid.dx))
-        # d log(variance) / d curvature is -1 / a: of the decay, and the part of the noise that is seen
-        rate = -2.0 * near * whole * (first + second * np.expm1(near)) / -np.expm1(2.0 * near)
-        seen = np.where(z > -_NEAR, 1.0 + z / 12.0, (1.0 - rate) / (-2.0 * near * second))
+        weights = kick_weights(h * (linear - coupling * mean))
+        spread, drive = np.sqrt(h * self.theta * coupling * weights.noise / prod(self.grid.dx)), -h * coupling
 
         def push(modes: Array, time: float) -> Array:
             u = backward(modes)
@@ -82,7 +107,5 @@ class Etdrk2:
         for frame in range(intervals):
             for number in range(self.substeps):
                 time, noise = frame * self.dt + number * step, spread * forward(rng.normal(size=self.grid.cells))
-                before = push(modes, time)
-                modes = whole * modes + drive * first * before
-                modes = modes + noise + drive * second * (push(modes + seen * noise, time + step) - before)
+                modes = kicked(modes, noise, drive, weights, partial(push, time=time), partial(push, time=time + step))
             yield backward(modes)

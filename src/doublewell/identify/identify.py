@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from doublewell.calibrate import Mixing, SurfaceTension, Temperature, calibrate, refusal_of, thermal_scale
+from doublewell.capillary import capillary
 from doublewell.compute.partition import tile_memory
 from doublewell.dynamics import ALLEN_CAHN, Dynamics, settled
 from doublewell.errors import InputError, option
@@ -61,7 +62,8 @@ def identify(
         tension the result holds G and H but neither epsilon nor F, which the movie does not determine.
     dynamics
         The equation of motion, by its name or as a value: "allen-cahn", "cahn-hilliard" (a conserved field),
-        "mass-conserving" (Allen-Cahn with a uniform multiplier), or "auto": the one that explains the records best.
+        "mass-conserving" (Allen-Cahn with a uniform multiplier), or "auto": the one that explains the records best,
+        which thermal noise may mislead.
         Its parts are known or estimated: ``AllenCahn(anisotropy="estimated")``, "allen-cahn(mobility=2)".
         ``result.dynamics`` is the one that was used, and ``result.rivals`` tells how clearly.
     law
@@ -98,6 +100,11 @@ def identify(
     if not records:
         raise InputError("no records: expected a Record, or several of one material")
     auto = isinstance(dynamics, str) and dynamics == "auto"
+    if auto and temperature is not None:
+        raise InputError(
+            f"{option('dynamics', 'auto')} compares mean paths, and thermal noise drives fields away from these: "
+            f"expected an equation by its name with {option('temperature')}; the mean of a conserved field is constant"
+        )
     options: dict[str, Any] = {"law": law, "observation": observation}
     rest = options | {"method": method, "check": check, "temperature": temperature}
     problem = ask(records, surface_tension, dynamics=ALLEN_CAHN if auto else dynamics, **rest)
@@ -198,6 +205,9 @@ def result_of(parts: Sequence[Part], problem: Problem, answer: Answer) -> Result
         settled=settled(problem.dynamics, joint, len(part.record.mesh), law.phases),
         theta=None if "theta" not in joint else max(joint["theta"], 0.0),
     )
+    if resolved.theta is not None and (fit := numbers.likelihood) is not None:
+        plateaus = law.phases if fit.contrast is None else fit.contrast.plateaus
+        numbers = replace(numbers, capillary=_waves(part.source, plateaus))
     scale, problem = None, replace(problem, records=tuple(each.info for each in parts))
     if tension is not None and refusal_of(law, numbers.bound, tension) is None:
         scale = calibrate(law, tension, length_unit=part.source.length_unit)
@@ -207,3 +217,12 @@ def result_of(parts: Sequence[Part], problem: Problem, answer: Answer) -> Result
         law, scale, numbers, problem, resolved, posterior=posterior, agreements=answer.agreements,
         grey=parts[0].source.grey,
     )  # fmt: skip
+
+
+def _waves(record: Record, phases: tuple[float, float]) -> tuple[float, float, float] | None:
+    """Return the tension over kT from capillary waves and its interval; None without flat interfaces."""
+    try:
+        found = capillary(record, phases=phases)
+    except InputError:
+        return None
+    return found.tension, *found.interval()

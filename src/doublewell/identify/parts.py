@@ -160,8 +160,8 @@ def _start(record: Record, seen: Survey, problem: Problem, processor: Processor,
         slope = problem.fitted.steepness(start.coefficients)
         first_substeps(filled.replace(q=start.q), slope, problem.dynamics)  # a law that is too steep is refused
         return start
-    except NoStartError:  # whole frames show more than moments
-        if not free:
+    except InputError as error:  # whole frames show more than moments, which know of no thermal noise
+        if not (free and (isinstance(error, NoStartError) or problem.dynamics.parts.thermal)):
             raise
         return quartic_start(filled, seen, problem)
 

@@ -82,7 +82,10 @@ def quartic_start(record: Record, survey: Survey, problem: Problem) -> Start:
     frames, strength, top = _Frames(record, survey.interface_width or 0.0, problem.dynamics), _strength(survey), 0.0
     names = ["its strength", *["its maximum"] * tilted, *["q"] * (record.q is None)]
     if (q := record.q) is None:
-        q, top = frames.regression(family, strength, survey.noise, tilted=tilted)
+        if problem.dynamics.parts.thermal and not tilted:  # waves decay also where no interface moves
+            q = frames.decay(None)[0]
+        else:
+            q, top = frames.regression(family, strength, survey.noise, tilted=tilted)
     for factors, side in zip(_ROUNDS, _SIDES, strict=True):
         if record.q is None:
             law = _quartic(family, strength, top)

@@ -38,10 +38,10 @@ from doublewell.observation.view import (
 from doublewell.record import Boundary, Record
 from doublewell.runtime import double_precision, leave_room, on_gpu
 
-UNFINISHED = 0.05  # relative residual of the solves behind R above which its errors are not to be used
+_UNFINISHED = 0.05  # relative residual of the solves behind R above which its errors are not to be used
 _CHANCE = 1e-4  # at which scores of frames may scatter more than those of noise
-_LOW = 1  # degree at which a fit of contrast begins
-_STIFF = 10.0  # times as much as all data: how firmly the law is held there
+LOW = 1  # degree at which a fit of contrast begins
+STIFF = 10.0  # times as much as all data: how firmly the law is held there
 _ROUGHLY = Rule(most=12, small=3.0)
 _FOLLOW = Rule(most=8, gain=1e-5)  # the law feels the fields to second order only
 
@@ -195,7 +195,7 @@ class Batch:
             rows.append(np.hstack([np.diag(weights), np.zeros((n, family.size)), centres[:, None]]))
         if stiff is None:
             return np.stack(rows)
-        lift = family.at(min(_LOW, family.degree)).elevation(family)
+        lift = family.at(min(LOW, family.degree)).elevation(family)
         outside = np.linalg.qr(lift, mode="complete")[0][:, lift.shape[1] :].T
         return np.stack([np.vstack([row, np.pad(stiff * outside, ((0, 0), (n, 1)))]) for row in rows])
 
@@ -245,9 +245,9 @@ class Batch:
             begin = points(before)
             down = np.linalg.pinv(fitted.elevation(before[0].family))
             begin = begin[0], np.hstack([begin[1][:, :n], begin[1][:, n:] @ down.T])
-        elif self.view.contrast and fitted.degree > _LOW:  # a flexible law could bend itself to a wrong contrast
-            stiff = _STIFF * float(np.sqrt(data[0].size) / np.max(np.abs(starts)))
-            lift = fitted.at(_LOW).elevation(fitted)
+        elif self.view.contrast and fitted.degree > LOW:  # a flexible law could bend itself to a wrong contrast
+            stiff = STIFF * float(np.sqrt(data[0].size) / np.max(np.abs(starts)))
+            lift = fitted.at(LOW).elevation(fitted)
             begin = nuisance, np.hstack([joint, starts @ np.linalg.pinv(lift).T @ lift.T])
             tried = iterate(
                 model, constants._replace(prior=self._prior(every, fitted, stiff)), data, *begin,
@@ -324,9 +324,6 @@ class Batch:
         for k, index in enumerate(indices):
             remaining = float(costs[k]) - float(np.sum((triangles[k] @ shifts[k]) ** 2))
             noise = self.view.whitening.level or float(np.sqrt(remaining / (known.rows - size)))
-            solve, status = float(np.max(solves[k])), at.status[k]
-            if status.converged and not solve <= UNFINISHED:
-                status = Status(Convergence.UNFINISHED, solve, status.steps)
             # |R (theta - best)|^2 + cost as one triangle, joint parameters first
             rows = np.zeros((size + 1, size + 1))
             rows[:size, :size] = triangles[k] / noise
@@ -334,27 +331,23 @@ class Batch:
             rows[size, -1] = np.sqrt(remaining) / noise
             block = Block(Key(labels[k], "trajectory", "all"), compact(rows), known.rows)
             evidence = Evidence(family, (block,), True, (*self.view.free, "force", "target"))
-            fits.append(
-                Trajectory(
-                    batch=self,
-                    index=index,
-                    record=self.records[index],
-                    family=family,
-                    evidence=evidence,
-                    theta=at.theta[k],
-                    nuisance=at.nuisance[k],
-                    response=responses[k],
-                    residual=residual[k],
-                    noise=noise,
-                    substeps=substeps,
-                    steps=tuple(at.steps[k]),
-                    status=status,
-                    segments=at.segments[k],
-                    solve=solve,
-                    excess=excess(scores[k] / noise),
-                )
-            )
+            about = {"evidence": evidence, "response": responses[k], "residual": residual[k], "noise": noise}
+            fits.append(self._trajectory(k, index, at, family, substeps, solves[k], scores[k], **about))
         return fits
+
+    def _trajectory(
+        self, k: int, index: int, at: Iteration, family: Family, substeps: int, solves: Array, scores: Array,
+        **about: Any,
+    ) -> Trajectory:  # fmt: skip
+        """Return one record of an iteration as a trajectory; it says so where solves behind its errors did not end."""
+        solve, status = float(np.max(solves)), at.status[k]
+        if status.converged and not solve <= _UNFINISHED:
+            status = Status(Convergence.UNFINISHED, solve, status.steps)
+        return Trajectory(
+            batch=self, index=index, record=self.records[index], family=family, theta=at.theta[k],
+            nuisance=at.nuisance[k], substeps=substeps, steps=tuple(at.steps[k]), status=status,
+            segments=at.segments[k], solve=solve, excess=excess(scores / about["noise"]), **about,
+        )  # fmt: skip
 
 
 def opened(fit: Trajectory, dynamics: Dynamics, names: tuple[str, ...]) -> Evidence:

@@ -25,7 +25,7 @@ import numpy as np
 from doublewell.evidence import Block, Evidence, Key, compact
 from doublewell.hints import Array
 from doublewell.law import Bernstein, Family
-from doublewell.likelihood.batch import UNFINISHED, Trajectory, excess, points
+from doublewell.likelihood.batch import LOW, STIFF, Trajectory, points
 from doublewell.likelihood.iterate import Convergence, Iteration, Status, Step, Watch, compiled
 from doublewell.likelihood.levels import FluctuatingRecords, Levels
 from doublewell.likelihood.linked import thermal_covariance
@@ -33,7 +33,8 @@ from doublewell.likelihood.model import Constants, first_substeps
 from doublewell.observation.view import joint_start, rough_noise
 from doublewell.runtime import double_precision, leave_room
 
-_ROUNDS, _STEPS = 20, 2  # of theta and s, and of Gauss-Newton within each
+_HELD = 4  # rounds with a law of a low degree, where gain and offset are estimated
+_ROUNDS, _STEPS = 30, 2  # of theta and s, and of Gauss-Newton within each
 _PROBES = 4  # solves of noise for theta, s and the room of the fields, at the end
 _WINDOW = 4  # times as many of a window, whose border is unlike a uniform field
 _SMALL = 0.05  # standard errors of a last step
@@ -80,19 +81,31 @@ class FluctuatingBatch(FluctuatingRecords):
             theta = np.hstack([theta[:, :n], theta[:, n:] @ down.T])
             levels = [fit.levels for fit in before]
         at = Iteration(fields, theta, [[] for _ in starts], [], [1] * count, levels)
-        self._rounds(fitted, substeps, at, most or _ROUNDS, watch)
+        # a flexible law could bend itself to a wrong contrast
+        bends = self.view.contrast and not before and fitted.degree > LOW
+        stiff = STIFF * float(np.sqrt(self.data[0].size) / np.max(np.abs(starts))) if bends else 0.0
+        self._rounds(fitted, substeps, at, most or _ROUNDS, watch, stiff)
         at.theta = np.hstack([at.theta[:, :n], at.theta[:, n:] @ fitted.elevation(family).T])
         return self._linearise(family, substeps, at)
 
-    def _rounds(self, family: Family, substeps: int, at: Iteration, most: int, watch: Watch | None) -> None:
-        """Step until every record has ended; one that has ended stays where it is until the last round, with probes."""
+    def _rounds(
+        self, family: Family, substeps: int, at: Iteration, most: int, watch: Watch | None, stiff: float
+    ) -> None:
+        """Step until every record has ended; one that has ended stays where it is until the last round, with probes.
+
+        With `stiff` the first rounds hold the law at a low degree, and the next ones less and less.
+        """
         model, plain = self.model(family, substeps)
         count, code, ended = len(at.theta), compiled(), dict[int, Status]()
+        turns, pace = np.zeros((count, 2)), np.ones((count, 2))
         at.levels = at.levels or self.first_levels(model, plain, at.nuisance, at.theta)
         for rounds in range(1, most + 2):
             last = len(ended) == count or rounds > most
             running = np.array([last or k not in ended for k in range(count)])
-            held = plain._replace(prior=self._held(range(count), family, at.levels))
+            own = stiff * 10.0 ** -max(0, rounds - _HELD) if rounds < 2 * _HELD else 0.0
+            held = plain._replace(prior=self._held(range(count), family, at.levels, own))
+            if rounds == 2 * _HELD:  # a law that is held bends the levels
+                turns, pace = np.zeros((count, 2)), np.ones((count, 2))
             constants = self.linked(family, substeps, at.nuisance, at.theta, at.levels, held)
             with double_precision():
                 point = code.begin(model, at.nuisance, at.theta, self.data, constants)
@@ -110,8 +123,11 @@ class FluctuatingBatch(FluctuatingRecords):
                     continue
                 moved = max(size / at.levels[k].camera, moves[k])
                 at.steps[k].append(Step(rounds, was, cost, moved, length, iterations, rest, "thermal noise"))
-                at.levels[k] = levels[k]
-                if moved < _SMALL and rounds > 1:
+                # law and levels may follow each other to and fro: a level that turns back is slowed down
+                ahead = np.log([levels[k].theta / at.levels[k].theta, levels[k].camera / at.levels[k].camera])
+                pace[k] = np.where(ahead * turns[k] < 0.0, 0.5 * pace[k], np.minimum(1.0, 2.0 * pace[k]))
+                at.levels[k], turns[k] = levels[k].slowed(ahead, np.ones(2) if last else pace[k]), ahead
+                if moved < _SMALL and rounds > 1 and not own:
                     ended.setdefault(k, Status(Convergence.CONVERGED, moved, rounds))
                 elif not np.isfinite(moved):
                     ended.setdefault(k, Status(Convergence.NO_DECREASE, moved, rounds))
@@ -122,13 +138,16 @@ class FluctuatingBatch(FluctuatingRecords):
         unfinished = [Status(Convergence.MOST_STEPS, own[-1].size, len(own)) for own in at.steps]
         at.status = [ended.get(k, unfinished[k]) for k in range(count)]
 
-    def _held(self, indices: Sequence[int], family: Family, levels: Sequence[Levels]) -> Array | tuple[()]:
-        """Return what is known of theta, in units of the camera's noise."""
-        rows = self._prior(indices, family)
+    def _held(
+        self, indices: Sequence[int], family: Family, levels: Sequence[Levels], stiff: float | None = None
+    ) -> Array | tuple[()]:
+        """Return what is known of theta, in units of the camera's noise; with `stiff` as ``_prior``."""
+        rows = self._prior(indices, family, stiff)
         if isinstance(rows, tuple):
             return rows
         ratio = [own.camera / rough_noise(self.observed.values[k]) for k, own in zip(indices, levels, strict=True)]
-        return np.asarray(rows * np.reshape(ratio, (-1, 1, 1)))
+        rows[:, : len(self.view.free)] *= np.reshape(ratio, (-1, 1, 1))
+        return rows
 
     def _linearise(
         self, family: Family, substeps: int, at: Iteration, before: Sequence[Trajectory] = ()
@@ -147,16 +166,14 @@ class FluctuatingBatch(FluctuatingRecords):
             last = code.sensitivity(model, *point, data[indices], held)
             seen = np.asarray(code.predict(model, *point, own))
             triangles, shifts, responses, costs, _, solves, scores = map(np.asarray, last)
-            rooms = self._room(model, own, point, responses, [each.exact for each in levels])
+            aliased = not isinstance(own.links.aliased, tuple)
+            rooms = self._room(model, own, point, responses, [each.exact and not aliased for each in levels])
         size, fits = at.theta.shape[1], []
         for k, index in enumerate(indices):
             noise, triangle = levels[k].camera, triangles[k]
             # the room of the fields moves the most likely law by (R'R)^-1 times its slope
             shift = shifts[k] - np.linalg.solve(triangle, np.linalg.solve(triangle.T, rooms[k])) * noise**2
             remaining = float(costs[k]) - float(np.sum((triangle @ shifts[k]) ** 2))
-            solve, status = float(np.max(solves[k])), at.status[k]
-            if status.converged and not solve <= UNFINISHED:
-                status = Status(Convergence.UNFINISHED, solve, status.steps)
             rows = np.zeros((size + 2, size + 2))
             rows[1:-1, 1:-1] = triangle / noise
             rows[1:-1, -1] = rows[1:-1, 1:-1] @ (at.theta[k] + shift)
@@ -172,27 +189,10 @@ class FluctuatingBatch(FluctuatingRecords):
             residual[1:] += seen[k, frames:]  # from where the field before leads
             if self.observed.mask is not None:
                 residual = np.where(self.observed.mask, residual, 0.0)
-            fits.append(
-                Trajectory(
-                    batch=self,
-                    index=index,
-                    record=self.records[index],
-                    family=family,
-                    evidence=Evidence(family, (block,), True, ("theta", *self.view.free, "force", "target")),
-                    theta=at.theta[k],
-                    nuisance=at.nuisance[k],
-                    response=responses[k],
-                    residual=residual,
-                    noise=noise,
-                    substeps=substeps,
-                    steps=tuple(at.steps[k]),
-                    status=status,
-                    segments=1,
-                    solve=solve,
-                    excess=excess(scores[k] / noise),
-                    levels=levels[k],
-                )
-            )
+            evidence = Evidence(family, (block,), True, ("theta", *self.view.free, "force", "target"))
+            about = {"evidence": evidence, "response": responses[k], "residual": residual, "noise": noise}
+            about["levels"] = levels[k]
+            fits.append(self._trajectory(k, index, at, family, substeps, solves[k], scores[k], **about))
         return fits
 
     def _followed(

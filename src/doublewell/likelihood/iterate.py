@@ -62,6 +62,8 @@ def _compiled(together: int) -> Any:
         basis=over(gauss_newton.tangent_basis, 2),
         project=over(partial(gauss_newton.project, **options), 4),
         uniform_rest=over(lambda model, *rest: model.uniform_rest(*rest), 2),
+        drawn=over(lambda model, *rest: model.drawn(*rest), 3),
+        coloured=over(lambda model, *rest: model.coloured(*rest), 1),
         uniform=over(lambda model, *rest: model.uniform(*rest), 1),
         probe=over(partial(gauss_newton.project, **options | {"tolerance": PROBE_TOLERANCE}), 4),
         choose=jax.jit(choose),

@@ -17,6 +17,7 @@ import numpy as np
 
 from doublewell.dynamics.etdrk4 import differentiable_force
 from doublewell.dynamics.grid import jax_transforms
+from doublewell.dynamics.thermal import kick_weights, kicked
 from doublewell.hints import Array
 from doublewell.law import Family
 from doublewell.likelihood.iterate import RULE, Iteration, Rule, Step, Watch, iterate
@@ -32,6 +33,7 @@ _FAINT = 1e-6  # of the largest: what the preconditioner makes of a mode that no
 _SLOW = 1e-6  # 2 r tau below which a mode has not relaxed at all
 _SHORT = 1e-2  # the same, below which a series serves
 HERMITE = ((-np.sqrt(3.0), 1 / 6), (0.0, 2 / 3), (np.sqrt(3.0), 1 / 6))  # a mean over a normal distribution
+_DRAWN = 4  # steps of drawn noise for each of a prediction
 _SERIES, _ROUND_OFF = 28, 1e-12  # Chebyshev polynomials that hold every feature, and what counts as none
 
 
@@ -44,6 +46,8 @@ class Links(NamedTuple):
     cell. ``usual`` is the mean of G', ``pace`` the ratio of q to the record's, ``variance`` the mean thermal variance
     within an interval, ``volume`` that of a cell, ``reach`` up to where in s the force is the law's polynomial. Gaps
     next to the border of a window are not ``trusted``, and links count ``inside``, a little farther from it.
+    ``aliased`` is the variance over theta of waves that are too short for the pixels to resolve, at each mode: noise of
+    each frame for itself, beside the camera's.
     """
 
     camera: Any
@@ -57,6 +61,16 @@ class Links(NamedTuple):
     rates: Any = ()
     shares: Any = ()
     variance: Any = ()
+    aliased: Any = ()
+
+    @property
+    def colour(self) -> Any:
+        """The root of the camera's part of the noise of frames, at each mode; 1 where frames have no other."""
+        return (
+            1.0
+            if isinstance(self.aliased, tuple)
+            else 1.0 / (1.0 + (self.spread / self.camera) ** 2 * self.aliased) ** 0.5
+        )
 
     @classmethod
     def even(cls, records: int, weight: float) -> Links:
@@ -235,7 +249,7 @@ class LinkedModel(RecordModel):
         import jax
         import jax.numpy as jnp
 
-        links, frames = constants.links, constants.root * field[: self.frames]
+        links, frames = constants.links, self.coloured(constants.root * field[: self.frames], constants)
         gaps = field[self.frames :]
         if not isinstance(links.rates, tuple):
             forward, backward = jax_transforms(self.cells, self.boundary)
@@ -248,6 +262,63 @@ class LinkedModel(RecordModel):
                 gaps = gaps + links.shares[k] * jax.vmap(backward)(root * modes)
         return jnp.concatenate([frames, links.camera / links.spread * links.inside * gaps])
 
+    def drawn(self, nuisance: Any, theta: Any, seed: Any, constants: Constants) -> tuple[Any, Any]:
+        """Return gaps that thermal noise makes from the given fields on, whitened, in units of their own noise.
+
+        The second value is what the same noise makes of modes of the usual rate: white noise of variance 1, but for
+        modes that are conserved. Both by ETDRK2, of which the one with noise follows the law and the one without it
+        the mean force, as predictions do.
+        """
+        import jax
+        import jax.numpy as jnp
+
+        joint, coefficients = self.split(theta)
+        links, law, steps = constants.links, smooth_force(self.family), _DRAWN * self.substeps
+        forward, backward = jax_transforms(self.cells, self.boundary)
+        gains, offsets = self._contrast(nuisance, joint, constants)
+        gains, offsets = (1.0, 0.0) if gains is None else (gains[:-1], offsets[:-1])
+        m = jnp.maximum(links.usual, 0.0)
+        h = (links.pace * constants.taus / steps).reshape(-1, *[1] * len(self.cells))
+        weights, drive = kick_weights(h * (constants.linear - constants.coupling * m)), -h * constants.coupling
+        spread = jnp.sqrt(-drive * weights.noise / links.volume)
+        size, mean = links.spread / gains, self._law(constants)
+
+        def push(force: Any) -> Any:
+            def of(modes: Any) -> Any:
+                u = jax.vmap(backward)(modes)
+                return jax.vmap(forward)(force(u) - m * u)
+
+            return of
+
+        noisy, calm = push(lambda u: law(coefficients, u, links.reach)), push(lambda u: mean(coefficients, u))
+
+        def step(state: Any, key: Any) -> tuple[Any, None]:
+            noise = spread * jax.vmap(forward)(jax.random.normal(key, (self.frames - 1, *self.cells)))
+            with_noise, without, even = state
+            with_noise = kicked(with_noise, size * noise, drive, weights, noisy, noisy)
+            without = kicked(without, 0.0, drive, weights, calm, calm)
+            return (with_noise, without, weights.decay * even + noise), None
+
+        start = jax.vmap(forward)((nuisance[:-1] - offsets) / gains)
+        keys = jax.random.split(jax.random.key(seed), steps)
+        (ends, means, even), _ = jax.lax.scan(step, (start, start, 0.0 * start), keys)
+        gaps = gains * jax.vmap(backward)(ends - means)
+        whole = thermal_covariance(constants, m, h * steps, links.volume)
+        even = jnp.where(whole > 0.0, even / jnp.sqrt(jnp.where(whole > 0.0, whole, 1.0)), 0.0)
+        frames = jnp.zeros((self.frames, *self.cells))
+        white = self.whiten(jnp.concatenate([frames, gaps]), constants)[self.frames :]
+        return white / links.camera, jax.vmap(backward)(even)
+
+    def coloured(self, frames: Any, constants: Constants) -> Any:
+        """Return frames whose modes have the camera's part of their noise left; values that count nothing stay so."""
+        import jax
+
+        if isinstance(constants.links.aliased, tuple):
+            return frames
+        forward, backward = jax_transforms(self.cells, self.boundary)
+        colour = constants.links.colour
+        return (constants.root > 0.0) * jax.vmap(lambda frame: backward(colour * forward(frame)))(frames)
+
     def uniform(self, theta: Any, constants: Constants) -> tuple[Any, Any, Any]:
         """Return decay between links, what is seen in the frames of a segment and what a gap counts, of each mode.
 
@@ -259,6 +330,7 @@ class LinkedModel(RecordModel):
         rate, tau = constants.coupling * links.usual - constants.linear, jnp.mean(constants.taus) * links.pace
         decay = jnp.exp(-rate * tau)
         seen = sum(decay ** (2 * k) for k in range(self.length)) * (1.0 if image is None else image**2)
+        seen = seen * links.colour**2
         size = 1.0 + 0.0 * decay
         if not isinstance(links.rates, tuple):
             size = thermal_covariance(constants, links.usual, tau, links.volume)
