@@ -1,6 +1,7 @@
 """The Ising models of benchmarks/ising.py against exact energy and magnetisation, conservation, mean-field theory."""
 
 import importlib
+import json
 import sys
 from pathlib import Path
 
@@ -90,3 +91,11 @@ def test_block_spins_and_strips(ising):
     assert (halved.mesh, halved.dx, halved.dt) == ((16, 8), (4.0, 4.0), 2.0)
     assert np.mean(halved.slab()) == pytest.approx(np.mean(record.slab()))
     assert np.mean(record.slab()[:, 24:40]) > 0.8 > -0.8 > np.mean(record.slab()[:, :8])
+
+
+def test_the_tables_of_the_page_are_those_of_the_file(ising):
+    rows = json.loads((BENCHMARKS / "results/ising.json").read_text())["rows"]
+    page = (BENCHMARKS.parent / "docs/ising.md").read_text()
+    for table in ising.tables(rows):
+        assert len(table.splitlines()) > 3
+        assert f"<!-- numbers: benchmarks/results/ising.json -->\n{table}\n\n" in page

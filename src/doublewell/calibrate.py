@@ -182,13 +182,25 @@ class Temperature:
         metres = None if thick is None or own is None else convert(thick, own, "m", "the thickness")
         return cls(kelvin, "K", sd, metres)
 
-    def check(self, axes: int, length_unit: str | None, time_unit: str | None) -> None:
-        """Refuse a temperature that a record has no units for, and a thickness of anything but a film."""
+    def check(
+        self, axes: int, length_unit: str | None, time_unit: str | None, tension: SurfaceTension | Mixing | None = None
+    ) -> None:  # fmt: skip
+        """Refuse a temperature that a record or a tension has no units for, and a thickness of what is not a film."""
         if self.unit is not None:
             like = SurfaceTension(1.0, unit=_PER_LENGTH[axes - 1])
             check_units(like, axes, length_unit, time_unit, "the temperature is in K")
         if self.thickness is not None and axes != 2:
             raise InputError(f"a thickness is that of a film of two axes, and the record has {axes}: leave it out")
+        if not isinstance(tension, SurfaceTension):
+            return
+        own, given = self.energy(axes, length_unit)[1], tension.unit
+        kinds = [None if unit is None else energy_power(unit, _NAME) for unit in (own, given)]
+        if kinds[0] != kinds[1]:
+            raise InputError(
+                f"{_NAME} is {f'in {given}' if given else 'a plain number'} and that of thermal noise "
+                f"{f'in {own}' if own else 'a multiple of kT'}, so that they cannot be compared: expected both with "
+                "units, of a film with its thickness too ('300 K, 50 nm'), or both without"
+            )
 
     def energy(self, axes: int, length_unit: str | None) -> tuple[float, str | None]:
         """Return kT such that its ratio to theta is kappa where a tension is in the second value, a unit."""
@@ -287,6 +299,7 @@ class NoScale(StrEnum):
     UNSEEN_NOISE = "unseen-noise"
     UNKNOWN_OPTICS = "unknown-optics"
     UNBALANCED = "unbalanced-noise"
+    NOT_CONVERGED = "not-converged"
 
 
 class Refusal(NamedTuple):
@@ -326,8 +339,10 @@ def refusal_of(law: Law, bound: float | None = None, scaling: SurfaceTension | M
     return None
 
 
-def why_no_scale() -> str:
-    """Return why epsilon and F are not determined without a surface tension."""
+def why_no_scale(thermal: bool = False) -> str:
+    """Return why epsilon and F are not determined without a surface tension, or of a field with noise a temperature."""
+    if thermal:
+        return f"kappa, F and the tension are known in units of kT only: pass {option('temperature')} to fix the scale"
     return (
         "epsilon and F are not determined: the dynamics contain only G = F'/epsilon^2, and (s epsilon, s^2 F) gives "
         f"the same movie for every s; pass {option('surface_tension')} to fix the scale"

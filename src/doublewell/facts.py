@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import wraps
-from math import hypot
+from math import hypot, prod
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from doublewell.calibrate import SurfaceTension, why_no_scale
+from doublewell.calibrate import SurfaceTension, Temperature, thermal_scale, why_no_scale
 from doublewell.dynamics import Anisotropy
 from doublewell.errors import InputError, option
 from doublewell.hints import Array
@@ -37,7 +37,7 @@ from doublewell.statements import (
     unit_lines,
     weak_lines,
 )
-from doublewell.units import after, has_pint, percent
+from doublewell.units import after, has_pint, percent, unit_text
 
 T = TypeVar("T")
 LEVEL = 0.95  # of all intervals and bands
@@ -46,7 +46,8 @@ METHODS = {
     "weak": "weak-form fit",
     "weak-corrected": "weak-form fit corrected for noise",
 }
-_DEVIATES = 3.92  # a 95 % interval in standard deviations of a normal distribution
+THERMAL = ("theta", "thermal_tension", "capillary", "pixel")  # facts of a movie that was read with thermal noise
+DEVIATES = 3.92  # a 95 % interval in standard deviations of a normal distribution
 
 
 @dataclass(frozen=True)
@@ -203,7 +204,7 @@ def facts(result: Result) -> Facts:
     elif posterior is not None and path:
         best = max(path, key=lambda part: part.weight)
         heaviest = best.degree, best.weight, Law(posterior.family.at(best.degree), best.coefficients).equation()
-    listed = [*_scale(result), *_wells(result), *_record_numbers(result)]
+    listed = [*_scale(result), *_thermal(result), *_wells(result), *_record_numbers(result)]
     if posterior is not None:
         of = "q G'" if law.one_phase else "G"
         name = f"95 % band of {of}, root mean square over that of {of}"
@@ -228,7 +229,7 @@ def facts(result: Result) -> Facts:
         initial=fit is not None and fit.initial is not None,
         verdict="not tested" if result.adequacy is None else str(result.adequacy.verdict),
         tension=given if result.scale is None else result.scale.tension,
-        no_scale="" if result.scale is not None else (result.refusal or why_no_scale()),
+        no_scale="" if result.scale is not None else (result.refusal or why_no_scale(problem.dynamics.parts.thermal)),
         supports=supports(result),
         assumptions=tuple(assumptions(result)),
         record=(*record_lines(result), *map(_line, _parts(result))),
@@ -246,7 +247,7 @@ def _scale(result: Result) -> Iterator[Fact]:
     if scale is None:
         return
     of_epsilon, of_barrier, of_kappa = scale_units(result)
-    tension, plain, measured = scale.tension, scale.tension.normalisation == "E", scale.mixing is None
+    tension, plain, measured = scale.tension, scale.tension.normalisation == "E", not result.problem.scale_from
     known = (scale.epsilon_sd, tension.sd) if measured else (None, None)
     yield _interval(result, Fact("epsilon", "epsilon", "epsilon", scale.epsilon, of_epsilon, sd=known[0]))
     symbol = f"F({law.maximum:.4g})"
@@ -254,17 +255,42 @@ def _scale(result: Result) -> Iterator[Fact]:
     yield _interval(result, Fact("barrier", f"barrier {symbol}", symbol, top, of_barrier))
     yield _interval(result, Fact("kappa", "gradient coefficient kappa", "kappa", scale.kappa, of_kappa))
     kind = "E" if plain else "epsilon E"
-    sigma = Fact("tension", f"surface tension of {kind}", "sigma", tension.value, tension.unit, sd=known[1], note=kind)
+    name = "surface tension of the pixel scale, kappa C_H" if scale.thermal else f"surface tension of {kind}"
+    sigma = Fact("tension", name, "sigma", tension.value, tension.unit, sd=known[1], note=kind)
     yield sigma if measured else _interval(result, sigma)
     integral = _interval(result, Fact("tension_integral", "C_H", "C_H", scale.tension_integral))
     yield integral
     if integral.interval is not None and measured:  # epsilon is sigma/C_H or its root: relative errors add in squares
-        relative = (integral.interval[1] - integral.interval[0]) / (_DEVIATES * scale.tension_integral)
+        relative = (integral.interval[1] - integral.interval[0]) / (DEVIATES * scale.tension_integral)
         movie, spread = (1.0 if plain else 0.5) * relative * scale.epsilon, scale.epsilon_sd or 0.0
         total = hypot(movie, spread)
         yield Fact("epsilon_sd_movie", "sd of epsilon from the movie", "sd", movie, of_epsilon)
         fraction = (spread / total) ** 2 if total else 0.0
         yield Fact("tension_fraction", "fraction of the variance of epsilon from the surface tension", "", fraction)
+
+
+def _thermal(result: Result) -> Iterator[Fact]:
+    """Yield theta, the tensions of thermal noise and of capillary waves, and the pixel size that the law belongs to."""
+    record, theta, waves = result.problem.records[0], result.resolved.theta, result.diagnostics.capillary
+    if theta is None:
+        return
+    axes, length, given = len(record.dx), record.length_unit, result.problem.temperature
+    unit = None if length is None or axes == 2 else unit_text(((length, axes - 2),))
+    yield _interval(result, Fact("theta", "strength of thermal noise, theta = kT / kappa", "theta", theta, unit))
+    warm = given or Temperature(1.0)
+    kt, unit = warm.energy(axes, length)
+    if given is None:
+        unit = "kT" if length is None else unit_text((("kT", 1), (length, 1 - axes)))
+    if (result.scale is None or result.scale.thermal is None) and result._unmeasured is None:
+        scale = thermal_scale(result.law, warm, theta, axes, length)
+        fact = Fact("tension", "surface tension of the pixel scale, kT C_H / theta", "sigma", scale.tension.value, unit)
+        yield replace(_interval(replace(result, scale=scale), fact), key="thermal_tension")
+    if waves is not None:
+        value, *ends = (kt * each for each in waves)
+        spread = 0.5 * DEVIATES * value * (warm.sd or 0.0) / warm.value
+        low, high = value - hypot(value - ends[0], spread), value + hypot(ends[1] - value, spread)
+        yield Fact("capillary", "surface tension of long capillary waves", "sigma", value, unit, (low, high))
+    yield Fact("pixel", "pixel size that the law belongs to", "dx", prod(record.dx) ** (1.0 / axes), length)
 
 
 def _wells(result: Result) -> Iterator[Fact]:
@@ -331,7 +357,7 @@ def _record_numbers(result: Result) -> Iterator[Fact]:
     values = {} if result.posterior is None else result.posterior.joint_values(result.law)
     yield from _parts(result)
     for key, value in values.items():
-        if key != "q" and not key.startswith(("anisotropy ", "flux ", "mobility ")):
+        if key not in ("q", "theta") and not key.startswith(("anisotropy ", "flux ", "mobility ")):
             unit = result.problem.records[0].length_unit if key == "blur" else None
             of = "pictures, in pixels" if key.startswith(("drift", "bend")) else "values"
             of = {"blur": "pictures, standard deviation", "response": "camera, an exponent"}.get(key, of)

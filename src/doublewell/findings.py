@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import erfc, hypot, sqrt
 
 import numpy as np
 
 from doublewell.adequacy import TOLERANCE, Verdict
 from doublewell.calibrate import NoScale
 from doublewell.errors import option
-from doublewell.facts import LEVEL, Facts, facts
+from doublewell.facts import DEVIATES, LEVEL, Facts, facts
 from doublewell.inference import curve_band, quantile_interval
 from doublewell.model_findings import (
     OF_TWO_PHASES,
@@ -40,11 +41,12 @@ from doublewell.record_findings import (
 )
 from doublewell.result import FitQuality, Likelihood, Result
 from doublewell.statements import held
-from doublewell.units import percent
+from doublewell.units import after, convert, has_pint, percent
 
 NARROW = 0.05  # half-width of the band of G, relative to G, that is good
 _WIDE = 0.5  # beyond it the shape of the law is not determined
 _UNSURE = 0.05  # probability of extra wells that is worth a check
+_APART = 0.01  # probability below which two tensions disagree
 _COSTLY = 1.1  # times the band with known gain and offset, above which they count as not determined
 _REFUTED = 16.0  # rise of chi-square, 4 standard deviations: the data, not noise, want further wells
 _LOOSE = 0.04  # width of the interval of the gain: 1 % of it moves the force by about 5 %
@@ -72,7 +74,7 @@ def findings(result: Result, *, checksum: str | None = None, table: Facts | None
         items.append(Topic("data").fail("other-movie", words))
     items += [
         *force_findings(result),
-        *rival_findings(result.rivals),
+        *rival_findings(result.rivals, result.adequacy),
         *(_weak(result, table) if fit is None else _trajectory(result, fit, table)),
         *diffusion_findings(table["q"]),
         *mobility_findings(result),
@@ -82,6 +84,7 @@ def findings(result: Result, *, checksum: str | None = None, table: Facts | None
         *_determination(result, table),
         *(() if result.grey is None else grey_findings(result.grey)),
         *_scale(result, table),
+        *_tensions(result, table),
         *_agreement(result, fit),
     ]
     return [item for item in items if not (result.law.one_phase and item.code in OF_TWO_PHASES)]
@@ -410,16 +413,44 @@ def _scale(result: Result, table: Facts) -> Iterator[Finding]:
         if (refused := result._refused) is not None:
             write = make.check if refused.kind == NoScale.UNEQUAL_DEPTHS else make.fail  # G and H are as good as ever
             yield write(f"calibration-{refused.kind}", result.refusal or "")
-    elif result.posterior is not None and result.scale.tension.sd is None:
-        of = "temperature and site volume" if result.problem.mixes else "the surface tension"
+    elif result.posterior is not None and result.scale.tension.sd is None and result.scale.thermal is None:
+        of = result.problem.scale_from or "the surface tension"
         words = f"the intervals take {of} as exact"
         yield make.check("tension-exact", words, "pass its standard deviation to include it")
     elif fraction is not None:
         words = f"{percent(fraction.value)} of the variance of epsilon comes from the surface tension"
         yield make.ok("scale-fixed", words, fraction=fraction.value)
     else:
-        of = "temperature and site volume" if result.problem.mixes else "the surface tension that was given"
+        of = result.problem.scale_from or "the surface tension that was given"
         yield make.ok("scale-fixed", f"epsilon and F are fixed by {of}")
+
+
+def _tensions(result: Result, table: Facts) -> Iterator[Finding]:
+    """Yield whether a tension that was given agrees with that of thermal noise."""
+    make, given = Topic("scale"), None if result.scale is None else result.scale.tension
+    if given is None or result.problem.scale_from or result.problem.temperature is None:
+        return
+    fact, refused = table.get("thermal_tension"), result._unmeasured
+    if fact is None or fact.interval is None:
+        words = "the surface tension that was given cannot be compared with that of thermal noise"
+        yield make.check("tensions-not-compared", f"{words}: {refused.reason if refused else 'it has no interval'}")
+        return
+    if fact.unit != given.unit and not has_pint():
+        return
+    unit = 1.0 if fact.unit is None or given.unit is None else convert(1.0, given.unit, fact.unit, "the tension")
+    value, sd, (low, high) = unit * given.value, unit * (given.sd or 0.0), fact.interval
+    z = (fact.value - value) / hypot(sd, (high - low) / DEVIATES)
+    p, lower = erfc(abs(z) / sqrt(2.0)), "a measured tension is that of long waves, which fluctuations lower"
+    agree, advice = "agree", ""
+    if p < _APART:
+        agree, advice = "disagree", f"check temperature, q, blur and units{f'; {lower}' if z > 0.0 else ''}"
+    error = f" +- {sd:.2g}" if sd else ""
+    words = (
+        f"the surface tension that was given, {value:.4g}{error}{after(fact.unit)}, and that of thermal noise, "
+        f"{fact.value:.4g} ({low:.4g} to {high:.4g}), {agree} (z = {z:+.1f}, p = {p:.2g})"
+    )
+    severity = Severity.CHECK if p < _APART else Severity.OK
+    yield make.finding(severity, f"tensions-{agree}", words, advice, z=z, p=p)
 
 
 def _agreement(result: Result, fit: Likelihood | None) -> Iterator[Finding]:

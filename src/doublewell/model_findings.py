@@ -136,12 +136,17 @@ def diffusion_findings(q: Fact) -> Iterator[Finding]:
     yield make.check("q-undetermined", f"q is not determined: {size}", advice, error=relative)
 
 
-def rival_findings(rivals: tuple[Rival, ...]) -> Iterator[Finding]:
-    """Yield which equation was chosen by the data, and how clearly."""
+def rival_findings(rivals: tuple[Rival, ...], tests: Adequacy | None = None) -> Iterator[Finding]:
+    """Yield which equation was chosen by the data, and how clearly; a path driven by noise is not evidence."""
     if len(rivals) < 2:
         return
     make, (best, *others) = Topic("equation"), rivals
     nearest = min(others, key=lambda one: one.chi2 - _CHANCE * one.sd)
+    if tests is not None and any(test.name == "thermal" for test in tests.significant):
+        words = f"{best.dynamics} follows the movie most closely, but thermal noise drives it, and may have chosen so"
+        advice = f"state the equation, with {option('temperature')}: tests then tell whether the noise belongs to it"
+        yield make.check("equation-undecided", words, advice, chi2=nearest.chi2, sd=nearest.sd)
+        return
     if nearest.chi2 - _CHANCE * nearest.sd > _DECIDED:
         worse = ", ".join(
             f"{one.dynamics} by {one.chi2:.3g}" if isfinite(one.chi2) else f"{one.dynamics} cannot be fitted"

@@ -132,7 +132,8 @@ class Diagnostics:
     ``support_spread`` their largest relative difference in the force. ``motion`` is the fraction of the squared rate of
     change that is motion and not noise, where a weak-form fit estimated q, and ``q_error`` the relative standard error
     of q then; ``held`` the number of directions that a corrected weak-form fit took from a lower degree because nearly
-    all in them is noise; ``moments`` the tests of the moments of a weak-form fit, None where they were not made.
+    all in them is noise; ``moments`` the tests of the moments of a weak-form fit, None where they were not made;
+    ``capillary`` the tension over kT from the waves of flat interfaces and its 95 % interval, of a movie with both.
     """
 
     rows: int
@@ -153,6 +154,7 @@ class Diagnostics:
     held: int = 0
     q_error: float | None = None
     moments: Adequacy | None = None
+    capillary: tuple[float, float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -332,6 +334,11 @@ class Result:
             return None
         if self.problem.tension is not None:
             return refusal_of(self.law, self.diagnostics.bound, self.problem.tension)
+        return None if self.problem.temperature is None else self._unmeasured
+
+    @property
+    def _unmeasured(self) -> Refusal | None:
+        """Why thermal noise gives no tension, None where it does."""
         return thermal_refusal(self.law, self.diagnostics, self.problem, self.posterior)
 
     @property
@@ -341,7 +348,7 @@ class Result:
 
     def _scale(self) -> Scale:
         if self.scale is None:
-            raise InputError(self.refusal or why_no_scale())
+            raise InputError(self.refusal or why_no_scale(self.problem.dynamics.parts.thermal))
         return self.scale
 
     def __repr__(self) -> str:
@@ -358,11 +365,10 @@ class Result:
 def thermal_refusal(
     law: Law, numbers: Diagnostics, problem: Problem, posterior: Posterior | None
 ) -> Refusal | None:  # fmt: skip
-    """Return why thermal noise gives no scale, None where it does, or where no temperature was given."""
-    if problem.temperature is None or posterior is None:
-        return None
-    plain, fit = refusal_of(law, numbers.bound), numbers.likelihood
-    if plain is not None:
+    """Return why thermal noise gives no scale, None where it does, or where it was not read."""
+    thermal, fit = problem.dynamics.parts.thermal and posterior is not None, numbers.likelihood
+    plain = refusal_of(law, numbers.bound) if thermal else None
+    if posterior is None or not thermal or plain is not None:
         return plain
     if problem.records and problem.records[0].origin == "camera" and problem.observation.blur == "auto":
         return Refusal(NoScale.UNKNOWN_OPTICS, 0.0, (
@@ -374,6 +380,11 @@ def thermal_refusal(
         return Refusal(NoScale.UNSEEN_NOISE, high, (
             f"thermal noise cannot be told from none: theta is below {high:.3g} (95 %), so that the tension is above "
             f"{law.tension_integral / high:.3g} kT"
+        ))  # fmt: skip
+    if fit is not None and not fit.status.converged:
+        return Refusal(NoScale.NOT_CONVERGED, fit.status.size, (
+            f"the fit of thermal noise did not converge ({fit.status.text}): give a lower degree, known phases or more "
+            "frames"
         ))  # fmt: skip
     tests = () if fit is None or fit.adequacy is None else fit.adequacy.significant
     wrong = [test for test in tests if test.name in UNBALANCED]

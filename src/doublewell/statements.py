@@ -61,8 +61,11 @@ def assumptions(result: Result) -> Iterator[str]:
         yield "lengths along all axes are as declared: pixels of other sides act like an anisotropic gradient energy"
         mean = ", in the geometric mean of the principal directions"
     if result.scale is not None:
-        mixed = "the logarithms of the law are the entropy of ideal mixing, of sites of the given volume"
-        yield mixed if result.problem.mixes else f"the surface tension is that of a planar interface of this law{mean}"
+        yield {
+            "temperature and site volume": "the logarithms of the law are the entropy of ideal mixing, of sites of the "
+            "given volume",
+            "thermal noise": "the noise is that of the temperature: tied to dissipation, in local equilibrium",
+        }.get(result.problem.scale_from, f"the surface tension is that of a planar interface of this law{mean}")
 
 
 def record_lines(result: Result) -> Iterator[str]:

@@ -13,6 +13,8 @@ from scipy.ndimage import gaussian_filter
 
 import doublewell as dw
 from doublewell.calibrate import NoScale
+from doublewell.identify.identify import _waves
+from doublewell.result import compare
 
 CELLS, FRAMES, WIDTH, FAR = 32, 17, 3.0, 4.0
 TRUTH = dw.named_law("quartic").effective(WIDTH)
@@ -29,6 +31,17 @@ def movie(theta=3e-3, camera=0.01, equation="allen-cahn", seed=1):
     )  # fmt: skip
     record = made.replace(made.slab()[6:], times=made.times[6:])
     return dw.add_noise(record, camera, seed=seed + 1) if camera else record
+
+
+@lru_cache
+def layer(theta=0.01, width=2.0):
+    """A flat interface between walls, in equilibrium, and its law."""
+    flat = np.tanh((np.arange(24) - 11.5) / (np.sqrt(2) * width)) * np.ones((CELLS, 1))
+    made = dw.simulate(
+        dw.named_law("quartic"), flat, dx=1.0, dt=4.0, frames=90, epsilon=width, substeps=40, boundary="neumann",
+        theta=theta, seed=1,
+    )  # fmt: skip
+    return dw.add_noise(made.clip(65, 90), 0.01, seed=2), dw.named_law("quartic").effective(width)
 
 
 def read(record, law=1, **options):
@@ -106,10 +119,25 @@ def test_blur_takes_noise_away_unless_it_is_declared():
     wrong = read(record)
     assert wrong.theta < 0.7 * 3e-3
     assert wrong._refused.kind == NoScale.UNBALANCED
-    with pytest.raises(dw.InputError, match="average over a pixel"):
-        read(record, observation={"noise": "none", "pixel": True})
     camera = read(record.replace(origin="camera"), observation={"contrast": "exact", "pixel": False}, check=False)
     assert camera._refused.kind == NoScale.UNKNOWN_OPTICS
+
+
+@pytest.mark.parametrize("camera", [0.0, 0.01])
+def test_means_of_cells_show_waves_shorter_than_a_pixel(camera):
+    """Averages over 3 x 3 cells: what short waves leave in them is not the camera's, and tells of theta too."""
+    first = dw.initial_field("circle", (3 * CELLS, 3 * CELLS), 1.0 / 3.0, epsilon=WIDTH)
+    made = dw.simulate(
+        dw.named_law("quartic"), first, dx=1.0 / 3.0, dt=1.0, frames=FRAMES + 6, epsilon=WIDTH, substeps=50,
+        theta=3e-3, seed=21,
+    )  # fmt: skip
+    means = made.slab()[6:].reshape(FRAMES, CELLS, 3, CELLS, 3).mean(axis=(2, 4))
+    record = dw.Record(means, dx=1.0, dt=1.0, q=1.0, boundary="periodic")
+    seen = {"pixel": 3, "contrast": "exact"} | ({} if camera else {"noise": "none"})
+    record = dw.add_noise(record, camera, seed=22) if camera else record
+    result = read(record, observation=seen)
+    assert near(result, 3e-3)
+    assert result.adequacy.verdict == "adequate"
 
 
 def test_a_movie_without_thermal_noise_bounds_theta_and_keeps_its_law():
@@ -129,6 +157,54 @@ def test_thermal_noise_in_a_deterministic_fit_is_named():
     result = dw.identify(movie(), law=1)
     assert result.adequacy.verdict != "adequate"
     assert any("temperature=" in (item.advice or "") for item in dw.findings(result))
+
+
+def test_auto_names_thermal_noise_and_does_not_trust_its_choice():
+    """Of a layer in equilibrium Cahn-Hilliard follows the noise of Allen-Cahn more closely."""
+    items = {item.code: item for item in dw.findings(dw.identify(layer()[0], dynamics="auto", law=1))}
+    assert "temperature=" in items["thermal-noise"].advice
+    assert "temperature=" in items["equation-undecided"].advice
+    with pytest.raises(dw.InputError, match="dynamics='auto' compares mean paths"):
+        dw.identify(layer()[0], dynamics="auto", temperature=1.0)
+
+
+def test_a_layer_has_two_tensions_and_that_given_agrees(tmp_path):
+    """kT C_H / theta of the pixels, and that of its capillary waves; grey values have the same waves."""
+    record, law = layer()
+    metre, kt = 1e-6, 1.380649e-23 * 300.0
+    true = kt / (metre * 50e-9) * law.tension_integral / 0.01
+    film = record.replace(length_unit="um", time_unit="s")
+    given = dw.SurfaceTension(true, 0.02 * true, unit="J/m^2")
+    result = dw.identify(film, given, temperature="300 K, 50 nm", law=1, check=False)
+    table, waves = dw.facts(result), dw.capillary(record)
+    assert result.scale.tension == given
+    low, high = table["thermal_tension"].interval
+    assert table["thermal_tension"].unit == table["capillary"].unit == "J/m^2"
+    assert low < true < high
+    assert table["capillary"].value == pytest.approx(kt / (metre * 50e-9) * waves.tension, rel=1e-9)
+    assert table["capillary"].interval == pytest.approx(
+        [kt / (metre * 50e-9) * end for end in waves.interval()], rel=1e-9
+    )
+    assert (table["pixel"].value, table["pixel"].unit) == (1.0, "um")
+    assert "tensions-agree" in [item.code for item in dw.findings(result)]
+    dw.save(result, tmp_path / "result.json")
+    again = dw.load_result(tmp_path / "result.json")
+    assert compare(again, result).same
+    assert dw.facts(again)["capillary"] == table["capillary"]
+    grey = _waves(record.replace(30.0 * record.slab() + 100.0), (71.0, 129.0))
+    assert grey == pytest.approx((waves.tension, *waves.interval()), rel=1e-6)
+
+
+def test_a_drop_has_no_capillary_tension():
+    assert plain().diagnostics.capillary is None
+    assert "capillary" not in dw.facts(plain()).numbers
+
+
+@pytest.mark.parametrize(("tension", "temperature"), [("0.3 J/m^2", 1.0), (0.3, "300 K"), ("0.3 J/m^2", "300 K")])
+def test_tensions_that_cannot_be_compared_are_refused(tension, temperature):
+    record = movie().replace(length_unit="um", time_unit="s")
+    with pytest.raises(dw.InputError, match="cannot be compared: expected both with units, of a film"):
+        dw.identify(record, tension, temperature=temperature)
 
 
 def test_a_conserved_field():

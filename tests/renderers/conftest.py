@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from doublewell.adequacy import Adequacy, ScoreTest, Spot, Verdict
-from doublewell.calibrate import SurfaceTension, calibrate, refusal_of
+from doublewell.calibrate import SurfaceTension, Temperature, calibrate, refusal_of, thermal_scale
 from doublewell.evidence import JointParameters
 from doublewell.identify import identify
 from doublewell.inference import Component, DegreeFit, Posterior
@@ -21,6 +21,7 @@ from doublewell.result import Agreement, FitQuality, Likelihood, Result, Tiling
 from doublewell.simulate import add_noise, initial_field, simulate
 
 TENSION = SurfaceTension(0.9, 0.02)
+CAPILLARY = (780.0, 700.0, 870.0)  # tension over kT and its interval
 WEIGHTS = (0.05, 0.05, 0.1, 0.1, 0.65, 0.05)  # of the degrees 0 to 5: degree 4 is the heaviest
 SKEWED = Law.wells([-70.0, -60.0, 60.0, 150.0])  # its maximum is not in the middle
 NAMES = ("q", "advection", "boundary", "tilt", "gain", "gain drift", "offset", "blur", "white in t", "white in y",
@@ -111,10 +112,13 @@ def base() -> Kind:
 
 @pytest.fixture(scope="session")
 def make(base):
-    """Return a trajectory result with another law: wells, phases, boundary, q, tension and fit as they are given."""
+    """Return a trajectory result with another law: wells, phases, boundary, q, tension and fit as they are given.
+
+    With theta it is one of a movie with thermal noise and flat interfaces.
+    """
 
     def build(law, *, wells="symmetric", phases=(-1.0, 1.0), tension=TENSION, boundary=None, q=1.0, top=5,
-              adequacy=GOOD, units=(None, None), agreements=(), **changed):  # fmt: skip
+              adequacy=GOOD, units=(None, None), agreements=(), theta=None, temperature=None, **changed):  # fmt: skip
         law = law.placed(phases)
         posterior = posterior_of(law, top)
         whole = Law(posterior.family, law.projected(posterior.family))
@@ -124,10 +128,11 @@ def make(base):
             middle + half * base.record.slab(), dx=base.record.dx, times=base.record.times, q=q, boundary=boundary,
             length_unit=units[0], time_unit=units[1],
         )  # fmt: skip
-        if q is None:
-            size = posterior.family.size
+        found = {"q": 1.02} if q is None else {} if theta is None else {"theta": theta}
+        if found:
+            (name,), (value,), size = found, found.values(), posterior.family.size
             joint = JointParameters(
-                ("q",), np.array([1.02]), np.zeros((1, size)), np.array([[100.0]]), whole.coefficients
+                (name,), np.array([value]), np.zeros((1, size)), np.array([[100.0 / value]]), whole.coefficients
             )
             posterior = replace(posterior, joint=joint)
         seen = base.result.diagnostics.survey
@@ -136,7 +141,7 @@ def make(base):
         fit = likelihood(record, adequacy, **changed)
         numbers = replace(
             base.result.diagnostics, unconstrained=whole.coefficients, active=(), contacts=(), bound=None, kkt=None,
-            survey=seen, supports=(), likelihood=fit,
+            survey=seen, supports=(), likelihood=fit, capillary=theta and CAPILLARY,
         )  # fmt: skip
         info = replace(
             base.result.problem.records[0], q=q, boundary=boundary, length_unit=units[0], time_unit=units[1],
@@ -144,10 +149,14 @@ def make(base):
         )  # fmt: skip
         problem = replace(
             base.result.problem, law=DoubleWell(wells=wells), method=Trajectory(), tension=tension,
-            observation=Observation(phases=phases), records=(info,),
+            observation=Observation(phases=phases), records=(info,), temperature=temperature,
+            dynamics=base.result.problem.dynamics.changed(thermal=theta is not None),
         )  # fmt: skip
         resolved = replace(base.result.resolved, phases=phases, boundary=boundary or "open", q=1.02 if q is None else q)
+        resolved = replace(resolved, theta=theta)
         scale = None if tension is None or refusal_of(whole) is not None else calibrate(whole, tension)
+        if tension is None and temperature is not None:
+            scale = thermal_scale(whole, temperature, theta, 2, units[0])
         return Kind(
             Result(whole, scale, numbers, problem, resolved, posterior=posterior, agreements=agreements), record
         )
@@ -183,6 +192,13 @@ def kinds(base, make) -> dict[str, Kind]:
         "tiles": make(sixth, tiles=tiles, agreements=parts),
         "untested": make(sixth, adequacy=None),
         "not adequate": make(sixth, adequacy=BAD),
+        "thermal noise": make(
+            sixth, tension=None, theta=0.01, temperature=Temperature.of("300 K +- 3 K, 50 nm"), units=("um", "s")
+        ),
+        "thermal noise and tension": make(
+            sixth, tension=SurfaceTension(820.0, 10.0), theta=0.01, temperature=Temperature(1.0)
+        ),
+        "thermal noise without temperature": make(sixth, tension=None, theta=0.01, units=("um", "s")),
         "weak": base,
         "failed calibration": base_law(base, odd),
     }  # fmt: skip

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import os
 import re
+from dataclasses import replace
 from functools import cache
 from html import unescape
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
+from doublewell.calibrate import SurfaceTension, Temperature
 from doublewell.cli.identify import _text, result_document
 from doublewell.curves import curves
 from doublewell.errors import shell_words
@@ -20,10 +23,13 @@ from doublewell.facts import facts
 from doublewell.findings import findings
 from doublewell.law import Law
 from doublewell.report import draw_figures, law_figure, page_html
+from doublewell.report.style import signs
+from doublewell.result import Rival
 
 KINDS = (
     "symmetric", "units", "no tension", "exact tension", "equal", "unequal", "other phases", "equal, other phases",
     "window", "unknown q", "several movies", "tiles", "untested", "not adequate", "weak", "failed calibration",
+    "thermal noise", "thermal noise and tension", "thermal noise without temperature",
 )  # fmt: skip
 GOLDEN = Path(__file__).parent / "golden"
 NUMBER = r"([-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?)"
@@ -99,7 +105,7 @@ def test_every_renderer_quotes_the_same_numbers(kind, name, page_of):
     page = plain_words(page_of(name))
     document = result_document(result, None)
     law = json.loads(export(result, "json"))
-    latex = export(result, "latex")
+    latex = re.sub(r"\\times 10\^\{(-?\d+)\}", r"e\1", export(result, "latex"))
     flat = " ".join(text.split())
     for words in (flat, " ".join(shell.split())):
         assert table.equation in words
@@ -128,6 +134,74 @@ def test_every_renderer_quotes_the_same_numbers(kind, name, page_of):
     assert close(first(rf"\\varepsilon\$ = \$?{NUMBER}", latex), epsilon, 3)
     assert close(first(rf"epsilon = {NUMBER}", repr(result)), epsilon, 6)
     assert any(f"epsilon = {epsilon:.5g}" in item.get_text() for item in law_figure(result).findobj(match=is_text))
+
+
+@pytest.mark.parametrize("name", [kind for kind in KINDS if kind.startswith("thermal")])
+def test_every_renderer_quotes_the_tensions_of_a_movie_with_thermal_noise(kind, name, page_of):
+    """Text, page, JSON and LaTeX: theta, both tensions, and the pixel size that the law belongs to."""
+    result, table = kind.result, facts(kind.result)
+    sigma = table.get("thermal_tension") or table["tension"]
+    warm = result.problem.temperature or Temperature(1.0)
+    kt, unit = warm.energy(2, table.data.length_unit)
+    assert table["theta"].value == result.theta
+    assert sigma.value == pytest.approx(kt * result.law.tension_integral / result.theta, rel=1e-9)
+    assert table["capillary"].value == pytest.approx(kt * result.diagnostics.capillary[0], rel=1e-9)
+    assert table["capillary"].unit == sigma.unit == (unit if result.problem.temperature else "kT/um")
+    assert table["pixel"].value == pytest.approx(table.data.dx[0])
+    text, page, latex = " ".join(str(result).split()), plain_words(page_of(name)), export(result, "latex")
+    document, law = result_document(result, None), json.loads(export(result, "json"))
+    for fact in (sigma, table["theta"], table["capillary"], table["pixel"]):
+        assert close(first(rf"{re.escape(fact.name)}: {NUMBER}", text), fact.value, 6), fact.key
+        assert document["facts"][fact.key]["value"] == law["facts"][fact.key]["value"] == fact.value
+        assert signs(fact.name).replace("C_H", "C H") in page, fact.key
+    assert all(words in latex for words in (r"\theta = kT/\kappa", "of the pixel scale", "capillary waves"))
+    assert not re.search(r"(?<!\\)kappa C_H|C_H / theta", latex)
+    assert "take the surface tension as exact" not in text
+
+
+@pytest.mark.parametrize(("value", "code"), [(980.0, "agree"), (820.0, "disagree")])
+def test_a_tension_that_was_given_is_compared_with_that_of_thermal_noise(make, value, code):
+    """987.7 kT with an interval of 4 %."""
+    law, warm = Law.bernstein([75.0, 150.0]), Temperature(1.0)
+    result = make(law, tension=SurfaceTension(value, 10.0), theta=0.01, temperature=warm).result
+    (item,) = [item for item in findings(result) if item.code.startswith("tensions-")]
+    low, high = facts(result)["thermal_tension"].interval
+    z = (facts(result)["thermal_tension"].value - value) / np.hypot(10.0, (high - low) / 3.92)
+    assert item.code == f"tensions-{code}"
+    assert item.severity == ("ok" if code == "agree" else "check")
+    assert item.numbers["z"] == pytest.approx(z)
+    assert item.numbers["p"] == pytest.approx(2.0 * norm.sf(abs(z)))
+    assert f"{value:g} +- 10" in item.sentence
+
+
+def test_tensions_are_compared_in_one_unit(make):
+    film = {"theta": 0.01, "temperature": Temperature.of("300 K, 50 nm"), "units": ("um", "s")}
+    law = Law.bernstein([75.0, 150.0])
+    result = make(law, tension=SurfaceTension.of("0.0818 mN/m +- 2 %"), **film).result
+    assert "tensions-agree" in [item.code for item in findings(result)]
+    assert facts(result)["thermal_tension"].unit == "J/m^2"
+
+
+def test_a_tension_is_not_compared_with_noise_that_is_not_thermal(make, kinds):
+    law, warm, bad = Law.bernstein([75.0, 150.0]), Temperature(1.0), kinds["not adequate"].result.adequacy
+    result = make(law, tension=SurfaceTension(820.0), theta=0.01, temperature=warm, adequacy=bad).result
+    assert "tensions-not-compared" in [item.code for item in findings(result)]
+    assert "thermal_tension" not in facts(result).numbers
+    assert "capillary" in facts(result).numbers
+
+
+def test_an_equation_that_noise_may_have_chosen_is_not_stated_clearly(make, kinds):
+    rivals = (Rival("allen-cahn", 0.0, ""), Rival("cahn-hilliard", 1e4, "", 5.0))
+    plain = replace(kinds["not adequate"].result, rivals=rivals)
+    assert "equation-chosen" in [item.code for item in findings(plain)]
+    first, *rest = plain.adequacy.tests
+    tests = replace(plain.adequacy, tests=(replace(first, name="thermal", effect=None), *rest))
+    noisy = replace(make(plain.law, adequacy=tests).result, rivals=rivals)
+    items = {item.code: item for item in findings(noisy)}
+    assert items["equation-undecided"].severity == "check"
+    assert "temperature=" in items["equation-undecided"].advice
+    assert "temperature=" in items["thermal-noise"].advice
+    assert "equation-chosen" not in items
 
 
 def is_text(artist):

@@ -399,8 +399,9 @@ def _energy(content: Content) -> Iterator[str]:
     sigma = f"{tension.value:.6g}{spread}{after(tension.unit)} (of {tension.note})"
     ends = "" if epsilon.interval is None else " (95 %: {:.4g} to {:.4g})".format(*epsilon.interval)
     origin = f"the surface tension {sigma}"
-    if table.problem.mixes:
-        origin = f"temperature and site volume, through the entropy of ideal mixing (surface tension {sigma}),"
+    if source := table.problem.scale_from:
+        way = "kappa = kT / theta" if source == "thermal noise" else "through the entropy of ideal mixing"
+        origin = f"{source}, {way} (surface tension {sigma}),"
     yield (
         f"kappa = {content.kappa:.6g} comes from {origin} and "
         f"C_H = {table['tension_integral'].value:.6g}; epsilon of the paper is {epsilon.value:.6g}{ends}, "

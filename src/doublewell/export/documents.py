@@ -11,7 +11,7 @@ from math import floor, log10
 import numpy as np
 
 from doublewell.export.content import SEEN, Content, Notation, moved
-from doublewell.facts import Facts
+from doublewell.facts import THERMAL, Facts
 from doublewell.hints import Array
 from doublewell.units import percent
 
@@ -237,8 +237,11 @@ def _number(value: float, digits: int) -> str:
 def _numbers(table: Facts) -> Iterator[str]:
     """Yield the numbers to quote, with their intervals rounded to two digits of the interval's length."""
     names = {"epsilon": r"$\varepsilon$", "tension_integral": "$C_H$", "maximum": "place of the barrier, $u$"}
-    keys = ("width", "tension_integral", "epsilon", "barrier", "maximum", "tilt")
-    for key in (*(_FOUND if table.law.family.found else ()), *keys):
+    names |= {"theta": r"$\theta = kT/\kappa$", "tension": r"surface tension of the pixel scale, $\kappa C_H$"}
+    names |= {"thermal_tension": r"surface tension of the pixel scale, $kT C_H/\theta$"}
+    keys = ("width", "tension_integral", "epsilon", "barrier", "maximum", "tilt", *THERMAL)
+    more = ("tension",) if table.problem.scale_from == "thermal noise" else ()
+    for key in (*(_FOUND if table.law.family.found else ()), *keys, *more):
         fact = table.get(key)
         if fact is None or not np.isfinite(fact.value) or (key == "maximum" and table.law.family.symmetric):
             continue

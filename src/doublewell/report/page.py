@@ -17,7 +17,7 @@ import numpy as np
 from doublewell.atomic import write_files
 from doublewell.curves import Curves, curves
 from doublewell.errors import InputError, shell_words
-from doublewell.facts import METHODS, Fact, Facts, facts
+from doublewell.facts import METHODS, THERMAL, Fact, Facts, facts
 from doublewell.findings import ModelTest, findings, model_tests, worst
 from doublewell.hints import Report
 from doublewell.observation import FEW_CELLS
@@ -171,7 +171,7 @@ def _lead(table: Facts, items: list[Finding]) -> Html:
     mesh, tension, also = " × ".join(str(n) for n in table.data.shape[1:]), table.tension, ""
     if tension is not None:
         also = f", and with the surface tension {plain(tension.value)}{raised(after(tension.unit))} its scale ε"
-        also = ", and with temperature and site volume its scale ε" if table.problem.mixes else also
+        also = f", and with {source} its scale ε" if (source := table.problem.scale_from) else also
     question = f"Which free energy drives this movie of {table.data.shape[0]} frames of {mesh} pixels{also}?"
     reported = (
         ("Question:", question),
@@ -257,7 +257,7 @@ def _numbers(table: Facts) -> Html:
         keys = ["maximum", *keys[:4], "height_low", "height_high", "tilt", *keys[5:]]
     if table.law.family.found:
         keys = ["diffusion", "low", "high", "spinodal_low", "spinodal_high", "chi", *keys]
-    listed = [table[key] for key in [*keys, "width", "tension_integral"] if key in table.numbers]
+    listed = [table[key] for key in [*keys, "width", "tension_integral", *THERMAL] if key in table.numbers]
     notes = [prose(table.no_scale)] if table.no_scale else []
     if table.verdict == "not adequate":
         notes.append("The intervals do not hold: the movie is not this model plus noise.")
@@ -282,7 +282,7 @@ def _fact_table(table: Facts, listed: Sequence[Fact]) -> Html:
 
 def _error(table: Facts, fact: Fact) -> str:
     """Return the interval of a number, or where it comes from."""
-    if fact.key == "tension" and not table.problem.mixes:
+    if fact.key == "tension" and not table.problem.scale_from:
         return "taken as exact" if fact.sd is None else f"± {plain(fact.sd, 2)}, as given"
     if fact.interval is not None:
         shared = table.get("tension_fraction") if fact.key == "epsilon" else None
@@ -340,7 +340,7 @@ def _settings(table: Facts, digest: str) -> Html:
     if tension is not None:
         error = "" if tension.sd is None else f" ± {tension.sd:.3g}"
         given = f"{tension.value:.6g}{error}{raised(after(tension.unit))}, of {tension.normalisation}"
-        given += ", by temperature and site volume" * table.problem.mixes
+        given += f", by {table.problem.scale_from}" if table.problem.scale_from else ""
     opened = [] if source is None else [f"{name} = {value}" for name, value in source.reading]
     q = table["q"]
     diffusion = signs(f"{q.value:.6g}") + raised(after(q.unit)) + (f", {q.note}" if q.note else "")

@@ -60,7 +60,7 @@ _LAPLACIAN = re.compile(r"Laplacian (?=[u(])")
 _MEAN = "mean G(u)"
 _MINUS = re.compile(r"(?<![\w-])-(?=\d)")
 _TOGETHER = re.compile(r"(?<=\d) %| × (?=10)")  # where no line ends
-_GREEK = {"epsilon": "ε", "kappa": "κ", "sigma": "σ"}
+_GREEK = {"epsilon": "ε", "kappa": "κ", "sigma": "σ", "theta": "θ"}
 _LETTERS = re.compile(rf"\b({'|'.join(_GREEK)})\b(?! of| at)")  # a sigma of a test is a unit
 
 

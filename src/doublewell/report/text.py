@@ -9,7 +9,7 @@ from textwrap import wrap
 import numpy as np
 
 from doublewell.errors import InputError
-from doublewell.facts import Fact, Facts, facts, physical_facts
+from doublewell.facts import THERMAL, Fact, Facts, facts, physical_facts
 from doublewell.findings import findings, model_tests
 from doublewell.hints import Progress
 from doublewell.observation import MASK, TOO_FEW_CELLS, TOO_LARGE, Survey, survey
@@ -107,19 +107,22 @@ def _force_lines(table: Facts) -> Iterator[str]:
 
 def _scale_lines(table: Facts) -> Iterator[str]:
     """Write epsilon and the potential, or why there is none."""
+    noise = [f"{fact.name}: {with_interval(fact)}" for key in THERMAL if (fact := table.get(key)) is not None]
     if table.no_scale:
-        yield from wrapped(table.no_scale)
+        yield from [*wrapped(table.no_scale), *noise]
         return
     tension, barrier = table["tension"], table["barrier"]
     yield f"epsilon = {with_interval(table['epsilon'])}"
     given = ("" if tension.sd is None else f" +- {tension.sd:.2g}") + after(tension.unit)
     integral = table["tension_integral"].value
-    if table.problem.mixes:
-        yield "from temperature and site volume, through the entropy of ideal mixing"
-        yield f"surface tension of {tension.note}: {with_interval(tension)}; C_H = {integral:.6g}"
+    if source := table.problem.scale_from:
+        way = "kappa = kT / theta" if source == "thermal noise" else "through the entropy of ideal mixing"
+        yield f"from {source}, {way}"
+        yield f"{tension.name}: {with_interval(tension)}; C_H = {integral:.6g}"
     else:
         yield f"from surface tension {tension.value:.6g}{given} of {tension.note} and C_H = {integral:.6g}"
     yield f"F(u) = epsilon^2 H(u): barrier {barrier.symbol} = {with_interval(barrier)}"
+    yield from noise
 
 
 def _unit_lines(table: Facts) -> Iterator[str]:
