@@ -127,6 +127,12 @@ def join_results(name: str, paths: list[Path], key) -> list[dict]:
     return rows
 
 
+def markdown(table: list[list[str]]) -> str:
+    """Return a table of a page, its first row the heads."""
+    lines = [f"| {' | '.join(cells)} |" for cells in table]
+    return "\n".join([lines[0], "|" + "---|" * len(table[0]), *lines[1:]])
+
+
 def write_json(path: Path, content: dict) -> None:
     """Write a file at once; with --tiny print its content."""
     if TINY:

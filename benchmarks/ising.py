@@ -1,6 +1,6 @@
 """Movies of Ising models, whose free energy nobody chose: tension from capillary waves against exact values.
 
-    python benchmarks/ising.py [--tiny]     # results/ising.json
+    python benchmarks/ising.py [PART ...] [--tiny]     # results/ising.json; rows of other parts stay
 
 Spins s = +-1 on a square lattice, H = -J sum of s s over nearest neighbours, J = 1; movies of block spins, the means
 over b x b spins, after equilibration. Time is in sweeps, length in lattice spacings. Exact are the magnetisation m of a
@@ -15,17 +15,19 @@ with the gradient energy kappa/2 |grad m|^2, <r^2> the mean square distance of t
 
 from __future__ import annotations
 
+import json
 import time
+from collections.abc import Callable, Iterator
 from functools import partial
-from math import prod
 from typing import Any
 
 import numpy as np
-from common import print_table, save_results, sized
+from common import RESULTS, markdown, print_table, save_results, sized, target, words
 from numba import njit
 
 import doublewell as dw
 
+Rows = Iterator[dict[str, Any]]
 CRITICAL = 2.0 / np.log(1.0 + np.sqrt(2.0))  # kT_c / J
 
 
@@ -170,28 +172,26 @@ def mean_field(ratio: float, reach: int) -> tuple[float, float]:
     return m, float(np.trapezoid(np.sqrt(2.0 * kappa * np.maximum(f - f[0], 0.0)), x)) / ratio
 
 
-def fitted(record: dw.Record, phases: tuple[float, float], dynamics: str) -> dict[str, Any]:
-    """Return what a Ginzburg-Landau law says that is fitted to the movie, kappa C_H over kT among it; of small meshes.
+def law_row(record: dw.Record, phases: tuple[float, float]) -> dict[str, Any]:
+    """Return what a Ginzburg-Landau law says that is fitted to the movie, kappa C_H over kT among it.
 
-    Block spins are averages over their pixels. How well such a law describes them is part of the answer.
+    Block spins are averages over their pixels, without blur. How well such a law describes them is part of the answer.
     """
-    if prod(record.mesh) > LARGEST:
-        return {}
-    count = min(FITTED, record.frames)
-    part = record.replace(record.slab(0, count), times=record.times[:count])
-    seen = {"pixel": True} | ({} if dynamics == "cahn-hilliard" else {"contrast": "exact"})
-    seen |= {} if dynamics == "cahn-hilliard" else {"phases": phases}
+    row = {"block": round(record.dx[0]), "cells": list(record.mesh), "frames": record.frames, "dt": record.dt}
+    seen = {"pixel": True, "blur": 0, "contrast": "exact", "phases": phases}
     try:
-        result = dw.identify(part, temperature=1.0, dynamics=dynamics, law=1, observation=seen)
-        tension = result.law.tension_integral / max(result.theta, 1e-300)
+        result = dw.identify(record, dynamics=dw.AllenCahn(thermal=True), law=LAW_DEGREE, observation=seen)
     except dw.InputError as error:
-        return {"law refused": str(error)}
-    found = {"theta": result.theta, "q": result.q, "model": str(result.adequacy and result.adequacy.verdict)}
-    found |= {"unbalanced": [test.name for test in result.adequacy.significant] if result.adequacy else []}
-    return found | {"kappa C_H": tension}
+        return row | {"law refused": str(error)}
+    assert result.theta is not None
+    assert result.adequacy is not None
+    row |= {"theta": result.theta, "q": result.q, "verdict": str(result.adequacy.verdict)}
+    row |= {"unbalanced": [test.name for test in result.adequacy.significant]}
+    row |= {"converged": "converged" in {finding.code for finding in dw.findings(result)}}
+    return row | {"kappa C_H": result.law.tension_integral / max(result.theta, 1e-300)}
 
 
-def strip_rows(record: dw.Record, blocks: int, m: float, exact: tuple[float, float], dynamics: str) -> list[dict]:
+def strip_rows(record: dw.Record, blocks: int, m: float, exact: tuple[float, float]) -> list[dict]:
     """Return plateau and tension of movies of block spins, each of twice the size, against the exact ones."""
     rows = []
     for times in [2**n for n in range(blocks)]:
@@ -206,66 +206,137 @@ def strip_rows(record: dw.Record, blocks: int, m: float, exact: tuple[float, flo
         (low, high), plateau = found.interval(), 0.5 * (found.plateaus[1] - found.plateaus[0])
         row |= {"m": plateau, "tension": found.tension, "sd": found.sd, "low": low, "high": high, "width": found.width}
         row |= {"waves": len(found.waves), "samples": [round(float(n), 1) for n in found.samples]}
-        rows.append(row | fitted(movie, phases, dynamics))
+        rows.append(row)
     return rows
 
 
-def drop_rows(record: dw.Record, m: float, dynamics: str) -> list[dict]:
-    """Return the loss of area of a drop over 2 pi, which is the diffusion coefficient of interfaces, and the fit."""
+def drop_row(record: dw.Record, m: float) -> dict[str, Any]:
+    """Return the loss of area of a drop over 2 pi, which is the diffusion coefficient of interfaces."""
     area = np.sum(0.5 * (record.slab() / m + 1.0), axis=(1, 2)) * record.dx[0] ** 2
     slope = float(np.polyfit(record.times, area, 1)[0])
     row = {"block": round(record.dx[0]), "cells": list(record.mesh), "frames": record.frames, "dt": record.dt}
-    return [row | {"area": float(area[0]), "loss": -slope / (2.0 * np.pi)} | fitted(record, (-m, m), dynamics)]
+    return row | {"area": float(area[0]), "loss": -slope / (2.0 * np.pi)}
 
 
-# T/T_c, cells (across, along), sweeps before and in the movie, smallest block, number of block sizes. Two interfaces
-# without conservation drift: the field across is so large that they do not meet.
+# T/T_c, cells (across, along), sweeps before and in the movie, smallest block, number of block sizes (of the first
+# seed), seeds. Two interfaces without conservation drift: the field across is so large that they do not meet.
 STRIPS = {
     "glauber": (
-        (0.90, (512, 128), 6_000, 40_000, 1, 3), (0.95, (576, 192), 10_000, 70_000, 2, 3),
-        (0.97, (768, 256), 15_000, 70_000, 4, 2), (0.98, (896, 320), 20_000, 50_000, 4, 2),
+        (0.90, (512, 128), 6_000, 40_000, 1, 3, 1), (0.95, (576, 192), 10_000, 70_000, 2, 3, 1),
+        (0.97, (768, 256), 15_000, 70_000, 4, 2, 4), (0.98, (896, 320), 20_000, 50_000, 4, 2, 1),
     ),
-    "kawasaki": ((0.90, (160, 96), 5_000, 250_000, 1, 3),),
+    "kawasaki": ((0.90, (160, 96), 5_000, 250_000, 1, 3, 5),),
 }  # fmt: skip
 DROPS = {"glauber": (0.90, (128, 128), 100, 1_200), "kawasaki": (0.90, (96, 96), 5_000, 50_000)}
 KACS = (
     (0.80, 3, (384, 128), 2_000, 12_000, 1, 2), (0.80, 6, (256, 128), 1_000, 8_000, 2, 2),
     (0.80, 10, (384, 192), 200, 1_200, 4, 1),
 )  # fmt: skip
-MAKE, DYNAMICS = {"glauber": glauber, "kawasaki": kawasaki}, {"glauber": "allen-cahn", "kawasaki": "cahn-hilliard"}
+LAWS = {0.95: (5, 2), 0.97: (10, 2), 0.98: (20, 3)}  # T/T_c: sweeps per frame, block
+LAW_CELLS, LAW_FRAMES, LAW_DEGREE = 48, 21, 0
+KAC_LAW = (0.80, 10, 32, 1, 4)  # T/T_c, range, blocks, sweeps per frame, block
+MAKE = {"glauber": glauber, "kawasaki": kawasaki}
 SHORTER, FRAMES = sized((1, 400), tiny=(100, 20))
-FITTED, LARGEST = 31, sized(4500, tiny=0)  # frames and cells of a movie that a law is fitted to
 
 
-def times(before: int, sweeps: int) -> dict[str, int]:
+def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the tension of each model and temperature, of the smallest blocks; of several seeds the mean.
+
+    The error of a mean is that of the scatter between the seeds.
+    """
+    groups: dict[tuple[str, float], list[dict[str, Any]]] = {}
+    for row in rows:
+        if row["shape"] == "strip" and "tension" in row:
+            groups.setdefault((row["model"], row["ratio"]), []).append(row)
+    found = []
+    for (model, ratio), group in groups.items():
+        own = [row for row in group if row["block"] == min(row["block"] for row in group)]
+        tensions, seeds = np.array([row["tension"] for row in own]), len(own)
+        sd = float(np.std(tensions, ddof=1) / np.sqrt(seeds)) if seeds > 2 else own[0]["sd"]
+        about = {name: own[0][name] for name in ("block", "m exact", "tension exact", "stiffness exact")}
+        about |= {"model": model, "ratio": ratio, "seeds": seeds, "m": float(np.mean([row["m"] for row in own]))}
+        found.append(about | {"tension": float(np.mean(tensions)), "sd": sd})
+    return found
+
+
+def tables(rows: list[dict[str, Any]]) -> tuple[str, str]:
+    """Return the tables of the page on Ising models: tensions from waves, and laws fitted to block spins."""
+    waves = [["model", "T/T_c", "block", "movies", "m", "exact", "tension / kT", "exact"]]
+    for row in summary(rows):
+        numbers = [f"{row['m']:.3f}", f"{row['m exact']:.3f}", f"{row['tension']:.4f} +- {row['sd']:.4f}"]
+        numbers += [f"{row['stiffness exact']:.4f}"]
+        waves.append([row["model"], f"{row['ratio']:.2f}", str(row["block"]), str(row["seeds"]), *numbers])
+    laws = [["model", "T/T_c", "block", "kappa C_H / kT", "exact", "theta", "verdict", "tests that fail"]]
+    for row in [row for row in rows if row["shape"] == "law"]:
+        known = [row["model"], f"{row['ratio']:.2f}", str(row["block"])]
+        numbers = [f"{row['kappa C_H']:.3f}"] if "theta" in row else ["refused"]
+        numbers += [f"{row['tension exact']:.3f}"]
+        numbers += [f"{row['theta']:.2f}", row["verdict"], ", ".join(row["unbalanced"])] if "theta" in row else [""] * 3
+        laws.append(known + numbers)
+    return markdown(waves), markdown(laws)
+
+
+def times(before: int, sweeps: int, seed: int = 1) -> dict[str, int]:
     every = max(1, sweeps // SHORTER // FRAMES)
-    return {"frames": FRAMES, "every": every, "before": before // SHORTER, "seed": 1}
+    return {"frames": FRAMES, "every": every, "before": before // SHORTER, "seed": seed}
+
+
+def strips(model: str) -> Rows:
+    settings = STRIPS[model]
+    for ratio, cells, before, sweeps, block, blocks, seeds in sized(settings, tiny=settings[:1]):
+        for seed in range(1, sized(seeds, tiny=1) + 1):
+            record = MAKE[model](cells, ratio, block=block, **times(before, sweeps, seed))
+            for row in strip_rows(record, blocks if seed == 1 else 1, yang(ratio), onsager(ratio)):
+                yield {"model": model, "shape": "strip", "ratio": ratio, "seed": seed} | row
+
+
+def kacs() -> Rows:
+    for ratio, reach, cells, before, sweeps, block, blocks in sized(KACS, tiny=KACS[:1]):
+        record, (m, tension) = kac(cells, ratio, reach, block=block, **times(before, sweeps)), mean_field(ratio, reach)
+        for row in strip_rows(record, blocks, m, (tension, tension)):
+            yield {"model": f"kac R = {reach}", "shape": "strip", "ratio": ratio, "seed": 1} | row
+
+
+def drops() -> Rows:
+    for model, (ratio, cells, before, sweeps) in DROPS.items():
+        record = MAKE[model](cells, ratio, block=4, shape="drop", **times(before, sweeps))
+        yield {"model": model, "shape": "drop", "ratio": ratio, "seed": 1} | drop_row(record, yang(ratio))
+
+
+def laws() -> Rows:
+    """Fit laws to strips of small meshes, with frames so near that waves are seen to decay."""
+    for ratio, (every, block) in sized(LAWS, tiny={}).items():
+        cells, m = (LAW_CELLS * block, LAW_CELLS * block), yang(ratio)
+        record = glauber(cells, ratio, frames=LAW_FRAMES, every=every, before=3_000, seed=21, block=block)
+        exact = {"tension exact": onsager(ratio)[0]}
+        yield {"model": "glauber", "shape": "law", "ratio": ratio, "seed": 21} | exact | law_row(record, (-m, m))
+    ratio, reach, blocks, every, block = KAC_LAW
+    (m, tension), cells = mean_field(ratio, reach), (blocks * block, blocks * block)
+    for seed in sized((31,), tiny=()):
+        record = kac(cells, ratio, reach, frames=LAW_FRAMES, every=every, before=150, seed=seed, block=block)
+        about = {"model": f"kac R = {reach}", "shape": "law", "ratio": ratio, "seed": seed, "tension exact": tension}
+        yield about | law_row(record, (-m, m))
+
+
+PARTS: dict[str, Callable[[], Rows]] = {
+    "glauber": partial(strips, "glauber"), "kawasaki": partial(strips, "kawasaki"), "kac": kacs, "drops": drops,
+    "laws": laws,
+}  # fmt: skip
 
 
 def main() -> None:
-    rows, began = list[dict[str, Any]](), time.perf_counter()
-
-    def keep(more: list[dict[str, Any]], **about: Any) -> None:
-        nonlocal began
-        began, before = time.perf_counter(), began
-        rows.extend(about | row | {"seconds": round(began - before, 1)} for row in more)
-        save_results("ising", rows)
-
-    for model, settings in STRIPS.items():
-        for ratio, cells, before, sweeps, block, blocks in sized(settings, tiny=settings[:1]):
-            record = MAKE[model](cells, ratio, block=block, **times(before, sweeps))
-            more = strip_rows(record, blocks, yang(ratio), onsager(ratio), DYNAMICS[model])
-            keep(more, model=model, shape="strip", ratio=ratio)
-    for ratio, reach, cells, before, sweeps, block, blocks in sized(KACS, tiny=KACS[:1]):
-        record, (m, tension) = kac(cells, ratio, reach, block=block, **times(before, sweeps)), mean_field(ratio, reach)
-        more = strip_rows(record, blocks, m, (tension, tension), "allen-cahn")
-        keep(more, model=f"kac R = {reach}", shape="strip", ratio=ratio)
-    for model, (ratio, cells, before, sweeps) in DROPS.items():
-        record = MAKE[model](cells, ratio, block=4, shape="drop", **times(before, sweeps))
-        keep(drop_rows(record, yang(ratio), DYNAMICS[model]), model=model, shape="drop", ratio=ratio)
+    chosen = words() or list(PARTS)
+    path = target(RESULTS / "ising.json")
+    kept = json.loads(path.read_text())["rows"] if path.exists() else []
+    rows = {part: [row for row in kept if row["part"] == part and part not in chosen] for part in PARTS}
+    for part in chosen:
+        began = time.perf_counter()
+        for row in PARTS[part]():
+            rows[part].append({"part": part} | row | {"seconds": round(time.perf_counter() - began, 1)})
+            save_results("ising", [row for part in rows.values() for row in part])
     names = ("model", "ratio", "block", "m", "m exact", "tension", "sd", "tension exact", "stiffness exact", "waves")
-    strips = [row for row in rows if row["shape"] == "strip"]
-    table = [{name: row.get(name, "refused") for name in names} for row in strips]
+    found = [row for part in rows.values() for row in part if row["shape"] == "strip"]
+    table = [{name: row.get(name, "refused") for name in names} for row in found]
     print_table("strips", [{n: round(x, 4) if isinstance(x, float) else x for n, x in row.items()} for row in table])
 
 

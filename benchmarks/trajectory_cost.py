@@ -2,6 +2,7 @@
 
 Run: python benchmarks/trajectory_cost.py [--large]
      python benchmarks/trajectory_cost.py --equations        # results/trajectory_cost_equations.json
+     python benchmarks/trajectory_cost.py --thermal          # results/trajectory_cost_thermal.json
 One core. Each line is a process of its own: the first compiles, the second finds the compiled programs. A forward
 trajectory is one prediction of all frames by the compiled reader; everything is timed after compilation, in the
 same process, so that the ratio does not depend on the machine's mood. --large adds 101 frames of 256 x 256.
@@ -9,6 +10,9 @@ same process, so that the ratio does not depend on the machine's mood. --large a
 --equations compares Allen-Cahn with Cahn-Hilliard: the default fit of a drop with lobes and of a pattern, without tests
 of the model, in units of a forward trajectory of the same equation with the steps of the fit (processor time). Frame
 intervals are 0.1 growth times of the fastest wave of either.
+
+--thermal compares a movie with thermal noise, theta = 1e-3, with the same one without it: `identify` with all tests,
+camera noise 0.03, one process, processor time of a second call.
 """
 
 from __future__ import annotations
@@ -161,7 +165,43 @@ def equations() -> list[dict]:
     return rows
 
 
+def thermal() -> list[dict]:
+    import doublewell as dw
+    from doublewell.likelihood import record_model
+    from doublewell.likelihood.iterate import compiled
+    from doublewell.runtime import double_precision
+
+    cells, frames = sized((96, 61), tiny=(24, 9))
+    law, first = dw.named_law("sixth"), dw.initial_field("nonconvex", (cells, cells), 1.0, epsilon=3.0)
+    options: dict = {"dx": 1.0, "dt": 1.0, "frames": frames, "epsilon": 3.0, "substeps": 20}
+    rows = []
+    for theta in (0.0, 1e-3):
+        movie = dw.simulate(law, first, **options, theta=theta, seed=5 if theta else None)
+        record = dw.add_noise(movie, 0.03, seed=77)
+        for _ in range(2):  # the first compiles
+            began = time.process_time()
+            result = dw.identify(record, temperature=1.0 if theta else None)
+            spent = time.process_time() - began
+        fit, family = result.diagnostics.likelihood, dw.Bernstein(5)
+        model, constants = record_model(record, family, fit.substeps)
+        points = family.at(1).elevation(family) @ (law.effective(3.0).coefficients)
+        with double_precision():
+            for _ in range(6):
+                began = time.process_time()
+                compiled().predict(model, record.slab(0, 1), points[None], constants).block_until_ready()
+                forward = time.process_time() - began
+        rows.append({"theta": theta, "fit, s": round(spent, 1), "forward, ms": round(1e3 * forward, 1)})
+        rows[-1]["forward trajectories"] = round(spent / forward)
+        rows[-1]["over no noise"] = round(spent / rows[0]["fit, s"], 2)
+        rows[-1]["verdict"] = str(result.adequacy.verdict)
+    print_table("Cost of a fit with all its tests", rows)
+    return rows
+
+
 def main() -> None:
+    if "--thermal" in sys.argv:
+        save_results("trajectory_cost_thermal", thermal())
+        return
     if "--equations" in sys.argv:
         save_results("trajectory_cost_equations", equations())
         return
