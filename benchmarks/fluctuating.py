@@ -7,7 +7,7 @@ u_t = q (L u - D G(u)) + sqrt(2 q theta D) times white noise by the implicit mid
 fits use ETDRK4), 41 frames of 48 x 48 after 8 that are left out, a star-shaped drop, four laws for each equation with
 an interface of about 12 cells, q known; theta 1e-4 to 0.1, camera noise 0 (declared), 0.01 and 0.03. Kinds: allen-cahn;
 cahn-hilliard, its phases found; blocks, 3 x 3 averages of a mesh three times as fine, declared as such; contrast,
-values 0.9 u + 0.05 with gain and offset unknown.
+values 0.9 u + 0.05 with gain and offset unknown; exposure, each frame a mean over half the interval after it.
 
 The bound of theta is that of a state-space likelihood whose fields are linear, at the mean rate of the record, camera
 noise unknown unless it is none; that of the tension adds the bound of C_H at the lowest degree that has the law. An
@@ -29,12 +29,14 @@ import doublewell as dw
 from scipy import fft
 
 from doublewell.dynamics import Grid, dynamics_of, symbols
+from doublewell.dynamics.thermal import exposure_weights
 from doublewell.errors import InputError
 from doublewell.law import EqualWells
 
 CELLS, FRAMES, BEFORE, WIDTH = *sized((48, 41, 8), tiny=(24, 9, 2)), 3.0
 STEPS = sized({"allen-cahn": 40, "cahn-hilliard": 400}, tiny={"allen-cahn": 10, "cahn-hilliard": 100})
 FINER = {"blocks": 3}
+EXPOSED = {"exposure": 0.5}  # of the frame interval
 _DEGREES = {"quartic": 0, "sixth": 1, "outside_cone": 2, "bernstein3": 3, "asymmetric": 1, "steep": 1}
 _MADE = {  # conserved fields have laws with one spinodal interval
     "asymmetric": dw.Law(EqualWells(1), 4.0 * np.array([0.25, 0.2, 0.35])),
@@ -51,7 +53,7 @@ INTERVALS = {"allen-cahn": 1.0, "cahn-hilliard": 12.0}  # q = 1
 CAMERAS = sized((0.0, 0.01, 0.03), tiny=(0.01,))
 KINDS = {
     "allen-cahn": sized((1e-4, 1e-3, 1e-2, 0.1), tiny=(1e-3,)), "cahn-hilliard": (1e-4, 1e-3, 1e-2, 0.1),
-    "blocks": (1e-3, 1e-2), "contrast": (1e-3, 1e-2),
+    "blocks": (1e-3, 1e-2), "contrast": (1e-3, 1e-2), "exposure": sized((1e-3, 1e-2), tiny=(1e-3,)),
 }  # fmt: skip
 U = np.linspace(-1.0, 1.0, 201)
 _BOUNDS: dict[tuple[str, str, float, float], float] = {}
@@ -74,7 +76,7 @@ def made(case: Case) -> dw.Record:
     cells, dx, equation = CELLS * fine, 1.0 / fine, equation_of(kind)
     first = dw.initial_field("nonconvex", (cells, cells), dx, epsilon=WIDTH)
     steps = STEPS[equation] * (1 if fine == 1 else 2)
-    movie = fluctuating(law, first, dx, INTERVALS[equation], equation, theta, steps, rng)
+    movie = fluctuating(law, first, dx, INTERVALS[equation], equation, theta, steps, rng, EXPOSED.get(kind, 0.0))
     values = movie.reshape(FRAMES, CELLS, fine, CELLS, fine).mean(axis=(2, 4))
     values = 0.9 * values + 0.05 if kind == "contrast" else values
     record = dw.Record(values, dx=1.0, dt=INTERVALS[equation], q=1.0, boundary="periodic")
@@ -82,9 +84,12 @@ def made(case: Case) -> dw.Record:
 
 
 def fluctuating(
-    law: str, u0: np.ndarray, dx: float, dt: float, equation: str, theta: float, steps: int, rng: np.random.Generator
-) -> np.ndarray:
+    law: str, u0: np.ndarray, dx: float, dt: float, equation: str, theta: float, steps: int, rng: np.random.Generator,
+    exposure: float = 0.0,
+) -> np.ndarray:  # fmt: skip
     """Return FRAMES frames after BEFORE by the implicit midpoint rule, iterated twice; q = 1.
+
+    With an exposure, a part of the interval, they are means over the steps of that time (trapezoidal rule).
 
     The linear part with the curvature m of the phases is implicit: a linear mode has the variance of its energy for
     steps of any length. It is another scheme than the one of the fits, ETDRK4, and than that of `simulate`, ETDRK2.
@@ -95,8 +100,10 @@ def fluctuating(
     h, rate = dt / steps, coupling * m - linear
     explicit, implicit = 1.0 - 0.5 * h * rate, 1.0 / (1.0 + 0.5 * h * rate)
     spread, modes, frames = np.sqrt(2.0 * h * theta * coupling) / dx, fft.rfftn(u0), []
-    for frame in range(1, BEFORE + FRAMES):
-        for _ in range(steps):
+    open_for, count = round(exposure * steps), BEFORE + FRAMES + (1 if exposure else 0)
+    for frame in range(1, count):
+        total = 0.5 * modes
+        for step in range(1, steps + 1):
             pushed = explicit * modes + spread * fft.rfftn(rng.standard_normal(u0.shape))
             middle = modes
             for _ in range(2):
@@ -104,8 +111,9 @@ def fluctuating(
                 after = implicit * (pushed - h * coupling * fft.rfftn(force.force(u) - m * u))
                 middle = 0.5 * (modes + after)
             modes = after
-        if frame >= BEFORE:
-            frames.append(fft.irfftn(modes, s=u0.shape))
+            total = total + (1.0 if step < open_for else 0.5) * modes if step <= open_for else total
+        if frame >= BEFORE + count - (BEFORE + FRAMES):
+            frames.append(fft.irfftn(total / open_for if open_for else modes, s=u0.shape))
     return np.stack(frames)
 
 
@@ -117,7 +125,9 @@ def options_of(kind: str, camera: float) -> dict[str, Any]:
     seen: dict[str, Any] = {} if camera else {"noise": "none"}
     if kind != "cahn-hilliard":
         seen["contrast"] = "estimated" if kind == "contrast" else "exact"
-    return {"dynamics": equation_of(kind), "observation": seen | ({"pixel": FINER[kind]} if kind in FINER else {})}
+    seen |= {"pixel": FINER[kind]} if kind in FINER else {}
+    seen |= {"exposure": EXPOSED[kind] * INTERVALS["allen-cahn"]} if kind in EXPOSED else {}
+    return {"dynamics": equation_of(kind), "observation": seen}
 
 
 def theta_bound(kind: str, law: str, theta: float, camera: float, record: dw.Record) -> float:
@@ -137,14 +147,20 @@ def theta_bound(kind: str, law: str, theta: float, camera: float, record: dw.Rec
         for k in grid.waves:
             passed = passed * (np.sinc(k / (2.0 * np.pi)) / np.sinc(k / (2.0 * np.pi * FINER[kind]))) ** 2
     information, one, modes = np.zeros((2, 2)), np.eye(FRAMES), {}
-    for key, weight in zip(zip(np.exp(-rate * tau), passed.ravel().round(9), size, strict=True), counts, strict=True):
+    left, follows, alone = np.ones(rate.shape), 0.0 * rate, 0.0 * rate
+    if kind in EXPOSED:
+        left, follows, alone, _ = exposure_weights(rate, tau, EXPOSED[kind])
+    each = np.exp(-rate * tau), passed.ravel().round(9), size, left, follows, alone
+    for key, weight in zip(zip(*each, strict=True), counts, strict=True):
         modes[key] = modes.get(key, 0.0) + weight
-    for (d, c, v), weight in modes.items():
+    for (d, c, v, remains, shows, alone), weight in modes.items():
         if v <= 0.0:
             continue
-        step = one - d * np.eye(FRAMES, k=-1)  # of u_0 nothing is known
-        spread = np.linalg.solve(step, np.linalg.solve(step, np.diag([0.0] + [theta * v] * (FRAMES - 1))).T) * c
-        start = np.linalg.solve(step, one[0])[:, None]
+        fields = remains * np.linalg.inv(one - d * np.eye(FRAMES, k=-1))  # of u_0 nothing is known
+        own = np.full(FRAMES, alone)
+        own[-1] += shows**2 * v
+        start, fields = fields[:, :1], fields[:, 1:] + shows * one[:, :-1]
+        spread = theta * c * (v * fields @ fields.T + np.diag(own))
         keep = np.linalg.qr(start, mode="complete")[0][:, 1:]
         own, whole = keep.T @ spread @ keep, keep.T @ (spread + camera**2 * one) @ keep
         parts = [np.linalg.solve(whole, part) for part in (own, camera**2 * np.eye(FRAMES - 1))]
@@ -246,6 +262,7 @@ GROUPS = {
 def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return a line for each kind of movie, those of Allen-Cahn by theta and camera."""
     kinds = {"cahn-hilliard": "Cahn-Hilliard", "contrast": "gain and offset unknown", "blocks": "means of 3 x 3 cells"}
+    kinds |= {"exposure": "means over half the interval"}
     groups = [(name, [r for r in rows if r["kind"] == "allen-cahn" and test(r)]) for name, test in GROUPS.items()]
     groups += [(name, [r for r in rows if r["kind"] == kind]) for kind, name in kinds.items()]
     lines = []
@@ -312,6 +329,8 @@ def main() -> None:
         return
     seeds, jobs = range(asked.first, asked.first + asked.records), []
     for kind, camera in product(asked.kinds, asked.cameras):
+        if kind in EXPOSED and not camera:
+            continue
         for law in [law for law in LAWS[equation_of(kind)] if asked.laws is None or law in asked.laws]:
             thetas = [theta for theta in KINDS[kind] if asked.thetas is None or theta in asked.thetas]
             jobs.append(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import NamedTuple
@@ -213,6 +213,20 @@ def eliminate_joint(evidence: Evidence) -> Evidence:
         return evidence
     blocks = tuple([replace(block, triangle=block.triangle[n:, n:]) for block in evidence.blocks])
     return replace(evidence, blocks=blocks, columns=evidence.columns[n:])
+
+
+def pooled(parts: Sequence[Evidence], name: str) -> Evidence:
+    """Return the first evidence with what the others state of a joint parameter that is common to all of them."""
+    first, *others = parts
+    at, n, rows = first.joint.index(name), len(first.joint), [stacked(first)]
+    for part in others:
+        own = [k for k, other in enumerate(part.joint) if other != name]
+        order = [*own, part.joint.index(name), *range(len(part.joint), rows[0].shape[1] - n + len(part.joint))]
+        left = compact(stacked(part)[:, order])[len(own) :, len(own) :]
+        rows.append(np.zeros((len(left), rows[0].shape[1])))
+        rows[-1][:, at], rows[-1][:, n:] = left[:, 0], left[:, 1:]
+    block = replace(first.blocks[0], triangle=compact(np.vstack(rows)), rows=sum(part.rows for part in parts))
+    return replace(first, blocks=(block,))
 
 
 @dataclass(frozen=True, eq=False)

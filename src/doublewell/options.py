@@ -388,7 +388,8 @@ class Observation(Options):
         Exponent of the camera's response between the low and the high phase, 1 where grey values are linear in the
         light; "estimated": found by the fit. For pictures in even light.
     exposure
-        Time over which a frame is averaged, in the unit of the times, centred at the time of the frame.
+        Time over which a frame is averaged, in the unit of the times, centred at the time of the frame; 0 where it is
+        not declared, but then pictures of a camera with thermal noise give no tension.
     refine
         How many times finer the model's mesh is than the record's: for records coarser than their interface. With a
         no-flux boundary it must be odd. "auto": two times (three) where the fit shows that it matters.
@@ -408,7 +409,7 @@ class Observation(Options):
     pixel: bool | int | None = _field(None, lambda text: int(text) if text.isdecimal() else _flag(text))
     drift: tuple[float, ...] | Literal["auto", "none", "estimated"] = _field("auto", _or(_pair, *_DRIFTS))
     response: float | Literal["estimated"] = _field(1.0, _or(_number, "estimated"))
-    exposure: float = _field(0.0, _number)
+    exposure: float | None = _field(None, _number)
     refine: int | Literal["auto"] = _field("auto", _or(_integer, "auto"))
     missing: Literal["refuse", "mask"] = _field("refuse")
 
@@ -428,7 +429,8 @@ class Observation(Options):
         if self.response != "estimated":
             response = _length(self.response, "response", "an exponent from 0.2 to 5, or 'estimated'", (0.2, 5.0))
             object.__setattr__(self, "response", response)
-        object.__setattr__(self, "exposure", _length(self.exposure, "exposure", "a time of at least 0"))
+        if self.exposure is not None:
+            object.__setattr__(self, "exposure", _length(self.exposure, "exposure", "a time of at least 0"))
         if not (self.pixel is None or isinstance(self.pixel, bool)):
             pixel = whole(self.pixel, _subject("pixel"), least=2, meaning="True, False")
             object.__setattr__(self, "pixel", pixel)

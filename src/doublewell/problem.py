@@ -135,6 +135,7 @@ class Problem:
         chosen: dict[str, Any] = {} if asked.contrast != "auto" else {"contrast": "exact" if exact else "estimated"}
         chosen |= {"pixel": camera} if asked.pixel is None else {}
         chosen |= {"blur": "some" if camera else 0.0} if asked.blur == "auto" else {}
+        chosen |= {"exposure": 0.0} if asked.exposure is None else {}
         grey: Any = getattr(record, "grey", None)
         found = set() if grey is None else {item.name for item in grey.found if item.kept}
         moves = asked.drift == "estimated" or (asked.drift == "auto" and "drift" in found and grey.moved is None)
@@ -270,12 +271,17 @@ def _check_thermal(problem: Problem) -> None:
             "thermal noise is read by the trajectory fit of whole records: leave out memory, and use "
             f"{option('method', 'trajectory')}"
         )
-    known = seen.response == 1.0 and seen.drift in ("auto", "none") and seen.exposure == 0.0
+    known = seen.response == 1.0 and seen.drift in ("auto", "none")
     plain = seen.refine in (1, "auto") and seen.noise in ("auto", "white", "none")
     if not (known and plain and seen.blur not in ("estimated", "some")):
         raise InputError(
-            "thermal noise is read from pictures with a known blur at rest: expected no response, drift, exposure and "
-            f"refine, white noise or none ({option('noise', 'none')}), and {option('blur')} a length"
+            "thermal noise is read from pictures with a known blur at rest: expected no response, drift and refine, "
+            f"white noise or none ({option('noise', 'none')}), and {option('blur')} a length"
+        )
+    if seen.exposure and problem.dynamics.parts.driving is not None:
+        raise InputError(
+            "thermal noise is not read from long exposures under a driving force: expected one of the two; set "
+            f"{option('exposure', 0)} where it is short"
         )
 
 
@@ -321,6 +327,11 @@ def _check_record(problem: Problem, record: Any) -> None:
         raise InputError(
             "thermal noise is not read from a window with missing values: expected complete frames, or a known border "
             f"({option('boundary', 'periodic')} or neumann); cut the record to a part without gaps"
+        )
+    if problem.dynamics.parts.thermal and problem.observation.exposure and record.q is None:
+        raise InputError(
+            "thermal noise is read from long exposures where q is known, because what is left of it depends on q: "
+            f"expected {option('q')}, or {option('exposure', 0)} where it is short"
         )
     check_units(problem.tension, len(record.mesh), record.length_unit, record.time_unit)
     noise, method = problem.observation.noise, problem.method

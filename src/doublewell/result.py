@@ -370,10 +370,13 @@ def thermal_refusal(
     plain = refusal_of(law, numbers.bound) if thermal else None
     if posterior is None or not thermal or plain is not None:
         return plain
-    if problem.records and problem.records[0].origin == "camera" and problem.observation.blur == "auto":
+    seen = problem.observation
+    unknown = [name for name, value in (("blur", seen.blur), ("exposure", seen.exposure)) if value in ("auto", None)]
+    if problem.records and problem.records[0].origin == "camera" and unknown:
         return Refusal(NoScale.UNKNOWN_OPTICS, 0.0, (
-            "the blur of the pictures is not known, and half a pixel of it takes a quarter of the thermal noise away: "
-            f"pass {option('blur')} as a length, 0 for sharp pictures"
+            f"{' and '.join(unknown)} of the pictures {'are' if len(unknown) > 1 else 'is'} not known, and half a "
+            "pixel or half a frame interval takes a quarter or more of the thermal noise away: pass "
+            f"{option('blur')} as a length and {option('exposure')} as a time, 0 for sharp and short ones"
         ))  # fmt: skip
     low, high = scalar_interval(posterior, "theta", 0.9, None)
     if low < _UNSEEN * high:

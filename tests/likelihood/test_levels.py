@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 
 import doublewell as dw
 from doublewell.dynamics import dynamics_of
+from doublewell.dynamics.thermal import exposure_weights
 from doublewell.errors import InputError
 from doublewell.law import Bernstein
 from doublewell.likelihood import FluctuatingBatch
@@ -75,6 +77,26 @@ def test_folded_waves_of_block_averages_are_exact(count):
     batch = FluctuatingBatch([record], dynamics_of("allen-cahn").changed(thermal=True), View(optics))
     seen = transfer(batch.grid.waves, batch.grid.dx, optics) ** 2 / (slope - batch.grid.laplacian)
     np.testing.assert_allclose(seen + batch._aliased(slope), power, rtol=1e-10)
+
+
+@pytest.mark.parametrize(("rate", "part"), [(1e-7, 1.0), (0.01, 0.5), (0.7, 0.3), (6.0, 1.0), (40.0, 0.5)])
+def test_an_exposure_shows_what_the_integrals_say(rate, part):
+    """The mean of du = -r u dt + sqrt(2) dW over an exposure: its share of u(0), of the next gap, and the rest."""
+    tau = 1.3
+    t = part * tau
+    weights = exposure_weights(np.array(rate), tau, part)
+
+    def seen(s):  # of a kick at s in the mean over the exposure
+        return -np.expm1(-rate * (t - s)) / (rate * t)
+
+    gap = quad(lambda s: 2.0 * np.exp(-2.0 * rate * (tau - s)), 0.0, tau)[0]
+    shared = quad(lambda s: 2.0 * seen(s) * np.exp(-rate * (tau - s)), 0.0, t)[0]
+    whole = quad(lambda s: 2.0 * seen(s) ** 2, 0.0, t)[0]
+    left = -np.expm1(-rate * t) / (rate * t)
+    assert weights.left == pytest.approx(left, rel=1e-7)
+    assert weights.follows == pytest.approx(shared / gap, rel=1e-6)
+    assert weights.own == pytest.approx(whole - shared**2 / gap, rel=1e-5)
+    assert weights.short == pytest.approx(rate * whole + left**2, rel=1e-6)  # in equilibrium u(0) has the variance 1/r
 
 
 def test_pixels_of_one_cell_are_refused():

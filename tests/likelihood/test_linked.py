@@ -16,6 +16,7 @@ from doublewell.likelihood.levels import Levels, lagrange
 from doublewell.likelihood.linked import HERMITE, mean_variance, smooth_force, thermal_covariance
 from doublewell.likelihood.model import record_model
 from doublewell.observation.view import View
+from doublewell.options import Observation
 from doublewell.record import Record
 from doublewell.runtime import double_precision
 
@@ -75,32 +76,36 @@ def test_thermal_variances_are_the_integrals_of_what_decays(slope) -> None:
         assert mean[at] == pytest.approx(wanted, rel=1e-6)
 
 
-@pytest.mark.parametrize("aliased", [False, True])
-def test_what_fields_of_a_uniform_rate_leave_has_the_traces_of_a_projection(aliased: bool) -> None:
+@pytest.mark.parametrize("noise_of_frames", ["camera", "aliased waves", "exposure"])
+def test_what_fields_of_a_uniform_rate_leave_has_the_traces_of_a_projection(noise_of_frames: str) -> None:
     """Against the projection itself, mode by mode as dense matrices, and applied to noise.
 
-    The noise of frames is the camera's, or in part that of aliased waves.
+    The noise of frames is the camera's, in part that of aliased waves, or of an exposure, which shows the next field.
     """
-    record = _record(frames=5)
-    batch = FluctuatingBatch([record], ALLEN_CAHN, View())
+    record, part = _record(frames=5), 0.8 if noise_of_frames == "exposure" else 0.0
+    optics = Observation(contrast="exact", blur=0.0, pixel=False, drift="none", exposure=part * 0.3)
+    batch = FluctuatingBatch([record], ALLEN_CAHN, View(optics))
     law = np.array([1.0, 1.0])
     levels, fields, theta = [Levels(0.05, 0.1)], batch.observed.values, law[None]
     model, plain = batch.model(Bernstein(1), 1)
     constants = batch.linked(Bernstein(1), 1, fields, theta, levels, plain)
     with double_precision():
-        decay, seen, stiff = (np.asarray(part)[0] for part in compiled().uniform(model, theta, constants))
+        decay, here, later, stiff = (np.asarray(part)[0] for part in compiled().uniform(model, theta, constants))
         noise = RNG.standard_normal((1, 9, 8, 8))
         once = np.asarray(compiled().uniform_rest(model, theta, noise, constants))
         twice = np.asarray(compiled().uniform_rest(model, theta, once, constants))
     assert np.allclose(once, twice, atol=1e-9)
-    camera = RNG.uniform(0.2, 0.9, decay.shape) if aliased else np.ones(decay.shape)
-    rest, information = batch._uniform(decay, seen, stiff, camera)
+    assert np.any(later[:-1] > 0.1) == bool(part)
+    camera = RNG.uniform(0.2, 0.9, here.shape) if noise_of_frames != "camera" else np.ones(here.shape)
+    rest, information = batch._uniform(decay, here, later, stiff, camera)
     counts, traces, squares = batch.grid.multiplicity.ravel(), np.zeros(2), np.zeros((2, 2))
-    flat = [np.broadcast_to(part, decay.shape).ravel() for part in (decay, seen, stiff, camera)]
-    for d, c, a, own, count in zip(*flat, counts, strict=True):
-        rows = np.vstack([np.sqrt(c) * np.eye(5), np.sqrt(a) * (np.eye(5)[1:] - d * np.eye(5)[:-1])])
+    flat = [np.reshape(part, (-1, counts.size)) for part in (decay, here, later, stiff, camera)]
+    for k, count in enumerate(counts):
+        (d,), see, next_, (a,), own = (part[:, k] for part in flat)
+        seen = np.diag(see) + np.diag(next_[:-1], 1)
+        rows = np.vstack([seen, np.sqrt(a) * (np.eye(5)[1:] - d * np.eye(5)[:-1])])
         left = np.eye(9) - rows @ np.linalg.solve(rows.T @ rows, rows.T)
-        parts = [left * np.repeat(each, (5, 4)) for each in ([own, 0.0], [1.0 - own, 1.0])]  # of s^2 and of theta
+        parts = [left * np.append(each, [last] * 4) for each, last in ((own, 0.0), (1.0 - own, 1.0))]  # of s^2, theta
         traces += count * np.array([np.trace(part) for part in parts])
         squares += 0.5 * count * np.array([[np.sum(one * other.T) for one in parts] for other in parts])
     assert np.allclose(rest, traces, rtol=1e-6)

@@ -123,6 +123,75 @@ def test_blur_takes_noise_away_unless_it_is_declared():
     assert camera._refused.kind == NoScale.UNKNOWN_OPTICS
 
 
+@lru_cache
+def exposed(part, camera=0.01, seed=31):
+    """Frames that are means over a part of the interval after them, of 40 fields an interval (trapezoidal rule)."""
+    steps, first = 40, dw.initial_field("circle", (CELLS, CELLS), 1.0, epsilon=WIDTH)
+    made = dw.simulate(
+        dw.named_law("quartic"), first, dx=1.0, dt=1.0 / steps, frames=(FRAMES + 6) * steps + 1, epsilon=WIDTH,
+        substeps=1, theta=3e-3, seed=seed,
+    ).slab()  # fmt: skip
+    count = round(part * steps)
+    weights = np.r_[0.5, np.ones(count - 1), 0.5] / count
+    means = [np.tensordot(weights, made[k * steps : k * steps + count + 1], axes=1) for k in range(6, FRAMES + 6)]
+    record = dw.Record(np.array(means), dx=1.0, dt=1.0, q=1.0, boundary="periodic")
+    return dw.add_noise(record, camera, seed=seed + 1)
+
+
+@pytest.mark.parametrize("part", [0.5, 1.0])
+def test_an_exposure_takes_noise_away_unless_it_is_declared(part):
+    record = exposed(part)
+    declared = read(record, observation={"exposure": part, "contrast": "exact"})
+    assert near(declared, 3e-3)
+    assert declared.adequacy.verdict == "adequate", str(declared.adequacy)
+    wrong = read(record, observation={"contrast": "exact"})
+    assert wrong.theta < 0.9 * 3e-3
+    assert wrong._refused.kind == NoScale.UNBALANCED
+
+
+def test_a_wrong_q_tilts_the_spectrum_of_long_exposures():
+    result = read(exposed(0.5).replace(q=1.6), observation={"exposure": 0.5, "contrast": "exact"})
+    assert result._refused.kind == NoScale.UNBALANCED
+
+
+def test_pictures_of_a_camera_need_blur_and_exposure():
+    camera = movie().replace(origin="camera")
+    seen = {"contrast": "exact", "pixel": False}
+    for known, missing in (({"blur": 0.0}, "exposure of"), ({"exposure": 0.0}, "blur of"), ({}, "blur and exposure")):
+        result = read(camera, observation=seen | known, check=False)
+        assert result._refused.kind == NoScale.UNKNOWN_OPTICS
+        assert missing in result.refusal
+    assert read(camera, observation=seen | {"blur": 0.0, "exposure": 0.0}, check=False).scale is not None
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "words"),
+    [
+        ({}, {"observation": {"drift": "estimated"}}, "at rest: expected no response, drift and refine"),
+        ({"q": None}, {"observation": {"exposure": 0.5}}, "long exposures where q is known"),
+        ({}, {"observation": {"exposure": 0.5}, "dynamics": "driven"}, "long exposures under a driving force"),
+        ({}, {"method": "weak"}, "trajectory fit of whole records"),
+    ],
+)
+def test_what_thermal_noise_does_not_go_with_is_refused(changes, options, words):
+    if options.get("dynamics") == "driven":
+        options = options | {"dynamics": dw.AllenCahn(driving=dw.Driving([0.0, 50.0], [0.1, 0.1]))}
+    with pytest.raises(dw.InputError, match=words):
+        read(movie().replace(**changes), **options)
+
+
+def test_several_records_have_one_theta():
+    """Its error falls with the root of their number; each has a camera noise of its own."""
+    records = [movie(seed=41), movie(camera=0.02, seed=51)]
+    both, alone = read(records, check=False), [read(record, check=False) for record in records]
+    assert near(both, 3e-3)
+    weights = [1.0 / np.diff(result.interval("theta"))[0] ** 2 for result in alone]
+    wanted = np.average([result.theta for result in alone], weights=weights)
+    width = np.diff(both.interval("theta"))[0]
+    assert both.theta == pytest.approx(wanted, abs=0.1 * width)
+    assert width == pytest.approx(sum(weights) ** -0.5, rel=0.1)
+
+
 @pytest.mark.parametrize("camera", [0.0, 0.01])
 def test_means_of_cells_show_waves_shorter_than_a_pixel(camera):
     """Averages over 3 x 3 cells: what short waves leave in them is not the camera's, and tells of theta too."""

@@ -4,7 +4,8 @@ At the fit the whitened residual is P z, z white noise and P what fields and law
 numbers and of phase values is compared with that of noise, which a few solves of noise give. Slow modes show theta by
 their increments over q, fast ones by their stationary spectrum; so a wrong q, optics that were not declared and noise
 that is not thermal tilt the spectrum. Consecutive links must not correlate, and where q is known the decay of the modes
-must be that of q.
+must be that of q. Of a long exposure that is left to the spectrum: what it leaves of a mode depends on q too, and the
+score of q is then not zero on average.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def check_fluctuations(fits: Sequence[Trajectory]) -> list[Adequacy]:
         for noise, _ in batch.noises(model, constants, *point, _PROBES, seed=2):
             probes.append(np.asarray(code.probe(model, *point, basis, noise, constants)[0]))
         of_q = None
-        if "q" not in batch.view.free:
+        if "q" not in batch.view.free and not constants.links.exposed:
             view = replace(batch.view, q_free=True)
             wider, plain = batch.model(fits[0].family, fits[0].substeps, view=view)
             theta = np.hstack([np.ones((len(fits), 1)), point[1]])

@@ -24,6 +24,7 @@ from doublewell.law import Law
 from doublewell.law.family import namespace
 
 _NEAR = 1e-3  # -z up to which phi_2 is a series
+_SLOW, _SHORT = 1e-9, 0.02  # of a rate times an exposure: the least, and that below which series serve
 
 
 class Weights(NamedTuple):
@@ -54,6 +55,35 @@ def kicked(modes: Any, noise: Any, drive: Any, weights: Weights, push: Any, late
     before = push(modes)
     modes = weights.decay * modes + drive * weights.first * before
     return modes + noise + drive * weights.second * (later(modes + weights.seen * noise) - before)
+
+
+class Exposure(NamedTuple):
+    """What the mean over an exposure is of each mode: that of the path from a field on, and noise on the way there.
+
+    The path itself leaves the fraction ``left`` of a mode that decays. Noise of the exposure ``follows`` the gap, the
+    difference of the next field from the path; what it adds on its own has the variance ``own`` times theta D / V, and
+    a wave of which nothing else is seen has ``short`` times its variance in equilibrium.
+    """
+
+    left: Array
+    follows: Array
+    own: Array
+    short: Array
+
+
+def exposure_weights(rate: Array, tau: float, fraction: float) -> Exposure:
+    """Return what an exposure of a fraction of the interval `tau` makes of modes that decay at a rate >= 0."""
+    t = fraction * tau
+    x, y = np.maximum(rate * t, _SLOW), np.maximum(2.0 * rate * tau, 2.0 * _SLOW / fraction)
+    near = x < _SHORT
+    safe = np.where(near, 1.0, x)
+    left = -np.expm1(-x) / x
+    gap = 2.0 * tau * -np.expm1(-y) / y  # its variance over theta D / V
+    shared = np.exp(x - 0.5 * y) * left**2 * t
+    whole = (safe + 2.0 * np.expm1(-safe) - 0.5 * np.expm1(-2.0 * safe)) / safe**3
+    whole = 2.0 * t * np.where(near, 1.0 / 3.0 - x / 4.0 + 7.0 * x**2 / 60.0, whole)
+    short = np.where(near, 1.0 - x / 3.0 + x**2 / 12.0, 2.0 * (safe + np.expm1(-safe)) / safe**2)
+    return Exposure(left, shared / gap, whole - shared**2 / gap, short)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from doublewell.evidence import (
     eliminate_joint,
     joint_given_law,
     merge,
+    pooled,
     system,
     weakened,
 )
@@ -95,7 +96,7 @@ def conclude(problem: Problem, parts: Sequence[Part], joint: Joint, tiles: Seque
         law, contacts = shrunk.law, shrunk.solution.contacts
         active = tuple(np.flatnonzero(shrunk.solution.active).tolist())
     first, resolution = fits[0], combined(fits, matrix)
-    given = joint_given_law(each[0])
+    given = joint_given_law(pooled(each, "theta") if "theta" in each[0].joint else each[0])
     phases, contrasts = estimate_contrast(problem, parts, each, average)
     units, shifts = units_of(parts[0], phases, given.names)
     shifted = np.stack([resolution.time_shift, resolution.mesh_shift])

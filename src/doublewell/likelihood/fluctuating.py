@@ -166,8 +166,10 @@ class FluctuatingBatch(FluctuatingRecords):
             last = code.sensitivity(model, *point, data[indices], held)
             seen = np.asarray(code.predict(model, *point, own))
             triangles, shifts, responses, costs, _, solves, scores = map(np.asarray, last)
-            aliased = not isinstance(own.links.aliased, tuple)
-            rooms = self._room(model, own, point, responses, [each.exact and not aliased for each in levels])
+            exact = [each.exact and not own.links.coloured for each in levels]
+            rooms = self._room(model, own, point, responses, exact)
+        if own.links.exposed:
+            rooms -= self._first(family, own, *point)
         size, fits = at.theta.shape[1], []
         for k, index in enumerate(indices):
             noise, triangle = levels[k].camera, triangles[k]
@@ -225,6 +227,21 @@ class FluctuatingBatch(FluctuatingRecords):
             moved = np.stack([np.tensordot(response, field, axes=field.ndim) for response, field in pairs])
             total += (slope + moved) / _PROBES
         return np.where(np.array(exact)[:, None], 0.0, total)
+
+    def _first(self, family: Family, constants: Constants, fields: Array, theta: Array) -> Array:
+        """Return the slope of log det of what the first exposure leaves of its field, by what is estimated.
+
+        Of that field nothing is known, whatever the law: it is its exposure that may have any value.
+        """
+        links, n = constants.links, len(self.view.free)
+        gain, offset = self.contrast(theta)
+        first, total = ((fields - offset) / gain)[:, 0].reshape(len(theta), -1), np.zeros(theta.shape)
+        for k, (slope, pace) in enumerate(zip(links.usual, links.pace, strict=True)):
+            x, by_slope = self._decayed(slope, pace)
+            x = np.maximum(x, 1e-6)
+            change = float(np.sum(self.grid.multiplicity * by_slope * (1.0 / np.expm1(x) - 1.0 / x)))
+            total[k, n:] = change * np.mean(family.slopes(first[k]), axis=1)
+        return total
 
     def _drag(self, family: Family, constants: Constants, k: int, fields: Array, theta: Array) -> Array:
         """Return how log theta moves with what is estimated: it makes up for what that does to the covariance S."""

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from doublewell.dynamics import Grid, border_mask, numpy_transforms, symbols
+from doublewell.dynamics.thermal import exposure_weights
 from doublewell.errors import InputError, option
 from doublewell.hints import Array
 from doublewell.law import Family
@@ -186,26 +187,55 @@ class FluctuatingRecords(Batch):
             rows = [self._rates(smooth_force(family), constants, *row) for row in each]
         usual, rates, shares, variance = (np.stack(part) for part in zip(*rows, strict=True))
         links = links._replace(usual=usual, rates=rates, shares=shares, variance=variance)
-        if self.view.optics.pixel:
-            links = links._replace(aliased=np.stack([self._aliased(slope) for slope in usual]))
+        optics, at = self.view.optics, [*zip(usual, paces, strict=True)]
+        if optics.pixel or optics.exposure:
+            links = links._replace(unseen=np.stack([self._aliased(*each) for each in at])[:, None])
+        if optics.exposure:
+            left, follows, own = (np.stack(part) for part in zip(*[self._exposed(*each) for each in at], strict=True))
+            links = links._replace(unseen=links.unseen + own, left=left, follows=follows)
         return constants._replace(links=links)
 
-    def _aliased(self, slope: float) -> Array:
+    def _exposed(self, slope: float, pace: float) -> tuple[Array, Array, Array]:
+        """Return what an exposure leaves of each mode, what it shows of the next gap, and the variance of its own.
+
+        That is of all frames but the last one, after which no gap tells what the exposure shows of it.
+        """
+        record, grid, optics = self.records[0], self.grid, self.view.optics
+        linear, coupling = symbols(self.dynamics, grid.waves, grid.crossed)
+        tau, part = pace * float(record.q or 0.0) * record.dt, float(optics.exposure or 0.0) / record.dt
+        rate = coupling * max(slope, 0.0) - linear
+        weights = exposure_weights(rate, tau, part)
+        gap = 2.0 * tau * exposure_weights(2.0 * rate, tau, 1.0).left
+        own = np.stack([weights.own] * (record.frames - 1) + [weights.own + weights.follows**2 * gap])
+        own = own * coupling * transfer(grid.waves, grid.dx, optics) ** 2 / float(np.prod(grid.dx))
+        return weights.left, weights.follows, own
+
+    def _decayed(self, slope: float, pace: float) -> tuple[Array, Array]:
+        """Return the rate of each mode times the exposure, and its derivative by G'."""
+        linear, coupling = symbols(self.dynamics, self.grid.waves, self.grid.crossed)
+        time = pace * float(self.records[0].q or 0.0) * float(self.view.optics.exposure or 0.0)
+        return time * (coupling * max(slope, 0.0) - linear), time * coupling
+
+    def _aliased(self, slope: float, pace: float = 1.0) -> Array:
         """Return the variance over theta that waves shorter than two pixels have in the modes which they look like.
 
-        Such a wave decays before the next frame; its spectrum is that of equilibrium, D / (D G' - L). A pixel that is
-        the mean of n cells along each axis shows the waves of their mesh.
+        Such a wave decays before the next frame; its spectrum is that of equilibrium, D / (D G' - L), of which an
+        exposure leaves a part. A pixel that is the mean of n cells along each axis shows the waves of their mesh.
         """
+        time = pace * float(self.records[0].q or 0.0) * float(self.view.optics.exposure or 0.0)
         grid, optics, total = self.grid, self.view.optics, np.zeros(self.grid.laplacian.shape)
         count = 1 if optics.pixel is True else int(optics.pixel or 0)  # of cells in a pixel, 1 for any number of them
-        for times in product(range(count) if count > 1 else range(-_ALIASES, _ALIASES + 1), repeat=len(grid.dx)):
+        zones = range(count) if count != 1 else range(-_ALIASES, _ALIASES + 1)
+        for times in product(zones, repeat=len(grid.dx)):
             if any(times):
                 waves = [k + 2.0 * np.pi * n / h for k, n, h in zip(grid.waves, times, grid.dx, strict=True)]
                 if count > 1:
-                    zones = [2.0 * np.pi * count / h for h in grid.dx]
-                    waves = [(k + 0.5 * zone) % zone - 0.5 * zone for k, zone in zip(waves, zones, strict=True)]
+                    ends = [2.0 * np.pi * count / h for h in grid.dx]
+                    waves = [(k + 0.5 * end) % end - 0.5 * end for k, end in zip(waves, ends, strict=True)]
                 linear, coupling = symbols(self.dynamics, waves)
-                total += transfer(waves, grid.dx, optics) ** 2 * coupling / (coupling * max(slope, 0.0) - linear)
+                rate = coupling * max(slope, 0.0) - linear
+                short = exposure_weights(rate, time, 1.0).short if time else 1.0
+                total += transfer(waves, grid.dx, optics) ** 2 * coupling / rate * short
         return total / float(np.prod(grid.dx))
 
     def contrast(self, theta: Array) -> tuple[Array, Array]:
@@ -268,8 +298,8 @@ class FluctuatingRecords(Batch):
                 size = np.asarray(thermal_covariance(constants, own.links.usual[k], tau, volume)) * left
                 decay = np.exp(2.0 * (constants.linear - constants.coupling * own.links.usual[k]) * tau)
                 power = np.ravel(np.mean(np.abs(forward(each)) ** 2, axis=0)) / norm / np.mean(self._inside)
-                if self.view.optics.pixel:
-                    size = size + (1.0 + decay) * own.links.aliased[k]
+                if own.links.coloured:
+                    size = size + (1.0 + decay) * np.mean(own.links.unseen[k], axis=0)
                 columns, weight = np.stack([size.ravel(), (1.0 + decay).ravel()], axis=1), 1.0 / np.mean(power)
                 for _ in range(_ROUNDS):
                     root = np.sqrt(counts) * weight
@@ -295,9 +325,9 @@ class FluctuatingRecords(Batch):
         noise tells the difference.
         """
         frames, code, count = self.records[0].frames, compiled(), len(levels)
-        axes, shape = tuple(range(1, self.data.ndim)), (count, *[1] * len(self.grid.cells))
+        axes, shape = tuple(range(1, self.data.ndim)), (count, *[1] * (self.data.ndim - 1))
         sizes = {name: getattr(constants.links, name).reshape(shape) for name in ("spread", "camera")}
-        colour = constants.links._replace(**sizes).colour * np.ones((count, *self.grid.laplacian.shape))
+        colour = constants.links._replace(**sizes).colour * np.ones((count, frames, *self.grid.laplacian.shape))
 
         def squares_of(whitened: Array) -> Array:
             """Return the sums of squares that belong to s and to theta, of each record."""
@@ -346,40 +376,48 @@ class FluctuatingRecords(Batch):
             first, second = (np.concatenate([camera, each], axis=1) * self.counted for each in (links, even))
             yield first, second
 
-    def _uniform(self, decay: Array, seen: Array, stiff: Array, camera: Array) -> tuple[Array, Array]:
+    def _uniform(self, decay: Array, here: Array, later: Array, stiff: Array, camera: Array) -> tuple[Array, Array]:
         """Return the traces of what fields of a uniform rate leave of noise in frames and links, and the information.
 
         That is of log s^2 and log theta; `camera` is the part of s^2 in the noise of frames. Of each mode a system of
         the size of the frames; modes of about the same rate are taken together.
         """
         frames, counts = self.records[0].frames, self.grid.multiplicity.ravel()
-        if not all(np.all(np.isfinite(part)) for part in (decay, seen, stiff)):
+        if not all(np.all(np.isfinite(part)) for part in (decay, here, later, stiff)):
             raise InputError(
                 "the fit of thermal noise diverged: expected fluctuations that are small against the distance of the "
                 "phases, and waves that are seen to decay; use larger pixels, or frames at another interval"
             )
-        decay, seen, stiff, camera = (np.broadcast_to(a, decay.shape).ravel() for a in (decay, seen, stiff, camera))
-        order = np.argsort(stiff, kind="stable")  # decays of fast modes are all zero
+        order = np.argsort(stiff.ravel(), kind="stable")  # decays of fast modes are all zero
         groups = [group for group in np.array_split(order, _GROUPS) if group.size]
         weights = np.array([counts[group].sum() for group in groups])
-        means = [
-            np.array([np.average(part[g], weights=counts[g]) for g in groups]) for part in (decay, seen, stiff, camera)
-        ]
-        (e, c, a), own = (part[:, None, None] for part in means[:3]), means[3]
-        one, beside = np.eye(frames), np.diag(np.ones(frames - 1), 1) + np.diag(np.ones(frames - 1), -1)
-        first, last = (np.diag((np.arange(frames) != k).astype(float)) for k in (0, frames - 1))
-        values = np.linalg.eigvalsh(c * one + a * (first + e**2 * last - e * beside))
-        part = np.squeeze(c, -1) / values  # of the noise of frames that the fields take
+
+        def means(part: Array) -> Array:
+            rows = part.reshape(-1, counts.size)
+            return np.stack([np.average(rows[:, g], axis=1, weights=counts[g]) for g in groups])
+
+        (e, a), own = (means(part)[..., None] for part in (decay, stiff)), means(camera)
+        one, back = np.eye(frames), np.eye(frames, k=1)
+        seen = means(here)[..., None] * one + means(later)[..., None] * back
+        rows = np.concatenate([seen, np.sqrt(a) * (back - e * one)[:, :-1]], axis=1)
+        taken = np.linalg.qr(rows)[0][:, :frames]
+        left = one - taken @ np.swapaxes(taken, 1, 2)  # of the noise of frames in frames
         seen, inside = self.counted[:frames].mean(), self._inside.mean()
         kept = np.array([seen * inside, inside])  # fields at the border of a window are as they are seen
-        frame, frame2 = weights * np.sum(1.0 - part, axis=1), weights * np.sum((1.0 - part) ** 2, axis=1)
-        link, crossed, other = counts[stiff > 0.0].sum() * (frames - 1) - frame.sum(), frame - frame2, 1.0 - own
-        mixed = np.sum(own * (other * frame2 + crossed))
-        last = np.sum(other**2 * frame2 + (2.0 * other - 1.0) * crossed) + link
-        information = 0.5 * np.array([[np.sum(own**2 * frame2), mixed], [mixed, last]])
-        left = seen * frame2 + inside * crossed  # in frames; noise that counts nothing is zero
-        rest = np.array([own @ left, other @ left + inside * (link - np.sum(crossed)) + seen * np.sum(crossed)])
-        return rest, information * np.sqrt(np.outer(kept, kept))
+        squares, other = left**2, 1.0 - own
+        frame = weights[:, None] * np.einsum("gtt->gt", left)
+        frame2 = weights[:, None] * np.sum(squares, axis=2)
+        link, crossed = counts[stiff.ravel() > 0.0].sum() * (frames - 1) - frame.sum(), frame - frame2
+
+        def product(one: Array, two: Array) -> float:
+            return float(np.einsum("g,gs,gst,gt->", weights, one, squares, two))
+
+        mixed = product(own, other) + np.sum(own * crossed)
+        last = product(other, other) + np.sum((2.0 * other - 1.0) * crossed) + link
+        information = 0.5 * np.array([[product(own, own), mixed], [mixed, last]])
+        rest = seen * frame2 + inside * crossed  # in frames; noise that counts nothing is zero
+        links = inside * (link - np.sum(crossed)) + seen * np.sum(crossed)
+        return np.array([np.sum(own * rest), np.sum(other * rest) + links]), information * np.sqrt(np.outer(kept, kept))
 
     def _size(self, constants: Constants, k: int) -> float:
         """Return the thermal variance of a value from frame to frame, over theta."""

@@ -46,8 +46,9 @@ class Links(NamedTuple):
     cell. ``usual`` is the mean of G', ``pace`` the ratio of q to the record's, ``variance`` the mean thermal variance
     within an interval, ``volume`` that of a cell, ``reach`` up to where in s the force is the law's polynomial. Gaps
     next to the border of a window are not ``trusted``, and links count ``inside``, a little farther from it.
-    ``aliased`` is the variance over theta of waves that are too short for the pixels to resolve, at each mode: noise of
-    each frame for itself, beside the camera's.
+    ``unseen`` is the variance over theta, (frames or 1, modes), of what no field tells of a frame: waves that are too
+    short for the pixels, fluctuations within an exposure. It is noise of each frame for itself, beside the camera's.
+    ``follows`` is what an exposure shows of the gap after its frame, ``left`` what it leaves of a mode that decays.
     """
 
     camera: Any
@@ -61,16 +62,24 @@ class Links(NamedTuple):
     rates: Any = ()
     shares: Any = ()
     variance: Any = ()
-    aliased: Any = ()
+    unseen: Any = ()
+    left: Any = ()
+    follows: Any = ()
+
+    @property
+    def coloured(self) -> bool:
+        """Whether frames have noise beside the camera's."""
+        return not isinstance(self.unseen, tuple)
 
     @property
     def colour(self) -> Any:
         """The root of the camera's part of the noise of frames, at each mode; 1 where frames have no other."""
-        return (
-            1.0
-            if isinstance(self.aliased, tuple)
-            else 1.0 / (1.0 + (self.spread / self.camera) ** 2 * self.aliased) ** 0.5
-        )
+        return 1.0 / (1.0 + (self.spread / self.camera) ** 2 * self.unseen) ** 0.5 if self.coloured else 1.0
+
+    @property
+    def exposed(self) -> bool:
+        """Whether frames are means over an exposure."""
+        return not isinstance(self.follows, tuple)
 
     @classmethod
     def even(cls, records: int, weight: float) -> Links:
@@ -192,8 +201,8 @@ class LinkedModel(RecordModel):
 
         joint, coefficients = self.split(theta)
         taus, links = constants.taus * joint.get("q", 1.0), constants.links
-        span = replace(self, frames=self.length + 1)
         sharp = constants._replace(transfer=(), passband=(), squares=())
+        forward, backward = jax_transforms(self.cells, self.boundary)
 
         def pieces(of_intervals: Any) -> Any:
             """Cut what is given for each frame interval; the last segment is filled up."""
@@ -203,11 +212,27 @@ class LinkedModel(RecordModel):
             last = jnp.broadcast_to(values[-1:], (self.count * self.length - len(values), *values.shape[1:]))
             return jnp.concatenate([values, last]).reshape(self.count, self.length, *values.shape[1:])
 
-        def run(first: Any, taus: Any, driving: Any, variance: Any) -> Any:
+        def of_piece(driving: Any, variance: Any) -> Constants:
             own = sharp if driving is None else sharp._replace(driving=driving)
-            if variance is not None:
-                own = own._replace(links=links._replace(variance=variance[0]))
-            return span._whole(first, None, coefficients, taus, joint, own)
+            return own if variance is None else own._replace(links=links._replace(variance=variance[0]))
+
+        def run(first: Any, taus: Any, driving: Any, variance: Any) -> Any:
+            span = replace(self, frames=len(taus) + 1)
+            return span._whole(first, None, coefficients, taus, joint, of_piece(driving, variance))
+
+        def exposure(first: Any, tau: Any, driving: Any, variance: Any) -> Any:
+            """Return the mean of a path over an exposure.
+
+            Of slow modes by Simpson's rule; the mean of a fast one follows from its ends and the force it has felt.
+            """
+            time = jnp.sqrt(24.0 * constants.average) * tau[0]
+            path, slope = run(first, jnp.repeat(0.5 * time, 2), driving, variance), jnp.maximum(links.usual, 0.0)
+            felt = jax.vmap(forward)(self._law(of_piece(driving, variance))(coefficients, path) - slope * path)
+            modes, weights = jax.vmap(forward)(path), jnp.array([1.0, 4.0, 1.0]) / 6.0
+            x = (constants.coupling * slope - constants.linear) * time
+            fast = modes[0] - modes[2] - constants.coupling * time * jnp.tensordot(weights, felt, axes=1)
+            mean = jnp.where(x > 1.0, fast / jnp.maximum(x, 1.0), jnp.tensordot(weights, modes, axes=1))
+            return backward(mean)
 
         gains, offsets = self._contrast(nuisance, joint, constants)
         if gains is None:
@@ -218,8 +243,11 @@ class LinkedModel(RecordModel):
         runs = jax.vmap(run, in_axes=axes)((nuisance - offsets[at]) / gains[at], *each)
         fields = gains * runs[:, :-1].reshape(-1, *self.cells)[: self.frames] + offsets
         gaps = nuisance[1:] - (gains[at][1:] * runs[:-1, -1] + offsets[at][1:])
+        if links.exposed:
+            means = jax.vmap(exposure, in_axes=axes)((nuisance - offsets) / gains, *each)
+            after = jax.vmap(forward)(jnp.concatenate([gaps, jnp.zeros_like(gaps[:1])]))
+            fields = gains * means + offsets + jax.vmap(backward)(links.follows * after)
         if (image := self._image(joint, constants)) is not None:
-            forward, backward = jax_transforms(self.cells, self.boundary)
             fields = jax.vmap(lambda field: backward(image * forward(field)))(fields)
         return jnp.concatenate([fields, gaps])
 
@@ -313,29 +341,33 @@ class LinkedModel(RecordModel):
         """Return frames whose modes have the camera's part of their noise left; values that count nothing stay so."""
         import jax
 
-        if isinstance(constants.links.aliased, tuple):
+        if not constants.links.coloured:
             return frames
         forward, backward = jax_transforms(self.cells, self.boundary)
-        colour = constants.links.colour
-        return (constants.root > 0.0) * jax.vmap(lambda frame: backward(colour * forward(frame)))(frames)
+        modes = constants.links.colour * jax.vmap(forward)(frames)
+        return (constants.root > 0.0) * jax.vmap(backward)(modes)
 
-    def uniform(self, theta: Any, constants: Constants) -> tuple[Any, Any, Any]:
-        """Return decay between links, what is seen in the frames of a segment and what a gap counts, of each mode.
+    def uniform(self, theta: Any, constants: Constants) -> tuple[Any, Any, Any, Any]:
+        """Return decay between links, what frames show of their field and of the next one, and what a gap counts.
 
-        Where the rate is the usual one all over; the last two are squares, in units of the camera's noise.
+        Of each mode, where the rate is the usual one all over, in units of the camera's noise: the middle two are
+        amplitudes, (segments, modes), of a segment those of all its frames together; the last one is a square.
         """
         import jax.numpy as jnp
 
         links, image = constants.links, self._image(self.split(theta)[0], constants)
         rate, tau = constants.coupling * links.usual - constants.linear, jnp.mean(constants.taus) * links.pace
         decay = jnp.exp(-rate * tau)
-        seen = sum(decay ** (2 * k) for k in range(self.length)) * (1.0 if image is None else image**2)
-        seen = seen * links.colour**2
+        image = links.colour * (1.0 if image is None else image) * jnp.ones((self.count, *decay.shape))
+        here, later = image * jnp.sqrt(sum(decay ** (2 * k) for k in range(self.length))), 0.0 * image
+        if links.exposed:
+            follows = jnp.append(jnp.ones(self.count - 1), 0.0).reshape(-1, *[1] * decay.ndim) * links.follows
+            here, later = image * (links.left - follows * decay), image * follows
         size = 1.0 + 0.0 * decay
         if not isinstance(links.rates, tuple):
             size = thermal_covariance(constants, links.usual, tau, links.volume)
         stiff = jnp.where(size > 0.0, 1.0 / jnp.where(size > 0.0, size, 1.0), 0.0) * jnp.ones_like(decay)
-        return decay**self.length, seen, (links.camera / links.spread) ** 2 * stiff
+        return decay**self.length, here, later, (links.camera / links.spread) ** 2 * stiff
 
     def uniform_rest(self, theta: Any, noise: Any, constants: Constants) -> Any:
         """Return what the fields of segments of one interval would leave of noise where the rate is the usual one."""
@@ -343,12 +375,12 @@ class LinkedModel(RecordModel):
         import jax.numpy as jnp
 
         forward, backward = jax_transforms(self.cells, self.boundary)
-        decay, seen, stiff = self.uniform(theta, constants)
+        decay, here, later, stiff = self.uniform(theta, constants)
 
         def push(fields: Any) -> Any:
             modes = jax.vmap(forward)(fields)
-            gaps = jnp.sqrt(stiff) * (modes[1:] - decay * modes[:-1])
-            return jnp.concatenate([jax.vmap(backward)(jnp.sqrt(seen) * modes), jax.vmap(backward)(gaps)])
+            seen = here * modes + later * jnp.roll(modes, -1, axis=0)
+            return jax.vmap(backward)(jnp.concatenate([seen, jnp.sqrt(stiff) * (modes[1:] - decay * modes[:-1])]))
 
         pull = jax.linear_transpose(push, noise[: self.frames])
         return noise - push(self.preconditioner(None, theta, constants)(pull(noise)[0]))
@@ -360,16 +392,19 @@ class LinkedModel(RecordModel):
 
         del nuisance
         forward, backward = jax_transforms(self.cells, self.boundary)
-        decay, seen, stiff = self.uniform(theta, constants)
-        seen = jnp.mean(jnp.asarray(constants.root) ** 2) * seen
-        last, first = (jnp.arange(self.count) == k for k in (self.count - 1, 0))
-        of = [jnp.where(at, 0.0, 1.0).reshape(-1, *[1] * decay.ndim) for at in (last, first)]
-        diagonal, beside = seen + stiff * (of[0] * decay**2 + of[1]), -stiff * decay
+        decay, here, later, stiff = self.uniform(theta, constants)
+        weight, none = jnp.mean(jnp.asarray(constants.root) ** 2), jnp.zeros_like(here[:1])
+        linked = jnp.ones_like(here[1:]) * stiff
+        diagonal = weight * (here**2 + jnp.concatenate([none, later[:-1] ** 2]))
+        diagonal += jnp.concatenate([linked * decay**2, none]) + jnp.concatenate([none, linked])
         diagonal = jnp.maximum(diagonal, _FAINT * jnp.max(diagonal))
+        after = jnp.concatenate([weight * (here * later)[:-1] - linked * decay, none])
+        before = jnp.concatenate([none, after[:-1]])
 
         def down(carry: Any, row: Any) -> Any:
-            pivot = row[0] - beside * carry[0]
-            carry = beside / pivot, (row[1] - beside * carry[1]) / pivot
+            before, own, after, right = row
+            pivot = own - before * carry[0]
+            carry = after / pivot, (right - before * carry[1]) / pivot
             return carry, carry
 
         def up(later: Any, row: Any) -> Any:
@@ -378,9 +413,9 @@ class LinkedModel(RecordModel):
 
         def apply(gradient: Any) -> Any:
             modes = jax.vmap(forward)(gradient)
-            none = jnp.zeros_like(modes[0])
-            _, rows = jax.lax.scan(down, (jnp.zeros_like(beside), none), (diagonal, modes))
-            return jax.vmap(backward)(jax.lax.scan(up, none, rows, reverse=True)[1])
+            start = none[0], jnp.zeros_like(modes[0])
+            _, rows = jax.lax.scan(down, start, (before, diagonal, after, modes))
+            return jax.vmap(backward)(jax.lax.scan(up, start[1], rows, reverse=True)[1])
 
         return apply
 

@@ -18,7 +18,7 @@ from doublewell.record import Record
 from doublewell.record.levels import smooth_basis
 from doublewell.record.pixels import differences, noise_line
 
-SHARP = Observation(contrast="exact", blur=0.0, pixel=False, drift="none")
+SHARP = Observation(contrast="exact", blur=0.0, pixel=False, drift="none", exposure=0.0)
 FOURTH = np.array([1.0, -4.0, 6.0, -4.0, 1.0])
 _FLOOR = 0.01  # of the mean level: white noise that is added to a measured spectrum
 BLUR = JointParameter("blur", start=0.25, unit="dx^2")  # a variance; starts at half a cell
@@ -110,7 +110,7 @@ class View:
     @property
     def imaged(self) -> bool:
         """Whether there are optics: blur, pixels, exposure or a finer mesh."""
-        return self.blurs or self.optics.exposure > 0.0 or self.refine > 1
+        return self.blurs or bool(self.optics.exposure) or self.refine > 1
 
     @property
     def refine(self) -> int:
