@@ -216,23 +216,28 @@ class LinkedModel(RecordModel):
             own = sharp if driving is None else sharp._replace(driving=driving)
             return own if variance is None else own._replace(links=links._replace(variance=variance[0]))
 
-        def run(first: Any, taus: Any, driving: Any, variance: Any) -> Any:
-            span = replace(self, frames=len(taus) + 1)
-            return span._whole(first, None, coefficients, taus, joint, of_piece(driving, variance))
+        def run(first: Any, taus: Any, driving: Any, variance: Any) -> tuple[Any, Any]:
+            """Return the frames of a piece, then where it ends, and with an exposure its mean in place of the frame."""
+            own = of_piece(driving, variance)
+            if not links.exposed:
+                path = replace(self, frames=len(taus) + 1)._whole(first, None, coefficients, taus, joint, own)
+                return path[:-1], path[-1]
+            time = jnp.sqrt(24.0 * constants.average) * taus[0]
+            parts = jnp.stack([0.5 * time, 0.5 * time, taus[0] - time])
+            path = replace(self, frames=4)._whole(first, None, coefficients, parts, joint, own)
+            return mean(path[:3], time, own)[None], path[-1]
 
-        def exposure(first: Any, tau: Any, driving: Any, variance: Any) -> Any:
+        def mean(path: Any, time: Any, own: Constants) -> Any:
             """Return the mean of a path over an exposure.
 
             Of slow modes by Simpson's rule; the mean of a fast one follows from its ends and the force it has felt.
             """
-            time = jnp.sqrt(24.0 * constants.average) * tau[0]
-            path, slope = run(first, jnp.repeat(0.5 * time, 2), driving, variance), jnp.maximum(links.usual, 0.0)
-            felt = jax.vmap(forward)(self._law(of_piece(driving, variance))(coefficients, path) - slope * path)
+            slope = jnp.maximum(links.usual, 0.0)
+            felt = jax.vmap(forward)(self._law(own)(coefficients, path) - slope * path)
             modes, weights = jax.vmap(forward)(path), jnp.array([1.0, 4.0, 1.0]) / 6.0
             x = (constants.coupling * slope - constants.linear) * time
             fast = modes[0] - modes[2] - constants.coupling * time * jnp.tensordot(weights, felt, axes=1)
-            mean = jnp.where(x > 1.0, fast / jnp.maximum(x, 1.0), jnp.tensordot(weights, modes, axes=1))
-            return backward(mean)
+            return backward(jnp.where(x > 1.0, fast / jnp.maximum(x, 1.0), jnp.tensordot(weights, modes, axes=1)))
 
         gains, offsets = self._contrast(nuisance, joint, constants)
         if gains is None:
@@ -240,13 +245,12 @@ class LinkedModel(RecordModel):
         at, offsets = slice(None, None, self.length), offsets + 0.0 * gains
         each = pieces(taus), pieces(constants.driving), pieces(links.variance)
         axes = (0, 0, *(None if part is None else 0 for part in each[1:]))
-        runs = jax.vmap(run, in_axes=axes)((nuisance - offsets[at]) / gains[at], *each)
-        fields = gains * runs[:, :-1].reshape(-1, *self.cells)[: self.frames] + offsets
-        gaps = nuisance[1:] - (gains[at][1:] * runs[:-1, -1] + offsets[at][1:])
+        runs, ends = jax.vmap(run, in_axes=axes)((nuisance - offsets[at]) / gains[at], *each)
+        fields = gains * runs.reshape(-1, *self.cells)[: self.frames] + offsets
+        gaps = nuisance[1:] - (gains[at][1:] * ends[:-1] + offsets[at][1:])
         if links.exposed:
-            means = jax.vmap(exposure, in_axes=axes)((nuisance - offsets) / gains, *each)
             after = jax.vmap(forward)(jnp.concatenate([gaps, jnp.zeros_like(gaps[:1])]))
-            fields = gains * means + offsets + jax.vmap(backward)(links.follows * after)
+            fields = fields + jax.vmap(backward)(links.follows * after)
         if (image := self._image(joint, constants)) is not None:
             fields = jax.vmap(lambda field: backward(image * forward(field)))(fields)
         return jnp.concatenate([fields, gaps])
