@@ -21,7 +21,7 @@ from cyclopts import Group, Parameter
 
 from doublewell.errors import InputError, as_word, option, whole
 from doublewell.hints import Report
-from doublewell.options import METHODS, Compute, DoubleWell, Observation, Options, help_of, method_of
+from doublewell.options import METHODS, Compute, DoubleWell, Observation, Options, help_of, method_of, worded
 from doublewell.units import check_dimension, factor, parse_quantity
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _flags() -> list[tuple[str, Any, Any]]:
     for group, kinds in _VALUES.items():
         owners: dict[str, list[tuple[str, type[Options], Field[Any]]]] = {}
         for name, kind in kinds.items():
-            for item in fields(kind):
+            for item in worded(kind):
                 if item.name == "drift":  # that of the movie, which knows more words
                     continue
                 owners.setdefault(item.name, []).append((name, kind, item))
@@ -111,7 +111,7 @@ def options_of(given: Given, drift: str = "auto") -> dict[str, Any]:
 
 def _given(given: Given, kind: type[Options]) -> list[Field[Any]]:
     """Return the fields of a value whose flags differ from the default."""
-    items = [(item, getattr(given, item.name, None)) for item in fields(kind)]
+    items = [(item, getattr(given, item.name, None)) for item in worded(kind)]
     return [item for item, word in items if word is not None and word not in (item.default, as_word(item.default))]
 
 

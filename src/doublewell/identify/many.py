@@ -71,9 +71,9 @@ def identify_many(
         raise InputError("no records: expected at least one Record")
     tensions = _tensions(surface_tension, len(records))
     chosen = Compute.of(compute)
-    for name in ("scheduler", "checkpoint"):
+    for name in ("scheduler", "checkpoint", "time_limit", "cancel"):
         if getattr(chosen, name) is not None:
-            raise InputError(f"{name} is for the parts of one record: use identify, or leave {name} out")
+            raise InputError(f"{name} is for one call of identify: use that, or leave {name} out")
     workers = min(chosen.workers or os.cpu_count() or 1, len(records))
     batch = whole(batch, "batch", least=1)
     options = {"dynamics": dynamics, "law": law, "method": method, "observation": observation, "check": check}

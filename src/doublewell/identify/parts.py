@@ -11,7 +11,7 @@ import numpy as np
 from doublewell.adequacy import Adequacy, check_adequacies, check_fluctuations
 from doublewell.dynamics import Dynamics, in_phases
 from doublewell.dynamics.mobility import HIGHEST
-from doublewell.errors import InputError, NoStartError, option
+from doublewell.errors import InputError, Interrupted, NoStartError, option
 from doublewell.evidence import compact, contract, joint_given_law, stacked, weakened
 from doublewell.hints import Array, Report
 from doublewell.identify.phases import find_phases, near_plateaus, plateaus, plateaus_or, visited
@@ -42,6 +42,7 @@ from doublewell.problem import Problem, RecordInfo
 from doublewell.record import Record, checksum
 from doublewell.record.arrays import PhaseScale, lazy
 from doublewell.runtime import CPU, Processor
+from doublewell.stop import current
 from doublewell.weak.weights import default_supports
 
 
@@ -229,8 +230,16 @@ class Records:
     _batches: dict[tuple[int, ...], Batch] = field(default_factory=dict)
     _models: dict[Any, Any] = field(default_factory=dict)
 
-    def __call__(self, jobs: list[Job]) -> list[PartFit]:
-        """Do jobs, in their order."""
+    def __call__(self, jobs: list[Job]) -> list[PartFit | None]:
+        """Do jobs, in their order; of those that go on from a fit none where there is no time for them."""
+        if any(job.before is None for job in jobs):
+            return [*self._done(jobs)]
+        parts, replies = list(self.parts), current().attempt(lambda: self._done(jobs))
+        if replies is None:
+            self.parts = parts
+        return [None] * len(jobs) if replies is None else [*replies]
+
+    def _done(self, jobs: list[Job]) -> list[PartFit]:
         for job in jobs:
             if job.weigh or job.finer:
                 self._look_again(job)
@@ -256,7 +265,12 @@ class Records:
         first, before = jobs[0], [job.before for job in jobs]
         resolutions: Sequence[Resolution | None] = [None if last is None else last.resolution for last in before]
         answers: Sequence[Adequacy | None] = [None] * len(jobs)
-        if first.theta is None:
+        if first.theta is None and first.before is None:
+            with current().finishing():
+                fits = self._fit(jobs)
+            if not all(fit.steps for fit in fits):
+                raise Interrupted
+        elif first.theta is None:
             fits = self._fit(jobs)
         else:
             fits = [last.fields for last in before if last is not None]
@@ -266,11 +280,11 @@ class Records:
                 fits = fits[0].batch.relinearise(fits, laws)
         if first.resolution:
             self._say("checking the resolution")
-            resolutions = measure_resolution(fits)
+            resolutions = current().attempt(lambda: measure_resolution(fits)) or resolutions
         if first.adequacy:
             self._say("checking the model")
             tests = check_adequacies if fits[0].levels is None else check_fluctuations
-            answers = tests(fits)
+            answers = current().attempt(lambda: tests(fits)) or answers
         return [*map(part_fit, fits, resolutions, answers)]
 
     def _fit(self, jobs: list[Job]) -> list[Trajectory]:
@@ -327,6 +341,7 @@ def choose_mobility(parts: Sequence[Part], problem: Problem, report: Report | No
     low = replace(problem, law=replace(problem.law, degree=problem.fitted.degree))
     fits, chosen = Records(low, list(parts), report)([Job(k) for k in range(len(parts))]), []
     for part, fit in zip(parts, fits, strict=True):
+        assert fit is not None
         dynamics = part.dynamics.changed(mobility=HIGHEST)
         names = dynamics.parts.estimated(len(part.record.mesh), part.record.boundary)
         series = [name for name in names if name.startswith("mobility ")]

@@ -120,11 +120,12 @@ class Joint:
     averaged: bool
 
 
-Loop = Generator[list[Job], list[PartFit], Joint]
-Settled = Generator[list[Job], list[PartFit], tuple[dict[int, PartFit], int]]
+Replies = list[PartFit | None]  # None: there was no time for the job
+Loop = Generator[list[Job], Replies, Joint]
+Settled = Generator[list[Job], Replies, tuple[dict[int, PartFit], int]]
 
 
-def run_loops(loops: Sequence[Loop], read: Callable[[list[Job]], list[PartFit]]) -> list[Joint]:
+def run_loops(loops: Sequence[Loop], read: Callable[[list[Job]], Sequence[PartFit | None]]) -> list[Joint]:
     """Run independent loops side by side; the jobs that all of them want next are done together."""
     wanted, ends = {k: next(loop) for k, loop in enumerate(loops)}, dict[int, Joint]()
     while wanted:
@@ -149,7 +150,7 @@ def fit_parts(plan: Plan) -> Loop:
             fits, rounds = fits | settled, max(rounds, count)
         if plan.check:
             jobs = [Job(k, fits[k].theta, fits[k], fits[k].substeps, adequacy=True) for k in plan.checked]
-            fits |= zip(plan.checked, (yield jobs), strict=True)
+            fits |= done(plan.checked, (yield jobs))
         if len(parts) > 1:
             alone = fits
             fits, _ = yield from _settled(plan, fits, common=False, rounds=0, worse=np.inf)
@@ -162,7 +163,12 @@ def fit_parts(plan: Plan) -> Loop:
     return Joint(sound, lost, total, rounds, far, plan.averaged)
 
 
-def _own_fits(plan: Plan, parts: Sequence[int]) -> Generator[list[Job], list[PartFit], dict[int, PartFit]]:
+def done(parts: Sequence[int], replies: Replies) -> dict[int, PartFit]:
+    """Return the fits of those parts whose job was done."""
+    return {k: reply for k, reply in zip(parts, replies, strict=True) if reply is not None}
+
+
+def _own_fits(plan: Plan, parts: Sequence[int]) -> Generator[list[Job], Replies, dict[int, PartFit]]:
     """Fit each part by itself, with steps that are short enough; then again with its noise as the fit shows it."""
     fits: dict[int, PartFit] = {}
     refined: set[int] = set()
@@ -172,10 +178,13 @@ def _own_fits(plan: Plan, parts: Sequence[int]) -> Generator[list[Job], list[Par
             replies = yield jobs
             later = []
             for job, reply in zip(jobs, replies, strict=True):
+                if reply is None:
+                    continue
                 if job.finer and job.before is not None and reply.excess > max(1.0, _EXPLAINED * job.before.excess):
                     continue  # a finer mesh is not what the movie lacks
                 fits[job.part] = reply
-                assert reply.resolution is not None
+                if reply.resolution is None:
+                    continue
                 longer = reply.resolution.time_size > _RESOLVED and reply.substeps < plan.most_substeps
                 coarse = plan.refines and job.part not in refined and too_coarse(plan, reply)
                 if longer or coarse:
@@ -227,6 +236,8 @@ def _settled(
             job, tested = Job(k, np.concatenate([joint, target]), fit, fit.substeps), check and k in plan.checked
             jobs.append(replace(job, resolution=tested, adequacy=tested and plan.check))
         for job, reply in zip(jobs, (yield jobs), strict=True):
+            if reply is None:
+                return fits, rounds
             if reply.noise <= worse * fits[job.part].noise:
                 fits[job.part] = replace(reply, adequacy=reply.adequacy or fits[job.part].adequacy)
             else:
@@ -243,7 +254,7 @@ def _staged(plan: Plan, theta: Array) -> Settled:
         last = stage is plan.stages[-1]
         tested = plan.checked if last else ()
         replies = yield [Job(k, theta, resolution=k in tested, adequacy=k in tested and plan.check) for k in stage]
-        fits = dict(zip(stage, replies, strict=True))
+        fits = done(stage, replies)
         rounds += 1
         if len(stage) > 1 or last:
             settled = _settled(plan, fits, common=True, rounds=rounds, near=_NEAR_TILE, check=last)
