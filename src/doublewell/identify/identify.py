@@ -17,7 +17,7 @@ from doublewell.errors import InputError, Interrupted, option
 from doublewell.hints import Report
 from doublewell.identify.choose import choose_dynamics
 from doublewell.identify.conclude import Answer, conclude
-from doublewell.identify.parts import Part, Records, begin, choose_mobility
+from doublewell.identify.parts import Part, Records, begin, check_layout, choose_mobility
 from doublewell.identify.phases import visited
 from doublewell.identify.tiles import fit_tiles, needs_tiles, streamed
 from doublewell.identify.weak_fit import WeakFit, moment_tests, weak_diagnostics
@@ -113,6 +113,7 @@ def identify(
     rest = options | {"method": method, "check": check, "temperature": temperature}
     problem = ask(records, surface_tension, dynamics=ALLEN_CAHN if auto else dynamics, **rest)
     records, chosen = [observed_as(record, problem) for record in records], compute_of(compute, records, problem)
+    records = [check_layout(record) for record in records]
     with computing_on(chosen.device), stopping(chosen.stop()) as stop:
         rivals: tuple[Rival, ...] = ()
         if auto:

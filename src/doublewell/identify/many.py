@@ -18,7 +18,7 @@ from doublewell.compute.run import worker_pool
 from doublewell.errors import InputError, UnfinishedError, whole
 from doublewell.hints import Report
 from doublewell.identify.identify import fit_whole, result_of, weak_answer
-from doublewell.identify.parts import begin, look_at, survey_of
+from doublewell.identify.parts import begin, check_layout, look_at, survey_of
 from doublewell.identify.phases import plateaus_or, visited
 from doublewell.observation import Survey
 from doublewell.options import Compute, Phases
@@ -82,7 +82,7 @@ def identify_many(
         check_units(tension, len(record.mesh), record.length_unit, record.time_unit)
     records = [observed_as(record, problem) for record, problem in zip(records, problems, strict=True)]
     found, phases = problems[0].family.found, problems[0].observation.phases
-    surveys = _each(records, "record", lambda record: _look(record, phases, found=found))
+    surveys = _each(records, "record", lambda record: _look(check_layout(record), phases, found=found))
     if problems[0].law.wells == "ideal":  # where the pure components lie in the range belongs to the family
         problems = [replace(each, values=visited([record])) for each, record in zip(problems, records, strict=True)]
     work = [

@@ -41,6 +41,7 @@ from doublewell.options import Phases
 from doublewell.problem import Problem, RecordInfo
 from doublewell.record import Record, checksum
 from doublewell.record.arrays import PhaseScale, lazy
+from doublewell.record_findings import Severity, layout_findings
 from doublewell.runtime import CPU, Processor
 from doublewell.stop import current
 from doublewell.weak.weights import default_supports
@@ -218,6 +219,14 @@ def survey_of(record: Record, phases: Phases = (-1.0, 1.0)) -> Survey:
     seen = survey(from_minus_one(record, plateaus(record) if isinstance(phases, str) else phases))
     check_survey(seen)
     return seen
+
+
+def check_layout(record: Record) -> Record:
+    """Return the record; refuse one whose axes or border make a fit impossible."""
+    for item in layout_findings(record):
+        if item.severity == Severity.FAIL:
+            raise InputError(str(item))
+    return record
 
 
 @dataclass(eq=False)
