@@ -80,7 +80,7 @@ def test_a_window_declared_periodic_is_refused(good, noise):
     with pytest.raises(InputError, match="the picture jumps by .* across the periodic border along .") as caught:
         identify(window)
     assert str(caught.value).endswith(
-        "expected no more than there; the record is a part of the domain, or has another boundary: leave boundary= "
+        "expected no more than there: the record is a part of the domain, or has another boundary: leave boundary= "
         "out, then it is a window"
     )
     assert alarms(window.replace(boundary=None)) == []

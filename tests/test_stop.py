@@ -1,12 +1,16 @@
 """An answer in bounded time: what a fit has when it is stopped, and the same again without a clock."""
 
+import re
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from doublewell import findings, identify, identify_many
+from doublewell.compute.run import Pace
 from doublewell.errors import InputError, Interrupted
+from doublewell.hints import STATED
 from doublewell.identify import repeat
 from doublewell.io.result_file import load_result, result_bytes
 from doublewell.likelihood import Convergence
@@ -225,3 +229,41 @@ def test_a_stop_belongs_to_its_block():
 
 def test_a_limit_is_no_part_of_the_question(each, complete):
     assert replace(each[0].problem, records=()) == replace(complete.problem, records=())
+
+
+# --- what is reported on the way --------------------------------------------------------------------------------------
+
+
+def test_progress_states_the_weak_form_fit_first_and_then_the_time_left(small):
+    told = []
+    identify(small, progress=lambda *words: told.append(words), **WORK)
+    stated = [words for words, _, steps in told if steps == STATED]
+    assert stated[0].startswith("weak-form fit: G(u) = -u (1 - u^2) [")
+    assert stated[0].endswith(", q = 1")
+    first_step = next(k for k, (words, *_) in enumerate(told) if words.startswith("fitting"))
+    assert told.index((stated[-1], 0, STATED)) < first_step
+    pattern = r"fitting: whole record, step 1: cost .*, moved .* standard errors, .*; about \d+ s left"
+    assert re.fullmatch(pattern, told[first_step][0])
+    stages = [words.split(";")[0] for words, _, steps in told[first_step:] if not words.startswith("fitting")]
+    assert stages == ["checking the resolution", "checking the model"]
+
+
+def test_progress_states_what_the_movie_warns_of(small):
+    told = []
+    faint = small.replace(0.7 * small.slab())
+    with suppress(InputError):
+        stopped(faint, 1, progress=lambda *words: told.append(words))
+    assert [words for words, _, steps in told if steps == STATED and words.startswith("check: the phase")]
+
+
+def test_the_time_left_goes_by_the_work_that_is_done(monkeypatch):
+    clock, told = iter([0.0, 30.0, 60.0, 0.0]), []
+    monkeypatch.setattr("doublewell.compute.run.monotonic", lambda: next(clock))
+    pace = Pace(lambda *words: told.append(words), 1.0)
+    pace.say("beginning", 0.0)
+    pace.say("fitting", 0.25, 3)
+    pace.say("checking", 0.5)
+    assert told == [
+        ("beginning", 0, 0), ("fitting; about 1 min 30 s left", 3, 0), ("checking; about 1 min 0 s left", 0, 0),
+    ]  # fmt: skip
+    Pace(None).say("nobody listens", 0.5)

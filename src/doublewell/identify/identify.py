@@ -17,7 +17,7 @@ from doublewell.errors import InputError, Interrupted, option
 from doublewell.hints import Report
 from doublewell.identify.choose import choose_dynamics
 from doublewell.identify.conclude import Answer, conclude
-from doublewell.identify.parts import Part, Records, begin, check_layout, choose_mobility
+from doublewell.identify.parts import Part, Records, begin, check_layout, choose_mobility, state
 from doublewell.identify.phases import visited
 from doublewell.identify.tiles import fit_tiles, needs_tiles, streamed
 from doublewell.identify.weak_fit import WeakFit, moment_tests, weak_diagnostics
@@ -89,7 +89,9 @@ def identify(
         potential and the tension: a text such as "300 K", of a film "300 K, 50 nm" with its thickness, or kT as a
         number, 1.0 for energies in kT. ``AllenCahn(thermal=True)`` reads the same movie without a scale.
     progress
-        Called with (what is being done, steps done, steps), steps 0 where their number is not known.
+        Called with (what is being done, steps done, steps), steps 0 where their number is not known. Of a trajectory
+        fit the words give stage, cost and an estimate of the time left; before it, with steps -1, they state the law of
+        the weak-form fit and what the movie warns of.
 
     >>> from doublewell.simulate import initial_field, simulate
     >>> from doublewell.law import named_law
@@ -147,6 +149,7 @@ def solve(records: list[Record], problem: Problem, compute: Compute, report: Rep
     large = method.memory is not None and any(needs_tiles(each, problem) for each in records)
     if method.bands and not large:
         parts = [begin(each, problem, report, processor=processor) for each in records]
+        state(parts, problem, report)
         (answer,) = fit_whole(parts, [range(len(parts))], problem, report)
     elif method.bands:
         if len(records) > 1:

@@ -28,6 +28,7 @@ _MOST_ROUNDS = 5
 _RESOLVED = 0.1  # standard errors by which half the time step may move the estimate
 _COARSE = 0.3  # the same of a finer mesh, and of the force: it takes four times as long and more
 _EXPLAINED = 0.5  # of what is left that is not noise: a finer mesh that leaves more is not kept
+_PLAIN = 1.2  # times the noise of the record: a fit that leaves more is tested at once
 _MATTERS = 1e-3  # of the force: less is no reason for a finer mesh
 _PHASES = np.linspace(-1.0, 1.0, 201)
 
@@ -40,7 +41,8 @@ class PartFit:
     law, then the coefficients. ``cost`` is the sum of squares that the best law leaves, ``power`` that of the values.
     ``excess`` is by how much the evidence was weakened, because the residual is not noise. ``sums`` and ``counts`` are
     the squares of the residual in each frame and how many values they are of. ``resolution`` and ``adequacy`` are there
-    where they were wanted, ``fields`` where the part is in this process.
+    where they were wanted, ``fields`` where the part is in this process. ``surplus`` is the ``noise`` over that which
+    the values show from frame to frame, ``refused`` whether the tests say that the model is not adequate.
     """
 
     evidence: Evidence
@@ -57,6 +59,13 @@ class PartFit:
     resolution: Resolution | None = None
     adequacy: Any = None
     fields: Any = None
+    surplus: float = 1.0
+    refused: bool = False
+
+    @property
+    def resolved(self) -> bool:
+        """Whether neither a finer step nor a finer mesh moves the law by more than a standard error."""
+        return self.resolution is not None and max(self.resolution.time_size, self.resolution.mesh_size) < 1.0
 
     @property
     def sound(self) -> bool:
@@ -123,6 +132,7 @@ class Joint:
 Replies = list[PartFit | None]  # None: there was no time for the job
 Loop = Generator[list[Job], Replies, Joint]
 Settled = Generator[list[Job], Replies, tuple[dict[int, PartFit], int]]
+Fitted = Generator[list[Job], Replies, dict[int, PartFit]]
 
 
 def run_loops(loops: Sequence[Loop], read: Callable[[list[Job]], Sequence[PartFit | None]]) -> list[Joint]:
@@ -143,14 +153,15 @@ def fit_parts(plan: Plan) -> Loop:
     """Fit the law that parts share."""
     if plan.start is None:
         parts = plan.stages[-1]
-        fits = yield from _own_fits(plan, parts)
+        fits = own = yield from _own_fits(plan, parts)
         rounds = 1
         for k in parts:
-            settled, count = yield from _settled(plan, {k: fits[k]}, common=False)
-            fits, rounds = fits | settled, max(rounds, count)
+            if not fits[k].refused:
+                settled, count = yield from _settled(plan, {k: fits[k]}, common=False)
+                fits, rounds = fits | settled, max(rounds, count)
         if plan.check:
-            jobs = [Job(k, fits[k].theta, fits[k], fits[k].substeps, adequacy=True) for k in plan.checked]
-            fits |= done(plan.checked, (yield jobs))
+            untested = [k for k in plan.checked if fits[k] is not own[k] or fits[k].adequacy is None]
+            fits = yield from _tested(fits, untested)
         if len(parts) > 1:
             alone = fits
             fits, _ = yield from _settled(plan, fits, common=False, rounds=0, worse=np.inf)
@@ -168,8 +179,18 @@ def done(parts: Sequence[int], replies: Replies) -> dict[int, PartFit]:
     return {k: reply for k, reply in zip(parts, replies, strict=True) if reply is not None}
 
 
-def _own_fits(plan: Plan, parts: Sequence[int]) -> Generator[list[Job], Replies, dict[int, PartFit]]:
-    """Fit each part by itself, with steps that are short enough; then again with its noise as the fit shows it."""
+def _tested(fits: dict[int, PartFit], parts: Sequence[int]) -> Fitted:
+    """Have the residuals of some parts tested."""
+    jobs = [Job(k, fits[k].theta, fits[k], fits[k].substeps, adequacy=True) for k in parts]
+    return fits | done(parts, (yield jobs)) if jobs else fits
+
+
+def _own_fits(plan: Plan, parts: Sequence[int]) -> Fitted:
+    """Fit each part by itself, with steps that are short enough; then again with its noise as the fit shows it.
+
+    A part whose fit leaves more than noise, and which no finer fit would help, is tested at once: where the model is
+    refused, nothing else is worth its time.
+    """
     fits: dict[int, PartFit] = {}
     refined: set[int] = set()
     for weighing in range(plan.weighings + 1):
@@ -191,7 +212,11 @@ def _own_fits(plan: Plan, parts: Sequence[int]) -> Generator[list[Job], Replies,
                     steps = reply.substeps * (2 if longer else 1)
                     later.append(replace(job, substeps=steps, finer=coarse, before=reply, weigh=False))
                     refined |= {job.part} if coarse else set()
-            jobs = later
+            if plan.check and weighing == plan.weighings:
+                again = [job.part for job in later]
+                ends = [job.part for job in jobs if job.part not in again or fits[job.part].resolved]
+                fits = yield from _tested(fits, [k for k in ends if k in fits and fits[k].surplus > _PLAIN])
+            jobs = [job for job in later if not fits[job.part].refused]
     return fits
 
 
