@@ -57,6 +57,7 @@ def _compiled(together: int) -> Any:
         return jax.tree.map(lambda a, b: jnp.where(jnp.reshape(mask, (-1, *(1,) * (jnp.ndim(a) - 1))), a, b), new, old)
 
     return SimpleNamespace(
+        start=lambda nuisance, theta: gauss_newton.Point(nuisance, theta, *[()] * 6),
         begin=over(gauss_newton.begin, 3),
         advance=over(partial(gauss_newton.advance, **options), 2),
         follow=over(partial(gauss_newton.follow, **options), 2),
@@ -236,13 +237,13 @@ def iterate(
     ended: dict[int, Status] = {}
     with double_precision():
         over = current().over()
-        point = SimpleNamespace(nuisance=nuisance, theta=theta)
-        if not over:
-            point = code.begin(model, nuisance, theta, data, constants)
         while len(ended) < len(data) and not over:
-            fresh = step(model, point, data, constants)
+            fresh = step(model, code.start(nuisance, theta), data, constants)
             running = [k for k in range(len(data)) if k not in ended]
-            point = code.choose(np.isin(np.arange(len(data)), running), fresh, point)
+            moved_to = fresh.nuisance, fresh.theta
+            if ended:
+                moved_to = code.choose(np.isin(np.arange(len(data)), running), moved_to, (nuisance, theta))
+            nuisance, theta = moved_to
             cost, before, size, length, count, rest = map(np.asarray, fresh[2:])
             for k in running:
                 moved = float(size[k]) / float(np.sqrt(cost[k] / freedom))  # in standard errors
@@ -255,7 +256,7 @@ def iterate(
                 watch(max((steps[k][-1] for k in running), key=lambda taken: taken.size))
             over = len(ended) < len(data) and current().over()
         status_of = [ended.get(k) or unfinished(own) for k, own in enumerate(steps)]
-        return Iteration(np.asarray(point.nuisance), np.asarray(point.theta), steps, status_of, [1] * len(data))
+        return Iteration(np.asarray(nuisance), np.asarray(theta), steps, status_of, [1] * len(data))
 
 
 def unfinished(steps: Sequence[Step]) -> Status:
