@@ -223,11 +223,12 @@ def _determination(result: Result, table: Facts) -> Iterator[Finding]:
 
 
 def _weak(result: Result, table: Facts) -> Iterator[Finding]:
-    numbers, make, instead = result.diagnostics, Topic("moments"), f"use {option('method', 'trajectory')}"
+    numbers, make, stopped = result.diagnostics, Topic("moments"), result.resolved.stopped is not None
+    instead = f"give more time ({option('time_limit')})" if stopped else f"use {option('method', 'trajectory')}"
     words = "the weak-form fit has no noise model, so it gives no error bands"
     yield Topic("precision").check("no-error-bands", words, instead)
     left, adequate = percent(numbers.residual), numbers.moments is None or numbers.moments.verdict == Verdict.ADEQUATE
-    if numbers.moments is None:
+    if numbers.moments is None and not stopped:
         words = (
             "the moments were not tested for model misspecification: that was switched off, the equation is another "
             "than Allen-Cahn, or too few moments are more than noise"
@@ -351,7 +352,8 @@ def setting_of(result: Result, fit: FitQuality | None = None) -> Setting:
     u = np.linspace(*result.law.phases, 401)
     largest = float(np.max(np.abs(result.force(u))))
     dx, boundary = (fit.dx, fit.boundary) if fit else (result.problem.records[0].dx, result.resolved.boundary)
-    return Setting(dx, boundary, result.law.phases, largest)
+    stopped = result.resolved.stopped is not None and result.problem.check
+    return Setting(dx, boundary, result.law.phases, largest, stopped)
 
 
 def _structure(result: Result, fit: Likelihood | None) -> Iterator[Finding]:
