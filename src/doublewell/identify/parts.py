@@ -49,7 +49,7 @@ from doublewell.runtime import CPU, Processor
 from doublewell.stop import current
 from doublewell.weak.weights import default_supports
 
-_FITTED, _LINEARISED, _RESOLVED = 0.1, 0.25, 0.5  # of the work on 61 x 96 x 96 values, done before what comes next
+_FITTED, _LINEARISED, _RESOLVED = 0.1, 0.25, 0.35  # of the work on 61 x 96 x 96 values, done before what comes next
 
 
 @dataclass(frozen=True, eq=False)
