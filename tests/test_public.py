@@ -19,8 +19,8 @@ import doublewell
 NAMES = {
     "AllenCahn", "Anisotropy", "CahnHilliard", "Compute", "DoubleWell", "Driving", "MassConserving", "Mobility",
     "Trajectory", "Weak",
-    "LAW_NAMES", "Bernstein", "Experiment", "InputError", "Law", "Mixing", "Observation", "Record", "Result",
-    "SurfaceTension", "Temperature", "__version__",
+    "LAW_NAMES", "Bernstein", "Experiment", "InputError", "Interrupted", "Law", "Mixing", "Observation", "Record",
+    "Result", "SurfaceTension", "Temperature", "__version__",
     "add_noise", "bounds", "calibrate", "capillary", "compare", "estimate", "export", "facts", "findings",
     "identify", "identify_many", "initial_field",
     "load_result", "lower", "merge", "named_law", "open_record", "phase_from_intensity", "physical", "plan", "save",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from doublewell.dynamics import MassConserving as MassConserving
     from doublewell.dynamics import Mobility as Mobility
     from doublewell.errors import InputError as InputError
+    from doublewell.errors import Interrupted as Interrupted
     from doublewell.evidence import lower as lower
     from doublewell.evidence import merge as merge
     from doublewell.export import export as export
@@ -64,7 +65,7 @@ _MODULES = {
     "calibrate": ["Mixing", "SurfaceTension", "Temperature", "calibrate"],
     "capillary": ["capillary"],
     "dynamics": ["AllenCahn", "Anisotropy", "CahnHilliard", "Driving", "MassConserving", "Mobility"],
-    "errors": ["InputError"],
+    "errors": ["InputError", "Interrupted"],
     "evidence": ["lower", "merge"],
     "export": ["export"],
     "facts": ["facts"],

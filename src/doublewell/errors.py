@@ -25,6 +25,17 @@ class NoStartError(InputError):
     """Weak moments give no law: a trajectory fit starts from whole frames then."""
 
 
+class Interrupted(KeyboardInterrupt):
+    """The work was ended by Ctrl-C, by the caller, or by its time; ``result`` is the best answer so far, or None.
+
+    Like KeyboardInterrupt it is not an Exception, so a script that does not expect it stops.
+    """
+
+    def __init__(self, message: str = "interrupted before there was an answer", result: Any = None) -> None:
+        super().__init__(message)
+        self.result = result
+
+
 class UnfinishedError(InputError):
     """Some of many inputs could not be used; ``results`` holds those of the others, None where there is none.
 

@@ -147,6 +147,12 @@ class Facts:
         return self.problem.dynamics.equation
 
     @property
+    def method(self) -> str:
+        """The fit that the law is of: that which was asked for, or the one before it where the time was over."""
+        asked = self.problem.method
+        return asked.name if self.banded else asked.start.name
+
+    @property
     def structure(self) -> Structure:
         """The stationary points of the law."""
         return self.law.structure
@@ -157,7 +163,7 @@ class Facts:
         kind = f"of degree {self.law.family.degree}"
         if self.heaviest is not None:
             kind = f"averaged over degrees (degree {self.heaviest[0]} has the weight {percent(self.heaviest[1])})"
-        return f"law {kind} by the {METHODS[self.problem.method.name]}"
+        return f"law {kind} by the {METHODS[self.method]}"
 
     @property
     def held_heading(self) -> str:

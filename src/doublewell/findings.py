@@ -75,6 +75,7 @@ def findings(result: Result, *, checksum: str | None = None, table: Facts | None
     items += [
         *force_findings(result),
         *rival_findings(result.rivals, result.adequacy),
+        *_stopped(result, fit),
         *(_weak(result, table) if fit is None else _trajectory(result, fit, table)),
         *diffusion_findings(table["q"]),
         *mobility_findings(result),
@@ -93,6 +94,23 @@ def findings(result: Result, *, checksum: str | None = None, table: Facts | None
 def worst(items: list[Finding]) -> Severity:
     """Return the worst severity."""
     return max((item.severity for item in items), key=list(Severity).index, default=Severity.OK)
+
+
+def _stopped(result: Result, fit: Likelihood | None) -> Iterator[Finding]:
+    """Yield what a fit is without whose time was over."""
+    if (step := result.resolved.stopped) is None:
+        return
+    make, advice = Topic("convergence"), f"give more time ({option('time_limit')})"
+    if fit is None:
+        words = "the time was over before the first trajectory fit: this is the weak-form fit, without error bands"
+        yield make.fail("time-limit", words, advice, step=step)
+        return
+    untested = fit.adequacy is None and result.problem.check
+    missing = ["the resolution is not measured"] * bool(np.isnan(fit.mesh_size)) + [
+        "the model is not tested"
+    ] * untested
+    words = f"the time was over before step {step} of the work: {' and '.join(missing) or 'the law was not refined'}"
+    yield make.check("time-limit", words, advice, step=step)
 
 
 # --- a trajectory fit -----------------------------------------------------------------------------------------------
@@ -122,7 +140,9 @@ def _quality(result: Result, fit: FitQuality) -> Iterator[Finding]:
     yield from model_findings(fit.adequacy, fit.noise, setting_of(result, fit))
     make, sizes = Topic("resolution"), {"time": fit.time_size, "mesh": fit.mesh_size}
     moved = f"half the time step would move the law by {fit.time_size:.2g} standard errors, a finer mesh by "
-    if fit.mesh_size > 1.0:
+    if np.isnan(fit.mesh_size):
+        yield make.check("resolution-unmeasured", "how far a finer step or mesh would move the law is not known")
+    elif fit.mesh_size > 1.0:
         words = (
             f"a finer mesh would move the estimate by {fit.mesh_size:.1f} standard errors: the record is coarser than "
             "its dynamics; the bands include this"
@@ -203,11 +223,12 @@ def _determination(result: Result, table: Facts) -> Iterator[Finding]:
 
 
 def _weak(result: Result, table: Facts) -> Iterator[Finding]:
-    numbers, make, instead = result.diagnostics, Topic("moments"), f"use {option('method', 'trajectory')}"
+    numbers, make, stopped = result.diagnostics, Topic("moments"), result.resolved.stopped is not None
+    instead = f"give more time ({option('time_limit')})" if stopped else f"use {option('method', 'trajectory')}"
     words = "the weak-form fit has no noise model, so it gives no error bands"
     yield Topic("precision").check("no-error-bands", words, instead)
     left, adequate = percent(numbers.residual), numbers.moments is None or numbers.moments.verdict == Verdict.ADEQUATE
-    if numbers.moments is None:
+    if numbers.moments is None and not stopped:
         words = (
             "the moments were not tested for model misspecification: that was switched off, the equation is another "
             "than Allen-Cahn, or too few moments are more than noise"
@@ -331,7 +352,8 @@ def setting_of(result: Result, fit: FitQuality | None = None) -> Setting:
     u = np.linspace(*result.law.phases, 401)
     largest = float(np.max(np.abs(result.force(u))))
     dx, boundary = (fit.dx, fit.boundary) if fit else (result.problem.records[0].dx, result.resolved.boundary)
-    return Setting(dx, boundary, result.law.phases, largest)
+    stopped = result.resolved.stopped is not None and result.problem.check
+    return Setting(dx, boundary, result.law.phases, largest, stopped)
 
 
 def _structure(result: Result, fit: Likelihood | None) -> Iterator[Finding]:

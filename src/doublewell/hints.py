@@ -12,3 +12,4 @@ Bools = NDArray[np.bool_]
 Integers = NDArray[np.int64]
 Progress = Callable[[int, int], None]  # called with (steps done, steps)
 Report = Callable[[str, int, int], None]  # called with (what is being done, steps done, steps); steps 0: not known
+STATED = -1  # in place of steps: the words are no stage but something that is known now

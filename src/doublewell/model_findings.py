@@ -57,12 +57,13 @@ OF_TWO_PHASES = frozenset(  # what has no meaning where the record shows one
 
 
 class Setting(NamedTuple):
-    """What a test was made in: cell sizes, boundary, phases of the wells, and the largest force."""
+    """What a test was made in: cell sizes, boundary, phases of the wells, the largest force, whether time was over."""
 
     dx: tuple[float, ...]
     boundary: str | None
     phases: tuple[float, float]
     force: float
+    stopped: bool = False
 
     @property
     def half(self) -> float:
@@ -169,8 +170,10 @@ def model_findings(answer: Adequacy | None, noise: float, setting: Setting) -> I
     `noise` is what the fit leaves in a value.
     """
     if answer is None:
-        words = "the tests were switched off, so it is not known whether the record is this model plus white noise"
-        yield _model.check("model-untested", words, f"run with {option('check', True)}")
+        why = "there was no time for the tests" if setting.stopped else "the tests were switched off"
+        advice = f"give more time ({option('time_limit')})" if setting.stopped else f"run with {option('check', True)}"
+        words = f"{why}, so it is not known whether the record is this model plus white noise"
+        yield _model.check("model-untested", words, advice)
         return
     if answer.numerical:
         words = (

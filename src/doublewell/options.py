@@ -16,7 +16,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from os import PathLike
 from typing import Any, ClassVar, Literal, Self, get_args
 
@@ -24,6 +24,8 @@ import numpy as np
 
 from doublewell.errors import InputError, is_whole, not_negative, option, shown, whole
 from doublewell.law import MAX_DEGREE, Constraint, WellsKind, check_phases
+from doublewell.stop import Stop
+from doublewell.units import parse_limit, parse_memory
 
 Read = Callable[[str], Any]
 Derivative = Literal["discrete", "analytic"]
@@ -46,6 +48,11 @@ def help_of(kind: type[Options]) -> dict[str, str]:
     text = inspect.getdoc(kind) or ""
     paragraphs = re.findall(r"^(\w+)\n((?:    .*\n?)+)", text.partition("----------\n")[2], re.MULTILINE)
     return {name: " ".join(words.split()) for name, words in paragraphs}
+
+
+def worded(kind: type[Options]) -> list[Field[Any]]:
+    """Return the options of a value that are read from words: all but functions."""
+    return [item for item in fields(kind) if item.metadata]
 
 
 def _as(kind: type[float] | type[int], name: str) -> Read:
@@ -124,7 +131,7 @@ class Options:
     @classmethod
     def _fields_of(cls, text: str) -> dict[str, Any]:
         """Read "name=value, name=value"; commas inside a value are followed by no space."""
-        readers = {item.name: item.metadata["read"] for item in fields(cls)}
+        readers = {item.name: item.metadata["read"] for item in worded(cls)}
         found = {}
         for part in re.split(r",\s+|;", text.strip()):
             name, sign, word = (piece.strip() for piece in part.partition("="))
@@ -306,27 +313,6 @@ def _check_budget(ridge: Any, memory: Any) -> None:
         parse_memory(memory)
 
 
-_TEXT = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE)
-_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
-
-
-def parse_memory(memory: Any) -> int:
-    """Return a budget in bytes: a number of them, or a text such as "2GB", "500 MB" or "1.5 GiB".
-
-    >>> parse_memory("2GB"), parse_memory("1.5 GiB"), parse_memory(10**9)
-    (2000000000, 1610612736, 1000000000)
-    """
-    size = -1.0
-    if isinstance(memory, str) and (found := _TEXT.fullmatch(memory)):
-        number, power, binary = found.groups()
-        size = float(number) * (1024 if binary else 1000) ** _POWERS[power.lower()]
-    elif isinstance(memory, int | float) and not isinstance(memory, bool):
-        size = float(memory)
-    if not 1.0 <= size < 2**63:
-        raise InputError(f'memory is {shown(memory)}: expected a size such as "2GB" or "500 MB", or a number of bytes')
-    return int(size)
-
-
 Method = Trajectory | Weak
 METHODS: dict[str, type[Trajectory] | type[Weak]] = {"trajectory": Trajectory, "weak": Weak}
 
@@ -460,7 +446,7 @@ def _length(value: Any, name: str, expected: str, ends: tuple[float, float] = (0
 
 @dataclass(frozen=True, eq=False)
 class Compute(Options):
-    """What a fit may use; none of it changes an answer.
+    """What a fit may use; none of it changes an answer, but a time limit may end it before it is complete.
 
     Parameters
     ----------
@@ -473,6 +459,13 @@ class Compute(Options):
         A file that keeps what was computed so far; the same call resumes from there.
     device
         "gpu", "cpu", or by default what is there.
+    time_limit
+        When the answer must be there: "60 s", "5 min", or a number of seconds. What the fit has by then is the result,
+        and its findings state what is missing. "7 steps" ends it before the 7th step, which is the same on all
+        machines; ``resolved.stopped`` is that number.
+    cancel
+        A function without arguments, called before each step and between compiled programs: where it returns true,
+        Interrupted is raised with the best answer so far as its ``result``.
     """
 
     noun = "compute"
@@ -481,8 +474,14 @@ class Compute(Options):
     scheduler: Any = _field(None)
     checkpoint: str | PathLike[str] | None = _field(None)
     device: str | None = _field(None)
+    time_limit: float | str | None = _field(None)
+    cancel: Callable[[], bool] | None = None
 
     def __post_init__(self) -> None:
+        if self.time_limit is not None:
+            parse_limit(self.time_limit)
+        if not (self.cancel is None or callable(self.cancel)):
+            raise InputError(f"cancel is {shown(self.cancel)}: expected a function that returns whether to stop")
         if self.workers is not None:
             object.__setattr__(self, "workers", whole(self.workers, _subject("workers"), least=1))
         if self.scheduler is not None and self.workers is not None:
@@ -491,3 +490,8 @@ class Compute(Options):
             raise InputError(f"{_subject('checkpoint')} is {shown(self.checkpoint)}: expected the name of a file")
         if self.device is not None:
             self._check_word("device", ("cpu", "gpu"))
+
+    def stop(self) -> Stop:
+        """Return when the work that begins now has to stop."""
+        seconds, step = (None, None) if self.time_limit is None else parse_limit(self.time_limit)
+        return Stop(seconds, step, self.cancel)

@@ -64,7 +64,8 @@ class Resolved:
     ``q`` and ``phases`` were given or estimated; a ``boundary`` that was not declared is "open" in a trajectory fit;
     ``supports`` are those of the weak-form fit, with the rule that chose them; ``tiled`` whether the record was fitted
     in tiles; ``noise`` the kind of noise that was assumed; ``settled`` the equation where parts of it were estimated;
-    ``theta`` the strength kT / kappa of thermal noise where it was read.
+    ``theta`` the strength kT / kappa of thermal noise where it was read; ``stopped`` the step of the work before which
+    the time was over, None where it was not.
     """
 
     q: float
@@ -76,6 +77,7 @@ class Resolved:
     noise: str = "white"
     settled: Dynamics | None = None
     theta: float | None = None
+    stopped: int | None = None
 
 
 @dataclass(frozen=True)
@@ -394,4 +396,9 @@ def compute_of(compute: Any, records: Sequence[Record], problem: Problem) -> Com
                 f"{option(name)} is for a record in parts, and a trajectory fit without a budget is of the record as a "
                 f"whole: give {option('memory')} too, such as 2GB, or leave it out"
             )
+    if chosen.time_limit is not None and not (problem.method.bands and problem.method.memory is None):
+        raise InputError(
+            f"{option('time_limit')} is for the trajectory fit of whole records: the weak-form fit takes seconds, and "
+            f"a record in tiles has a {option('checkpoint')} to resume from; leave it out"
+        )
     return chosen

@@ -12,6 +12,7 @@ import numpy as np
 
 from doublewell.dynamics import ALLEN_CAHN, Dynamics, fastest_rate
 from doublewell.errors import option
+from doublewell.hints import Array
 from doublewell.observation import COVERED, FEW_CELLS, MASK, TOO_FEW_CELLS, TOO_LARGE, Survey
 from doublewell.observation.look import FEW_FRAMES, GROUP
 from doublewell.record import GreyQuality, Record
@@ -26,6 +27,10 @@ _NEAR = 0.1  # fraction of the range by which a picture may miss its scale
 _FAST = 30.0  # pace in units of q: a drop has about 0.2, a spinodal start about 1 to 10
 _STANDS_OUT = 6.0  # standard deviations of noise, of the 99.9 percentile of the change: noise alone has 3.3
 _BORDER = 3.0  # mean square jump across a border, over the largest between neighbours inside, that is not periodic
+_KINK = 10.0  # the same of the difference from what the neighbours on either side lead to; at most 3.6 of good records
+_TINY = 1e-3  # of the largest value: a difference that tells nothing
+_BLURS = 2  # smoothings (1, 2, 1) before derivatives are taken
+_EXPLAINS = 0.1  # fraction of the changes along the axis that is the time, at least
 _SAME = 1e-6  # of the values: columns that are stored twice
 _LIKE = 2.0  # factor between first differences along axes of space
 _LAYOUT = 2**20  # values from which the axes are distinguished
@@ -231,7 +236,9 @@ def layout_findings(record: Record) -> Iterator[Finding]:
     """Yield what the axes of a record show: a border that is not periodic, a period stored twice, a wrong time axis.
 
     Space is isotropic: where the frames differ as neighbouring pixels along one axis do, and pixels along another axis
-    hardly differ, that other axis may be the time.
+    hardly differ, that other axis may be the time. It is where the changes along it are those of u_t = q Laplacian u +
+    f(u) and those of the frames are not. A fit of such a record, or over a border that is not periodic, has no answer:
+    these two are of severity "fail".
     """
     frames = max(FEW_FRAMES, min(record.frames, _LAYOUT // prod(record.mesh)))
     start = max(0, (record.frames - frames) // 2)
@@ -249,24 +256,63 @@ def layout_findings(record: Record) -> Iterator[Finding]:
         if across <= least < mirrored:  # a mirror image in the middle of cells has both
             words = f"the first and the last line of pixels along {name} are the same: both ends of a period are stored"
             yield _movie.check("period-stored-twice", words, "leave one of them out", jump=across)
-        elif across > _BORDER * float(np.max(inside)):
+        elif across > _BORDER * float(np.max(inside)) or _kink(lines) > _KINK:
             words = (
                 f"the picture jumps by {sqrt(across):.2g} (root mean square) across the periodic border along {name}, "
-                f"and by {sqrt(float(np.max(inside))):.2g} at most between neighbours inside"
+                f"and by {sqrt(float(np.max(inside))):.2g} at most between neighbours inside; expected no more than "
+                "there"
             )
-            advice = "the record is a part of the domain, or has another boundary: leave the boundary out"
-            yield _movie.check("border-not-periodic", words, advice, jump=sqrt(across))
+            advice = (
+                f"the record is a part of the domain, or has another boundary: leave {option('boundary')} out, then it "
+                "is a window"
+            )
+            yield _movie.fail("border-not-periodic", words, advice, jump=sqrt(across))
     in_time, *in_space = np.maximum(np.array(squares) - 2.0 * min(fourth), 0.0)
     slow = int(np.argmin(in_space))
     others = np.delete(in_space, slow)
     isotropic = np.all(others < _LIKE**2 * in_time) and np.all(in_time < _LIKE**2 * others)
     if others.size and isotropic and in_space[slow] * _LIKE**2 < in_time:
+        declared, other = _explained(u, 0), _explained(u, slow + 1)
+        sure, axes = other > _EXPLAINS and declared < other / _LIKE**2, f"(t, {', '.join(names)})"
         words = (
             f"frames differ as much as neighbouring pixels do, and pixels along {names[slow]} differ far less: the "
-            f"time axis may be {names[slow]}"
+            f"time axis {'is' if sure else 'may be'} {names[slow]}, expected the axes {axes}"
         )
-        ratio = float(np.sqrt(in_space[slow] / in_time))
-        yield _movie.check("axes-swapped", words, "check the order of the axes (t, y, x)", ratio=ratio)
+        advice = f"{'change' if sure else 'check'} the order of the axes ({option('axes')} of a file)"
+        severity, ratio = Severity.FAIL if sure else Severity.CHECK, float(np.sqrt(in_space[slow] / in_time))
+        yield _movie.finding(severity, "axes-swapped", words, advice, ratio=ratio)
+
+
+def _kink(lines: Array) -> float:
+    """Return how far jumps at a periodic border are from what their neighbours lead to, over the most inside; squares.
+
+    Of a smooth field a difference follows from the two on either side to fourth order, at the border too. Frames are
+    the later half: a first field may have a kink there, which diffuses.
+    """
+    lines = lines[:, lines.shape[1] // 2 :]
+    jumps = np.roll(lines, -1, 0) - lines
+    near, far = (np.roll(jumps, k, 0) + np.roll(jumps, -k, 0) for k in (1, 2))
+    rest = np.mean((jumps - (9.0 * near - far) / 16.0) ** 2, axis=tuple(range(1, lines.ndim)))
+    least = (_TINY * float(np.max(np.abs(lines)))) ** 2
+    return float(np.max(rest[[-3, -2, -1, 0, 1]])) / max(float(np.max(rest[2:-3])), least)
+
+
+def _explained(u: Array, axis: int) -> float:
+    """Return the fraction of the changes along an axis that u_t = q Laplacian u + f(u) explains, f of degree five."""
+    for k in range(u.ndim):
+        for _ in range(_BLURS):
+            lines = np.moveaxis(u, k, 0)
+            u = np.moveaxis(0.25 * lines[:-2] + 0.5 * lines[1:-1] + 0.25 * lines[2:], 0, k)
+    u = np.moveaxis(u, axis, 0)
+    inner = (slice(1, -1),) * u.ndim
+    change, field = (u[2:] - u[:-2])[(slice(None), *inner[1:])].ravel(), u[inner].ravel()
+    columns = [field**power for power in (0, 1, 2, 3, 5)]
+    for k in range(1, u.ndim):
+        low, high = ((*inner[:k], part, *inner[k + 1 :]) for part in (slice(None, -2), slice(2, None)))
+        columns.append((u[low] + u[high]).ravel() - 2.0 * field)
+    design = np.stack(columns, axis=1)
+    rest = change - design @ np.linalg.lstsq(design, change, rcond=None)[0]
+    return 1.0 - float(np.var(rest) / max(float(np.var(change)), 1e-300))
 
 
 def one_sided_findings(survey: Survey, phases: Phases) -> Iterator[Finding]:

@@ -184,6 +184,7 @@ def keep_compiled() -> None:
     except OSError:  # a home that cannot be written: compile each time, as JAX does by itself
         return
     jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)  # ten of the dozen of a fit take less than 1 s
 
 
 def _machine() -> str:

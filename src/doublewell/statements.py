@@ -138,10 +138,11 @@ def likelihood_lines(result: Result) -> Iterator[str]:
             f"the record amplifies its initial field: it was cut into {fit.segments} segments, and these were linked "
             "step by step into one trajectory"
         )
-    yield (
-        f"resolution: half the time step would move the estimate by {fit.time_size:.2g} standard errors, a finer mesh "
-        f"by {fit.mesh_size:.2g}"
-    )
+    if np.isfinite(fit.mesh_size):
+        yield (
+            f"resolution: half the time step would move the estimate by {fit.time_size:.2g} standard errors, a finer "
+            f"mesh by {fit.mesh_size:.2g}"
+        )
     line = law_class(result)
     if result.problem.law.constraint != "none":
         line += f": chi2 rises by {max(fit.constraint_rise, 0.0):.1f}"

@@ -8,7 +8,7 @@ from math import prod
 from textwrap import wrap
 from typing import Any
 
-from doublewell.errors import InputError, shown
+from doublewell.errors import InputError, option, shown
 
 NO_PINT = "units need the library pint: install it with pip install 'doublewell[units]', or give plain numbers"
 WIDTH = 98  # characters of a line of text
@@ -19,6 +19,10 @@ _QUANTITY = re.compile(rf"\s*({_NUMBER})\s*(\S.*)?", re.DOTALL)
 _UNIT = re.compile(r"[A-Za-zµμÅ_][A-Za-zµμÅ_0-9/*^.()\s²³⁻¹-]{0,59}")
 _POWER = re.compile(r"\^\(?-?\d{1,2}(?:\.\d{1,3})?\)?(?![\d^.])")  # a short number, and no power of a power
 _RAISED = re.compile(r"\^(-?\d+)")
+_SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE)
+_PREFIXES = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+_LIMIT = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(s|sec|min|h|steps?)?\s*")
+_SECONDS = {None: 1.0, "s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0}
 _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
@@ -172,3 +176,39 @@ def raised(text: str) -> str:
     '1/um², J²/m⁴'
     """
     return _RAISED.sub(lambda power: power[1].translate(_SUPERSCRIPTS), text)
+
+
+def parse_memory(memory: Any) -> int:
+    """Return a budget in bytes: a number of them, or a text such as "2GB", "500 MB" or "1.5 GiB".
+
+    >>> parse_memory("2GB"), parse_memory("1.5 GiB"), parse_memory(10**9)
+    (2000000000, 1610612736, 1000000000)
+    """
+    size = -1.0
+    if isinstance(memory, str) and (found := _SIZE.fullmatch(memory)):
+        number, power, binary = found.groups()
+        size = float(number) * (1024 if binary else 1000) ** _PREFIXES[power.lower()]
+    elif isinstance(memory, int | float) and not isinstance(memory, bool):
+        size = float(memory)
+    if not 1.0 <= size < 2**63:
+        raise InputError(f'memory is {shown(memory)}: expected a size such as "2GB" or "500 MB", or a number of bytes')
+    return int(size)
+
+
+def parse_limit(limit: Any) -> tuple[float | None, int | None]:
+    """Return a time limit in seconds, or the number of the step before which the work ends.
+
+    >>> parse_limit("60 s"), parse_limit("1.5 min"), parse_limit(20), parse_limit("7 steps")
+    ((60.0, None), (90.0, None), (20.0, None), (None, 7))
+    """
+    number = isinstance(limit, int | float) and not isinstance(limit, bool)
+    if match := _LIMIT.fullmatch(str(limit) if number else limit if isinstance(limit, str) else ""):
+        size, unit = float(match[1]), match[2]
+        if unit in _SECONDS and size > 0.0:
+            return size * _SECONDS[unit], None
+        if unit not in _SECONDS and size >= 1.0 and size.is_integer():
+            return None, int(size)
+    raise InputError(
+        f"{option('time_limit').rstrip('=')} is {shown(limit)}: expected a time such as '60 s' or '5 min', a number of "
+        "seconds, or a number of steps such as '7 steps'"
+    )

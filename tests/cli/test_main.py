@@ -11,6 +11,7 @@ import pytest
 from doublewell.cli import main
 from doublewell.cli import options as output
 from doublewell.errors import InputError
+from doublewell.hints import STATED
 from doublewell.likelihood import Step
 from doublewell.version import __version__
 
@@ -184,6 +185,34 @@ def test_stages_and_steps_reach_the_screen_and_it_goes_at_the_end(remembered):
         assert not remembered.stopped
     assert remembered.said == [("work", 0, 0), ("work", 1, 3), ("fitting: step 2", 2, 0)]
     assert remembered.stopped
+
+
+def test_what_is_stated_stays_above_the_line(remembered, capsys):
+    with output.Bar(wanted=True) as bar:
+        assert remembered.ready.wait(5)
+        remembered.state = remembered.said.append
+        bar.show("the law", 0, STATED)
+        bar.show("work", 0, 0)
+        assert remembered.said == ["the law", ("work", 0, 0)]
+    silent = output.Bar(wanted=False)
+    silent.show("the law", 0, STATED)
+    waiting = output.Bar(wanted=True)  # nothing is on the screen yet
+    waiting.show("the law", 0, STATED)
+    assert capsys.readouterr().err == "the law\n"
+
+
+def test_the_clock_runs_on_after_a_stage_that_ended(monkeypatch):
+    screen = watch(monkeypatch)
+    shown = output._Screen()
+    shown.say("weak moments", 61, 61)
+    shown.say("fitting", 1, 0)
+    shown.state("what is known")
+    assert shown._bar.tasks[0].finished_time is None
+    assert not shown._bar.tasks[0].finished
+    sleep(1.1)
+    shown.stop()
+    assert "0:00:01" in screen.getvalue()
+    assert "what is known" in screen.getvalue()
 
 
 STEP = Step(12, 1.3e6, 1234567.8, 0.0012, 1.0, 112, 0.0123, "segments, links 0.3")

@@ -11,7 +11,7 @@ from doublewell.cli.options import Given, options_of
 from doublewell.errors import InputError, as_word
 from doublewell.identify import identify
 from doublewell.io import load_result, save
-from doublewell.options import METHODS, Compute, DoubleWell, Observation
+from doublewell.options import METHODS, Compute, DoubleWell, Observation, worded
 
 OTHER = {  # a value that is not the default, by name; a field that is added needs one
     "degree": 3, "constraint": "none", "wells": "equal", "ridge": 0.5, "memory": "3GB", "supports": ((4, 0.1),),
@@ -20,10 +20,11 @@ OTHER = {  # a value that is not the default, by name; a field that is added nee
     "contrast": "drifting", "drift": "estimated",
     "pixel": True, "response": 0.5, "exposure": 0.125, "refine": 3, "missing": "mask", "workers": 2,
     "scheduler": "tcp://a:1", "checkpoint": "kept.npz", "device": "cpu",
+    "time_limit": "5 min",
 }  # fmt: skip
 STORED = [("law", DoubleWell), *(("method", kind) for kind in METHODS.values()), ("observation", Observation)]
 FIELDS = [(part, kind, item.name) for part, kind in STORED for item in fields(kind)]
-ALL = [*FIELDS, *(("compute", Compute, item.name) for item in fields(Compute))]
+ALL = [*FIELDS, *(("compute", Compute, item.name) for item in worded(Compute))]
 
 
 def names(case):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from doublewell.errors import InputError
-from doublewell.options import parse_memory
+from doublewell.units import parse_memory
 
 
 @pytest.mark.parametrize(

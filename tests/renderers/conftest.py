@@ -200,8 +200,20 @@ def kinds(base, make) -> dict[str, Kind]:
         ),
         "thermal noise without temperature": make(sixth, tension=None, theta=0.01, units=("um", "s")),
         "weak": base,
+        "stopped": stopped(make(sixth, adequacy=None), 6),
+        "stopped before a fit": stopped(base, 1),
         "failed calibration": base_law(base, odd),
     }  # fmt: skip
+
+
+def stopped(kind: Kind, step: int) -> Kind:
+    """Return what there was when the time was over: a fit without its resolution, or the weak-form fit."""
+    result, fit = kind.result, kind.result.diagnostics.likelihood
+    if fit is not None:
+        fit = replace(fit, time_size=np.nan, mesh_size=np.nan)
+    problem = replace(result.problem, method=Trajectory(), check=True)
+    resolved, numbers = replace(result.resolved, stopped=step), replace(result.diagnostics, likelihood=fit)
+    return Kind(replace(result, problem=problem, resolved=resolved, diagnostics=numbers), kind.record)
 
 
 def base_law(base: Kind, law: Law) -> Kind:

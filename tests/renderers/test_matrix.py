@@ -29,6 +29,7 @@ from doublewell.result import Rival
 KINDS = (
     "symmetric", "units", "no tension", "exact tension", "equal", "unequal", "other phases", "equal, other phases",
     "window", "unknown q", "several movies", "tiles", "untested", "not adequate", "weak", "failed calibration",
+    "stopped", "stopped before a fit",
     "thermal noise", "thermal noise and tension", "thermal noise without temperature",
 )  # fmt: skip
 GOLDEN = Path(__file__).parent / "golden"

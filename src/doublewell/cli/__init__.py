@@ -14,7 +14,7 @@ from cyclopts import App, CycloptsError, UnknownOptionError, UnusedCliTokensErro
 from doublewell.cli.commands import compare, demo, doctor, export, inspect, prepare
 from doublewell.cli.experiments import plan, simulate
 from doublewell.cli.identify import identify, repeat
-from doublewell.errors import InputError, shell_words
+from doublewell.errors import InputError, Interrupted, shell_words
 from doublewell.version import __version__
 
 _OK, _WRONG_USE, _INTERRUPTED, _CLOSED_PIPE = 0, 2, 130, 141
@@ -31,8 +31,9 @@ def main(tokens: Sequence[str] | None = None) -> int:
             command, bound, _ = _app().parse_args(words, exit_on_error=False, print_error=False)
             answer = command(*bound.args, **bound.kwargs)
         sys.stdout.flush()
-    except KeyboardInterrupt:
-        _complain("interrupted; nothing was left half written")
+    except KeyboardInterrupt as reason:
+        known = isinstance(reason, Interrupted) and reason.result is not None
+        _complain(str(reason) if known else "interrupted; nothing was left half written")
         return _INTERRUPTED
     except BrokenPipeError:  # the reader of our output, such as head, has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

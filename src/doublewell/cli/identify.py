@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 from cyclopts import Parameter
 
 from doublewell.cli.options import ANSWER, TENSION, Given, Integer, Movie, Output, Switch, about, options_of
-from doublewell.errors import InputError
+from doublewell.errors import InputError, Interrupted
 from doublewell.hints import Report
 
 if TYPE_CHECKING:
@@ -97,12 +97,24 @@ def identify(
             bar.stage("reading and compiling, which takes a minute the first time")
             show = output.fitting(bar) if options["method"].bands else bar.show
             warm = None if temperature is None else Temperature.of(temperature)
-            result = fit(record, tension, **options, dynamics=dynamics, check=check, temperature=warm, progress=show)
+            given_up: Interrupted | None = None
+            try:
+                result = fit(
+                    record, tension, **options, dynamics=dynamics, check=check, temperature=warm, progress=show
+                )
+            except Interrupted as reason:
+                if reason.result is None:
+                    raise
+                if out is None:
+                    raise Interrupted(f"{reason}; give --out to keep the best answer so far", reason.result) from None
+                given_up, result, validate_from, figures, report = reason, reason.result, None, None, None
             result = replace(result, problem=result.problem.of_file(movie.source(file)))
             validation = None
             if validate_from is not None:
                 validation = validate(result, record, start=validate_from, progress=bar.stage("evolving"))
         files = _write(result, record, validation, out, figures, report, progress=bar.show)
+    if given_up is not None:
+        raise Interrupted(f"{given_up}; the best answer so far is in {out}", result)
     document = {"file": str(file), **result_document(result, validation), "files": [str(path) for path in files]}
     output.answer(_text(result, validation, files), document)
 
@@ -259,7 +271,7 @@ def result_document(result: Result, validation: Validation | None) -> dict[str, 
     epsilon, barrier = table.get("epsilon"), table.get("barrier")
     return {
         "dynamics": table.problem.dynamics.name,
-        "method": table.problem.method.name,
+        "method": table.method,
         "equation": table.equation,
         "phases": list(table.law.phases),
         "degree": table.law.family.degree,

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin, get_type_
 from cyclopts import Group, Parameter
 
 from doublewell.errors import InputError, as_word, option, whole
-from doublewell.hints import Report
-from doublewell.options import METHODS, Compute, DoubleWell, Observation, Options, help_of, method_of
+from doublewell.hints import STATED, Report
+from doublewell.options import METHODS, Compute, DoubleWell, Observation, Options, help_of, method_of, worded
 from doublewell.units import check_dimension, factor, parse_quantity
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _flags() -> list[tuple[str, Any, Any]]:
     for group, kinds in _VALUES.items():
         owners: dict[str, list[tuple[str, type[Options], Field[Any]]]] = {}
         for name, kind in kinds.items():
-            for item in fields(kind):
+            for item in worded(kind):
                 if item.name == "drift":  # that of the movie, which knows more words
                     continue
                 owners.setdefault(item.name, []).append((name, kind, item))
@@ -111,7 +111,7 @@ def options_of(given: Given, drift: str = "auto") -> dict[str, Any]:
 
 def _given(given: Given, kind: type[Options]) -> list[Field[Any]]:
     """Return the fields of a value whose flags differ from the default."""
-    items = [(item, getattr(given, item.name, None)) for item in fields(kind)]
+    items = [(item, getattr(given, item.name, None)) for item in worded(kind)]
     return [item for item, word in items if word is not None and word not in (item.default, as_word(item.default))]
 
 
@@ -291,8 +291,14 @@ class Bar:
         return partial(self.show, name)
 
     def show(self, name: str, done: int, total: int) -> None:
-        """Show how far a stage is; a total of 0 is not known."""
+        """Show how far a stage is; a total of 0 is not known. What is stated stays above it."""
         with self._lock:
+            if total == STATED:
+                if self._shown is not None:
+                    self._shown.state(name)
+                elif self._wanted:
+                    sys.stderr.write(f"{name}\n")
+                return
             self._said = (name, done, total)
             if self._shown is not None:
                 self._shown.say(*self._said)
@@ -322,6 +328,10 @@ class _Screen:
         self._bar.tasks[0].total = total or None  # update() takes None for "as before"
         words = one_line(name, self._console.width - _TAKEN)
         self._bar.update(self._task, description=words, completed=done)
+        self._bar.tasks[0].finished_time = None  # a stage that has ended would stop the clock and the spinner
+
+    def state(self, words: str) -> None:
+        self._bar.console.print(words, markup=False, highlight=False, soft_wrap=True)
 
     def stop(self) -> None:
         self._bar.stop()

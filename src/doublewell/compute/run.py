@@ -265,6 +265,20 @@ class Clock:
             self._report(f"reading {self._parts}, {speed}, {left} left", count, self._total)
 
 
+class Pace:
+    """Report the stages of a fit with the time left, by the fraction of the work that is usually done before each."""
+
+    def __init__(self, report: Report | None, end: float = 1.0) -> None:
+        self._report, self._began, self._end = report, monotonic(), end
+
+    def say(self, words: str, fraction: float, done: int = 0) -> None:
+        """Report a stage before which this fraction of the work is done, of which there is ``end`` in all."""
+        if self._report is None:
+            return
+        left = (monotonic() - self._began) * (self._end / fraction - 1.0) if fraction > 0.0 else 0.0
+        self._report(f"{words}; about {_span(left)} left" if left > 0.0 else words, done, 0)
+
+
 def _span(seconds: float) -> str:
     """Return a time in words.
 

@@ -340,7 +340,7 @@ def template(content: Content, templates: dict[str, Any], format: str) -> Any:
 def _meaning(content: Content) -> Iterator[str]:
     table, data, form, (low, high) = content.facts, content.facts.data, content.form, content.phases
     degree = f"degree {table.law.family.degree}{' in u^2' if content.law.family.symmetric else ''}"
-    yield f"Law identified by doublewell {table.version}, {METHODS[table.problem.method.name]}, {degree}."
+    yield f"Law identified by doublewell {table.version}, {METHODS[table.method]}, {degree}."
     yield f"Model: {table.motion}, {content.wells} at u = {low} and u = {high}. {table.equation}"
     length, time = data.length_unit or "the unit of the record's dx", data.time_unit or "the unit of its dt"
     order = content.dynamics.order

@@ -11,6 +11,7 @@ import numpy as np
 from doublewell.errors import InputError, option
 from doublewell.hints import Report
 from doublewell.identify.identify import identify
+from doublewell.options import Compute
 from doublewell.problem import RecordInfo
 from doublewell.record import Record, checksum
 from doublewell.result import Comparison, Result, compare
@@ -63,11 +64,12 @@ def solve_again(
     result: Result, records: Sequence[Record], progress: Report | None = None, *, check: bool | None = None
 ) -> Result:
     """Solve the problem of a result for records of the same kind."""
-    problem = result.problem
+    problem, stopped = result.problem, result.resolved.stopped
+    compute = None if stopped is None else Compute(time_limit=f"{stopped} steps")
     return identify(
         records, problem.tension, dynamics=problem.dynamics, law=problem.law, method=problem.method,
         observation=problem.observation, check=problem.check if check is None else check,
-        temperature=problem.temperature, progress=progress,
+        temperature=problem.temperature, compute=compute, progress=progress,
     )  # fmt: skip
 
 

@@ -293,6 +293,9 @@ def combined(fits: Sequence[PartFit], matrix: Array) -> Resolution:
     all parts.
     """
     measured = [(system(r.evidence)[0], r.resolution) for r in fits if r.resolution is not None]
+    if not measured:  # there was no time
+        unmoved = np.zeros(matrix.shape[1])
+        return Resolution(unmoved, unmoved, np.nan, np.nan)
     if len(fits) == 1:
         return measured[0][1]
     pulls = [root @ np.stack([res.time_shift, res.mesh_shift], axis=1) for root, res in measured]

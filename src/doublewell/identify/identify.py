@@ -13,20 +13,22 @@ from doublewell.calibrate import Mixing, SurfaceTension, Temperature, calibrate,
 from doublewell.capillary import capillary
 from doublewell.compute.partition import tile_memory
 from doublewell.dynamics import ALLEN_CAHN, Dynamics, settled
-from doublewell.errors import InputError, option
+from doublewell.errors import InputError, Interrupted, option
 from doublewell.hints import Report
 from doublewell.identify.choose import choose_dynamics
 from doublewell.identify.conclude import Answer, conclude
-from doublewell.identify.parts import Part, Records, begin, choose_mobility
+from doublewell.identify.parts import Part, Records, begin, check_layout, choose_mobility, state
 from doublewell.identify.phases import visited
 from doublewell.identify.tiles import fit_tiles, needs_tiles, streamed
 from doublewell.identify.weak_fit import WeakFit, moment_tests, weak_diagnostics
 from doublewell.inference.joint import Plan, fit_parts, run_loops
-from doublewell.options import Compute, DoubleWell, Method, Observation, parse_memory
+from doublewell.options import Compute, DoubleWell, Method, Observation
 from doublewell.problem import Problem, Resolved, ask, compute_of, observed_as
 from doublewell.record import Record
-from doublewell.result import Result, thermal_refusal
+from doublewell.result import Result, Rival, thermal_refusal
 from doublewell.runtime import choose_processor, computing_on
+from doublewell.stop import current, stopping
+from doublewell.units import parse_memory
 
 _WEIGHINGS = {"robust": 2, "correlated": 1, "shot": 1}  # how often the noise is measured on a fit, and that made again
 _LARGEST, _COPIES = 2e7, 60  # values of a finer mesh that is taken by itself, and how often they are held
@@ -76,7 +78,9 @@ def identify(
         How the field was observed: ``Observation(phases=, contrast=, noise=, blur=, pixel=, drift=, exposure=,
         refine=, missing=)``.
     compute
-        What may be used: ``Compute(workers=, scheduler=, checkpoint=, device=)``. It does not change the answer.
+        What may be used: ``Compute(workers=, scheduler=, checkpoint=, device=, time_limit=, cancel=)``. It does not
+        change the answer, but a time limit may end the fit before it is complete: then the result is the best answer
+        by then, and its findings state what is missing. Ctrl-C and ``cancel`` raise Interrupted with that result.
     check
         Whether the residual is tested for model misspecification (``result.adequacy``); of a trajectory it takes about
         as long as the fit, of weak moments 0.1 to 0.3 s.
@@ -85,7 +89,9 @@ def identify(
         potential and the tension: a text such as "300 K", of a film "300 K, 50 nm" with its thickness, or kT as a
         number, 1.0 for energies in kT. ``AllenCahn(thermal=True)`` reads the same movie without a scale.
     progress
-        Called with (what is being done, steps done, steps), steps 0 where their number is not known.
+        Called with (what is being done, steps done, steps), steps 0 where their number is not known. Of a trajectory
+        fit the words give stage, cost and an estimate of the time left; before it, with steps -1, they state the law of
+        the weak-form fit and what the movie warns of.
 
     >>> from doublewell.simulate import initial_field, simulate
     >>> from doublewell.law import named_law
@@ -109,12 +115,26 @@ def identify(
     rest = options | {"method": method, "check": check, "temperature": temperature}
     problem = ask(records, surface_tension, dynamics=ALLEN_CAHN if auto else dynamics, **rest)
     records, chosen = [observed_as(record, problem) for record in records], compute_of(compute, records, problem)
-    with computing_on(chosen.device):
-        if not auto:
-            return solve(records, problem, chosen, progress)
-        found, rivals = choose_dynamics(records, options, progress)
-        problem = ask(records, surface_tension, dynamics=found, **rest)
-        return replace(solve(records, problem, chosen, progress), rivals=rivals)
+    records = [check_layout(record) for record in records]
+    with computing_on(chosen.device), stopping(chosen.stop()) as stop:
+        rivals: tuple[Rival, ...] = ()
+        if auto:
+            try:
+                found, rivals = choose_dynamics(records, options, progress)
+            except Interrupted:
+                raise _no_time("an equation was chosen", f"name it with {option('dynamics')}") from None
+            problem = ask(records, surface_tension, dynamics=found, **rest)
+        result = replace(solve(records, problem, chosen, progress), rivals=rivals)
+    if stop.by_hand:
+        raise Interrupted(f"interrupted before step {stop.at} of the fit", result)
+    return result
+
+
+def _no_time(event: str, advice: str) -> KeyboardInterrupt | InputError:
+    """Return what is raised where the time is over before there is any answer."""
+    if current().by_hand:
+        return Interrupted()
+    return InputError(f"the time was over before {event}: expected a longer {option('time_limit')}; or {advice}")
 
 
 def solve(records: list[Record], problem: Problem, compute: Compute, report: Report | None) -> Result:
@@ -129,6 +149,7 @@ def solve(records: list[Record], problem: Problem, compute: Compute, report: Rep
     large = method.memory is not None and any(needs_tiles(each, problem) for each in records)
     if method.bands and not large:
         parts = [begin(each, problem, report, processor=processor) for each in records]
+        state(parts, problem, report)
         (answer,) = fit_whole(parts, [range(len(parts))], problem, report)
     elif method.bands:
         if len(records) > 1:
@@ -163,21 +184,30 @@ def weak_answer(part: Part, problem: Problem) -> Answer:
 def fit_whole(
     parts: Sequence[Part], groups: Sequence[Sequence[int]], problem: Problem, report: Report | None = None
 ) -> list[Answer]:
-    """Fit records by their likelihood, a law for each group; what the groups want next is done together."""
-    if problem.dynamics.parts.mobility == "estimated":
-        parts = choose_mobility(parts, problem, report)
-    reader, weighings = Records(problem, list(parts), report), _WEIGHINGS.get(problem.observation.noise, 0)
-    refines = problem.observation.refine == "auto" and all(_room_for_more(part, problem) for part in parts)
-    loops, answers = [], []
-    for group in groups:
-        plan = Plan(
-            (tuple(group),), problem.averaged, tuple(group), problem.check, weighings=weighings,
-            refines=refines,
-        )  # fmt: skip
-        loops.append(fit_parts(plan))
-    for group, joint in zip(groups, run_loops(loops, reader), strict=True):
-        answers.append(conclude(problem, [reader.parts[k] for k in group], joint))
-    return answers
+    """Fit records by their likelihood, a law for each group; what the groups want next is done together.
+
+    Where the time is over before every record was fitted once, the answer is that of the weak-form fit.
+    """
+    try:
+        if problem.dynamics.parts.mobility == "estimated":
+            parts = choose_mobility(parts, problem, report)
+        reader, weighings = Records(problem, list(parts), report), _WEIGHINGS.get(problem.observation.noise, 0)
+        refines = problem.observation.refine == "auto" and all(_room_for_more(part, problem) for part in parts)
+        loops = []
+        for group in groups:
+            plan = Plan(
+                (tuple(group),), problem.averaged, tuple(group), problem.check, weighings=weighings,
+                refines=refines,
+            )  # fmt: skip
+            loops.append(fit_parts(plan))
+        joints = run_loops(loops, reader)
+    except KeyboardInterrupt as reason:
+        current().end(1, reason)
+        if len(parts) > 1 or not isinstance(parts[0].start, WeakFit):
+            raise _no_time("every record was fitted once", "fit fewer values") from None
+        return [weak_answer(parts[0], replace(problem, check=False))]
+    pairs = zip(groups, joints, strict=True)
+    return [conclude(problem, [reader.parts[k] for k in group], joint) for group, joint in pairs]
 
 
 def _room_for_more(part: Part, problem: Problem) -> bool:
@@ -204,6 +234,7 @@ def result_of(parts: Sequence[Part], problem: Problem, answer: Answer) -> Result
         tiled=numbers.likelihood is not None and numbers.likelihood.tiles is not None,
         settled=settled(problem.dynamics, joint, len(part.record.mesh), law.phases),
         theta=None if "theta" not in joint else max(joint["theta"], 0.0),
+        stopped=current().at,
     )
     if resolved.theta is not None and (fit := numbers.likelihood) is not None:
         plateaus = law.phases if fit.contrast is None else fit.contrast.plateaus

@@ -18,7 +18,7 @@ from doublewell.compute.run import worker_pool
 from doublewell.errors import InputError, UnfinishedError, whole
 from doublewell.hints import Report
 from doublewell.identify.identify import fit_whole, result_of, weak_answer
-from doublewell.identify.parts import begin, look_at, survey_of
+from doublewell.identify.parts import begin, check_layout, look_at, survey_of
 from doublewell.identify.phases import plateaus_or, visited
 from doublewell.observation import Survey
 from doublewell.options import Compute, Phases
@@ -71,9 +71,9 @@ def identify_many(
         raise InputError("no records: expected at least one Record")
     tensions = _tensions(surface_tension, len(records))
     chosen = Compute.of(compute)
-    for name in ("scheduler", "checkpoint"):
+    for name in ("scheduler", "checkpoint", "time_limit", "cancel"):
         if getattr(chosen, name) is not None:
-            raise InputError(f"{name} is for the parts of one record: use identify, or leave {name} out")
+            raise InputError(f"{name} is for one call of identify: use that, or leave {name} out")
     workers = min(chosen.workers or os.cpu_count() or 1, len(records))
     batch = whole(batch, "batch", least=1)
     options = {"dynamics": dynamics, "law": law, "method": method, "observation": observation, "check": check}
@@ -82,7 +82,7 @@ def identify_many(
         check_units(tension, len(record.mesh), record.length_unit, record.time_unit)
     records = [observed_as(record, problem) for record, problem in zip(records, problems, strict=True)]
     found, phases = problems[0].family.found, problems[0].observation.phases
-    surveys = _each(records, "record", lambda record: _look(record, phases, found=found))
+    surveys = _each(records, "record", lambda record: _look(check_layout(record), phases, found=found))
     if problems[0].law.wells == "ideal":  # where the pure components lie in the range belongs to the family
         problems = [replace(each, values=visited([record])) for each, record in zip(problems, records, strict=True)]
     work = [

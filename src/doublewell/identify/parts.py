@@ -8,16 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.adequacy import Adequacy, check_adequacies, check_fluctuations
+from doublewell.adequacy import Adequacy, Verdict, check_adequacies, check_fluctuations
+from doublewell.compute.run import Pace
 from doublewell.dynamics import Dynamics, in_phases
 from doublewell.dynamics.mobility import HIGHEST
-from doublewell.errors import InputError, NoStartError, option
+from doublewell.errors import InputError, Interrupted, NoStartError, option
 from doublewell.evidence import compact, contract, joint_given_law, stacked, weakened
-from doublewell.hints import Array, Report
+from doublewell.hints import STATED, Array, Report
 from doublewell.identify.phases import find_phases, near_plateaus, plateaus, plateaus_or, visited
 from doublewell.identify.start import Start, diffusion_start, needs_quartic, quartic_start
 from doublewell.identify.weak_fit import WeakFit, fit_weak, steady
 from doublewell.inference.joint import Job, PartFit
+from doublewell.law import Law
 from doublewell.likelihood import (
     Batch,
     FluctuatingBatch,
@@ -33,6 +35,7 @@ from doublewell.observation.view import (
     camera_noise,
     joint_parameters,
     middle_half,
+    noise_in_time,
     noise_view,
     noisy,
     outlier_mask,
@@ -41,8 +44,12 @@ from doublewell.options import Phases
 from doublewell.problem import Problem, RecordInfo
 from doublewell.record import Record, checksum
 from doublewell.record.arrays import PhaseScale, lazy
+from doublewell.record_findings import Severity, layout_findings, survey_findings
 from doublewell.runtime import CPU, Processor
+from doublewell.stop import current
 from doublewell.weak.weights import default_supports
+
+_FITTED, _LINEARISED, _RESOLVED = 0.1, 0.25, 0.35  # of the work on 61 x 96 x 96 values, done before what comes next
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,6 +226,27 @@ def survey_of(record: Record, phases: Phases = (-1.0, 1.0)) -> Survey:
     return seen
 
 
+def state(parts: Sequence[Part], problem: Problem, report: Report | None) -> None:
+    """Report what is known before the trajectory fit: the law that it starts from, and what the movie warns of."""
+    if report is None:
+        return
+    for part in parts:
+        known = "weak-form fit" if isinstance(part.start, WeakFit) else "start"
+        law = Law(problem.fitted, part.start.coefficients).placed(part.phases)
+        report(f"{known}: {law.equation()}, q = {part.start.q:.4g}", 0, STATED)
+        for item in survey_findings(part.survey):
+            if item.severity != Severity.OK:
+                report(f"{item.severity}: {item}", 0, STATED)
+
+
+def check_layout(record: Record) -> Record:
+    """Return the record; refuse one whose axes or border make a fit impossible."""
+    for item in layout_findings(record):
+        if item.severity == Severity.FAIL:
+            raise InputError(str(item))
+    return record
+
+
 @dataclass(eq=False)
 class Records:
     """Do the jobs of the loop on whole records, here; records of one kind that want the same are one batch."""
@@ -226,11 +254,23 @@ class Records:
     problem: Problem
     parts: list[Part]
     report: Report | None = None
+    _pace: Pace = field(init=False)
     _batches: dict[tuple[int, ...], Batch] = field(default_factory=dict)
     _models: dict[Any, Any] = field(default_factory=dict)
 
-    def __call__(self, jobs: list[Job]) -> list[PartFit]:
-        """Do jobs, in their order."""
+    def __post_init__(self) -> None:
+        self._pace = Pace(self.report, 1.0 if self.problem.check else _RESOLVED)
+
+    def __call__(self, jobs: list[Job]) -> list[PartFit | None]:
+        """Do jobs, in their order; of those that go on from a fit none where there is no time for them."""
+        if any(job.before is None for job in jobs):
+            return [*self._done(jobs)]
+        parts, replies = list(self.parts), current().attempt(lambda: self._done(jobs))
+        if replies is None:
+            self.parts = parts
+        return [None] * len(jobs) if replies is None else [*replies]
+
+    def _done(self, jobs: list[Job]) -> list[PartFit]:
         for job in jobs:
             if job.weigh or job.finer:
                 self._look_again(job)
@@ -256,21 +296,26 @@ class Records:
         first, before = jobs[0], [job.before for job in jobs]
         resolutions: Sequence[Resolution | None] = [None if last is None else last.resolution for last in before]
         answers: Sequence[Adequacy | None] = [None] * len(jobs)
-        if first.theta is None:
+        if first.theta is None and first.before is None:
+            with current().finishing():
+                fits = self._fit(jobs)
+            if not all(fit.steps for fit in fits):
+                raise Interrupted
+        elif first.theta is None:
             fits = self._fit(jobs)
         else:
             fits = [last.fields for last in before if last is not None]
             if not first.adequacy:
-                self._say("linearising again at the common law")
+                self._pace.say("linearising again at the common law", _RESOLVED)
                 laws = np.stack([np.asarray(job.theta)[-self.problem.family.size :] for job in jobs])
                 fits = fits[0].batch.relinearise(fits, laws)
         if first.resolution:
-            self._say("checking the resolution")
-            resolutions = measure_resolution(fits)
+            self._pace.say("checking the resolution", _LINEARISED)
+            resolutions = current().attempt(lambda: measure_resolution(fits)) or resolutions
         if first.adequacy:
-            self._say("checking the model")
+            self._pace.say("checking the model", _RESOLVED)
             tests = check_adequacies if fits[0].levels is None else check_fluctuations
-            answers = tests(fits)
+            answers = current().attempt(lambda: tests(fits)) or answers
         return [*map(part_fit, fits, resolutions, answers)]
 
     def _fit(self, jobs: list[Job]) -> list[Trajectory]:
@@ -285,7 +330,8 @@ class Records:
         starts = np.stack([part.start.coefficients for part in parts])
         watch: Callable[[Any], None] | None = None
         if self.report is not None:
-            watch = lambda step: self._say(f"fitting: {step}", step.number)  # noqa: E731
+            watch = lambda step: self._pace.say(f"fitting: {step}", _FITTED * step.done, step.number)  # noqa: E731
+            self._pace.say("loading or compiling the fit", 0.0)
         return self._batches[places].fit(
             starts,
             joint=np.stack([part.joint for part in parts]),
@@ -301,7 +347,7 @@ class Records:
         assert job.before is not None
         noise, part, residual = self.problem.observation.noise, self.parts[job.part], job.before.fields.residual
         width = job.before.fields.batch.border
-        self._say("fitting again on a finer mesh" if job.finer else f"fitting again with {noise} noise")
+        self._pace.say("fitting again on a finer mesh" if job.finer else f"fitting again with {noise} noise", 0.0)
         if job.finer:
             part = replace(part, view=part.view.finer(part.record.boundary))
         elif noise == "robust":
@@ -311,10 +357,6 @@ class Records:
         self.parts[job.part] = part
         self._batches = {places: batch for places, batch in self._batches.items() if job.part not in places}
         self._models.clear()
-
-    def _say(self, words: str, done: int = 0) -> None:
-        if self.report is not None:
-            self.report(words, done, 0)
 
 
 def choose_mobility(parts: Sequence[Part], problem: Problem, report: Report | None) -> list[Part]:
@@ -327,6 +369,7 @@ def choose_mobility(parts: Sequence[Part], problem: Problem, report: Report | No
     low = replace(problem, law=replace(problem.law, degree=problem.fitted.degree))
     fits, chosen = Records(low, list(parts), report)([Job(k) for k in range(len(parts))]), []
     for part, fit in zip(parts, fits, strict=True):
+        assert fit is not None
         dynamics = part.dynamics.changed(mobility=HIGHEST)
         names = dynamics.parts.estimated(len(part.record.mesh), part.record.boundary)
         series = [name for name in names if name.startswith("mobility ")]
@@ -348,6 +391,7 @@ def part_fit(fit: Trajectory, resolution: Resolution | None, adequacy: Adequacy 
     A residual that is not noise has fewer independent values than pixels, and its evidence counts less.
     """
     axes, values, kept = tuple(range(1, fit.residual.ndim)), fit.record.slab(), noisy(fit.record, fit.batch.border)
+    known = None if fit.record.mask is None else fit.record.observed()
     return PartFit(
         evidence=weakened(fit.evidence, fit.excess),
         theta=fit.theta,
@@ -363,4 +407,6 @@ def part_fit(fit: Trajectory, resolution: Resolution | None, adequacy: Adequacy 
         resolution=resolution,
         adequacy=adequacy,
         fields=fit,
+        surplus=fit.noise / (noise_in_time(values, known) or fit.noise),
+        refused=adequacy is not None and adequacy.verdict == Verdict.NOT_ADEQUATE,
     )

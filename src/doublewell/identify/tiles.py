@@ -45,10 +45,11 @@ from doublewell.likelihood import (
     measure_resolution,
 )  # fmt: skip
 from doublewell.observation.view import View
-from doublewell.options import Compute, parse_memory
+from doublewell.options import Compute
 from doublewell.problem import Problem
 from doublewell.record import Record
 from doublewell.runtime import CPU, Processor, device_memory, on_gpu
+from doublewell.units import parse_memory
 from doublewell.weak.stream import Stream, open_stream
 
 _KEPT = ("noise", "cost", "power", "solve", "substeps", "excess")  # of a fit, as a checkpoint holds them

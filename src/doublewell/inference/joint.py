@@ -28,6 +28,7 @@ _MOST_ROUNDS = 5
 _RESOLVED = 0.1  # standard errors by which half the time step may move the estimate
 _COARSE = 0.3  # the same of a finer mesh, and of the force: it takes four times as long and more
 _EXPLAINED = 0.5  # of what is left that is not noise: a finer mesh that leaves more is not kept
+_PLAIN = 1.2  # times the noise of the record: a fit that leaves more is tested at once
 _MATTERS = 1e-3  # of the force: less is no reason for a finer mesh
 _PHASES = np.linspace(-1.0, 1.0, 201)
 
@@ -40,7 +41,8 @@ class PartFit:
     law, then the coefficients. ``cost`` is the sum of squares that the best law leaves, ``power`` that of the values.
     ``excess`` is by how much the evidence was weakened, because the residual is not noise. ``sums`` and ``counts`` are
     the squares of the residual in each frame and how many values they are of. ``resolution`` and ``adequacy`` are there
-    where they were wanted, ``fields`` where the part is in this process.
+    where they were wanted, ``fields`` where the part is in this process. ``surplus`` is the ``noise`` over that which
+    the values show from frame to frame, ``refused`` whether the tests say that the model is not adequate.
     """
 
     evidence: Evidence
@@ -57,6 +59,13 @@ class PartFit:
     resolution: Resolution | None = None
     adequacy: Any = None
     fields: Any = None
+    surplus: float = 1.0
+    refused: bool = False
+
+    @property
+    def resolved(self) -> bool:
+        """Whether neither a finer step nor a finer mesh moves the law by more than a standard error."""
+        return self.resolution is not None and max(self.resolution.time_size, self.resolution.mesh_size) < 1.0
 
     @property
     def sound(self) -> bool:
@@ -120,11 +129,13 @@ class Joint:
     averaged: bool
 
 
-Loop = Generator[list[Job], list[PartFit], Joint]
-Settled = Generator[list[Job], list[PartFit], tuple[dict[int, PartFit], int]]
+Replies = list[PartFit | None]  # None: there was no time for the job
+Loop = Generator[list[Job], Replies, Joint]
+Settled = Generator[list[Job], Replies, tuple[dict[int, PartFit], int]]
+Fitted = Generator[list[Job], Replies, dict[int, PartFit]]
 
 
-def run_loops(loops: Sequence[Loop], read: Callable[[list[Job]], list[PartFit]]) -> list[Joint]:
+def run_loops(loops: Sequence[Loop], read: Callable[[list[Job]], Sequence[PartFit | None]]) -> list[Joint]:
     """Run independent loops side by side; the jobs that all of them want next are done together."""
     wanted, ends = {k: next(loop) for k, loop in enumerate(loops)}, dict[int, Joint]()
     while wanted:
@@ -142,14 +153,15 @@ def fit_parts(plan: Plan) -> Loop:
     """Fit the law that parts share."""
     if plan.start is None:
         parts = plan.stages[-1]
-        fits = yield from _own_fits(plan, parts)
+        fits = own = yield from _own_fits(plan, parts)
         rounds = 1
         for k in parts:
-            settled, count = yield from _settled(plan, {k: fits[k]}, common=False)
-            fits, rounds = fits | settled, max(rounds, count)
+            if not fits[k].refused:
+                settled, count = yield from _settled(plan, {k: fits[k]}, common=False)
+                fits, rounds = fits | settled, max(rounds, count)
         if plan.check:
-            jobs = [Job(k, fits[k].theta, fits[k], fits[k].substeps, adequacy=True) for k in plan.checked]
-            fits |= zip(plan.checked, (yield jobs), strict=True)
+            untested = [k for k in plan.checked if fits[k] is not own[k] or fits[k].adequacy is None]
+            fits = yield from _tested(fits, untested)
         if len(parts) > 1:
             alone = fits
             fits, _ = yield from _settled(plan, fits, common=False, rounds=0, worse=np.inf)
@@ -162,8 +174,23 @@ def fit_parts(plan: Plan) -> Loop:
     return Joint(sound, lost, total, rounds, far, plan.averaged)
 
 
-def _own_fits(plan: Plan, parts: Sequence[int]) -> Generator[list[Job], list[PartFit], dict[int, PartFit]]:
-    """Fit each part by itself, with steps that are short enough; then again with its noise as the fit shows it."""
+def done(parts: Sequence[int], replies: Replies) -> dict[int, PartFit]:
+    """Return the fits of those parts whose job was done."""
+    return {k: reply for k, reply in zip(parts, replies, strict=True) if reply is not None}
+
+
+def _tested(fits: dict[int, PartFit], parts: Sequence[int]) -> Fitted:
+    """Have the residuals of some parts tested."""
+    jobs = [Job(k, fits[k].theta, fits[k], fits[k].substeps, adequacy=True) for k in parts]
+    return fits | done(parts, (yield jobs)) if jobs else fits
+
+
+def _own_fits(plan: Plan, parts: Sequence[int]) -> Fitted:
+    """Fit each part by itself, with steps that are short enough; then again with its noise as the fit shows it.
+
+    A part whose fit leaves more than noise, and which no finer fit would help, is tested at once: where the model is
+    refused, nothing else is worth its time.
+    """
     fits: dict[int, PartFit] = {}
     refined: set[int] = set()
     for weighing in range(plan.weighings + 1):
@@ -172,17 +199,24 @@ def _own_fits(plan: Plan, parts: Sequence[int]) -> Generator[list[Job], list[Par
             replies = yield jobs
             later = []
             for job, reply in zip(jobs, replies, strict=True):
+                if reply is None:
+                    continue
                 if job.finer and job.before is not None and reply.excess > max(1.0, _EXPLAINED * job.before.excess):
                     continue  # a finer mesh is not what the movie lacks
                 fits[job.part] = reply
-                assert reply.resolution is not None
+                if reply.resolution is None:
+                    continue
                 longer = reply.resolution.time_size > _RESOLVED and reply.substeps < plan.most_substeps
                 coarse = plan.refines and job.part not in refined and too_coarse(plan, reply)
                 if longer or coarse:
                     steps = reply.substeps * (2 if longer else 1)
                     later.append(replace(job, substeps=steps, finer=coarse, before=reply, weigh=False))
                     refined |= {job.part} if coarse else set()
-            jobs = later
+            if plan.check and weighing == plan.weighings:
+                again = [job.part for job in later]
+                ends = [job.part for job in jobs if job.part not in again or fits[job.part].resolved]
+                fits = yield from _tested(fits, [k for k in ends if k in fits and fits[k].surplus > _PLAIN])
+            jobs = [job for job in later if not fits[job.part].refused]
     return fits
 
 
@@ -227,6 +261,8 @@ def _settled(
             job, tested = Job(k, np.concatenate([joint, target]), fit, fit.substeps), check and k in plan.checked
             jobs.append(replace(job, resolution=tested, adequacy=tested and plan.check))
         for job, reply in zip(jobs, (yield jobs), strict=True):
+            if reply is None:
+                return fits, rounds
             if reply.noise <= worse * fits[job.part].noise:
                 fits[job.part] = replace(reply, adequacy=reply.adequacy or fits[job.part].adequacy)
             else:
@@ -243,7 +279,7 @@ def _staged(plan: Plan, theta: Array) -> Settled:
         last = stage is plan.stages[-1]
         tested = plan.checked if last else ()
         replies = yield [Job(k, theta, resolution=k in tested, adequacy=k in tested and plan.check) for k in stage]
-        fits = dict(zip(stage, replies, strict=True))
+        fits = done(stage, replies)
         rounds += 1
         if len(stage) > 1 or last:
             settled = _settled(plan, fits, common=True, rounds=rounds, near=_NEAR_TILE, check=last)

@@ -37,6 +37,7 @@ from doublewell.observation.view import (
 )
 from doublewell.record import Boundary, Record
 from doublewell.runtime import double_precision, leave_room, on_gpu
+from doublewell.stop import current
 
 _UNFINISHED = 0.05  # relative residual of the solves behind R above which its errors are not to be used
 _CHANCE = 1e-4  # at which scores of frames may scatter more than those of noise
@@ -262,7 +263,7 @@ class Batch:
         if earlier is not None:
             last.steps = [first + then for first, then in zip(earlier, last.steps, strict=True)]
         hard = [int(k) for k in np.flatnonzero(unstable) if not last.status[k].converged]
-        if hard:
+        if hard and current().at is None:
             fastest, whole = float(np.max(rates[hard])), (model, free._replace(prior=self._prior(hard, fitted, 0.0)))
             last.put(hard, fit_by_segments(record, whole, data[hard], theta[hard], fastest, watch))
         last.theta = np.hstack([last.theta[:, :n], last.theta[:, n:] @ fitted.elevation(family).T])

@@ -32,6 +32,7 @@ from doublewell.likelihood.linked import thermal_covariance
 from doublewell.likelihood.model import Constants, first_substeps
 from doublewell.observation.view import joint_start, rough_noise
 from doublewell.runtime import double_precision, leave_room
+from doublewell.stop import current
 
 _HELD = 4  # rounds with a law of a low degree, where gain and offset are estimated
 _ROUNDS, _STEPS = 30, 2  # of theta and s, and of Gauss-Newton within each
@@ -100,7 +101,7 @@ class FluctuatingBatch(FluctuatingRecords):
         turns, pace = np.zeros((count, 2)), np.ones((count, 2))
         at.levels = at.levels or self.first_levels(model, plain, at.nuisance, at.theta)
         for rounds in range(1, most + 2):
-            last = len(ended) == count or rounds > most
+            last = len(ended) == count or rounds > most or (rounds > 1 and current().over())
             running = np.array([last or k not in ended for k in range(count)])
             own = stiff * 10.0 ** -max(0, rounds - _HELD) if rounds < 2 * _HELD else 0.0
             held = plain._replace(prior=self._held(range(count), family, at.levels, own))
@@ -135,7 +136,8 @@ class FluctuatingBatch(FluctuatingRecords):
                 watch(max((own[-1] for own in at.steps), key=lambda step: step.size))
             if last:
                 break
-        unfinished = [Status(Convergence.MOST_STEPS, own[-1].size, len(own)) for own in at.steps]
+        why = Convergence.MOST_STEPS if current().at is None else Convergence.TIME_LIMIT
+        unfinished = [Status(why, own[-1].size, len(own)) for own in at.steps]
         at.status = [ended.get(k, unfinished[k]) for k in range(count)]
 
     def _held(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache, partial
+from math import isfinite, log
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from doublewell.hints import Array, Bools
 from doublewell.runtime import double_precision, on_gpu
+from doublewell.stop import current
 
 CG_TOLERANCE, CG_MOST = 1e-2, 200
 PROBE_TOLERANCE = 1e-4  # of what is left of noise, which may be a small part of it
@@ -43,12 +45,19 @@ def _compiled(together: int) -> Any:
             shared = constants._make([0 if name in ("prior", "links") else None for name in constants._fields])
             return jax.vmap(partial(function, model), in_axes=(*(0,) * count, shared))(*arguments)
 
-        return jax.jit(batched, static_argnums=0)
+        program = jax.jit(batched, static_argnums=0)
+
+        def run(*arguments: Any) -> Any:
+            current().check()
+            return program(*arguments)
+
+        return run
 
     def choose(mask: Any, new: Any, old: Any) -> Any:
         return jax.tree.map(lambda a, b: jnp.where(jnp.reshape(mask, (-1, *(1,) * (jnp.ndim(a) - 1))), a, b), new, old)
 
     return SimpleNamespace(
+        start=lambda nuisance, theta: gauss_newton.Point(nuisance, theta, *[()] * 6),
         begin=over(gauss_newton.begin, 3),
         advance=over(partial(gauss_newton.advance, **options), 2),
         follow=over(partial(gauss_newton.follow, **options), 2),
@@ -80,6 +89,7 @@ class Convergence(Enum):
     NO_DECREASE = "stopped: no fraction of the step lowers the cost"
     SHORTENED = "stopped: a step had to be shortened"
     MOST_STEPS = "stopped: {steps} steps, the last one {size:.2g} standard errors"
+    TIME_LIMIT = "stopped: the time was over after {steps} steps, the last one {size:.2g} standard errors"
     NOT_FOLLOWED = "stopped: {steps} steps, the last one lowered the cost by {size:.1g} of it"
     UNFINISHED = "stopped: the solves behind the errors reached only {size:.1g} of their start"
 
@@ -132,6 +142,12 @@ class Step:
     iterations: int
     residual: float
     stage: str = "whole record"
+
+    @property
+    def done(self) -> float:
+        """The fraction of a fit that is made: half of it before the first step; then sizes fall threefold a step."""
+        left = max(0.0, log(max(self.size, 1e-300) / RULE.small, 3.0)) if isfinite(self.size) else RULE.most
+        return 0.5 + 0.5 * self.number / (self.number + left)
 
     def __str__(self) -> str:
         return (
@@ -210,7 +226,7 @@ def iterate(
     model: Any, constants: Any, data: Array, nuisance: Array, theta: Array, *, freedom: int, rule: Rule = RULE,
     patient: Bools | None = None, stage: str = "whole record", watch: Watch | None = None,
 ) -> Iteration:  # fmt: skip
-    """Step until every record of a batch has ended by the rule; one that has ended stays where it is.
+    """Step until every record of a batch has ended by the rule, or the time is over; one that has ended stays.
 
     `freedom` is the number of observations less that of parameters; `watch` is called with the largest of each round of
     steps.
@@ -220,11 +236,14 @@ def iterate(
     steps: list[list[Step]] = [[] for _ in data]
     ended: dict[int, Status] = {}
     with double_precision():
-        point = code.begin(model, nuisance, theta, data, constants)
-        while len(ended) < len(data):
-            fresh = step(model, point, data, constants)
+        over = current().over()
+        while len(ended) < len(data) and not over:
+            fresh = step(model, code.start(nuisance, theta), data, constants)
             running = [k for k in range(len(data)) if k not in ended]
-            point = code.choose(np.isin(np.arange(len(data)), running), fresh, point)
+            moved_to = fresh.nuisance, fresh.theta
+            if ended:
+                moved_to = code.choose(np.isin(np.arange(len(data)), running), moved_to, (nuisance, theta))
+            nuisance, theta = moved_to
             cost, before, size, length, count, rest = map(np.asarray, fresh[2:])
             for k in running:
                 moved = float(size[k]) / float(np.sqrt(cost[k] / freedom))  # in standard errors
@@ -235,5 +254,11 @@ def iterate(
                     ended[k] = status
             if watch is not None:
                 watch(max((steps[k][-1] for k in running), key=lambda taken: taken.size))
-        status_of = [ended[k] for k in range(len(data))]
-        return Iteration(np.asarray(point.nuisance), np.asarray(point.theta), steps, status_of, [1] * len(data))
+            over = len(ended) < len(data) and current().over()
+        status_of = [ended.get(k) or unfinished(own) for k, own in enumerate(steps)]
+        return Iteration(np.asarray(nuisance), np.asarray(theta), steps, status_of, [1] * len(data))
+
+
+def unfinished(steps: Sequence[Step]) -> Status:
+    """Return the status of an iteration whose time was over after these steps."""
+    return Status(Convergence.TIME_LIMIT, steps[-1].size if steps else float("inf"), len(steps))

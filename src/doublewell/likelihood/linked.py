@@ -447,7 +447,7 @@ def fit_by_segments(
         nuisance, theta = stage.nuisance, stage.theta
         steps = [old + new for old, new in zip(steps, stage.steps, strict=True)]
         if apart is None:
-            apart = np.sqrt([taken[-1].after / free for taken in stage.steps])
+            apart = np.sqrt([taken[-1].after / free if taken else np.nan for taken in stage.steps])
     free = data[0].size - data[0, 0].size - theta.shape[1]
     last = iterate(*whole, data, nuisance[:, 0], theta, freedom=free, watch=watch, rule=_WHOLE)
     assert apart is not None

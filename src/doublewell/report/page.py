@@ -349,7 +349,7 @@ def _settings(table: Facts, digest: str) -> Html:
     rows: list[tuple[str, str]] = [
         ("file", "not from a file" if source is None else source.path),
         *([("opened with", ", ".join(opened))] if opened else []),
-        ("method", METHODS[table.problem.method.name]),
+        ("method", METHODS[table.method]),
         ("degree", str(table.problem.degree)),
         ("class of laws", table.law_class),
         ("frames and pixels", " × ".join(str(n) for n in data.shape)),

@@ -32,10 +32,10 @@ from doublewell.law import Family
 from doublewell.observation import Survey
 from doublewell.observation.look import BLOCK, Look, change_between, look_at, look_spans
 from doublewell.observation.survey import survey_of
-from doublewell.options import parse_memory
 from doublewell.record import Cells, Record, line_sum, lines_checksum
 from doublewell.record.arrays import LazyArray, PhaseScale, lazy, missing_fraction
 from doublewell.runtime import CPU, Processor
+from doublewell.units import parse_memory
 from doublewell.weak.assembly import weak_evidence, window_of
 from doublewell.weak.weights import MARGIN, Derivative, Fold, Support, bends, half_cells
 
