@@ -17,7 +17,7 @@ from doublewell.runtime import double_precision, on_gpu
 # errors of solves over the length of what is solved for: benchmarks/trajectory_cost.py --runs
 STEP_TOLERANCE = 0.1  # of a step, over its own length: the next one begins with what is left
 SOLVE_TOLERANCE = 1e-2  # of sensitivities, which enter by their squares
-TEST_TOLERANCE = 0.1  # of directions that are tested, over what is left of them: lengths to half a hundredth
+TEST_TOLERANCE = 0.05  # of directions that are tested, over what is left of them: lengths to a thousandth
 PROBE_TOLERANCE = 1e-4  # of what is left of noise, which may be a small part of it
 CG_MOST = 200
 AT_ONCE = 8  # directions that are projected by one program, which linearises once for them
