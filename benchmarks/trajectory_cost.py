@@ -3,6 +3,7 @@
 Run: python benchmarks/trajectory_cost.py [--large]
      python benchmarks/trajectory_cost.py --equations        # results/trajectory_cost_equations.json
      python benchmarks/trajectory_cost.py --thermal          # results/trajectory_cost_thermal.json
+     python benchmarks/trajectory_cost.py --runs             # results/trajectory_cost_runs.json
 One core. Each line is a process of its own: the first compiles, the second finds the compiled programs. A forward
 trajectory is one prediction of all frames by the compiled reader; everything is timed after compilation, in the
 same process, so that the ratio does not depend on the machine's mood. --large adds 101 frames of 256 x 256.
@@ -13,6 +14,9 @@ intervals are 0.1 growth times of the fastest wave of either.
 
 --thermal compares a movie with thermal noise, theta = 1e-3, with the same one without it: `identify` with all tests,
 camera noise 0.03, one process, processor time of a second call.
+
+--runs says where the cost of `identify` goes: the processor time of every compiled operation of a second call, over
+that of a forward trajectory in the same process, with their number and that of the iterations of conjugate gradients.
 """
 
 from __future__ import annotations
@@ -198,7 +202,83 @@ def thermal() -> list[dict]:
     return rows
 
 
+def profile(check: bool, noise: float) -> dict:
+    """Return what the operations of one `identify` cost, in forward trajectories."""
+    import jax
+    import numpy as np
+
+    import doublewell as dw
+    from doublewell.law import Bernstein
+    from doublewell.likelihood import record_model
+    from doublewell.likelihood.iterate import compiled
+    from doublewell.runtime import double_precision
+
+    cells, frames = sized((96, 61), tiny=(32, 9))
+    start = dw.initial_field("nonconvex", (cells, cells), 1 / cells, epsilon=2.88 / cells)
+    options: dict = {"dx": 1 / cells, "dt": 0.4608 / cells**2, "frames": frames, "epsilon": 2.88 / cells}
+    record = dw.add_noise(dw.simulate(dw.named_law("sixth"), start, **options), noise, seed=77)
+    code, calls = compiled(), []
+
+    def timed(name: str, function):
+        def call(*arguments):
+            began = time.process_time()
+            answer = jax.block_until_ready(function(*arguments))
+            calls.append((name, time.process_time() - began, answer))
+            return answer
+
+        return call
+
+    predict = code.predict
+    for name, function in list(vars(code).items()):
+        setattr(code, name, timed(name, function))
+    for _ in range(2):  # the first compiles
+        calls.clear()
+        began = time.process_time()
+        result = dw.identify(record, check=check)
+        spent = time.process_time() - began
+    model, constants = record_model(record, Bernstein(5), result.diagnostics.likelihood.substeps)
+    times = []
+    with double_precision():
+        for _ in range(16):
+            began = time.process_time()
+            predict(model, record.slab(0, 1), np.full((1, 6), (cells / 2.88) ** 2), constants).block_until_ready()
+            times.append(time.process_time() - began)
+    forward = float(np.median(times[1:]))
+    cost: dict[str, float] = {}
+    for name, each, _ in calls:
+        cost[name] = cost.get(name, 0.0) + each / forward
+    solved = [int(np.sum(answer.iterations)) for name, _, answer in calls if name in ("advance", "sensitivity")]
+    return {
+        "noise": noise,
+        "check": check,
+        "forward, ms": round(1e3 * forward, 1),
+        "iterations of steps": solved[:-1],
+        "of sensitivities": solved[-1],
+        **{name: round(each, 1) for name, each in sorted(cost.items(), key=lambda item: -item[1]) if each >= 0.5},
+        "all operations": round(sum(cost.values())),
+        "with all else": round(spent / forward),
+        "coefficients": [round(float(g), 3) for g in result.law.coefficients],
+        "verdict": str(result.adequacy.verdict) if check else "",
+    }
+
+
+def runs() -> list[dict]:
+    rows = []
+    for case in sized([(False, 0.03), (True, 0.03), (False, 1e-6)], tiny=[(True, 0.03)]):
+        code = f"import json; from trajectory_cost import profile; print(json.dumps(profile{case}))"
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=os.environ | ONE_CORE, capture_output=True, text=True, check=True,
+            cwd=Path(__file__).parent,
+        )  # fmt: skip
+        rows.append(json.loads(done.stdout.splitlines()[-1]))
+        print(json.dumps(rows[-1], indent=1))
+    return rows
+
+
 def main() -> None:
+    if "--runs" in sys.argv:
+        save_results("trajectory_cost_runs", runs())
+        return
     if "--thermal" in sys.argv:
         save_results("trajectory_cost_thermal", thermal())
         return

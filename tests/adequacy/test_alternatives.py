@@ -196,7 +196,8 @@ def test_the_gradient_by_a_force_is_that_of_a_movie_with_a_kick(fit):
     pushes = np.zeros((20, 32, 32))
     with double_precision():
         zero = constants._replace(pushes=pushes)
-        gradient = np.asarray(compiled().force_needed(model, fit.nuisance[None], fit.theta[None], white[None], zero)[0])
+        given = fit.nuisance[None], fit.theta[None], white[None, None], zero
+        gradient = np.asarray(compiled().force_needed(model, *given)[0])[0]
         for place in ((0, 5, 7), (12, 16, 3)):
             ends = []
             for size in (-1.0, 1.0):

@@ -53,21 +53,19 @@ def test_adjoint_is_the_transpose_of_the_tangent(boundary) -> None:
     with double_precision():
         model, u, theta, constants, rng = pieces(boundary)
         data = np.zeros((5, 6, 8))
-        _, push, pull = gauss_newton._linearise(model, u, theta, data, constants)
+        _, _, push, pull = gauss_newton._linearise(model, u, theta, data, constants)
         x, y = jnp.asarray(rng.standard_normal((6, 8))), jnp.asarray(rng.standard_normal((5, 6, 8)))
         left, right = float(np.vdot(push(x), y)), float(np.vdot(x, pull(y)))
-        field, gradient = gauss_newton.pull_back(model, u, theta, y, constants)
+        columns = gauss_newton.tangents(model, u, theta, constants)
         column = gauss_newton.column(model, u, theta, jnp.array([0.0, 1.0, 0.0]), constants)
-        pulled = np.asarray(pull(y))
     assert left == pytest.approx(right, rel=1e-13)
-    assert np.allclose(field, pulled, atol=1e-13)
-    assert float(gradient[1]) == pytest.approx(float(np.vdot(column, y)), rel=1e-12)
+    assert np.allclose(columns[:, 1], np.ravel(column), atol=1e-13)
 
 
 def test_tangents_match_finite_differences() -> None:
     with double_precision():
         model, u, theta, constants, rng = pieces()
-        _, push, _ = gauss_newton._linearise(model, u, theta, np.zeros((5, 6, 8)), constants)
+        _, _, push, _ = gauss_newton._linearise(model, u, theta, np.zeros((5, 6, 8)), constants)
         x, step = rng.standard_normal((6, 8)), 1e-5
         predict = partial(model.predict, constants=constants)
         along_u = (predict(u + step * x, theta) - predict(u - step * x, theta)) / (2 * step)
@@ -79,20 +77,24 @@ def test_tangents_match_finite_differences() -> None:
 
 def test_conjugate_gradients_solve_what_they_say() -> None:
     rng = np.random.default_rng(1)
-    root = rng.standard_normal((20, 20))
-    matrix, right = root @ root.T + np.eye(20), rng.standard_normal(20)
+    matrix, right = rng.standard_normal((30, 20)), rng.standard_normal(30)
+    best = np.linalg.lstsq(matrix, right)[0]
     with double_precision():
-        solution, count, rest = gauss_newton.solve_normal(
-            lambda x: matrix @ x, right, lambda x: x / np.diag(matrix), tolerance=1e-10, most=200
+        maps = (lambda x: matrix @ x, lambda y: matrix.T @ y, right)
+        solution, left, count, error = gauss_newton.solve_least(
+            *maps, lambda x: x / np.sum(matrix**2, axis=0), tolerance=1e-10, most=200
         )
-        _, short, open_end = gauss_newton.solve_normal(
-            lambda x: matrix @ x, right, lambda x: x, tolerance=1e-10, most=3
+        _, _, short, open_end = gauss_newton.solve_least(*maps, lambda x: x, tolerance=1e-10, most=3)
+        _, _, once, _ = gauss_newton.solve_least(
+            *maps, lambda x: np.linalg.inv(matrix.T @ matrix) @ x, tolerance=1e-6, most=200
         )
-    assert np.allclose(matrix @ np.asarray(solution), right, atol=1e-7)
-    assert float(rest) <= 1e-10
-    assert int(count) <= 60
+    assert np.allclose(solution, best, atol=1e-9)
+    assert np.allclose(left, right - matrix @ best, atol=1e-9)
+    assert float(error) <= 1e-10
+    assert int(count) <= 30
     assert int(short) == 3
     assert float(open_end) > 1e-10
+    assert int(once) == 1  # the length of the first step tells that it was the last one
 
 
 @pytest.mark.parametrize("boundary", ["periodic", "neumann"])
@@ -121,8 +123,8 @@ def test_steps_end_with_a_reason_and_never_raise_the_cost(clean) -> None:
     found = read_trajectory(add_noise(clean, 0.05, seed=2), START, watch=seen.append)
     assert tuple(seen) == found.steps
     assert all(step.after <= step.before * (1 + 1e-10) for step in found.steps)
-    assert found.status.text.startswith("converged: the last step was")
-    assert found.steps[-1].size <= 0.05
+    assert found.status.text.startswith("converged: the next step would be")
+    assert found.status.size <= 0.05 < found.steps[-1].size < 1.0
     assert found.noise == pytest.approx(0.05, rel=0.05)
 
 
@@ -273,23 +275,27 @@ def _solves(preconditioner):
     model, constants = record_model(record, Bernstein(2), 1)
     u = add_noise(record, 0.05, seed=3).slab()[0]
     with double_precision():
-        _, push, pull = gauss_newton._linearise(model, u, theta, record.slab(), constants)
+        _, _, push, pull = gauss_newton._linearise(model, u, theta, record.slab(), constants)
         right = np.random.default_rng(4).standard_normal(u.shape)
         apply = preconditioner(model, u, theta, constants)
-        _, count, _ = gauss_newton.solve_normal(lambda x: pull(push(x)), right, apply, tolerance=1e-3, most=200)
+        _, _, count, _ = gauss_newton.solve_least(push, pull, push(right), apply, tolerance=1e-3, most=200)
         return int(count), apply
 
 
 def test_the_preconditioner_knows_pure_phases_from_interfaces() -> None:
-    """Diffusion alone takes a pure phase, where disturbances die, for an interface, where they last."""
+    """Diffusion alone takes a pure phase, where disturbances die, for an interface, where they last.
+
+    What is solved on the coarse mesh is symmetric to the tolerance of that solve.
+    """
     both, apply = _solves(lambda model, u, theta, constants: model.preconditioner(u, theta, constants))
     diffusion, _ = _solves(lambda model, u, theta, constants: model.preconditioner(u, 0.0 * theta, constants))
-    assert both <= 14
+    assert both <= 5
     assert diffusion >= 2 * both
     rng = np.random.default_rng(5)
     with double_precision():
         x, y = rng.standard_normal((2, 32, 32))
-        assert float(np.vdot(x, apply(y))) == pytest.approx(float(np.vdot(apply(x), y)), rel=1e-10)
+        size = float(np.linalg.norm(x) * np.linalg.norm(apply(y)))
+        assert float(np.vdot(x, apply(y))) == pytest.approx(float(np.vdot(apply(x), y)), abs=1e-2 * size)
         assert float(np.vdot(x, apply(x))) > 0.0
 
 
@@ -299,6 +305,9 @@ def test_a_step_too_small_to_lower_the_cost_is_the_last_one() -> None:
 
     ends = Rule().ends
     assert ends([step(0.01, 0.0)]).code is Convergence.ROUND_OFF
+    assert ends([step(20.0, 1.0), step(0.4, 1.0)]).code is Convergence.NEAR
+    assert ends([step(0.8, 1.0), step(0.4, 1.0)]) is None
+    assert ends([step(20.0, 0.5), step(0.4, 1.0)]) is None
     assert ends([step(0.01, 0.0)]).text.startswith("converged: the last step, of 0.01 standard errors")
     assert ends([step(0.2, 0.0)]).code is Convergence.NO_DECREASE
     assert not ends([step(float("nan"), 0.0)]).converged

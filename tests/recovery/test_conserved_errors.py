@@ -10,7 +10,7 @@ import numpy as np
 from doublewell.dynamics import CAHN_HILLIARD
 from doublewell.law import Mixture, named_law
 from doublewell.likelihood import Batch, gauss_newton
-from doublewell.likelihood.iterate import CG_MOST, CG_TOLERANCE
+from doublewell.likelihood.iterate import CG_MOST, SOLVE_TOLERANCE
 from doublewell.record import Record
 from doublewell.runtime import double_precision
 from doublewell.simulate import simulate
@@ -37,7 +37,7 @@ def test_unfinished_solves_do_not_count_the_border_as_the_law() -> None:
     model, constants = Batch([record], CAHN_HILLIARD).model(FAMILY.placed((-1.0, 1.0)), 2)
     fields = model.nuisance_of(record.slab()[None], constants)[0]
     with double_precision():
-        for tolerance, most in ((CG_TOLERANCE, CG_MOST), (1e-5, 3000)):
+        for tolerance, most in ((SOLVE_TOLERANCE, CG_MOST), (1e-5, 3000)):
             solve = partial(gauss_newton.sensitivity, model, together=1, tolerance=tolerance, most=most)
             roots.append(np.asarray(jax.jit(solve)(fields, TRUTH, record.slab(), constants).triangle))
     ratios = np.linalg.svd(roots[0] @ np.linalg.inv(roots[1]), compute_uv=False)

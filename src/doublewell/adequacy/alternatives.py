@@ -70,10 +70,9 @@ def directions(fits: Sequence[Trajectory], u: Array, root: Any) -> Iterator[Dire
     each = tuple(dict.fromkeys(term for some in found.values() for term in some))
     model, constants = batch.model(*given, terms=each)
     theta = np.hstack([theta, np.zeros((len(theta), len(each)))])
+    fields = _responses(fits, model, constants._replace(root=root), theta, range(-len(each), 0))
     for name, some in found.items():
-        places = [each.index(term) - len(each) for term in some]
-        fields = [_response(fits, model, constants._replace(root=root), theta, place) for place in places]
-        yield name, [*fields, *(rate if name in _VARIED else [])]
+        yield name, [*[fields[each.index(term)] for term in some], *(rate if name in _VARIED else [])]
 
 
 def _joint(fits: Sequence[Trajectory], root: Any) -> Iterator[Direction]:
@@ -99,16 +98,17 @@ def _joint(fits: Sequence[Trajectory], root: Any) -> Iterator[Direction]:
     for name, parts in (("q", ["q"]), ("advection", [f"drift {letter}" for letter in letters]), ("blur", ["blur"])):
         if parts[0] in model.free and parts[0] not in batch.view.free:
             places = [model.free.index(part) for part in parts]
-            fields = [_response(fits, model, constants._replace(root=root), theta, place) for place in places]
+            fields = _responses(fits, model, constants._replace(root=root), theta, places)
             yield name, [units[part] * field for part, field in zip(parts, fields, strict=True)]
 
 
-def _response(fits: Sequence[Trajectory], model: Any, constants: Any, theta: Array, entry: int) -> Array:
-    """Return how the whitened predictions move with one entry of theta."""
-    along = np.zeros_like(theta)
-    along[:, entry] = 1.0
+def _responses(
+    fits: Sequence[Trajectory], model: Any, constants: Any, theta: Array, entries: Sequence[int]
+) -> list[Array]:  # fmt: skip
+    """Return how the whitened predictions move with some entries of theta."""
+    along = np.tile(np.eye(theta.shape[1])[list(entries)], (len(theta), 1, 1))
     with double_precision():
-        return np.asarray(compiled().column(model, points(fits)[0], theta, along, constants))
+        return list(np.moveaxis(np.asarray(compiled().columns(model, points(fits)[0], theta, along, constants)), 1, 0))
 
 
 def _observed(fits: Sequence[Trajectory], u: Array) -> Iterator[Direction]:

@@ -22,12 +22,12 @@ from doublewell.adequacy.statistics import NUMERICAL, REACH, Adequacy, Cells, Sc
 from doublewell.evidence import system
 from doublewell.hints import Array, Bools
 from doublewell.likelihood import Projector, Trajectory
-from doublewell.likelihood.iterate import compiled
+from doublewell.likelihood.iterate import AT_ONCE, compiled
 from doublewell.observation.view import noise_in_time, noisy
 from doublewell.runtime import double_precision
 
 _PROBES = 4  # random fields that give the lengths of directions and what noise would show
-_PLAIN = 2.35  # squared score over that of the probes: p = 0.2 of F(1, 4)
+_PLAIN = 4.0  # squared score over its variance: Holm's correction asks for more than twice as much
 _ALWAYS = ("q", "advection", "boundary", "tilt", "gain", "gain drift", "offset", "blur")  # that the report quotes
 _LASTS = 20.0  # chi-square of a force over that of consecutive frames; measured: 12 for noise in the dynamics
 _POINTS, _DEGREE = 101, 3  # phase values and degree at which the law is compared
@@ -133,35 +133,18 @@ class _Answer:
 def _answers(fits: Sequence[Trajectory], projector: Projector) -> list[_Answer]:
     """Test the residuals of a batch along all directions, and their values and neighbours."""
     # what a fit that stopped early leaves along J_u and J_g would look like a fault: it is taken out first
-    residuals, _ = projector.project(np.stack([fit.residual for fit in fits]))
-    rng, shape = np.random.default_rng(0), residuals.shape[1:]  # always the same
+    whole = projector.whitened(np.stack([fit.residual for fit in fits]))
+    rng, shape = np.random.default_rng(0), whole.shape[1:]  # always the same
     seen = np.asarray(projector.constants.root) > 0.0
     probes = [np.where(seen, rng.choice([-1.0, 1.0], size=shape), 0.0) for _ in range(_PROBES)]
-    left = [projector.project(np.broadcast_to(v, residuals.shape), white=True)[0] for v in probes]
-    u = fits[0].batch.predict(fits)
+    projected = projector.project_all([whole, *[np.broadcast_to(v, whole.shape) for v in probes]])[0]
+    residuals, left = projected[0], list(projected[1:])
+    u = fits[0].batch.predicted(fits)
     scales = [scale_of(fit, field) for fit, field in zip(fits, u, strict=True)]
     sizes = [float(np.sqrt(np.mean(field**2))) for field in u]
-    tests: list[list[ScoreTest]] = [[] for _ in fits]
-    best: list[tuple[float, Array]] = [(0.0, residual) for residual in residuals]  # what the best cause leaves
-    noises = np.array([fit.noise for fit in fits])
-    for name, fields in directions(fits, u, projector.constants.root):
-        # <d, P v> of a random v has the variance |P d|^2: what is plainly nothing needs no solve
-        dots = np.stack([_dots(field, residuals) / noises for field in fields])
-        squares = np.mean([[_dots(field, v) ** 2 for field in fields] for v in left], axis=0)
-        if name not in _ALWAYS and np.all(dots**2 < _PLAIN * squares):
-            for k, fit in enumerate(fits):
-                tests[k].append(_unsolved(name, dots[:, k] * fit.noise, squares[:, k], fit.noise))
-            continue
-        pairs = [projector.project(field, white=True) for field in fields]
-        stacked = [np.stack(part, axis=1) for part in zip(*pairs, strict=True)]
-        for k, fit in enumerate(fits):
-            tests[k].append(score_test(fit, name, stacked[0][k], stacked[1][k], residuals[k], scales[k]))
-            if tests[k][-1].rank > best[k][0]:
-                rest = residuals[k] - np.tensordot(tests[k][-1].estimate, stacked[0][k], axes=1)
-                best[k] = tests[k][-1].rank, rest
-        del pairs, stacked, fields
+    tests, best = _scores(fits, projector, u, residuals, probes, left, scales)
     del u  # a field of all frames
-    forced = _forced(projector, np.stack([rest for _, rest in best]), left)
+    forced = _forced(projector, best, left)
     answers = []
     for k, fit in enumerate(fits):
         kept, residual = noisy(fit.record, fit.batch.border + _TAKEN), residuals[k]
@@ -177,7 +160,7 @@ def _answers(fits: Sequence[Trajectory], projector: Projector) -> list[_Answer]:
         unnamed = statistics.forced_test(*forced[k])
         explained = min(unnamed.drop, _LASTS * near[0].drop)  # it lasts over frames, noise of the camera need not
         unnamed = replace(unnamed, drop=scales[k].drop(explained), deviation=scales[k].deviation(explained))
-        own = [*tests[k], unnamed, *near]
+        own = [*tests[k].values(), unnamed, *near]
         own += statistics.value_tests(np.where(kept, residual, 0.0) / fit.noise, left_inside, free > _UNTOUCHED)
         if fit.batch.view.whitening.colour is not None:  # the floor makes fine structure smaller than it is
             own = [test for test in own if test.name not in _COLOURED]
@@ -185,8 +168,59 @@ def _answers(fits: Sequence[Trajectory], projector: Projector) -> list[_Answer]:
     return answers
 
 
+def _scores(
+    fits: Sequence[Trajectory], projector: Projector, u: Array, residuals: Array, probes: Sequence[Array],
+    left: Sequence[Array], scales: Sequence[Scale],
+) -> tuple[list[dict[str, ScoreTest]], Array]:  # fmt: skip
+    """Test residuals along all directions; return what the best cause leaves of them, too."""
+    tests: list[dict[str, ScoreTest]] = [{} for _ in fits]
+    best: list[tuple[float, Array]] = [(0.0, residual) for residual in residuals]  # what the best cause leaves
+    noises = np.array([fit.noise for fit in fits])
+    waiting: dict[str, list[Array]] = {}
+    rate: dict[int, tuple[Array, Array]] = {}  # of q, which goes with other terms again
+
+    def solve() -> None:
+        """Project the directions that wait, and test them."""
+        each = {id(field): field for fields in waiting.values() for field in fields if id(field) not in rate}
+        projected = rate | dict(zip(each, zip(*projector.project_all([*each.values()]), strict=True), strict=True))
+        for name, fields in waiting.items():
+            rests, shifts = (np.stack(part, 1) for part in zip(*[projected[id(f)] for f in fields], strict=True))
+            if name == "q":
+                rate.update({id(field): projected[id(field)] for field in fields})
+            for k, fit in enumerate(fits):
+                tests[k][name] = test = score_test(fit, name, rests[k], shifts[k], residuals[k], scales[k])
+                if test.rank > best[k][0]:
+                    best[k] = test.rank, residuals[k] - np.tensordot(test.estimate, rests[k], axes=1)
+        waiting.clear()
+
+    for name, fields in directions(fits, u, projector.constants.root):
+        # <d, P v> of a random v has the variance |P d|^2: what is plainly nothing needs no solve
+        dots = np.stack([_dots(field, residuals) / noises for field in fields])
+        squares = np.stack([_square(projector.without_theta(field), probes, left) for field in fields])
+        waits = name in _ALWAYS or not np.all(dots**2 < _PLAIN * squares)
+        for k, fit in enumerate(fits):  # in their order
+            tests[k][name] = _unsolved(name, dots[:, k] * fit.noise, squares[:, k], fit.noise)
+        if waits:
+            waiting[name] = fields
+        if sum(map(len, waiting.values())) >= AT_ONCE:
+            solve()
+    if waiting:
+        solve()
+    return tests, np.stack([rest for _, rest in best])
+
+
 def _dots(fields: Array, others: Array) -> Array:
     return np.asarray(np.einsum("ki,ki->k", fields.reshape(len(fields), -1), others.reshape(len(others), -1)))
+
+
+def _square(fields: Array, probes: Sequence[Array], left: Sequence[Array]) -> Array:
+    """Return |P d|^2 from random v: <d, P v>^2 over <d, v>^2 times |d|^2, of a d without what theta can imitate.
+
+    The ratio scatters less than its numerator does, as P takes little more out of d.
+    """
+    both = [[_dots(fields, np.broadcast_to(v, fields.shape)) ** 2 for v in each] for each in (left, probes)]
+    ratio = np.sum(both[0], axis=0) / np.maximum(np.sum(both[1], axis=0), 1e-300)
+    return np.asarray(_dots(fields, fields) * np.minimum(ratio, 1.0))
 
 
 def _unsolved(name: str, dots: Array, squares: Array, noise: float) -> ScoreTest:
@@ -207,14 +241,12 @@ def _forced(projector: Projector, rests: Array, left: Sequence[Array]) -> list[t
     cells = [len(axis.differences) for axis in axes] or [n * model.refine for n in model.cells]
     constants = projector.constants._replace(pushes=np.zeros((model.frames - 1, *cells)))
 
-    def pull(fields: Array) -> list[tuple[Array, float]]:
-        with double_precision():
-            pushes, explained = compiled().force_needed(model, *projector.point, fields, constants)
-            return [*zip(np.asarray(pushes), np.asarray(explained).tolist(), strict=True)]
-
     sizes = np.sqrt(np.mean(rests**2, axis=tuple(range(1, rests.ndim)), keepdims=True))
     usual = np.sqrt(np.mean([np.mean(v**2) for v in left]))
-    return [*zip(pull(rests * usual / sizes), *[pull(v) for v in left], strict=True)]
+    fields = np.stack([rests * usual / sizes, *left], axis=1)
+    with double_precision():
+        pushes, explained = map(np.asarray, compiled().force_needed(model, *projector.point, fields, constants))
+    return [tuple(zip(own, values.tolist(), strict=True)) for own, values in zip(pushes, explained, strict=True)]
 
 
 def check_adequacies(fits: Sequence[Trajectory]) -> list[Adequacy]:

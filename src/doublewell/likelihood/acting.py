@@ -68,11 +68,15 @@ class Acting(NamedTuple):
         It is the law's less the driving force, the terms times their amplitudes and the push of a frame interval. Of
         all that and of L u, a mobility takes its part.
         """
+        import jax
+
         middle, push, driving = known
         force = acted(u, None, force, None if driving is None else driving[half], None)
         state = State(u, curved, force, middle, *more)
         total = 0.0 if push is None else push
-        force = force - sum((a * term(state) for a, term in zip(self.amplitudes, self.terms, strict=True)), total)
+        # amplitudes are zero: what a term does to a change of u counts for nothing, and is not computed
+        added = (a * jax.lax.stop_gradient(term(state)) for a, term in zip(self.amplitudes, self.terms, strict=True))
+        force = force - sum(added, total)
         return acted(u, curved, force, None, self.speed)
 
 

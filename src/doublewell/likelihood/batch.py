@@ -19,10 +19,20 @@ from doublewell.dynamics.open_boundary import BORDER
 from doublewell.dynamics.terms import Term
 from doublewell.errors import InputError
 from doublewell.evidence import Block, Evidence, Key, compact, joint_given_law, system
-from doublewell.hints import Array, Bools
+from doublewell.hints import Array
 from doublewell.law import Bernstein, Family
 from doublewell.likelihood import model as models
-from doublewell.likelihood.iterate import RULE, Convergence, Iteration, Rule, Status, Step, Watch, compiled, iterate
+from doublewell.likelihood.iterate import (
+    RULE,
+    Convergence,
+    Iteration,
+    Rule,
+    Status,
+    Step,
+    Watch,
+    compiled,
+    iterate,
+)
 from doublewell.likelihood.linked import UNSTABLE, fit_by_segments
 from doublewell.likelihood.model import Constants, RecordModel, first_substeps, growth
 from doublewell.observation.view import (
@@ -110,6 +120,7 @@ class Batch:
     view: View = PLAIN
     labels: Sequence[str] = ()
     _models: dict[Any, tuple[RecordModel, Constants]] = field(default_factory=dict, repr=False)
+    _last: _Last | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         self.records = records = list(self.records)
@@ -317,8 +328,8 @@ class Batch:
         known_before = constants._replace(prior=self._prior(indices, family))
         with double_precision():
             last = code.sensitivity(model, at.nuisance, at.theta, data, known_before)
-            residual = data - np.asarray(code.predict(model, at.nuisance, at.theta, constants))
-            triangles, shifts, responses, costs, _, solves, scores = map(np.asarray, last)
+            residual = data - np.asarray(last.prediction)
+            triangles, shifts, responses, costs, _, solves, scores = map(np.asarray, last[:7])
         if known.mask is not None:
             residual = np.where(known.mask, residual, 0.0)
         fits = []
@@ -334,7 +345,21 @@ class Batch:
             evidence = Evidence(family, (block,), True, (*self.view.free, "force", "target"))
             about = {"evidence": evidence, "response": responses[k], "residual": residual[k], "noise": noise}
             fits.append(self._trajectory(k, index, at, family, substeps, solves[k], scores[k], **about))
+        self._last = _Last([fit.response for fit in fits], last.basis, np.asarray(last.prediction))
         return fits
+
+    def basis(self, fits: Sequence[Trajectory]) -> Any:
+        """Return the basis of C at fits: that of the last linearisation is kept, another is computed again."""
+        if self._last is not None and self._last.of(fits):
+            return self._last.basis
+        model, constants = self.model(fits[0].family, fits[0].substeps)
+        constants, responses = self.constants_at(fits, constants), np.stack([fit.response for fit in fits])
+        with double_precision():
+            return compiled().projected_basis(model, *points(fits), responses, constants)
+
+    def predicted(self, fits: Sequence[Trajectory]) -> Array:
+        """Return what fits predict, which is kept of the last linearisation."""
+        return self._last.prediction if self._last is not None and self._last.of(fits) else self.predict(fits)
 
     def _trajectory(
         self, k: int, index: int, at: Iteration, family: Family, substeps: int, solves: Array, scores: Array,
@@ -349,6 +374,20 @@ class Batch:
             nuisance=at.nuisance[k], substeps=substeps, steps=tuple(at.steps[k]), status=status,
             segments=at.segments[k], solve=solve, excess=excess(scores / about["noise"]), **about,
         )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _Last:
+    """What tests need of the last linearisation and fits do not keep, as it is as large as some movies."""
+
+    responses: list[Array]
+    basis: Any
+    prediction: Array
+
+    def of(self, fits: Sequence[Trajectory]) -> bool:
+        """Return whether it is that of these fits."""
+        pairs = zip(fits, self.responses, strict=False)
+        return len(fits) == len(self.responses) and all(fit.response is own for fit, own in pairs)
 
 
 def opened(fit: Trajectory, dynamics: Dynamics, names: tuple[str, ...]) -> Evidence:
@@ -380,74 +419,3 @@ def excess(scores: Array) -> float:
 def points(fits: Sequence[Trajectory]) -> tuple[Array, Array]:
     """Return where fits were linearised: nuisance and theta, one row for each."""
     return np.stack([fit.nuisance for fit in fits]), np.stack([fit.theta for fit in fits])
-
-
-class Projector:
-    """Take out of fields what the fits of a batch can imitate: J_g is computed once, each field costs one solve.
-
-    Every array has the records of the batch along its first axis. Cells left `out` weigh nothing.
-    """
-
-    def __init__(self, fits: Sequence[Trajectory], out: Bools | None = None) -> None:
-        self.model, constants = fits[0].batch.model(fits[0].family, fits[0].substeps)
-        self.constants = constants if out is None else constants._replace(root=np.where(out, 0.0, constants.root))
-        self.point = points(fits)
-        with double_precision():
-            self.basis = compiled().basis(self.model, *self.point, self.constants)
-
-    def project(self, fields: Array, *, white: bool = False) -> tuple[Array, Array]:
-        """Return whitened fields without what the fits can imitate, and how theta moves for one unit of each."""
-        with double_precision():
-            fields = fields if white else np.asarray(self.model.whiten(fields, self.constants))
-            rest, shift = compiled().project(self.model, *self.point, self.basis, fields, self.constants)
-            return np.asarray(rest), np.asarray(shift)
-
-
-@dataclass(frozen=True, eq=False)
-class Resolution:
-    """The shift of the coefficients under twice the substeps and under a finer mesh, and their sizes.
-
-    Sizes are in standard errors.
-    """
-
-    time_shift: Array
-    mesh_shift: Array
-    time_size: float
-    mesh_size: float
-
-
-@np.errstate(over="ignore", invalid="ignore")  # other steps may run away: then the shift is infinite
-def measure_resolution(fits: Sequence[Trajectory]) -> list[Resolution]:
-    """Predict records of one batch again with half the step and on a finer mesh; turn the differences into shifts."""
-    first, batch = fits[0], fits[0].batch
-    if any(fit.batch is not batch for fit in fits):
-        return [measure_resolution([fit])[0] for fit in fits]
-    if not all(np.all(np.isfinite(block.triangle)) for fit in fits for block in fit.evidence.blocks):
-        raise InputError(
-            "the field of the model ran away from that of the record, so its fit has no errors: expected a movie that "
-            "obeys the equation; look at dt, dx, q and the values with `doublewell inspect`, or give a lower degree"
-        )
-    usual = batch.predict(fits)
-    time = _shifts(fits, usual - batch.predict(fits, substeps=2 * first.substeps))
-    mesh = _shifts(fits, usual - batch.predict(fits, refine=batch.view.finer(first.record.boundary).refine))
-    each = zip(fits, time, mesh, strict=True)
-    return [Resolution(halved, finer, fit.size(halved), fit.size(finer)) for fit, halved, finer in each]
-
-
-def _shifts(fits: Sequence[Trajectory], change: Array) -> list[Array]:
-    """Return the change of each estimate when its observations change: (R'R)^-1 C' change.
-
-    The joint parameters are eliminated first.
-    """
-    batch, shifts = fits[0].batch, []
-    model, constants = batch.model(fits[0].family, fits[0].substeps)
-    constants = batch.constants_at(fits, constants)
-    with double_precision():
-        fields, slopes = map(np.asarray, compiled().pull(model, *points(fits), change, constants))
-    for fit, change_u, slope in zip(fits, fields, slopes, strict=True):
-        gradient, n = slope + np.tensordot(fit.response, change_u, axes=change_u.ndim), len(batch.view.free)
-        along, m = joint_given_law(fit.evidence).slope, len(fit.evidence.joint)
-        gradient = gradient[n:] + along[m - n :].T @ gradient[:n]
-        triangle = fit.evidence.blocks[0].triangle[m:-1, m:-1] * fit.noise
-        shifts.append(np.asarray(np.linalg.solve(triangle, np.linalg.solve(triangle.T, gradient)), dtype=np.float64))
-    return shifts

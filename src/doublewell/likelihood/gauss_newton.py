@@ -23,7 +23,9 @@ import jax
 import jax.numpy as jnp
 
 _SHORTEST = 2.0**-12  # a step cut this short is not taken
-_LAST = 10  # steps of conjugate gradients that tell what is left to gain
+_LAST = 10  # steps of conjugate gradients that tell what is left to gain, where they gain little
+_SLOWEST = 0.99  # ratio of the gains of consecutive steps of conjugate gradients
+_TINY = 1e-30
 
 
 class Model(Protocol):
@@ -65,6 +67,15 @@ class Sensitivity(NamedTuple):
     iterations: Any
     residuals: Any  # relative, of the solve for each entry of theta
     scores: Any  # of each frame: of its residual along each entry of an orthonormal basis of C
+    basis: Any  # of C
+    prediction: Any
+
+
+class Basis(NamedTuple):
+    """J_g or C as Q R: an orthonormal basis and its triangle."""
+
+    columns: Any
+    triangle: Any
 
 
 def begin(model: Model, nuisance: Any, theta: Any, data: Any, constants: Any) -> Point:
@@ -75,23 +86,24 @@ def begin(model: Model, nuisance: Any, theta: Any, data: Any, constants: Any) ->
 
 def advance(model: Model, point: Point, data: Any, constants: Any, *, tolerance: float, most: int) -> Point:
     """Take one Gauss-Newton step; a step that raises the cost is halved until it does not."""
-    residual, push, pull = _linearise(model, point.nuisance, point.theta, data, constants)
-    columns = _columns(model, point.nuisance, point.theta, constants)
+    now = _linearise(model, point.nuisance, point.theta, data, constants)
+    columns = tangents(model, point.nuisance, point.theta, constants)
     norms, (held, rows) = jnp.linalg.norm(columns, axis=0), _prior(point.theta, constants)
     basis, triangle = jnp.linalg.qr(jnp.concatenate([columns, rows]) / norms)
-    basis, below = basis[: residual.size], basis[residual.size :]
+    basis, below = basis[: now.residual.size], basis[now.residual.size :]
 
-    def project(y: Any) -> Any:
-        return y - (basis @ (basis.T @ y.ravel())).reshape(y.shape)
+    def without_theta(y: Any, rest: Any) -> tuple[Any, Any]:
+        along = basis.T @ y.ravel() + below.T @ rest
+        return y - (basis @ along).reshape(y.shape), rest - below @ along
 
-    right = pull(project(residual) + (basis @ (below.T @ held)).reshape(residual.shape))
-    step_u, count, rest = solve_normal(
-        lambda x: pull(project(push(x))), right, model.preconditioner(point.nuisance, point.theta, constants),
-        tolerance=tolerance, most=most,
+    step_u, _, count, rest = solve_least(
+        lambda x: without_theta(now.push(x), 0.0 * held), lambda y: now.pull(y[0]),
+        without_theta(now.residual, -held), model.preconditioner(point.nuisance, point.theta, constants),
+        tolerance=tolerance, most=most, over="image",
     )  # fmt: skip
-    turned = basis.T @ (residual - push(step_u)).ravel() - below.T @ held
+    turned = basis.T @ (now.residual - now.push(step_u)).ravel() - below.T @ held
     step_g = jax.scipy.linalg.solve_triangular(triangle, turned) / norms
-    taken = _shortened(model, point, step_u, step_g, residual, data, constants)
+    taken = _shortened(model, point, step_u, step_g, now.residual, data, constants)
     return taken._replace(size=jnp.linalg.norm(triangle @ (step_g * norms)), iterations=count, residual=rest)
 
 
@@ -100,13 +112,13 @@ def follow(model: Model, point: Point, data: Any, constants: Any, *, tolerance: 
 
     The size is |J_u du|, how far the prediction would move.
     """
-    residual, push, pull = _linearise(model, point.nuisance, point.theta, data, constants)
-    step, count, rest = solve_normal(
-        lambda x: pull(push(x)), pull(residual), model.preconditioner(point.nuisance, point.theta, constants),
-        tolerance=tolerance, most=most,
-    )  # fmt: skip
-    taken = _shortened(model, point, step, jnp.zeros_like(point.theta), residual, data, constants)
-    return taken._replace(size=jnp.linalg.norm(push(step)), iterations=count, residual=rest)
+    now = _linearise(model, point.nuisance, point.theta, data, constants)
+    condition = model.preconditioner(point.nuisance, point.theta, constants)
+    step, left, count, rest = solve_least(
+        now.push, now.pull, now.residual, condition, tolerance=tolerance, most=most, over="image"
+    )
+    taken = _shortened(model, point, step, jnp.zeros_like(point.theta), now.residual, data, constants)
+    return taken._replace(size=jnp.linalg.norm(now.residual - left), iterations=count, residual=rest)
 
 
 def _shortened(
@@ -152,16 +164,14 @@ def sensitivity(
     are made for an orthonormal basis of J_g, J_g = Q T: neighbouring coefficients have almost the same effect, and an
     error of a hundredth of J_g's columns would be larger than the directions in which they differ.
     """
-    residual, push, pull = _linearise(model, nuisance, theta, data, constants)
-    condition = model.preconditioner(nuisance, theta, constants)
+    now = _linearise(model, nuisance, theta, data, constants)
+    condition, residual = model.preconditioner(nuisance, theta, constants), now.residual
     basis, outer = jnp.linalg.qr(tangents(model, nuisance, theta, constants))
 
     def project(column: Any) -> tuple[Any, Any, Any, Any]:
         column = column.reshape(residual.shape)
-        solution, count, rest = solve_normal(
-            lambda x: pull(push(x)), pull(column), condition, tolerance=tolerance, most=most, size=1.0
-        )
-        return (column - push(solution)).ravel(), jax.tree.map(lambda leaf: -leaf, solution), count, rest
+        solution, left, count, rest = solve_least(now.push, now.pull, column, condition, tolerance=tolerance, most=most)
+        return left.ravel(), jax.tree.map(lambda leaf: -leaf, solution), count, rest
 
     rows, motions, counts, rests = jax.lax.map(project, basis.T, batch_size=together)
     turned, inner = jnp.linalg.qr(rows.T)
@@ -173,23 +183,31 @@ def sensitivity(
     cost = jnp.vdot(residual, residual) + jnp.vdot(held, held)
     left = residual.ravel() - turned @ (turned.T @ residual.ravel())
     scores = jnp.sum((turned * left[:, None]).reshape(len(residual), -1, theta.size), axis=1)
-    return Sensitivity(triangle, shift, response, cost, jnp.sum(counts), rests, scores)
+    turn, inner = jnp.linalg.qr(inner @ outer)
+    basis = Basis(turned @ turn, inner)
+    return Sensitivity(triangle, shift, response, cost, jnp.sum(counts), rests, scores, basis, now.prediction)
 
 
-class Basis(NamedTuple):
-    """J_g = Q R diag(norms): an orthonormal basis, its triangle, and the lengths of the columns."""
+def projected_basis(model: Model, nuisance: Any, theta: Any, response: Any, constants: Any) -> Basis:
+    """Return the basis of C where the response of the nuisance is known. A pure JAX function."""
 
-    columns: Any
-    triangle: Any
-    norms: Any
+    def moved(x: Any, g: Any) -> Any:
+        return model.whiten(model.predict(x, g, constants), constants)
+
+    def column(motion: Any, direction: Any) -> Any:
+        return jax.jvp(moved, (nuisance, theta), (motion, direction))[1].ravel()
+
+    return Basis(*jnp.linalg.qr(jax.vmap(column)(response, jnp.eye(theta.size, dtype=theta.dtype)).T))
+
+
+def gradient(model: Model, basis: Basis, change: Any, constants: Any) -> Any:
+    """Return C' of a change of the observations."""
+    return basis.triangle.T @ (basis.columns.T @ model.whiten(change, constants).ravel())
 
 
 def tangent_basis(model: Model, nuisance: Any, theta: Any, constants: Any) -> Basis:
     """Return a basis of J_g, the whitened derivatives by theta. A pure JAX function."""
-    columns = tangents(model, nuisance, theta, constants)
-    norms = jnp.linalg.norm(columns, axis=0)
-    basis, triangle = jnp.linalg.qr(columns / norms)
-    return Basis(basis, triangle, norms)
+    return Basis(*jnp.linalg.qr(tangents(model, nuisance, theta, constants)))
 
 
 def project(
@@ -198,25 +216,47 @@ def project(
 ) -> tuple[Any, Any]:  # fmt: skip
     """Return the part of a whitened direction that neither the nuisance nor theta can imitate. A pure JAX function.
 
-    The second value is how theta moves when the direction's parameter becomes 1.
+    `basis` is of J_g or of C. The second value is how theta moves when the direction's parameter becomes 1.
     """
-
-    def whitened(x: Any) -> Any:
-        return model.whiten(model.predict(x, theta, constants), constants)
-
-    def without_theta(y: Any) -> Any:
-        return y - (basis.columns @ (basis.columns.T @ y.ravel())).reshape(y.shape)
-
-    _, push = jax.linearize(whitened, nuisance)
-    pull = jax.linear_transpose(push, nuisance)
-    solution, _, _ = solve_normal(
-        lambda x: pull(without_theta(push(x)))[0], pull(without_theta(direction))[0],
-        model.preconditioner(nuisance, theta, constants), tolerance=tolerance, most=most,
-        size=jnp.linalg.norm(direction.ravel()),
+    push, pull = _maps(model, nuisance, theta, constants)
+    solution, rest, _, _ = solve_least(
+        lambda x: _without(basis, push(x)), pull, _without(basis, direction),
+        model.preconditioner(nuisance, theta, constants), tolerance=tolerance, most=most, over="rest",
     )  # fmt: skip
-    rest = direction - push(solution)
-    turned = basis.columns.T @ rest.ravel()
-    return without_theta(rest), -jax.scipy.linalg.solve_triangular(basis.triangle, turned) / basis.norms
+    return rest, _moved(basis, direction - push(solution))
+
+
+def project_all(
+    model: Model, nuisance: Any, theta: Any, basis: Basis, directions: Any, constants: Any, *,
+    tolerance: float, most: int, together: int,
+) -> tuple[Any, Any]:  # fmt: skip
+    """Return the same of several directions, `together` solves at a time, where `basis` is of C, orthogonal to J_u."""
+    push, pull = _maps(model, nuisance, theta, constants)
+    condition = model.preconditioner(nuisance, theta, constants)
+
+    def each(direction: Any) -> tuple[Any, Any]:
+        _, rest, _, _ = solve_least(
+            push, pull, _without(basis, direction), condition, tolerance=tolerance, most=most, over="rest"
+        )
+        return _without(basis, rest), _moved(basis, direction)
+
+    rests, moves = jax.lax.map(each, directions, batch_size=together)
+    return rests, moves
+
+
+def _maps(model: Model, nuisance: Any, theta: Any, constants: Any) -> tuple[Any, Any]:
+    """Return J_u and J_u'."""
+    _, push = jax.linearize(lambda x: model.whiten(model.predict(x, theta, constants), constants), nuisance)
+    transpose = jax.linear_transpose(push, nuisance)
+    return push, lambda y: transpose(y)[0]
+
+
+def _without(basis: Basis, y: Any) -> Any:
+    return y - (basis.columns @ (basis.columns.T @ y.ravel())).reshape(y.shape)
+
+
+def _moved(basis: Basis, rest: Any) -> Any:
+    return -jax.scipy.linalg.solve_triangular(basis.triangle, basis.columns.T @ rest.ravel())
 
 
 def room_slope(
@@ -231,12 +271,9 @@ def room_slope(
     def whitened(x: Any, g: Any) -> Any:
         return model.whiten(model.predict(x, g, constants), constants)
 
-    _, push = jax.linearize(lambda x: whitened(x, theta), nuisance)
-    pull = jax.linear_transpose(push, nuisance)
-    drawn, _, _ = solve_normal(
-        lambda x: pull(push(x))[0], pull(noise)[0], model.preconditioner(nuisance, theta, constants),
-        tolerance=tolerance, most=most,
-    )  # fmt: skip
+    push, pull = _maps(model, nuisance, theta, constants)
+    condition = model.preconditioner(nuisance, theta, constants)
+    drawn, _, _, _ = solve_least(push, pull, noise, condition, tolerance=tolerance, most=most, over="image")
 
     def room(x: Any, g: Any) -> Any:
         image = jax.jvp(lambda y: whitened(y, g), (x,), (drawn,))[1]
@@ -246,47 +283,37 @@ def room_slope(
     return along, slope
 
 
-def pull_back(model: Model, nuisance: Any, theta: Any, field: Any, constants: Any) -> tuple[Any, Any]:
-    """Return J_u' and J_g' of a field of the observations' shape, whitened on the way.
+def force_needed(model: Model, nuisance: Any, theta: Any, fields: Any, constants: Any) -> tuple[Any, Any]:
+    """Return the gradient of <prediction, white> by a force in each frame interval, for each of several white fields.
 
-    J_g' takes one tangent for each entry of theta: its transpose would keep every feature of every step.
-    """
-    white = model.whiten(field, constants)
-    _, pull = jax.vjp(lambda x: model.whiten(model.predict(x, theta, constants), constants), nuisance)
-    slopes = jax.lax.map(
-        lambda direction: jnp.vdot(column(model, nuisance, theta, direction, constants), white),
-        jnp.eye(theta.size, dtype=theta.dtype),
-    )
-    return pull(white)[0], slopes
-
-
-def force_needed(model: Model, nuisance: Any, theta: Any, white: Any, constants: Any) -> tuple[Any, Any]:
-    """Return the gradient of <prediction, white> by a force in each frame interval, the `pushes` of the constants.
-
-    The second value is how much of |white|^2 a force along the gradient explains.
+    The forces are the `pushes` of the constants. The second value is how much of |white|^2 one along the gradient
+    explains.
     """
 
     def pushed(pushes: Any) -> Any:
         return model.whiten(model.predict(nuisance, theta, constants._replace(pushes=pushes)), constants)
 
-    zero = jnp.zeros_like(constants.pushes)
-    gradient = jax.vjp(pushed, zero)[1](white)[0]
-    motion = jax.jvp(pushed, (zero,), (gradient,))[1]
-    return gradient, jnp.vdot(gradient, gradient) ** 2 / jnp.vdot(motion, motion)
+    _, push = jax.linearize(pushed, jnp.zeros_like(constants.pushes))
+    pull = jax.linear_transpose(push, constants.pushes)
+
+    def each(white: Any) -> tuple[Any, Any]:
+        gradient = pull(white)[0]
+        motion = push(gradient)
+        return gradient, jnp.vdot(gradient, gradient) ** 2 / jnp.vdot(motion, motion)
+
+    gradients, explained = jax.lax.map(each, fields)
+    return gradients, explained
 
 
-def solve_normal(
-    apply: Any, right: Any, precondition: Any, *, tolerance: float, most: int, size: Any = None
-) -> tuple[Any, Any, Any]:
-    """Solve a symmetric positive system by preconditioned conjugate gradients on pytrees.
+def solve_least(
+    push: Any, pull: Any, target: Any, precondition: Any, *, tolerance: float, most: int, over: str = "target"
+) -> tuple[Any, Any, Any, Any]:
+    """Minimise |y - J x| by preconditioned conjugate gradients, from J (`push`) and J' (`pull`) alone.
 
-    Stops at `tolerance` times the first residual in the preconditioner's norm, or after `most` steps; returns the
-    solution, the number of steps and the relative residual reached.
-
-    Where J_u' J_u x = J_u' y is solved for y - J_u x, `size` is |y|. Where the first residual is larger than that, the
-    solve stops when the residual, or by how much the last steps have lowered |y - J_u x|^2, says that less than
-    (tolerance |y|)^2 is left to gain. On a border, which the preconditioner leaves as it is, the first residual is up
-    to 60 |y|, and a hundredth of that hides directions of the law that the nuisance imitates well.
+    Returns x, y - J x, the number of steps and the error of J x over |y|, |J x| or |y - J x|, as `over` is "target",
+    "image" or "rest". It stops where that is below `tolerance`, or after `most` steps. The error is estimated from by
+    how much the last two steps have lowered |y - J x|^2, as a geometric series; after the first one from its length,
+    which is 1 where the preconditioner is (J' J)^-1. That may differ a little from step to step.
     """
 
     def dot(a: Any, b: Any) -> Any:
@@ -295,49 +322,52 @@ def solve_normal(
     def combine(a: Any, factor: Any, b: Any) -> Any:
         return jax.tree.map(lambda x, y: x + factor * y, a, b)
 
-    def left(product: Any, gains: Any) -> Any:
-        return product if size is None else jnp.where(start > whole, jnp.minimum(product, jnp.sum(gains)), product)
-
     def unfinished(state: tuple[Any, ...]) -> Any:
-        count, *_, product, gains = state
-        return (count < most) & (product > 0.0) & (left(product, gains) > tolerance**2 * whole)
+        count, *_, size, error = state
+        return (count < most) & (error > tolerance**2 * size)
 
     def body(state: tuple[Any, ...]) -> tuple[Any, ...]:
-        count, solution, rest, direction, product, gains = state
-        image = apply(direction)
-        length = product / dot(direction, image)
+        count, solution, rest, gradient, direction, product, gains, size, _ = state
+        fresh = pull(rest)
+        turned = precondition(fresh)
+        bend = jnp.where(count == 0, 0.0, dot(turned, combine(fresh, -1.0, gradient)) / product)
+        direction, product = combine(turned, bend, direction), dot(turned, fresh)
+        image = push(direction)
+        length = product / jnp.maximum(dot(image, image), _TINY)
+        ratio = jnp.where(count == 0, jnp.abs(1.0 - length), length * product / gains[0])
+        ratio = jnp.minimum(ratio, _SLOWEST)
+        gains = jnp.roll(gains, 1).at[0].set(length * product)
+        error = jnp.minimum(jnp.maximum(gains[0], product) * ratio / (1.0 - ratio), jnp.sum(gains))
         solution, rest = combine(solution, length, direction), combine(rest, -length, image)
-        turned = precondition(rest)
-        fresh = dot(rest, turned)
-        gains = jnp.roll(gains, 1).at[0].set(length * product)  # by how much this step lowers |y - J_u x|^2
-        return count + 1, solution, rest, combine(turned, fresh / product, direction), fresh, gains
+        if over != "target":
+            size = dot(rest, rest) if over == "rest" else jnp.where(count == 0, 0.0, size) + gains[0]
+        return count + 1, solution, rest, fresh, direction, product, gains, size, error
 
-    first = precondition(right)
-    start = dot(right, first)
-    whole = start if size is None else jnp.minimum(start, size**2)
-    zero, unknown = jax.tree.map(jnp.zeros_like, right), jnp.full(_LAST, whole)
-    count, solution, _, _, product, gains = jax.lax.while_loop(
-        unfinished, body, (0, zero, right, first, start, unknown)
-    )
-    return solution, count, jnp.sqrt(left(product, gains) / jnp.where(whole > 0, whole, 1.0))
+    whole = dot(target, target)
+    zero = jax.tree.map(jnp.zeros_like, jax.eval_shape(pull, target))
+    start = 0, zero, target, zero, zero, 1.0 + 0.0 * whole, jnp.full(_LAST, whole), whole, whole
+    count, solution, rest, *_, size, error = jax.lax.while_loop(unfinished, body, start)
+    return solution, rest, count, jnp.sqrt(error / jnp.where(size > 0, size, 1.0))
 
 
-def _linearise(model: Model, nuisance: Any, theta: Any, data: Any, constants: Any) -> tuple[Any, Any, Any]:
-    """Return the whitened residual and the maps J_u and J_u' there; the linearisation is kept, not repeated."""
+class Linearised(NamedTuple):
+    """A model at a point: the prediction, the whitened residual, and the maps J_u and J_u'."""
 
-    def whitened(x: Any) -> Any:
-        return model.whiten(data - model.predict(x, theta, constants), constants)
+    prediction: Any
+    residual: Any
+    push: Any
+    pull: Any
 
-    residual, change = jax.linearize(whitened, nuisance)
-    transpose = jax.linear_transpose(change, nuisance)
+
+def _linearise(model: Model, nuisance: Any, theta: Any, data: Any, constants: Any) -> Linearised:
+    """Return a model at a point; the linearisation is kept, not repeated."""
+    prediction, change = jax.linearize(lambda x: model.predict(x, theta, constants), nuisance)
 
     def push(x: Any) -> Any:
-        return -change(x)
+        return model.whiten(change(x), constants)
 
-    def pull(y: Any) -> Any:
-        return jax.tree.map(lambda leaf: -leaf, transpose(y)[0])
-
-    return residual, push, pull
+    transpose = jax.linear_transpose(push, nuisance)
+    return Linearised(prediction, model.whiten(data - prediction, constants), push, lambda y: transpose(y)[0])
 
 
 def column(model: Model, nuisance: Any, theta: Any, direction: Any, constants: Any) -> Any:
@@ -349,18 +379,15 @@ def column(model: Model, nuisance: Any, theta: Any, direction: Any, constants: A
     return model.whiten(jax.jvp(predicted, (theta,), (direction,))[1], constants)
 
 
+def columns(model: Model, nuisance: Any, theta: Any, directions: Any, constants: Any) -> Any:
+    """Return the same along several directions, which come first: the field itself is computed once for all."""
+    return jax.vmap(partial(column, model, nuisance, theta, constants=constants))(directions)
+
+
 def tangents(model: Model, nuisance: Any, theta: Any, constants: Any) -> Any:
-    """Return J_g, one tangent after the other: the memory of one, where ``_columns`` takes that of all."""
-    return jax.lax.map(
-        lambda direction: column(model, nuisance, theta, direction, constants).ravel(),
-        jnp.eye(theta.size, dtype=theta.dtype),
-    ).T
-
-
-def _columns(model: Model, nuisance: Any, theta: Any, constants: Any) -> Any:
     """Return J_g, one column for each entry of theta."""
-    each = jax.vmap(partial(column, model, nuisance, theta, constants=constants))
-    return each(jnp.eye(theta.size, dtype=theta.dtype)).reshape(theta.size, -1).T
+    each = columns(model, nuisance, theta, jnp.eye(theta.size, dtype=theta.dtype), constants)
+    return each.reshape(theta.size, -1).T
 
 
 def _cost(model: Model, nuisance: Any, theta: Any, data: Any, constants: Any) -> Any:

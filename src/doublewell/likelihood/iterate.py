@@ -16,8 +16,13 @@ from doublewell.hints import Array, Bools
 from doublewell.runtime import double_precision, on_gpu
 from doublewell.stop import current
 
-CG_TOLERANCE, CG_MOST = 1e-2, 200
+# errors of solves over the length of what is solved for: benchmarks/trajectory_cost.py --runs
+STEP_TOLERANCE = 0.1  # of a step, over its own length: the next one begins with what is left
+SOLVE_TOLERANCE = 1e-2  # of sensitivities, which enter by their squares
+TEST_TOLERANCE = 0.05  # of directions that are tested, over what is left of them: lengths to a thousandth
 PROBE_TOLERANCE = 1e-4  # of what is left of noise, which may be a small part of it
+CG_MOST = 200
+AT_ONCE = 8  # directions that are projected by one program, which linearises once for them
 _TOGETHER = 16  # solves at a time on a GPU, which waits for its next kernel, where a core waits for its numbers
 
 
@@ -37,7 +42,8 @@ def _compiled(together: int) -> Any:
 
     from doublewell.likelihood import gauss_newton
 
-    options: dict[str, Any] = {"tolerance": CG_TOLERANCE, "most": CG_MOST}
+    def options(tolerance: float) -> dict[str, Any]:
+        return {"tolerance": tolerance, "most": CG_MOST}
 
     def over(function: Any, count: int) -> Any:
         def batched(model: Any, *arguments: Any) -> Any:
@@ -59,22 +65,25 @@ def _compiled(together: int) -> Any:
     return SimpleNamespace(
         start=lambda nuisance, theta: gauss_newton.Point(nuisance, theta, *[()] * 6),
         begin=over(gauss_newton.begin, 3),
-        advance=over(partial(gauss_newton.advance, **options), 2),
-        follow=over(partial(gauss_newton.follow, **options), 2),
-        sensitivity=over(partial(gauss_newton.sensitivity, together=together, **options), 3),
+        advance=over(partial(gauss_newton.advance, **options(STEP_TOLERANCE)), 2),
+        follow=over(partial(gauss_newton.follow, **options(STEP_TOLERANCE)), 2),
+        sensitivity=over(partial(gauss_newton.sensitivity, together=together, **options(SOLVE_TOLERANCE)), 3),
         predict=over(lambda model, *rest: model.predict(*rest), 2),
         whiten=over(lambda model, *rest: model.whiten(*rest), 1),
-        room=over(partial(gauss_newton.room_slope, **options), 3),
-        pull=over(gauss_newton.pull_back, 3),
+        room=over(partial(gauss_newton.room_slope, **options(STEP_TOLERANCE)), 3),
+        gradient=over(gauss_newton.gradient, 2),
         column=over(gauss_newton.column, 3),
+        columns=over(gauss_newton.columns, 3),
         force_needed=over(gauss_newton.force_needed, 3),
         basis=over(gauss_newton.tangent_basis, 2),
-        project=over(partial(gauss_newton.project, **options), 4),
+        projected_basis=over(gauss_newton.projected_basis, 3),
+        project=over(partial(gauss_newton.project, **options(TEST_TOLERANCE)), 4),
+        project_all=over(partial(gauss_newton.project_all, together=together, **options(TEST_TOLERANCE)), 4),
         uniform_rest=over(lambda model, *rest: model.uniform_rest(*rest), 2),
         drawn=over(lambda model, *rest: model.drawn(*rest), 3),
         coloured=over(lambda model, *rest: model.coloured(*rest), 1),
         uniform=over(lambda model, *rest: model.uniform(*rest), 1),
-        probe=over(partial(gauss_newton.project, **options | {"tolerance": PROBE_TOLERANCE}), 4),
+        probe=over(partial(gauss_newton.project, **options(PROBE_TOLERANCE)), 4),
         choose=jax.jit(choose),
     )
 
@@ -83,6 +92,7 @@ class Convergence(Enum):
     """Why an iteration ended, as a sentence for a size and a number of steps."""
 
     CONVERGED = "converged: the last step was {size:.2g} standard errors"
+    NEAR = "converged: the next step would be {size:.2g} standard errors"
     ROUND_OFF = "converged: the last step, of {size:.2g} standard errors, was too small to lower the cost"
     FOLLOWED = "converged: the last step lowered the cost by {size:.1g} of it"
     TILES = "converged: the fields of the tiles follow one law"
@@ -94,7 +104,7 @@ class Convergence(Enum):
     UNFINISHED = "stopped: the solves behind the errors reached only {size:.1g} of their start"
 
 
-_GOOD = (Convergence.CONVERGED, Convergence.ROUND_OFF, Convergence.FOLLOWED, Convergence.TILES)
+_GOOD = (Convergence.CONVERGED, Convergence.NEAR, Convergence.ROUND_OFF, Convergence.FOLLOWED, Convergence.TILES)
 
 
 @dataclass(frozen=True)
@@ -186,11 +196,13 @@ class Rule:
             if gained <= self.gain:  # NaN is not
                 return Status(Convergence.FOLLOWED, max(gained, 0.0), count)
             return Status(Convergence.NOT_FOLLOWED, gained, count) if count == self.most else None
-        small = last.size <= self.small and count >= self.least
+        small, near = (size <= self.small and count >= self.least for size in (last.size, _next(steps)))
         if last.length == 0.0:  # a small step: round-off hides what it would gain
             code = Convergence.ROUND_OFF if small else Convergence.NO_DECREASE
         elif last.length == 1.0 and small:
             code = Convergence.CONVERGED
+        elif near:
+            return Status(Convergence.NEAR, _next(steps), count)
         elif count >= self.most and (count >= self.last or last.after > _SLOW * steps[-self.most].before):
             code = Convergence.MOST_STEPS
         elif not patient and last.length < 1.0:
@@ -198,7 +210,15 @@ class Rule:
         return None if code is None else Status(code, last.size, count)
 
 
+def _next(steps: Sequence[Step]) -> float:
+    """Return the size of the next step where the last two were whole ones: it is smaller by their ratio once more."""
+    if len(steps) < 2 or min(steps[-1].length, steps[-2].length) < 1.0 or steps[-1].size > _CLOSE:
+        return float("inf")
+    return steps[-1].size ** 2 / max(steps[-2].size, steps[-1].size)
+
+
 RULE = Rule(last=60)
+_CLOSE = 1.0  # standard errors of a step that may be the last one: the evidence holds one more
 _SLOW = 0.9  # of the cost before ``most`` steps: an iteration that leaves more has stalled
 
 

@@ -6,7 +6,7 @@ frames, as one vector. theta is what the view estimates jointly with the law, th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from doublewell.errors import InputError, NoStartError, option
 from doublewell.hints import Array
 from doublewell.law import Family
 from doublewell.likelihood.acting import Acting, acting_constants
+from doublewell.likelihood.coarse import approximate_inverse, coarse_mesh
 from doublewell.observation.view import (
     PLAIN,
     View,
@@ -39,11 +40,9 @@ MOST_SUBSTEPS = 64
 _REACTION = 0.5  # largest rate times step of the force to begin with; the resolution is measured after the fit
 _SPLIT = 0.125  # the same with a mobility of the phase, of which a part is not stepped exactly
 _SMALLEST = 8  # cells of a window along an axis inside its border
-_FLOOR = 1e-3  # of the largest: what the preconditioner makes of a mode that is hardly observed
 _SMOOTH = 16.0  # exponent of the shortest mode: a Gaussian of about 1.3 cells in two dimensions
 _FAINT = 0.05  # of a mode that is left in a picture: less is made sharp as if it were this much
 _NEVER = 1e-9  # of the cells: a phase that is nowhere has no light either
-_TINY = 1e-300
 
 
 class Constants(NamedTuple):
@@ -100,6 +99,7 @@ class RecordModel:
     terms: tuple[Term, ...] = ()
     light: bool = False
     border: int = BORDER
+    coarse: tuple[int, ...] = ()
 
     def split(self, theta: Any) -> tuple[dict[str, Any], Any]:
         """Return what is estimated jointly with the law, by name, and the coefficients."""
@@ -207,27 +207,17 @@ class RecordModel:
         return jnp.moveaxis(jnp.concatenate([frames[:1], later]), 0, -1 - len(self.cells))
 
     def preconditioner(self, nuisance: Any, theta: Any, constants: Constants) -> Any:
-        """Return an approximate inverse of J_u' J_u: what the linear part and the local rate leave of each mode.
+        """Return an approximate inverse of J_u' J_u: of the first field on a coarse mesh.
 
-        A disturbance of a pure phase dies at the rate D G' - L, one on an interface at -L. So the field is split in two
-        parts, fractions whose squares add up to one, and each part has its own sum over the frames. A border is left
-        as it is, and a coefficient of the light counts in all values.
+        A border is left as it is, and a coefficient of the light counts in all values.
         """
-        import jax
         import jax.numpy as jnp
 
-        forward, backward = jax_transforms(self.cells, self._modes)
         joint, coefficients = self.split(theta)
         field, _ = self._unobserved(nuisance, joint, constants)
-        smooth, force = backward(constants.smoothing * forward(field)), differentiable_force(self.family)
-        _, slope = jax.jvp(lambda u: force(coefficients, u), (smooth,), (jnp.ones_like(smooth),))
-        slope = jnp.maximum(slope, 0.0)
-        mean = jnp.sum(slope**2) / jnp.maximum(jnp.sum(slope), _TINY)
-        calm = jnp.clip(slope / jnp.maximum(mean, _TINY), 0.0, 1.0)  # how much of each cell is a pure phase
-        parts = [
-            (jnp.sqrt(calm), _inverse_sum(mean, constants)),
-            (jnp.sqrt(1.0 - calm), _inverse_sum(0.0, constants)),
-        ]
+        solve = approximate_inverse(self, field, coefficients, constants.taus * joint.get("q", 1.0), constants)
+        forward, backward = jax_transforms(self.cells, self._modes)
+        smooth = backward(constants.smoothing * forward(field))
 
         def of_light(gradient: Any) -> Any:
             space, solved = constants.light[0], []
@@ -240,8 +230,7 @@ class RecordModel:
             return jnp.concatenate(solved)
 
         def apply(gradient: Any) -> Any:
-            field = self.first_field(gradient)
-            field = sum(part * backward(damping * forward(part * field)) for part, damping in parts)
+            field = solve(self.first_field(gradient))
             if not self._vector:
                 return field
             rest = gradient[field.size :]
@@ -366,19 +355,6 @@ def _inverse(image: Any) -> Any:
     return 1.0 / jnp.maximum(image, _FAINT)
 
 
-def _inverse_sum(slope: Any, constants: Constants) -> Any:
-    """Return 1 / sum_k exp(2 (L - D slope) tau_k) of each mode, times what optics and noise make of it."""
-    import jax
-    import jax.numpy as jnp
-
-    def add(total: Any, tau: Any) -> tuple[Any, None]:
-        return total + jnp.exp(2.0 * (constants.linear - constants.coupling * slope) * tau), None
-
-    total, _ = jax.lax.scan(add, jnp.ones_like(constants.linear), jnp.cumsum(constants.taus))
-    total = total * constants.gain
-    return 1.0 / jnp.maximum(total, _FLOOR * jnp.max(total))
-
-
 def record_model(
     record: Record, family: Family, substeps: int, view: View = PLAIN, *, dynamics: Dynamics = ALLEN_CAHN,
     refine: int | None = None, terms: tuple[Term, ...] = (),
@@ -396,6 +372,7 @@ def record_model(
     q, taus = float(record.q or 0.0), float(record.q or 0.0) * np.diff(record.times)
     grid, fine = mode_grid(record), mode_grid(record, refine)
     linear, coupling = symbols(dynamics, grid.waves, grid.crossed)
+    model = replace(model, coarse=coarse_mesh(grid, linear, float(np.median(taus)), substeps))
     constants = Constants(
         taus=taus,
         root=1.0 if whitening.root is None else whitening.root,

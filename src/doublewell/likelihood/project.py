@@ -1,0 +1,113 @@
+"""Project: what a change of a movie does to a fit, and what of it no fit can imitate, at the basis of C."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from doublewell.errors import InputError
+from doublewell.evidence import joint_given_law
+from doublewell.hints import Array, Bools
+from doublewell.likelihood.batch import Trajectory, points
+from doublewell.likelihood.iterate import AT_ONCE, compiled
+from doublewell.runtime import double_precision
+
+
+class Projector:
+    """Take out of fields what the fits of a batch can imitate, at the basis of C that the fits know.
+
+    Every array has the records of the batch along its first axis. Cells left `out` weigh nothing.
+    """
+
+    def __init__(self, fits: Sequence[Trajectory], out: Bools | None = None) -> None:
+        batch, self.out = fits[0].batch, out
+        self.model, self.constants = batch.model(fits[0].family, fits[0].substeps)
+        self.point = points(fits)
+        if out is None:
+            self.basis = batch.basis(fits)
+            return
+        self.constants = self.constants._replace(root=np.where(out, 0.0, self.constants.root))
+        # no longer orthogonal to J_u, but together they span the same
+        responses = np.stack([fit.response for fit in fits])
+        with double_precision():
+            self.basis = compiled().projected_basis(self.model, *self.point, responses, self.constants)
+
+    def whitened(self, fields: Array) -> Array:
+        """Weight fields, and take the noise's correlations out of them."""
+        with double_precision():
+            return np.asarray(compiled().whiten(self.model, fields, self.constants))
+
+    def without_theta(self, fields: Array) -> Array:
+        """Return whitened fields without what theta can imitate, the nuisance moved along."""
+        each = zip(fields, np.asarray(self.basis.columns), strict=True)
+        return np.stack([field - (basis @ (basis.T @ field.ravel())).reshape(field.shape) for field, basis in each])
+
+    def project(self, fields: Array, *, white: bool = False) -> tuple[Array, Array]:
+        """Return whitened fields without what the fits can imitate, and how theta moves for one unit of each."""
+        rests, shifts = self.project_all([fields if white else self.whitened(fields)])
+        return rests[0], shifts[0]
+
+    def project_all(self, fields: Sequence[Array]) -> tuple[Array, Array]:
+        """Return the same of several whitened fields, which come first in the answers."""
+        code, ends, count = compiled(), [], len(fields)
+        with double_precision():
+            if self.out is not None:
+                ends = [code.project(self.model, *self.point, self.basis, field, self.constants) for field in fields]
+                return np.stack([np.asarray(end[0]) for end in ends]), np.stack([np.asarray(end[1]) for end in ends])
+            for start in range(0, count, AT_ONCE):
+                part = list(fields[start : start + AT_ONCE])
+                part += [np.zeros_like(part[0])] * (AT_ONCE - len(part))  # take no step
+                ends.append(code.project_all(self.model, *self.point, self.basis, np.stack(part, 1), self.constants))
+        rests, shifts = (np.concatenate([np.asarray(end[k]) for end in ends], 1)[:, :count] for k in (0, 1))
+        return np.moveaxis(rests, 1, 0), np.moveaxis(shifts, 1, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Resolution:
+    """The shift of the coefficients under twice the substeps and under a finer mesh, and their sizes.
+
+    Sizes are in standard errors.
+    """
+
+    time_shift: Array
+    mesh_shift: Array
+    time_size: float
+    mesh_size: float
+
+
+@np.errstate(over="ignore", invalid="ignore")  # other steps may run away: then the shift is infinite
+def measure_resolution(fits: Sequence[Trajectory]) -> list[Resolution]:
+    """Predict records of one batch again with half the step and on a finer mesh; turn the differences into shifts."""
+    first, batch = fits[0], fits[0].batch
+    if any(fit.batch is not batch for fit in fits):
+        return [measure_resolution([fit])[0] for fit in fits]
+    if not all(np.all(np.isfinite(block.triangle)) for fit in fits for block in fit.evidence.blocks):
+        raise InputError(
+            "the field of the model ran away from that of the record, so its fit has no errors: expected a movie that "
+            "obeys the equation; look at dt, dx, q and the values with `doublewell inspect`, or give a lower degree"
+        )
+    usual = batch.predicted(fits)
+    time = _shifts(fits, usual - batch.predict(fits, substeps=2 * first.substeps))
+    mesh = _shifts(fits, usual - batch.predict(fits, refine=batch.view.finer(first.record.boundary).refine))
+    each = zip(fits, time, mesh, strict=True)
+    return [Resolution(halved, finer, fit.size(halved), fit.size(finer)) for fit, halved, finer in each]
+
+
+def _shifts(fits: Sequence[Trajectory], change: Array) -> list[Array]:
+    """Return the change of each estimate when its observations change: (R'R)^-1 C' change.
+
+    The joint parameters are eliminated first.
+    """
+    batch, shifts = fits[0].batch, []
+    model, constants = batch.model(fits[0].family, fits[0].substeps)
+    constants, n = batch.constants_at(fits, constants), len(batch.view.free)
+    with double_precision():
+        gradients = np.asarray(compiled().gradient(model, batch.basis(fits), change, constants))
+    for fit, own in zip(fits, gradients, strict=True):
+        along, m = joint_given_law(fit.evidence).slope, len(fit.evidence.joint)
+        gradient = own[n:] + along[m - n :].T @ own[:n]
+        triangle = fit.evidence.blocks[0].triangle[m:-1, m:-1] * fit.noise
+        shifts.append(np.asarray(np.linalg.solve(triangle, np.linalg.solve(triangle.T, gradient)), dtype=np.float64))
+    return shifts
