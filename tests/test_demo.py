@@ -94,8 +94,9 @@ def test_demo_reports_its_stages_in_order(demo, stages):
     fits = [f"fitting: {step}" for step in demo.result.diagnostics.likelihood.steps]
     weak = ["compiling and reading", "compiling and fitting", "weak moments for a start"]
     checks = ["checking the resolution", "checking the model"]
-    assert [name for name in names if name.startswith("fitting: ")] == fits
-    assert names[4] == fits[0]
+    said = [name.split("; about ")[0] for name in names]  # how long it will take is not always the same
+    assert [name for name in said if name.startswith("fitting: ")] == fits
+    assert said[4] == fits[0]
     rest = [name for name in names if not name.startswith(("fitting", "linearising again"))]
     assert rest == ["simulating", *weak, *checks, "evolving", "drawing and saving"]
     for name in ("simulating", "compiling and reading", "evolving"):

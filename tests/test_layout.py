@@ -81,7 +81,7 @@ def test_a_window_declared_periodic_is_refused(good, noise):
         identify(window)
     assert str(caught.value).endswith(
         "expected no more than there: the record is a part of the domain, or has another boundary: leave boundary= "
-        "out, then it is a window"
+        "out, then it is a window; or uneven light was left in its values"
     )
     assert alarms(window.replace(boundary=None)) == []
 

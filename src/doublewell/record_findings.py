@@ -264,7 +264,7 @@ def layout_findings(record: Record) -> Iterator[Finding]:
             )
             advice = (
                 f"the record is a part of the domain, or has another boundary: leave {option('boundary')} out, then it "
-                "is a window"
+                "is a window; or uneven light was left in its values"
             )
             yield _movie.fail("border-not-periodic", words, advice, jump=sqrt(across))
     in_time, *in_space = np.maximum(np.array(squares) - 2.0 * min(fourth), 0.0)
