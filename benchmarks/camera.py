@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from common import RESULTS, sized, write_json
 
+from doublewell.errors import InputError
 from doublewell.identify import identify
 from doublewell.record import Record, phase_from_intensity
 from doublewell.simulate import initial_field, simulate
@@ -49,9 +50,12 @@ def main() -> None:
     for name, (faults, asked) in CASES.items():
         pictures = [camera(field, **faults, seed=seed) for seed in SEEDS]
         corrected = [force_error(phase_from_intensity(picture, **asked, **KNOWN).record) for picture in pictures]
-        plain = [force_error(phase_from_intensity(picture, **NOTHING, **KNOWN).record) for picture in pictures[:1]]
+        try:
+            plain = force_error(phase_from_intensity(pictures[0], **NOTHING, **KNOWN).record)
+        except InputError:  # light that is left in may look like a border that is not periodic
+            plain = None
         rows.append(
-            {"camera": name, "force": float(np.mean(corrected)), "worst": max(corrected), "uncorrected": plain[0]}
+            {"camera": name, "force": float(np.mean(corrected)), "worst": max(corrected), "uncorrected": plain}
         )
         print(rows[-1], flush=True)
     noisy = [field + 0.01 * np.random.default_rng(seed).standard_normal(field.shape) for seed in SEEDS]

@@ -167,7 +167,7 @@ class FluctuatingBatch(FluctuatingRecords):
         with double_precision():
             last = code.sensitivity(model, *point, data[indices], held)
             seen = np.asarray(code.predict(model, *point, own))
-            triangles, shifts, responses, costs, _, solves, scores = map(np.asarray, last)
+            triangles, shifts, responses, costs, _, solves, scores = map(np.asarray, last[:7])
             exact = [each.exact and not own.links.coloured for each in levels]
             rooms = self._room(model, own, point, responses, exact)
         if own.links.exposed:

@@ -77,7 +77,6 @@ def _compiled(together: int) -> Any:
         force_needed=over(gauss_newton.force_needed, 3),
         basis=over(gauss_newton.tangent_basis, 2),
         projected_basis=over(gauss_newton.projected_basis, 3),
-        project=over(partial(gauss_newton.project, **options(TEST_TOLERANCE)), 4),
         project_all=over(partial(gauss_newton.project_all, together=together, **options(TEST_TOLERANCE)), 4),
         uniform_rest=over(lambda model, *rest: model.uniform_rest(*rest), 2),
         drawn=over(lambda model, *rest: model.drawn(*rest), 3),

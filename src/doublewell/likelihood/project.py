@@ -53,8 +53,8 @@ class Projector:
         """Return the same of several whitened fields, which come first in the answers."""
         code, ends, count = compiled(), [], len(fields)
         with double_precision():
-            if self.out is not None:
-                ends = [code.project(self.model, *self.point, self.basis, field, self.constants) for field in fields]
+            if self.out is not None:  # the fit followed these cells: much of the residual has to go, little may be left
+                ends = [code.probe(self.model, *self.point, self.basis, field, self.constants) for field in fields]
                 return np.stack([np.asarray(end[0]) for end in ends]), np.stack([np.asarray(end[1]) for end in ends])
             for start in range(0, count, AT_ONCE):
                 part = list(fields[start : start + AT_ONCE])
