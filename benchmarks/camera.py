@@ -54,9 +54,7 @@ def main() -> None:
             plain = force_error(phase_from_intensity(pictures[0], **NOTHING, **KNOWN).record)
         except InputError:  # light that is left in may look like a border that is not periodic
             plain = None
-        rows.append(
-            {"camera": name, "force": float(np.mean(corrected)), "worst": max(corrected), "uncorrected": plain}
-        )
+        rows.append({"camera": name, "force": float(np.mean(corrected)), "worst": max(corrected), "uncorrected": plain})
         print(rows[-1], flush=True)
     noisy = [field + 0.01 * np.random.default_rng(seed).standard_normal(field.shape) for seed in SEEDS]
     direct = float(np.mean([force_error(Record(u, **KNOWN)) for u in noisy]))
