@@ -151,15 +151,34 @@ def double_precision() -> AbstractContextManager[None]:
     ...     print(jnp.ones(1).dtype)
     float64
     """
+    keep_compiled()
+    return _precision(double=True)
+
+
+@contextmanager
+def single_precision() -> Iterator[None]:
+    """Let JAX compute in float32 for the length of a block, inside ``double_precision()``; products are not rounded further.
+
+    >>> with double_precision(), single_precision():
+    ...     import jax.numpy as jnp
+    ...     print(jnp.ones(1).dtype)
+    float32
+    """
     import jax
 
-    keep_compiled()
+    with _precision(double=False), jax.default_matmul_precision("highest"):  # a GPU would take ten bits
+        yield
+
+
+def _precision(*, double: bool) -> AbstractContextManager[None]:
+    import jax
+
     if hasattr(jax, "enable_x64"):  # from jax 0.8
-        context: AbstractContextManager[None] = jax.enable_x64(True)
+        context: AbstractContextManager[None] = jax.enable_x64(double)
     else:
         from jax.experimental import enable_x64
 
-        context = enable_x64()
+        context = enable_x64(double)
     return context
 
 

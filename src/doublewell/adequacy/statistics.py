@@ -269,14 +269,28 @@ def forced_test(own: tuple[Array, float], *noise: tuple[Array, float]) -> ScoreT
     p = float(fdtrc(degrees, len(noise) * degrees, ratio)) if ratio > 1.0 else 1.0
     z = float(-ndtri(max(0.5 * p, 1e-300)))
     order, size = np.argsort(-mean), np.cumsum(np.sort(mean)[::-1])
-    bins = np.array_split(order, max(order.size // _MODES, 1))[
-        : 1 + int(np.searchsorted(size, 0.99 * size[-1])) // _MODES
-    ]
-    usual = [np.median(mine[part]) / np.mean([np.median(p[part]) for p in powers]) for part in bins]
-    even = sum(len(part) * (x - 1.0 - np.log(x)) for part, x in zip(bins, usual, strict=True) if x > 1.0)
+    count = max(order.size // _MODES, 1)
+    kept = min(1 + int(np.searchsorted(size, 0.99 * size[-1])) // _MODES, count)
+    even = 0.0
+    for modes in _bins(order, count, kept):  # in rows of one length
+        usual = np.median(mine[modes], axis=1) / np.mean([np.median(p[modes], axis=1) for p in powers], axis=0)
+        usual = np.maximum(usual, 1.0)
+        even += modes.shape[1] * float(np.sum(usual - 1.0 - np.log(usual)))
     drop = max(own[1] - float(np.mean([explained for _, explained in noise])), 0.0)
     name, drop = ("thermal", even) if even > drop else ("unknown", drop)
     return ScoreTest(name, z, 1, p, 1.0, (ratio - 1.0,), (float(np.sqrt(2.0 / degrees)),), None, drop=float(drop))
+
+
+def _bins(order: Array, count: int, kept: int) -> list[Array]:
+    """Return the first of `count` bins of entries: those of one entry more, which come first, and the others.
+
+    >>> [bins.tolist() for bins in _bins(np.arange(7), 3, 2)]
+    [[[0, 1, 2]], [[3, 4]]]
+    """
+    length, longer = divmod(order.size, count)
+    split = longer * (length + 1)
+    bins = order[:split].reshape(longer, length + 1)[:kept], order[split:].reshape(-1, length)[: max(kept - longer, 0)]
+    return [part for part in bins if part.size]
 
 
 def value_tests(r: Array, left: Array, free: Bools) -> list[ScoreTest]:

@@ -17,7 +17,7 @@ called in double precision, under jit and vmap.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -32,7 +32,10 @@ class Model(Protocol):
     """What the solver needs of a model. Hashable, so that compiled code serves all records of one shape.
 
     `constants` is a pytree of arrays that the methods share: step weights, root weights, the preconditioner's symbol.
+    A model `rounds` where its linearisation may be in single precision.
     """
+
+    rounds: ClassVar[bool]
 
     def predict(self, nuisance: Any, theta: Any, constants: Any) -> Any:
         """Return the prediction of the observations."""
@@ -155,6 +158,23 @@ def _shortened(
     return point._replace(nuisance=nuisance, theta=theta, cost=cost, before=now, length=length)
 
 
+class Tangents(NamedTuple):
+    """The prediction, the whitened residual, and J_g = Q T."""
+
+    prediction: Any
+    residual: Any
+    basis: Basis
+
+
+class Solves(NamedTuple):
+    """What the nuisance does not imitate of the columns of Q, and how it moves with each, as rows."""
+
+    rows: Any
+    motions: Any
+    counts: Any
+    residuals: Any
+
+
 def sensitivity(
     model: Model, nuisance: Any, theta: Any, data: Any, constants: Any, *, tolerance: float, most: int, together: int
 ) -> Sensitivity:
@@ -164,16 +184,45 @@ def sensitivity(
     are made for an orthonormal basis of J_g, J_g = Q T: neighbouring coefficients have almost the same effect, and an
     error of a hundredth of J_g's columns would be larger than the directions in which they differ.
     """
-    now = _linearise(model, nuisance, theta, data, constants)
-    condition, residual = model.preconditioner(nuisance, theta, constants), now.residual
-    basis, outer = jnp.linalg.qr(tangents(model, nuisance, theta, constants))
+    at = tangents_at(model, nuisance, theta, data, constants)
+    solves = without_nuisance(
+        model, nuisance, theta, at.basis, constants, tolerance=tolerance, most=most, together=together
+    )
+    return eliminated(theta, at, solves, constants)
+
+
+def tangents_at(model: Model, nuisance: Any, theta: Any, data: Any, constants: Any) -> Tangents:
+    """Return what the model predicts at a point, what it leaves, and a basis of its derivatives by theta."""
+
+    def along(direction: Any) -> tuple[Any, Any]:
+        return jax.jvp(lambda g: model.predict(nuisance, g, constants), (theta,), (direction,))
+
+    prediction, changes = jax.vmap(along, out_axes=(None, 0))(jnp.eye(theta.size, dtype=theta.dtype))
+    columns = jax.vmap(lambda change: model.whiten(change, constants))(changes).reshape(theta.size, -1).T
+    return Tangents(prediction, model.whiten(data - prediction, constants), Basis(*jnp.linalg.qr(columns)))
+
+
+def without_nuisance(
+    model: Model, nuisance: Any, theta: Any, basis: Basis, constants: Any, *,
+    tolerance: float, most: int, together: int,
+) -> Solves:  # fmt: skip
+    """Take out of the columns of Q what the nuisance can imitate."""
+    push, pull = _maps(model, nuisance, theta, constants)
+    condition, shape = model.preconditioner(nuisance, theta, constants), jax.eval_shape(push, nuisance).shape
 
     def project(column: Any) -> tuple[Any, Any, Any, Any]:
-        column = column.reshape(residual.shape)
-        solution, left, count, rest = solve_least(now.push, now.pull, column, condition, tolerance=tolerance, most=most)
+        solution, left, count, rest = solve_least(
+            push, pull, column.reshape(shape), condition, tolerance=tolerance, most=most
+        )
         return left.ravel(), jax.tree.map(lambda leaf: -leaf, solution), count, rest
 
-    rows, motions, counts, rests = jax.lax.map(project, basis.T, batch_size=together)
+    return Solves(*jax.lax.map(project, basis.columns.T, batch_size=together))
+
+
+def eliminated(theta: Any, at: Tangents, solves: Solves, constants: Any) -> Sensitivity:
+    """Return the linearisation in theta that is left without the nuisance."""
+    residual, outer = at.residual, at.basis.triangle
+    rows, motions = (jax.tree.map(lambda leaf: leaf.astype(outer.dtype), part) for part in solves[:2])
     turned, inner = jnp.linalg.qr(rows.T)
     held, known = _prior(theta, constants)
     mixed, triangle = jnp.linalg.qr(jnp.concatenate([inner @ outer, known]))
@@ -185,7 +234,9 @@ def sensitivity(
     scores = jnp.sum((turned * left[:, None]).reshape(len(residual), -1, theta.size), axis=1)
     turn, inner = jnp.linalg.qr(inner @ outer)
     basis = Basis(turned @ turn, inner)
-    return Sensitivity(triangle, shift, response, cost, jnp.sum(counts), rests, scores, basis, now.prediction)
+    return Sensitivity(
+        triangle, shift, response, cost, jnp.sum(solves.counts), solves.residuals, scores, basis, at.prediction
+    )
 
 
 def projected_basis(model: Model, nuisance: Any, theta: Any, response: Any, constants: Any) -> Basis:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from doublewell.hints import Array, Bools
-from doublewell.runtime import double_precision, on_gpu
+from doublewell.runtime import double_precision, on_gpu, single_precision
 from doublewell.stop import current
 
 # errors of solves over the length of what is solved for: benchmarks/trajectory_cost.py --runs
@@ -28,6 +28,8 @@ _TOGETHER = 16  # solves at a time on a GPU, which waits for its next kernel, wh
 
 def compiled() -> Any:
     """Return the functions of the solver, and choose, compiled for the device of this call.
+
+    Solves whose errors are larger than those of single precision are made in it, twice as fast, where the model allows.
 
     The first argument is the model; all others but the constants have a leading record axis, and of these the prior:
     one record is a batch of one. One compilation serves all records of a shape.
@@ -45,7 +47,7 @@ def _compiled(together: int) -> Any:
     def options(tolerance: float) -> dict[str, Any]:
         return {"tolerance": tolerance, "most": CG_MOST}
 
-    def over(function: Any, count: int) -> Any:
+    def over(function: Any, count: int, *, single: bool = False) -> Any:
         def batched(model: Any, *arguments: Any) -> Any:
             constants = arguments[-1]
             shared = constants._make([0 if name in ("prior", "links") else None for name in constants._fields])
@@ -53,11 +55,25 @@ def _compiled(together: int) -> Any:
 
         program = jax.jit(batched, static_argnums=0)
 
-        def run(*arguments: Any) -> Any:
+        def run(model: Any, *arguments: Any) -> Any:
             current().check()
-            return program(*arguments)
+            if not (single and model.rounds):
+                return program(model, *arguments)
+            arguments = jax.tree.map(_rounded, arguments)
+            with single_precision():
+                return program(model, *arguments)
 
         return run
+
+    tangents = over(gauss_newton.tangents_at, 3)
+    solves = over(
+        partial(gauss_newton.without_nuisance, together=together, **options(SOLVE_TOLERANCE)), 3, single=True
+    )
+    eliminated = over(lambda _, *rest: gauss_newton.eliminated(*rest), 3)
+
+    def sensitivity(model: Any, nuisance: Any, theta: Any, data: Any, constants: Any) -> Any:
+        at = tangents(model, nuisance, theta, data, constants)
+        return eliminated(model, theta, at, solves(model, nuisance, theta, at.basis, constants), constants)
 
     def choose(mask: Any, new: Any, old: Any) -> Any:
         return jax.tree.map(lambda a, b: jnp.where(jnp.reshape(mask, (-1, *(1,) * (jnp.ndim(a) - 1))), a, b), new, old)
@@ -67,17 +83,19 @@ def _compiled(together: int) -> Any:
         begin=over(gauss_newton.begin, 3),
         advance=over(partial(gauss_newton.advance, **options(STEP_TOLERANCE)), 2),
         follow=over(partial(gauss_newton.follow, **options(STEP_TOLERANCE)), 2),
-        sensitivity=over(partial(gauss_newton.sensitivity, together=together, **options(SOLVE_TOLERANCE)), 3),
+        sensitivity=sensitivity,
         predict=over(lambda model, *rest: model.predict(*rest), 2),
         whiten=over(lambda model, *rest: model.whiten(*rest), 1),
         room=over(partial(gauss_newton.room_slope, **options(STEP_TOLERANCE)), 3),
         gradient=over(gauss_newton.gradient, 2),
         column=over(gauss_newton.column, 3),
-        columns=over(gauss_newton.columns, 3),
-        force_needed=over(gauss_newton.force_needed, 3),
+        columns=over(gauss_newton.columns, 3, single=True),
+        force_needed=over(gauss_newton.force_needed, 3, single=True),
         basis=over(gauss_newton.tangent_basis, 2),
         projected_basis=over(gauss_newton.projected_basis, 3),
-        project_all=over(partial(gauss_newton.project_all, together=together, **options(TEST_TOLERANCE)), 4),
+        project_all=over(
+            partial(gauss_newton.project_all, together=together, **options(TEST_TOLERANCE)), 4, single=True
+        ),
         uniform_rest=over(lambda model, *rest: model.uniform_rest(*rest), 2),
         drawn=over(lambda model, *rest: model.drawn(*rest), 3),
         coloured=over(lambda model, *rest: model.coloured(*rest), 1),
@@ -85,6 +103,12 @@ def _compiled(together: int) -> Any:
         probe=over(partial(gauss_newton.project, **options(PROBE_TOLERANCE)), 4),
         choose=jax.jit(choose),
     )
+
+
+def _rounded(leaf: Any) -> Any:
+    """Return numbers in single precision; all others as they are."""
+    leaf = leaf if hasattr(leaf, "dtype") else np.asarray(leaf)
+    return leaf.astype(np.float32) if leaf.dtype == np.float64 else leaf
 
 
 class Convergence(Enum):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -183,6 +183,7 @@ class LinkedModel(RecordModel):
     """
 
     length: int = 1
+    rounds: ClassVar[bool] = False  # links hold where theta is small far more firmly than frames are observed
 
     @classmethod
     def of(cls, model: RecordModel, length: int = 1) -> LinkedModel:

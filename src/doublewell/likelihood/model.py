@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -100,6 +100,7 @@ class RecordModel:
     light: bool = False
     border: int = BORDER
     coarse: tuple[int, ...] = ()
+    rounds: ClassVar[bool] = True
 
     def split(self, theta: Any) -> tuple[dict[str, Any], Any]:
         """Return what is estimated jointly with the law, by name, and the coefficients."""

@@ -60,7 +60,7 @@ class Projector:
                 part = list(fields[start : start + AT_ONCE])
                 part += [np.zeros_like(part[0])] * (AT_ONCE - len(part))  # take no step
                 ends.append(code.project_all(self.model, *self.point, self.basis, np.stack(part, 1), self.constants))
-        rests, shifts = (np.concatenate([np.asarray(end[k]) for end in ends], 1)[:, :count] for k in (0, 1))
+        rests, shifts = (np.concatenate([end[k] for end in ends], 1, dtype=np.float64)[:, :count] for k in (0, 1))
         return np.moveaxis(rests, 1, 0), np.moveaxis(shifts, 1, 0)
 
 
