@@ -157,7 +157,7 @@ def double_precision() -> AbstractContextManager[None]:
 
 @contextmanager
 def single_precision() -> Iterator[None]:
-    """Let JAX compute in float32 for the length of a block, inside ``double_precision()``; products are not rounded further.
+    """Let JAX compute in float32 for the length of a block, inside ``double_precision()``; no product is rounded more.
 
     >>> with double_precision(), single_precision():
     ...     import jax.numpy as jnp

@@ -20,7 +20,7 @@ from doublewell.adequacy import statistics
 from doublewell.adequacy.alternatives import directions
 from doublewell.adequacy.statistics import NUMERICAL, REACH, Adequacy, Cells, ScoreTest, Verdict
 from doublewell.evidence import system
-from doublewell.hints import Array, Bools
+from doublewell.hints import Array, Bools, Floats
 from doublewell.likelihood import Projector, Trajectory
 from doublewell.likelihood.iterate import AT_ONCE, compiled
 from doublewell.observation.view import noise_in_time, noisy
@@ -176,8 +176,12 @@ def _scores(
     tests: list[dict[str, ScoreTest]] = [{} for _ in fits]
     best: list[tuple[float, Array]] = [(0.0, residual) for residual in residuals]  # what the best cause leaves
     noises = np.array([fit.noise for fit in fits])
-    waiting: dict[str, list[Array]] = {}
+    waiting: dict[str, list[Floats]] = {}
     rate: dict[int, tuple[Array, Array]] = {}  # of q, which goes with other terms again
+    # in single precision: what is solved is decided here, and only of the rest is this the answer
+    single = [np.broadcast_to(v.astype(np.float32), residuals.shape) for v in probes]
+    pairs = [(v, projector.along_theta(v), rest.astype(np.float32)) for v, rest in zip(single, left, strict=True)]
+    lefts = residuals.astype(np.float32)
 
     def solve() -> None:
         """Project the directions that wait, and test them."""
@@ -193,10 +197,11 @@ def _scores(
                     best[k] = test.rank, residuals[k] - np.tensordot(test.estimate, rests[k], axes=1)
         waiting.clear()
 
-    for name, fields in directions(fits, u, projector.constants.root):
+    for name, each in directions(fits, u, projector.constants.root):
+        fields: list[Floats] = [field.astype(np.float32, copy=False) for field in each]
         # <d, P v> of a random v has the variance |P d|^2: what is plainly nothing needs no solve
-        dots = np.stack([_dots(field, residuals) / noises for field in fields])
-        squares = np.stack([_square(projector.without_theta(field), probes, left) for field in fields])
+        dots = np.stack([_dots(field, lefts) / noises for field in fields])
+        squares = np.stack([_square(field, projector.along_theta(field), pairs) for field in fields])
         waits = name in _ALWAYS or not np.all(dots**2 < _PLAIN * squares)
         for k, fit in enumerate(fits):  # in their order
             tests[k][name] = _unsolved(name, dots[:, k] * fit.noise, squares[:, k], fit.noise)
@@ -209,18 +214,20 @@ def _scores(
     return tests, np.stack([rest for _, rest in best])
 
 
-def _dots(fields: Array, others: Array) -> Array:
-    return np.asarray(np.einsum("ki,ki->k", fields.reshape(len(fields), -1), others.reshape(len(others), -1)))
+def _dots(fields: Floats, others: Floats) -> Array:
+    return np.array([float(np.vdot(a, b)) for a, b in zip(fields, others, strict=True)])
 
 
-def _square(fields: Array, probes: Sequence[Array], left: Sequence[Array]) -> Array:
-    """Return |P d|^2 from random v: <d, P v>^2 over <d, v>^2 times |d|^2, of a d without what theta can imitate.
+def _square(fields: Floats, along: Floats, pairs: Sequence[tuple[Floats, Floats, Floats]]) -> Array:
+    """Return |P d|^2 from random v: <d', P v>^2 over <d', v>^2 times |d'|^2, d' being d without what theta can imitate.
 
-    The ratio scatters less than its numerator does, as P takes little more out of d.
+    `along` are the components of d that theta can; `pairs` are v, its components and P v. The ratio scatters less than
+    its numerator does, as P takes little more out of d'.
     """
-    both = [[_dots(fields, np.broadcast_to(v, fields.shape)) ** 2 for v in each] for each in (left, probes)]
-    ratio = np.sum(both[0], axis=0) / np.maximum(np.sum(both[1], axis=0), 1e-300)
-    return np.asarray(_dots(fields, fields) * np.minimum(ratio, 1.0))
+    tops = [_dots(fields, rest) ** 2 for _, _, rest in pairs]  # P v has no components along theta
+    belows = [(_dots(fields, v) - _dots(along, own)) ** 2 for v, own, _ in pairs]
+    ratio = np.sum(tops, axis=0) / np.maximum(np.sum(belows, axis=0), 1e-300)
+    return np.asarray((_dots(fields, fields) - _dots(along, along)) * np.minimum(ratio, 1.0))
 
 
 def _unsolved(name: str, dots: Array, squares: Array, noise: float) -> ScoreTest:

@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from doublewell.hints import Array, Bools
+from doublewell.hints import Array, Bools, Integers
 
 FALSE_ALARMS = 0.03  # of all tests together; some are approximate, and 5 % is what the user is promised
 REACH = 1.96  # standard deviations of a 95 % band
@@ -256,13 +256,14 @@ def forced_test(own: tuple[Array, float], *noise: tuple[Array, float]) -> ScoreT
     chi-square that it explains; `noise` are those of white noise that went through the same fit. Noise in the dynamics
     raises most of the modes that it can drive, "thermal"; what no other test knows raises a few of them, "unknown".
     """
+    from scipy import fft
     from scipy.ndimage import uniform_filter
     from scipy.special import fdtrc, ndtri
 
     fields = [field for field, _ in noise]
     scale = np.sqrt(uniform_filter(np.mean(np.square(fields), axis=(0, 1)), _AROUND, mode="nearest"))
     scale = np.maximum(scale, 1e-3 * np.max(scale))
-    mine, *powers = [np.abs(np.fft.fftn(field / scale)).ravel() ** 2 for field in (own[0], *fields)]
+    mine, *powers = [np.abs(fft.fftn(field / scale)).ravel() ** 2 for field in (own[0], *fields)]
     mean, alone = np.mean(powers, axis=0), np.mean([float(np.vdot(p, p)) for p in powers])
     squares = (len(powers) * float(np.vdot(mean, mean)) - alone) / (len(powers) - 1)  # of pairs of fields
     ratio, degrees = float(np.sum(mine) / np.sum(mean)), _INDEPENDENT * float(np.sum(mean)) ** 2 / squares
@@ -281,7 +282,7 @@ def forced_test(own: tuple[Array, float], *noise: tuple[Array, float]) -> ScoreT
     return ScoreTest(name, z, 1, p, 1.0, (ratio - 1.0,), (float(np.sqrt(2.0 / degrees)),), None, drop=float(drop))
 
 
-def _bins(order: Array, count: int, kept: int) -> list[Array]:
+def _bins(order: Integers, count: int, kept: int) -> list[Integers]:
     """Return the first of `count` bins of entries: those of one entry more, which come first, and the others.
 
     >>> [bins.tolist() for bins in _bins(np.arange(7), 3, 2)]

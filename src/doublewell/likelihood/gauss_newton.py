@@ -92,7 +92,7 @@ def advance(model: Model, point: Point, data: Any, constants: Any, *, tolerance:
     now = _linearise(model, point.nuisance, point.theta, data, constants)
     columns = tangents(model, point.nuisance, point.theta, constants)
     norms, (held, rows) = jnp.linalg.norm(columns, axis=0), _prior(point.theta, constants)
-    basis, triangle = jnp.linalg.qr(jnp.concatenate([columns, rows]) / norms)
+    basis, triangle = tall_qr(jnp.concatenate([columns, rows]) / norms)
     basis, below = basis[: now.residual.size], basis[now.residual.size :]
 
     def without_theta(y: Any, rest: Any) -> tuple[Any, Any]:
@@ -194,12 +194,12 @@ def sensitivity(
 def tangents_at(model: Model, nuisance: Any, theta: Any, data: Any, constants: Any) -> Tangents:
     """Return what the model predicts at a point, what it leaves, and a basis of its derivatives by theta."""
 
-    def along(direction: Any) -> tuple[Any, Any]:
+    def along(direction: Any) -> Any:
         return jax.jvp(lambda g: model.predict(nuisance, g, constants), (theta,), (direction,))
 
     prediction, changes = jax.vmap(along, out_axes=(None, 0))(jnp.eye(theta.size, dtype=theta.dtype))
     columns = jax.vmap(lambda change: model.whiten(change, constants))(changes).reshape(theta.size, -1).T
-    return Tangents(prediction, model.whiten(data - prediction, constants), Basis(*jnp.linalg.qr(columns)))
+    return Tangents(prediction, model.whiten(data - prediction, constants), Basis(*tall_qr(columns)))
 
 
 def without_nuisance(
@@ -223,7 +223,7 @@ def eliminated(theta: Any, at: Tangents, solves: Solves, constants: Any) -> Sens
     """Return the linearisation in theta that is left without the nuisance."""
     residual, outer = at.residual, at.basis.triangle
     rows, motions = (jax.tree.map(lambda leaf: leaf.astype(outer.dtype), part) for part in solves[:2])
-    turned, inner = jnp.linalg.qr(rows.T)
+    turned, inner = tall_qr(rows.T)
     held, known = _prior(theta, constants)
     mixed, triangle = jnp.linalg.qr(jnp.concatenate([inner @ outer, known]))
     right = mixed.T @ jnp.concatenate([turned.T @ residual.ravel(), -held])
@@ -239,6 +239,23 @@ def eliminated(theta: Any, at: Tangents, solves: Solves, constants: Any) -> Sens
     )
 
 
+def tall_qr(a: Any) -> Any:
+    """Return Q and R of a matrix with many more rows than columns, as accurate as by Householder's reflections.
+
+    Q'Q is factorised and R divided out, three times, first with a shift that keeps it definite (Fukaya et al. 2020):
+    products of matrices, four times as fast as reflections on a CPU.
+    """
+    sizes = jnp.linalg.norm(a, axis=0)
+    sizes = jnp.where(sizes > 0.0, sizes, 1.0)
+    rows, n = a.shape
+    q, r = a / sizes, jnp.diag(sizes)
+    tiny = jnp.finfo(a.dtype).eps
+    for shift in (11.0 * n * (rows + n + 1) * tiny, tiny, tiny):
+        factor = jnp.linalg.cholesky(q.T @ q + shift * jnp.eye(n, dtype=a.dtype)).T
+        q, r = q @ jax.scipy.linalg.solve_triangular(factor, jnp.eye(n, dtype=a.dtype)), factor @ r
+    return q, r
+
+
 def projected_basis(model: Model, nuisance: Any, theta: Any, response: Any, constants: Any) -> Basis:
     """Return the basis of C where the response of the nuisance is known. A pure JAX function."""
 
@@ -248,7 +265,7 @@ def projected_basis(model: Model, nuisance: Any, theta: Any, response: Any, cons
     def column(motion: Any, direction: Any) -> Any:
         return jax.jvp(moved, (nuisance, theta), (motion, direction))[1].ravel()
 
-    return Basis(*jnp.linalg.qr(jax.vmap(column)(response, jnp.eye(theta.size, dtype=theta.dtype)).T))
+    return Basis(*tall_qr(jax.vmap(column)(response, jnp.eye(theta.size, dtype=theta.dtype)).T))
 
 
 def gradient(model: Model, basis: Basis, change: Any, constants: Any) -> Any:
@@ -258,7 +275,7 @@ def gradient(model: Model, basis: Basis, change: Any, constants: Any) -> Any:
 
 def tangent_basis(model: Model, nuisance: Any, theta: Any, constants: Any) -> Basis:
     """Return a basis of J_g, the whitened derivatives by theta. A pure JAX function."""
-    return Basis(*jnp.linalg.qr(tangents(model, nuisance, theta, constants)))
+    return Basis(*tall_qr(tangents(model, nuisance, theta, constants)))
 
 
 def project(
@@ -285,14 +302,17 @@ def project_all(
     push, pull = _maps(model, nuisance, theta, constants)
     condition = model.preconditioner(nuisance, theta, constants)
 
-    def each(direction: Any) -> tuple[Any, Any]:
-        _, rest, _, _ = solve_least(
-            push, pull, _without(basis, direction), condition, tolerance=tolerance, most=most, over="rest"
-        )
-        return _without(basis, rest), _moved(basis, direction)
+    def without(fields: Any) -> tuple[Any, Any]:
+        flat = fields.reshape(len(fields), -1)
+        along = flat @ basis.columns
+        return (flat - along @ basis.columns.T).reshape(fields.shape), along
 
-    rests, moves = jax.lax.map(each, directions, batch_size=together)
-    return rests, moves
+    def solved(direction: Any) -> Any:
+        return solve_least(push, pull, direction, condition, tolerance=tolerance, most=most, over="rest")[1]
+
+    fields, along = without(directions)
+    moves = -jax.scipy.linalg.solve_triangular(basis.triangle, along.T).T
+    return without(jax.lax.map(solved, fields, batch_size=together))[0], moves
 
 
 def _maps(model: Model, nuisance: Any, theta: Any, constants: Any) -> tuple[Any, Any]:

@@ -66,9 +66,7 @@ def _compiled(together: int) -> Any:
         return run
 
     tangents = over(gauss_newton.tangents_at, 3)
-    solves = over(
-        partial(gauss_newton.without_nuisance, together=together, **options(SOLVE_TOLERANCE)), 3, single=True
-    )
+    solves = over(partial(gauss_newton.without_nuisance, together=together, **options(SOLVE_TOLERANCE)), 3, single=True)
     eliminated = over(lambda _, *rest: gauss_newton.eliminated(*rest), 3)
 
     def sensitivity(model: Any, nuisance: Any, theta: Any, data: Any, constants: Any) -> Any:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from doublewell.errors import InputError
 from doublewell.evidence import joint_given_law
-from doublewell.hints import Array, Bools
+from doublewell.hints import Array, Bools, Floats
 from doublewell.likelihood.batch import Trajectory, points
 from doublewell.likelihood.iterate import AT_ONCE, compiled
 from doublewell.runtime import double_precision
@@ -39,17 +40,20 @@ class Projector:
         with double_precision():
             return np.asarray(compiled().whiten(self.model, fields, self.constants))
 
-    def without_theta(self, fields: Array) -> Array:
-        """Return whitened fields without what theta can imitate, the nuisance moved along."""
-        each = zip(fields, np.asarray(self.basis.columns), strict=True)
-        return np.stack([field - (basis @ (basis.T @ field.ravel())).reshape(field.shape) for field, basis in each])
+    @cached_property
+    def _rows(self) -> Floats:
+        return np.ascontiguousarray(np.moveaxis(np.asarray(self.basis.columns), 1, 2), dtype=np.float32)
+
+    def along_theta(self, fields: Floats) -> Floats:
+        """Return the components of whitened fields along the basis of C, in single precision."""
+        return np.stack([rows @ field.ravel() for field, rows in zip(fields, self._rows, strict=True)])
 
     def project(self, fields: Array, *, white: bool = False) -> tuple[Array, Array]:
         """Return whitened fields without what the fits can imitate, and how theta moves for one unit of each."""
         rests, shifts = self.project_all([fields if white else self.whitened(fields)])
         return rests[0], shifts[0]
 
-    def project_all(self, fields: Sequence[Array]) -> tuple[Array, Array]:
+    def project_all(self, fields: Sequence[Floats]) -> tuple[Array, Array]:
         """Return the same of several whitened fields, which come first in the answers."""
         code, ends, count = compiled(), [], len(fields)
         with double_precision():
