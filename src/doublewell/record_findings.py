@@ -35,7 +35,7 @@ _SAME = 1e-6  # of the values: columns that are stored twice
 _LIKE = 2.0  # factor between first differences along axes of space
 _LAYOUT = 2**20  # values from which the axes are distinguished
 _GAPS = 0.05  # fraction of missing values that is worth a warning
-_APART = 64.0  # q |G'| dt of frames too far apart, about twice what the trajectory fit refuses
+_APART = 64.0  # q |G'| dt of frames far apart: mostly a wrong unit
 _SEEN = 0.005  # fraction of the interface's values that shows a phase bin; with its mirror image it needs twice that
 _FEW_STEPS = 40  # grey values between the plateaus
 _FAR = 3e-3  # deficit of the bulk, in u
@@ -225,8 +225,9 @@ def pace_findings(
         action = dt * q * fastest_rate(dynamics, [np.linspace(0.0, 2.0 * np.sqrt(slope), 201)], slope)
         if action > _APART:
             words = (
-                f"the frames are too far apart for dt = {dt:.3g} and q = {q:.3g}: an interface of this width settles "
-                f"about {action:.2g} times from one frame to the next, expected at most {_APART:g}"
+                f"the frames are far apart for dt = {dt:.3g} and q = {q:.3g}: an interface of this width settles "
+                f"about {action:.2g} times from one frame to the next, expected at most {_APART:g}; a fit follows it "
+                "through all of them, and takes long"
             )
             advice = "check the units of dt, dx and q, or record more often"
             yield _movie.check("frames-far-apart", words, advice, action=action)

@@ -24,6 +24,8 @@ from doublewell.record import Boundary
 from doublewell.runtime import double_precision
 
 _NEAR, _TERMS = 0.5, 15  # -z up to which a power series serves, and its last power: exact to round-off
+BLOCK = 16  # steps whose stages are computed again where they are needed: of long trajectories they are not kept
+_KEPT = 2**27  # numbers of all stages that are kept: 1 GB in double precision
 
 
 class Weights(NamedTuple):
@@ -109,10 +111,14 @@ def roll(
     """Return emit(modes, known) after each frame interval; `weights` maps what is `given` for it to its step's weights.
 
     `reaction` maps the same to a map from modes, and how many half steps of the interval have passed, to the modes of
-    the force G; `begin` changes the modes before the steps of an interval. A pure JAX function.
+    the force G; `begin` changes the modes before the steps of an interval. A pure JAX function. A linearisation
+    keeps G' at all stages, or, where these are too many, the modes after every few steps.
     """
     import jax
     import jax.numpy as jnp
+
+    kept = 4 * substeps * (frames - 1) * 2 * modes.size
+    block = BLOCK if kept > _KEPT and substeps % BLOCK == 0 else 0
 
     def frame(modes: Any, known: Any) -> tuple[Any, Any]:
         step, react = weights(known), jax.jit(reaction(known))
@@ -121,7 +127,15 @@ def roll(
         def substep(now: Any, number: Any) -> tuple[Any, None]:
             return _etd_step(now, lambda modes, half: react(modes, 2 * number + half), step), None
 
-        modes, _ = jax.lax.scan(substep, modes, jnp.arange(substeps))
+        @partial(jax.checkpoint, prevent_cse=False)
+        def steps(now: Any, numbers: Any) -> Any:
+            return jax.lax.scan(substep, now, numbers)
+
+        numbers = jnp.arange(substeps)
+        if block:
+            modes, _ = jax.lax.scan(steps, modes, numbers.reshape(-1, block))
+        else:
+            modes, _ = jax.lax.scan(substep, modes, numbers)
         return modes, emit(modes, known)
 
     return jax.lax.scan(frame, modes, given, length=frames - 1)[1]

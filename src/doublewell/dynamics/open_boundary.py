@@ -36,7 +36,7 @@ from doublewell.hints import Array
 from doublewell.law import Family
 
 BORDER = 2  # cells
-_ENDS = np.array([0, 1, -2, -1])  # the border along an axis
+_ENDS = np.array([0, 1, -2, -1], dtype=np.int32)  # the border along an axis
 _ORDER = 8  # of the stencils away from the border
 _AROUND = 8  # points on each side that interpolate a value, where there are so many
 

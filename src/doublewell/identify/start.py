@@ -53,15 +53,13 @@ _CLEAR = 4.0  # standard errors of a motion that is not noise
 class Start:
     """Where a trajectory fit begins: ``coefficients`` of the family that is fitted first, and q; ``rule`` states how.
 
-    ``misfit`` is the relative residual that it leaves. ``supports`` are those of the weak moments that gave it;
-    ``streamed`` is what a pass over a streamed record gave besides, ``joint`` what is estimated of the equation beside
-    q, by name.
+    ``supports`` are those of the weak moments that gave it; ``streamed`` is what a pass over a streamed record gave
+    besides, ``joint`` what is estimated of the equation beside q, by name.
     """
 
     coefficients: Array
     q: float
     rule: str
-    misfit: float
     supports: tuple[Support, ...] = ()
     streamed: Streamed | None = None
     joint: Mapping[str, float] = field(default_factory=dict)
@@ -77,7 +75,10 @@ def needs_quartic(record: Record, survey: Survey, dynamics: Dynamics) -> bool:
 
 
 def quartic_start(record: Record, survey: Survey, problem: Problem) -> Start:
-    """Return the quartic law, and q where the record has none, that predicts frames best from those before them."""
+    """Return the quartic law, and q where the record has none, that predicts frames best from those before them.
+
+    Where frames are so far apart that a prediction takes too many steps, interfaces have settled: their width tells it.
+    """
     family, tilted = problem.fitted.at(0), problem.law.wells == "unequal"
     frames, strength, top = _Frames(record, survey.interface_width or 0.0, problem.dynamics), _strength(survey), 0.0
     names = ["its strength", *["its maximum"] * tilted, *["q"] * (record.q is None)]
@@ -86,7 +87,8 @@ def quartic_start(record: Record, survey: Survey, problem: Problem) -> Start:
             q = frames.decay(None)[0]
         else:
             q, top = frames.regression(family, strength, survey.noise, tilted=tilted)
-    for factors, side in zip(_ROUNDS, _SIDES, strict=True):
+    settled = frames.steps(_quartic(family, strength, top), q) > _MOST_STEPS
+    for factors, side in zip(_ROUNDS, _SIDES, strict=True) if not settled else ():
         if record.q is None:
             law = _quartic(family, strength, top)
             q = min((factors * q).tolist(), key=partial(frames.misfit, law))
@@ -98,7 +100,9 @@ def quartic_start(record: Record, survey: Survey, problem: Problem) -> Start:
     law = _quartic(family, strength, top)
     coefficients = family.elevation(problem.fitted) @ law.coefficients
     rule = f"none; started from a quartic law, {' and '.join(names)} by predicting frames from frames"
-    return Start(coefficients, q, rule, float(np.sqrt(frames.misfit(law, q) / frames.power)))
+    if settled:
+        rule = "none; started from the quartic law whose interface is as wide as that of frames far apart"
+    return Start(coefficients, q, rule)
 
 
 def diffusion_start(record: Record, survey: Survey, problem: Problem, other: Start | None) -> Start | None:
@@ -123,7 +127,7 @@ def diffusion_start(record: Record, survey: Survey, problem: Problem, other: Sta
             f"determines q G' alone; pass {option('q')}, then the fit gives q G' with its band"
         )
     rule = "none; started from a linear law, its slope by the decay of waves from frame to frame"
-    return Start(law.coefficients, q, rule, float(np.sqrt(misfit / frames.power)))
+    return Start(law.coefficients, q, rule)
 
 
 def _quartic(family: Family, strength: float, top: float) -> Law:
@@ -167,15 +171,19 @@ class _Frames:
         ]
         self.power = sum([float(np.sum((self.inside * later) ** 2)) for (_, later), *_ in self.pairs])
 
+    def steps(self, law: Law, q: float, interval: float | None = None) -> int:
+        """Return the steps of a prediction over an interval, by default the longest."""
+        rate = q * fastest_rate(self.dynamics, self.grid.waves, law.family.steepness(law.coefficients))
+        return steps_per_frame(rate, interval or max(each for _, each, _ in self.pairs), _STEP)
+
     @np.errstate(over="ignore", invalid="ignore")
     def misfit(self, law: Law, q: float) -> float:
         """Return the sum of squares that predictions leave; infinite where they take too many steps, or diverge."""
-        slope, total = law.family.steepness(law.coefficients), 0.0
-        rate = q * fastest_rate(self.dynamics, self.grid.waves, slope)
+        total = 0.0
+        if self.steps(law, q) > _MOST_STEPS:
+            return float("inf")
         for (first, second), interval, dynamics in self.pairs:
-            steps = steps_per_frame(rate, interval, _STEP)
-            if steps > _MOST_STEPS:
-                return float("inf")
+            steps = self.steps(law, q, interval)
             (there,) = Cnab2(self.grid, interval, q, steps, dynamics).run(law, first, intervals=1)
             weight = self.fine / np.sqrt(1.0 + np.exp(2.0 * q * interval * self.symbols.linear))
             total += float(np.sum(self.backward(weight * self.forward(self.inside * (second - there))) ** 2))

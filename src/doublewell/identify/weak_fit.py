@@ -68,7 +68,7 @@ def fit_weak(
         plain, q, joint = settle(restrict(moments, problem.fitted), problem.dynamics, record.q, len(record.mesh))
         fit = estimate(plain, q, constraint=constraint, ridge=method.ridge)
         return WeakFit(
-            fit.solution.coefficients, q, rule, fit.relative_residual, supports, None, joint,
+            fit.solution.coefficients, q, rule, supports, None, joint,
             estimate=fit, evidence=plain, uncorrected=plain,
         )  # fmt: skip
     elif not method.corrected:
@@ -91,7 +91,7 @@ def fit_weak(
         q = record.q
     fit = estimate(evidence, q, constraint=constraint, ridge=method.ridge)
     return WeakFit(
-        fit.solution.coefficients, q, rule, fit.relative_residual, supports, streamed,
+        fit.solution.coefficients, q, rule, supports, streamed,
         estimate=fit, evidence=evidence, uncorrected=uncorrected, held=held, motion=motion,
     )  # fmt: skip
 

@@ -27,6 +27,7 @@ _WORSE = 1.05  # growth of the residual at which a point of linearisation is not
 _MOST_ROUNDS = 5
 _RESOLVED = 0.1  # standard errors by which half the time step may move the estimate
 _COARSE = 0.3  # the same of a finer mesh, and of the force: it takes four times as long and more
+_MOST_SUBSTEPS, _FINER = 64, 4  # steps are added up to this number, or up to so many times those of the first fit
 _EXPLAINED = 0.5  # of what is left that is not noise: a finer mesh that leaves more is not kept
 _PLAIN = 1.2  # times the noise of the record: a fit that leaves more is tested at once
 _MATTERS = 1e-3  # of the force: less is no reason for a finer mesh
@@ -113,7 +114,6 @@ class Plan:
     check: bool
     start: tuple[float, ...] | None = None
     weighings: int = 0
-    most_substeps: int = 64
     refines: bool = False
 
 
@@ -193,6 +193,7 @@ def _own_fits(plan: Plan, parts: Sequence[int]) -> Fitted:
     """
     fits: dict[int, PartFit] = {}
     refined: set[int] = set()
+    first: dict[tuple[int, int], int] = {}
     for weighing in range(plan.weighings + 1):
         jobs = [Job(k, before=fits.get(k), weigh=weighing > 0, resolution=True) for k in parts]
         while jobs:
@@ -206,7 +207,8 @@ def _own_fits(plan: Plan, parts: Sequence[int]) -> Fitted:
                 fits[job.part] = reply
                 if reply.resolution is None:
                     continue
-                longer = reply.resolution.time_size > _RESOLVED and reply.substeps < plan.most_substeps
+                most = max(_MOST_SUBSTEPS, _FINER * first.setdefault((weighing, job.part), reply.substeps))
+                longer = reply.resolution.time_size > _RESOLVED and reply.substeps < most
                 coarse = plan.refines and job.part not in refined and too_coarse(plan, reply)
                 if longer or coarse:
                     steps = reply.substeps * (2 if longer else 1)

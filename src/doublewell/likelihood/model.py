@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from doublewell.dynamics import ALLEN_CAHN, Dynamics, border_mask, fastest_rate, steps_per_frame, symbols
-from doublewell.dynamics.etdrk4 import differentiable_force, roll, step_weights
+from doublewell.dynamics.etdrk4 import BLOCK, differentiable_force, roll, step_weights
 from doublewell.dynamics.grid import jax_transforms, refinement
 from doublewell.dynamics.open_boundary import BORDER, Optics, border_times, predict_window, window_axes
 from doublewell.dynamics.terms import Term
@@ -36,7 +36,8 @@ from doublewell.observation.view import (
 )
 from doublewell.record import Boundary, Record
 
-MOST_SUBSTEPS = 64
+FEW_SUBSTEPS = 64  # up to here they need not be a number of blocks
+_FARTHEST = 1000.0  # rate times frame interval: benchmarks/far_frames.py
 _REACTION = 0.5  # largest rate times step of the force to begin with; the resolution is measured after the fit
 _SPLIT = 0.125  # the same with a mobility of the phase, of which a part is not stepped exactly
 _SMALLEST = 8  # cells of a window along an axis inside its border
@@ -468,10 +469,11 @@ def first_substeps(record: Record, slope: float, dynamics: Dynamics = ALLEN_CAHN
     """
     interval, q = float(np.max(np.diff(record.times))), float(record.q or 0.0)
     rate = q * fastest_rate(dynamics, mode_grid(record).waves, slope)
-    if rate * interval > _REACTION * MOST_SUBSTEPS:
+    if rate * interval > _FARTHEST:
         raise NoStartError(
             f"the frames are too far apart: from one to the next the law would act with q |G'| dt = "
-            f"{rate * interval:.3g}, expected at most {_REACTION * MOST_SUBSTEPS:g}; check the units of dt, dx and q, "
-            "or record more often"
+            f"{rate * interval:.3g}, expected at most {_FARTHEST:g}; check the units of dt, dx and q, or record "
+            "more often"
         )
-    return steps_per_frame(rate, interval, _REACTION if dynamics.parts.mobility is None else _SPLIT)
+    steps = steps_per_frame(rate, interval, _REACTION if dynamics.parts.mobility is None else _SPLIT)
+    return steps if steps < FEW_SUBSTEPS else -(-steps // BLOCK) * BLOCK
