@@ -4,6 +4,7 @@ Run: python benchmarks/trajectory_cost.py [--large]
      python benchmarks/trajectory_cost.py --equations        # results/trajectory_cost_equations.json
      python benchmarks/trajectory_cost.py --thermal          # results/trajectory_cost_thermal.json
      python benchmarks/trajectory_cost.py --runs             # results/trajectory_cost_runs.json
+     python benchmarks/trajectory_cost.py --clean [AC.mat]   # results/trajectory_cost_clean.json
 One core. Each line is a process of its own: the first compiles, the second finds the compiled programs. A forward
 trajectory is one prediction of all frames by the compiled reader; everything is timed after compilation, in the
 same process, so that the ratio does not depend on the machine's mood. --large adds 101 frames of 256 x 256.
@@ -17,6 +18,9 @@ camera noise 0.03, one process, processor time of a second call.
 
 --runs says where the cost of `identify` goes: the processor time of every compiled operation of a second call, over
 that of a forward trajectory in the same process, with their number and that of the iterations of conjugate gradients.
+
+--clean compares records without noise, or with hardly any, with the same ones at noise 0.03: processor time of a second
+call of `identify` with all tests. AC.mat, the public record, has 201 frames of 512 points; every second one is taken.
 """
 
 from __future__ import annotations
@@ -202,7 +206,7 @@ def thermal() -> list[dict]:
     return rows
 
 
-def profile(check: bool, noise: float) -> dict:
+def profile(check: bool, noise: float, cells: int, frames: int) -> dict:
     """Return what the operations of one `identify` cost, in forward trajectories."""
     import jax
     import numpy as np
@@ -213,7 +217,6 @@ def profile(check: bool, noise: float) -> dict:
     from doublewell.likelihood.iterate import compiled
     from doublewell.runtime import double_precision
 
-    cells, frames = sized((96, 61), tiny=(32, 9))
     start = dw.initial_field("nonconvex", (cells, cells), 1 / cells, epsilon=2.88 / cells)
     options: dict = {"dx": 1 / cells, "dt": 0.4608 / cells**2, "frames": frames, "epsilon": 2.88 / cells}
     record = dw.add_noise(dw.simulate(dw.named_law("sixth"), start, **options), noise, seed=77)
@@ -249,6 +252,7 @@ def profile(check: bool, noise: float) -> dict:
         cost[name] = cost.get(name, 0.0) + each / forward
     solved = [int(np.sum(answer.iterations)) for name, _, answer in calls if name in ("advance", "sensitivity")]
     return {
+        "record": f"{frames} x {cells} x {cells}",
         "noise": noise,
         "check": check,
         "forward, ms": round(1e3 * forward, 1),
@@ -264,7 +268,8 @@ def profile(check: bool, noise: float) -> dict:
 
 def runs() -> list[dict]:
     rows = []
-    for case in sized([(False, 0.03), (True, 0.03)], tiny=[(True, 0.03)]):
+    cases = [(check, 0.03, cells, 61) for cells in (96, 256) for check in (False, True)]
+    for case in sized(cases, tiny=[(True, 0.03, 32, 9)]):
         code = f"import json; from trajectory_cost import profile; print(json.dumps(profile{case}))"
         done = subprocess.run(
             [sys.executable, "-c", code], env=os.environ | ONE_CORE, capture_output=True, text=True, check=True,
@@ -275,7 +280,66 @@ def runs() -> list[dict]:
     return rows
 
 
+def clean_times(name: str, file: str) -> list[dict]:
+    """Return the processor time of a record with less and less noise."""
+    import numpy as np
+    from conserved import TRUTHS, start
+
+    import doublewell as dw
+    from doublewell.dynamics import Cnab2, Grid, dynamics_of
+
+    options: dict = {}
+    if name == "public record":
+        movie = dw.open_record(file, name="uu", dx=2 / 512, dt=5e-3, q=1e-4, boundary="periodic")
+        movie = movie.replace(movie.slab()[:, ::2], dx=4 / 512)
+    elif name == "Allen-Cahn":
+        cells, frames = sized((96, 61), tiny=(32, 9))
+        first = dw.initial_field("nonconvex", (cells, cells), 1 / cells, epsilon=2.88 / cells)
+        about: dict = {"dx": 1 / cells, "dt": 0.4608 / cells**2, "frames": frames, "epsilon": 2.88 / cells}
+        movie = dw.simulate(dw.named_law("sixth"), first, **about, substeps=40)
+    else:
+        dynamics, truth, (cells, frames) = dynamics_of("cahn-hilliard"), TRUTHS["sixth"], sized((48, 21), tiny=(32, 9))
+        slope = -float(np.min(np.gradient(truth.force(truth.points), truth.points)))
+        u, dt = start("drop", truth, np.random.default_rng(7), cells), 0.4 / slope**2
+        steps = Cnab2(Grid((cells, cells), 1.0), dt, 1.0, 2000, dynamics).run(truth, u, intervals=frames - 1)
+        movie, options = (
+            dw.Record(np.stack([u, *steps]), dx=1.0, dt=dt, q=1.0, boundary="periodic"),
+            {"dynamics": dynamics},
+        )
+    rows: list[dict] = []
+    for noise in (0.03, 1e-6, 0.0):
+        record = dw.add_noise(movie, noise, seed=3) if noise else movie
+        record = record.replace(origin=None)
+        for _ in range(2):  # the first compiles
+            began = time.process_time()
+            result = dw.identify(record, **options, observation=dw.Observation(contrast="exact"))
+            spent = time.process_time() - began
+        fit = result.diagnostics.likelihood
+        rows.append({"record": name, "noise": noise, "CPU, s": round(spent, 2), "steps per frame": fit.substeps})
+        rows[-1]["over noise 0.03"] = round(spent / rows[0]["CPU, s"], 2)
+        rows[-1] |= {"fit": fit.status.code.name.lower(), "verdict": str(result.adequacy.verdict)}
+    return rows
+
+
+def clean(words: list[str]) -> list[dict]:
+    rows = []
+    names = ["public record"] * bool(words) + sized(["Allen-Cahn", "Cahn-Hilliard"], tiny=["Allen-Cahn"])
+    for name in names:
+        call = f"clean_times({name!r}, {str(Path(words[0]).resolve()) if words else ''!r})"
+        code = f"import json; from trajectory_cost import clean_times; print(json.dumps({call}))"
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=os.environ | ONE_CORE, capture_output=True, text=True, check=True,
+            cwd=Path(__file__).parent,
+        )  # fmt: skip
+        rows += json.loads(done.stdout.splitlines()[-1])
+        print_table("Records without noise", rows)
+    return rows
+
+
 def main() -> None:
+    if "--clean" in sys.argv:
+        save_results("trajectory_cost_clean", clean(sys.argv[sys.argv.index("--clean") + 1 :]))
+        return
     if "--runs" in sys.argv:
         save_results("trajectory_cost_runs", runs())
         return
