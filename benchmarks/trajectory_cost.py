@@ -290,7 +290,7 @@ def clean_times(name: str, file: str) -> list[dict]:
 
     options: dict = {}
     if name == "public record":
-        movie = dw.open_record(file, name="uu", dx=2 / 512, dt=5e-3, q=1e-4, boundary="periodic")
+        movie = dw.open_record(file, q=1e-4, boundary="periodic")
         movie = movie.replace(movie.slab()[:, ::2], dx=4 / 512)
     elif name == "Allen-Cahn":
         cells, frames = sized((96, 61), tiny=(32, 9))
