@@ -1,11 +1,11 @@
 """Tests of fluctuating records: whether fluctuation and dissipation belong together.
 
-At the fit the whitened residual is P z, z white noise and P what fields and law leave of it. Its power in bands of wave
-numbers and of phase values is compared with that of noise, which a few solves of noise give. Slow modes show theta by
-their increments over q, fast ones by their stationary spectrum; so a wrong q, optics that were not declared and noise
-that is not thermal tilt the spectrum. Consecutive links must not correlate, and where q is known the decay of the modes
-must be that of q. Of a long exposure that is left to the spectrum: what it leaves of a mode depends on q too, and the
-score of q is then not zero on average.
+The power of the whitened residual in bands of wave numbers and of phase values is compared with that of movies which
+are made with the fitted law, theta and camera noise, and whose fields are fitted too. Slow modes show theta by their
+increments over q, fast ones by their stationary spectrum; so a wrong q, optics that were not declared and noise that is
+not thermal tilt the spectrum. Consecutive links must not correlate otherwise than in these movies, and where q is known
+the decay of the modes must be that of q. Of a long exposure that is left to the spectrum: what it leaves of a mode
+depends on q too, and the score of q is then not zero on average.
 """
 
 from __future__ import annotations
@@ -40,24 +40,25 @@ def check_fluctuations(fits: Sequence[Trajectory]) -> list[Adequacy]:
     with double_precision():
         left = batch.data[[fit.index for fit in fits]] - np.asarray(code.predict(model, *point, constants))
         left, basis = np.asarray(code.whiten(model, left, constants)), code.basis(model, *point, constants)
-        rests, _ = code.probe(model, *point, basis, left, constants)
-        probes = []
-        for noise, _ in batch.noises(model, constants, *point, _PROBES, seed=2):
-            probes.append(np.asarray(code.probe(model, *point, basis, noise, constants)[0]))
+        rests = code.probe(model, *point, basis, left, constants)[0]
         of_q = None
         if "q" not in batch.view.free and not constants.links.exposed:
             view = replace(batch.view, q_free=True)
             wider, plain = batch.model(fits[0].family, fits[0].substeps, view=view)
-            theta = np.hstack([np.ones((len(fits), 1)), point[1]])
+            plain, theta = plain._replace(links=constants.links), np.hstack([np.ones((len(fits), 1)), point[1]])
             along = np.broadcast_to(np.eye(theta.shape[1])[0], theta.shape)
-            direction = np.asarray(code.column(wider, point[0], theta, along, plain._replace(links=constants.links)))
+            direction = np.asarray(code.column(wider, point[0], theta, along, plain))
             of_q = [np.asarray(part) for part in code.probe(model, *point, basis, direction, constants)]
-    answers = []
+            rooms = batch.room(wider, plain, (point[0], theta))
+    probes, answers = [batch.imitated(fits, seed) for seed in range(_PROBES)], []
     for k, fit in enumerate(fits):
         rest = np.asarray(rests)[k] / fit.noise
-        own = _balance(fit, rest, [image[k] for image in probes])
+        own = _balance(fit, rest, [image[k] / fit.noise for image in probes])
         if of_q is not None:
-            own.append(_of_q(fit, rest, of_q[0][k] / fit.noise, of_q[1][k]))
+            image, moved, motion = (part[k] for part in of_q)
+            known = fit.levels is not None and fit.levels.exact and not constants.links.coloured
+            room = 0.0 if known else float(np.vdot(rooms[0][k], motion) + rooms[1][k] @ [1.0, *moved])
+            own.append(_of_q(fit, rest, image / fit.noise, moved, room))
         tests = statistics.holm(own)
         features, law = fit.family.features(_PHASES), fit.family.force(fit.coefficients, _PHASES)
         spread = np.linalg.pinv(system(fit.evidence)[0]).T @ features
@@ -132,10 +133,10 @@ def _normal(
     return ScoreTest(name, z, 1, p, 1.0, (value,), (error,), shift, drop=z * z, effect=effect, deviation=abs(value))
 
 
-def _of_q(fit: Trajectory, rest: Array, direction: Array, shift: Array) -> ScoreTest:
-    """Test whether the modes decay with the q that was given."""
+def _of_q(fit: Trajectory, rest: Array, direction: Array, shift: Array, room: float) -> ScoreTest:
+    """Test whether the modes decay with the q that was given; `room` is the slope of that of the fields by q."""
     size = float(np.vdot(direction, direction))
-    value = float(np.vdot(direction, rest)) / size
+    value = (float(np.vdot(direction, rest)) - room) / size
     moved = value * shift[len(fit.batch.view.free) :]
     force = fit.family.force(fit.coefficients, _PHASES)
     effect = float(np.linalg.norm(moved @ fit.family.features(_PHASES)) / np.linalg.norm(force))

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from doublewell.dynamics import numpy_transforms
 from doublewell.evidence import Block, Evidence, Key, compact
 from doublewell.hints import Array
 from doublewell.law import Bernstein, Family
@@ -35,7 +36,8 @@ from doublewell.runtime import double_precision, leave_room
 from doublewell.stop import current
 
 _HELD = 4  # rounds with a law of a low degree, where gain and offset are estimated
-_ROUNDS, _STEPS = 30, 2  # of theta and s, and of Gauss-Newton within each
+_ROUNDS = 30  # of theta and s
+_STEPS, _FAST = 2, 2  # of Gauss-Newton within each of the first rounds; then one
 _PROBES = 4  # solves of noise for theta, s and the room of the fields, at the end
 _WINDOW = 4  # times as many of a window, whose border is unlike a uniform field
 _SMALL = 0.05  # standard errors of a last step
@@ -53,7 +55,7 @@ class FluctuatingBatch(FluctuatingRecords):
     ) -> list[Trajectory]:  # fmt: skip
         """Fit the records from the coefficients starts[record, k] and linearise there; as ``Batch.fit``.
 
-        Rounds of two Gauss-Newton steps and one of theta and s, until all three are smaller than 0.05 standard errors.
+        Rounds of two Gauss-Newton steps, later one, and one of theta and s, until all are below 0.05 standard errors.
         """
         leave_room()
         starts, count = np.asarray(starts, dtype=np.float64), len(starts)
@@ -110,7 +112,7 @@ class FluctuatingBatch(FluctuatingRecords):
             constants = self.linked(family, substeps, at.nuisance, at.theta, at.levels, held)
             with double_precision():
                 point = code.begin(model, at.nuisance, at.theta, self.data, constants)
-                for _ in range(_STEPS):
+                for _ in range(_STEPS if rounds <= _FAST else 1):
                     point = code.advance(model, point, self.data, constants)
             at.nuisance, at.theta = (
                 np.where(running.reshape(-1, *[1] * (old.ndim - 1)), np.asarray(new), old)
@@ -168,8 +170,10 @@ class FluctuatingBatch(FluctuatingRecords):
             last = code.sensitivity(model, *point, data[indices], held)
             seen = np.asarray(code.predict(model, *point, own))
             triangles, shifts, responses, costs, _, solves, scores = map(np.asarray, last[:7])
-            exact = [each.exact and not own.links.coloured for each in levels]
-            rooms = self._room(model, own, point, responses, exact)
+            exact = np.array([each.exact and not own.links.coloured for each in levels])
+            along, rooms = (0.0 * part for part in point) if all(exact) else self.room(model, own, point)
+        rooms = rooms + [np.tensordot(*pair, axes=along.ndim - 1) for pair in zip(responses, along, strict=True)]
+        rooms[exact] = 0.0
         if own.links.exposed:
             rooms -= self._first(family, own, *point)
         size, fits = at.theta.shape[1], []
@@ -204,31 +208,61 @@ class FluctuatingBatch(FluctuatingRecords):
     ) -> tuple[Array, list[Levels]]:
         """Return the fields that follow a given law, with theta and the camera's noise there."""
         (model, plain), fields, code = self.model(family, substeps), at.nuisance, compiled()
-        for _ in range(_STEPS):
+        for probes in (1, _PROBES):
             held = plain._replace(prior=self._held(indices, family, levels))
             own = self.linked(family, substeps, fields, at.theta, levels, held)
             with double_precision():
                 point = code.begin(model, fields, at.theta, self.data[indices], own)
                 point = code.follow(model, point, self.data[indices], own)
             fields = np.asarray(point.nuisance)
-            levels, _ = self.weighed(model, own, fields, at.theta, levels, probes=_PROBES, indices=indices)
+            levels, _ = self.weighed(model, own, fields, at.theta, levels, probes=probes, indices=indices)
         return fields, list(levels)
 
-    def _room(
-        self, model: Any, constants: Constants, point: tuple[Array, Array], responses: Array,
-        exact: Sequence[bool],
-    ) -> Array:  # fmt: skip
-        """Return the slope of log det(J_u' J_u) / 2 by what is estimated, the fields moved along; 0 of exact frames."""
-        total, rng = np.zeros(point[1].shape), np.random.default_rng(1)
-        if all(exact):
-            return total
+    def imitated(self, fits: Sequence[Trajectory], seed: int) -> Array:
+        """Return what fits leave of movies that are made with their laws and levels, whitened, without its mean part.
+
+        A residual is not linear in the noise: in pure phases the rate G' changes with the field, by as much as a
+        fluctuation. So the fields of these movies are fitted as those of the records were.
+        """
+        first, code, grid, rng = fits[0], compiled(), self.grid, np.random.default_rng([seed, len(fits)])
+        family, substeps, frames, levels = first.family, first.substeps, first.record.frames, [f.levels for f in fits]
+        (model, plain), (fields, theta) = self.model(family, substeps), points(fits)
+        own = self.linked(family, substeps, fields, theta, levels, plain)
+        forward, backward = numpy_transforms(grid.cells, grid.boundary)
+        with double_precision():
+            fields = np.asarray(code.path(model, fields, theta, np.full(len(fits), seed), own))
+        own = self.linked(family, substeps, fields, theta, levels, plain)
+        with double_precision():
+            data = np.array(code.predict(model, fields, theta, own))
+        data[:, frames:] = 0.0
+        for k, each in enumerate(levels):
+            noise = each.camera * rng.standard_normal(data[k, :frames].shape)
+            if own.links.coloured:
+                links = own.links._replace(
+                    spread=own.links.spread[k], camera=own.links.camera[k], unseen=own.links.unseen[k]
+                )
+                noise = backward(forward(noise) / links.colour)
+            data[k, :frames] += noise
+        for _ in range(_STEPS):
+            held = own._replace(prior=self._held([fit.index for fit in fits], family, levels))
+            with double_precision():
+                point = code.follow(model, code.begin(model, fields, theta, data, held), data, held)
+            fields = np.asarray(point.nuisance)
+            own = self.linked(family, substeps, fields, theta, levels, plain)
+        with double_precision():
+            rest = code.whiten(model, data - np.asarray(code.predict(model, fields, theta, own)), own)
+            basis = code.basis(model, fields, theta, own)
+            return np.asarray(code.probe(model, fields, theta, basis, rest, own)[0])
+
+    def room(self, model: Any, constants: Constants, point: tuple[Array, Array]) -> tuple[Array, Array]:
+        """Return the slope of log det(J_u' J_u) / 2 by the fields and by what is estimated."""
+        rng, shape = np.random.default_rng(1), self.data.shape[1:]
+        along, slope = np.zeros(point[0].shape), np.zeros(point[1].shape)
         for _ in range(_PROBES):
-            probe = np.broadcast_to(rng.standard_normal(self.data.shape[1:]), (len(exact), *self.data.shape[1:]))
-            along, slope = map(np.asarray, compiled().room(model, *point, probe, constants))
-            pairs = zip(responses, along, strict=True)
-            moved = np.stack([np.tensordot(response, field, axes=field.ndim) for response, field in pairs])
-            total += (slope + moved) / _PROBES
-        return np.where(np.array(exact)[:, None], 0.0, total)
+            probe = np.broadcast_to(rng.standard_normal(shape), (len(slope), *shape))
+            own = compiled().room(model, *point, probe, constants)
+            along, slope = along + np.asarray(own[0]) / _PROBES, slope + np.asarray(own[1]) / _PROBES
+        return along, slope
 
     def _first(self, family: Family, constants: Constants, fields: Array, theta: Array) -> Array:
         """Return the slope of log det of what the first exposure leaves of its field, by what is estimated.

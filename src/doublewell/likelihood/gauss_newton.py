@@ -281,17 +281,18 @@ def tangent_basis(model: Model, nuisance: Any, theta: Any, constants: Any) -> Ba
 def project(
     model: Model, nuisance: Any, theta: Any, basis: Basis, direction: Any, constants: Any, *,
     tolerance: float, most: int,
-) -> tuple[Any, Any]:  # fmt: skip
+) -> tuple[Any, Any, Any]:  # fmt: skip
     """Return the part of a whitened direction that neither the nuisance nor theta can imitate. A pure JAX function.
 
-    `basis` is of J_g or of C. The second value is how theta moves when the direction's parameter becomes 1.
+    `basis` is of J_g or of C. The other values are how theta moves, and with J_g the nuisance, when the direction's
+    parameter becomes 1.
     """
     push, pull = _maps(model, nuisance, theta, constants)
     solution, rest, _, _ = solve_least(
         lambda x: _without(basis, push(x)), pull, _without(basis, direction),
         model.preconditioner(nuisance, theta, constants), tolerance=tolerance, most=most, over="rest",
     )  # fmt: skip
-    return rest, _moved(basis, direction - push(solution))
+    return rest, _moved(basis, direction - push(solution)), jax.tree.map(lambda leaf: -leaf, solution)
 
 
 def project_all(

@@ -96,6 +96,7 @@ def _compiled(together: int) -> Any:
         ),
         uniform_rest=over(lambda model, *rest: model.uniform_rest(*rest), 2),
         drawn=over(lambda model, *rest: model.drawn(*rest), 3),
+        path=over(lambda model, *rest: model.path(*rest), 3),
         coloured=over(lambda model, *rest: model.coloured(*rest), 1),
         uniform=over(lambda model, *rest: model.uniform(*rest), 1),
         probe=over(partial(gauss_newton.project, **options(PROBE_TOLERANCE)), 4),

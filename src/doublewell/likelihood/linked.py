@@ -240,10 +240,8 @@ class LinkedModel(RecordModel):
             fast = modes[0] - modes[2] - constants.coupling * time * jnp.tensordot(weights, felt, axes=1)
             return backward(jnp.where(x > 1.0, fast / jnp.maximum(x, 1.0), jnp.tensordot(weights, modes, axes=1)))
 
-        gains, offsets = self._contrast(nuisance, joint, constants)
-        if gains is None:
-            gains, offsets = jnp.ones((self.frames, *[1] * len(self.cells))), 0.0
-        at, offsets = slice(None, None, self.length), offsets + 0.0 * gains
+        gains, offsets = self._contrasts(nuisance, joint, constants)
+        at = slice(None, None, self.length)
         each = pieces(taus), pieces(constants.driving), pieces(links.variance)
         axes = (0, 0, *(None if part is None else 0 for part in each[1:]))
         runs, ends = jax.vmap(run, in_axes=axes)((nuisance - offsets[at]) / gains[at], *each)
@@ -299,22 +297,65 @@ class LinkedModel(RecordModel):
         """Return gaps that thermal noise makes from the given fields on, whitened, in units of their own noise.
 
         The second value is what the same noise makes of modes of the usual rate: white noise of variance 1, but for
-        modes that are conserved. Both by ETDRK2, of which the one with noise follows the law and the one without it
-        the mean force, as predictions do.
+        modes that are conserved.
         """
         import jax
         import jax.numpy as jnp
 
         joint, coefficients = self.split(theta)
+        gains, offsets = self._contrasts(nuisance, joint, constants)
+        fields, sizes = ((nuisance - offsets) / gains)[:-1], constants.links.spread / gains[:-1]
+        gaps, even = self._noise(fields, sizes, coefficients, jax.random.key(seed), constants)
+        white = self.whiten(jnp.concatenate([jnp.zeros_like(nuisance), gains[:-1] * gaps]), constants)[self.frames :]
+        return white / constants.links.camera, even
+
+    def path(self, nuisance: Any, theta: Any, seed: Any, constants: Constants) -> Any:
+        """Return fields of all frames that follow the law and thermal noise from the first one on."""
+        import jax
+        import jax.numpy as jnp
+
+        joint, coefficients = self.split(theta)
+        gains, offsets = self._contrasts(nuisance, joint, constants)
+        pair, links = replace(self, frames=2), constants.links
+        sharp = constants._replace(transfer=(), passband=(), squares=())
+        given = {"taus": constants.taus, "driving": constants.driving, "variance": links.variance}
+        given = {name: part for name, part in given.items() if not isinstance(part, tuple)}
+
+        def interval(field: Any, at: Any) -> tuple[Any, Any]:
+            own, size, key = at
+            here = sharp._replace(links=links._replace(variance=own.pop("variance", ())))
+            here = here._replace(**{name: part[None] for name, part in own.items()})
+            end = pair._whole(field, None, coefficients, here.taus * joint.get("q", 1.0), joint, here)[-1]
+            after = end + self._noise(field[None], size, coefficients, key, here)[0][0]
+            return after, after
+
+        first, keys = ((nuisance - offsets) / gains)[0], jax.random.split(jax.random.key(seed), self.frames - 1)
+        _, later = jax.lax.scan(interval, first, (given, links.spread / gains[:-1], keys))
+        return gains * jnp.concatenate([first[None], later]) + offsets
+
+    def _contrasts(self, nuisance: Any, joint: dict[str, Any], constants: Constants) -> tuple[Any, Any]:
+        """Return gain and offset of each frame, 1 and 0 where the values are exact."""
+        import jax.numpy as jnp
+
+        gains, offsets = self._contrast(nuisance, joint, constants)
+        ones = jnp.ones((self.frames, *[1] * len(self.cells)))
+        return (ones, 0.0 * ones) if gains is None else (gains * ones, offsets + 0.0 * ones)
+
+    def _noise(self, fields: Any, sizes: Any, coefficients: Any, key: Any, constants: Constants) -> tuple[Any, Any]:
+        """Return what thermal noise makes of each frame interval, from the fields before it on, in phase values.
+
+        The second value is what the same noise makes of modes of the usual rate, over its standard deviation. Both by
+        ETDRK2, of which the one with noise follows the law and the one without it the mean force, as predictions do.
+        """
+        import jax
+        import jax.numpy as jnp
+
         links, law, steps = constants.links, smooth_force(self.family), _DRAWN * self.substeps
         forward, backward = jax_transforms(self.cells, self.boundary)
-        gains, offsets = self._contrast(nuisance, joint, constants)
-        gains, offsets = (1.0, 0.0) if gains is None else (gains[:-1], offsets[:-1])
         m = jnp.maximum(links.usual, 0.0)
         h = (links.pace * constants.taus / steps).reshape(-1, *[1] * len(self.cells))
         weights, drive = kick_weights(h * (constants.linear - constants.coupling * m)), -h * constants.coupling
-        spread = jnp.sqrt(-drive * weights.noise / links.volume)
-        size, mean = links.spread / gains, self._law(constants)
+        spread, mean = jnp.sqrt(-drive * weights.noise / links.volume), self._law(constants)
 
         def push(force: Any) -> Any:
             def of(modes: Any) -> Any:
@@ -326,21 +367,17 @@ class LinkedModel(RecordModel):
         noisy, calm = push(lambda u: law(coefficients, u, links.reach)), push(lambda u: mean(coefficients, u))
 
         def step(state: Any, key: Any) -> tuple[Any, None]:
-            noise = spread * jax.vmap(forward)(jax.random.normal(key, (self.frames - 1, *self.cells)))
+            noise = spread * jax.vmap(forward)(jax.random.normal(key, fields.shape))
             with_noise, without, even = state
-            with_noise = kicked(with_noise, size * noise, drive, weights, noisy, noisy)
+            with_noise = kicked(with_noise, sizes * noise, drive, weights, noisy, noisy)
             without = kicked(without, 0.0, drive, weights, calm, calm)
             return (with_noise, without, weights.decay * even + noise), None
 
-        start = jax.vmap(forward)((nuisance[:-1] - offsets) / gains)
-        keys = jax.random.split(jax.random.key(seed), steps)
-        (ends, means, even), _ = jax.lax.scan(step, (start, start, 0.0 * start), keys)
-        gaps = gains * jax.vmap(backward)(ends - means)
+        start = jax.vmap(forward)(fields)
+        (ends, means, even), _ = jax.lax.scan(step, (start, start, 0.0 * start), jax.random.split(key, steps))
         whole = thermal_covariance(constants, m, h * steps, links.volume)
         even = jnp.where(whole > 0.0, even / jnp.sqrt(jnp.where(whole > 0.0, whole, 1.0)), 0.0)
-        frames = jnp.zeros((self.frames, *self.cells))
-        white = self.whiten(jnp.concatenate([frames, gaps]), constants)[self.frames :]
-        return white / links.camera, jax.vmap(backward)(even)
+        return jax.vmap(backward)(ends - means), jax.vmap(backward)(even)
 
     def coloured(self, frames: Any, constants: Constants) -> Any:
         """Return frames whose modes have the camera's part of their noise left; values that count nothing stay so."""
