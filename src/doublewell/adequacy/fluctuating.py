@@ -26,7 +26,7 @@ from doublewell.observation.view import mode_grid
 from doublewell.runtime import double_precision
 
 UNBALANCED = ("q", "spectrum", "noise(u)", "memory")  # tests that thermal noise of the fitted equation passes
-_PROBES = 4
+_PROBES = 3  # movies of the fitted law
 _BANDS, _BINS = 8, 5  # of wave numbers, and of phase values
 _PHASES = np.linspace(-1.0, 1.0, 101)
 

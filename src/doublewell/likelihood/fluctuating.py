@@ -38,7 +38,7 @@ from doublewell.stop import current
 _HELD = 4  # rounds with a law of a low degree, where gain and offset are estimated
 _ROUNDS = 30  # of theta and s
 _STEPS, _FAST = 2, 2  # of Gauss-Newton within each of the first rounds; then one
-_PROBES = 4  # solves of noise for theta, s and the room of the fields, at the end
+_PROBES, _ROOMS = 4, 2  # solves of noise for theta and s at the end, and for the room of the fields
 _WINDOW = 4  # times as many of a window, whose border is unlike a uniform field
 _SMALL = 0.05  # standard errors of a last step
 _SOME = 20000  # values of the fields that a mean is taken over
@@ -219,7 +219,7 @@ class FluctuatingBatch(FluctuatingRecords):
         return fields, list(levels)
 
     def imitated(self, fits: Sequence[Trajectory], seed: int) -> Array:
-        """Return what fits leave of movies that are made with their laws and levels, whitened, without its mean part.
+        """Return what fits of the fields leave of movies that are made with the laws and levels of fits, whitened.
 
         A residual is not linear in the noise: in pure phases the rate G' changes with the field, by as much as a
         fluctuation. So the fields of these movies are fitted as those of the records were.
@@ -258,10 +258,10 @@ class FluctuatingBatch(FluctuatingRecords):
         """Return the slope of log det(J_u' J_u) / 2 by the fields and by what is estimated."""
         rng, shape = np.random.default_rng(1), self.data.shape[1:]
         along, slope = np.zeros(point[0].shape), np.zeros(point[1].shape)
-        for _ in range(_PROBES):
+        for _ in range(_ROOMS):
             probe = np.broadcast_to(rng.standard_normal(shape), (len(slope), *shape))
             own = compiled().room(model, *point, probe, constants)
-            along, slope = along + np.asarray(own[0]) / _PROBES, slope + np.asarray(own[1]) / _PROBES
+            along, slope = along + np.asarray(own[0]) / _ROOMS, slope + np.asarray(own[1]) / _ROOMS
         return along, slope
 
     def _first(self, family: Family, constants: Constants, fields: Array, theta: Array) -> Array:

@@ -20,7 +20,7 @@ from doublewell.stop import current
 STEP_TOLERANCE = 0.1  # of a step, over its own length: the next one begins with what is left
 SOLVE_TOLERANCE = 1e-2  # of sensitivities, which enter by their squares
 TEST_TOLERANCE = 0.05  # of directions that are tested, over what is left of them: lengths to a thousandth
-PROBE_TOLERANCE = 1e-4  # of what is left of noise, which may be a small part of it
+PROBE_TOLERANCE = 1e-3  # of what is left of noise, whose squares are compared
 CG_MOST = 200
 AT_ONCE = 8  # directions that are projected by one program, which linearises once for them
 _TOGETHER = 16  # solves at a time on a GPU, which waits for its next kernel, where a core waits for its numbers

@@ -265,8 +265,8 @@ class FluctuatingRecords(Batch):
         u = np.linspace(min(here.min(), there.min()) - _WIDER, max(here.max(), there.max()) + _WIDER, _POINTS)
         slopes = np.gradient(np.asarray(force(law, u, reach)), u)
         variance, nodes = np.zeros_like(here), np.cos(np.pi * (np.arange(_NODES) + 0.5) / _NODES)
-        for _ in range(2):
-            away = [(node * np.sqrt(variance), 0.5 * weight) for node, weight in HERMITE]
+        for around in (((0.0, 1.0),), HERMITE):
+            away = [(node * np.sqrt(variance), 0.5 * weight) for node, weight in around]
             slope = sum(half * np.interp(end + far, u, slopes) for far, half in away for end in (here, there))
             low, high = float(slope.min()), float(slope.max())
             rates = 0.5 * (low + high) + max(0.5 * (high - low), _APART / float(taus[0])) * nodes
