@@ -105,7 +105,7 @@ def test_a_wrong_q_breaks_the_balance_and_gives_no_tension():
 
 
 def test_strong_camera_noise_does_not_break_the_balance():
-    """What a fit leaves is not linear in the noise: compared with a linear theory q was off by 5 standard errors here."""
+    """What a fit leaves is not linear in the noise: in a linear theory q is off by 5 standard errors here."""
     first = dw.initial_field("nonconvex", (48, 48), 1.0, epsilon=WIDTH)
     made = dw.simulate(
         dw.named_law("sixth"), first, dx=1.0, dt=1.0, frames=41, epsilon=WIDTH, substeps=20, theta=1e-3, seed=11
