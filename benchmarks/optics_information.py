@@ -15,11 +15,10 @@ import numpy as np
 from common import RESULTS, words, write_json
 from wider import CELLS, LAWS, PHASES, about, movie, truth
 
-from doublewell.runtime import double_precision
-from doublewell.likelihood import record_model, gauss_newton
+from doublewell.likelihood import record_model
 from doublewell.observation import View
 from doublewell.options import Observation
-from doublewell.likelihood.iterate import compiled
+from doublewell.likelihood.programs import compiled
 from doublewell.law import Bernstein
 
 TOP = Bernstein(8)
@@ -29,16 +28,13 @@ NOISE = 0.03
 
 def triangles(law: str, view: View) -> dict[str, np.ndarray]:
     """Return R of the sensitivities of the coefficients at degree 8, for both states of knowledge."""
-    import jax
-
     record, force = movie(law, "nonconvex"), truth(law).force(PHASES)
     theta = np.linalg.lstsq(TOP.features(PHASES).T, force, rcond=None)[0]
     model, constants = record_model(record, TOP, 1, view)
     data = record.slab()
-    with double_precision():
-        free = compiled().sensitivity(model, data[:1], theta[None], data[None], constants).triangle[0]
-        tangents = jax.jit(gauss_newton.tangents, static_argnums=0)(model, data[0], theta, constants)
-        return {"unknown": np.asarray(free), "known": np.linalg.qr(np.asarray(tangents), mode="r")}
+    at = data[:1], theta[None], data[None], constants
+    free, known = compiled().sensitivity(model, *at).triangle, compiled().tangents(model, *at).basis.triangle
+    return {"unknown": np.asarray(free)[0], "known": np.asarray(known)[0]}
 
 
 def bounds(law: str, triangle: np.ndarray) -> list[float]:

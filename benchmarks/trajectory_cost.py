@@ -50,7 +50,7 @@ def measure(cells: int, frames: int, degree: str, what: str) -> dict:
 
     from doublewell.runtime import double_precision
     from doublewell.likelihood import Batch
-    from doublewell.likelihood.iterate import compiled
+    from doublewell.likelihood.programs import compiled
     from doublewell.likelihood import record_model
     from doublewell.identify import identify
     from doublewell.law import Bernstein, named_law
@@ -115,7 +115,7 @@ def compare(name: str, stage: str) -> dict:
     from doublewell.dynamics import Cnab2, Grid, dynamics_of
     from doublewell.law import Bernstein, Mixture
     from doublewell.likelihood import record_model
-    from doublewell.likelihood.iterate import compiled
+    from doublewell.likelihood.programs import compiled
     from doublewell.runtime import double_precision
 
     dynamics, truth, (cells, frames) = dynamics_of(name), TRUTHS["sixth"], sized((48, 21), tiny=(32, 15))
@@ -176,7 +176,7 @@ def equations() -> list[dict]:
 def thermal() -> list[dict]:
     import doublewell as dw
     from doublewell.likelihood import record_model
-    from doublewell.likelihood.iterate import compiled
+    from doublewell.likelihood.programs import compiled
     from doublewell.runtime import double_precision
 
     cells, frames = sized((96, 61), tiny=(24, 9))
@@ -215,7 +215,7 @@ def profile(check: bool, noise: float, cells: int, frames: int) -> dict:
     import doublewell as dw
     from doublewell.law import Bernstein
     from doublewell.likelihood import record_model
-    from doublewell.likelihood.iterate import compiled
+    from doublewell.likelihood.programs import compiled
     from doublewell.runtime import double_precision
 
     start = dw.initial_field("nonconvex", (cells, cells), 1 / cells, epsilon=2.88 / cells)

@@ -29,6 +29,13 @@ _LIMIT, _USED = Path("/proc/sys/vm/max_map_count"), Path("/proc/self/maps")
 _FULL = 0.6  # fraction of the memory maps in use above which old programs are dropped
 
 
+def cores() -> int:
+    """Return how many cores this process may use: one where its libraries are told to use one thread."""
+    if os.environ.get("OMP_NUM_THREADS") == "1":
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def map_threads(count: int, function: Callable[[_In], _Out], items: Iterable[_In]) -> list[_Out]:
     """Call a function for each item, on the thread that asks and count - 1 others; return what it gave, in order.
 

@@ -189,7 +189,7 @@ def smoothed(fit):
 
 def test_the_gradient_by_a_force_is_that_of_a_movie_with_a_kick(fit):
     """<prediction, w> by finite differences, for one cell and one interval."""
-    from doublewell.likelihood.iterate import compiled
+    from doublewell.likelihood.programs import compiled
 
     model, constants = fit.batch.model(fit.family, fit.substeps)
     white = np.random.default_rng(2).standard_normal(fit.record.shape)

@@ -127,8 +127,7 @@ def test_the_preconditioner_of_segments_is_exact_for_diffusion(length) -> None:
     model, constants = cut(record, Bernstein(0), length, 2.0)
     right = np.random.default_rng(0).standard_normal((model.count, 8, 8))
     with double_precision():
-        data = np.zeros((9 + model.count - 1, 8, 8))
-        _, _, push, pull = gauss_newton._linearise(model, 0.0 * right, np.zeros(1), data, constants)
+        push, pull = gauss_newton.maps_at(model, 0.0 * right, np.zeros(1), constants)
         _, _, count, _ = gauss_newton.solve_least(
             push, pull, push(right), model.preconditioner(right, np.zeros(1), constants), tolerance=1e-8, most=50
         )

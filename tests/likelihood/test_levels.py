@@ -12,8 +12,8 @@ from doublewell.dynamics.thermal import exposure_weights
 from doublewell.errors import InputError
 from doublewell.law import Bernstein
 from doublewell.likelihood import FluctuatingBatch
-from doublewell.likelihood.iterate import compiled
 from doublewell.likelihood.levels import Levels
+from doublewell.likelihood.programs import compiled
 from doublewell.observation.view import View, transfer
 from doublewell.options import Observation
 from doublewell.runtime import double_precision

@@ -11,10 +11,10 @@ from doublewell.dynamics import ALLEN_CAHN
 from doublewell.errors import InputError
 from doublewell.law import Bernstein, EqualWells, Law, Wells, named_law
 from doublewell.likelihood import FluctuatingBatch
-from doublewell.likelihood.iterate import compiled
 from doublewell.likelihood.levels import Levels, lagrange
 from doublewell.likelihood.linked import HERMITE, mean_variance, smooth_force, thermal_covariance
 from doublewell.likelihood.model import record_model
+from doublewell.likelihood.programs import compiled
 from doublewell.observation.view import View
 from doublewell.options import Observation
 from doublewell.record import Record

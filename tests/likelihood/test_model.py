@@ -87,7 +87,7 @@ def test_adjoint_is_the_transpose_of_the_tangent(kind) -> None:
 
     @jax.jit
     def linear(u, theta, x, y, t):
-        _, _, push, pull = gauss_newton._linearise(model, u, theta, record.slab(), constants)
+        push, pull = gauss_newton.maps_at(model, u, theta, constants)
         return push(x), pull(y), jax.jvp(whitened, (u, theta), (x, t))[1]
 
     seen = jax.jit(whitened)

@@ -9,7 +9,7 @@ import pytest
 
 from doublewell.adequacy import check_adequacies
 from doublewell.law import Bernstein, named_law
-from doublewell.likelihood import Batch, iterate, measure_resolution
+from doublewell.likelihood import Batch, measure_resolution, programs
 from doublewell.likelihood import model as models
 from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate
@@ -69,10 +69,10 @@ def test_new_numbers_compile_nothing(caplog) -> None:
 
 def test_the_device_is_asked_for_each_call(monkeypatch) -> None:
     """A first fit on the CPU must not leave later ones on a GPU with one solve at a time."""
-    together = []
-    make = iterate._compiled.__wrapped__
-    monkeypatch.setattr(iterate, "_compiled", lambda count: together.append(count) or make(count))
+    asked = []
+    make = programs._compiled.__wrapped__
+    monkeypatch.setattr(programs, "_compiled", lambda gpu: asked.append(gpu) or make(gpu))
     for device in (False, True, False):
-        monkeypatch.setattr(iterate, "on_gpu", lambda device=device: device)
-        iterate.compiled()
-    assert together == [1, 16, 1]
+        monkeypatch.setattr(programs, "on_gpu", lambda device=device: device)
+        programs.compiled()
+    assert asked == [False, True, False]

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-import jax
 import numpy as np
 
 from doublewell.dynamics import CAHN_HILLIARD
 from doublewell.law import Mixture, named_law
-from doublewell.likelihood import Batch, gauss_newton
-from doublewell.likelihood.iterate import CG_MOST, SOLVE_TOLERANCE
+from doublewell.likelihood import Batch
+from doublewell.likelihood.programs import Programs, compiled
 from doublewell.record import Record
-from doublewell.runtime import double_precision
 from doublewell.simulate import simulate
 
 CELLS, EPSILON = 24, 3.0
@@ -36,10 +32,9 @@ def test_unfinished_solves_do_not_count_the_border_as_the_law() -> None:
     record, roots = window(), []
     model, constants = Batch([record], CAHN_HILLIARD).model(FAMILY.placed((-1.0, 1.0)), 2)
     fields = model.nuisance_of(record.slab()[None], constants)[0]
-    with double_precision():
-        for tolerance, most in ((SOLVE_TOLERANCE, CG_MOST), (1e-5, 3000)):
-            solve = partial(gauss_newton.sensitivity, model, together=1, tolerance=tolerance, most=most)
-            roots.append(np.asarray(jax.jit(solve)(fields, TRUTH, record.slab(), constants).triangle))
+    at = fields[None], TRUTH[None], record.slab()[None], constants
+    for code, options in ((compiled(), {}), (Programs(gpu=False, most=3000), {"tolerance": 1e-5, "exact": True})):
+        roots.append(np.asarray(code.sensitivity(model, *at, **options).triangle)[0])
     ratios = np.linalg.svd(roots[0] @ np.linalg.inv(roots[1]), compute_uv=False)
     assert np.all(ratios < 1.05)
     assert np.all(ratios > 0.999)

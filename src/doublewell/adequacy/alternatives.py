@@ -16,7 +16,7 @@ from doublewell.dynamics import ALLEN_CAHN, Dynamics, Grid, numpy_transforms, te
 from doublewell.dynamics.terms import Term
 from doublewell.hints import Array
 from doublewell.likelihood import Trajectory, points
-from doublewell.likelihood.iterate import compiled
+from doublewell.likelihood.programs import compiled
 from doublewell.observation.view import View, mode_grid
 from doublewell.record import Boundary
 from doublewell.runtime import double_precision
@@ -57,58 +57,50 @@ def directions(fits: Sequence[Trajectory], u: Array, root: Any) -> Iterator[Dire
 
     `root` is what each value counts. What the fit estimates, or what has no effect, is left out.
     """
-    batch, given = fits[0].batch, (fits[0].family, fits[0].substeps)
-    theta, rate = points(fits)[1], list[Array]()
-    for name, fields in _joint(fits, root):
-        rate = fields if name == "q" else rate
-        yield name, fields
-    model, constants = batch.model(*given)
+    batch, record = fits[0].batch, fits[0].record
+    found = missing_terms(batch.dynamics, batch.view, u.ndim - 2, record.boundary or "open")
+    each, rate = tuple(dict.fromkeys(term for some in found.values() for term in some)), list[Array]()
+    response = _responses(fits, root, each)
+    letters = "zyx"[1 - len(record.shape) :]
+    for name, parts in (("q", ["q"]), ("advection", [f"drift {letter}" for letter in letters]), ("blur", ["blur"])):
+        if parts[0] in response:
+            yield name, [response[part] for part in parts]
+    rate = [response["q"]] if "q" in response else []
+    model, constants = batch.model(fits[0].family, fits[0].substeps)
     for name, fields in _observed(fits, u):
         with double_precision():
             yield name, [np.asarray(model.whiten(field, constants._replace(root=root))) for field in fields]
-    found = missing_terms(batch.dynamics, batch.view, u.ndim - 2, fits[0].record.boundary or "open")
-    each = tuple(dict.fromkeys(term for some in found.values() for term in some))
-    model, constants = batch.model(*given, terms=each)
-    theta = np.hstack([theta, np.zeros((len(theta), len(each)))])
-    fields = _responses(fits, model, constants._replace(root=root), theta, range(-len(each), 0))
     for name, some in found.items():
-        yield name, [*[fields[each.index(term)] for term in some], *(rate if name in _VARIED else [])]
+        yield name, [*[response[term] for term in some], *(rate if name in _VARIED else [])]
 
 
-def _joint(fits: Sequence[Trajectory], root: Any) -> Iterator[Direction]:
-    """Yield what a fit could estimate and did not: q, and on a window the drift and the blur of its pictures."""
-    record, batch, given = fits[0].record, fits[0].batch, (fits[0].family, fits[0].substeps)
-    view, letters, axes = replace(batch.view, q_free=True), "zyx"[1 - len(record.shape) :], range(len(record.mesh))
+def _responses(fits: Sequence[Trajectory], root: Any, terms: tuple[Term, ...]) -> dict[Any, Array]:
+    """Return how the whitened predictions move with what a fit could estimate and did not, and with terms.
+
+    That is q, and on a window the drift and the blur of its pictures. One program computes all of them.
+    """
+    record, batch, known = fits[0].record, fits[0].batch, fits[0].batch.view.free
+    view, axes = replace(batch.view, q_free=True), range(len(record.mesh))
+    letters = "zyx"[1 - len(record.shape) :]
     if record.boundary == "open":
         view = replace(view, moving=letters)
         if not view.blurs:
             view = replace(view, optics=replace(view.optics, blur="some"))
-    if view.free == batch.view.free:
-        return
-    model, constants = batch.model(*given, view=view)
-    fitted, law = points(fits)[1], len(batch.view.free)
-    theta = np.zeros((len(fitted), len(view.free) + fitted.shape[1] - law))
-    theta[:, model.free.index("q")] = 1.0
-    for k, name in enumerate(batch.view.free):
-        theta[:, model.free.index(name)] = fitted[:, k]
-    theta[:, len(view.free) :] = fitted[:, law:]
+    model, constants = batch.model(fits[0].family, fits[0].substeps, view=view, terms=terms)
+    (nuisance, fitted), wider = points(fits), view.free
+    theta = np.zeros((len(fitted), len(wider) + fitted.shape[1] - len(known) + len(terms)))
+    theta[:, wider.index("q")] = 1.0
+    theta[:, [wider.index(name) for name in known]] = fitted[:, : len(known)]
+    theta[:, len(wider) : theta.shape[1] - len(terms)] = fitted[:, len(known) :]
     span = float(record.times[-1] - record.times[0])
     units = {f"drift {letter}": span / record.dx[k] for k, letter in zip(axes, letters, strict=True)}
     units |= {"blur": 2.0 / record.dx[-1] ** 2, "q": 1.0}  # a velocity, half a variance, a relative error
-    for name, parts in (("q", ["q"]), ("advection", [f"drift {letter}" for letter in letters]), ("blur", ["blur"])):
-        if parts[0] in model.free and parts[0] not in batch.view.free:
-            places = [model.free.index(part) for part in parts]
-            fields = _responses(fits, model, constants._replace(root=root), theta, places)
-            yield name, [units[part] * field for part, field in zip(parts, fields, strict=True)]
-
-
-def _responses(
-    fits: Sequence[Trajectory], model: Any, constants: Any, theta: Array, entries: Sequence[int]
-) -> list[Array]:  # fmt: skip
-    """Return how the whitened predictions move with some entries of theta."""
-    along = np.tile(np.eye(theta.shape[1])[list(entries)], (len(theta), 1, 1))
-    with double_precision():
-        return list(np.moveaxis(np.asarray(compiled().columns(model, points(fits)[0], theta, along, constants)), 1, 0))
+    size: dict[Any, float] = {name: units[name] for name in wider if name in units and name not in known}
+    places = [wider.index(name) for name in size] + [*range(theta.shape[1] - len(terms), theta.shape[1])]
+    size |= dict.fromkeys(terms, 1.0)
+    along = np.tile(np.eye(theta.shape[1])[places], (len(theta), 1, 1))
+    fields = np.asarray(compiled().columns(model, nuisance, theta, along, constants._replace(root=root)))
+    return {name: unit * fields[:, k] for k, (name, unit) in enumerate(size.items())}
 
 
 def _observed(fits: Sequence[Trajectory], u: Array) -> Iterator[Direction]:

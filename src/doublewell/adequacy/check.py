@@ -22,9 +22,8 @@ from doublewell.adequacy.statistics import NUMERICAL, REACH, Adequacy, Cells, Sc
 from doublewell.evidence import system
 from doublewell.hints import Array, Bools, Floats
 from doublewell.likelihood import Projector, Trajectory
-from doublewell.likelihood.iterate import AT_ONCE, compiled
+from doublewell.likelihood.programs import AT_ONCE, compiled
 from doublewell.observation.view import noise_in_time, noisy
-from doublewell.runtime import double_precision
 
 _PROBES = 4  # random fields that give the lengths of directions and what noise would show
 _PLAIN = 4.0  # squared score over its variance: Holm's correction asks for more than twice as much
@@ -251,8 +250,7 @@ def _forced(projector: Projector, rests: Array, left: Sequence[Array]) -> list[t
     sizes = np.sqrt(np.mean(rests**2, axis=tuple(range(1, rests.ndim)), keepdims=True))
     usual = np.sqrt(np.mean([np.mean(v**2) for v in left]))
     fields = np.stack([rests * usual / sizes, *left], axis=1)
-    with double_precision():
-        pushes, explained = map(np.asarray, compiled().force_needed(model, *projector.point, fields, constants))
+    pushes, explained = map(np.asarray, compiled().force_needed(model, *projector.point, fields, constants))
     return [tuple(zip(own, values.tolist(), strict=True)) for own, values in zip(pushes, explained, strict=True)]
 
 

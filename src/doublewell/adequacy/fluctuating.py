@@ -21,9 +21,8 @@ from doublewell.dynamics import numpy_transforms
 from doublewell.evidence import system
 from doublewell.hints import Array
 from doublewell.likelihood import FluctuatingBatch, Trajectory, points
-from doublewell.likelihood.iterate import compiled
+from doublewell.likelihood.programs import compiled
 from doublewell.observation.view import mode_grid
-from doublewell.runtime import double_precision
 
 UNBALANCED = ("q", "spectrum", "noise(u)", "memory")  # tests that thermal noise of the fitted equation passes
 _PROBES = 3  # movies of the fitted law
@@ -37,25 +36,23 @@ def check_fluctuations(fits: Sequence[Trajectory]) -> list[Adequacy]:
     assert isinstance(batch, FluctuatingBatch)
     model, constants = batch.model(fits[0].family, fits[0].substeps)
     constants, point = batch.constants_at(fits, constants), points(fits)
-    with double_precision():
-        left = batch.data[[fit.index for fit in fits]] - np.asarray(code.predict(model, *point, constants))
-        left, basis = np.asarray(code.whiten(model, left, constants)), code.basis(model, *point, constants)
-        rests = code.probe(model, *point, basis, left, constants)[0]
-        of_q = None
-        if "q" not in batch.view.free and not constants.links.exposed:
-            view = replace(batch.view, q_free=True)
-            wider, plain = batch.model(fits[0].family, fits[0].substeps, view=view)
-            plain, theta = plain._replace(links=constants.links), np.hstack([np.ones((len(fits), 1)), point[1]])
-            along = np.broadcast_to(np.eye(theta.shape[1])[0], theta.shape)
-            direction = np.asarray(code.column(wider, point[0], theta, along, plain))
-            of_q = [np.asarray(part) for part in code.probe(model, *point, basis, direction, constants)]
-            rooms = batch.room(wider, plain, (point[0], theta))
+    at = code.tangents(model, *point, batch.data[[fit.index for fit in fits]], constants)
+    directions, of_q = [np.asarray(at.residual)], "q" not in batch.view.free and not constants.links.exposed
+    if of_q:
+        view = replace(batch.view, q_free=True)
+        wider, plain = batch.model(fits[0].family, fits[0].substeps, view=view)
+        plain, theta = plain._replace(links=constants.links), np.hstack([np.ones((len(fits), 1)), point[1]])
+        along = np.broadcast_to(np.eye(theta.shape[1])[0], theta.shape)
+        directions.append(np.asarray(code.column(wider, point[0], theta, along, plain)))
+        rooms = batch.room(wider, plain, (point[0], theta))
+    each = code.project(model, *point, at.basis, np.stack(directions, axis=1), constants, crossed=True)
+    rests, moves, motions = map(np.asarray, each)
     probes, answers = [batch.imitated(fits, seed) for seed in range(_PROBES)], []
     for k, fit in enumerate(fits):
-        rest = np.asarray(rests)[k] / fit.noise
+        rest = rests[k, 0] / fit.noise
         own = _balance(fit, rest, [image[k] / fit.noise for image in probes])
-        if of_q is not None:
-            image, moved, motion = (part[k] for part in of_q)
+        if of_q:
+            image, moved, motion = rests[k, 1], moves[k, 1], motions[k, 1]
             known = fit.levels is not None and fit.levels.exact and not constants.links.coloured
             room = 0.0 if known else float(np.vdot(rooms[0][k], motion) + rooms[1][k] @ [1.0, *moved])
             own.append(_of_q(fit, rest, image / fit.noise, moved, room))

@@ -30,11 +30,11 @@ from doublewell.likelihood.iterate import (
     Status,
     Step,
     Watch,
-    compiled,
     iterate,
 )
 from doublewell.likelihood.linked import UNSTABLE, fit_by_segments
 from doublewell.likelihood.model import Constants, RecordModel, first_substeps, growth
+from doublewell.likelihood.programs import compiled
 from doublewell.observation.view import (
     PLAIN,
     Observed,
@@ -46,7 +46,7 @@ from doublewell.observation.view import (
     rough_noise,
 )
 from doublewell.record import Boundary, Record
-from doublewell.runtime import double_precision, leave_room, on_gpu
+from doublewell.runtime import leave_room, on_gpu
 from doublewell.stop import current
 
 _UNFINISHED = 0.05  # relative residual of the solves behind R above which its errors are not to be used
@@ -184,8 +184,7 @@ class Batch:
         """Return what a model of the records, by default the one that was fitted, predicts from their nuisance."""
         model, constants = self.model(family or fits[0].family, substeps or fits[0].substeps, **variant)
         (nuisance, fitted), constants = points(fits), self.constants_at(fits, constants)
-        with double_precision():
-            return np.array(compiled().predict(model, nuisance, fitted if theta is None else theta, constants))
+        return np.array(compiled().predict(model, nuisance, fitted if theta is None else theta, constants))
 
     def constants_at(self, fits: Sequence[Trajectory], constants: Constants) -> Constants:  # noqa: ARG002
         """Return the constants of a model at fits; of fluctuating records they depend on these."""
@@ -241,43 +240,43 @@ class Batch:
             fits = nothing if before is None else [[fit] for fit in before]
             each = zip(self.parts, starts[:, None], joints, fits, strict=True)
             return [part.fit(start, joint=own, before=last, **options)[0] for part, start, own, last in each]
-        model, constants = self.model(fitted, substeps)
+        model, constants = self.model(family, substeps)  # of which the fit takes a part: one program for both
         every, data = range(len(starts)), self.observed.values
         if joint is None:
             joint = np.tile(joint_start(self.view), (len(starts), 1))
-        theta = np.hstack([joint, starts])
+        n, lift = joint.shape[1], fitted.elevation(family)
+        theta, lines = np.hstack([joint, starts @ lift.T]), lines_of(n, lift)
         # a record that amplifies its initial field may need segments, where segments can fit it
         simple = self.view.plain and record.boundary != "open" and record.uniform and record.mask is None
         simple = simple and self.view.optics.contrast != "drifting" and not self.dynamics.parts.acts
         rates = np.array([growth(record, fitted.steepness(start), self.dynamics) for start in starts])
         unstable = simple & (rates > UNSTABLE) & (most is None)
-        nuisance, free = model.nuisance_of(data, constants), constants._replace(prior=self._prior(every, fitted, 0.0))
-        begin, tried, n = (nuisance, theta), None, joint.shape[1]
+        nuisance, free = model.nuisance_of(data, constants), constants._replace(prior=self._prior(every, family, 0.0))
+        begin, tried = (nuisance, theta), None
         if before:
             begin = points(before)
             down = np.linalg.pinv(fitted.elevation(before[0].family))
-            begin = begin[0], np.hstack([begin[1][:, :n], begin[1][:, n:] @ down.T])
+            begin = begin[0], np.hstack([begin[1][:, :n], begin[1][:, n:] @ down.T @ lift.T])
         elif self.view.contrast and fitted.degree > LOW:  # a flexible law could bend itself to a wrong contrast
             stiff = STIFF * float(np.sqrt(data[0].size) / np.max(np.abs(starts)))
-            lift = fitted.at(LOW).elevation(fitted)
-            begin = nuisance, np.hstack([joint, starts @ np.linalg.pinv(lift).T @ lift.T])
+            low = fitted.at(LOW).elevation(fitted)
+            begin = nuisance, np.hstack([joint, starts @ np.linalg.pinv(low).T @ low.T @ lift.T])
             tried = iterate(
-                model, constants._replace(prior=self._prior(every, fitted, stiff)), data, *begin,
-                freedom=self.observed.rows - theta.shape[1], rule=_ROUGHLY, stage="law of a low degree", watch=watch,
+                model, constants._replace(prior=self._prior(every, family, stiff)), data, *begin, lines=lines,
+                freedom=self.observed.rows - len(lines), rule=_ROUGHLY, stage="law of a low degree", watch=watch,
             )  # fmt: skip
             begin = tried.nuisance, tried.theta
         last = iterate(
-            model, free, data, *begin, freedom=self.observed.rows - theta.shape[1], patient=~unstable, watch=watch,
-            rule=RULE if most is None else Rule(most),
+            model, free, data, *begin, freedom=self.observed.rows - len(lines), lines=lines, patient=~unstable,
+            watch=watch, rule=RULE if most is None else Rule(most),
         )  # fmt: skip
         earlier = [list(fit.steps) for fit in before] if before else None if tried is None else tried.steps
         if earlier is not None:
             last.steps = [first + then for first, then in zip(earlier, last.steps, strict=True)]
         hard = [int(k) for k in np.flatnonzero(unstable) if not last.status[k].converged]
         if hard and current().at is None:
-            fastest, whole = float(np.max(rates[hard])), (model, free._replace(prior=self._prior(hard, fitted, 0.0)))
-            last.put(hard, fit_by_segments(record, whole, data[hard], theta[hard], fastest, watch))
-        last.theta = np.hstack([last.theta[:, :n], last.theta[:, n:] @ fitted.elevation(family).T])
+            fastest, whole = float(np.max(rates[hard])), (model, free._replace(prior=self._prior(hard, family, 0.0)))
+            last.put(hard, fit_by_segments(record, whole, data[hard], theta[hard], lines, fastest, watch))
         return self._linearise(family, substeps, last)
 
     def follow(self, theta: Array, *, family: Family, substeps: int) -> list[Trajectory]:
@@ -326,10 +325,9 @@ class Batch:
         model, constants = self.model(family, substeps)
         known, data, code, size = self.observed, self.observed.values[indices], compiled(), at.theta.shape[1]
         known_before = constants._replace(prior=self._prior(indices, family))
-        with double_precision():
-            last = code.sensitivity(model, at.nuisance, at.theta, data, known_before)
-            residual = data - np.asarray(last.prediction)
-            triangles, shifts, responses, costs, _, solves, scores = map(np.asarray, last[:7])
+        last = code.sensitivity(model, at.nuisance, at.theta, data, known_before)
+        residual = data - np.asarray(last.prediction)
+        triangles, shifts, responses, costs, _, solves, scores = map(np.asarray, last[:7])
         if known.mask is not None:
             residual = np.where(known.mask, residual, 0.0)
         fits = []
@@ -354,8 +352,7 @@ class Batch:
             return self._last.basis
         model, constants = self.model(fits[0].family, fits[0].substeps)
         constants, responses = self.constants_at(fits, constants), np.stack([fit.response for fit in fits])
-        with double_precision():
-            return compiled().projected_basis(model, *points(fits), responses, constants)
+        return compiled().projected_basis(model, *points(fits), responses, constants)
 
     def predicted(self, fits: Sequence[Trajectory]) -> Array:
         """Return what fits predict, which is kept of the last linearisation."""
@@ -414,6 +411,11 @@ def excess(scores: Array) -> float:
         total += 2.0 * (1.0 - lag / reach) * np.vdot(scores[lag:], scores[:-lag])
     ratio, freedom = float(total) / count, 1.5 * count * frames / reach
     return ratio if ratio * freedom > chdtri(freedom, _CHANCE) else 1.0
+
+
+def lines_of(joint: int, lift: Array) -> Array:
+    """Return the lines along which theta moves in a fit: what is estimated jointly, and the laws of a lower degree."""
+    return np.vstack([np.eye(joint, joint + len(lift)), np.pad(lift.T, ((0, 0), (joint, 0)))])
 
 
 def points(fits: Sequence[Trajectory]) -> tuple[Array, Array]:

@@ -26,11 +26,12 @@ from doublewell.dynamics import numpy_transforms
 from doublewell.evidence import Block, Evidence, Key, compact
 from doublewell.hints import Array
 from doublewell.law import Bernstein, Family
-from doublewell.likelihood.batch import LOW, STIFF, Trajectory, points
-from doublewell.likelihood.iterate import Convergence, Iteration, Status, Step, Watch, compiled
+from doublewell.likelihood.batch import LOW, STIFF, Trajectory, lines_of, points
+from doublewell.likelihood.iterate import Convergence, Iteration, Status, Step, Watch
 from doublewell.likelihood.levels import FluctuatingRecords, Levels
 from doublewell.likelihood.linked import thermal_covariance
 from doublewell.likelihood.model import Constants, first_substeps
+from doublewell.likelihood.programs import compiled
 from doublewell.observation.view import joint_start, rough_noise
 from doublewell.runtime import double_precision, leave_room
 from doublewell.stop import current
@@ -78,25 +79,26 @@ class FluctuatingBatch(FluctuatingRecords):
             lift = fitted.at(0).elevation(fitted)
             starts = starts @ np.linalg.pinv(lift).T @ lift.T
         joint = np.tile(joint_start(self.view), (count, 1)) if joint is None else joint
-        theta, n, fields, levels = np.hstack([joint, starts]), joint.shape[1], self.observed.values, []
+        n, lift, fields, levels = joint.shape[1], fitted.elevation(family), self.observed.values, []
+        theta = np.hstack([joint, starts @ lift.T])
         if before:
             (fields, theta), down = points(before), np.linalg.pinv(fitted.elevation(before[0].family))
-            theta = np.hstack([theta[:, :n], theta[:, n:] @ down.T])
+            theta = np.hstack([theta[:, :n], theta[:, n:] @ down.T @ lift.T])
             levels = [fit.levels for fit in before]
         at = Iteration(fields, theta, [[] for _ in starts], [], [1] * count, levels)
         # a flexible law could bend itself to a wrong contrast
         bends = self.view.contrast and not before and fitted.degree > LOW
         stiff = STIFF * float(np.sqrt(self.data[0].size) / np.max(np.abs(starts))) if bends else 0.0
-        self._rounds(fitted, substeps, at, most or _ROUNDS, watch, stiff)
-        at.theta = np.hstack([at.theta[:, :n], at.theta[:, n:] @ fitted.elevation(family).T])
+        self._rounds(family, lines_of(n, lift), substeps, at, most or _ROUNDS, watch, stiff)
         return self._linearise(family, substeps, at)
 
     def _rounds(
-        self, family: Family, substeps: int, at: Iteration, most: int, watch: Watch | None, stiff: float
+        self, family: Family, lines: Array, substeps: int, at: Iteration, most: int, watch: Watch | None, stiff: float
     ) -> None:
         """Step until every record has ended; one that has ended stays where it is until the last round, with probes.
 
-        With `stiff` the first rounds hold the law at a low degree, and the next ones less and less.
+        theta moves along `lines`. With `stiff` the first rounds hold the law at a low degree, and the next ones less
+        and less.
         """
         model, plain = self.model(family, substeps)
         count, code, ended = len(at.theta), compiled(), dict[int, Status]()
@@ -110,17 +112,13 @@ class FluctuatingBatch(FluctuatingRecords):
             if rounds == 2 * _HELD:  # a law that is held bends the levels
                 turns, pace = np.zeros((count, 2)), np.ones((count, 2))
             constants = self.linked(family, substeps, at.nuisance, at.theta, at.levels, held)
-            with double_precision():
-                point = code.begin(model, at.nuisance, at.theta, self.data, constants)
-                for _ in range(_STEPS if rounds <= _FAST else 1):
-                    point = code.advance(model, point, self.data, constants)
-            at.nuisance, at.theta = (
-                np.where(running.reshape(-1, *[1] * (old.ndim - 1)), np.asarray(new), old)
-                for new, old in ((point.nuisance, at.nuisance), (point.theta, at.theta))
-            )
+            point = code.begin(model, at.nuisance, at.theta, self.data, constants, lines)
+            for _ in range(_STEPS if rounds <= _FAST else 1):
+                point = code.advance(model, point, self.data, constants, running)
+            at.nuisance, at.theta = point.nuisance, point.theta
             probes = (_PROBES if last else 1) * (_WINDOW if self.links else 1)
-            levels, moves = self.weighed(model, constants, at.nuisance, at.theta, at.levels, probes=probes)
-            numbers = zip(*[np.asarray(part).tolist() for part in point[2:]], strict=True)
+            levels, moves = self.weighed(model, constants, point.at, (at.nuisance, at.theta), at.levels, probes=probes)
+            numbers = zip(*[part.tolist() for part in point[2:8]], strict=True)
             for k, (cost, was, size, length, iterations, rest) in enumerate(numbers):
                 if not running[k]:
                     continue
@@ -166,12 +164,11 @@ class FluctuatingBatch(FluctuatingRecords):
             at.nuisance, levels = self._followed(family, substeps, at, levels, indices)
         own = self.linked(family, substeps, at.nuisance, at.theta, levels, plain)
         held, point = own._replace(prior=self._held(indices, family, levels)), (at.nuisance, at.theta)
-        with double_precision():
-            last = code.sensitivity(model, *point, data[indices], held)
-            seen = np.asarray(code.predict(model, *point, own))
-            triangles, shifts, responses, costs, _, solves, scores = map(np.asarray, last[:7])
-            exact = np.array([each.exact and not own.links.coloured for each in levels])
-            along, rooms = (0.0 * part for part in point) if all(exact) else self.room(model, own, point)
+        last = code.sensitivity(model, *point, data[indices], held)
+        seen = np.asarray(last.prediction)
+        triangles, shifts, responses, costs, _, solves, scores = map(np.asarray, last[:7])
+        exact = np.array([each.exact and not own.links.coloured for each in levels])
+        along, rooms = (0.0 * part for part in point) if all(exact) else self.room(model, own, point)
         rooms = rooms + [np.tensordot(*pair, axes=along.ndim - 1) for pair in zip(responses, along, strict=True)]
         rooms[exact] = 0.0
         if own.links.exposed:
@@ -211,11 +208,11 @@ class FluctuatingBatch(FluctuatingRecords):
         for probes in (1, _PROBES):
             held = plain._replace(prior=self._held(indices, family, levels))
             own = self.linked(family, substeps, fields, at.theta, levels, held)
-            with double_precision():
-                point = code.begin(model, fields, at.theta, self.data[indices], own)
-                point = code.follow(model, point, self.data[indices], own)
-            fields = np.asarray(point.nuisance)
-            levels, _ = self.weighed(model, own, fields, at.theta, levels, probes=probes, indices=indices)
+            point = code.follow(
+                model, code.begin(model, fields, at.theta, self.data[indices], own), self.data[indices], own
+            )
+            fields = point.nuisance
+            levels, _ = self.weighed(model, own, point.at, (fields, at.theta), levels, probes=probes)
         return fields, list(levels)
 
     def imitated(self, fits: Sequence[Trajectory], seed: int) -> Array:
@@ -229,11 +226,9 @@ class FluctuatingBatch(FluctuatingRecords):
         (model, plain), (fields, theta) = self.model(family, substeps), points(fits)
         own = self.linked(family, substeps, fields, theta, levels, plain)
         forward, backward = numpy_transforms(grid.cells, grid.boundary)
-        with double_precision():
-            fields = np.asarray(code.path(model, fields, theta, np.full(len(fits), seed), own))
+        fields = np.asarray(code.path(model, fields, theta, np.full(len(fits), seed), own))
         own = self.linked(family, substeps, fields, theta, levels, plain)
-        with double_precision():
-            data = np.array(code.predict(model, fields, theta, own))
+        data = np.array(code.predict(model, fields, theta, own))
         data[:, frames:] = 0.0
         for k, each in enumerate(levels):
             noise = each.camera * rng.standard_normal(data[k, :frames].shape)
@@ -245,14 +240,10 @@ class FluctuatingBatch(FluctuatingRecords):
             data[k, :frames] += noise
         for _ in range(_STEPS):
             held = own._replace(prior=self._held([fit.index for fit in fits], family, levels))
-            with double_precision():
-                point = code.follow(model, code.begin(model, fields, theta, data, held), data, held)
-            fields = np.asarray(point.nuisance)
+            fields = code.follow(model, code.begin(model, fields, theta, data, held), data, held).nuisance
             own = self.linked(family, substeps, fields, theta, levels, plain)
-        with double_precision():
-            rest = code.whiten(model, data - np.asarray(code.predict(model, fields, theta, own)), own)
-            basis = code.basis(model, fields, theta, own)
-            return np.asarray(code.probe(model, fields, theta, basis, rest, own)[0])
+        at = code.tangents(model, fields, theta, data, own)
+        return code.project(model, fields, theta, at.basis, at.residual[:, None], own, crossed=True)[0][:, 0]
 
     def room(self, model: Any, constants: Constants, point: tuple[Array, Array]) -> tuple[Array, Array]:
         """Return the slope of log det(J_u' J_u) / 2 by the fields and by what is estimated."""

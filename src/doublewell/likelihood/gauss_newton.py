@@ -10,8 +10,9 @@ r the whitened residual,
 
 Eliminating theta first leaves one right-hand side a step. Frame 0 observes the nuisance and not theta, so J_u' P J_u
 stays as well conditioned as J_u' J_u. What is known of theta beforehand is more rows of J_g, where the constants have
-a ``prior``: rows W theta = t, in units of the whitened residual. The functions of a Model are pure JAX functions, to be
-called in double precision, under jit and vmap.
+a ``prior``: rows W theta = t, in units of the whitened residual. One program makes all solves, of steps, of
+sensitivities and of directions that are tested (``solve_all``). The functions of a Model are pure JAX functions, to be
+called under jit and vmap; what is made of them, steps too, is in programs.py.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import jax
 import jax.numpy as jnp
 
-_SHORTEST = 2.0**-12  # a step cut this short is not taken
+GROUP = 3  # directions of theta whose derivatives are made at a time: a basis has a multiple of it as rows
+TARGET, IMAGE, REST = 0, 1, 2  # what the error of a solve is compared with
+NOTHING, ENDS, BOTH = 0, 1, 2  # what is taken out: of targets and of what is left of them, or of J_u too
 _LAST = 10  # steps of conjugate gradients that tell what is left to gain, where they gain little
 _SLOWEST = 0.99  # ratio of the gains of consecutive steps of conjugate gradients
 _TINY = 1e-30
@@ -47,17 +50,48 @@ class Model(Protocol):
         """Return a symmetric positive map from a gradient to an approximate solution of J_u' J_u x = gradient there."""
 
 
-class Point(NamedTuple):
-    """Where the iteration stands, and how the last step went."""
+class Basis(NamedTuple):
+    """Derivatives by theta, J_g or C, as R' Q: orthonormal fields, one for each column, and the triangle."""
 
-    nuisance: Any
-    theta: Any
-    cost: Any  # |whitened residual|^2
-    before: Any  # the cost before the last step
-    size: Any  # |J_g dg|: an upper bound of the step in theta, in units of the whitened residual
-    length: Any  # fraction of the step that was taken; 0 when every fraction raised the cost
-    iterations: Any  # of conjugate gradients
-    residual: Any  # relative, of conjugate gradients
+    rows: Any
+    triangle: Any
+
+
+class Tangents(NamedTuple):
+    """The prediction, the whitened residual, and a basis of J_g along some directions of theta."""
+
+    prediction: Any
+    residual: Any
+    cost: Any  # |residual|^2
+    basis: Basis
+
+
+class Plane(NamedTuple):
+    """Directions that are taken out: those of A'Q and, in the rows of what is known beforehand, of B."""
+
+    rows: Any
+    inner: Any  # A; 0 for a direction that is not used
+    below: Any  # B
+
+
+class Goal(NamedTuple):
+    """How solves end, and what is taken out of them: numbers, so that one program makes all solves."""
+
+    tolerance: Any
+    over: Any  # what the error is compared with: TARGET, IMAGE or REST
+    outside: Any  # whether the plane is taken out; of J_u too (BOTH), where it is not orthogonal to that
+    count: Any  # of the targets; the others are left out
+
+
+class Solves(NamedTuple):
+    """What the nuisance leaves of each target, how it moves, the plane's components of what is left, and the solve."""
+
+    rests: Any
+    motions: Any
+    along: Any
+    moved: Any  # |J_u du|^2
+    iterations: Any
+    residuals: Any
 
 
 class Sensitivity(NamedTuple):
@@ -74,185 +108,121 @@ class Sensitivity(NamedTuple):
     prediction: Any
 
 
-class Basis(NamedTuple):
-    """J_g or C as Q R: an orthonormal basis and its triangle."""
+def tangents_at(
+    model: Model, nuisance: Any, theta: Any, data: Any, lines: Any, groups: Any, constants: Any, *, together: int | None
+) -> Tangents:  # fmt: skip
+    """Return what the model predicts, what it leaves, and a basis of its derivatives along lines of theta.
 
-    columns: Any
-    triangle: Any
-
-
-def begin(model: Model, nuisance: Any, theta: Any, data: Any, constants: Any) -> Point:
-    """Return the point to start from."""
-    cost = _cost(model, nuisance, theta, data, constants)
-    return Point(nuisance, theta, cost, cost, 0.0 * cost, 1.0 + 0.0 * cost, 0, 0.0 * cost)
-
-
-def advance(model: Model, point: Point, data: Any, constants: Any, *, tolerance: float, most: int) -> Point:
-    """Take one Gauss-Newton step; a step that raises the cost is halved until it does not."""
-    now = _linearise(model, point.nuisance, point.theta, data, constants)
-    columns = tangents(model, point.nuisance, point.theta, constants)
-    norms, (held, rows) = jnp.linalg.norm(columns, axis=0), _prior(point.theta, constants)
-    basis, triangle = tall_qr(jnp.concatenate([columns, rows]) / norms)
-    basis, below = basis[: now.residual.size], basis[now.residual.size :]
-
-    def without_theta(y: Any, rest: Any) -> tuple[Any, Any]:
-        along = basis.T @ y.ravel() + below.T @ rest
-        return y - (basis @ along).reshape(y.shape), rest - below @ along
-
-    step_u, _, count, rest = solve_least(
-        lambda x: without_theta(now.push(x), 0.0 * held), lambda y: now.pull(y[0]),
-        without_theta(now.residual, -held), model.preconditioner(point.nuisance, point.theta, constants),
-        tolerance=tolerance, most=most, over="image",
-    )  # fmt: skip
-    turned = basis.T @ (now.residual - now.push(step_u)).ravel() - below.T @ held
-    step_g = jax.scipy.linalg.solve_triangular(triangle, turned) / norms
-    taken = _shortened(model, point, step_u, step_g, now.residual, data, constants)
-    return taken._replace(size=jnp.linalg.norm(triangle @ (step_g * norms)), iterations=count, residual=rest)
-
-
-def follow(model: Model, point: Point, data: Any, constants: Any, *, tolerance: float, most: int) -> Point:
-    """Take one Gauss-Newton step of the nuisance alone, theta held: the fields that follow a given law.
-
-    The size is |J_u du|, how far the prediction would move.
+    They are made `together` at a time, those of the first `groups`, at least one; all others are taken for zero. None
+    makes all of them at once.
     """
-    now = _linearise(model, point.nuisance, point.theta, data, constants)
-    condition = model.preconditioner(point.nuisance, point.theta, constants)
-    step, left, count, rest = solve_least(
-        now.push, now.pull, now.residual, condition, tolerance=tolerance, most=most, over="image"
-    )
-    taken = _shortened(model, point, step, jnp.zeros_like(point.theta), now.residual, data, constants)
-    return taken._replace(size=jnp.linalg.norm(now.residual - left), iterations=count, residual=rest)
 
-
-def _shortened(
-    model: Model, point: Point, step_u: Any, step_g: Any, residual: Any, data: Any, constants: Any
-) -> Point:  # fmt: skip
-    """Take a step, halved until the cost is not above the one before; none where no fraction of it is.
-
-    It begins with as much of the step as moves no entry of theta farther than its reach; ``length`` is a part of that.
-    """
-    held, _ = _prior(point.theta, constants)
-    now = jnp.vdot(residual, residual) + jnp.vdot(held, held)
-
-    def moved(length: Any) -> tuple[Any, Any]:
-        shifted = jax.tree.map(lambda a, b: a + length * b, point.nuisance, step_u)
-        return shifted, point.theta + length * step_g
-
-    def halved(state: tuple[Any, Any]) -> tuple[Any, Any]:
-        length = 0.5 * state[0]
-        return length, _cost(model, *moved(most * length), data, constants)
-
-    reach = jnp.array(getattr(constants, "reach", ()))
-    most = 1.0 / jnp.max(jnp.abs(step_g[: reach.size]) / reach, initial=1.0)
-
-    length, cost = jax.lax.while_loop(  # begins with half of 2, so that the program holds the cost once
-        lambda state: ~(state[1] <= now * (1.0 + 1e-12)) & (state[0] > _SHORTEST),
-        halved,
-        (2.0 * jnp.ones_like(now), jnp.full_like(now, jnp.inf)),
-    )
-    taken = cost <= now * (1.0 + 1e-12)
-    length, cost = jnp.where(taken, length, 0.0), jnp.where(taken, cost, now)
-    nuisance, theta = jax.tree.map(
-        lambda new, old: jnp.where(taken, new, old), moved(most * length), (point.nuisance, point.theta)
-    )  # a failed solve has no finite step: 0 times it is not 0
-    return point._replace(nuisance=nuisance, theta=theta, cost=cost, before=now, length=length)
-
-
-class Tangents(NamedTuple):
-    """The prediction, the whitened residual, and J_g = Q T."""
-
-    prediction: Any
-    residual: Any
-    basis: Basis
-
-
-class Solves(NamedTuple):
-    """What the nuisance does not imitate of the columns of Q, and how it moves with each, as rows."""
-
-    rows: Any
-    motions: Any
-    counts: Any
-    residuals: Any
-
-
-def sensitivity(
-    model: Model, nuisance: Any, theta: Any, data: Any, constants: Any, *, tolerance: float, most: int, together: int
-) -> Sensitivity:
-    """Return R of the projected sensitivities at a point, `together` solves at a time.
-
-    An unfinished solve leaves part of J_u in C and makes R too large, by the square of the solve's error. So the solves
-    are made for an orthonormal basis of J_g, J_g = Q T: neighbouring coefficients have almost the same effect, and an
-    error of a hundredth of J_g's columns would be larger than the directions in which they differ.
-    """
-    at = tangents_at(model, nuisance, theta, data, constants)
-    solves = without_nuisance(
-        model, nuisance, theta, at.basis, constants, tolerance=tolerance, most=most, together=together
-    )
-    return eliminated(theta, at, solves, constants)
-
-
-def tangents_at(model: Model, nuisance: Any, theta: Any, data: Any, constants: Any) -> Tangents:
-    """Return what the model predicts at a point, what it leaves, and a basis of its derivatives by theta."""
+    def predicted(g: Any) -> Any:
+        return model.predict(nuisance, g, constants)
 
     def along(direction: Any) -> Any:
-        return jax.jvp(lambda g: model.predict(nuisance, g, constants), (theta,), (direction,))
+        return jax.jvp(predicted, (theta,), (direction,))
 
-    prediction, changes = jax.vmap(along, out_axes=(None, 0))(jnp.eye(theta.size, dtype=theta.dtype))
-    columns = jax.vmap(lambda change: model.whiten(change, constants))(changes).reshape(theta.size, -1).T
-    return Tangents(prediction, model.whiten(data - prediction, constants), Basis(*tall_qr(columns)))
+    many = jax.vmap(along, out_axes=(None, 0))
+    sets = lines.reshape(-1, together or len(lines), theta.size)
+    groups = groups if together else 1
+    shape = jax.eval_shape(many, sets[0])
+
+    def more(k: Any, held: tuple[Any, Any]) -> tuple[Any, Any]:
+        prediction, changes = many(sets[k])
+        return prediction, held[1].at[k].set(jax.vmap(lambda change: model.whiten(change, constants))(changes))
+
+    empty = jnp.zeros(shape[0].shape, shape[0].dtype), jnp.zeros((len(sets), *shape[1].shape), shape[1].dtype)
+    prediction, changes = jax.lax.fori_loop(0, groups, more, empty)
+    residual = model.whiten(data - prediction, constants)
+    basis = Basis(*orthonormal(changes.reshape(len(lines), -1)))
+    return Tangents(prediction, residual, jnp.vdot(residual, residual), basis)
 
 
-def without_nuisance(
-    model: Model, nuisance: Any, theta: Any, basis: Basis, constants: Any, *,
-    tolerance: float, most: int, together: int,
-) -> Solves:  # fmt: skip
-    """Take out of the columns of Q what the nuisance can imitate."""
-    push, pull = _maps(model, nuisance, theta, constants)
-    condition, shape = model.preconditioner(nuisance, theta, constants), jax.eval_shape(push, nuisance).shape
+def solve_all(
+    model: Model, nuisance: Any, theta: Any, plane: Plane, targets: Any, rests: Any, goal: Goal, constants: Any, *,
+    most: int, together: int,
+) -> Any:  # fmt: skip
+    """Take out of whitened targets what the nuisance can imitate, outside of a plane.
 
-    def project(column: Any) -> tuple[Any, Any, Any, Any]:
-        solution, left, count, rest = solve_least(
-            push, pull, column.reshape(shape), condition, tolerance=tolerance, most=most
-        )
-        return left.ravel(), jax.tree.map(lambda leaf: -leaf, solution), count, rest
+    Each target is followed by the entries that belong to the rows of what is known of theta. Where solves are made one
+    by one, those past the count of the goal are not made.
+    """
+    push, pull = maps_at(model, nuisance, theta, constants)
+    condition, shape = model.preconditioner(nuisance, theta, constants), targets.shape[1:]
 
-    return Solves(*jax.lax.map(project, basis.columns.T, batch_size=together))
+    def outside(y: Any, rest: Any) -> tuple[Any, Any, Any]:
+        parts = plane.inner.T @ (plane.rows @ y.ravel()) + plane.below.T @ rest
+        return y - ((plane.inner @ parts) @ plane.rows).reshape(shape), rest - plane.below @ parts, parts
+
+    def where(wanted: Any, y: Any, rest: Any) -> Any:
+        """Return what is outside of the plane, where that is wanted, and its components, which no length counts."""
+        return jax.lax.cond(wanted, outside, lambda *both: (*both, jnp.zeros_like(plane.inner[0])), y, rest)
+
+    def solved(target: Any, known: Any) -> Any:
+        solution, left, count, error = solve_least(
+            lambda x: where(goal.outside == BOTH, push(x), 0.0 * known), lambda y: pull(y[0]),
+            where(goal.outside != NOTHING, target, known), condition, tolerance=goal.tolerance, most=most,
+            over=goal.over, counted=2,
+        )  # fmt: skip
+        moved = target - left[0]
+        rest, _, _ = where(goal.outside == ENDS, *left[:2])
+        motion = jax.tree.map(lambda leaf: -leaf, solution)
+        return Solves(rest, motion, left[2], jnp.vdot(moved, moved), count, error)
+
+    if together > 1:
+        return jax.lax.map(lambda each: solved(*each), (targets, rests), batch_size=together)
+    blank = jax.tree.map(
+        lambda leaf: jnp.zeros((len(targets), *leaf.shape), leaf.dtype), jax.eval_shape(solved, targets[0], rests[0])
+    )
+
+    def next_one(k: Any, done: Any) -> Any:
+        return jax.tree.map(lambda held, new: held.at[k].set(new), done, solved(targets[k], rests[k]))
+
+    return jax.lax.fori_loop(0, goal.count, next_one, blank)
 
 
 def eliminated(theta: Any, at: Tangents, solves: Solves, constants: Any) -> Sensitivity:
-    """Return the linearisation in theta that is left without the nuisance."""
-    residual, outer = at.residual, at.basis.triangle
-    rows, motions = (jax.tree.map(lambda leaf: leaf.astype(outer.dtype), part) for part in solves[:2])
-    turned, inner = tall_qr(rows.T)
+    """Return the linearisation in theta that is left without the nuisance.
+
+    An unfinished solve leaves part of J_u in C and makes R too large, by the square of the solve's error. So the solves
+    are made for an orthonormal basis of J_g, J_g' = T'Q: neighbouring coefficients have almost the same effect, and an
+    error of a hundredth of J_g's columns would be larger than the directions in which they differ.
+    """
+    size, residual = theta.size, at.residual
+    outer = at.basis.triangle[:size, :size]
+    rows, motions = (jax.tree.map(lambda leaf: leaf[:size].astype(outer.dtype), part) for part in solves[:2])
+    turned, inner = orthonormal(rows.reshape(size, -1))
     held, known = _prior(theta, constants)
     mixed, triangle = jnp.linalg.qr(jnp.concatenate([inner @ outer, known]))
-    right = mixed.T @ jnp.concatenate([turned.T @ residual.ravel(), -held])
+    right = mixed.T @ jnp.concatenate([turned @ residual.ravel(), -held])
     shift = jax.scipy.linalg.solve_triangular(triangle, right)
     response = jax.tree.map(lambda leaf: jnp.tensordot(outer.T, leaf, axes=1), motions)
     cost = jnp.vdot(residual, residual) + jnp.vdot(held, held)
-    left = residual.ravel() - turned @ (turned.T @ residual.ravel())
-    scores = jnp.sum((turned * left[:, None]).reshape(len(residual), -1, theta.size), axis=1)
+    left = residual.ravel() - (turned @ residual.ravel()) @ turned
+    scores = jnp.sum((turned * left).reshape(size, len(residual), -1), axis=2).T
     turn, inner = jnp.linalg.qr(inner @ outer)
-    basis = Basis(turned @ turn, inner)
+    basis = Basis(jnp.pad(turn.T @ turned, ((0, len(at.basis.rows) - size), (0, 0))), inner)
     return Sensitivity(
-        triangle, shift, response, cost, jnp.sum(solves.counts), solves.residuals, scores, basis, at.prediction
-    )
+        triangle, shift, response, cost, jnp.sum(solves.iterations), solves.residuals[:size], scores, basis,
+        at.prediction,
+    )  # fmt: skip
 
 
-def tall_qr(a: Any) -> Any:
-    """Return Q and R of a matrix with many more rows than columns, as accurate as by Householder's reflections.
+def orthonormal(rows: Any) -> Any:
+    """Return Q and R of a few long rows, R'Q, as accurate as by Householder's reflections; of zero rows nothing.
 
     Q'Q is factorised and R divided out, three times, first with a shift that keeps it definite (Fukaya et al. 2020):
     products of matrices, four times as fast as reflections on a CPU.
     """
-    sizes = jnp.linalg.norm(a, axis=0)
+    sizes = jnp.linalg.norm(rows, axis=1)
     sizes = jnp.where(sizes > 0.0, sizes, 1.0)
-    rows, n = a.shape
-    q, r = a / sizes, jnp.diag(sizes)
-    tiny = jnp.finfo(a.dtype).eps
-    for shift in (11.0 * n * (rows + n + 1) * tiny, tiny, tiny):
-        factor = jnp.linalg.cholesky(q.T @ q + shift * jnp.eye(n, dtype=a.dtype)).T
-        q, r = q @ jax.scipy.linalg.solve_triangular(factor, jnp.eye(n, dtype=a.dtype)), factor @ r
+    n, length = rows.shape
+    q, r = rows / sizes[:, None], jnp.diag(sizes)
+    tiny = jnp.finfo(rows.dtype).eps
+    for shift in (11.0 * n * (length + n + 1) * tiny, tiny, tiny):
+        factor = jnp.linalg.cholesky(q @ q.T + shift * jnp.eye(n, dtype=rows.dtype)).T
+        q, r = jax.scipy.linalg.solve_triangular(factor, jnp.eye(n, dtype=rows.dtype)).T @ q, factor @ r
     return q, r
 
 
@@ -265,70 +235,14 @@ def projected_basis(model: Model, nuisance: Any, theta: Any, response: Any, cons
     def column(motion: Any, direction: Any) -> Any:
         return jax.jvp(moved, (nuisance, theta), (motion, direction))[1].ravel()
 
-    return Basis(*tall_qr(jax.vmap(column)(response, jnp.eye(theta.size, dtype=theta.dtype)).T))
+    rows, triangle = orthonormal(jax.vmap(column)(response, jnp.eye(theta.size, dtype=theta.dtype)))
+    return Basis(jnp.pad(rows, ((0, -theta.size % GROUP), (0, 0))), triangle)
 
 
 def gradient(model: Model, basis: Basis, change: Any, constants: Any) -> Any:
     """Return C' of a change of the observations."""
-    return basis.triangle.T @ (basis.columns.T @ model.whiten(change, constants).ravel())
-
-
-def tangent_basis(model: Model, nuisance: Any, theta: Any, constants: Any) -> Basis:
-    """Return a basis of J_g, the whitened derivatives by theta. A pure JAX function."""
-    return Basis(*tall_qr(tangents(model, nuisance, theta, constants)))
-
-
-def project(
-    model: Model, nuisance: Any, theta: Any, basis: Basis, direction: Any, constants: Any, *,
-    tolerance: float, most: int,
-) -> tuple[Any, Any, Any]:  # fmt: skip
-    """Return the part of a whitened direction that neither the nuisance nor theta can imitate. A pure JAX function.
-
-    `basis` is of J_g or of C. The other values are how theta moves, and with J_g the nuisance, when the direction's
-    parameter becomes 1.
-    """
-    push, pull = _maps(model, nuisance, theta, constants)
-    solution, rest, _, _ = solve_least(
-        lambda x: _without(basis, push(x)), pull, _without(basis, direction),
-        model.preconditioner(nuisance, theta, constants), tolerance=tolerance, most=most, over="rest",
-    )  # fmt: skip
-    return rest, _moved(basis, direction - push(solution)), jax.tree.map(lambda leaf: -leaf, solution)
-
-
-def project_all(
-    model: Model, nuisance: Any, theta: Any, basis: Basis, directions: Any, constants: Any, *,
-    tolerance: float, most: int, together: int,
-) -> tuple[Any, Any]:  # fmt: skip
-    """Return the same of several directions, `together` solves at a time, where `basis` is of C, orthogonal to J_u."""
-    push, pull = _maps(model, nuisance, theta, constants)
-    condition = model.preconditioner(nuisance, theta, constants)
-
-    def without(fields: Any) -> tuple[Any, Any]:
-        flat = fields.reshape(len(fields), -1)
-        along = flat @ basis.columns
-        return (flat - along @ basis.columns.T).reshape(fields.shape), along
-
-    def solved(direction: Any) -> Any:
-        return solve_least(push, pull, direction, condition, tolerance=tolerance, most=most, over="rest")[1]
-
-    fields, along = without(directions)
-    moves = -jax.scipy.linalg.solve_triangular(basis.triangle, along.T).T
-    return without(jax.lax.map(solved, fields, batch_size=together))[0], moves
-
-
-def _maps(model: Model, nuisance: Any, theta: Any, constants: Any) -> tuple[Any, Any]:
-    """Return J_u and J_u'."""
-    _, push = jax.linearize(lambda x: model.whiten(model.predict(x, theta, constants), constants), nuisance)
-    transpose = jax.linear_transpose(push, nuisance)
-    return push, lambda y: transpose(y)[0]
-
-
-def _without(basis: Basis, y: Any) -> Any:
-    return y - (basis.columns @ (basis.columns.T @ y.ravel())).reshape(y.shape)
-
-
-def _moved(basis: Basis, rest: Any) -> Any:
-    return -jax.scipy.linalg.solve_triangular(basis.triangle, basis.columns.T @ rest.ravel())
+    rows = basis.rows[: len(basis.triangle)]
+    return basis.triangle.T @ (rows @ model.whiten(change, constants).ravel())
 
 
 def room_slope(
@@ -343,9 +257,9 @@ def room_slope(
     def whitened(x: Any, g: Any) -> Any:
         return model.whiten(model.predict(x, g, constants), constants)
 
-    push, pull = _maps(model, nuisance, theta, constants)
     condition = model.preconditioner(nuisance, theta, constants)
-    drawn, _, _, _ = solve_least(push, pull, noise, condition, tolerance=tolerance, most=most, over="image")
+    maps = maps_at(model, nuisance, theta, constants)
+    drawn, _, _, _ = solve_least(*maps, noise, condition, tolerance=tolerance, most=most, over=IMAGE)
 
     def room(x: Any, g: Any) -> Any:
         image = jax.jvp(lambda y: whitened(y, g), (x,), (drawn,))[1]
@@ -377,19 +291,31 @@ def force_needed(model: Model, nuisance: Any, theta: Any, fields: Any, constants
     return gradients, explained
 
 
+def maps_at(model: Model, nuisance: Any, theta: Any, constants: Any) -> tuple[Any, Any]:
+    """Return J_u and J_u'; the linearisation is kept, not repeated."""
+    _, push = jax.linearize(lambda x: model.whiten(model.predict(x, theta, constants), constants), nuisance)
+    transpose = jax.linear_transpose(push, nuisance)
+    return push, lambda y: transpose(y)[0]
+
+
 def solve_least(
-    push: Any, pull: Any, target: Any, precondition: Any, *, tolerance: float, most: int, over: str = "target"
-) -> tuple[Any, Any, Any, Any]:
+    push: Any, pull: Any, target: Any, precondition: Any, *, tolerance: Any, most: int, over: Any = TARGET,
+    counted: int | None = None,
+) -> tuple[Any, Any, Any, Any]:  # fmt: skip
     """Minimise |y - J x| by preconditioned conjugate gradients, from J (`push`) and J' (`pull`) alone.
 
-    Returns x, y - J x, the number of steps and the error of J x over |y|, |J x| or |y - J x|, as `over` is "target",
-    "image" or "rest". It stops where that is below `tolerance`, or after `most` steps. The error is estimated from by
+    Returns x, y - J x, the number of steps and the error of J x over |y|, |J x| or |y - J x|, as `over` is TARGET,
+    IMAGE or REST. It stops where that is below `tolerance`, or after `most` steps. The error is estimated from by
     how much the last two steps have lowered |y - J x|^2, as a geometric series; after the first one from its length,
-    which is 1 where the preconditioner is (J' J)^-1. That may differ a little from step to step.
+    which is 1 where the preconditioner is (J' J)^-1. That may differ a little from step to step. Of y only the first
+    `counted` parts have a length, by default all.
     """
 
     def dot(a: Any, b: Any) -> Any:
         return sum(jnp.vdot(x, y) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))
+
+    def square(y: Any) -> Any:
+        return dot(y, y) if counted is None else dot(y[:counted], y[:counted])
 
     def combine(a: Any, factor: Any, b: Any) -> Any:
         return jax.tree.map(lambda x, y: x + factor * y, a, b)
@@ -405,41 +331,21 @@ def solve_least(
         bend = jnp.where(count == 0, 0.0, dot(turned, combine(fresh, -1.0, gradient)) / product)
         direction, product = combine(turned, bend, direction), dot(turned, fresh)
         image = push(direction)
-        length = product / jnp.maximum(dot(image, image), _TINY)
+        length = product / jnp.maximum(square(image), _TINY)
         ratio = jnp.where(count == 0, jnp.abs(1.0 - length), length * product / gains[0])
         ratio = jnp.minimum(ratio, _SLOWEST)
         gains = jnp.roll(gains, 1).at[0].set(length * product)
         error = jnp.minimum(jnp.maximum(gains[0], product) * ratio / (1.0 - ratio), jnp.sum(gains))
         solution, rest = combine(solution, length, direction), combine(rest, -length, image)
-        if over != "target":
-            size = dot(rest, rest) if over == "rest" else jnp.where(count == 0, 0.0, size) + gains[0]
+        made = jnp.where(count == 0, 0.0, size) + gains[0]
+        size = jnp.where(over == TARGET, whole, jnp.where(over == IMAGE, made, square(rest)))
         return count + 1, solution, rest, fresh, direction, product, gains, size, error
 
-    whole = dot(target, target)
+    whole = square(target)
     zero = jax.tree.map(jnp.zeros_like, jax.eval_shape(pull, target))
     start = 0, zero, target, zero, zero, 1.0 + 0.0 * whole, jnp.full(_LAST, whole), whole, whole
     count, solution, rest, *_, size, error = jax.lax.while_loop(unfinished, body, start)
     return solution, rest, count, jnp.sqrt(error / jnp.where(size > 0, size, 1.0))
-
-
-class Linearised(NamedTuple):
-    """A model at a point: the prediction, the whitened residual, and the maps J_u and J_u'."""
-
-    prediction: Any
-    residual: Any
-    push: Any
-    pull: Any
-
-
-def _linearise(model: Model, nuisance: Any, theta: Any, data: Any, constants: Any) -> Linearised:
-    """Return a model at a point; the linearisation is kept, not repeated."""
-    prediction, change = jax.linearize(lambda x: model.predict(x, theta, constants), nuisance)
-
-    def push(x: Any) -> Any:
-        return model.whiten(change(x), constants)
-
-    transpose = jax.linear_transpose(push, nuisance)
-    return Linearised(prediction, model.whiten(data - prediction, constants), push, lambda y: transpose(y)[0])
 
 
 def column(model: Model, nuisance: Any, theta: Any, direction: Any, constants: Any) -> Any:
@@ -454,18 +360,6 @@ def column(model: Model, nuisance: Any, theta: Any, direction: Any, constants: A
 def columns(model: Model, nuisance: Any, theta: Any, directions: Any, constants: Any) -> Any:
     """Return the same along several directions, which come first: the field itself is computed once for all."""
     return jax.vmap(partial(column, model, nuisance, theta, constants=constants))(directions)
-
-
-def tangents(model: Model, nuisance: Any, theta: Any, constants: Any) -> Any:
-    """Return J_g, one column for each entry of theta."""
-    each = columns(model, nuisance, theta, jnp.eye(theta.size, dtype=theta.dtype), constants)
-    return each.reshape(theta.size, -1).T
-
-
-def _cost(model: Model, nuisance: Any, theta: Any, data: Any, constants: Any) -> Any:
-    residual = model.whiten(data - model.predict(nuisance, theta, constants), constants)
-    held, _ = _prior(theta, constants)
-    return jnp.vdot(residual, residual) + jnp.vdot(held, held)
 
 
 def _prior(theta: Any, constants: Any) -> tuple[Any, Any]:

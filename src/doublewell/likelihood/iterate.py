@@ -1,113 +1,18 @@
-"""Iterate: the solver's functions compiled for a batch, its steps, and why it ended."""
+"""Iterate: the steps of the solver for a batch, and why it ended."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import lru_cache, partial
 from math import isfinite, log
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from doublewell.hints import Array, Bools
-from doublewell.runtime import double_precision, on_gpu, single_precision
+from doublewell.likelihood.programs import compiled
 from doublewell.stop import current
-
-# errors of solves over the length of what is solved for: benchmarks/trajectory_cost.py --runs
-STEP_TOLERANCE = 0.1  # of a step, over its own length: the next one begins with what is left
-SOLVE_TOLERANCE = 1e-2  # of sensitivities, which enter by their squares
-TEST_TOLERANCE = 0.05  # of directions that are tested, over what is left of them: lengths to a thousandth
-PROBE_TOLERANCE = 1e-3  # of what is left of noise, whose squares are compared
-CG_MOST = 200
-AT_ONCE = 8  # directions that are projected by one program, which linearises once for them
-_TOGETHER = 16  # solves at a time on a GPU, which waits for its next kernel, where a core waits for its numbers
-
-
-def compiled() -> Any:
-    """Return the functions of the solver, and choose, compiled for the device of this call.
-
-    Solves whose errors are larger than those of single precision are made in it, twice as fast, where the model allows.
-
-    The first argument is the model; all others but the constants have a leading record axis, and of these the prior:
-    one record is a batch of one. One compilation serves all records of a shape.
-    """
-    return _compiled(_TOGETHER if on_gpu() else 1)
-
-
-@lru_cache(maxsize=2)
-def _compiled(together: int) -> Any:
-    import jax
-    import jax.numpy as jnp
-
-    from doublewell.likelihood import gauss_newton
-
-    def options(tolerance: float) -> dict[str, Any]:
-        return {"tolerance": tolerance, "most": CG_MOST}
-
-    def over(function: Any, count: int, *, single: bool = False) -> Any:
-        def batched(model: Any, *arguments: Any) -> Any:
-            constants = arguments[-1]
-            shared = constants._make([0 if name in ("prior", "links") else None for name in constants._fields])
-            return jax.vmap(partial(function, model), in_axes=(*(0,) * count, shared))(*arguments)
-
-        program = jax.jit(batched, static_argnums=0)
-
-        def run(model: Any, *arguments: Any) -> Any:
-            current().check()
-            if not (single and model.rounds):
-                return program(model, *arguments)
-            arguments = jax.tree.map(_rounded, arguments)
-            with single_precision():
-                return program(model, *arguments)
-
-        return run
-
-    tangents = over(gauss_newton.tangents_at, 3)
-    solves = over(partial(gauss_newton.without_nuisance, together=together, **options(SOLVE_TOLERANCE)), 3, single=True)
-    eliminated = over(lambda _, *rest: gauss_newton.eliminated(*rest), 3)
-
-    def sensitivity(model: Any, nuisance: Any, theta: Any, data: Any, constants: Any) -> Any:
-        at = tangents(model, nuisance, theta, data, constants)
-        return eliminated(model, theta, at, solves(model, nuisance, theta, at.basis, constants), constants)
-
-    def choose(mask: Any, new: Any, old: Any) -> Any:
-        return jax.tree.map(lambda a, b: jnp.where(jnp.reshape(mask, (-1, *(1,) * (jnp.ndim(a) - 1))), a, b), new, old)
-
-    return SimpleNamespace(
-        start=lambda nuisance, theta: gauss_newton.Point(nuisance, theta, *[()] * 6),
-        begin=over(gauss_newton.begin, 3),
-        advance=over(partial(gauss_newton.advance, **options(STEP_TOLERANCE)), 2),
-        follow=over(partial(gauss_newton.follow, **options(STEP_TOLERANCE)), 2),
-        sensitivity=sensitivity,
-        predict=over(lambda model, *rest: model.predict(*rest), 2),
-        whiten=over(lambda model, *rest: model.whiten(*rest), 1),
-        room=over(partial(gauss_newton.room_slope, **options(STEP_TOLERANCE)), 3),
-        gradient=over(gauss_newton.gradient, 2),
-        column=over(gauss_newton.column, 3),
-        columns=over(gauss_newton.columns, 3, single=True),
-        force_needed=over(gauss_newton.force_needed, 3, single=True),
-        basis=over(gauss_newton.tangent_basis, 2),
-        projected_basis=over(gauss_newton.projected_basis, 3),
-        project_all=over(
-            partial(gauss_newton.project_all, together=together, **options(TEST_TOLERANCE)), 4, single=True
-        ),
-        uniform_rest=over(lambda model, *rest: model.uniform_rest(*rest), 2),
-        drawn=over(lambda model, *rest: model.drawn(*rest), 3),
-        path=over(lambda model, *rest: model.path(*rest), 3),
-        coloured=over(lambda model, *rest: model.coloured(*rest), 1),
-        uniform=over(lambda model, *rest: model.uniform(*rest), 1),
-        probe=over(partial(gauss_newton.project, **options(PROBE_TOLERANCE)), 4),
-        choose=jax.jit(choose),
-    )
-
-
-def _rounded(leaf: Any) -> Any:
-    """Return numbers in single precision; all others as they are."""
-    leaf = leaf if hasattr(leaf, "dtype") else np.asarray(leaf)
-    return leaf.astype(np.float32) if leaf.dtype == np.float64 else leaf
 
 
 class Convergence(Enum):
@@ -265,40 +170,37 @@ class Iteration:
 
 
 def iterate(
-    model: Any, constants: Any, data: Array, nuisance: Array, theta: Array, *, freedom: int, rule: Rule = RULE,
-    patient: Bools | None = None, stage: str = "whole record", watch: Watch | None = None,
+    model: Any, constants: Any, data: Array, nuisance: Array, theta: Array, *, freedom: int, lines: Array | None = None,
+    rule: Rule = RULE, patient: Bools | None = None, stage: str = "whole record", watch: Watch | None = None,
 ) -> Iteration:  # fmt: skip
     """Step until every record of a batch has ended by the rule, or the time is over; one that has ended stays.
 
-    `freedom` is the number of observations less that of parameters; `watch` is called with the largest of each round of
-    steps.
+    `freedom` is the number of observations less that of parameters; theta moves along `lines`, by default all its
+    entries; `watch` is called with the largest of each round of steps.
     """
-    code = compiled()
+    code, count = compiled(), len(data)
     step = code.advance if rule.gain is None else code.follow
     steps: list[list[Step]] = [[] for _ in data]
     ended: dict[int, Status] = {}
-    with double_precision():
-        over = current().over()
-        while len(ended) < len(data) and not over:
-            fresh = step(model, code.start(nuisance, theta), data, constants)
-            running = [k for k in range(len(data)) if k not in ended]
-            moved_to = fresh.nuisance, fresh.theta
-            if ended:
-                moved_to = code.choose(np.isin(np.arange(len(data)), running), moved_to, (nuisance, theta))
-            nuisance, theta = moved_to
-            cost, before, size, length, count, rest = map(np.asarray, fresh[2:])
-            for k in running:
-                moved = float(size[k]) / float(np.sqrt(cost[k] / freedom))  # in standard errors
-                numbers = float(before[k]), float(cost[k]), moved, float(length[k]), int(count[k]), float(rest[k])
-                steps[k].append(Step(len(steps[k]) + 1, *numbers, stage))
-                status = rule.ends(steps[k], patient=patient is None or bool(patient[k]))
-                if status is not None:
-                    ended[k] = status
-            if watch is not None:
-                watch(max((steps[k][-1] for k in running), key=lambda taken: taken.size))
-            over = len(ended) < len(data) and current().over()
-        status_of = [ended.get(k) or unfinished(own) for k, own in enumerate(steps)]
-        return Iteration(np.asarray(nuisance), np.asarray(theta), steps, status_of, [1] * len(data))
+    over = current().over()
+    point = None if over else code.begin(model, nuisance, theta, data, constants, lines)
+    while point is not None and len(ended) < count and not over:
+        running = [k for k in range(count) if k not in ended]
+        point = step(model, point, data, constants, np.isin(np.arange(count), running))
+        for k in running:
+            moved = float(point.size[k]) / float(np.sqrt(point.cost[k] / freedom))  # in standard errors
+            numbers = float(point.before[k]), float(point.cost[k]), moved, float(point.length[k])
+            solve = int(point.iterations[k]), float(point.residual[k])
+            steps[k].append(Step(len(steps[k]) + 1, *numbers, *solve, stage))
+            status = rule.ends(steps[k], patient=patient is None or bool(patient[k]))
+            if status is not None:
+                ended[k] = status
+        if watch is not None:
+            watch(max((steps[k][-1] for k in running), key=lambda taken: taken.size))
+        over = len(ended) < count and current().over()
+    status_of = [ended.get(k) or unfinished(own) for k, own in enumerate(steps)]
+    nuisance, theta = (nuisance, theta) if point is None else (point.nuisance, point.theta)
+    return Iteration(np.asarray(nuisance), np.asarray(theta), steps, status_of, [1] * count)
 
 
 def unfinished(steps: Sequence[Step]) -> Status:

@@ -21,7 +21,6 @@ from doublewell.hints import Array
 from doublewell.law import Family
 from doublewell.likelihood import model as models
 from doublewell.likelihood.batch import Batch, Trajectory, points
-from doublewell.likelihood.iterate import compiled
 from doublewell.likelihood.linked import (
     HERMITE,
     LinkedModel,
@@ -31,6 +30,7 @@ from doublewell.likelihood.linked import (
     thermal_covariance,
 )
 from doublewell.likelihood.model import Constants
+from doublewell.likelihood.programs import compiled
 from doublewell.observation.view import Observed, filled, mode_grid, transfer
 from doublewell.runtime import double_precision
 
@@ -316,13 +316,13 @@ class FluctuatingRecords(Batch):
         return levels
 
     def weighed(
-        self, model: Any, constants: Constants, fields: Array, theta: Array, levels: Sequence[Levels], *,
-        probes: int, indices: Sequence[int] | None = None,
+        self, model: Any, constants: Constants, at: Any, point: tuple[Array, Array], levels: Sequence[Levels], *,
+        probes: int,
     ) -> tuple[list[Levels], list[float]]:  # fmt: skip
         """Return theta and s after one step of Fisher scoring, and how far they moved in standard errors.
 
-        Of what the fit leaves of noise in frames and in links most is that of a uniform rate, which is known; drawn
-        noise tells the difference.
+        `at` are the tangents at a point, fields and what is estimated. Of what the fit leaves of noise in frames and in
+        links most is that of a uniform rate, which is known; drawn noise tells the difference.
         """
         frames, code, count = self.records[0].frames, compiled(), len(levels)
         axes, shape = tuple(range(1, self.data.ndim)), (count, *[1] * (self.data.ndim - 1))
@@ -334,16 +334,12 @@ class FluctuatingRecords(Batch):
             camera = np.sum(np.asarray(code.coloured(model, whitened[:, :frames], constants)) ** 2, axis=axes)
             return np.stack([camera, np.sum(whitened**2, axis=axes) - camera], axis=1)
 
-        with double_precision():
-            left = self.data if indices is None else self.data[indices]
-            left = left - np.asarray(code.predict(model, fields, theta, constants))
-            left, basis = np.asarray(code.whiten(model, left, constants)), code.basis(model, fields, theta, constants)
-            known, squares = [np.asarray(part) for part in code.uniform(model, theta, constants)], squares_of(left)
-            more = np.zeros((probes, count, 2))
-            for each, (noise, even) in zip(more, self.noises(model, constants, fields, theta, probes), strict=True):
-                image = np.asarray(code.probe(model, fields, theta, basis, noise, constants)[0])
-                usual = np.asarray(code.uniform_rest(model, theta, even, constants))
-                each[:] = squares_of(image) - squares_of(usual)
+        known = [np.asarray(part) for part in code.uniform(model, point[1], constants)]
+        squares, drawn = squares_of(np.asarray(at.residual)), [*self.noises(model, constants, *point, probes)]
+        noise = np.stack([noise for noise, _ in drawn], axis=1)
+        images = np.asarray(code.project(model, *point, at.basis, noise, constants, crossed=True)[0])
+        usual = [np.asarray(code.uniform_rest(model, point[1], even, constants)) for _, even in drawn]
+        more = np.stack([squares_of(images[:, k]) - squares_of(each) for k, each in enumerate(usual)])
         found, moves = [], []
         for k, own in enumerate(levels):
             rest, information = self._uniform(*(part[k] for part in (*known, colour**2)))
@@ -371,8 +367,7 @@ class FluctuatingRecords(Batch):
             rng = np.random.default_rng([seed, number])
             camera = np.broadcast_to(rng.standard_normal((frames, *self.grid.cells)), fields.shape)
             seeds = np.full(records, 1000 * seed + number)
-            with double_precision():
-                links, even = map(np.asarray, compiled().drawn(model, fields, theta, seeds, constants))
+            links, even = map(np.asarray, compiled().drawn(model, fields, theta, seeds, constants))
             first, second = (np.concatenate([camera, each], axis=1) * self.counted for each in (links, even))
             yield first, second
 

@@ -463,9 +463,10 @@ class LinkedModel(RecordModel):
 
 
 def fit_by_segments(
-    record: Record, whole: tuple[Any, Any], data: Array, starts: Array, growth: float, watch: Watch | None
-) -> Iteration:
-    """Fit segments whose links grow stiffer, then the whole record from there.
+    record: Record, whole: tuple[Any, Any], data: Array, starts: Array, lines: Array, growth: float,
+    watch: Watch | None,
+) -> Iteration:  # fmt: skip
+    """Fit segments whose links grow stiffer, then the whole record from there, along lines of theta.
 
     `whole` is the model of the whole record with its constants, `growth` the logarithm by which an error of the initial
     field may grow over it.
@@ -480,14 +481,15 @@ def fit_by_segments(
         free = data[0].size - data[0, 0].size * (model.count if apart is None else 1)
         stage = iterate(
             model, whole[1]._replace(links=Links.even(len(data), link)), extended, nuisance, theta, freedom=free,
-            watch=watch, rule=_FIRST_STAGE if apart is None else _LATER_STAGE, stage=f"segments, links {link:g}",
+            lines=lines, watch=watch, rule=_FIRST_STAGE if apart is None else _LATER_STAGE,
+            stage=f"segments, links {link:g}",
         )  # fmt: skip
         nuisance, theta = stage.nuisance, stage.theta
         steps = [old + new for old, new in zip(steps, stage.steps, strict=True)]
         if apart is None:
             apart = np.sqrt([taken[-1].after / free if taken else np.nan for taken in stage.steps])
-    free = data[0].size - data[0, 0].size - theta.shape[1]
-    last = iterate(*whole, data, nuisance[:, 0], theta, freedom=free, watch=watch, rule=_WHOLE)
+    free = data[0].size - data[0, 0].size - len(lines)
+    last = iterate(*whole, data, nuisance[:, 0], theta, freedom=free, lines=lines, watch=watch, rule=_WHOLE)
     assert apart is not None
     last.steps = [old + new for old, new in zip(steps, last.steps, strict=True)]
     last.segments = [model.count] * len(data)

@@ -12,8 +12,7 @@ from doublewell.errors import InputError
 from doublewell.evidence import joint_given_law
 from doublewell.hints import Array, Bools, Floats
 from doublewell.likelihood.batch import Trajectory, points
-from doublewell.likelihood.iterate import AT_ONCE, compiled
-from doublewell.runtime import double_precision
+from doublewell.likelihood.programs import compiled
 
 
 class Projector:
@@ -32,17 +31,15 @@ class Projector:
         self.constants = self.constants._replace(root=np.where(out, 0.0, self.constants.root))
         # no longer orthogonal to J_u, but together they span the same
         responses = np.stack([fit.response for fit in fits])
-        with double_precision():
-            self.basis = compiled().projected_basis(self.model, *self.point, responses, self.constants)
+        self.basis = compiled().projected_basis(self.model, *self.point, responses, self.constants)
 
     def whitened(self, fields: Array) -> Array:
         """Weight fields, and take the noise's correlations out of them."""
-        with double_precision():
-            return np.asarray(compiled().whiten(self.model, fields, self.constants))
+        return np.asarray(compiled().whiten(self.model, fields, self.constants))
 
     @cached_property
     def _rows(self) -> Floats:
-        return np.ascontiguousarray(np.moveaxis(np.asarray(self.basis.columns), 1, 2), dtype=np.float32)
+        return np.asarray(self.basis.rows, dtype=np.float32)[:, : self.basis.triangle.shape[1]]
 
     def along_theta(self, fields: Floats) -> Floats:
         """Return the components of whitened fields along the basis of C, in single precision."""
@@ -55,17 +52,10 @@ class Projector:
 
     def project_all(self, fields: Sequence[Floats]) -> tuple[Array, Array]:
         """Return the same of several whitened fields, which come first in the answers."""
-        code, ends, count = compiled(), [], len(fields)
-        with double_precision():
-            if self.out is not None:  # the fit followed these cells: much of the residual has to go, little may be left
-                ends = [code.probe(self.model, *self.point, self.basis, field, self.constants) for field in fields]
-                return np.stack([np.asarray(end[0]) for end in ends]), np.stack([np.asarray(end[1]) for end in ends])
-            for start in range(0, count, AT_ONCE):
-                part = list(fields[start : start + AT_ONCE])
-                part += [np.zeros_like(part[0])] * (AT_ONCE - len(part))  # take no step
-                ends.append(code.project_all(self.model, *self.point, self.basis, np.stack(part, 1), self.constants))
-        rests, shifts = (np.concatenate([end[k] for end in ends], 1, dtype=np.float64)[:, :count] for k in (0, 1))
-        return np.moveaxis(rests, 1, 0), np.moveaxis(shifts, 1, 0)
+        each = self.model, *self.point, self.basis, np.stack(fields, 1), self.constants
+        # the fit followed cells that are out: much of the residual has to go, little may be left
+        rests, shifts, _ = compiled().project(*each, crossed=self.out is not None)
+        return np.moveaxis(np.asarray(rests, dtype=np.float64), 1, 0), np.moveaxis(shifts, 1, 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +97,7 @@ def _shifts(fits: Sequence[Trajectory], change: Array) -> list[Array]:
     batch, shifts = fits[0].batch, []
     model, constants = batch.model(fits[0].family, fits[0].substeps)
     constants, n = batch.constants_at(fits, constants), len(batch.view.free)
-    with double_precision():
-        gradients = np.asarray(compiled().gradient(model, batch.basis(fits), change, constants))
+    gradients = np.asarray(compiled().gradient(model, batch.basis(fits), change, constants))
     for fit, own in zip(fits, gradients, strict=True):
         along, m = joint_given_law(fit.evidence).slope, len(fit.evidence.joint)
         gradient = own[n:] + along[m - n :].T @ own[:n]

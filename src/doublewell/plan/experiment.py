@@ -21,11 +21,10 @@ from doublewell.inference import fit_rows, mixture_mean, weigh_terms
 from doublewell.inference.estimate import check_rank, column_scale
 from doublewell.law import MAX_DEGREE, Bernstein, Constraint, Family, Law, Mixture, check_constraint, check_law
 from doublewell.likelihood import first_substeps, record_model
-from doublewell.likelihood.iterate import compiled
+from doublewell.likelihood.programs import compiled
 from doublewell.problem import Problem
 from doublewell.record import Boundary, Record
 from doublewell.record.arrays import PhaseScale
-from doublewell.runtime import double_precision
 from doublewell.simulate import simulate
 
 Degree = int | Literal["auto"]
@@ -237,11 +236,9 @@ def record_information(
     model, constants = record_model(clean, plain, substeps, dynamics=dynamics)
     root = (np.arange(clean.frames) < frames).astype(np.float64).reshape(-1, *[1] * len(clean.mesh))
     data = clean.slab()
-    with double_precision():
-        last = compiled().sensitivity(
-            model, data[:1], coefficients[None], data[None], constants._replace(root=root)
-        )  # a batch of one
-        triangle, shift, solve = (np.asarray(part)[0] for part in (last.triangle, last.shift, last.residuals))
+    constants = constants._replace(root=root)
+    last = compiled().sensitivity(model, data[:1], coefficients[None], data[None], constants)  # a batch of one
+    triangle, shift, solve = (np.asarray(part)[0] for part in (last.triangle, last.shift, last.residuals))
     signs = np.where(np.diag(triangle) < 0.0, -family.half, family.half)
     rows = (frames - 1) * data[0].size
     return Information(family, signs[:, None] * triangle, coefficients + shift, rows, float(np.max(solve)))

@@ -329,8 +329,9 @@ def _kept(sources: int) -> Any:
                 for r in range(count):
                     for z in range(planes):
                         at = (f * BATCH + r) * wide + z * wx
-                        row = u[box[0] + f, box[2] + z, box[4] + done + r, box[6] : box[7]]
-                        scratch.feature[p, at : at + wx] = row
+                        row, out = u[box[0] + f, box[2] + z, box[4] + done + r, box[6] : box[7]], scratch.feature[p]
+                        for x in range(wx):  # arrays that are assigned whole take numba a second to compile
+                            out[at + x] = row[x]
             start, stop = spare * step, (box[1] - box[0] - spare) * step
             evaluate(scratch.feature, start, stop, table, binomials, slopes, scratch.powers)
             if means.size:

@@ -40,7 +40,7 @@ _FUSE = ("contract",)  # a product and a sum may become one multiply-add
 
 def jit(kernel: Callable[..., Any], cache: bool = False) -> Any:
     """Compile a part of the kernel, which lets other threads run; only the whole is kept on disk (kernel.py)."""
-    return njit(nogil=True, fastmath=_FAST, cache=cache)(kernel)
+    return njit(nogil=True, fastmath=_FAST, cache=cache, no_cfunc_wrapper=True)(kernel)
 
 
 @jit
