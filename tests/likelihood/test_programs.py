@@ -45,7 +45,7 @@ def test_no_model_is_built_twice(built) -> None:
     measure_resolution(fits)
     check_adequacies(fits)
     assert set(built.values()) == {1}
-    assert len(built) == 7  # fitted, linearised, half the step, finer mesh, the other boundary, a free q, with terms
+    assert len(built) == 5  # that of the fit, half the step, finer mesh, the other boundary, a free q with terms
 
 
 def test_new_numbers_compile_nothing(caplog) -> None:
