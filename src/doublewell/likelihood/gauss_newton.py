@@ -23,6 +23,8 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import jax
 import jax.numpy as jnp
 
+from doublewell.law.family import namespace
+
 GROUP = 3  # directions of theta whose derivatives are made at a time: a basis has a multiple of it as rows
 TARGET, IMAGE, REST = 0, 1, 2  # what the error of a solve is compared with
 NOTHING, ENDS, BOTH = 0, 1, 2  # what is taken out: of targets and of what is left of them, or of J_u too
@@ -111,7 +113,7 @@ class Sensitivity(NamedTuple):
 def tangents_at(
     model: Model, nuisance: Any, theta: Any, data: Any, lines: Any, groups: Any, constants: Any, *, together: int | None
 ) -> Tangents:  # fmt: skip
-    """Return what the model predicts, what it leaves, and a basis of its derivatives along lines of theta.
+    """Return what the model predicts, what it leaves, and its derivatives along lines of theta in place of their basis.
 
     They are made `together` at a time, those of the first `groups`, at least one; all others are taken for zero. None
     makes all of them at once.
@@ -135,8 +137,7 @@ def tangents_at(
     empty = jnp.zeros(shape[0].shape, shape[0].dtype), jnp.zeros((len(sets), *shape[1].shape), shape[1].dtype)
     prediction, changes = jax.lax.fori_loop(0, groups, more, empty)
     residual = model.whiten(data - prediction, constants)
-    basis = Basis(*orthonormal(changes.reshape(len(lines), -1)))
-    return Tangents(prediction, residual, jnp.vdot(residual, residual), basis)
+    return Tangents(prediction, residual, jnp.vdot(residual, residual), changes.reshape(len(lines), -1))
 
 
 def solve_all(
@@ -182,48 +183,45 @@ def solve_all(
     return jax.lax.fori_loop(0, goal.count, next_one, blank)
 
 
-def eliminated(theta: Any, at: Tangents, solves: Solves, constants: Any) -> Sensitivity:
+def eliminated(theta: Any, at: Tangents, solves: Solves, prior: Any) -> Sensitivity:
     """Return the linearisation in theta that is left without the nuisance.
 
     An unfinished solve leaves part of J_u in C and makes R too large, by the square of the solve's error. So the solves
     are made for an orthonormal basis of J_g, J_g' = T'Q: neighbouring coefficients have almost the same effect, and an
     error of a hundredth of J_g's columns would be larger than the directions in which they differ.
     """
-    size, residual = theta.size, at.residual
+    xp, size, residual = namespace(at.residual), theta.size, at.residual
     outer = at.basis.triangle[:size, :size]
-    rows, motions = (jax.tree.map(lambda leaf: leaf[:size].astype(outer.dtype), part) for part in solves[:2])
+    rows, motions = (xp.asarray(part[:size], dtype=outer.dtype) for part in solves[:2])
     turned, inner = orthonormal(rows.reshape(size, -1))
-    held, known = _prior(theta, constants)
-    mixed, triangle = jnp.linalg.qr(jnp.concatenate([inner @ outer, known]))
-    right = mixed.T @ jnp.concatenate([turned @ residual.ravel(), -held])
-    shift = jax.scipy.linalg.solve_triangular(triangle, right)
-    response = jax.tree.map(lambda leaf: jnp.tensordot(outer.T, leaf, axes=1), motions)
-    cost = jnp.vdot(residual, residual) + jnp.vdot(held, held)
+    held, known = known_of(theta, prior)
+    mixed, triangle = xp.linalg.qr(xp.concatenate([inner @ outer, known]))
+    right = mixed.T @ xp.concatenate([turned @ residual.ravel(), -held])
     left = residual.ravel() - (turned @ residual.ravel()) @ turned
-    scores = jnp.sum((turned * left).reshape(size, len(residual), -1), axis=2).T
-    turn, inner = jnp.linalg.qr(inner @ outer)
-    basis = Basis(jnp.pad(turn.T @ turned, ((0, len(at.basis.rows) - size), (0, 0))), inner)
+    scores = xp.sum((turned * left).reshape(size, len(residual), -1), axis=2).T
+    turn, inner = xp.linalg.qr(inner @ outer)
+    basis = Basis(xp.pad(turn.T @ turned, ((0, len(at.basis.rows) - size), (0, 0))), inner)
+    response = xp.tensordot(outer.T, motions, axes=1)
     return Sensitivity(
-        triangle, shift, response, cost, jnp.sum(solves.iterations), solves.residuals[:size], scores, basis,
-        at.prediction,
+        triangle, xp.linalg.solve(triangle, right), response, at.cost + xp.vdot(held, held),
+        xp.sum(solves.iterations), solves.residuals[:size], scores, basis, at.prediction,
     )  # fmt: skip
 
 
-def orthonormal(rows: Any) -> Any:
+def orthonormal(rows: Any) -> Basis:
     """Return Q and R of a few long rows, R'Q, as accurate as by Householder's reflections; of zero rows nothing.
 
     Q'Q is factorised and R divided out, three times, first with a shift that keeps it definite (Fukaya et al. 2020):
-    products of matrices, four times as fast as reflections on a CPU.
+    products of matrices, in NumPy or JAX as the rows are.
     """
-    sizes = jnp.linalg.norm(rows, axis=1)
-    sizes = jnp.where(sizes > 0.0, sizes, 1.0)
-    n, length = rows.shape
-    q, r = rows / sizes[:, None], jnp.diag(sizes)
-    tiny = jnp.finfo(rows.dtype).eps
+    xp, (n, length) = namespace(rows), rows.shape
+    sizes, one = xp.linalg.norm(rows, axis=1), xp.eye(n, dtype=rows.dtype)
+    sizes = xp.where(sizes > 0.0, sizes, 1.0)
+    q, r, tiny = rows / sizes[:, None], sizes * one, xp.finfo(rows.dtype).eps
     for shift in (11.0 * n * (length + n + 1) * tiny, tiny, tiny):
-        factor = jnp.linalg.cholesky(q @ q.T + shift * jnp.eye(n, dtype=rows.dtype)).T
-        q, r = jax.scipy.linalg.solve_triangular(factor, jnp.eye(n, dtype=rows.dtype)).T @ q, factor @ r
-    return q, r
+        factor = xp.linalg.cholesky(q @ q.T + shift * one)
+        q, r = xp.linalg.solve(factor, one) @ q, factor.T @ r
+    return Basis(q, r)
 
 
 def projected_basis(model: Model, nuisance: Any, theta: Any, response: Any, constants: Any) -> Basis:
@@ -362,9 +360,8 @@ def columns(model: Model, nuisance: Any, theta: Any, directions: Any, constants:
     return jax.vmap(partial(column, model, nuisance, theta, constants=constants))(directions)
 
 
-def _prior(theta: Any, constants: Any) -> tuple[Any, Any]:
+def known_of(theta: Any, prior: Any) -> tuple[Any, Any]:
     """Return how far theta is from what is known of it, in units of the whitened residual, and the derivative."""
-    prior = getattr(constants, "prior", ())
     if isinstance(prior, tuple):
-        return jnp.zeros(0), jnp.zeros((0, theta.size))
+        return theta[:0], theta[:0, None] * theta
     return prior[:, :-1] @ theta - prior[:, -1], prior[:, :-1]

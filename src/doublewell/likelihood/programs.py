@@ -71,7 +71,8 @@ class Programs(SimpleNamespace):
             tangents_at=_over(partial(pure().tangents_at, together=None if gpu else pure().GROUP), 4, shared=1),
             solve_all=_over(solve, 5, shared=1, single=True),
             solve_exactly=_over(solve, 5, shared=1),
-            eliminated=_over(lambda _, *rest: pure().eliminated(*rest), 3),
+            eliminated=_each(pure().eliminated, gpu),
+            orthonormal=_each(pure().orthonormal, gpu),
             predict=_over(lambda model, *rest: model.predict(*rest), 2),
             whiten=_over(lambda model, *rest: model.whiten(*rest), 1),
             room=_over(partial(pure().room_slope, tolerance=STEP_TOLERANCE, most=most), 3),
@@ -95,7 +96,9 @@ class Programs(SimpleNamespace):
         lines = np.eye(size) if lines is None else lines
         padded = np.zeros((len(theta), -(-size // group) * group, size))
         padded[:, : len(lines)] = lines
-        return self.tangents_at(model, nuisance, theta, data, padded, np.int32(-(-len(lines) // group)), constants)
+        at = self.tangents_at(model, nuisance, theta, data, padded, np.int32(-(-len(lines) // group)), constants)
+        at = pure().Tangents(*map(self._held, at))
+        return at._replace(basis=self.orthonormal(at.basis))
 
     def solves(
         self, model: Any, nuisance: Any, theta: Array, plane: Any, targets: Any, constants: Any, *,
@@ -134,7 +137,7 @@ class Programs(SimpleNamespace):
             "exact": exact,
         }
         solved = self.solves(model, nuisance, theta, _plane(at.basis.rows), targets, constants, **goal)
-        return self.eliminated(model, theta, at, solved, constants)
+        return self.eliminated(theta, at, solved, getattr(constants, "prior", ()))
 
     def project(
         self, model: Any, nuisance: Any, theta: Array, basis: Any, directions: Any, constants: Any, *,
@@ -165,7 +168,7 @@ class Programs(SimpleNamespace):
 
     def advance(self, model: Any, point: Point, data: Any, constants: Any, active: Bools | None = None) -> Point:
         """Take one Gauss-Newton step of the active records; one that raises the cost is halved until it does not."""
-        at, lines, (held, known) = point.at, point.lines, _prior(point.theta, constants)
+        at, lines, (held, known) = point.at, point.lines, _known(point.theta, constants)
         records, used, width = len(held), len(lines), at.basis.rows.shape[1]
         inner, below, rests = (np.zeros((records, *shape)) for shape in ((width, width), (width, width), (1, width)))
         back = list[tuple[Array, Array]]()
@@ -290,14 +293,35 @@ def _plane(rows: Any, inner: Array | None = None, below: Array | None = None) ->
     return pure().Plane(rows, inner, np.zeros((records, width, width)) if below is None else below)
 
 
-def _prior(theta: Array, constants: Any) -> tuple[Array, Array]:
+def _each(function: Any, gpu: bool) -> Any:
+    """Make a function of values of each record one of a batch: a program on a GPU, NumPy on a CPU."""
+    import jax
+
+    if gpu:
+        program = jax.jit(jax.vmap(function))
+
+        def on_device(*arguments: Any) -> Any:
+            with double_precision():
+                return program(*arguments)
+
+        return on_device
+
+    def call(*arguments: Any) -> Any:
+        count = len(jax.tree.leaves(arguments)[0])
+        each = [function(*jax.tree.map(lambda leaf: np.asarray(leaf)[k], arguments)) for k in range(count)]  # noqa: B023
+        return jax.tree.map(lambda *leaves: np.stack(leaves) if count > 1 else np.asarray(leaves[0])[None], *each)
+
+    return call
+
+
+def _known(theta: Array, constants: Any) -> tuple[Array, Array]:
     """Return how far each theta is from what is known of it, in units of the whitened residual, and the derivative."""
     prior = getattr(constants, "prior", ())
-    if isinstance(prior, tuple):
-        return np.zeros((len(theta), 0)), np.zeros((len(theta), 0, theta.shape[1]))
-    return np.einsum("kij,kj->ki", prior[:, :, :-1], theta) - prior[:, :, -1], prior[:, :, :-1]
+    each = [pure().known_of(row, prior if isinstance(prior, tuple) else prior[k]) for k, row in enumerate(theta)]
+    held, known = (np.stack(part) for part in zip(*each, strict=True))
+    return held, known
 
 
 def _cost(at: Any, theta: Array, constants: Any) -> Array:
-    held, _ = _prior(theta, constants)
+    held, _ = _known(theta, constants)
     return np.asarray(np.asarray(at.cost) + np.sum(held**2, axis=1))
