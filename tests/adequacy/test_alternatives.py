@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from doublewell.adequacy.check import scale_of, score, score_test
 from doublewell.dynamics import Etdrk4, Grid, numpy_transforms
 from doublewell.law import Law
 from doublewell.likelihood import Batch, Projector
-from doublewell.likelihood.gauss_newton import project
+from doublewell.likelihood.programs import compiled
 from doublewell.observation.view import mode_grid
 from doublewell.record import Record
 from doublewell.runtime import double_precision
@@ -189,8 +188,6 @@ def smoothed(fit):
 
 def test_the_gradient_by_a_force_is_that_of_a_movie_with_a_kick(fit):
     """<prediction, w> by finite differences, for one cell and one interval."""
-    from doublewell.likelihood.programs import compiled
-
     model, constants = fit.batch.model(fit.family, fit.substeps)
     white = np.random.default_rng(2).standard_normal(fit.record.shape)
     pushes = np.zeros((20, 32, 32))
@@ -227,14 +224,15 @@ def test_projection_takes_out_what_the_fit_can_imitate(fit, projector):
 
 def test_projection_of_a_projection_changes_nothing(fit, projector, made):
     """With solves ten times as exact as a test needs."""
-    import jax
+    point = fit.nuisance[None], fit.theta[None], projector.basis
 
-    basis = jax.tree.map(lambda part: part[0], projector.basis)
-    exact = jax.jit(partial(project, projector.model, tolerance=1e-3, most=200))
-    point = (fit.nuisance, fit.coefficients, basis)
-    with double_precision():
-        first, moved = exact(*point, made["q"][0], constants=projector.constants)
-        again, still = exact(*point, first, constants=projector.constants)
+    def exact(field):
+        each = projector.model, *point, field[None, None], projector.constants
+        rest, move, _ = compiled().project(*each, crossed=True)
+        return rest[0, 0], move[0, 0]
+
+    first, moved = exact(made["q"][0])
+    again, still = exact(first)
     left = np.asarray(first)
     np.testing.assert_allclose(again, left, atol=2e-3 * np.abs(left).max())
     assert np.linalg.norm(still) < 0.01 * np.linalg.norm(moved)

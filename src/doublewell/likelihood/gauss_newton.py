@@ -22,6 +22,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from doublewell.law.family import namespace
 
@@ -203,7 +204,7 @@ def eliminated(theta: Any, at: Tangents, solves: Solves, prior: Any) -> Sensitiv
     basis = Basis(xp.pad(turn.T @ turned, ((0, len(at.basis.rows) - size), (0, 0))), inner)
     response = xp.tensordot(outer.T, motions, axes=1)
     return Sensitivity(
-        triangle, xp.linalg.solve(triangle, right), response, at.cost + xp.vdot(held, held),
+        triangle, solve_upper(triangle, right), response, at.cost + xp.vdot(held, held),
         xp.sum(solves.iterations), solves.residuals[:size], scores, basis, at.prediction,
     )  # fmt: skip
 
@@ -215,13 +216,25 @@ def orthonormal(rows: Any) -> Basis:
     products of matrices, in NumPy or JAX as the rows are.
     """
     xp, (n, length) = namespace(rows), rows.shape
-    sizes, one = xp.linalg.norm(rows, axis=1), xp.eye(n, dtype=rows.dtype)
-    sizes = xp.where(sizes > 0.0, sizes, 1.0)
-    q, r, tiny = rows / sizes[:, None], sizes * one, xp.finfo(rows.dtype).eps
+    norms, one = xp.linalg.norm(rows, axis=1), xp.eye(n, dtype=rows.dtype)
+    if xp is np and not np.all(np.isfinite(norms)):  # of a field that ran away: NumPy would raise
+        return Basis(np.full_like(rows, np.nan), np.full_like(one, np.nan))
+    sizes = xp.where(norms > 0.0, norms, 1.0)
+    q, r, tiny = rows / sizes[:, None], norms * one, xp.finfo(rows.dtype).eps
     for shift in (11.0 * n * (length + n + 1) * tiny, tiny, tiny):
         factor = xp.linalg.cholesky(q @ q.T + shift * one)
         q, r = xp.linalg.solve(factor, one) @ q, factor.T @ r
     return Basis(q, r)
+
+
+def solve_upper(triangle: Any, right: Any) -> Any:
+    """Solve R x = right, of one or several columns; what R does not determine stays at zero."""
+    xp, x = namespace(triangle), list[Any]()
+    for k in range(len(triangle) - 1, -1, -1):
+        pivot = triangle[k, k]
+        rest = right[k] - sum(triangle[k, k + 1 + j] * value for j, value in enumerate(x))
+        x.insert(0, xp.where(pivot == 0.0, 0.0, rest / xp.where(pivot == 0.0, 1.0, pivot)))
+    return xp.stack(x)
 
 
 def projected_basis(model: Model, nuisance: Any, theta: Any, response: Any, constants: Any) -> Basis:

@@ -25,6 +25,7 @@ PROBE_TOLERANCE = 1e-3  # the same where little may be left, or squares are comp
 CG_MOST = 200
 AT_ONCE = 8  # directions that wait to be projected together
 _OWN = ("prior", "links")  # constants of each record of a batch
+_RUNAWAY = np.errstate(over="ignore", invalid="ignore")  # fields of a step that is too long; it is shortened
 _SHORTEST = 2.0**-12  # a step cut this short is not taken
 _TOGETHER = 16  # solves at a time on a GPU, which waits for its next kernel, where a core waits for its numbers
 
@@ -107,12 +108,13 @@ class Programs(SimpleNamespace):
         """Return what the nuisance leaves of targets[record, k], and how it moves; on a CPU two halves side by side."""
         width, count = plane.rows.shape[1], targets.shape[1]
         rests = np.zeros((len(theta), count, width)) if rests is None else rests
-        program = self.solve_exactly if exact and model.rounds else self.solve_all
+        program, kind = self.solve_all, np.float32 if model.rounds and not exact else np.float64
+        program = self.solve_exactly if exact and model.rounds else program
         room = count if self.gpu else width  # on a CPU one program makes all solves
         each = count if self.gpu else min(width, -(-count // 2))
 
         def part(start: int) -> Any:
-            own = [self._held(values[:, start : start + each]) for values in (targets, rests)]
+            own = [self._held(values[:, start : start + each]).astype(kind) for values in (targets, rests)]
             here = own[0].shape[1]
             goal = pure().Goal(np.float64(tolerance), np.int32(over), np.int32(outside), np.int32(here))
             done = program(model, nuisance, theta, plane, *[_filled(values, room) for values in own], goal, constants)
@@ -154,8 +156,9 @@ class Programs(SimpleNamespace):
         goal: dict[str, Any] = {"over": pure().REST, "outside": pure().BOTH if crossed else pure().ENDS}
         goal |= {"tolerance": PROBE_TOLERANCE if crossed else TEST_TOLERANCE, "exact": crossed}
         solved = self.solves(model, nuisance, theta, _plane(basis.rows, inner), directions, constants, **goal)
-        along = np.swapaxes(np.asarray(solved.along, dtype=np.float64)[:, :, used], 1, 2)
-        return solved.rests, -np.swapaxes(np.linalg.solve(triangles[:, used][:, :, used], along), 1, 2), solved.motions
+        along = np.asarray(solved.along, dtype=np.float64)[:, :, used]
+        pairs = zip(triangles[:, used][:, :, used], along, strict=True)
+        return solved.rests, np.stack([-pure().solve_upper(own, parts.T).T for own, parts in pairs]), solved.motions
 
     def begin(
         self, model: Any, nuisance: Array, theta: Array, data: Any, constants: Any, lines: Array | None = None
@@ -166,6 +169,7 @@ class Programs(SimpleNamespace):
         cost = _cost(at, theta, constants)
         return Point(np.asarray(nuisance), theta, cost, cost, zero, zero + 1.0, zero, zero, at, lines)
 
+    @_RUNAWAY
     def advance(self, model: Any, point: Point, data: Any, constants: Any, active: Bools | None = None) -> Point:
         """Take one Gauss-Newton step of the active records; one that raises the cost is halved until it does not."""
         at, lines, (held, known) = point.at, point.lines, _known(point.theta, constants)
@@ -177,6 +181,7 @@ class Programs(SimpleNamespace):
             rows = np.linalg.qr(np.column_stack([known[k] @ lines.T, -held[k]]))[1][:used]
             stacked = np.vstack([triangle[:used, :used], rows[:, :-1]])
             sizes = np.linalg.norm(stacked, axis=0)
+            sizes[sizes == 0.0] = 1.0  # nothing observed depends on it
             turned, outer = np.linalg.qr(stacked / sizes)
             inner[k, :used, :used], below[k, : len(rows), :used] = turned[:used], turned[used:]
             rests[k, 0, : len(rows)] = rows[:, -1]
@@ -185,7 +190,7 @@ class Programs(SimpleNamespace):
         plane, target = _plane(at.basis.rows, inner, below), self._held(at.residual)[:, None]
         solved = self.solves(model, point.nuisance, point.theta, plane, target, constants, **goal)
         along = np.asarray(solved.along, dtype=np.float64)[:, 0, :used]
-        step = np.stack([np.linalg.solve(outer, a) / sizes for (outer, sizes), a in zip(back, along, strict=True)])
+        step = np.stack([pure().solve_upper(outer, a) / sizes for (outer, sizes), a in zip(back, along, strict=True)])
         size = np.linalg.norm(along, axis=1)
         return self._moved(model, point, solved, step @ lines, size, data, constants, active)
 
@@ -200,6 +205,7 @@ class Programs(SimpleNamespace):
         size = np.sqrt(np.asarray(solved.moved, dtype=np.float64)[:, 0])
         return self._moved(model, point, solved, np.zeros(point.theta.shape), size, data, constants, active)
 
+    @_RUNAWAY
     def _moved(
         self, model: Any, point: Point, solved: Any, step: Array, size: Array, data: Any, constants: Any,
         active: Bools | None,
@@ -306,6 +312,7 @@ def _each(function: Any, gpu: bool) -> Any:
 
         return on_device
 
+    @_RUNAWAY
     def call(*arguments: Any) -> Any:
         count = len(jax.tree.leaves(arguments)[0])
         each = [function(*jax.tree.map(lambda leaf: np.asarray(leaf)[k], arguments)) for k in range(count)]  # noqa: B023
