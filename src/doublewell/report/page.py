@@ -21,6 +21,7 @@ from doublewell.facts import METHODS, THERMAL, Fact, Facts, facts
 from doublewell.findings import ModelTest, findings, model_tests, worst
 from doublewell.hints import Report
 from doublewell.observation import FEW_CELLS
+from doublewell.progress import reporting
 from doublewell.record import Record, check_record, checksum
 from doublewell.record_findings import Finding, Severity
 from doublewell.report import pictures
@@ -64,14 +65,14 @@ Section = tuple[str, str, Html]  # anchor, heading, content
 
 def write_page(
     result: Result, record: Record, path: str | PathLike[str], *, validation: Validation | None = None,
-    progress: Report | None = None,
+    progress: Report | bool | None = None,
 ) -> Path:  # fmt: skip
     """Write a result with its record as one HTML page that opens offline, and return its path.
 
     The page holds its style, script and pictures, and makes no request. Where the boundary is declared the law is
     evolved to show a prediction, from the initial field of the fit where the result holds it, and else from the first
     frame; `validation` is used instead where it is given. Large records are thinned, and the page tells so. The file is
-    there whole or not at all. `progress` is called with (what is done, steps done, steps).
+    there whole or not at all. `progress` is True, which shows a bar, or called with (what is done, steps done, steps).
     """
     place = Path(path).expanduser()
     if place.suffix.lower() not in (".html", ".htm"):
@@ -81,7 +82,7 @@ def write_page(
 
 
 def page_html(
-    result: Result, record: Record, *, validation: Validation | None = None, progress: Report | None = None
+    result: Result, record: Record, *, validation: Validation | None = None, progress: Report | bool | None = None
 ) -> str:
     """Return the page as text; the same result and record give the same text. Options are those of the shell."""
     if not isinstance(result, Result):
@@ -89,14 +90,14 @@ def page_html(
             f"expected a Result, got {type(result).__name__}: call write_page(identify(record), record, path)"
         )
     check_record(record)
-    with shell_words():  # a page is read by people who may never see the call
+    with reporting(progress) as report, shell_words():  # a page is read by people who may never see the call
         table, shown = facts(result), curves(result)
         if record.shape != table.data.shape:
             raise InputError(
                 f"the record is of shape {record.shape} and the result of {table.data.shape}: expected the record that "
                 "the result came from"
             )
-        say = progress or (lambda *_: None)
+        say = report or (lambda *_: None)
         say("checking the data", 0, 0)
         digest = checksum(record, like=table.data.checksum)
         found = validation or pictures.predicted(result, record, progress=partial(say, "evolving"))
