@@ -337,6 +337,43 @@ class Result:
             raise InputError(self.refusal or why_no_scale(self.problem.dynamics.parts.thermal))
         return self.scale
 
+    def plot(self, curve: str | None = None, *, ax: Any = None) -> Any:
+        """Draw a curve or what the fit leaves, and return the Matplotlib axes.
+
+        `curve` is "force", "primitive" or "potential" with its band (None: the last of these that is known), "values",
+        which the movie shows, "degrees", their weights in the average, or of a trajectory fit "residual" (where the
+        variance is too large or small), "frames" (when) and "tests". `ax` are axes to draw in, else of a new figure.
+        """
+        from doublewell.report.notebook import plot_result
+
+        return plot_result(self, curve, ax)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return facts and findings as plain values, ready for JSON."""
+        from doublewell.export.tables import result_dict
+
+        return result_dict(self)
+
+    def to_dataframe(self) -> Any:
+        """Return the facts as a pandas DataFrame: name, symbol, value, interval and unit by key."""
+        from doublewell.export.tables import fact_frame
+
+        return fact_frame(self)
+
+    def to_xarray(self) -> Any:
+        """Return an xarray Dataset: curves and their bands over u; of a trajectory fit its initial field and residual.
+
+        The potential is in it where the scale is known, bands where there are any; edges end in _low and _high.
+        """
+        from doublewell.export.tables import curve_dataset
+
+        return curve_dataset(self)
+
+    def _repr_html_(self) -> str:
+        from doublewell.report.notebook import result_html
+
+        return result_html(self)
+
     def __repr__(self) -> str:
         from doublewell.report.text import summary
 

@@ -136,7 +136,7 @@ def test_the_same_page_each_time_and_other_validations(banded, small, banded_pag
 
 def test_the_page_shows_the_fields_of_the_fit(banded, small, banded_page, words_of):
     assert "the recovered law evolved from the initial field that was fitted with it" in words_of(banded_page)
-    film = make_film(banded, small, predicted(banded, small))
+    film = make_film(small, predicted(banded, small))
     fit = banded.diagnostics.likelihood
     assert np.sqrt(np.mean((film.observed - film.predicted) ** 2, axis=(1, 2))) == pytest.approx(
         fit.residual_frames, rel=0.02
@@ -172,7 +172,7 @@ def test_three_axes_show_the_middle_slice(make_movie, words_of):
 def test_large_records_are_thinned_and_said_so(result):
     u = np.tanh(np.linspace(-3.0, 3.0, 500))[None, None] * np.ones((130, 330, 1))
     big = Record(u.astype(np.float32), dx=0.01, dt=0.1, q=1.0)
-    film = make_film(result, big, predicted(result, big))
+    film = make_film(big, predicted(result, big))
     assert film.observed.shape == (61, 110, 125)
     assert film.frames[:2] + film.frames[-1:] == (0, 2, 129)
     np.testing.assert_array_equal(film.observed[3], u[film.frames[3], ::3, ::4].astype(np.float32))
@@ -195,7 +195,7 @@ def test_a_movie_too_large_to_evolve_is_evolved_in_part_or_not_at_all(result, re
     monkeypatch.setattr("doublewell.report.pictures._VALUES", 10 * 48 * 48)
     found = predicted(result, record)
     assert (found.start, found.predicted.frames) == (15, 10)
-    assert "from frame 15 on" in " ".join(make_film(result, record, found).notes)
+    assert "from frame 15 on" in " ".join(make_film(record, found).notes)
     monkeypatch.setattr("doublewell.report.pictures._VALUES", 48 * 48)
     assert "too large to be evolved" in predicted(result, record)
 
