@@ -45,7 +45,8 @@ def test_a_notebook_that_shows_something_else_is_found(tmp_path):
     nbformat = pytest.importorskip("nbformat")
     pytest.importorskip("ipykernel")
     made = nbformat.v4
-    cells = [made.new_code_cell(code, outputs=[made.new_output("stream", text="2.5\n")]) for code in ("print(2.5)", "print(3.5)")]
+    shown = [made.new_output("stream", text="2.5\n")]
+    cells = [made.new_code_cell(code, outputs=shown) for code in ("print(2.5)", "print(3.5)")]
     nbformat.write(made.new_notebook(cells=cells), tmp_path / "page.ipynb")
     blocks, fresh = TOOL["run_notebook"](tmp_path / "page.ipynb", tmp_path)
     assert [block.same for block in blocks] == [True, False]
