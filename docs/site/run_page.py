@@ -5,8 +5,8 @@
 Python blocks share one set of names; every line of a sh block is a command of doublewell. A text block right after a
 code block is what the code printed: the words must be the same, the numbers within one percent or two units of their
 last digit. With --write the page gets what was printed now, and pictures named by a comment such as
-<!-- from figures/law.png --> are copied. The cells of a notebook run in a kernel of their own, then the sh blocks between them;
-the texts of its outputs are compared, which pictures and HTML have too.
+<!-- from figures/law.png --> are copied. The cells of a notebook run in a kernel of their own, then the sh blocks
+between them; the texts of its outputs are compared, which pictures and HTML have too.
 """
 
 from __future__ import annotations
