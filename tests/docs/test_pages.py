@@ -66,6 +66,7 @@ PAGES = (
     "mobility",
     "noise",
     "noise_bias",
+    "notebook",
     "optics",
     "several",
     "unknown_diffusion",
