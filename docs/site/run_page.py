@@ -133,14 +133,13 @@ def main() -> int:
         import nbformat
 
         blocks, fresh = run_notebook(asked.page, asked.out)
-        if asked.write:
-            nbformat.write(fresh, asked.page)
-            return 0
+        text, written = "\n".join(cell.source for cell in fresh.cells), nbformat.writes(fresh) + "\n"
     else:
         text = asked.page.read_text(encoding="utf-8")
         blocks = list(run_page(text, asked.out))
+        written = rewritten(text, blocks)
     if asked.write:
-        asked.page.write_text(rewritten(text, blocks), encoding="utf-8")
+        asked.page.write_text(written, encoding="utf-8")
         for source, target in _PICTURE.findall(text):
             shutil.copy(asked.out / source, asked.page.parent / target)
         return 0

@@ -12,12 +12,13 @@ from grouping import changed
 from PIL import Image
 
 from doublewell.errors import InputError
+from doublewell.facts import facts
 from doublewell.identify import identify
 from doublewell.options import Weak
 from doublewell.problem import Source
 from doublewell.record import Record, checksum
 from doublewell.report import page_html, write_page
-from doublewell.report.pictures import _FRAMES, _SIDE, Film, encode, make_film, predicted, viewer
+from doublewell.report.pictures import _FRAMES, _SIDE, Film, encode, make_film, origin, predicted, viewer
 
 
 def refused(match):
@@ -172,7 +173,8 @@ def test_three_axes_show_the_middle_slice(make_movie, words_of):
 def test_large_records_are_thinned_and_said_so(result):
     u = np.tanh(np.linspace(-3.0, 3.0, 500))[None, None] * np.ones((130, 330, 1))
     big = Record(u.astype(np.float32), dx=0.01, dt=0.1, q=1.0)
-    film = make_film(big, predicted(result, big))
+    found = predicted(result, big)
+    film = make_film(big, found)
     assert film.observed.shape == (61, 110, 125)
     assert film.frames[:2] + film.frames[-1:] == (0, 2, 129)
     np.testing.assert_array_equal(film.observed[3], u[film.frames[3], ::3, ::4].astype(np.float32))
@@ -181,7 +183,7 @@ def test_large_records_are_thinned_and_said_so(result):
         "Of each frame one pixel in 3 along y and one pixel in 4 along x is shown; nothing is averaged, so the noise "
         "looks as it is.",
     )
-    assert "No prediction: the record is a window" in film.notes[0]
+    assert "No prediction: the record is a window" in origin(facts(result), found)
 
 
 def test_the_worst_movie_makes_a_page_of_less_than_12_megabytes():
