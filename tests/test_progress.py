@@ -156,12 +156,13 @@ def cell(monkeypatch):
 
 def test_a_notebook_has_a_bar_and_keeps_what_was_stated(cell):
     with reporting(True) as report:
-        report("<fit>", 1, 4)
-        report("skipped, too soon", 2, 4)
+        report("skipped, too soon", 1, 4)
+        report("<fit>", 0, 4)
         report("G = 1 & 2", 0, STATED)
         report("end", 4, 4)
     assert cell.shown == [
-        '<div><progress value="1" max="4"></progress> &lt;fit&gt; (0 s)</div>',
+        "<div><progress></progress> preparing (0 s)</div>",
+        '<div><progress value="0" max="4"></progress> &lt;fit&gt; (0 s)</div>',
         "<div>G = 1 &amp; 2</div>" + '<div><progress value="4" max="4"></progress> end (0 s)</div>',
         "<div>G = 1 &amp; 2</div>",
     ]

@@ -147,7 +147,8 @@ def reporting(progress: Any, stage: str | None = None) -> Iterator[Any]:
     """
     if progress is True:
         with Bar(wanted=sys.stderr.isatty() or in_notebook()) as bar:
-            yield bar.show if stage is None else bar.stage(stage)
+            count = bar.stage(stage or "preparing")
+            yield bar.show if stage is None else count
     elif progress in (None, False) or callable(progress):
         yield progress or None
     else:
