@@ -47,7 +47,7 @@ $(VENV)/.docs-ready: $(VENV)/.ready
 	touch $@
 
 docs: $(VENV)/.docs-ready
-	$(BIN)/python docs/site/run_page.py docs/tutorial.md --out build/tutorial
+	$(BIN)/python docs/site/run_page.py docs/tutorial.ipynb --out build/tutorial
 	rm -rf build/site
 	$(BIN)/python -m sphinx -W -E --keep-going -q -b html -c docs/site -d build/site-cache docs build/site
 	$(BIN)/python docs/site/check_site.py build/site

@@ -7,11 +7,11 @@ import pytest
 from grouping import changed, grouped
 
 from doublewell.calibrate import SurfaceTension
+from doublewell.difference import compare
 from doublewell.errors import InputError
 from doublewell.identify import identify, repeat
 from doublewell.law import named_law
 from doublewell.record import Record, checksum
-from doublewell.result import compare
 from doublewell.simulate import add_noise, initial_field, simulate
 
 TENSION = SurfaceTension(0.9877, 0.01)

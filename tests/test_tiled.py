@@ -19,6 +19,7 @@ from doublewell.adequacy import Adequacy, ScoreTest, Spot, Verdict
 from doublewell.cli import main
 from doublewell.compute.checkpoint import Ledger
 from doublewell.compute.partition import Region
+from doublewell.difference import compare
 from doublewell.dynamics import ALLEN_CAHN
 from doublewell.errors import InputError
 from doublewell.evidence import Block, Evidence, Key, compact, joint_given_law, system
@@ -32,7 +33,6 @@ from doublewell.likelihood import Convergence, Resolution, Status
 from doublewell.observation import PLAIN
 from doublewell.options import Compute, Trajectory
 from doublewell.record import Record
-from doublewell.result import compare
 from doublewell.simulate import add_noise, initial_field, simulate
 
 FOLLOWED, STOPPED = Status(Convergence.FOLLOWED, 1e-6, 3), Status(Convergence.NOT_FOLLOWED, 0.1, 8)

@@ -13,7 +13,7 @@ sys.path.insert(0, str(ROOT / "src"))
 from doublewell.version import __version__ as release  # noqa: E402
 
 project, author, version = "doublewell", "the doublewell authors", release
-extensions = ["myst_parser", "sphinx.ext.autodoc"]
+extensions = ["myst_nb", "sphinx.ext.autodoc"]
 exclude_patterns = ["site"]
 
 html_theme, html_title, html_baseurl = "furo", f"doublewell {release}", ""
@@ -26,6 +26,8 @@ highlight_language = "none"  # most plain blocks are formulas and printed text
 python_maximum_signature_line_length = 88
 
 myst_heading_anchors = 3
+nb_execution_mode = "off"  # run_page.py runs the tutorial and compares
+nb_ipywidgets_js: dict[str, Any] = {}  # no widgets, and nothing from outside
 default_role = "code"  # docstrings write names in single quotes of this kind
 autodoc_typehints = "signature"
 autodoc_member_order = "bysource"

@@ -1,11 +1,12 @@
-"""Run the code of a page in order and compare what it prints with what the page shows.
+"""Run the code of a page or of a notebook in order and compare what it prints with what is shown.
 
-    python docs/site/run_page.py docs/tutorial.md --out build/tutorial [--write]
+    python docs/site/run_page.py docs/tutorial.ipynb --out build/tutorial [--write]
 
 Python blocks share one set of names; every line of a sh block is a command of doublewell. A text block right after a
 code block is what the code printed: the words must be the same, the numbers within one percent or two units of their
 last digit. With --write the page gets what was printed now, and pictures named by a comment such as
-<!-- from figures/law.png --> are copied.
+<!-- from figures/law.png --> are copied. The cells of a notebook run in a kernel of their own, then the sh blocks
+between them; the texts of its outputs are compared, which pictures and HTML have too.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,6 +79,29 @@ def run_page(text: str, folder: Path, names: dict[str, Any] | None = None) -> It
         yield Ran(code, shown, stream.getvalue(), found.span(3))
 
 
+def run_notebook(path: Path, folder: Path) -> tuple[list[Ran], Any]:
+    """Run a notebook in a folder; return its cells and commands, and the notebook with its new outputs."""
+    import nbformat
+    from nbclient import NotebookClient
+
+    folder.mkdir(parents=True, exist_ok=True)
+    stored = nbformat.read(path, as_version=4)
+    fresh = deepcopy(stored)
+    drawn = os.environ | {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}
+    NotebookClient(fresh, timeout=None, resources={"metadata": {"path": str(folder)}}).execute(env=drawn)
+    fresh.metadata = stored.metadata
+    cells = list(zip(stored.cells, fresh.cells, strict=True))
+    blocks = [Ran(a.source, _texts(a), _texts(b), (0, 0)) for a, b in cells if a.cell_type == "code"]
+    for _, cell in cells:
+        cell.metadata = {}  # times of execution
+        blocks += run_page(cell.source, folder) if cell.cell_type == "markdown" else []
+    return blocks, fresh
+
+
+def _texts(cell: Any) -> str:
+    return "".join(item.get("text") or item.data["text/plain"] for item in cell.outputs)
+
+
 def _run_commands(code: str) -> None:
     from doublewell.cli import main
 
@@ -104,10 +129,17 @@ def main() -> int:
     parser.add_argument("--write", action="store_true")
     asked = parser.parse_args()
     shutil.rmtree(asked.out, ignore_errors=True)
-    text = asked.page.read_text(encoding="utf-8")
-    blocks = list(run_page(text, asked.out))
+    if asked.page.suffix == ".ipynb":
+        import nbformat
+
+        blocks, fresh = run_notebook(asked.page, asked.out)
+        text, written = "\n".join(cell.source for cell in fresh.cells), nbformat.writes(fresh) + "\n"
+    else:
+        text = asked.page.read_text(encoding="utf-8")
+        blocks = list(run_page(text, asked.out))
+        written = rewritten(text, blocks)
     if asked.write:
-        asked.page.write_text(rewritten(text, blocks), encoding="utf-8")
+        asked.page.write_text(written, encoding="utf-8")
         for source, target in _PICTURE.findall(text):
             shutil.copy(asked.out / source, asked.page.parent / target)
         return 0

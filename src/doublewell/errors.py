@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,9 @@ class UnfinishedError(InputError):
         self.results = list(results)
         self.failures = dict(failures)
 
+    def __reduce__(self) -> Any:
+        return type(self), (*self.args, self.results, self.failures)
+
 
 def option(name: str, value: Any = None) -> str:
     """Name an option, perhaps with a value, as the caller writes it: in Python, or inside `shell_words` in the shell.
@@ -66,6 +70,17 @@ def option(name: str, value: Any = None) -> str:
     if isinstance(value, bool):
         return f"--{flag}" if value else f"--no-{flag}"
     return f"--{flag}" if value is None else f"--{flag} {as_word(value)}"
+
+
+def library(name: str, extra: str, purpose: str) -> Any:
+    """Import a library that belongs to an extra of this package."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise InputError(
+            f"{purpose} needs the library {name}, which is not installed ({error}): run "
+            f"pip install 'doublewell[{extra}]'"
+        ) from error
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from doublewell.errors import InputError, not_negative, positive, shown, whole
 from doublewell.errors import seed as generator
 from doublewell.hints import Array, Progress
 from doublewell.law import Law, check_law
+from doublewell.progress import reporting
 from doublewell.record import Boundary, Record, check_record
 
 Solver = Literal["cnab2", "etdrk4"]
@@ -46,7 +47,7 @@ def simulate(
     dynamics: str | Dynamics = "allen-cahn",
     theta: float = 0.0,
     seed: int | np.random.Generator | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Record:
     """Solve u_t = q (L u - D F'(u) / epsilon^2) from u0 and return the record of the solution.
 
@@ -72,7 +73,7 @@ def simulate(
         seed of its random numbers. In equilibrium a mode of a phase has the variance theta / (k^2 + G'). The noise is
         that of the mesh, so the field is rougher the finer the mesh: the law is that of the scale of a cell.
     progress
-        Called with (frames done, frames) after each frame.
+        True shows a bar; a function is called with (frames done, frames) after each frame.
 
     A solution that blows up raises, naming the frame.
 
@@ -101,7 +102,8 @@ def simulate(
                 f"{substeps} steps per frame are too few for {equation.name} on this mesh: expected at least "
                 f"{least}; use more substeps, or solver='etdrk4'"
             )
-    values = rollout(stepper, force, start, frames=frames, progress=progress)
+    with reporting(progress, "simulating") as report:
+        values = rollout(stepper, force, start, frames=frames, progress=report)
     return Record(values, dx=grid.dx, dt=dt, q=q, boundary=grid.boundary, origin="simulation")
 
 

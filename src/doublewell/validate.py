@@ -11,6 +11,7 @@ from doublewell.dynamics import Grid, fastest_rate, since, steps_per_frame
 from doublewell.errors import InputError, is_whole, option, shown
 from doublewell.hints import Array, Progress
 from doublewell.observation import survey
+from doublewell.progress import reporting
 from doublewell.record import Boundary, Record
 from doublewell.result import Result
 from doublewell.simulate import simulate
@@ -48,7 +49,7 @@ class Validation:
         return f"{100 * self.error[k]:.3g} % (noise alone makes {100 * self.noise_floor[k]:.3g} %)"
 
 
-def validate(result: Result, record: Record, *, start: int = 0, progress: Progress | None = None) -> Validation:
+def validate(result: Result, record: Record, *, start: int = 0, progress: Progress | bool | None = None) -> Validation:
     """Evolve the recovered force from frame `start` of a record to its end and report the field error.
 
     The record may be another one than the law came from, with other q, mesh and noise, which is measured here. It must
@@ -57,7 +58,8 @@ def validate(result: Result, record: Record, *, start: int = 0, progress: Progre
     the same, unless they are those of a simulation. Where it does not say q, an estimated one is used. A small error
     tests the force on the phase values visited; it does not test epsilon and F, which no movie tests.
     """
-    return _evolve(result, record, None, start, progress)
+    with reporting(progress, "evolving") as report:
+        return _evolve(result, record, None, start, report)
 
 
 def replay(result: Result, record: Record, *, progress: Progress | None = None) -> Validation:

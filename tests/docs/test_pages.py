@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import doublewell as dw
+from doublewell.difference import compare
 from doublewell.law import named_law
 
 ROOT = Path(__file__).parents[2]
@@ -20,20 +21,36 @@ TOOL = runpy.run_path(str(DOCS / "site/run_page.py"))
 run_page, alike, rewritten = TOOL["run_page"], TOOL["alike"], TOOL["rewritten"]
 
 
-@pytest.mark.skipif(find_spec("tifffile") is None or find_spec("pint") is None, reason="needs doublewell[tiff,units]")
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # sockets of the kernel's client
 def test_the_tutorial_runs_and_prints_what_it_shows(tmp_path):
-    text = (DOCS / "tutorial.md").read_text()
-    blocks = list(run_page(text, tmp_path))
-    assert len(blocks) == text.count("```python") + text.count("```sh")
-    assert sum(block.shown is not None for block in blocks) == text.count("```text")
+    for library in ("nbclient", "ipykernel", "tifffile", "pint", "pandas"):
+        pytest.importorskip(library)
+    blocks, notebook = TOOL["run_notebook"](DOCS / "tutorial.ipynb", tmp_path)
+    assert len(blocks) == sum(cell.cell_type == "code" or "```sh" in cell.source for cell in notebook.cells)
     for block in blocks:
         assert block.same, f"{block.code}\nprinted\n{block.printed}"
+    outputs = [item for cell in notebook.cells for item in cell.get("outputs", [])]
+    assert not [item for item in outputs if item.get("name") == "stderr"]
+    assert sum('class="doublewell"' in item.get("data", {}).get("text/html", "") for item in outputs) == 2
+    assert sum("image/png" in item.get("data", {}) for item in outputs) == 2
     assert (tmp_path / "report/report.html").stat().st_size < 12e6
-    assert "[Materials]" in (tmp_path / "law.i").read_text()
     result = dw.load_result(tmp_path / "report/result.json")
     u = np.linspace(-1, 1, 201)
     true = named_law("sixth").effective(0.24).force(u)
     assert np.linalg.norm(result.force(u) - true) < 0.02 * np.linalg.norm(true)
+    assert compare(result, dw.load_result(tmp_path / "shell/result.json")).largest < 1e-6
+
+
+def test_a_notebook_that_shows_something_else_is_found(tmp_path):
+    nbformat = pytest.importorskip("nbformat")
+    pytest.importorskip("ipykernel")
+    made = nbformat.v4
+    shown = [made.new_output("stream", text="2.5\n")]
+    cells = [made.new_code_cell(code, outputs=shown) for code in ("print(2.5)", "print(3.5)")]
+    nbformat.write(made.new_notebook(cells=cells), tmp_path / "page.ipynb")
+    blocks, fresh = TOOL["run_notebook"](tmp_path / "page.ipynb", tmp_path)
+    assert [block.same for block in blocks] == [True, False]
+    assert fresh.cells[1].outputs[0].text == "3.5\n"
 
 
 PAGES = (
@@ -49,6 +66,7 @@ PAGES = (
     "mobility",
     "noise",
     "noise_bias",
+    "notebook",
     "optics",
     "several",
     "unknown_diffusion",
@@ -122,7 +140,7 @@ def test_every_public_name_is_in_the_reference():
 
 def test_every_page_is_in_the_contents():
     listed = re.findall(r"^[\w-]+$", (DOCS / "index.md").read_text(), flags=re.MULTILINE)
-    pages = {path.stem for path in DOCS.glob("*.md")} - {"index", "paper"}
+    pages = {path.stem for path in DOCS.iterdir() if path.suffix in (".md", ".ipynb")} - {"index", "paper"}
     assert pages <= set(listed)
 
 

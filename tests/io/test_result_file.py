@@ -8,13 +8,13 @@ import pytest
 from grouping import changed, grouped
 
 from doublewell.calibrate import calibrate
+from doublewell.difference import compare
 from doublewell.errors import InputError
 from doublewell.identify import identify
 from doublewell.io import load_result, open_record, save
 from doublewell.io.result_file import _checksum
 from doublewell.law import Law, named_law
 from doublewell.problem import Source
-from doublewell.result import compare
 
 
 def refused(match):

@@ -18,7 +18,13 @@ QUICK = Analysis(2, "none")
 @pytest.fixture(scope="module")
 def made(small):
     said = []
-    found = plan(small, degree=2, constraint="none", target=0.015, progress=said.append)
+    found = plan(
+        small,
+        degree=2,
+        constraint="none",
+        target=0.015,
+        progress=lambda words, *_: said.append(words.removeprefix("predicting: ")),
+    )
     return found, said
 
 

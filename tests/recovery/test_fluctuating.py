@@ -14,8 +14,8 @@ from scipy.ndimage import gaussian_filter
 import doublewell as dw
 from doublewell.adequacy.fluctuating import UNBALANCED
 from doublewell.calibrate import NoScale
+from doublewell.difference import compare
 from doublewell.identify.identify import _waves
-from doublewell.result import compare
 
 CELLS, FRAMES, WIDTH, FAR = 32, 17, 3.0, 4.0
 TRUTH = dw.named_law("quartic").effective(WIDTH)

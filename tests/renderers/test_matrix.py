@@ -103,7 +103,7 @@ def test_every_renderer_quotes_the_same_numbers(kind, name, page_of):
     at, scaled = re.escape(f"{table['maximum'].value:.4g}"), "barrier" in table.numbers
     text = str(result)
     shell = _text(result, None, ())
-    page = plain_words(page_of(name))
+    page, cell = plain_words(page_of(name)), plain_words(result._repr_html_())
     document = result_document(result, None)
     law = json.loads(export(result, "json"))
     latex = re.sub(r"\\times 10\^\{(-?\d+)\}", r"e\1", export(result, "latex"))
@@ -111,7 +111,8 @@ def test_every_renderer_quotes_the_same_numbers(kind, name, page_of):
     for words in (flat, " ".join(shell.split())):
         assert table.equation in words
         assert f"the wells lie at u = {table['low'].value:g} and u = {table['high'].value:g}" in words
-    assert table.equation.replace(" ", "") in re.sub(r" \^", "^", page).replace(" ", "")
+    for words in (page, cell):
+        assert table.equation.replace(" ", "") in re.sub(r" \^", "^", words).replace(" ", "")
     assert f"the wells lie at u = {table['low'].value:g} and u = {table['high'].value:g}" in page
     for found in (document, law):
         assert found["equation"] == table.equation
@@ -129,6 +130,9 @@ def test_every_renderer_quotes_the_same_numbers(kind, name, page_of):
         assert close(first(rf"epsilon = {NUMBER}", words), epsilon, 6)
     assert close(first(rf"F\({at}\) = {NUMBER}", page), barrier)
     assert close(first(rf"ε = {NUMBER}", page), epsilon)
+    assert close(first(rf"barrier F\({at}\) {NUMBER}", cell), barrier)
+    assert close(first(rf"ε = {NUMBER}", cell), epsilon)
+    assert result.to_dict().items() <= document.items()
     assert (document["barrier"], document["epsilon"]) == (barrier, epsilon)
     assert (law["facts"]["barrier"]["value"], law["facts"]["epsilon"]["value"]) == (barrier, epsilon)
     assert close(first(rf"F\({at}\)\$ = \$?{NUMBER}", latex), barrier, 3)

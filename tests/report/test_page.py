@@ -12,12 +12,13 @@ from grouping import changed
 from PIL import Image
 
 from doublewell.errors import InputError
+from doublewell.facts import facts
 from doublewell.identify import identify
 from doublewell.options import Weak
 from doublewell.problem import Source
 from doublewell.record import Record, checksum
 from doublewell.report import page_html, write_page
-from doublewell.report.pictures import _FRAMES, _SIDE, Film, encode, make_film, predicted, viewer
+from doublewell.report.pictures import _FRAMES, _SIDE, Film, encode, make_film, origin, predicted, viewer
 
 
 def refused(match):
@@ -136,7 +137,7 @@ def test_the_same_page_each_time_and_other_validations(banded, small, banded_pag
 
 def test_the_page_shows_the_fields_of_the_fit(banded, small, banded_page, words_of):
     assert "the recovered law evolved from the initial field that was fitted with it" in words_of(banded_page)
-    film = make_film(banded, small, predicted(banded, small))
+    film = make_film(small, predicted(banded, small))
     fit = banded.diagnostics.likelihood
     assert np.sqrt(np.mean((film.observed - film.predicted) ** 2, axis=(1, 2))) == pytest.approx(
         fit.residual_frames, rel=0.02
@@ -172,16 +173,17 @@ def test_three_axes_show_the_middle_slice(make_movie, words_of):
 def test_large_records_are_thinned_and_said_so(result):
     u = np.tanh(np.linspace(-3.0, 3.0, 500))[None, None] * np.ones((130, 330, 1))
     big = Record(u.astype(np.float32), dx=0.01, dt=0.1, q=1.0)
-    film = make_film(result, big, predicted(result, big))
+    found = predicted(result, big)
+    film = make_film(big, found)
     assert film.observed.shape == (61, 110, 125)
     assert film.frames[:2] + film.frames[-1:] == (0, 2, 129)
     np.testing.assert_array_equal(film.observed[3], u[film.frames[3], ::3, ::4].astype(np.float32))
-    assert film.notes[1:] == (
+    assert film.notes == (
         "61 of 130 frames are shown, evenly spread.",
         "Of each frame one pixel in 3 along y and one pixel in 4 along x is shown; nothing is averaged, so the noise "
         "looks as it is.",
     )
-    assert "No prediction: the record is a window" in film.notes[0]
+    assert "No prediction: the record is a window" in origin(facts(result), found)
 
 
 def test_the_worst_movie_makes_a_page_of_less_than_12_megabytes():
@@ -195,7 +197,7 @@ def test_a_movie_too_large_to_evolve_is_evolved_in_part_or_not_at_all(result, re
     monkeypatch.setattr("doublewell.report.pictures._VALUES", 10 * 48 * 48)
     found = predicted(result, record)
     assert (found.start, found.predicted.frames) == (15, 10)
-    assert "from frame 15 on" in " ".join(make_film(result, record, found).notes)
+    assert "from frame 15 on" in " ".join(make_film(record, found).notes)
     monkeypatch.setattr("doublewell.report.pictures._VALUES", 48 * 48)
     assert "too large to be evolved" in predicted(result, record)
 

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from doublewell.compute.partition import Region
+from doublewell.difference import compare
 from doublewell.errors import InputError
 from doublewell.identify import identify as identify_any
 from doublewell.identify.again import repeat
@@ -22,7 +23,6 @@ from doublewell.law import Bernstein
 from doublewell.observation import survey
 from doublewell.options import Compute, Observation, Weak
 from doublewell.record import Record, checksum
-from doublewell.result import compare
 from doublewell.weak import assembly as weak_module
 from doublewell.weak import stream as plan_module
 from doublewell.weak.stream import make_plan, open_stream

@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from doublewell.difference import compare
 from doublewell.errors import InputError
 from doublewell.identify import identify as identify_any
 from doublewell.io import load_result, open_record, save
 from doublewell.options import Compute, DoubleWell, Weak
-from doublewell.result import compare
 
 identify = partial(identify_any, method="weak")
 

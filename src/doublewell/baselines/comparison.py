@@ -21,6 +21,7 @@ from doublewell.hints import Array, Report
 from doublewell.identify import identify
 from doublewell.law import Constraint
 from doublewell.options import DoubleWell
+from doublewell.progress import reporting
 from doublewell.record import Record
 from doublewell.record.arrays import PhaseScale
 from doublewell.report.style import COLOURS, new_figure, style
@@ -212,7 +213,7 @@ def compare(
     result: Result | None = None,
     dynamics: str | Dynamics | None = None,
     seed: int = 0,
-    progress: Report | None = None,
+    progress: Report | bool | None = None,
 ) -> Comparison:
     """Run other methods on a record and report how far they agree with the trajectory fit and with each other.
 
@@ -233,27 +234,28 @@ def compare(
     seed
         Of the methods that draw random numbers.
     progress
-        Called with (what is being done, methods done, methods).
+        True shows a bar; a function is called with (what is being done, methods done, methods).
     """
     chosen = _chosen(methods)
     q = known_q(record, "compare")
-    show = progress or (lambda *_: None)
-    show("fitting the trajectory", 0, len(chosen) + 1)
-    result, ours = _reference(record, result, dynamics)
-    equation = result.dynamics
-    plateaus = (-1.0, 1.0) if result.contrast is None else result.contrast.plateaus
-    scale = PhaseScale(*plateaus)  # no other method knows of a contrast: all read the values that ours finds
-    record = record if result.contrast is None else record.replace(scale(record.slab()))
-    fits, left_out = [ours], []
-    for k, method in enumerate(chosen, start=1):
-        show(method.name, k, len(chosen) + 1)
-        waits = methods is None and method.slow and not on_gpu()
-        long = f"takes many minutes on a CPU: name it in {option('methods')} to run it all the same"
-        fit = long if waits else _tried(method, record, seed, equation)
-        if isinstance(fit, str):
-            left_out.append((method.name, fit))
-        else:
-            fits.append(fit)
+    with reporting(progress) as report:
+        show = report or (lambda *_: None)
+        show("fitting the trajectory", 0, len(chosen) + 1)
+        result, ours = _reference(record, result, dynamics)
+        equation = result.dynamics
+        plateaus = (-1.0, 1.0) if result.contrast is None else result.contrast.plateaus
+        scale = PhaseScale(*plateaus)  # no other method knows of a contrast: all read the values that ours finds
+        record = record if result.contrast is None else record.replace(scale(record.slab()))
+        fits, left_out = [ours], []
+        for k, method in enumerate(chosen, start=1):
+            show(method.name, k, len(chosen) + 1)
+            waits = methods is None and method.slow and not on_gpu()
+            long = f"takes many minutes on a CPU: name it in {option('methods')} to run it all the same"
+            fit = long if waits else _tried(method, record, seed, equation)
+            if isinstance(fit, str):
+                left_out.append((method.name, fit))
+            else:
+                fits.append(fit)
     u = np.linspace(*result.law.phases, _MESH)
     first = np.asarray(ours.force(u))
     curves = np.stack([levelled(np.asarray(fit.force(u)), equation, first) for fit in fits])

@@ -217,8 +217,7 @@ def plan(
     true, scale = _law(law, epsilon)
     experiment = Experiment(true, scene.initial(scale, scene.seed), epsilon=scale, **physics)
     with output.bar() as bar:
-        show = output.fitting(bar)
-        planned = make(experiment, **options, progress=lambda words: show(f"predicting: {words}", 0, 0))
+        planned = make(experiment, **options, progress=output.fitting(bar))
     output.answer(str(planned), _plan_document(planned))
 
 

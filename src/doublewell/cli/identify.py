@@ -259,32 +259,16 @@ def _text(result: Result, validation: Validation | None, files: tuple[Path, ...]
 
 def result_document(result: Result, validation: Validation | None) -> dict[str, Any]:
     """Return facts and findings, the most used numbers also by themselves, and the result as `save` writes it."""
-    from doublewell.facts import facts
-    from doublewell.findings import findings, model_tests
+    from doublewell.export.tables import result_dict
     from doublewell.io.result_file import encode, result_body
 
-    table, fields = facts(result), None
+    fields = None
     if validation is not None:  # all but the predicted fields; numbers that are not finite as result files write them
         hints = get_type_hints(type(validation))
         names = [name for name in hints if name != "predicted"]
         fields = {name: encode(getattr(validation, name), hints[name], name) for name in names}
-    epsilon, barrier = table.get("epsilon"), table.get("barrier")
     return {
-        "dynamics": table.problem.dynamics.name,
-        "method": table.method,
-        "equation": table.equation,
-        "phases": list(table.law.phases),
-        "degree": table.law.family.degree,
-        "coefficients": [g.value for g in table.coefficients],
-        "epsilon": None if epsilon is None else epsilon.value,
-        "barrier": None if barrier is None else barrier.value,
-        "double_well": table.structure.ok,
-        "structure": str(table.structure),
-        "facts": table.document(),
-        "degrees": [{"degree": fit.degree, "chi2": fit.chi2, "weight": fit.weight} for fit in table.degrees],
-        "verdict": table.verdict,
-        "tests": [asdict(test) for test in model_tests(result)],
-        "findings": [asdict(item) for item in findings(result, table=table)],
+        **result_dict(result),
         "validation": fields,
         "result": result_body(result),
     }

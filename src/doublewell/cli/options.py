@@ -7,21 +7,19 @@ their names, defaults, help and how a word is read. A field that is added there 
 from __future__ import annotations
 
 import json
-import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import Field, dataclass, field, fields, make_dataclass, replace
-from functools import partial
 from pathlib import Path
-from threading import RLock, Timer
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin, get_type_hints
 
 from cyclopts import Group, Parameter
 
 from doublewell.errors import InputError, as_word, option, whole
-from doublewell.hints import STATED, Report
+from doublewell.hints import Report
 from doublewell.options import METHODS, Compute, DoubleWell, Observation, Options, help_of, method_of, worded
+from doublewell.progress import Bar
 from doublewell.units import check_dimension, factor, parse_quantity
 
 if TYPE_CHECKING:
@@ -35,14 +33,8 @@ ANSWER, TENSION, MOVIE, LAW, METHOD, OBSERVATION, COMPUTE = (
     for name in ("Answer", "Surface tension", "Movie", "Law", "Method", "Observation", "Computing")
 )
 Switch = Annotated[bool, Parameter(negative=(), show_default=False)]
-_PATIENCE = 1.0  # seconds before anything appears
 _PATIENT = "compiling and fitting; the first time on a machine takes a minute or more (--quiet hides this line)"
 _GREY: dict[str, Literal["auto", "remove"]] = {"auto": "auto", "remove": "remove"}  # drifts that grey values decide
-_TAKEN = 20  # characters that spinner, shortest bar, fraction and time take from the line
-_SHORTER = {  # what a narrow terminal does without, the least useful first
-    "^fitting: ": "", "whole record, ": "", " standard errors": " s.e.", " iterations": "", "segments, links": "links",
-    ", moved [^,]*": "",
-}  # fmt: skip
 _VALUES: dict[Group, dict[str, type[Options]]] = {
     LAW: {"": DoubleWell}, METHOD: dict(METHODS), OBSERVATION: {"": Observation}, COMPUTE: {"": Compute},
 }  # fmt: skip
@@ -254,100 +246,6 @@ def about(subject: Path | str) -> Iterator[None]:
 
 
 # --- the answer -------------------------------------------------------------------------------------------------------
-
-
-class Bar:
-    """The progress of the work, on a terminal, once it takes more than a second.
-
-    A timer shows it, not the work: a stage that is silent for long, such as a first compilation, still has its name
-    and a moving sign on the screen.
-    """
-
-    def __init__(self, *, wanted: bool) -> None:
-        self._wanted = wanted
-        self._lock = RLock()  # the timer shows what the work reports
-        self._shown: Any = None
-        self._said: tuple[str, int, int] | None = None
-        self._timer: Timer | None = None
-
-    def __enter__(self) -> Bar:
-        if self._wanted:
-            self._timer = Timer(_PATIENCE, self._appear)
-            self._timer.daemon = True
-            self._timer.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._wanted = False
-            if self._timer is not None:
-                self._timer.cancel()
-            if self._shown is not None:
-                self._shown.stop()
-
-    def stage(self, name: str) -> Callable[[int, int], None]:
-        """Begin a stage of the work and return its callback (done, total)."""
-        self.show(name, 0, 0)
-        return partial(self.show, name)
-
-    def show(self, name: str, done: int, total: int) -> None:
-        """Show how far a stage is; a total of 0 is not known. What is stated stays above it."""
-        with self._lock:
-            if total == STATED:
-                if self._shown is not None:
-                    self._shown.state(name)
-                elif self._wanted:
-                    sys.stderr.write(f"{name}\n")
-                return
-            self._said = (name, done, total)
-            if self._shown is not None:
-                self._shown.say(*self._said)
-
-    def _appear(self) -> None:
-        with self._lock:
-            if self._wanted:
-                self._shown = _Screen()
-                if self._said is not None:
-                    self._shown.say(*self._said)
-
-
-class _Screen:
-    """One line on the terminal: a spinner, the name of the stage, how far it is, and the seconds so far."""
-
-    def __init__(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
-
-        words, self._console = TextColumn("{task.description}", markup=False), Console(stderr=True)
-        columns = (SpinnerColumn(), words, BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-        self._bar = Progress(*columns, console=self._console, transient=True)
-        self._task = self._bar.add_task("", total=None)
-        self._bar.start()
-
-    def say(self, name: str, done: int, total: int) -> None:
-        self._bar.tasks[0].total = total or None  # update() takes None for "as before"
-        words = one_line(name, self._console.width - _TAKEN)
-        self._bar.update(self._task, description=words, completed=done)
-        self._bar.tasks[0].finished_time = None  # a stage that has ended would stop the clock and the spinner
-
-    def state(self, words: str) -> None:
-        self._bar.console.print(words, markup=False, highlight=False, soft_wrap=True)
-
-    def stop(self) -> None:
-        self._bar.stop()
-
-
-def one_line(words: str, room: int) -> str:
-    """Return words that fit into one line: shorter forms where they are known, then cut.
-
-    >>> one_line("fitting: whole record, step 3: cost 12.5", 20)
-    'step 3: cost 12.5'
-    """
-    for pattern, shorter in _SHORTER.items():
-        if len(words) <= room:
-            return words
-        words = re.sub(pattern, shorter, words)
-    return words if len(words) <= room else words[: max(room - 3, 0)] + "..."
 
 
 @Parameter(name="*", group=ANSWER)

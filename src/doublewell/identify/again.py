@@ -8,13 +8,14 @@ from typing import Any, Literal
 
 import numpy as np
 
+from doublewell.difference import Comparison, compare
 from doublewell.errors import InputError, option
 from doublewell.hints import Report
 from doublewell.identify.identify import identify
 from doublewell.options import Compute
 from doublewell.problem import RecordInfo
 from doublewell.record import Record, checksum
-from doublewell.result import Comparison, Result, compare
+from doublewell.result import Result
 
 _SHOWN = 12  # differences that are printed
 Data = Literal["the same", "other data", "not known to be the same"]

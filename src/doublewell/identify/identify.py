@@ -24,6 +24,7 @@ from doublewell.identify.weak_fit import WeakFit, moment_tests, weak_diagnostics
 from doublewell.inference.joint import Plan, fit_parts, run_loops
 from doublewell.options import Compute, DoubleWell, Method, Observation
 from doublewell.problem import Problem, Resolved, ask, compute_of, observed_as
+from doublewell.progress import reporting
 from doublewell.record import Record
 from doublewell.result import Result, Rival, thermal_refusal
 from doublewell.runtime import choose_processor, computing_on
@@ -45,7 +46,7 @@ def identify(
     compute: Compute | str | dict[str, Any] | None = None,
     check: bool = True,
     temperature: float | str | Temperature | None = None,
-    progress: Report | None = None,
+    progress: Report | bool | None = None,
 ) -> Result:
     """Identify the force G = F'/epsilon^2 of u_t = q (Laplacian u - G(u)), and with a tension epsilon and F.
 
@@ -89,7 +90,8 @@ def identify(
         potential and the tension: a text such as "300 K", of a film "300 K, 50 nm" with its thickness, or kT as a
         number, 1.0 for energies in kT. ``AllenCahn(thermal=True)`` reads the same movie without a scale.
     progress
-        Called with (what is being done, steps done, steps), steps 0 where their number is not known. Of a trajectory
+        True shows a bar, in a terminal or a notebook. A function is called with (what is being done, steps done,
+        steps), steps 0 where their number is not known. Of a trajectory
         fit the words give stage, cost and an estimate of the time left; before it, with steps -1, they state the law of
         the weak-form fit and what the movie warns of.
 
@@ -116,15 +118,15 @@ def identify(
     problem = ask(records, surface_tension, dynamics=ALLEN_CAHN if auto else dynamics, **rest)
     records, chosen = [observed_as(record, problem) for record in records], compute_of(compute, records, problem)
     records = [check_layout(record) for record in records]
-    with computing_on(chosen.device), stopping(chosen.stop()) as stop:
+    with computing_on(chosen.device), stopping(chosen.stop()) as stop, reporting(progress) as report:
         rivals: tuple[Rival, ...] = ()
         if auto:
             try:
-                found, rivals = choose_dynamics(records, options, progress)
+                found, rivals = choose_dynamics(records, options, report)
             except Interrupted:
                 raise _no_time("an equation was chosen", f"name it with {option('dynamics')}") from None
             problem = ask(records, surface_tension, dynamics=found, **rest)
-        result = replace(solve(records, problem, chosen, progress), rivals=rivals)
+        result = replace(solve(records, problem, chosen, report), rivals=rivals)
     if stop.by_hand:
         raise Interrupted(f"interrupted before step {stop.at} of the fit", result)
     return result

@@ -23,6 +23,7 @@ from doublewell.identify.phases import plateaus_or, visited
 from doublewell.observation import Survey
 from doublewell.options import Compute, Phases
 from doublewell.problem import Problem, ask, observed_as
+from doublewell.progress import reporting
 from doublewell.record import Record
 from doublewell.result import Result
 from doublewell.runtime import on_gpu
@@ -50,15 +51,15 @@ def identify_many(
     check: bool = True,
     temperature: Any = None,
     batch: int = _BATCH,
-    progress: Report | None = None,
+    progress: Report | bool | None = None,
 ) -> list[Result]:
     """Identify each record by itself, in the order given; the options are those of ``identify``, one equation for all.
 
     Where JAX sees a GPU, records of one shape, mesh, interval, q and boundary are fitted together, `batch` at a time.
     Otherwise the workers of `compute` (processes, all cores by default) take one record after the other; a script that
     calls this needs the usual ``if __name__ == "__main__":``. Results do not depend on the number of workers.
-    `surface_tension` is one for all, or one for each record. `progress` is called with (what is done, records done,
-    records).
+    `surface_tension` is one for all, or one for each record. `progress` is True, which shows a bar, or called with
+    (what is done, records done, records).
 
     All records are surveyed before the first fit, and every one that cannot be used is named. Where a fit fails later,
     the others continue; then UnfinishedError (an InputError) is raised, with the finished ``results`` and the
@@ -91,10 +92,11 @@ def identify_many(
     ]
     gpu = any(problem.method.bands for problem in problems) and on_gpu()
     jobs = _jobs(work, batch if gpu else 1)
-    if len(jobs) == 1 or workers == 1 or gpu:
-        outcomes = _in_turn(work, jobs, progress)
-    else:
-        outcomes = _in_processes(work, jobs, workers, progress)
+    with reporting(progress) as report:
+        if len(jobs) == 1 or workers == 1 or gpu:
+            outcomes = _in_turn(work, jobs, report)
+        else:
+            outcomes = _in_processes(work, jobs, workers, report)
     return _finished([outcomes[k] for k in range(len(records))])
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublewell.errors import InputError, option, shown
+from doublewell.errors import library as library  # noqa: PLC0414  of the formats
 from doublewell.record import LazyArray, Record
 from doublewell.record.arrays import Block, Values, lazy
 from doublewell.record.record import KNOWN
@@ -236,17 +237,6 @@ def check_memory(path: Path, size: int, advice: str) -> None:
         raise InputError(
             f"{path} can only be read whole, {size / 2**30:.1f} GiB, and the machine has {memory / 2**30:.1f}: {advice}"
         )
-
-
-def library(name: str, extra: str, purpose: str) -> Any:
-    """Import a library that belongs to an extra of this package."""
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise InputError(
-            f"{purpose} needs the library {name}, which is not installed ({error}): run "
-            f"pip install 'doublewell[{extra}]'"
-        ) from error
 
 
 def choose_array(path: Path, shapes: Mapping[str, tuple[int, ...]], var: str | None) -> str:

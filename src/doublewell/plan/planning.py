@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 
 from doublewell.errors import InputError, option, positive, shown
+from doublewell.hints import Report
 from doublewell.law import CONSTRAINTS, Constraint
 from doublewell.observation import TOO_FEW_CELLS, check_survey, survey
 from doublewell.plan.experiment import (
@@ -24,6 +25,7 @@ from doublewell.plan.experiment import (
     predict,
 )
 from doublewell.problem import ask
+from doublewell.progress import reporting
 from doublewell.record import Record
 from doublewell.record.arrays import PhaseScale
 from doublewell.record_findings import survey_findings
@@ -133,7 +135,7 @@ def plan(
     tension_error: float = 0.0,
     target: float | None = None,
     target_of: Quantity = "force",
-    progress: Show | None = None,
+    progress: Report | bool | None = None,
 ) -> Plan:
     """Predict the errors of G, F and epsilon for an experiment and for changes of it.
 
@@ -148,7 +150,7 @@ def plan(
     target, target_of
         A relative error, and of what: the number of frames that reaches it is searched for.
     progress
-        Called with what is being computed.
+        True shows a bar; a function is called with (what is being predicted, 0, 0).
 
     A movie that ``identify`` would refuse, for instance one without an interface, is refused here too; a search for
     frames ends at 13. One change costs about as much as the last step of a fit of its movie. The prediction is the
@@ -162,22 +164,27 @@ def plan(
     if target is not None and target_of not in _NAMES:
         raise InputError(f"target_of is {shown(target_of)}: expected 'force', 'potential' or 'epsilon'")
     warnings = _survey_notes(experiment)
-    show = progress or (lambda _: None)
-    show("as planned")
-    information = experiment_information(experiment)
-    if information.solve > _UNFINISHED:
-        warnings += (
-            f"the errors are too small: the solves behind them reached only {information.solve:.1g} of their start; a "
-            "start that is unstable for so long cannot be planned, shorten the movie",
-        )
-    base = predict(experiment, information, analysis)
-    goal = None
-    if target is not None:
-        goal = reach(experiment, information, analysis, base=base, target=target, quantity=target_of, show=show)
-    options = []
-    for name in CHANGES:
-        show(name)
-        options.append(_option(experiment, information, analysis, name))
+    with reporting(progress) as report:
+
+        def show(words: str) -> None:
+            if report is not None:
+                report(f"predicting: {words}", 0, 0)
+
+        show("as planned")
+        information = experiment_information(experiment)
+        if information.solve > _UNFINISHED:
+            warnings += (
+                f"the errors are too small: the solves behind them reached only {information.solve:.1g} of their "
+                "start; a start that is unstable for so long cannot be planned, shorten the movie",
+            )
+        base = predict(experiment, information, analysis)
+        goal = None
+        if target is not None:
+            goal = reach(experiment, information, analysis, base=base, target=target, quantity=target_of, show=show)
+        options = []
+        for name in CHANGES:
+            show(name)
+            options.append(_option(experiment, information, analysis, name))
     options.sort(key=lambda option: float("inf") if option.prediction is None else option.prediction.force)
     return Plan(experiment, analysis, base, tuple(options), goal, warnings)
 

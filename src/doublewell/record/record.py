@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from itertools import product, repeat, starmap
 from os import cpu_count
@@ -208,8 +209,33 @@ class Record:
         What is not given stays, the mask too. None forgets: ``record.replace(q=None)`` has an unknown q, and
         ``record.replace(mask=None)`` no mask.
         """
-        kept = {name: getattr(self, name) for name in (*KNOWN, "mask", "grey")}
-        return Record(self.values if u is None else u, **kept | changes)
+        return Record(self.values if u is None else u, **self._known() | changes)
+
+    def _known(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in (*KNOWN, "mask", "grey")}
+
+    def __reduce__(self) -> Any:
+        return partial(Record, **self._known()), (self.values,)  # a copy is checked and read-only like the original
+
+    def plot(self, frame: int = 0, *, ax: Any = None) -> Any:
+        """Draw a frame, counted from the end where negative, and return the Matplotlib axes; of a volume the middle z.
+
+        `ax` are axes to draw in, else there is a new figure.
+        """
+        from doublewell.report.notebook import plot_record
+
+        return plot_record(self, frame, ax)
+
+    def to_xarray(self) -> Any:
+        """Return all values as an xarray DataArray with times, positions and units; NaN where one is missing."""
+        from doublewell.export.tables import record_array
+
+        return record_array(self)
+
+    def _repr_html_(self) -> str:
+        from doublewell.report.notebook import record_html
+
+        return record_html(self)
 
     def __repr__(self) -> str:
         mesh = f"{self.mesh[0]} cells (1-D)" if len(self.mesh) == 1 else " x ".join(str(n) for n in self.mesh)

@@ -73,7 +73,7 @@ def law_figure(result: Result, *, truth: Truth | None = None) -> Any:
             axis.set_title(panel.name)
             if table.banded:
                 draw_strip(figure.add_subplot(grid[1, k], sharex=axis), panel, shown, truth)
-        draw_histogram(figure.add_subplot(grid[-1, 0], sharex=axes[0]), shown)
+        draw_histogram(figure.add_subplot(grid[-1, 0], sharex=axes[0]), shown.edges, shown.fractions)
         if averaged:
             draw_weights(figure.add_subplot(grid[-1, 1]), shown)
         corner = grid[-1, 1:] if not averaged else grid[-1, 2] if len(panels) == 3 else grid[:, 2]
@@ -117,12 +117,9 @@ def draw_strip(axis: Any, curve: Curve, shown: Curves, truth: Truth | None = Non
     axis.locator_params(axis="y", nbins=4)
 
 
-def draw_histogram(axis: Any, shown: Curves) -> None:
+def draw_histogram(axis: Any, edges: Array, fractions: Array) -> None:
     """Draw how often each phase value occurs, on a logarithmic scale."""
-    edges = shown.edges
-    axis.bar(
-        edges[:-1], 100 * shown.fractions, np.diff(edges), align="edge", color=COLOURS["visited"], ec="white", lw=0.4
-    )
+    axis.bar(edges[:-1], 100 * fractions, np.diff(edges), align="edge", color=COLOURS["visited"], ec="white", lw=0.4)
     axis.set(xlabel="phase value u", ylabel="values (%)", yscale="log", ylim=(0.05, 120), xlim=_limits(edges))
     axis.set_yticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
     axis.set_xticks(np.linspace(edges[0], edges[-1], 5))
@@ -214,10 +211,10 @@ def draw_map(figure: Any, axis: Any, left: Residual, data: RecordInfo) -> None:
         axis.axhline(0.0, color=COLOURS["rule"], lw=0.8)
         axis.set(xlabel=axis_name("x", data.length_unit), ylabel=_VARIANCE, ylim=(-1.05 * limit, 1.05 * limit))
         return
-    _draw_field(figure, axis, values, edges[-2:], data.length_unit, _VARIANCE, cmap=REST_MAP, vmin=-limit, vmax=limit)
+    draw_field(figure, axis, values, edges[-2:], data.length_unit, _VARIANCE, cmap=REST_MAP, vmin=-limit, vmax=limit)
 
 
-def _draw_field(
+def draw_field(
     figure: Any, axis: Any, values: Array, edges: Sequence[Array], unit: str | None, label: str, **colours: Any
 ) -> None:
     """Draw a field [y, x] with its colours beside it, to scale unless it is very long."""
@@ -342,7 +339,7 @@ def draw_rms(figure: Any, axis: Any, values: Array, record: Record) -> None:
         return
     image = values[values.shape[0] // 2] if values.ndim == 3 else values
     edges = [h * np.arange(n + 1) for h, n in zip(record.dx[-2:], image.shape, strict=True)]
-    _draw_field(figure, axis, image, edges, record.length_unit, _RMS, cmap=ERROR_MAP)
+    draw_field(figure, axis, image, edges, record.length_unit, _RMS, cmap=ERROR_MAP)
 
 
 def fields_figure(
@@ -372,7 +369,9 @@ def _frames(observed: Record, predicted: Record | None, phases: tuple[float, flo
     if predicted is not None:
         chosen = (max(1, observed.frames // 3), max(1, 2 * observed.frames // 3), last)
     picks = list(dict.fromkeys(chosen))
-    rows = _rows(*([_slice(one, k) for k in picks] for one in (observed, predicted) if one is not None), phases=phases)
+    rows = _rows(
+        *([middle_slice(one, k) for k in picks] for one in (observed, predicted) if one is not None), phases=phases
+    )
     height, width = observed.extent[-2:]
     stretched = max(width, height) > _STRETCH * min(width, height)
     w, h = _SIDE * min(1.0, width / height), _SIDE * min(1.0, height / width)
@@ -431,7 +430,8 @@ def _rows(observed: list[Array], *predictions: list[Array], phases: tuple[float,
     return rows
 
 
-def _slice(record: Record, frame: int) -> Array:
+def middle_slice(record: Record, frame: int) -> Array:
+    """Return a frame, of a volume its middle z; NaN where a value is missing."""
     field: Array = _values(record, frame)[0]
     return np.asarray(field[field.shape[0] // 2] if field.ndim == 3 else field)
 

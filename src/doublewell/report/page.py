@@ -21,6 +21,7 @@ from doublewell.facts import METHODS, THERMAL, Fact, Facts, facts
 from doublewell.findings import ModelTest, findings, model_tests, worst
 from doublewell.hints import Report
 from doublewell.observation import FEW_CELLS
+from doublewell.progress import reporting
 from doublewell.record import Record, check_record, checksum
 from doublewell.record_findings import Finding, Severity
 from doublewell.report import pictures
@@ -64,14 +65,14 @@ Section = tuple[str, str, Html]  # anchor, heading, content
 
 def write_page(
     result: Result, record: Record, path: str | PathLike[str], *, validation: Validation | None = None,
-    progress: Report | None = None,
+    progress: Report | bool | None = None,
 ) -> Path:  # fmt: skip
     """Write a result with its record as one HTML page that opens offline, and return its path.
 
     The page holds its style, script and pictures, and makes no request. Where the boundary is declared the law is
     evolved to show a prediction, from the initial field of the fit where the result holds it, and else from the first
     frame; `validation` is used instead where it is given. Large records are thinned, and the page tells so. The file is
-    there whole or not at all. `progress` is called with (what is done, steps done, steps).
+    there whole or not at all. `progress` is True, which shows a bar, or called with (what is done, steps done, steps).
     """
     place = Path(path).expanduser()
     if place.suffix.lower() not in (".html", ".htm"):
@@ -81,7 +82,7 @@ def write_page(
 
 
 def page_html(
-    result: Result, record: Record, *, validation: Validation | None = None, progress: Report | None = None
+    result: Result, record: Record, *, validation: Validation | None = None, progress: Report | bool | None = None
 ) -> str:
     """Return the page as text; the same result and record give the same text. Options are those of the shell."""
     if not isinstance(result, Result):
@@ -89,35 +90,38 @@ def page_html(
             f"expected a Result, got {type(result).__name__}: call write_page(identify(record), record, path)"
         )
     check_record(record)
-    with shell_words():  # a page is read by people who may never see the call
+    with reporting(progress) as report, shell_words():  # a page is read by people who may never see the call
         table, shown = facts(result), curves(result)
         if record.shape != table.data.shape:
             raise InputError(
                 f"the record is of shape {record.shape} and the result of {table.data.shape}: expected the record that "
                 "the result came from"
             )
-        say = progress or (lambda *_: None)
+        say = report or (lambda *_: None)
         say("checking the data", 0, 0)
         digest = checksum(record, like=table.data.checksum)
         found = validation or pictures.predicted(result, record, progress=partial(say, "evolving"))
         say("drawing", 0, 0)
         items, tests = findings(result, checksum=digest, table=table), model_tests(result)
-        film = pictures.viewer(pictures.make_film(result, record, found))
-        charts = _pairs(pictures.law_chart(curve, shown) for curve in (shown.potential, shown.law[0]))
-        answers = [(_QUESTIONS[item.topic], _badge(item.severity), prose(str(item))) for item in items]
+        film = pictures.make_film(record, found, notes=(pictures.origin(table, found),), phases=table.law.phases)
+        charts = pairs(pictures.law_chart(curve, shown) for curve in (shown.potential, shown.law[0]))
         printed = tag("details", tag("summary", "the report as text"), tag("pre", report_text(result)))
         parts: list[Section] = [
-            ("law", "The law", join([_equations(table), charts])),
-            ("wells", "Wells, barrier and scale", _numbers(table)),
-            ("checks", "Can it be trusted?", html_table(("question", "verdict", "finding"), answers, kind="checks")),
+            ("law", "The law", join([equations(table), charts])),
+            ("wells", "Wells, barrier and scale", numbers(table)),
+            ("checks", "Can it be trusted?", checks(items)),
             ("better", "What would improve it", _better(table, shown, items)),
-            ("fields", "Fields: observed, predicted, difference", film),
+            ("fields", "Fields: observed, predicted, difference", pictures.viewer(film)),
             ("residual", "What the fit leaves", _residual(table, shown, tests, record, found)),
             ("phases", "Phases visited, and degrees", _phases(table, shown)),
             ("settings", "Settings, versions, checksum", _settings(table, digest)),
             ("text", "The printed report", printed),
         ]
-    top = [tag("h1", "Free energy from ", tag("span", table.title, class_="file")), _box(items), _lead(table, items)]
+    top = [
+        tag("h1", "Free energy from ", tag("span", table.title, class_="file")),
+        verdict_box(items),
+        _lead(table, items),
+    ]
     return _document(table.title, top, [part for part in parts if part[2]])
 
 
@@ -156,14 +160,20 @@ def _badge(severity: Severity) -> Html:
     return tag("span", sign, f" {severity}", class_=f"badge {severity}")
 
 
-def _box(items: list[Finding]) -> Html:
-    """Return the worst severity with what it rests on."""
+def verdict_box(items: list[Finding], most: int = _LISTED) -> Html:
+    """Return the worst severity with what it rests on, `most` findings at most."""
     severity = worst(items)
     why = [item for item in items if item.severity == severity != Severity.OK]
-    reported = [tag("li", tag("b", _QUESTIONS[item.topic]), " ", prose(str(item))) for item in why[:_LISTED]]
-    more = tag("p", tag("a", f"and {len(why) - _LISTED} more", href="#checks")) if len(why) > _LISTED else Html()
+    reported = [tag("li", tag("b", _QUESTIONS[item.topic]), " ", prose(str(item))) for item in why[:most]]
+    more = tag("p", tag("a", f"and {len(why) - most} more", href="#checks")) if len(why) > most else Html()
     listed = tag("ul", *reported) if reported else Html()
     return tag("div", tag("p", _badge(severity), " ", _VERDICTS[severity]), listed, more, class_=f"box {severity}")
+
+
+def checks(items: list[Finding]) -> Html:
+    """Return all findings as answers to the questions that they belong to."""
+    answers = [(_QUESTIONS[item.topic], _badge(item.severity), prose(str(item))) for item in items]
+    return html_table(("question", "verdict", "finding"), answers, kind="checks")
 
 
 def _lead(table: Facts, items: list[Finding]) -> Html:
@@ -233,7 +243,7 @@ def _precision(table: Facts, items: list[Finding]) -> str:
 # --- sections ---------------------------------------------------------------------------------------------------------
 
 
-def _equations(table: Facts) -> Html:
+def equations(table: Facts) -> Html:
     """Return the equation of motion and the law, and the heaviest degree alone where degrees are averaged."""
     low, epsilon = table["low"].value, table.get("epsilon")
     lines = [tag("p", math(table.motion), class_="equation"), tag("p", math(table.equation), class_="equation")]
@@ -250,7 +260,7 @@ def _equations(table: Facts) -> Html:
     return join(lines)
 
 
-def _numbers(table: Facts) -> Html:
+def numbers(table: Facts) -> Html:
     """Return the numbers to quote, with their intervals."""
     keys = ["barrier", "epsilon", "kappa", "tension", "height", "curvature_low", "curvature_high", "curvature_barrier"]
     if not table.law.family.symmetric:
@@ -307,15 +317,17 @@ def _residual(table: Facts, shown: Curves, tests: Sequence[ModelTest], record: R
     ]  # fmt: skip
     head = ("test", "size", "probability, adjusted", "in words")
     listed = tag("details", tag("summary", f"the {len(rows)} tests of the model in numbers"), html_table(head, rows))
-    return join([why, _pairs(charts), listed if rows else Html()])
+    return join([why, pairs(charts), listed if rows else Html()])
 
 
-def _pairs(charts: Iterable[Html]) -> Html:
+def pairs(charts: Iterable[Html]) -> Html:
+    """Return charts side by side, below each other where there is no room."""
     return tag("div", *charts, class_="grid pairs")
 
 
 def _phases(table: Facts, shown: Curves) -> Html:
-    charts = _pairs(filter(None, (pictures.coverage_chart(shown), pictures.weights_chart(shown))))
+    visited = pictures.coverage_chart(shown.edges, shown.fractions, shown.coverage)
+    charts = pairs(filter(None, (visited, pictures.weights_chart(shown))))
     if not table.degrees:
         rows = [(_subscript(g.symbol), plain(g.value, 5)) for g in table.coefficients]
         words = f"The weak-form fit has one degree, here {table.law.family.degree}; it does not choose it."

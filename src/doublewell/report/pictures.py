@@ -79,16 +79,15 @@ def law_chart(curve: Curve, shown: Curves) -> Html:
     return chart(f"curve-{curve.symbol}", curve.name, text, caption, draw, height=4.6 if banded else 3.4)
 
 
-def coverage_chart(shown: Curves) -> Html:
+def coverage_chart(edges: Array, fractions: Array, coverage: float) -> Html:
     """Draw how often each phase value is visited."""
-    edges, fractions = shown.edges, 100.0 * shown.fractions
-    pairs = zip(edges[::4], edges[4::4], fractions.reshape(-1, 4).sum(axis=1), strict=False)
+    pairs = zip(edges[::4], edges[4::4], 100.0 * fractions.reshape(-1, 4).sum(axis=1), strict=False)
     listed = ", ".join(f"{plain(a, 2)} to {plain(b, 2)}: {plain(c, 2)} %" for a, b, c in pairs)
-    visited = f"{100 * shown.coverage:.0f} % of the range is visited"
+    visited = f"{100 * coverage:.0f} % of the range is visited"
     return chart(
         "coverage", "Phase values in the movie", f"Histogram of the phase values in the movie. {listed}. {visited}.",
         [f"Phase values that the movie shows: {visited}. The law is measured there."],
-        lambda figure: figures.draw_histogram(figure.subplots(), shown), height=2.7,
+        lambda figure: figures.draw_histogram(figure.subplots(), edges, fractions), height=2.7,
     )  # fmt: skip
 
 
@@ -224,11 +223,14 @@ def predicted(result: Result, record: Record, *, progress: Progress | None = Non
     return "the evolution of the law left the range of numbers: this law cannot be evolved from the first frame"
 
 
-def make_film(result: Result, record: Record, found: Validation | str) -> Film:
+def make_film(
+    record: Record, found: Validation | str, *, notes: tuple[str, ...] = (), phases: tuple[float, float] = (-1.0, 1.0),
+    most: int = _FRAMES,
+) -> Film:  # fmt: skip
     """Read the frames that are shown, one at a time."""
     start = 0 if isinstance(found, str) else found.start
     flat = len(record.mesh) == 1
-    most = min(record.frames - start, _LINES if flat else _FRAMES)
+    most = min(record.frames - start, _LINES if flat else most)
     picks = [int(k) for k in np.unique(np.linspace(start, record.frames - 1, most).round().astype(int))]
     steps = tuple(ceil(n / (_LINES if flat else _SIDE)) for n in record.mesh[-2:])
     predicted = None
@@ -241,15 +243,15 @@ def make_film(result: Result, record: Record, found: Validation | str) -> Film:
         times=record.times[picks],
         observed=np.stack([_thin(record.slab(k, k + 1)[0], steps) for k in picks]),
         predicted=predicted,
-        notes=(_origin(facts(result), found), *_notes(record, picks, steps, start)),
+        notes=(*notes, *_notes(record, picks, steps, start)),
         extent=(size[0], size[1]),
         names=(axis_name("x", record.length_unit), upwards),
         time_unit=record.time_unit,
-        phases=facts(result).law.phases,
+        phases=phases,
     )
 
 
-def _origin(table: Facts, found: Validation | str) -> str:
+def origin(table: Facts, found: Validation | str) -> str:
     """Return what the prediction was evolved from."""
     if isinstance(found, str):
         return f"No prediction: {found}."
@@ -354,6 +356,18 @@ def _panel(film: Film, kind: _Kind, k: int, name: str) -> Html:
         image = (axis, _PREFIX + kind.images[k], f"pixels {name}")
         drawn = Html(inline_svg(figure, name, f"Field {kind.name}", text, image))
     return tag("figure", drawn, _caption(kind))
+
+
+def stills(film: Film) -> Html:
+    """Return the observed frames of a film side by side."""
+    (kind,) = _kinds(film)
+    if film.flat:
+        return _panel(film, kind, 0, "flat-observed")
+    panels = [
+        tag("figure", tag("img", src=_PREFIX + image, alt="", class_="pixels"), tag("figcaption", film.when(k)))
+        for k, image in enumerate(kind.images)
+    ]
+    return join([tag("div", *panels, class_="strip frames"), _caption(kind)])
 
 
 def _caption(kind: _Kind, when: str = "") -> Html:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from hashlib import sha256
 from html import escape
 from io import BytesIO
 from math import floor, isfinite, log10
@@ -109,6 +110,7 @@ def inline_svg(figure: Any, name: str, title: str, text: str, image: tuple[Any, 
     for axis in figure.axes:
         axis.set_facecolor("none")
     data = render(figure, "svg", **{"svg.fonttype": "none", "savefig.facecolor": "none"})
+    name = f"{name}-{sha256(data).hexdigest()[:8]}"  # a notebook shows several results
     root = ElementTree.fromstring(data)  # written by matplotlib, a line above
     for parent in root.iter():
         for child in [item for item in parent if item.tag.endswith(("}metadata", "}style"))]:

@@ -307,7 +307,8 @@ class Inspection:
     refusal: str | None
     findings: tuple[Finding, ...]
 
-    def __str__(self) -> str:
+    def sections(self, *, printed: bool = True) -> Sections:
+        """Return what was measured, by topic; not `printed` without the histogram and in lines of any length."""
         survey, width, supports = self.survey, "none detected", "none of the default ones fits"
         noise = f"{survey.noise:.2g} per pixel, {percent(0.5 * survey.noise)} of the step between the phases"
         if survey.interface_width is not None:
@@ -316,14 +317,16 @@ class Inspection:
         if self.supports:
             supports = f"half-widths in time and space that fit: {', '.join(map(str, self.supports))}"
         change = f"the picture changes by {survey.change:.2g} (root mean square) from first to last"
-        sections: Sections = [
+        return [
             ("Mesh and time", _mesh(self.record, survey)),
             ("Noise", [f"{noise} ({survey.noise_method})"]),
-            ("Phase values", _phases(survey)),
+            ("Phase values", _phases(survey, printed)),
             ("Interface", [width, change]),
             ("Test functions", [supports]),
-            ("Warnings", bullets(map(str, self.findings)) if self.findings else [NOTHING]),
         ]
+
+    def __str__(self) -> str:
+        sections = [*self.sections(), ("Warnings", bullets(map(str, self.findings)) if self.findings else [NOTHING])]
         mesh = " x ".join(str(n) for n in self.record.mesh)
         line = "read as a 1-D movie: " if len(self.record.mesh) == 1 else ""
         return f"{line}{self.record.frames} frames of {mesh} pixels\n{joined(sections)}"
@@ -378,13 +381,13 @@ def _mesh(record: Record, looked: Survey) -> Iterator[str]:
     yield f"boundary: {record.boundary or 'not declared, the movie is fitted as a window (needed to evolve the law)'}"
 
 
-def _phases(looked: Survey) -> Iterator[str]:
+def _phases(looked: Survey, printed: bool) -> Iterator[str]:
     yield f"values from {looked.low:.3g} to {looked.high:.3g}; the pure phases should lie at -1 and +1"
-    yield from wrap(_order_parameter(looked), WIDTH - 2)
+    yield from wrap(_order_parameter(looked), WIDTH - 2) if printed else [_order_parameter(looked)]
     yield f"{100 * looked.coverage:.0f} % of the phase range is visited"
     pairs = [a + b for a, b in zip(looked.histogram[::2], looked.histogram[1::2], strict=True)]
     top = max(*pairs, 1e-12)
-    for k, fraction in enumerate(pairs):
+    for k, fraction in enumerate(pairs if printed else ()):
         low = -1.0 + 2.0 * k / len(pairs)
         bar = "#" * max(round(_BAR * fraction / top), int(fraction >= 1e-3))
         yield f"  {low:4.1f} to {low + 2.0 / len(pairs):4.1f} {100 * fraction:5.1f} % {bar}".rstrip()
