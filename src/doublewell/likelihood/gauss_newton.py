@@ -199,9 +199,9 @@ def eliminated(theta: Any, at: Tangents, solves: Solves, prior: Any) -> Sensitiv
     mixed, triangle = xp.linalg.qr(xp.concatenate([inner @ outer, known]))
     right = mixed.T @ xp.concatenate([turned @ residual.ravel(), -held])
     left = residual.ravel() - (turned @ residual.ravel()) @ turned
-    scores = xp.sum((turned * left).reshape(size, len(residual), -1), axis=2).T
+    scores = xp.einsum("ptx,tx->tp", turned.reshape(size, len(residual), -1), left.reshape(len(residual), -1))
     turn, inner = xp.linalg.qr(inner @ outer)
-    basis = Basis(xp.pad(turn.T @ turned, ((0, len(at.basis.rows) - size), (0, 0))), inner)
+    basis = Basis(_padded(turn.T @ turned, len(at.basis.rows)), inner)
     response = xp.tensordot(outer.T, motions, axes=1)
     return Sensitivity(
         triangle, solve_upper(triangle, right), response, at.cost + xp.vdot(held, held),
@@ -215,16 +215,21 @@ def orthonormal(rows: Any) -> Basis:
     Q'Q is factorised and R divided out, three times, first with a shift that keeps it definite (Fukaya et al. 2020):
     products of matrices, in NumPy or JAX as the rows are.
     """
-    xp, (n, length) = namespace(rows), rows.shape
-    norms, one = xp.linalg.norm(rows, axis=1), xp.eye(n, dtype=rows.dtype)
-    if xp is np and not np.all(np.isfinite(norms)):  # of a field that ran away: NumPy would raise
-        return Basis(np.full_like(rows, np.nan), np.full_like(one, np.nan))
-    sizes = xp.where(norms > 0.0, norms, 1.0)
-    q, r, tiny = rows / sizes[:, None], norms * one, xp.finfo(rows.dtype).eps
+    xp, (n, length), tiny = namespace(rows), rows.shape, float(np.finfo(rows.dtype).eps)
+    q, r = rows, xp.eye(n, dtype=rows.dtype)
     for shift in (11.0 * n * (length + n + 1) * tiny, tiny, tiny):
-        factor = xp.linalg.cholesky(q @ q.T + shift * one)
-        q, r = xp.linalg.solve(factor, one) @ q, factor.T @ r
+        gram = q @ q.T
+        if xp is np and not np.all(np.isfinite(gram)):  # of a field that ran away: NumPy would raise
+            return Basis(np.full_like(rows, np.nan), np.full_like(gram, np.nan))
+        norms = xp.sqrt(xp.diag(gram))
+        sizes = xp.where(norms > 0.0, norms, 1.0)
+        factor = xp.linalg.cholesky(gram / (sizes * sizes[:, None]) + shift * xp.eye(n, dtype=rows.dtype))
+        q, r = xp.linalg.solve(factor, xp.diag(1.0 / sizes)) @ q, (factor.T * norms) @ r
     return Basis(q, r)
+
+
+def _padded(rows: Any, count: int) -> Any:
+    return rows if len(rows) == count else namespace(rows).pad(rows, ((0, count - len(rows)), (0, 0)))
 
 
 def solve_upper(triangle: Any, right: Any) -> Any:
@@ -247,7 +252,7 @@ def projected_basis(model: Model, nuisance: Any, theta: Any, response: Any, cons
         return jax.jvp(moved, (nuisance, theta), (motion, direction))[1].ravel()
 
     rows, triangle = orthonormal(jax.vmap(column)(response, jnp.eye(theta.size, dtype=theta.dtype)))
-    return Basis(jnp.pad(rows, ((0, -theta.size % GROUP), (0, 0))), triangle)
+    return Basis(_padded(rows, theta.size + -theta.size % GROUP), triangle)
 
 
 def gradient(model: Model, basis: Basis, change: Any, constants: Any) -> Any:
