@@ -63,7 +63,7 @@ def test_a_model_that_is_refused_gets_no_finer_fit_and_no_other_linearisation():
 
 def test_steps_that_are_too_long_are_no_reason_to_refuse():
     kinds, _ = work(PLAN, surplus=3.0, refused=True, time_size=5.0)
-    assert kinds == ["fit", "fit 2", "test"]
+    assert kinds == ["fit", "fit 4", "test"]
 
 
 def test_a_model_that_is_not_refused_goes_on():

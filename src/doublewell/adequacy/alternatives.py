@@ -66,7 +66,7 @@ def directions(fits: Sequence[Trajectory], u: Array, root: Any) -> Iterator[Dire
         if parts[0] in response:
             yield name, [response[part] for part in parts]
     rate = [response["q"]] if "q" in response else []
-    model, constants = batch.model(fits[0].family, fits[0].substeps)
+    model, constants = batch.model(fits[0].family, fits[0].inner)
     for name, fields in _observed(fits, u):
         with double_precision():
             yield name, [np.asarray(model.whiten(field, constants._replace(root=root))) for field in fields]
@@ -86,7 +86,7 @@ def _responses(fits: Sequence[Trajectory], root: Any, terms: tuple[Term, ...]) -
         view = replace(view, moving=letters)
         if not view.blurs:
             view = replace(view, optics=replace(view.optics, blur="some"))
-    model, constants = batch.model(fits[0].family, fits[0].substeps, view=view, terms=terms)
+    model, constants = batch.model(fits[0].family, fits[0].inner, view=view, terms=terms)
     (nuisance, fitted), wider = points(fits), view.free
     theta = np.zeros((len(fitted), len(wider) + fitted.shape[1] - len(known) + len(terms)))
     theta[:, wider.index("q")] = 1.0

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from math import ceil, inf, log2
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,12 @@ from doublewell.evidence import Evidence, eliminate_joint, joint_given_law, merg
 from doublewell.hints import Array
 from doublewell.inference.degrees import felt, law_estimator
 from doublewell.inference.posterior import free_covariance
-from doublewell.likelihood import Resolution, Status
+from doublewell.likelihood import LONG, Resolution, Status
 
 _NEAR = 1.0  # standard errors between the estimate and the point of linearisation that need no other one
 _NEAR_TILE = 3.0  # of a tile: a step of eleven of them was right to a fiftieth of one
 _WORSE = 1.05  # growth of the residual at which a point of linearisation is not taken
 _MOST_ROUNDS = 5
-_RESOLVED = 0.1  # standard errors by which half the time step may move the estimate
 _COARSE = 0.3  # the same of a finer mesh, and of the force: it takes four times as long and more
 _MOST_SUBSTEPS, _FINER = 64, 4  # steps are added up to this number, or up to so many times those of the first fit
 _EXPLAINED = 0.5  # of what is left that is not noise: a finer mesh that leaves more is not kept
@@ -208,10 +208,10 @@ def _own_fits(plan: Plan, parts: Sequence[int]) -> Fitted:
                 if reply.resolution is None:
                     continue
                 most = max(_MOST_SUBSTEPS, _FINER * first.setdefault((weighing, job.part), reply.substeps))
-                longer = reply.resolution.time_size > _RESOLVED and reply.substeps < most
+                longer = reply.resolution.time_size > LONG and reply.substeps < most
                 coarse = plan.refines and job.part not in refined and too_coarse(plan, reply)
                 if longer or coarse:
-                    steps = reply.substeps * (2 if longer else 1)
+                    steps = min(reply.substeps * shorter_by(reply), 2 * most) if longer else reply.substeps
                     later.append(replace(job, substeps=steps, finer=coarse, before=reply, weigh=False))
                     refined |= {job.part} if coarse else set()
             if plan.check and weighing == plan.weighings:
@@ -220,6 +220,14 @@ def _own_fits(plan: Plan, parts: Sequence[int]) -> Fitted:
                 fits = yield from _tested(fits, [k for k in ends if k in fits and fits[k].surplus > _PLAIN])
             jobs = [job for job in later if not fits[job.part].refused]
     return fits
+
+
+def shorter_by(fit: PartFit) -> int:
+    """Return how many times more steps a part wants, a power of two."""
+    seen = fit.resolution
+    if seen is None or not LONG < seen.time_size < inf:
+        return 2
+    return int(2 ** ceil(log2(seen.time_size / LONG) / seen.order))
 
 
 def too_coarse(plan: Plan, fit: PartFit) -> bool:

@@ -31,6 +31,7 @@ from doublewell.likelihood.iterate import (
     Step,
     Watch,
     iterate,
+    next_size,
 )
 from doublewell.likelihood.linked import UNSTABLE, fit_by_segments
 from doublewell.likelihood.model import Constants, RecordModel, first_substeps, growth
@@ -54,6 +55,7 @@ _CHANCE = 1e-4  # at which scores of frames may scatter more than those of noise
 LOW = 1  # degree at which a fit of contrast begins
 STIFF = 10.0  # times as much as all data: how firmly the law is held there
 _ROUGHLY = Rule(most=12, small=3.0)
+_CORRECTIONS = 5  # rounds of a fit with shorter steps; each is nearer by as much as steps change a linearisation
 _FOLLOW = Rule(most=8, gain=1e-5)  # the law feels the fields to second order only
 
 
@@ -68,6 +70,8 @@ class Trajectory:
     counts the pieces into which the record was cut, 1 for an easy record. ``solve`` is the worst relative residual of
     the solves behind the evidence. ``excess`` is how much more the scores for theta scatter than those of noise would.
     ``index`` is the number of the record in its ``batch``, ``levels`` theta and camera noise of a fluctuating one.
+    ``change`` is what ``substeps`` from frame to frame change of the prediction with ``inner`` ones, which is
+    linearised.
     """
 
     batch: Batch
@@ -86,7 +90,9 @@ class Trajectory:
     segments: int
     solve: float
     excess: float
+    inner: int
     levels: Any = None
+    change: Array | None = None
 
     @property
     def coefficients(self) -> Array:
@@ -181,10 +187,15 @@ class Batch:
         self, fits: Sequence[Trajectory], family: Any = None, substeps: int | None = None, *,
         theta: Array | None = None, **variant: Any,
     ) -> Array:  # fmt: skip
-        """Return what a model of the records, by default the one that was fitted, predicts from their nuisance."""
-        model, constants = self.model(family or fits[0].family, substeps or fits[0].substeps, **variant)
+        """Return what a model of the records, by default the one that was fitted, predicts from their nuisance.
+
+        What shorter steps change at the fits is added, where `substeps` are not given.
+        """
+        model, constants = self.model(family or fits[0].family, substeps or fits[0].inner, **variant)
         (nuisance, fitted), constants = points(fits), self.constants_at(fits, constants)
-        return np.array(compiled().predict(model, nuisance, fitted if theta is None else theta, constants))
+        values = np.array(compiled().predict(model, nuisance, fitted if theta is None else theta, constants))
+        change = changes_of(fits)
+        return values if substeps or change is None else values + change
 
     def constants_at(self, fits: Sequence[Trajectory], constants: Constants) -> Constants:  # noqa: ARG002
         """Return the constants of a model at fits; of fluctuating records they depend on these."""
@@ -223,8 +234,8 @@ class Batch:
         until each record has stopped: at a step smaller than 0.05 standard errors. A step that raises the cost is
         halved; where that happens to a record that amplifies its initial field, the record is cut into segments that
         are linked step by step. Where there are fits `before`, with longer steps or on a coarser mesh, they are the
-        start. `watch` is called with every step (of a batch, the largest). A fit of `most` steps is a rough one, of
-        the whole record without segments.
+        start, and the linearisation of longer steps may serve (``_corrected``). `watch` is called with every step (of a
+        batch, the largest). A fit of `most` steps is a rough one, of the whole record without segments.
         """
         leave_room()
         starts, record = np.asarray(starts, dtype=np.float64), self.records[0]
@@ -240,17 +251,15 @@ class Batch:
             fits = nothing if before is None else [[fit] for fit in before]
             each = zip(self.parts, starts[:, None], joints, fits, strict=True)
             return [part.fit(start, joint=own, before=last, **options)[0] for part, start, own, last in each]
-        model, constants = self.model(family, substeps)  # of which the fit takes a part: one program for both
+        inner = before[0].inner if before and self._serves(before, family, substeps) else substeps
+        model, constants = self.model(family, inner)  # of which the fit takes a part: one program for both
         every, data = range(len(starts)), self.observed.values
         if joint is None:
             joint = np.tile(joint_start(self.view), (len(starts), 1))
         n, lift = joint.shape[1], fitted.elevation(family)
         theta, lines = np.hstack([joint, starts @ lift.T]), lines_of(n, lift)
-        # a record that amplifies its initial field may need segments, where segments can fit it
-        simple = self.view.plain and record.boundary != "open" and record.uniform and record.mask is None
-        simple = simple and self.view.optics.contrast != "drifting" and not self.dynamics.parts.acts
         rates = np.array([growth(record, fitted.steepness(start), self.dynamics) for start in starts])
-        unstable = simple & (rates > UNSTABLE) & (most is None)
+        unstable = self._simple & (rates > UNSTABLE) & (most is None)
         nuisance, free = model.nuisance_of(data, constants), constants._replace(prior=self._prior(every, family, 0.0))
         begin, tried = (nuisance, theta), None
         if before:
@@ -266,10 +275,13 @@ class Batch:
                 freedom=self.observed.rows - len(lines), rule=_ROUGHLY, stage="law of a low degree", watch=watch,
             )  # fmt: skip
             begin = tried.nuisance, tried.theta
-        last = iterate(
-            model, free, data, *begin, freedom=self.observed.rows - len(lines), lines=lines, patient=~unstable,
-            watch=watch, rule=RULE if most is None else Rule(most),
-        )  # fmt: skip
+        how: dict[str, Any] = {"freedom": self.observed.rows - len(lines), "lines": lines, "patient": ~unstable}
+        how |= {"watch": watch, "rule": RULE if most is None else Rule(most)}
+        last = self._corrected(family, substeps, model, free, begin, how) if inner < substeps else None
+        if last is None or not (current().at is not None or all(status.converged for status in last.status)):
+            model, constants = self.model(family, substeps)
+            free = constants._replace(prior=free.prior)
+            last = iterate(model, free, data, *begin, **how)
         earlier = [list(fit.steps) for fit in before] if before else None if tried is None else tried.steps
         if earlier is not None:
             last.steps = [first + then for first, then in zip(earlier, last.steps, strict=True)]
@@ -278,6 +290,44 @@ class Batch:
             fastest, whole = float(np.max(rates[hard])), (model, free._replace(prior=self._prior(hard, family, 0.0)))
             last.put(hard, fit_by_segments(record, whole, data[hard], theta[hard], lines, fastest, watch))
         return self._linearise(family, substeps, last)
+
+    @property
+    def _simple(self) -> bool:
+        """Whether segments can fit records that amplify their initial field."""
+        record = self.records[0]
+        simple = self.view.plain and record.boundary != "open" and record.uniform and record.mask is None
+        return simple and self.view.optics.contrast != "drifting" and not self.dynamics.parts.acts
+
+    def _serves(self, before: Sequence[Trajectory], family: Family, substeps: int) -> bool:
+        """Return whether the linearisation of fits serves for shorter steps too."""
+        same = before[0].family == family and before[0].batch.view.refine == self.view.refine
+        return same and before[0].substeps < substeps and all(f.status.converged and f.segments == 1 for f in before)
+
+    def _corrected(
+        self, family: Family, substeps: int, model: RecordModel, constants: Constants, begin: tuple[Array, Array],
+        how: dict[str, Any],
+    ) -> Iteration:  # fmt: skip
+        """Fit with the linearisation of longer steps: what shorter ones change of the prediction is taken off the data.
+
+        That changes in turn where the fit moves, by as little as the steps change the linearisation.
+        """
+        (shorter, fine), data, code = self.model(family, substeps), self.observed.values, compiled()
+        steps: list[list[Step]] = [[] for _ in data]
+        firsts, point = steps, None  # the first steps of all rounds
+        for _ in range(_CORRECTIONS):
+            pair = code.predict(shorter, *begin, fine), code.predict(model, *begin, constants)
+            with np.errstate(invalid="ignore"):  # of fields that run away
+                change = np.asarray(pair[0]) - np.asarray(pair[1])
+            last = iterate(model, constants, data - change, *begin, point=point, **how)
+            steps = [first + then for first, then in zip(steps, last.steps, strict=True)]
+            begin, point = (last.nuisance, last.theta), last.point
+            firsts = [[*earlier, *own[:1]] for earlier, own in zip(firsts, last.steps, strict=True)]
+            if current().at is not None or all(min(own[-1].size, next_size(own)) <= RULE.small for own in firsts):
+                break
+        else:
+            last.status = [Status(Convergence.MOST_STEPS, own[-1].size, len(own)) for own in steps]
+        last.steps, last.change, last.inner = steps, change, model.substeps
+        return last
 
     def follow(self, theta: Array, *, family: Family, substeps: int) -> list[Trajectory]:
         """Fit the fields alone to one law and linearise there, all at the same point.
@@ -312,7 +362,7 @@ class Batch:
             nuisance.append(fit.moved(theta[-1]))
         at = Iteration(
             np.stack(nuisance), np.stack(theta), [list(fit.steps) for fit in before], [fit.status for fit in before],
-            [fit.segments for fit in before],
+            [fit.segments for fit in before], change=changes_of(before), inner=before[0].inner,
         )  # fmt: skip
         return self._linearise(before[0].family, before[0].substeps, at, before)[:count]
 
@@ -322,8 +372,9 @@ class Batch:
         """Return what records say at a point, nuisance and theta: evidence in units of the noise that is left."""
         indices = [fit.index for fit in before] or list(range(len(self.records)))
         labels = [fit.evidence.blocks[0].key.record for fit in before] or self.labels
-        model, constants = self.model(family, substeps)
-        known, data, code, size = self.observed, self.observed.values[indices], compiled(), at.theta.shape[1]
+        model, constants = self.model(family, at.inner or substeps)
+        known, code, size = self.observed, compiled(), at.theta.shape[1]
+        data = known.values[indices] if at.change is None else known.values[indices] - at.change
         known_before = constants._replace(prior=self._prior(indices, family))
         last = code.sensitivity(model, at.nuisance, at.theta, data, known_before)
         residual = data - np.asarray(last.prediction)
@@ -343,14 +394,16 @@ class Batch:
             evidence = Evidence(family, (block,), True, (*self.view.free, "force", "target"))
             about = {"evidence": evidence, "response": responses[k], "residual": residual[k], "noise": noise}
             fits.append(self._trajectory(k, index, at, family, substeps, solves[k], scores[k], **about))
-        self._last = _Last([fit.response for fit in fits], last.basis, np.asarray(last.prediction))
+        prediction = np.asarray(last.prediction)
+        prediction = prediction if at.change is None else prediction + at.change
+        self._last = _Last([fit.response for fit in fits], last.basis, prediction)
         return fits
 
     def basis(self, fits: Sequence[Trajectory]) -> Any:
         """Return the basis of C at fits: that of the last linearisation is kept, another is computed again."""
         if self._last is not None and self._last.of(fits):
             return self._last.basis
-        model, constants = self.model(fits[0].family, fits[0].substeps)
+        model, constants = self.model(fits[0].family, fits[0].inner)
         constants, responses = self.constants_at(fits, constants), np.stack([fit.response for fit in fits])
         return compiled().projected_basis(model, *points(fits), responses, constants)
 
@@ -369,7 +422,8 @@ class Batch:
         return Trajectory(
             batch=self, index=index, record=self.records[index], family=family, theta=at.theta[k],
             nuisance=at.nuisance[k], substeps=substeps, steps=tuple(at.steps[k]), status=status,
-            segments=at.segments[k], solve=solve, excess=excess(scores / about["noise"]), **about,
+            segments=at.segments[k], solve=solve, excess=excess(scores / about["noise"]), inner=at.inner or substeps,
+            change=None if at.change is None else at.change[k], **about,
         )  # fmt: skip
 
 
@@ -392,7 +446,10 @@ def opened(fit: Trajectory, dynamics: Dynamics, names: tuple[str, ...]) -> Evide
     batch = Batch([fit.record], dynamics, replace(fit.batch.view, equation=names))
     values = dict(zip(fit.batch.view.free, fit.theta.tolist(), strict=False))
     theta = np.array([[*[values.get(name, 0.0) for name in batch.view.free], *fit.coefficients]])
-    at = Iteration(fit.nuisance[None], theta, [list(fit.steps)], [fit.status], [fit.segments])
+    at = Iteration(
+        fit.nuisance[None], theta, [list(fit.steps)], [fit.status], [fit.segments], change=changes_of([fit]),
+        inner=fit.inner,
+    )  # fmt: skip
     return batch._linearise(fit.family, fit.substeps, at)[0].evidence
 
 
@@ -416,6 +473,12 @@ def excess(scores: Array) -> float:
 def lines_of(joint: int, lift: Array) -> Array:
     """Return the lines along which theta moves in a fit: what is estimated jointly, and the laws of a lower degree."""
     return np.vstack([np.eye(joint, joint + len(lift)), np.pad(lift.T, ((0, 0), (joint, 0)))])
+
+
+def changes_of(fits: Sequence[Trajectory]) -> Array | None:
+    """Return what shorter steps change of the predictions of fits; None where they were not taken."""
+    changes = [fit.change for fit in fits if fit.change is not None]
+    return np.stack(changes) if changes else None
 
 
 def points(fits: Sequence[Trajectory]) -> tuple[Array, Array]:

@@ -123,13 +123,13 @@ class Rule:
             if gained <= self.gain:  # NaN is not
                 return Status(Convergence.FOLLOWED, max(gained, 0.0), count)
             return Status(Convergence.NOT_FOLLOWED, gained, count) if count == self.most else None
-        small, near = (size <= self.small and count >= self.least for size in (last.size, _next(steps)))
+        small, near = (size <= self.small and count >= self.least for size in (last.size, next_size(steps)))
         if last.length == 0.0:  # a small step: round-off hides what it would gain
             code = Convergence.ROUND_OFF if small else Convergence.NO_DECREASE
         elif last.length == 1.0 and small:
             code = Convergence.CONVERGED
         elif near:
-            return Status(Convergence.NEAR, _next(steps), count)
+            return Status(Convergence.NEAR, next_size(steps), count)
         elif count >= self.most and (count >= self.last or last.after > _SLOW * steps[-self.most].before):
             code = Convergence.MOST_STEPS
         elif not patient and last.length < 1.0:
@@ -137,7 +137,7 @@ class Rule:
         return None if code is None else Status(code, last.size, count)
 
 
-def _next(steps: Sequence[Step]) -> float:
+def next_size(steps: Sequence[Step]) -> float:
     """Return the size of the next step where the last two were whole ones: it is smaller by their ratio once more."""
     if len(steps) < 2 or min(steps[-1].length, steps[-2].length) < 1.0 or steps[-1].size > _CLOSE:
         return float("inf")
@@ -159,6 +159,9 @@ class Iteration:
     status: list[Status]
     segments: list[int] = field(default_factory=list)
     levels: list[Any] = field(default_factory=list)
+    change: Array | None = None  # what shorter steps than the ``inner`` ones, which are linearised, change
+    inner: int | None = None
+    point: Any = None  # of the programs, from which more steps can be made
 
     def put(self, indices: Sequence[int], other: Iteration) -> None:
         """Put other iterations in the given places; their steps follow what was tried before."""
@@ -172,18 +175,25 @@ class Iteration:
 def iterate(
     model: Any, constants: Any, data: Array, nuisance: Array, theta: Array, *, freedom: int, lines: Array | None = None,
     rule: Rule = RULE, patient: Bools | None = None, stage: str = "whole record", watch: Watch | None = None,
+    point: Any = None,
 ) -> Iteration:  # fmt: skip
     """Step until every record of a batch has ended by the rule, or the time is over; one that has ended stays.
 
     `freedom` is the number of observations less that of parameters; theta moves along `lines`, by default all its
-    entries; `watch` is called with the largest of each round of steps.
+    entries; `watch` is called with the largest of each round of steps. A `point` is that of an iteration that ended
+    here with other data.
     """
     code, count = compiled(), len(data)
     step = code.advance if rule.gain is None else code.follow
     steps: list[list[Step]] = [[] for _ in data]
     ended: dict[int, Status] = {}
     over = current().over()
-    point = None if over else code.begin(model, nuisance, theta, data, constants, lines)
+    if over:
+        point = None
+    elif point is None:
+        point = code.begin(model, nuisance, theta, data, constants, lines)
+    else:
+        point = code.compared(model, point, data, constants)
     while point is not None and len(ended) < count and not over:
         running = [k for k in range(count) if k not in ended]
         point = step(model, point, data, constants, np.isin(np.arange(count), running))
@@ -200,7 +210,7 @@ def iterate(
         over = len(ended) < count and current().over()
     status_of = [ended.get(k) or unfinished(own) for k, own in enumerate(steps)]
     nuisance, theta = (nuisance, theta) if point is None else (point.nuisance, point.theta)
-    return Iteration(np.asarray(nuisance), np.asarray(theta), steps, status_of, [1] * count)
+    return Iteration(np.asarray(nuisance), np.asarray(theta), steps, status_of, [1] * count, point=point)
 
 
 def unfinished(steps: Sequence[Step]) -> Status:

@@ -27,6 +27,7 @@ AT_ONCE = 8  # directions that wait to be projected together
 _OWN = ("prior", "links")  # constants of each record of a batch
 _RUNAWAY = np.errstate(over="ignore", invalid="ignore")  # fields of a step that is too long; it is shortened
 _SHORTEST = 2.0**-12  # a step cut this short is not taken
+_HIDDEN = 0.05**2  # squared standard errors of a step whose gain round-off hides: it is not cut as short
 _TOGETHER = 16  # solves at a time on a GPU, which waits for its next kernel, where a core waits for its numbers
 
 
@@ -169,6 +170,14 @@ class Programs(SimpleNamespace):
         cost = _cost(at, theta, constants)
         return Point(np.asarray(nuisance), theta, cost, cost, zero, zero + 1.0, zero, zero, at, lines)
 
+    def compared(self, model: Any, point: Point, data: Any, constants: Any) -> Point:
+        """Return a point with other data, of which only the residual knows."""
+        residual = np.asarray(self.whiten(model, data - np.asarray(point.at.prediction), constants))
+        squares = np.array([np.vdot(own, own) for own in residual])
+        at = point.at._replace(residual=residual, cost=squares)
+        cost = _cost(at, point.theta, constants)
+        return point._replace(at=at, cost=cost, before=cost)
+
     @_RUNAWAY
     def advance(self, model: Any, point: Point, data: Any, constants: Any, active: Bools | None = None) -> Point:
         """Take one Gauss-Newton step of the active records; one that raises the cost is halved until it does not."""
@@ -229,7 +238,7 @@ class Programs(SimpleNamespace):
             if not worse.any():
                 break
             length = np.where(worse, 0.5 * length, length)
-            length[length <= _SHORTEST] = 0.0
+            length[length <= np.where(size**2 * at.residual[0].size <= _HIDDEN * now, 0.25, _SHORTEST)] = 0.0
         counts, rest = (np.asarray(values)[:, 0] for values in (solved.iterations, solved.residuals))
         return Point(nuisance, theta, cost, now, size, length, counts, rest, at, point.lines)
 

@@ -14,6 +14,8 @@ from doublewell.hints import Array, Bools, Floats
 from doublewell.likelihood.batch import Trajectory, points
 from doublewell.likelihood.programs import compiled
 
+LONG = 0.1  # standard errors by which half the time step may move the estimate
+
 
 class Projector:
     """Take out of fields what the fits of a batch can imitate, at the basis of C that the fits know.
@@ -23,7 +25,7 @@ class Projector:
 
     def __init__(self, fits: Sequence[Trajectory], out: Bools | None = None) -> None:
         batch, self.out = fits[0].batch, out
-        self.model, self.constants = batch.model(fits[0].family, fits[0].substeps)
+        self.model, self.constants = batch.model(fits[0].family, fits[0].inner)
         self.point = points(fits)
         if out is None:
             self.basis = batch.basis(fits)
@@ -62,13 +64,15 @@ class Projector:
 class Resolution:
     """The shift of the coefficients under twice the substeps and under a finer mesh, and their sizes.
 
-    Sizes are in standard errors.
+    Sizes are in standard errors. ``order`` is that by which the error falls with the step, four at best, measured where
+    steps are too long.
     """
 
     time_shift: Array
     mesh_shift: Array
     time_size: float
     mesh_size: float
+    order: float = 4.0
 
 
 @np.errstate(over="ignore", invalid="ignore")  # other steps may run away: then the shift is infinite
@@ -83,10 +87,18 @@ def measure_resolution(fits: Sequence[Trajectory]) -> list[Resolution]:
             "obeys the equation; look at dt, dx, q and the values with `doublewell inspect`, or give a lower degree"
         )
     usual = batch.predicted(fits)
-    time = _shifts(fits, usual - batch.predict(fits, substeps=2 * first.substeps))
+    halves = batch.predict(fits, substeps=2 * first.substeps)
+    time, sizes = _shifts(fits, usual - halves), [0.0] * len(fits)
+    if first.change is None and max(map(Trajectory.size, fits, time)) > LONG:
+        quarters = _shifts(fits, halves - batch.predict(fits, substeps=4 * first.substeps))
+        sizes = [*map(Trajectory.size, fits, quarters)]
     mesh = _shifts(fits, usual - batch.predict(fits, refine=batch.view.finer(first.record.boundary).refine))
-    each = zip(fits, time, mesh, strict=True)
-    return [Resolution(halved, finer, fit.size(halved), fit.size(finer)) for fit, halved, finer in each]
+    measured = []
+    for fit, halved, finer, quartered in zip(fits, time, mesh, sizes, strict=True):
+        size = fit.size(halved)
+        order = float(np.clip(np.log2(size / quartered), 1.0, 4.0)) if 0.0 < quartered < np.inf else 4.0
+        measured.append(Resolution(halved, finer, size, fit.size(finer), order))
+    return measured
 
 
 def _shifts(fits: Sequence[Trajectory], change: Array) -> list[Array]:
@@ -95,7 +107,7 @@ def _shifts(fits: Sequence[Trajectory], change: Array) -> list[Array]:
     The joint parameters are eliminated first.
     """
     batch, shifts = fits[0].batch, []
-    model, constants = batch.model(fits[0].family, fits[0].substeps)
+    model, constants = batch.model(fits[0].family, fits[0].inner)
     constants, n = batch.constants_at(fits, constants), len(batch.view.free)
     gradients = np.asarray(compiled().gradient(model, batch.basis(fits), change, constants))
     for fit, own in zip(fits, gradients, strict=True):
