@@ -5,6 +5,7 @@ Run: python benchmarks/trajectory_cost.py [--large]
      python benchmarks/trajectory_cost.py --thermal          # results/trajectory_cost_thermal.json
      python benchmarks/trajectory_cost.py --runs             # results/trajectory_cost_runs.json
      python benchmarks/trajectory_cost.py --clean [AC.mat]   # results/trajectory_cost_clean.json
+     python benchmarks/trajectory_cost.py --ideas            # results/trajectory_cost_ideas.json
 One core. Each line is a process of its own: the first compiles, the second finds the compiled programs. A forward
 trajectory is one prediction of all frames by the compiled reader; everything is timed after compilation, in the
 same process, so that the ratio does not depend on the machine's mood. --large adds 101 frames of 256 x 256.
@@ -21,6 +22,9 @@ that of a forward trajectory in the same process, with their number and that of 
 
 --clean compares records without noise, or with hardly any, with the same ones at noise 0.03: processor time of a second
 call of `identify` with all tests. AC.mat, the public record, has 201 frames of 512 points; every second one is taken.
+
+--ideas leaves out what makes a fit cheap, one idea at a time: processor time of a second call of `identify`, over that
+with all of them.
 """
 
 from __future__ import annotations
@@ -337,7 +341,79 @@ def clean(words: list[str]) -> list[dict]:
     return rows
 
 
+def left_out(idea: str) -> None:
+    """Leave out an idea, before anything is compiled."""
+    import numpy as np
+
+    from doublewell.adequacy import check
+    from doublewell.likelihood import Batch, coarse, gauss_newton, programs
+    from doublewell.likelihood.model import RecordModel
+
+    def householder(rows):
+        turned, triangle = np.linalg.qr(rows.T)
+        return gauss_newton.Basis(turned.T.copy(), triangle)
+
+    def split_alone(_normal, split, _dot, right):
+        return split(right)
+
+    actions = {
+        "": lambda: None,
+        "single precision inside": lambda: setattr(RecordModel, "rounds", False),
+        "a solve on a coarse mesh as preconditioner": lambda: setattr(coarse, "_solve", split_alone),
+        "QR by three Cholesky factorisations": lambda: setattr(gauss_newton, "orthonormal", householder),
+        "no solve for tests that are plainly nothing": lambda: setattr(check, "_PLAIN", 0.0),
+        "loose solves of steps": lambda: setattr(programs, "STEP_TOLERANCE", 1e-3),
+        "shorter steps keep the linearisation": lambda: setattr(Batch, "_serves", lambda *_: False),
+    }
+    actions[idea]()
+
+
+def without(idea: str, noise: float) -> dict:
+    """Return the processor time of a fit without an idea."""
+    import doublewell as dw
+
+    left_out(idea)
+    cells, frames = sized((96, 61), tiny=(32, 9))
+    start = dw.initial_field("nonconvex", (cells, cells), 1 / cells, epsilon=2.88 / cells)
+    options: dict = {"dx": 1 / cells, "dt": 0.4608 / cells**2, "frames": frames, "epsilon": 2.88 / cells}
+    movie = dw.simulate(dw.named_law("sixth"), start, **options, substeps=40)
+    record = dw.add_noise(movie, noise, seed=77).replace(origin=None)
+    spent = []
+    for check in (False, False, True, True):  # the first of each compiles
+        began = time.process_time()
+        dw.identify(record, check=check, observation=dw.Observation(contrast="exact"))
+        spent.append(time.process_time() - began)
+    return {"fit": spent[1], "check": spent[3]}
+
+
+def ideas() -> list[dict]:
+    noisy = ["", "single precision inside", "a solve on a coarse mesh as preconditioner"]
+    noisy += [
+        "QR by three Cholesky factorisations",
+        "no solve for tests that are plainly nothing",
+        "loose solves of steps",
+    ]
+    cases = [(idea, 0.03) for idea in noisy] + [("", 1e-6), ("shorter steps keep the linearisation", 1e-6)]
+    rows, usual = [], {}
+    for idea, noise in sized(cases, tiny=cases[:2]):
+        code = f"import json; from trajectory_cost import without; print(json.dumps(without({idea!r}, {noise})))"
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=os.environ | ONE_CORE, capture_output=True, text=True, check=True,
+            cwd=Path(__file__).parent,
+        )  # fmt: skip
+        seen = json.loads(done.stdout.splitlines()[-1])
+        usual = seen if not idea else usual
+        rows.append({"without": idea or "(nothing left out)", "noise": noise, "fit, CPU s": round(seen["fit"], 2)})
+        rows[-1] |= {"with the check, CPU s": round(seen["check"], 2)}
+        rows[-1] |= {f"{name} over all ideas": round(seen[name] / usual[name], 2) for name in ("fit", "check")}
+        print_table("A fit of 61 x 96 x 96 values without one idea", rows)
+    return rows
+
+
 def main() -> None:
+    if "--ideas" in sys.argv:
+        save_results("trajectory_cost_ideas", ideas())
+        return
     if "--clean" in sys.argv:
         save_results("trajectory_cost_clean", clean(sys.argv[sys.argv.index("--clean") + 1 :]))
         return

@@ -9,7 +9,7 @@ import pytest
 
 from doublewell.adequacy import check_adequacies
 from doublewell.law import Bernstein, named_law
-from doublewell.likelihood import Batch, measure_resolution, programs
+from doublewell.likelihood import Batch, gauss_newton, measure_resolution, programs
 from doublewell.likelihood import model as models
 from doublewell.record import Record
 from doublewell.simulate import add_noise, initial_field, simulate
@@ -76,3 +76,15 @@ def test_the_device_is_asked_for_each_call(monkeypatch) -> None:
         monkeypatch.setattr(programs, "on_gpu", lambda device=device: device)
         programs.compiled()
     assert asked == [False, True, False]
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-7, 1.0])
+def test_a_basis_of_long_rows_is_orthonormal_to_round_off(scale) -> None:
+    x = np.linspace(-1.0, 1.0, 30_000)
+    rows = np.stack([1.0 + 0.0 * x, x, x + scale * np.sin(9.0 * x), 0.0 * x])
+    kept = rows.copy()
+    q, r = gauss_newton.orthonormal(rows)
+    np.testing.assert_array_equal(rows, kept)
+    np.testing.assert_allclose(r.T @ q, rows, atol=1e-13)
+    there = [0, 1, 2] if scale else [0, 1]
+    np.testing.assert_allclose(q[there] @ q[there].T, np.eye(len(there)), atol=1e-10)

@@ -32,6 +32,8 @@ NOTHING, ENDS, BOTH = 0, 1, 2  # what is taken out: of targets and of what is le
 _LAST = 10  # steps of conjugate gradients that tell what is left to gain, where they gain little
 _SLOWEST = 0.99  # ratio of the gains of consecutive steps of conjugate gradients
 _TINY = 1e-30
+_STRAIGHT = 1e-10  # how far from orthonormal rows are left
+_BLOCK = 8192  # columns at a time: they stay in a cache
 
 
 class Model(Protocol):
@@ -201,7 +203,7 @@ def eliminated(theta: Any, at: Tangents, solves: Solves, prior: Any) -> Sensitiv
     left = residual.ravel() - (turned @ residual.ravel()) @ turned
     scores = xp.einsum("ptx,tx->tp", turned.reshape(size, len(residual), -1), left.reshape(len(residual), -1))
     turn, inner = xp.linalg.qr(inner @ outer)
-    basis = Basis(_padded(turn.T @ turned, len(at.basis.rows)), inner)
+    basis = Basis(_padded(_times(turn.T, turned, True), len(at.basis.rows)), inner)
     response = xp.tensordot(outer.T, motions, axes=1)
     return Sensitivity(
         triangle, solve_upper(triangle, right), response, at.cost + xp.vdot(held, held),
@@ -223,9 +225,20 @@ def orthonormal(rows: Any) -> Basis:
             return Basis(np.full_like(rows, np.nan), np.full_like(gram, np.nan))
         norms = xp.sqrt(xp.diag(gram))
         sizes = xp.where(norms > 0.0, norms, 1.0)
+        if xp is np and np.max(np.abs(gram - np.diag(norms > 0.0))) < _STRAIGHT:
+            break
         factor = xp.linalg.cholesky(gram / (sizes * sizes[:, None]) + shift * xp.eye(n, dtype=rows.dtype))
-        q, r = xp.linalg.solve(factor, xp.diag(1.0 / sizes)) @ q, (factor.T * norms) @ r
+        q, r = _times(xp.linalg.solve(factor, xp.diag(1.0 / sizes)), q, q is not rows), (factor.T * norms) @ r
     return Basis(q, r)
+
+
+def _times(matrix: Any, rows: Any, own: bool) -> Any:
+    """Return a small matrix times long rows; in place, a block at a time, where they are one's own in NumPy."""
+    if not own or namespace(rows) is not np:
+        return matrix @ rows
+    for k in range(0, rows.shape[1], _BLOCK):
+        rows[:, k : k + _BLOCK] = matrix @ rows[:, k : k + _BLOCK]
+    return rows
 
 
 def _padded(rows: Any, count: int) -> Any:
