@@ -18,11 +18,16 @@ def kept(name):
     return json.loads((ROOT / "benchmarks/results" / name).read_text())
 
 
-def table(page, marker):
-    """The rows of the table below a comment that names its file."""
+def cells(page, marker):
+    """The lines of the table below a comment that names its file."""
     text = (DOCS / page).read_text().split(f"<!-- numbers: benchmarks/results/{marker} -->\n")[1]
-    lines = text.split("\n\n")[0].splitlines()[2:]
+    lines = text.split("\n\n")[0].splitlines()
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def table(page, marker):
+    """Its rows, without the header."""
+    return cells(page, marker)[2:]
 
 
 def test_the_numbers_of_asymmetric_wells_are_those_of_the_file():
@@ -550,3 +555,9 @@ def test_a_fit_of_cahn_hilliard_takes_as_many_forward_runs_as_the_page_says():
     said = f"a drop {drop[0]} against {drop[1]}, a spinodal pattern {pattern[0]} against {pattern[1]}."
     assert said in text
     assert max(drop[0] / drop[1], pattern[0] / pattern[1]) <= 1.5
+
+
+@pytest.mark.parametrize("name", ["trajectory_cost_clean.json", "trajectory_cost_ideas.json"])
+def test_what_a_fit_costs_is_that_of_the_file(name):
+    keys, _, *rows = cells("cost.md", name)
+    assert rows == [[str(row[key]) for key in keys] for row in kept(name)["rows"]]
