@@ -69,6 +69,7 @@ PAGES = (
     "notebook",
     "optics",
     "several",
+    "simulation_data",
     "unknown_diffusion",
     "windows",
 )
