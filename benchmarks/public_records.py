@@ -25,18 +25,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import RESULTS, TINY, machine, markdown, sized, target, words, write_json
+from common import RESULTS, ROOT, TINY, machine, markdown, renewed, sized, target, words, write_json
 from moose import own_law, slope, solve
 
 import doublewell as dw
 from doublewell.baselines.method import chosen_supports
 from doublewell.errors import InputError
 
-PAGE = Path(__file__).parents[1] / "docs/public_records.md"
+PAGE = ROOT / "docs/public_records.md"
 FIGURE = PAGE.parent / "figures/public_records.png"
 STORED = RESULTS / "public_records.json"
 POINTS, THIN = 401, 5  # of a curve, and of these the stored ones
-MARKER = "<!-- numbers: benchmarks/results/public_records.json -->\n"
+MARKER = "benchmarks/results/public_records.json"
 NOISE, SEED = 0.03, 2001
 Force = Callable[[Any], Any]
 
@@ -251,12 +251,6 @@ def short(value: float) -> str:
     return f"{value:.2g}" if value < 100 else f"{value:.0f}"
 
 
-def renewed(text: str) -> str:
-    """Return the page with its table from the stored rows."""
-    before, rest = text.split(MARKER)
-    return "\n\n".join([f"{before}{MARKER}{table(kept())}", rest.split("\n\n", 1)[1]])
-
-
 def kept() -> list[dict[str, Any]]:
     return json.loads(STORED.read_text())["rows"] if STORED.exists() else []
 
@@ -309,7 +303,7 @@ def main() -> None:
         draw(list(stored.values()), target(FIGURE))
     if not TINY:
         draw(kept(), FIGURE)
-        PAGE.write_text(renewed(PAGE.read_text()))
+        PAGE.write_text(renewed(PAGE.read_text(), MARKER, table(kept())))
 
 
 def key(row: dict[str, Any]) -> tuple[str, str, str]:
