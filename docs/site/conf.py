@@ -29,7 +29,7 @@ highlight_language = "none"  # most plain blocks are formulas and printed text
 python_maximum_signature_line_length = 88
 
 myst_heading_anchors = 3
-myst_enable_extensions = ["dollarmath"]
+myst_enable_extensions = ["dollarmath", "tasklist"]
 myst_fence_as_directive = ["math"]  # as GitHub writes formulas of their own lines
 nb_execution_mode = "off"  # run_page.py runs the tutorial and compares
 nb_ipywidgets_js: dict[str, Any] = {}  # no widgets, and nothing from outside

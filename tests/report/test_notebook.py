@@ -55,7 +55,7 @@ def test_a_result_shows_what_the_page_shows(name, request, words_of):
         assert key not in table.numbers or plain(table[key].value, 5) in words
     for item in findings(result):
         assert prose(str(item)).replace("\xa0", " ") in words
-    for curve in (curves(result).potential, curves(result).law[0]):
+    for curve in curves(result).quoted:
         assert f"{curve.symbol}(u). Line: recovered." in words
 
 
@@ -159,7 +159,7 @@ def test_missing_values_are_left_blank(small):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("energy", "curve is 'energy': expected one of force, primitive, potential, values, degrees"),
+        ("energy", "curve is 'energy': expected one of force, primitive, potential, bulk_energy, values"),
         ("potential", "surface_tension="),
         ("bulk_energy", "surface_tension="),
         ("residual", "the weak-form fit has no residual to draw: use method='trajectory'"),
