@@ -73,8 +73,11 @@ INSIDE = (0.06, 1.04)  # phase values between which the movies of MOOSE lie
 CASES = (
     Case("AC.mat", AC, force=cubic(5e4), q=1e-4),
     Case("AC.mat, noise 0.03", AC, force=cubic(5e4), q=1e-4, noise=NOISE),
+    Case("AC.mat, noise 0.03", AC, "q, the border", cubic(5e4), 1e-4, open={"q": 1e-4, "boundary": "periodic"},
+         noise=NOISE, pysindy=False),
     Case("DeepXDE", DEEPXDE, force=cubic(5e3), q=1e-3),
     Case("DeepXDE, noise 0.03", DEEPXDE, force=cubic(5e3), q=1e-3, noise=NOISE),
+    Case("DeepXDE, noise 0.03", DEEPXDE, "q", cubic(5e3), 1e-3, open={"q": 1e-3}, noise=NOISE, pysindy=False),
     Case("MOOSE, a drop", DROP, force=moose(2.0), q=2.0, ends=INSIDE, own=True),
     Case("MOOSE, a drop", DROP, "wells=unequal, phases=estimated", moose(2.0), 2.0, INSIDE, ask=WELLS, own=True,
          pysindy=False),
