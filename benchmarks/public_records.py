@@ -21,6 +21,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +35,12 @@ from doublewell.errors import InputError
 
 PAGE = ROOT / "docs/public_records.md"
 FIGURE = PAGE.parent / "figures/public_records.png"
+LISTED = 3  # findings in a cell
 STORED = RESULTS / "public_records.json"
 POINTS, THIN = 401, 5  # of a curve, and of these the stored ones
 MARKER = "benchmarks/results/public_records.json"
 NOISE, SEED = 0.03, 2001
+DRAWS = sized(5, tiny=1)  # of the random domains of PySINDy: that of the middle error is in the table
 Force = Callable[[Any], Any]
 
 
@@ -81,10 +84,12 @@ CASES = (
     Case("MOOSE, a drop", DROP, force=moose(2.0), q=2.0, ends=INSIDE, own=True),
     Case("MOOSE, a drop", DROP, "wells=unequal, phases=estimated", moose(2.0), 2.0, INSIDE, ask=WELLS, own=True,
          pysindy=False),
+    Case("MOOSE, a drop", DROP, "q, wells=unequal, phases=estimated", moose(2.0), 2.0, INSIDE, open={"q": 2.0},
+         ask=WELLS, own=True, pysindy=False),
     Case("MOOSE, a mobility", FRONT, force=moose(1.0), ends=INSIDE),
     Case("MOOSE, a mobility", FRONT, "wells=unequal, phases=estimated, a mobility", moose(1.0), ends=INSIDE,
          ask=WELLS | {"dynamics": "allen-cahn(mobility=estimated)"}, pysindy=False),
-    Case("MOOSE, Cahn-Hilliard", SPLIT, "the variable c", cubic(0.5), open={"var": "c"}, pysindy=False),
+    Case("MOOSE, Cahn-Hilliard", SPLIT, "the variable c", open={"var": "c"}, pysindy=False),
     Case("MOOSE, Cahn-Hilliard", SPLIT, "c, the equation", cubic(0.5), 2.0, open={"var": "c"},
          ask={"dynamics": "cahn-hilliard"}, pysindy=False),
     Case("PySINDy's Burgers", "pysindy_burgers.mat", pysindy=False),
@@ -130,12 +135,13 @@ def ours(case: Case, record: dw.Record) -> tuple[dict[str, Any], Force, Force | 
     return row, result.force, lambda u: result.band("force", u)
 
 
-def pysindy(record: dw.Record, q: float | None) -> tuple[dict[str, Any], Force, Force]:
+def pysindy(record: dw.Record, q: float | None, seed: int) -> tuple[dict[str, Any], Force, Force]:
     """Return what PySINDy finds of u_t = q Laplacian u - q G(u), G of degree 3; without q that is unknown too."""
     import pysindy as ps
 
     support, axes = chosen_supports(record, None)[0], len(record.mesh)
     grids = [h * np.arange(n) for n, h in zip(record.mesh, record.dx, strict=True)]
+    np.random.seed(seed)  # noqa: NPY002  the only random numbers that it knows
     library = ps.WeakPDELibrary(
         function_library=ps.PolynomialLibrary(degree=3, include_bias=True),
         derivative_order=2,
@@ -144,7 +150,6 @@ def pysindy(record: dw.Record, q: float | None) -> tuple[dict[str, Any], Force, 
         K=sized(1000, tiny=50),
         H_xt=[*(support.length for _ in range(axes)), support.frames * record.dt],
     )
-    np.random.seed(SEED)  # noqa: NPY002  the only random numbers that it knows
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         u = np.moveaxis(record.slab(), 0, -1)[..., None]
@@ -178,6 +183,8 @@ def measured(case: Case, fit: Callable[[], Any], own: Force | None) -> dict[str,
     row["seconds"] = round(time.process_time() - began, 1)
     u = np.linspace(*case.ends, POINTS)
     found, (low, high) = np.asarray(force(u)), band(u)
+    if case.ask.get("dynamics") == "cahn-hilliard":  # which leaves the constant of the force open
+        found, low, high = (curve + np.mean(case.force(u) - found) for curve in (found, low, high))
     curves = {"u": u, "force": found, "low": low, "high": high}
     for name, law in (("", case.force), ("own ", own)):
         if law is not None:
@@ -204,13 +211,11 @@ def rows(found: dict[str, Path], cases: tuple[Case, ...]) -> Iterator[dict[str, 
             movie = record.slab()
             own = own_law(movie)
             head["scheme differs"] = float(np.max(np.abs(solve(movie[0], len(movie)) - movie)))
-        fits: list[tuple[str, Callable[[], Any]]] = [("doublewell", lambda: ours(case, record))]  # noqa: B023
-        if case.pysindy:
-            fits.append(("PySINDy", lambda: pysindy(record, None)))  # noqa: B023
-            if case.q is not None:
-                fits.append(("PySINDy, q given", lambda: pysindy(record, case.q)))  # noqa: B023
-        for method, fit in fits:
-            yield head | {"method": method} | measured(case, fit, own)
+        yield head | {"method": "doublewell"} | measured(case, partial(ours, case, record), own)
+        for q in [None, case.q][: (1 + (case.q is not None)) * case.pysindy]:
+            draws = [measured(case, partial(pysindy, record, q, seed), own) for seed in range(DRAWS)]
+            middle = sorted(draws, key=lambda row: row["error"])[DRAWS // 2]
+            yield head | {"method": "PySINDy" if q is None else "PySINDy, q given"} | middle
 
 
 # --- the page ---------------------------------------------------------------------------------------------------------
@@ -246,8 +251,9 @@ def table(rows: list[dict[str, Any]]) -> str:
 def verdict(row: dict[str, Any]) -> str:
     if "verdict" not in row:
         return "none"
-    said = [f"{word}: {', '.join(f'`{code}`' for code in row[word])}" for word in ("fail", "check") if row[word]]
-    return "; ".join([row["verdict"], *said])
+    codes = row["fail"] or row["check"]
+    listed = [f"`{code}`" for code in codes[:LISTED]] + [f"{len(codes) - LISTED} more"] * (len(codes) > LISTED)
+    return row["verdict"] + (f"; {'fail' if row['fail'] else 'check'}: {', '.join(listed)}" if codes else "")
 
 
 def short(value: float) -> str:
