@@ -286,7 +286,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
             axis.plot(u, curves["force"] / unit, color=COLOURS["recovered"], lw=1.6, label="doublewell")
             if (other := others.get((row["record"], row["given"]))) is not None:
                 axis.plot(u, other["force"] / unit, "--", color=COLOURS["mark"], lw=1.2, label="PySINDy")
-            axis.set(ylim=(-1.6, 1.6), xlabel="phase value u", ylabel="G / largest true G")
+            axis.set(ylim=(-1.6, 1.6), xlabel="phase value u", ylabel="" if k % 4 else "G / largest true G")
             axis.set_title(row["record"] + ("" if row["given"] == "nothing" else f"\n{row['given']}"), fontsize=9)
             if k == 0 or "own truth" in curves:
                 axis.legend(frameon=False, fontsize=7)
