@@ -87,8 +87,6 @@ CASES = (
     Case("MOOSE, a drop", DROP, "q, wells=unequal, phases=estimated", moose(2.0), 2.0, INSIDE, open={"q": 2.0},
          ask=WELLS, own=True, pysindy=False),
     Case("MOOSE, a mobility", FRONT, force=moose(1.0), ends=INSIDE),
-    Case("MOOSE, a mobility", FRONT, "wells=unequal, phases=estimated, a mobility", moose(1.0), ends=INSIDE,
-         ask=WELLS | {"dynamics": "allen-cahn(mobility=estimated)"}, pysindy=False),
     Case("MOOSE, Cahn-Hilliard", SPLIT, "the variable c", open={"var": "c"}, pysindy=False),
     Case("MOOSE, Cahn-Hilliard", SPLIT, "c, the equation", cubic(0.5), 2.0, open={"var": "c"},
          ask={"dynamics": "cahn-hilliard"}, pysindy=False),
