@@ -191,7 +191,7 @@ def measured(case: Case, fit: Callable[[], Any], own: Force | None) -> dict[str,
             row[f"{name}error"] = 100 * float(np.linalg.norm(found - truth) / np.linalg.norm(truth))
             row[f"{name}coverage"] = 100 * float(np.mean(inside))
             curves[f"{name}truth"] = truth
-    return row | {"curves": {name: [float(f"{x:.5g}") for x in curve[::THIN]] for name, curve in curves.items()}}
+    return row | {"curves": {name: " ".join(f"{x:.5g}" for x in curve[::THIN]) for name, curve in curves.items()}}
 
 
 def rows(found: dict[str, Path], cases: tuple[Case, ...]) -> Iterator[dict[str, Any]]:
@@ -259,7 +259,11 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
     """Draw the forces of our fits over the true ones, in units of the largest true one."""
     from doublewell.report.style import COLOURS, new_figure, style
 
-    known = [(row, {name: np.array(curve) for name, curve in row["curves"].items()}) for row in rows if "error" in row]
+    known = [
+        (row, {name: np.array(curve.split(), float) for name, curve in row["curves"].items()})
+        for row in rows
+        if "error" in row
+    ]
     fits = [(row, curves) for row, curves in known if row["method"] == "doublewell"]
     others = {(row["record"], row["given"]): curves for row, curves in known if row["method"] == "PySINDy"}
     with style():
