@@ -1,16 +1,13 @@
 """The accuracy figures asked of the weak reading, each with what was asked and what was got.
 
-Run: python benchmarks/accuracy.py [--public-record PATH] [--seed FIRST]
-All data come from CNAB2. The public record is AC.mat of the repository maziarraissi/PINNs; without it that part
-is skipped and says so.
+Run: python benchmarks/accuracy.py [--seed FIRST]
+All data come from CNAB2.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from common import PAPER_SUPPORTS, SMALL, print_table, save_results, sized, words
@@ -131,53 +128,6 @@ def floors() -> None:
     save_results("floors", table)
 
 
-def public_record(path: Path | None) -> None:
-    if path is None or not path.exists():
-        print("Public 1-D record: skipped, pass --public-record PATH to AC.mat\n")
-        return
-    from scipy.io import loadmat
-
-    content = loadmat(path)
-    x, t = content["x"].ravel(), content["tt"].ravel()
-    record = Record(content["uu"].T, dx=float(x[1] - x[0]), times=t, q=1e-4, boundary="periodic")
-    table = []
-    for degree in (0, 2, 5, 8):
-        result = identify(record, law=DoubleWell(degree=degree, constraint="bernstein"))
-        worst = 100 * float(np.abs(result.coefficients / 5e4 - 1).max())
-        noisy = identify(add_noise(record, 0.03, seed=1), law=DoubleWell(degree=degree, constraint="bernstein"))
-        error = 100 * float(
-            np.linalg.norm(noisy.force(PHASES) + 5e4 * PHASES * (1 - PHASES**2))
-            / np.linalg.norm(5e4 * PHASES * (1 - PHASES**2))
-        )
-        table.append(
-            {
-                "m": degree,
-                "clean, worst coefficient": float(f"{worst:.2g}"),
-                "asked": 0.1,
-                "noise 0.03, e_G": round(error, 3),
-            }
-        )
-    print_table("Public 1-D record, weak reading, errors in percent", table)
-    save_results("public_record", table)
-    likely = []
-    for seed in range(1001, 1006):
-        began = time.perf_counter()
-        result = identify_any(add_noise(record, 0.03, seed=seed))
-        error = np.linalg.norm(result.force(PHASES) + 5e4 * PHASES * (1 - PHASES**2))
-        share = 100 * float(error / np.linalg.norm(5e4 * PHASES * (1 - PHASES**2)))
-        likely.append(
-            {
-                "noise seed": seed,
-                "noise 0.03, e_G": round(share, 3),
-                "asked": 0.2,
-                "model": result.adequacy.verdict,
-                "s": round(time.perf_counter() - began, 1),
-            }
-        )
-    print_table("Public 1-D record, trajectory reading, automatic degree, errors in percent", likely)
-    save_results("public_record_trajectory", likely)
-
-
 def identities() -> None:
     """Scale invariance and merging, on a noisy record of the benchmark."""
     record = add_noise(movie("exponential", "nonconvex"), 0.03, seed=77)
@@ -239,13 +189,11 @@ def _gap(one, other) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--public-record", type=Path)
     parser.add_argument("--seed", type=int, default=20_000)
     asked = parser.parse_args(words())
     floors()
     identities()
     principal(asked.seed)
-    public_record(asked.public_record)
     refinement()
 
 

@@ -1,25 +1,19 @@
-"""MOOSE's own movie of 11 frames: a growing drop, unequal wells, noise-free, a step of one frame, an interface of 4.3 cells.
+"""MOOSE's own movie of 11 frames, its scheme programmed again, and the law that the movie itself obeys.
 
-Run: python benchmarks/moose.py Nonconserved_1var_out.e     writes results/moose.json; minutes
-The file is of idaholab/moose (LGPL-2.1), modules/phase_field/test/tests/actions/gold, F = 2 u^2 (1 - u)^2 - 0.2 u, kappa = 2, L = 1: q = 2, G = F'/2. It was made with
-bilinear elements and BDF2, the first step backward Euler; `solve` does the same, and its largest difference from the file
-is stored. A step of BDF2 that long is not the equation in continuous time, so the movie has a law of its own:
-Laplacian u - u_t / q against u, with differences of sixth order in time and cosine modes in space, at frames 3 to 7.
-Fits are compared with it and with MOOSE's: the average over degrees and degree 0, without a boundary and with walls.
+The file is of idaholab/moose (LGPL-2.1), modules/phase_field/test/tests/actions/gold/Nonconserved_1var_out.e: a growing drop, unequal wells,
+F = 2 u^2 (1 - u)^2 - 0.2 u, kappa = 2, L = 1: q = 2, G = F'/2; noise-free, an interface of 4.3 cells. It was made with
+bilinear elements and BDF2 with steps of one frame, the first one backward Euler; `solve` does the same. A step of BDF2 that long is not the
+equation in continuous time, so the movie has a law of its own: Laplacian u - u_t / q against u, with differences of
+sixth order in time and cosine modes in space, at frames 3 to 7. public_records.py compares fits with both.
 """  # noqa: E501
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import scipy.sparse as sparse
-from common import TINY, file_of, print_table, save_results
 from numpy.polynomial import Polynomial
 from scipy.fft import dctn, idctn
 from scipy.sparse.linalg import spsolve
-
-import doublewell as dw
 
 Q, KAPPA = 2.0, 2.0
 SIXTH = np.array([-1.0, 9.0, -45.0, 0.0, 45.0, -9.0, 1.0]) / 60.0
@@ -79,38 +73,3 @@ def own_law(movie: np.ndarray) -> Polynomial:
     values, forces = np.concatenate(u), np.concatenate(force)
     bins = np.digitize(values, np.linspace(values.min(), values.max(), 41))
     return Polynomial.fit(values, forces, 5, w=1.0 / np.sqrt(np.bincount(bins)[bins]))
-
-
-def main() -> None:
-    path = file_of("Nonconserved_1var_out.e, a file of MOOSE", __doc__)
-    movie = dw.open_record(path).slab()
-    same = float(np.max(np.abs(solve(movie[0], len(movie)) - movie)))
-    own, rows = own_law(movie), []
-    for boundary, degree in [(None, 0)] if TINY else [(None, "auto"), ("neumann", "auto"), (None, 0), ("neumann", 0)]:
-        began, record = time.perf_counter(), dw.open_record(path, q=Q, boundary=boundary)
-        law = {"wells": "unequal", "degree": degree}
-        result = dw.identify(record, law=law, observation="phases=estimated", check=not TINY and degree == "auto")
-        u = np.linspace(*result.resolved.phases, 401)
-        force, truth, self_law = result.force(u), slope(u) / KAPPA, own(u)
-        low, high = result.band("force", u)
-        rows.append({
-            "boundary": boundary or "not declared", "degree": degree,
-            "against MOOSE's law, %": round(100 * float(np.linalg.norm(force - truth) / np.linalg.norm(truth)), 2),
-            "against the movie's law, %": round(
-                100 * float(np.linalg.norm(force - self_law) / np.linalg.norm(self_law)), 2
-            ),
-            "movie's law inside the band, %": round(100 * float(np.mean((low <= self_law) & (self_law <= high))), 1),
-            "errors are larger by": round(float(np.sqrt(result.diagnostics.likelihood.excess)), 1),
-            "phases": [round(phase, 4) for phase in result.resolved.phases],
-            "verdict": None if result.adequacy is None else str(result.adequacy.verdict.value),
-            "seconds": round(time.perf_counter() - began, 1),
-            "solver differs by": same,
-        })  # fmt: skip
-        print(rows[-1], flush=True)
-    print_table("MOOSE, 11 frames", rows)
-    if not TINY:
-        save_results("moose", rows)
-
-
-if __name__ == "__main__":
-    main()

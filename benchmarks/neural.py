@@ -8,7 +8,7 @@ The records are those of the case "published" (256 x 256, 61 frames, CNAB2, meas
 method trains for that many seconds on each record, all initialisations together, compilation included; without it, for
 its own number of steps. FOLDER/NAME.json is rewritten after each record: device, date, seconds, settings, and the
 force at 2001 phase values for each seed. Tuning: neural_tuning.py.
-With --public the record is that of examples/public_record.py, with its seed of the noise; --noise 0 is the clean one.
+With --public the record is AC.mat, with the noise and seed of public_records.py; --noise 0 is the clean one.
 --score puts lines of such files into the table of baselines.py: means over the initialisations.
 """
 

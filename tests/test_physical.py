@@ -193,6 +193,8 @@ def test_print_shows_units_and_survives_a_file(movie, tmp_path):
     assert "dx = 0.1 um, dt = 2 s" in text
     assert "surface tension 0.4 +- 0.02 J/m^2 of E" in text
     assert "(J/m^2) um" in text
+    assert text.index("\nPhysical units\n") < text.index("\nEffective force\n") < text.index("\nScale\n")
+    assert "epsilon = kappa" in text.split("\nScale\n")[1].partition("\n\n")[0]
     section = text.split("\nPhysical units\n")[1].partition("\n\n")[0]
     for words in (
         "lengths in um, times in s; G and H in 1/um^2",
@@ -200,7 +202,6 @@ def test_print_shows_units_and_survives_a_file(movie, tmp_path):
         "m^3/(J s)",
         "J/m^3",
         " um",
-        "epsilon = kappa",
     ):
         assert words in section
     assert physical(again).kappa.value == pytest.approx(KAPPA, rel=0.03)

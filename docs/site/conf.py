@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,17 @@ exclude_patterns = ["site"]
 html_theme, html_title, html_baseurl = "furo", f"doublewell {release}", ""
 html_show_copyright = html_show_sphinx = html_copy_source = html_show_sourcelink = html_show_search_summary = False
 html_extra_path = [str(ROOT / "build/tutorial/report")]  # the page that the tutorial makes
-html_static_path = ["static"]
+_mathjax = find_spec("sphinx-mathjax-offline").submodule_search_locations[0]  # the package brings MathJax 3 whole
+html_static_path = ["static", f"{_mathjax}/static/mathjax/tex-svg.js"]  # one file, with no fonts and no other site
+mathjax_path = "tex-svg.js"
 pygments_style, pygments_dark_style = "default", "github-dark"
 smartquotes = False  # quotes are those of code
 highlight_language = "none"  # most plain blocks are formulas and printed text
 python_maximum_signature_line_length = 88
 
 myst_heading_anchors = 3
+myst_enable_extensions = ["dollarmath", "tasklist"]
+myst_fence_as_directive = ["math"]  # as GitHub writes formulas of their own lines
 nb_execution_mode = "off"  # run_page.py runs the tutorial and compares
 nb_ipywidgets_js: dict[str, Any] = {}  # no widgets, and nothing from outside
 default_role = "code"  # docstrings write names in single quotes of this kind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from typing import Any
 
@@ -12,14 +12,16 @@ import numpy as np
 
 from doublewell.adequacy import FALSE_ALARMS
 from doublewell.errors import InputError
-from doublewell.facts import LEVEL, kept
+from doublewell.facts import LEVEL, facts, kept
 from doublewell.hints import Array
 from doublewell.inference import Quantity
 from doublewell.law import Law
+from doublewell.physical import physical
 from doublewell.result import Likelihood, Result
 from doublewell.statements import per_area, scale_units
 
 POINTS = 401
+_Evaluate = Callable[[Any], Any]
 _TRUTH = 2001  # uniform phase values of the paper's force error
 
 
@@ -71,11 +73,13 @@ class Residual:
 class Curves:
     """All curves of a result: G, H and, with a scale, F; interior stationary points and stable phases with their kinds.
 
-    ``unseen`` are ranges of u that the movie (nearly) never shows, ``fractions`` the fractions of its values between
-    ``edges``; ``weights`` those of the degrees, empty for a single one.
+    ``energy`` is f = kappa H in physical units, None where these are not known. ``unseen`` are ranges of u that the
+    movie (nearly) never shows, ``fractions`` the fractions of its values between ``edges``; ``weights`` those of the
+    degrees, empty for a single one.
     """
 
     law: tuple[Curve, ...]
+    energy: Curve | None
     points: tuple[tuple[float, str], ...]
     unseen: tuple[tuple[float, float], ...]
     edges: Array
@@ -85,9 +89,20 @@ class Curves:
     residual: Residual | None
 
     @property
-    def potential(self) -> Curve:
-        """F, or without a scale H = F/epsilon^2."""
-        return self.law[-1]
+    def named(self) -> dict[str, Curve]:
+        """The curves by the names of `Result.band`, f in physical units last, where it is known."""
+        names = "force", "primitive", "potential"
+        return dict(zip(names, self.law, strict=False)) | ({} if self.energy is None else {"bulk_energy": self.energy})
+
+    @property
+    def panels(self) -> tuple[Curve, ...]:
+        """The curves of a figure: G, H and F; where physical units are known f, G, and then the F of the paper."""
+        return self.law if self.energy is None else (self.energy, self.law[0], self.law[-1])
+
+    @property
+    def quoted(self) -> tuple[Curve, ...]:
+        """The curves of a page: an energy, the force, and the F of the paper where the energy is f."""
+        return self.panels if self.energy is not None else (self.law[-1], self.law[0])
 
 
 @kept
@@ -96,14 +111,31 @@ def curves(result: Result) -> Curves:
     law, survey = result.law, result.diagnostics.survey
     u = np.linspace(*law.phases, POINTS)
     area = per_area(result) or "1/length^2"
+
+    def curve(symbol: str, name: str, unit: str, evaluate: _Evaluate, band: _Evaluate) -> Curve:
+        low = high = None
+        why = ""
+        try:
+            low, high = band(u)
+        except InputError as error:  # a weak-form fit, or data that allow laws without an interface
+            why = str(error)
+        return Curve(symbol, name, unit, evaluate, u, np.asarray(evaluate(u)), low, high, why)
+
+    def band(quantity: Quantity) -> _Evaluate:
+        return partial(result.band, quantity, level=LEVEL)
+
     made = [
-        _curve(result, u, "force", "G", "effective force G", area, result.force),
-        _curve(result, u, "primitive", "H", "primitive H of the force", area, result.primitive),
+        curve("G", "effective force G", area, result.force, band("force")),
+        curve("H", "primitive H of the force", area, result.primitive, band("primitive")),
     ]
     if result.scale is not None:
         kind = "tension^2" if result.scale.tension.normalisation == "E" else "tension/length"
         unit = scale_units(result)[1] or kind
-        made.append(_curve(result, u, "potential", "F", "potential F", unit, result.potential))
+        made.append(curve("F", "potential F", unit, result.potential, band("potential")))
+    energy = None
+    if (barrier := facts(result).get("physical_barrier")) is not None:
+        known = physical(result)
+        energy = curve("f", "bulk energy f", barrier.unit or "", known.bulk_energy, partial(known.band, level=LEVEL))
     stable = [(u, "minimum") for u, bend in zip(law.phases, law.well_curvatures, strict=True) if bend > 0.0]
     fractions = np.array(survey.histogram)
     edges = np.linspace(*law.phases, fractions.size + 1)
@@ -111,6 +143,7 @@ def curves(result: Result) -> Curves:
     path = () if result.posterior is None else result.posterior.path
     return Curves(
         law=tuple(made),
+        energy=energy,
         points=(*((point.u, str(point.kind)) for point in law.structure.stationary), *stable),
         unseen=tuple(zip(edges[step == 1].tolist(), edges[step == -1].tolist(), strict=True)),
         edges=edges,
@@ -119,17 +152,6 @@ def curves(result: Result) -> Curves:
         weights=tuple((item.degree, item.weight) for item in path) if len(path) > 1 else (),
         residual=None if result.diagnostics.likelihood is None else _residual(result, result.diagnostics.likelihood),
     )
-
-
-def _curve(
-    result: Result, u: Array, quantity: Quantity, symbol: str, name: str, unit: str, evaluate: Callable[[Any], Any]
-) -> Curve:
-    values = np.asarray(evaluate(u))
-    try:
-        low, high = result.band(quantity, u, level=LEVEL)
-    except InputError as error:  # a weak-form fit, or data that allow laws without an interface
-        return Curve(symbol, name, unit, evaluate, u, values, None, None, str(error))
-    return Curve(symbol, name, unit, evaluate, u, values, low, high)
 
 
 def _residual(result: Result, fit: Likelihood) -> Residual:

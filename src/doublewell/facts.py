@@ -94,6 +94,7 @@ class DegreeFact:
 class Facts:
     """All facts of a result. ``numbers`` holds the quotable ones by key, in the order in which they are listed.
 
+    Where physical units are known, those in them come first.
     ``problem`` is what was asked and ``data`` its first record, with the boundary that was used. ``heaviest`` is the
     degree with the largest weight in an average, its weight and its equation. ``banded`` tells whether there are error
     bands, ``tiled`` whether the movie was read in tiles, ``initial`` whether the fitted initial field is known.
@@ -217,8 +218,8 @@ def facts(result: Result) -> Facts:
         listed.insert(0, Fact("force_band", name, "dG/G", band_size(result)))
     given = problem.tension if isinstance(problem.tension, SurfaceTension) else None
     units = (result.scale and result.scale.tension.unit, problem.records[0].length_unit, problem.records[0].time_unit)
-    if None not in units and has_pint():
-        listed += physical_facts(physical(result))
+    if None not in units and has_pint():  # quoted first
+        listed[:0] = physical_facts(physical(result))
     return Facts(
         version=result.version,
         problem=problem,

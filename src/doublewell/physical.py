@@ -81,9 +81,9 @@ class Physical:
         law, symbol = self.result.law, self.result.problem.dynamics.symbol
         at = f"{law.maximum:.4g}"
         yield "kappa", "gradient coefficient kappa", "kappa", self.kappa
+        yield "barrier", f"barrier f({at}) of f = kappa H", f"f({at})", self.barrier
         yield "mobility", f"mobility {symbol} = q/kappa", symbol, self.mobility
         yield "diffusion", "diffusion coefficient q", "q", self.diffusion
-        yield "barrier", f"barrier f({at}) of f = kappa H", f"f({at})", self.barrier
         if self.width is not None:
             yield "width", width_name(law), "width", self.width
         yield "epsilon", "epsilon of the paper", "epsilon", self.epsilon

@@ -340,9 +340,10 @@ class Result:
     def plot(self, curve: str | None = None, *, ax: Any = None) -> Any:
         """Draw a curve or what the fit leaves, and return the Matplotlib axes.
 
-        `curve` is "force", "primitive" or "potential" with its band (None: the last of these that is known), "values",
-        which the movie shows, "degrees", their weights in the average, or of a trajectory fit "residual" (where the
-        variance is too large or small), "frames" (when) and "tests". `ax` are axes to draw in, else of a new figure.
+        `curve` is "force", "primitive", "potential" or "bulk_energy" (in physical units) with its band (None: the
+        last of these that is known), "values", which the movie shows, "degrees", their weights in the average, or of
+        a trajectory fit "residual" (where the variance is too large or small), "frames" (when) and "tests". `ax` are
+        axes to draw in, else of a new figure.
         """
         from doublewell.report.notebook import plot_result
 
@@ -363,7 +364,8 @@ class Result:
     def to_xarray(self) -> Any:
         """Return an xarray Dataset: curves and their bands over u; of a trajectory fit its initial field and residual.
 
-        The potential is in it where the scale is known, bands where there are any; edges end in _low and _high.
+        The potential is in it where the scale is known, f in physical units where these are, bands where there are
+        any; edges end in _low and _high.
         """
         from doublewell.export.tables import curve_dataset
 

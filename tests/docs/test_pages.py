@@ -69,6 +69,7 @@ PAGES = (
     "notebook",
     "optics",
     "several",
+    "simulation_data",
     "unknown_diffusion",
     "windows",
 )
@@ -142,6 +143,27 @@ def test_every_page_is_in_the_contents():
     listed = re.findall(r"^[\w-]+$", (DOCS / "index.md").read_text(), flags=re.MULTILINE)
     pages = {path.stem for path in DOCS.iterdir() if path.suffix in (".md", ".ipynb")} - {"index", "paper"}
     assert pages <= set(listed)
+
+
+def test_formulas_are_whole_and_of_the_kind_that_github_typesets_too():
+    """In a line GitHub takes a backslash before punctuation away; a formula of its own line is a fence named math."""
+    fence = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", flags=re.MULTILINE | re.DOTALL)
+    displayed = 0
+    for page in DOCS.glob("*.md"):
+        text = page.read_text()
+        formulas = [body for kind, body in fence.findall(text) if kind == "math"]
+        displayed += len(formulas)
+        plain = re.sub(r"`[^`]*`", "", fence.sub("", text))
+        inside = re.findall(r"\$([^$]*)\$", plain)
+        assert plain.count("$") == 2 * len(inside), page.name
+        for formula in inside:
+            assert not re.search(r"\\[^a-zA-Z]", formula), (page.name, formula)
+            assert "\n" not in formula, (page.name, formula)
+            assert formula == formula.strip(), (page.name, formula)
+        for formula in (*formulas, *inside):
+            assert formula.count("{") == formula.count("}"), (page.name, formula)
+            assert formula.count("\\begin") == formula.count("\\end"), (page.name, formula)
+    assert displayed > 20
 
 
 def test_every_command_is_on_the_page_of_the_command_line():

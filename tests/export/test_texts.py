@@ -1,6 +1,7 @@
 import ast
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -152,11 +153,26 @@ def test_latex_is_balanced(banded, plain):
 
 def test_latex_shows_epsilon_with_its_interval(banded):
     text = export(banded, "latex")
-    value, low, high = re.search(r"\\varepsilon\$ = ([\d.]+): \$([\d.]+)\$ to \$([\d.]+)\$", text).groups()
+    value, low, high = re.search(r"\\varepsilon\$ = \$([\d.]+)\$: \$([\d.]+)\$ to \$([\d.]+)\$", text).groups()
     ends = banded.interval("epsilon")
     assert float(low) == pytest.approx(ends[0], abs=0.06 * (ends[1] - ends[0]))
     assert float(high) == pytest.approx(ends[1], abs=0.06 * (ends[1] - ends[0]))
     assert float(value) == pytest.approx(banded.epsilon, abs=0.06 * (ends[1] - ends[0]))
+
+
+def test_latex_states_physical_numbers_with_their_units(banded):
+    tension = replace(banded.scale.tension, unit="J/m^2", sd=None)
+    known = changed(banded, length_unit="um", time_unit="s", tension=tension)
+    text = export(replace(known, scale=replace(banded.scale, tension=tension)), "latex")
+    lines = [line for line in text.splitlines() if line.startswith(r"95\,\% interval")]
+    units = (r"\mathrm{J/m}", r"\mathrm{J/m^{3}}", r"\mathrm{m^{3}/(J\,s)}")
+    names = (r"coefficient $\kappa$ = $", r"barrier $f(0)$ of $f = \kappa H$ = $", r"mobility $L = q/\kappa$ = $")
+    for line, name, unit in zip(lines, names, units, strict=False):
+        assert name in line
+        assert line.endswith(rf"\ {unit}$.")
+        assert line.count("$") % 2 == 0
+    assert [r"\varepsilon" in line for line in lines].index(True) > 2
+    assert r"\mathrm{J" not in export(banded, "latex")
 
 
 def test_both_normalisations_give_one_physical_model(make):

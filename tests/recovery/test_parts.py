@@ -214,3 +214,15 @@ def test_refusals(oblique) -> None:
     for movie, options, words in cases:
         with pytest.raises(InputError, match=words):
             identify(movie, **options)
+
+
+def test_a_mobility_is_found_in_a_window() -> None:
+    """Its mean over the phases was taken in double precision inside a trace in single precision, which JAX refuses."""
+    x = np.arange(40) - 20.0
+    field = np.tanh(x / 4.0) + 0.3 * np.sin((x + 20.0) / 3.0) * np.exp(-((x / 8.0) ** 2))
+    truth = AllenCahn(mobility=Mobility.of(lambda u: 1.0 + 0.3 * u))
+    mesh = {"dx": 1.0, "dt": 1.0, "boundary": "neumann"}
+    movie = simulate(LAW, field, frames=13, epsilon=2.8, dynamics=truth, solver="etdrk4", **mesh)
+    window = Record(movie.slab(), dx=1.0, dt=1.0, q=1.0, origin="simulation")
+    result = identify(add_noise(window, 0.01, seed=1), law=0, dynamics="allen-cahn(mobility=1)", check=False)
+    assert result.mobility(np.array([-0.5, 0.5])) == pytest.approx([0.85, 1.15], rel=0.05)

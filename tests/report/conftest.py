@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from grouping import changed
 from PIL import Image
 
 from doublewell.identify import identify
@@ -73,6 +74,14 @@ def banded_truth():
 def banded(small, banded_truth):
     """A result of the trajectory fit, averaged over the degrees."""
     return identify(small, banded_truth.law.surface_tension(epsilon=1.0))
+
+
+@pytest.fixture(scope="session")
+def in_units(banded):
+    """The same with units of length, time and tension."""
+    tension = replace(banded.scale.tension, unit="J/m^2", sd=None)
+    known = changed(banded, length_unit="um", time_unit="s", tension=tension)
+    return replace(known, scale=replace(banded.scale, tension=tension))
 
 
 @pytest.fixture(scope="session")

@@ -57,6 +57,17 @@ def test_law_figure_without_scale_and_truth_has_no_potential(bare, check_figure)
     assert not has_colour(image, "truth")
 
 
+def test_in_physical_units_the_bulk_energy_comes_first_and_the_paper_s_potential_last(in_units, truth, check_figure):
+    law = law_figure(in_units)
+    check_figure(law)
+    assert [axis.get_ylabel() for axis in law.axes[:3]] == [
+        "f(u)  (J/m³)", "G(u)  (1/um²)", "F(u)  ((J/m²)²)",
+    ]  # fmt: skip
+    numbers = next(text for text in (item.get_text() for item in law.findobj(match=Text)) if "kappa = " in text)
+    assert numbers.index("kappa") < numbers.index("f(0)") < numbers.index("epsilon")
+    assert law_figure(in_units, truth=truth).axes[0].get_ylabel().startswith("G(u)")
+
+
 @pytest.mark.parametrize(("normalisation", "unit"), [("E", "tension²"), ("eE", "tension/length")])
 def test_units_of_the_potential_follow_the_normalisation(result, normalisation, unit):
     scale = calibrate(result.law, SurfaceTension(0.9, normalisation=normalisation))

@@ -12,6 +12,7 @@ from doublewell.curves import curves
 from doublewell.errors import InputError
 from doublewell.facts import facts
 from doublewell.findings import findings
+from doublewell.physical import physical
 from doublewell.record import Record
 from doublewell.report.style import plain, prose
 
@@ -54,7 +55,7 @@ def test_a_result_shows_what_the_page_shows(name, request, words_of):
         assert key not in table.numbers or plain(table[key].value, 5) in words
     for item in findings(result):
         assert prose(str(item)).replace("\xa0", " ") in words
-    for curve in (curves(result).potential, curves(result).law[0]):
+    for curve in curves(result).quoted:
         assert f"{curve.symbol}(u). Line: recovered." in words
 
 
@@ -117,8 +118,16 @@ def test_the_curves_are_those_of_the_result(banded):
     assert banded.plot().get_title() == "potential F"
 
 
-def test_the_default_is_the_last_curve_that_is_known(bare):
+def test_the_default_is_the_last_curve_that_is_known(bare, in_units):
     assert bare.plot().get_title() == "primitive H of the force"
+    axis, u = in_units.plot(), np.linspace(-1.0, 1.0, 401)
+    assert axis.get_title() == "bulk energy f"
+    assert axis.get_ylabel() == "f(u)  (J/m³)"
+    (line,) = [line for line in axis.lines if line.get_label() == "recovered"]
+    assert line.get_ydata() == pytest.approx(physical(in_units).bulk_energy(u))
+    low, high = physical(in_units).band(u)
+    edges = axis.collections[0].get_paths()[0].vertices[:, 1]
+    assert (edges.min(), edges.max()) == pytest.approx((low.min(), high.max()))
 
 
 @pytest.mark.parametrize("name", ["values", "degrees", "residual", "frames", "tests"])
@@ -150,8 +159,9 @@ def test_missing_values_are_left_blank(small):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("energy", "curve is 'energy': expected one of force, primitive, potential, values, degrees"),
+        ("energy", "curve is 'energy': expected one of force, primitive, potential, bulk_energy, values"),
         ("potential", "surface_tension="),
+        ("bulk_energy", "surface_tension="),
         ("residual", "the weak-form fit has no residual to draw: use method='trajectory'"),
         ("degrees", "the law has one degree, and no weights: expected an average; leave out law="),
     ],

@@ -76,21 +76,21 @@ def test_every_figure_has_an_alternative_text(banded_page, weak_page):
         assert all("alt=" in head for head in re.findall(r"<img[^>]*>", html))
 
 
-def test_units_are_shown_where_they_are_known(banded, small, words_of):
-    tension = replace(banded.scale.tension, unit="J/m^2", sd=None)
-    known = changed(banded, length_unit="um", time_unit="s", tension=tension)
-    known = replace(known, scale=replace(banded.scale, tension=tension))
+def test_units_are_shown_where_they_are_known(banded, in_units, small, words_of):
     movie = Record(
         small.slab(), dx=small.dx, times=small.times, q=1.0, boundary="periodic", length_unit="um", time_unit="s"
     )
-    html = page_html(known, movie)
+    html = page_html(in_units, movie)
     words = words_of(html)
     assert "with the given q = 1 um²/s" in words
     assert "J/m² its scale ε?" in words
-    assert re.search(
-        r"its barrier is F\(0\) = [\d.]+ \(J/m²\)² \(95 %: [\d.]+ to [\d.]+\), and ε = [\d.]+ \(J/m²\) um", words
-    )
-    assert re.search(r"the barrier is f\(0\) = [\d.]+ × 10\S+ J/m³ \(95 %: .* to .*\), and κ = \S+ ×", words)
+    first = r"its barrier is f\(0\) = [\d.]+ × 10\S+ J/m³ \(95 %: .* to .*\), and κ = \S+ × 10\S+ J/m .*"
+    second = r"In the paper's pair it is F\(0\) = [\d.]+ \(J/m²\)² \(95 %: .* to .*\), and ε = [\d.]+ \(J/m²\) um"
+    assert re.search(first + second, words)
+    assert words.index("f(u) = κ ∫") < words.index("F(u) = ε² ∫")
+    assert words.index("In physical units") < words.index("In the units of the movie") < words.index("barrier H(0)")
+    charts = [html.index(f'id="curve-{symbol}') for symbol in "fGF"]
+    assert charts == sorted(charts)
     assert re.search(r"barrier H\(0\) [\d.]+ 1/um²", words)
     assert re.search(r"planar interface from u = −0.9 to 0.9 [\d.]+ um", words)
     for name in ("x (um)", "y (um)", "time (s)", "time since the first frame (s)"):

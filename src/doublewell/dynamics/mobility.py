@@ -92,7 +92,7 @@ class Mobility:
 def relative_mobility(coefficients: Any, s: Any) -> Any:
     """Return m at phase values with the phases at -1 and +1; constant beyond these. May be traced by JAX."""
     xp = namespace(s)
-    nodes, weights = _nodes(len(coefficients))
+    nodes, weights = (xp.asarray(each, s.dtype) for each in _nodes(len(coefficients)))
     mean = 0.5 * xp.sum(weights * xp.exp(sum(c * row for c, row in zip(coefficients, nodes, strict=True))))
     return xp.exp(_series(coefficients, xp.clip(s, -_REACH, _REACH))) / mean
 

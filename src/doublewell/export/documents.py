@@ -85,10 +85,10 @@ def json_text(content: Content) -> str:
 
 
 def _table(content: Content) -> dict[str, list[float]]:
-    """Return force, primitive and, with a scale, potential over the phase range; with bands where there are some."""
+    """Return force, primitive and what else is known over the phase range; with bands where there are some."""
     step = (content.curves.law[0].u.size - 1) // (_POINTS - 1)
     columns = {"u": content.curves.law[0].u[::step]}
-    for name, curve in zip(("force", "primitive", "potential"), content.curves.law, strict=False):
+    for name, curve in content.curves.named.items():
         columns[name] = curve.values[::step]
         if curve.low is not None and curve.high is not None:
             columns[f"{name}_low"], columns[f"{name}_high"] = curve.low[::step], curve.high[::step]
@@ -239,18 +239,24 @@ def _numbers(table: Facts) -> Iterator[str]:
     names = {"epsilon": r"$\varepsilon$", "tension_integral": "$C_H$", "maximum": "place of the barrier, $u$"}
     names |= {"theta": r"$\theta = kT/\kappa$", "tension": r"surface tension of the pixel scale, $\kappa C_H$"}
     names |= {"thermal_tension": r"surface tension of the pixel scale, $kT C_H/\theta$"}
-    keys = ("width", "tension_integral", "epsilon", "barrier", "maximum", "tilt", *THERMAL)
+    names |= {"physical_kappa": r"gradient coefficient $\kappa$"}
+    first = ("physical_kappa", "physical_barrier", "physical_mobility")  # where physical units are known
+    keys = (*first, "width", "tension_integral", "epsilon", "barrier", "maximum", "tilt", *THERMAL)
     more = ("tension",) if table.problem.scale_from == "thermal noise" else ()
     for key in (*(_FOUND if table.law.family.found else ()), *keys, *more):
         fact = table.get(key)
         if fact is None or not np.isfinite(fact.value) or (key == "maximum" and table.law.family.symmetric):
             continue
         name = names.get(key, _math_name(fact.name))
+        unit = ""
+        if key in first and fact.unit:
+            powers = re.sub(r"\^(-?\d+)", r"^{\1}", fact.unit).replace(" s", r"\,s")
+            unit = rf"\ \mathrm{{{powers}}}"
         if fact.interval is None:
-            yield f"{name[:1].upper()}{name[1:]} = ${_number(fact.value, 5)}$."
+            yield f"{name[:1].upper()}{name[1:]} = ${_number(fact.value, 5)}{unit}$."
         else:
             value, low, high = (_rounded(x, fact.interval) for x in (fact.value, *fact.interval))
-            yield f"95 % interval, {name} = {value}: ${low}$ to ${high}$."
+            yield f"95 % interval, {name} = ${value}$: ${low}$ to ${high}{unit}$."
 
 
 def _math_name(name: str) -> str:
@@ -260,7 +266,9 @@ def _math_name(name: str) -> str:
     ('barrier $F(0.4)$', 'interface from $u = -0.9$ to $0.9$')
     """
     name = re.sub(r"u = (\S+) to (\S+)", r"$u = \1$ to $\2$", name)
-    return re.sub(r"([FH]\([^)]*\)(?: - H\([^)]*\))?)", r"$\1$", name)
+    name = name.replace("f = kappa H", r"$f = \kappa H$")
+    name = re.sub(r"(\w) = q/kappa", r"$\1 = q/\\kappa$", name)
+    return re.sub(r"([fFH]\([^)]*\)(?: - H\([^)]*\))?)", r"$\1$", name)
 
 
 def _rounded(value: float, ends: tuple[float, float]) -> str:

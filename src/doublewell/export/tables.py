@@ -60,7 +60,7 @@ def curve_dataset(result: Result) -> Any:
     table, shown, fit = facts(result), curves(result), result.diagnostics.likelihood
     coordinates: dict[str, Any] = {"u": ("u", shown.law[0].u, {"long_name": "phase value"})}
     made: dict[str, Any] = {}
-    for name, curve in zip(("force", "primitive", "potential"), shown.law, strict=False):
+    for name, curve in shown.named.items():
         for end, values in (("", curve.values), ("_low", curve.low), ("_high", curve.high)):
             if values is not None:
                 about = f"{curve.name}{f', 95 % band, {end[1:]} edge' if end else ''}"

@@ -55,13 +55,14 @@ def draw_figures(
 def law_figure(result: Result, *, truth: Truth | None = None) -> Any:
     """Return the figure of G, H and, with a scale, F over the phase value u, against the truth where it is known.
 
+    Where physical units are known, and no truth is given, f is the first panel, and F the last.
     Stationary points are marked. A result with error bands has them in the panels and, because they are mostly narrower
     than a line, once more below as the difference to the recovered curve; and it has the weights of the degrees. The
     histogram shows which phase values the record holds; where it holds (nearly) none, also at -u, the panels are grey:
     there the law rests on its form alone.
     """
     table, shown = facts(result), curves(result)
-    panels, averaged = shown.law, bool(shown.weights)
+    panels, averaged = shown.panels if truth is None else shown.law, bool(shown.weights)
     columns = max(len(panels), 3) if averaged else len(panels)
     ratios = [2.9, 1.0, 1.1] if table.banded else [2.9, 1.0]
     with style():
@@ -158,6 +159,9 @@ def _legend(axis: Any, source: Any, shown: Curves, numbers: list[str]) -> None:
 def _numbers(result: Result, table: Facts, truth: Truth | None) -> Iterator[str]:
     """Yield what the curves stand for: degree and epsilon, and the errors where the truth is known."""
     epsilon = table.get("epsilon")
+    for key in ("physical_kappa", "physical_barrier"):
+        if (fact := table.get(key)) is not None:
+            yield f"{fact.symbol} = {fact.value:.5g}{sign_free(raised(after(fact.unit)))}"
     if epsilon is None:
         yield "epsilon and F are not determined"
     else:

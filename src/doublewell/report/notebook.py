@@ -22,14 +22,14 @@ from doublewell.units import after, raised
 
 _STILLS = 5  # frames of a strip
 _SURVEYED = 2**24  # values that are read to show a record: about a second
-_CURVES = ("force", "primitive", "potential")
+_CURVES = ("force", "primitive", "potential", "bulk_energy")
 _OTHERS = ("values", "degrees", "residual", "frames", "tests")
 
 
 def result_html(result: Result) -> str:
     """Return a result for a notebook: verdict, law with its bands, the numbers to quote, and all findings."""
     table, drawn, items = facts(result), curves(result), findings(result)
-    charts = pairs(pictures.law_chart(curve, drawn) for curve in (drawn.potential, drawn.law[0]))
+    charts = pairs(pictures.law_chart(curve, drawn) for curve in drawn.quoted)
     return _block(
         tag("p", tag("b", prose(table.headline))), verdict_box(items, len(items)), equations(table), charts,
         tag("details", tag("summary", "numbers"), numbers(table), open=""),
@@ -71,12 +71,13 @@ def _block(*parts: str) -> str:
 def plot_result(result: Result, name: str | None, ax: Any) -> Any:
     """Draw a curve of a result, or what its fit leaves, in axes; see `Result.plot`."""
     drawn, table = curves(result), facts(result)
-    law = dict(zip(_CURVES, drawn.law, strict=False))
+    law = drawn.named
     name = list(law)[-1] if name is None else name
     if name not in (*_CURVES, *_OTHERS):
         raise InputError(f"curve is {shown(name)}: expected one of {', '.join((*_CURVES, *_OTHERS))}")
-    if name == "potential" and name not in law:
-        raise InputError(table.no_scale)
+    if name in _CURVES and name not in law:
+        unit = "f has no unit: expected units of length and time with the record, and a surface tension with its own"
+        raise InputError(table.no_scale or unit)
     if name in ("residual", "frames", "tests") and drawn.residual is None:
         raise InputError(f"the weak-form fit has no residual to draw: use {option('method', 'trajectory')}")
     if name == "degrees" and not drawn.weights:

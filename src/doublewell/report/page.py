@@ -104,7 +104,7 @@ def page_html(
         say("drawing", 0, 0)
         items, tests = findings(result, checksum=digest, table=table), model_tests(result)
         film = pictures.make_film(record, found, notes=(pictures.origin(table, found),), phases=table.law.phases)
-        charts = pairs(pictures.law_chart(curve, shown) for curve in (shown.potential, shown.law[0]))
+        charts = pairs(pictures.law_chart(curve, shown) for curve in shown.quoted)
         printed = tag("details", tag("summary", "the report as text"), tag("pre", report_text(result)))
         parts: list[Section] = [
             ("law", "The law", join([equations(table), charts])),
@@ -206,14 +206,12 @@ def _found(table: Facts, items: list[Finding]) -> str:
     holds = _holds(items)
     place = "" if table.law.family.symmetric else f" at u = {_value(table['maximum'], holds)}"
     top = barrier or table["height"]
-    found = f"{kind}; its barrier{place} is {top.symbol} = {_value(top, holds)}, and "
-    if epsilon is None:
-        return f"{found}F and ε are not determined."
-    found += f"ε = {_value(epsilon, holds)}."
+    found = f"{kind}; its barrier{place} is "
     if (energy := table.get("physical_barrier")) is not None:
         kappa = _value(table["physical_kappa"], holds)
-        found += f" In physical units the barrier is {signs(energy.symbol)} = {_value(energy, holds)}, and κ = {kappa}."
-    return found
+        found += f"{signs(energy.symbol)} = {_value(energy, holds)}, and κ = {kappa}. In the paper's pair it is "
+    found += f"{top.symbol} = {_value(top, holds)}, and "
+    return f"{found}F and ε are not determined." if epsilon is None else f"{found}ε = {_value(epsilon, holds)}."
 
 
 def _value(fact: Fact, holds: bool, digits: int = 4) -> str:
@@ -245,12 +243,12 @@ def _precision(table: Facts, items: list[Finding]) -> str:
 
 def equations(table: Facts) -> Html:
     """Return the equation of motion and the law, and the heaviest degree alone where degrees are averaged."""
-    low, epsilon = table["low"].value, table.get("epsilon")
+    ends = tag("sub", plain(table["low"].value)), tag("sup", "u")
     lines = [tag("p", math(table.motion), class_="equation"), tag("p", math(table.equation), class_="equation")]
-    if epsilon is not None:
-        value = f"{measured(epsilon.value, 5)}{raised(after(epsilon.unit))}"
-        ends = tag("sub", plain(low)), tag("sup", "u")
-        lines.append(tag("p", "F(u) = ε² ∫", *ends, f" G(v) dv,  ε = {value}", class_="equation"))
+    for key, head, symbol in (("physical_kappa", "f(u) = κ ∫", "κ"), ("epsilon", "F(u) = ε² ∫", "ε")):
+        if (scale := table.get(key)) is not None:
+            value = f"{measured(scale.value, 5)}{raised(after(scale.unit))}"
+            lines.append(tag("p", head, *ends, f" G(v) dv,  {symbol} = {value}", class_="equation"))
     if table.heaviest is not None:
         degree, weight, equation = table.heaviest
         words = (
@@ -273,12 +271,13 @@ def numbers(table: Facts) -> Html:
         notes.append("The intervals do not hold: the movie is not this model plus noise.")
     if not table.banded:
         notes.append("No intervals: the weak-form fit has no noise model.")
-    made = [_fact_table(table, listed), *(tag("p", note, class_="note") for note in notes)]
-    if table.units:
-        listed = [fact for key, fact in table.numbers.items() if key.startswith("physical_")]
-        units = _fact_table(table, listed) if listed else Html()
-        made += [tag("h3", "In physical units"), *(tag("p", signs(line)) for line in table.units), units]
-    return join(made)
+    law = [_fact_table(table, listed), *(tag("p", note, class_="note") for note in notes)]
+    if not table.units:
+        return join(law)
+    units = [tag("h3", "In physical units"), *(tag("p", signs(line)) for line in table.units)]
+    if known := [fact for key, fact in table.numbers.items() if key.startswith("physical_")]:
+        return join([*units, _fact_table(table, known), tag("h3", "In the units of the movie"), *law])
+    return join([*law, *units])
 
 
 def _fact_table(table: Facts, listed: Sequence[Fact]) -> Html:

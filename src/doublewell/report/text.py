@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from textwrap import wrap
 
 import numpy as np
@@ -40,10 +41,11 @@ def report_text(result: Result) -> str:
     """Return the report: the law, its scale, its wells, the numbers behind it, and the warnings."""
     table = facts(result)
     items = findings(result, table=table)
+    units = ("Physical units", _unit_lines(table))
+    law: Sections = [("Effective force", _force_lines(table)), ("Scale", _scale_lines(table))]
+    law.insert(0 if "physical_kappa" in table.numbers else 2, units)
     sections: Sections = [
-        ("Effective force", _force_lines(table)),
-        ("Scale", _scale_lines(table)),
-        ("Physical units", _unit_lines(table)),
+        *law,
         ("Wells", _well_lines(table)),
         ("Grey values", [] if result.grey is None else grey_lines(result.grey)),
         ("Degrees", _degree_lines(table)),
@@ -61,6 +63,8 @@ def summary(result: Result) -> str:
     table = facts(result)
     epsilon = table.get("epsilon")
     scale = "no scale" if epsilon is None else f"epsilon = {epsilon.value:.6g}"
+    if (barrier := table.get("physical_barrier")) is not None:
+        scale = f"{barrier.symbol} = {barrier.value:.6g}{after(barrier.unit)}, {scale}"
     wells = "double well" if table.structure.ok else "not a double well with a single barrier"
     wells = "one phase" if table.law.one_phase else wells
     warned = sum(item.severity != Severity.OK for item in findings(result, table=table))
@@ -122,36 +126,45 @@ def _scale_lines(table: Facts) -> Iterator[str]:
     else:
         yield f"from surface tension {tension.value:.6g}{given} of {tension.note} and C_H = {integral:.6g}"
     yield f"F(u) = epsilon^2 H(u): barrier {barrier.symbol} = {with_interval(barrier)}"
+    if "physical_kappa" in table.numbers:
+        yield from pair_lines(table.numbers, tension.note)
     yield from noise
 
 
 def _unit_lines(table: Facts) -> Iterator[str]:
     yield from (line for text in table.units for line in wrapped(text))
     if "physical_kappa" in table.numbers:
-        yield from physical_lines(table.numbers, table["tension"].note)
+        yield from physical_lines(table.numbers)
 
 
-def physical_lines(numbers: dict[str, Fact], normalisation: str) -> Iterator[str]:
+def physical_lines(numbers: dict[str, Fact]) -> Iterator[str]:
     """Write the numbers in physical units, one line each."""
-
-    def shown(key: str) -> str:
-        return with_interval(numbers[f"physical_{key}"], digits=5)
-
+    shown = partial(_in_units, numbers)
     barrier = numbers["physical_barrier"].symbol
     yield f"kappa = {shown('kappa')}"
-    yield f"{numbers['physical_mobility'].symbol} = q/kappa = {shown('mobility')}, with q = {shown('diffusion')}"
     yield f"f(u) = kappa H(u): barrier {barrier} = {shown('barrier')}"
+    yield f"{numbers['physical_mobility'].symbol} = q/kappa = {shown('mobility')}, with q = {shown('diffusion')}"
     if "physical_width" in numbers:
         yield f"{numbers['physical_width'].name}: {shown('width')}"
+
+
+def pair_lines(numbers: dict[str, Fact], normalisation: str) -> Iterator[str]:
+    """Write the paper's pair in physical units."""
+    shown = partial(_in_units, numbers)
     pair = "epsilon = kappa, F = kappa f" if normalisation == "E" else "epsilon = sqrt(kappa), F = f"
     yield f"the paper's pair, normalisation {normalisation}: {pair}"
     yield f"  epsilon = {shown('epsilon')}, {numbers['physical_paper_barrier'].symbol} = {shown('paper_barrier')}"
 
 
+def _in_units(numbers: dict[str, Fact], key: str) -> str:
+    return with_interval(numbers[f"physical_{key}"], digits=5)
+
+
 def physical_text(found: Physical) -> str:
     """Return the numbers of a law in physical units as lines."""
     kind = "E" if found.normalisation == "E" else "epsilon E"
-    return "\n".join(physical_lines({fact.key: fact for fact in physical_facts(found)}, kind))
+    numbers = {fact.key: fact for fact in physical_facts(found)}
+    return "\n".join([*physical_lines(numbers), *pair_lines(numbers, kind)])
 
 
 def _well_lines(table: Facts) -> Iterator[str]:
