@@ -539,7 +539,7 @@ def test_a_fit_of_cahn_hilliard_takes_as_many_forward_runs_as_the_page_says():
     assert max(drop[0] / drop[1], pattern[0] / pattern[1]) <= 1.5
 
 
-@pytest.mark.parametrize("name", ["trajectory_cost_clean.json", "trajectory_cost_ideas.json"])
+@pytest.mark.parametrize("name", [f"trajectory_cost_{name}.json" for name in ("clean", "ideas", "runs")])
 def test_what_a_fit_costs_is_that_of_the_file(name):
     keys, _, *rows = cells("cost.md", name)
     assert rows == [[str(row[key]) for key in keys] for row in kept(name)["rows"]]
