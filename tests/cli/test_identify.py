@@ -162,7 +162,7 @@ def test_quiet_json_is_still_json(run, movie_file):
         (["--out", "nowhere/r.json"], "the folder nowhere does not exist"),
         (["--validate-from", "99"], "--validate-from is 99: expected a frame from 0 to 29"),
         (["--unknown"], "unknown option --unknown; see doublewell identify --help"),
-        (["more", "words"], "unexpected words: more words; see doublewell --help"),
+        (["more", "movies"], "several movies and no --out: expected a folder for a result and a page of each"),
     ],
 )
 def test_wrong_use_is_one_line(refused, movie_file, words, message, tmp_path, monkeypatch):

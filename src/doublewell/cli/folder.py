@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from cyclopts import CycloptsError
 
 from doublewell.cli.identify import PAGE, RESULT, identify, question
-from doublewell.cli.options import Given, Movie, Output
-from doublewell.errors import InputError, as_word, shell_words, shown
+from doublewell.cli.options import Given, Movie, Output, about
+from doublewell.errors import InputError, as_word, option, shell_words, shown
 from doublewell.version import __version__
 
 if TYPE_CHECKING:
@@ -28,18 +28,16 @@ if TYPE_CHECKING:
 _SETTINGS = "doublewell.toml"
 _OVERVIEW, _SUMMARY = "index.html", "summary.csv"
 _FAILED = 1  # exit code
-_OF_ONE = ("figures", "report")  # flags of one movie
+_OF_ONE = ("figures", "report", "validate_from")  # flags of one movie
 _ELSEWHERE = ("scheduler", "checkpoint")  # and those that connect or write
 _ALLOWED = frozenset(
     {item.name for kind in (Movie, Given) for item in fields(kind)} - {"workers", *_ELSEWHERE}
-    | {"surface_tension", "tension_sd", "normalisation", "temperature", "check", "dynamics", "validate_from"}
+    | {"surface_tension", "tension_sd", "normalisation", "temperature", "check", "dynamics"}
 )
 _Conditions = dict[str, str | float]
 
 
-def identify_folder(
-    files: Sequence[Path], out: Path, words: Sequence[str], workers: int | None, output: Output
-) -> int:  # fmt: skip
+def identify_folder(files: Sequence[Path], out: Path, words: Sequence[str], output: Output) -> int:
     """Identify each movie, write results, pages and what compares them to a folder; return 1 where some failed."""
     from doublewell.atomic import write_files
     from doublewell.compute.run import each_alone
@@ -49,6 +47,8 @@ def identify_folder(
     _check(files, out, words)
     settings = {folder: _settings(folder, files) for folder in dict.fromkeys(file.parent for file in files)}
     asked = [(file, out / file.name, _arguments(file, words, settings[file.parent][0])) for file in files]
+    questions = [_question(file, each) for file, _, each in asked]  # wrong options are refused before the first fit
+    workers = questions[0]["compute"].workers
     entries: dict[int, Entry] = {}
     with output.bar() as bar, closing(each_alone(_one, asked, workers or cores())) as answers:
         output.fitting(bar)("identifying", 0, len(files))
@@ -83,8 +83,8 @@ def _check(files: Sequence[Path], out: Path, words: Sequence[str]) -> None:
     for name in (*_OF_ONE, *_ELSEWHERE):
         if _is_given(name, words):
             raise InputError(
-                f"--{name} is for one movie, and --out {out} is a folder for many: leave it out; every movie gets its "
-                f"{RESULT} and its {PAGE} there"
+                f"{option(name)} is for one movie, and --out {out} is a folder for many: leave it out; every movie "
+                f"gets its {RESULT} and its {PAGE} there"
             )
 
 
@@ -115,7 +115,8 @@ def _one(file: Path, folder: Path, arguments: Mapping[str, Any]) -> Entry:
     with shell_words():
         result = _stored(file, folder, arguments)
         if result is None:
-            identify(file, report=folder, output=Output(quiet=True), **arguments)
+            alone = replace(arguments["given"], workers=None)  # the movies are what the workers are for
+            identify(file, report=folder, output=Output(quiet=True), **{**arguments, "given": alone})
             result = load_result(folder / RESULT)
         return Entry.of(file.name, f"{folder.name}/{PAGE}", result)
 
@@ -132,11 +133,7 @@ def _stored(file: Path, folder: Path, arguments: Mapping[str, Any]) -> Result | 
         return None
     if before.version != __version__ or before.resolved.stopped is not None or not (folder / PAGE).exists():
         return None
-    movie, rest = arguments["movie"], dict(arguments)
-    record = movie.open(file)
-    scaling = tuple(rest[name] for name in ("surface_tension", "tension_sd", "normalisation"))
-    names = ("dynamics", "check", "temperature")
-    asked = question(movie, rest["given"], scaling, **{name: rest[name] for name in names})
+    asked, record = _question(file, arguments), arguments["movie"].open(file)
     del asked["compute"]
     tension, auto = asked.pop("surface_tension"), asked["dynamics"] == "auto"
     if auto != bool(before.rivals):
@@ -145,9 +142,17 @@ def _stored(file: Path, folder: Path, arguments: Mapping[str, Any]) -> Result | 
         [record], tension, **asked | ({"dynamics": before.problem.dynamics} if auto else {})
     )  # fmt: skip
     record = observed_as(record, problem)
-    info = replace(RecordInfo.of(record, checksum(record, like=known.checksum)), source=movie.source(file))
+    info = replace(RecordInfo.of(record, checksum(record, like=known.checksum)), source=arguments["movie"].source(file))
     same = replace(problem, records=(info,), values=before.problem.values) == before.problem
     return before if same else None
+
+
+def _question(file: Path, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of ``doublewell.identify`` of a movie."""
+    movie, given, *rest = (arguments[name] for name in ("movie", "given", "dynamics", "check", "temperature"))
+    scaling = tuple(arguments[name] for name in ("surface_tension", "tension_sd", "normalisation"))
+    with about(file):
+        return question(movie, given, scaling, dynamics=rest[0], check=rest[1], temperature=rest[2])
 
 
 # --- doublewell.toml --------------------------------------------------------------------------------------------------
@@ -232,8 +237,7 @@ def _arguments(file: Path, words: Sequence[str], table: Mapping[str, Any]) -> di
         raise InputError(f"{file.parent / _SETTINGS}: {describe(error)}") from error
     bound.apply_defaults()
     left_out = ("out", "output", "words", *_OF_ONE)
-    arguments = {name: value for name, value in bound.kwargs.items() if name not in left_out}
-    return arguments | {"given": replace(arguments["given"], workers=None)}
+    return {name: value for name, value in bound.kwargs.items() if name not in left_out}
 
 
 def _word(value: Any) -> str:

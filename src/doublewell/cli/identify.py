@@ -94,7 +94,7 @@ def identify(
     if out is not None and (others or out.is_dir() or not out.suffix):
         from doublewell.cli.folder import identify_folder
 
-        return identify_folder((file, *others), out, words, given.workers, output)
+        return identify_folder((file, *others), out, words, output)
     scaling = (surface_tension, tension_sd, normalisation)
     options = question(movie, given, scaling, dynamics=dynamics, check=check, temperature=temperature)
     check_result(out)

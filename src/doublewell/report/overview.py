@@ -146,6 +146,7 @@ def overview_html(entries: Sequence[Entry]) -> str:
     parts: list[Section] = [
         ("laws", "The laws", _charts(done)),
         ("movies", "Movies", _table(entries)),
+        ("failed", "Movies without a result", _failures(entries)),
         ("agreement", "Do the laws agree?", _agreement(entries)),
         ("findings", "What to look at", _warnings(done)),
     ]
@@ -160,7 +161,7 @@ def _box(entries: Sequence[Entry]) -> Html:
     known = [kind for kind in Severity if kind in verdicts]
     lines = [tag("p", badge(kind), f": {verdicts.count(kind)} of {len(verdicts)}, {_MEANT[kind]}") for kind in known]
     if FAILED in verdicts:
-        lines.append(tag("p", f"No result: {verdicts.count(FAILED)} of {len(verdicts)}, see the table."))
+        lines.append(tag("p", f"No result: {verdicts.count(FAILED)} of {len(verdicts)}, and why."))
     kinds = [Severity.FAIL if verdict == FAILED else Severity(verdict) for verdict in verdicts]
     return tag("div", *lines, class_=f"box {max(kinds, key=list(Severity).index, default=Severity.OK)}")
 
@@ -178,7 +179,7 @@ def _charts(done: Sequence[Entry]) -> Html:
         if len({curve.unit for _, curve in pairs}) == 1:
             charts.append(_overlay(pairs, ordered))
     charts += [made for name in _numeric(done) if (made := _trend(done, name))]
-    return tag("div", *charts, class_="grid pairs") if charts else tag("p", "The laws have other units, see the table.")
+    return tag("div", *charts, class_="grid pairs") if charts else tag("p", "The laws have other units, and why.")
 
 
 def _numeric(done: Sequence[Entry]) -> Iterator[str]:
@@ -278,16 +279,19 @@ def _table(entries: Sequence[Entry]) -> Html:
     for entry in entries:
         link = tag("a", entry.name, href=quote(entry.page)) if entry.page else Html(join([entry.name]))
         own = [_condition(entry.conditions.get(name)) for name in conditions]
-        if entry.result is None:
-            own += [Html(badge(Severity.FAIL) + join([f" no result: {entry.error}"])), *[""] * len(keys)]
-        else:
-            own += [badge(Severity(entry.verdict)), *(_number(entry.numbers.get(key)) for key in keys)]
+        own.append("no result" if entry.result is None else badge(Severity(entry.verdict)))
+        own += [_number(entry.numbers.get(key)) for key in keys]
         rows.append((link, *own))
     heads = [signs(known[key].symbol or known[key].name) if key != "coverage" else "range visited" for key in keys]
     pairs = [(head, signs(known[key].name)) for head, key in zip(heads, keys, strict=True) if known[key].symbol]
     names = [f"{head}: {name}" for head, name in pairs if name != head]
     notes = [tag("p", "95 % intervals in brackets. ", "; ".join(names), ".", class_="note")] if names else []
     return join([html_table(("movie", *conditions, "verdict", *heads), rows), *notes])
+
+
+def _failures(entries: Sequence[Entry]) -> Html:
+    rows = [(entry.name, entry.error) for entry in entries if entry.result is None]
+    return html_table(("movie", "reason"), rows, kind="checks") if rows else Html()
 
 
 def _condition(value: str | float | None) -> str:
