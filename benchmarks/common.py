@@ -21,7 +21,8 @@ import numpy as np
 
 from doublewell.record import Record
 
-RESULTS = Path(__file__).parent / "results"
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks/results"
 T = TypeVar("T")
 TINY = "--tiny" in sys.argv or "BENCHMARKS_TINY" in os.environ
 if TINY:
@@ -131,6 +132,12 @@ def markdown(table: list[list[str]]) -> str:
     """Return a table of a page, its first row the heads."""
     lines = [f"| {' | '.join(cells)} |" for cells in table]
     return "\n".join([lines[0], "|" + "---|" * len(table[0]), *lines[1:]])
+
+
+def renewed(page: str, marker: str, table: str) -> str:
+    """Return a page with a table in the place of the one below the comment that names its file."""
+    before, rest = page.split(f"<!-- numbers: {marker} -->\n")
+    return f"{before}<!-- numbers: {marker} -->\n{table}\n\n" + rest.split("\n\n", 1)[1]
 
 
 def write_json(path: Path, content: dict) -> None:

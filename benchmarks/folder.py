@@ -4,7 +4,7 @@ Run: python benchmarks/folder.py [--movies 50] [--repeats 3]
 A folder of noisy movies, 41 frames of 48 x 48, is identified with `doublewell identify data/*.npz --out results`. First
 a run is killed (SIGKILL) when a sixth, a third and half of the movies are done, then resumed; every file is compared
 with that of an undisturbed run. Then a run with one worker, pinned to one core, takes turns with one with two workers
-on two cores, on half of the movies, and the medians of their times are compared. Programs were compiled and cached before.
+on two cores, on half of the movies, and the medians of their times are compared. Programs were cached before.
 Of each run the load of the machine before it is stored, and the processor seconds that it got: where these are much
 less than the time of its cores, others used the machine, and the ratio means little.
 """
@@ -23,7 +23,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter, sleep
 
-from common import RESULTS, machine, print_table, sized, words, write_json
+from common import RESULTS, ROOT, TINY, machine, markdown, print_table, renewed, sized, words, write_json
 
 from doublewell.io import save
 from doublewell.law import named_law
@@ -98,6 +98,13 @@ def same_files(first: Path, second: Path) -> int:
     return len(names)
 
 
+def table(content: dict) -> str:
+    """Return the table of the page."""
+    counts = ", ".join(map(str, content["done at the kills"]))
+    head = ["movies", "done at the three kills", "files equal to those of an undisturbed run, to the last byte"]
+    return markdown([head, [str(content["movies"]), counts, str(content["files equal to the last byte"])]])
+
+
 def main() -> None:
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("--movies", type=int, default=sized(50, tiny=4))
@@ -117,11 +124,15 @@ def main() -> None:
     print_table("Two cores against one", [whole, *runs])
     one, two = (median(run["seconds"] for run in runs if run["cores"] == count) for count in (1, 2))
     print(f"two cores are {one / two:.2f} times as fast as one pinned core")
-    write_json(RESULTS / "folder.json", {
+    content = {
         "machine": machine(), "movies": len(files), "movie": f"{FRAMES} frames of {CELLS} x {CELLS}",
         "done at the kills": counts, "files equal to the last byte": equal, "summary is the same": True,
         "whole": whole, "runs": runs, "ratio": round(one / two, 2),
-    })  # fmt: skip
+    }  # fmt: skip
+    write_json(RESULTS / "folder.json", content)
+    if not TINY:
+        page = ROOT / "docs/folders.md"
+        page.write_text(renewed(page.read_text(), "benchmarks/results/folder.json", table(content)), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from doublewell.facts import Fact, facts
 from doublewell.findings import findings, worst
 from doublewell.hints import Array
 from doublewell.identify.agreement import compare_laws
+from doublewell.physical import physical
 from doublewell.record_findings import Finding, Severity
 from doublewell.report.figures import sign_free
 from doublewell.report.page import Section, badge, document
@@ -30,6 +31,7 @@ _SHOWN = (  # facts of the table, in its order; those that no movie has are left
     "physical_barrier", "physical_kappa", "physical_mobility", "barrier", "height", "epsilon", "q", "diffusion",
     "width", "theta", "noise", "coverage",
 )  # fmt: skip
+_INSTEAD = {"physical_barrier": ("barrier", "height", "epsilon"), "barrier": ("height",)}  # the same in other units
 _TREND = ("physical_barrier", "barrier", "physical_kappa", "epsilon", "width")  # the first that has intervals is drawn
 _CURVES = 8  # laws that can be told apart by colour; more are drawn alike unless a condition orders them
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#8C6D00", "#56B4E9", "#7A5195", "#7F7F7F")
@@ -62,12 +64,23 @@ class Entry:
     @classmethod
     def of(cls, name: str, page: str, result: Result) -> Entry:
         """Return the entry of a result; all that takes time is computed here."""
-        return cls(name, page, "", {}, result, facts(result).numbers, findings(result), curves(result).law)
+        return cls(name, page, "", {}, result, facts(result).numbers, findings(result), _curves(result))
 
     @property
     def verdict(self) -> str:
         """The worst severity of the findings, or that there is no result."""
         return FAILED if self.result is None else str(worst(list(self.items)))
+
+
+def _curves(result: Result) -> tuple[Curve, ...]:
+    """Return the curves of a law, with f(u) in physical units where these are known."""
+    law, barrier = curves(result).law, facts(result).get("physical_barrier")
+    if barrier is None:
+        return law
+    known, u = physical(result), law[0].u
+    low, high = (None, None) if result.posterior is None else known.band(u)
+    energy = Curve("f", "energy density f", barrier.unit or "", known.bulk_energy, u, known.bulk_energy(u), low, high)
+    return (*law, energy)
 
 
 def agreement_groups(entries: Sequence[Entry]) -> list[tuple[dict[str, Any], tuple[Agreement, ...] | str]]:
@@ -171,7 +184,7 @@ def _charts(done: Sequence[Entry]) -> Html:
     if not done:
         return Html()
     symbols = [[curve.symbol for curve in entry.law] for entry in done]
-    drawn = ["F" if all("F" in each for each in symbols) else "H", "G"]
+    drawn = [next(symbol for symbol in ("f", "F", "H") if all(symbol in each for each in symbols)), "G"]
     ordered = next(iter(_numeric(done)), None)
     charts = []
     for symbol in drawn:
@@ -205,7 +218,7 @@ def _overlay(pairs: Sequence[tuple[Entry, Curve]], ordered: str | None) -> Html:
         axes = figure.subplots(1 + parted, 1, squeeze=False, sharex=True, height_ratios=[2.2, 1][: 1 + parted])[:, 0]
         if ordered is not None:
             places = [float(entry.conditions[ordered]) for entry, _ in pairs]
-            inner = colormaps["plasma"](np.linspace(0.12, 0.82, 64))  # its ends are lost on a dark or a white page
+            inner = colormaps["plasma"](np.linspace(0.25, 0.8, 64))  # its ends are lost on a dark or a white page
             mapped = ScalarMappable(Normalize(min(places), max(places)), ListedColormap(inner))
         axes[0].axhline(0.0, color=COLOURS["rule"], lw=0.8)
         for k, (entry, curve) in enumerate(pairs):
@@ -259,6 +272,8 @@ def _trend(done: Sequence[Entry], name: str) -> Html:
         axis, x = figure.subplots(), np.array([place for place, _ in listed])
         y = np.array([each.value for _, each in listed])
         ends: Array = np.array([each.interval or (each.value, each.value) for _, each in listed]).T
+        if len(places := sorted(set(x.tolist()))) <= _CURVES:
+            axis.set_xticks(places)
         axis.errorbar(x, y, np.abs(ends - y), fmt="o", color=_COLOURS[0], ms=4, capsize=3)
         axis.set(xlabel=_short(name).strip(), ylabel=sign_free(f"{signs(fact.symbol)}{unit}"))
 
@@ -272,8 +287,7 @@ def _table(entries: Sequence[Entry]) -> Html:
     """Return a row for each movie: link, conditions, verdict, numbers with intervals; or why there is no result."""
     conditions = list(dict.fromkeys(key for entry in entries for key in entry.conditions))
     keys = [key for key in _SHOWN if any(key in entry.numbers for entry in entries)]
-    if "physical_barrier" in keys or "barrier" in keys:
-        keys = [key for key in keys if key not in ("height", *(("barrier",) if "physical_barrier" in keys else ()))]
+    keys = [key for key in keys if not any(key in _INSTEAD.get(other, ()) for other in keys)]
     known = {key: fact for entry in reversed(entries) for key, fact in entry.numbers.items()}
     rows = []
     for entry in entries:
@@ -301,8 +315,10 @@ def _condition(value: str | float | None) -> str:
 def _number(fact: Fact | None) -> str:
     if fact is None or not np.isfinite(fact.value):
         return ""
-    ends = "" if fact.interval is None else f" ({' to '.join(measured(end, 4) for end in fact.interval)})"
-    return f"{measured(fact.value, 4)}{raised(after(fact.unit))}{ends}"
+    parts = [f"{measured(fact.value)}{raised(after(fact.unit))}"]
+    if fact.interval is not None:
+        parts.append(f"({' to '.join(map(measured, fact.interval))})")
+    return " ".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts)  # a line each where there is little room
 
 
 def _agreement(entries: Sequence[Entry]) -> Html:
