@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import BrokenExecutor
+from time import sleep
 
 import numpy as np
 import pytest
@@ -41,6 +42,14 @@ def test_values_in_memory_do_not_travel() -> None:
         open_pool(odd, 2),
     ):
         pass
+
+
+def test_a_process_that_dies_between_two_items_takes_none_along():
+    dies = "__import__('threading').Timer(0.2, __import__('os')._exit, (1,)).start()"
+    answers = each_alone(eval, [(dies,), ("3",)], 1)
+    assert next(answers) == (0, None)
+    sleep(1.0)
+    assert list(answers) == [(1, 3)]
 
 
 def test_a_process_that_dies_takes_one_item_along():

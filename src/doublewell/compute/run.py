@@ -232,8 +232,13 @@ def each_alone(
         idle: list[Executor] = [stack.enter_context(worker_pool(1)) for _ in range(min(workers, len(items)))]
         while todo or waiting:
             while todo and idle:
-                number, pool = todo.popleft(), idle.pop()
-                waiting[pool.submit(task, *items[number])] = number, pool
+                pool = idle.pop()
+                try:
+                    future = pool.submit(task, *items[todo[0]])
+                except futures.BrokenExecutor:  # it died after its last task
+                    idle.append(stack.enter_context(worker_pool(1)))
+                else:
+                    waiting[future] = todo.popleft(), pool
             for future in futures.wait(waiting, return_when=futures.FIRST_COMPLETED).done:
                 number, pool = waiting.pop(future)
                 error = future.exception()
