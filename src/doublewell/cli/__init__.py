@@ -30,8 +30,9 @@ def main(tokens: Sequence[str] | None = None) -> int:
     try:
         with shell_words():
             words = sys.argv[1:] if tokens is None else list(tokens)
-            command, bound, own = parse(words)
-            answer = command(*bound.args, **bound.kwargs, **dict.fromkeys(own, words))
+            command, bound = parse(words)
+            own = {"words": words} if "words" in bound.signature.parameters else {}  # to parse them again with settings
+            answer = command(*bound.args, **bound.kwargs, **own)
         sys.stdout.flush()
     except KeyboardInterrupt as reason:
         known = isinstance(reason, Interrupted) and reason.result is not None
@@ -41,17 +42,18 @@ def main(tokens: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _CLOSED_PIPE
     except (CycloptsError, InputError, OSError, MemoryError) as error:
-        _complain(describe(error))
+        _complain(explain(error))
         return _WRONG_USE
     return answer if isinstance(answer, int) else _OK  # some commands have an answer of their own
 
 
-def parse(words: Sequence[str]) -> tuple[Callable[..., Any], BoundArguments, dict[str, Any]]:
-    """Return the command that words name, what they give it, and the parameters that take the words themselves."""
-    return _app().parse_args(words, exit_on_error=False, print_error=False)
+def parse(words: Sequence[str]) -> tuple[Callable[..., Any], BoundArguments]:
+    """Return the function of a command and its arguments; wrong words raise CycloptsError."""
+    command, bound, _ = _app().parse_args(list(words), exit_on_error=False, print_error=False)
+    return command, bound
 
 
-def describe(error: Exception) -> str:
+def explain(error: Exception) -> str:
     """Put an expected error into words; most have their own."""
     if isinstance(error, UnusedCliTokensError):
         return f"unexpected words: {' '.join(error.unused_tokens or [])}; see doublewell --help"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from cyclopts import CycloptsError
 
-from doublewell.cli.identify import PAGE, RESULT, identify, question
+from doublewell.cli.identify import PAGE, RESULT, asked, identify
 from doublewell.cli.options import Given, Movie, Output, about
 from doublewell.errors import InputError, as_word, option, shell_words, shown
 from doublewell.version import __version__
@@ -46,11 +46,11 @@ def identify_folder(files: Sequence[Path], out: Path, words: Sequence[str], outp
 
     _check(files, out, words)
     settings = {folder: _settings(folder, files) for folder in dict.fromkeys(file.parent for file in files)}
-    asked = [(file, out / file.name, _arguments(file, words, settings[file.parent][0])) for file in files]
-    questions = [_question(file, each) for file, _, each in asked]  # wrong options are refused before the first fit
+    movies = [(file, out / file.name, _arguments(file, words, settings[file.parent][0])) for file in files]
+    questions = [_question(file, each) for file, _, each in movies]  # wrong options are refused before the first fit
     workers = questions[0]["compute"].workers
     entries: dict[int, Entry] = {}
-    with output.bar() as bar, closing(each_alone(_one, asked, workers or cores())) as answers:
+    with output.bar() as bar, closing(each_alone(_one, movies, workers or cores())) as answers:
         output.fitting(bar)("identifying", 0, len(files))
         for number, answer in answers:
             file = files[number]
@@ -133,13 +133,13 @@ def _stored(file: Path, folder: Path, arguments: Mapping[str, Any]) -> Result | 
         return None
     if before.version != __version__ or before.resolved.stopped is not None or not (folder / PAGE).exists():
         return None
-    asked, record = _question(file, arguments), arguments["movie"].open(file)
-    del asked["compute"]
-    tension, auto = asked.pop("surface_tension"), asked["dynamics"] == "auto"
+    question, record = _question(file, arguments), arguments["movie"].open(file)
+    del question["compute"]
+    tension, auto = question.pop("surface_tension"), question["dynamics"] == "auto"
     if auto != bool(before.rivals):
         return None
     known, problem = before.problem.records[0], ask(
-        [record], tension, **asked | ({"dynamics": before.problem.dynamics} if auto else {})
+        [record], tension, **question | ({"dynamics": before.problem.dynamics} if auto else {})
     )  # fmt: skip
     record = observed_as(record, problem)
     info = replace(RecordInfo.of(record, checksum(record, like=known.checksum)), source=arguments["movie"].source(file))
@@ -149,10 +149,8 @@ def _stored(file: Path, folder: Path, arguments: Mapping[str, Any]) -> Result | 
 
 def _question(file: Path, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of ``doublewell.identify`` of a movie."""
-    movie, given, *rest = (arguments[name] for name in ("movie", "given", "dynamics", "check", "temperature"))
-    scaling = tuple(arguments[name] for name in ("surface_tension", "tension_sd", "normalisation"))
     with about(file):
-        return question(movie, given, scaling, dynamics=rest[0], check=rest[1], temperature=rest[2])
+        return asked(**arguments)
 
 
 # --- doublewell.toml --------------------------------------------------------------------------------------------------
@@ -224,7 +222,7 @@ def _check_name(name: str, names: Sequence[str], folder: Path, where: str) -> No
 
 def _arguments(file: Path, words: Sequence[str], table: Mapping[str, Any]) -> dict[str, Any]:
     """Return what `identify` is called with for a movie: flags, then its own options, then those for all movies."""
-    from doublewell.cli import describe, parse
+    from doublewell.cli import explain, parse
 
     own = table.get("files", {}).get(file.name, {})
     pairs = [
@@ -232,9 +230,9 @@ def _arguments(file: Path, words: Sequence[str], table: Mapping[str, Any]) -> di
     ]
     added = [f"--{name.replace('_', '-')}={_word(x)}" for name, x in dict(pairs).items() if not _is_given(name, words)]
     try:
-        _, bound, _ = parse([*words, *added])
+        _, bound = parse([*words, *added])
     except CycloptsError as error:
-        raise InputError(f"{file.parent / _SETTINGS}: {describe(error)}") from error
+        raise InputError(f"{file.parent / _SETTINGS}: {explain(error)}") from error
     bound.apply_defaults()
     left_out = ("out", "output", "words", *_OF_ONE)
     return {name: value for name, value in bound.kwargs.items() if name not in left_out}

@@ -95,8 +95,7 @@ def identify(
         from doublewell.cli.folder import identify_folder
 
         return identify_folder((file, *others), out, words, output)
-    scaling = (surface_tension, tension_sd, normalisation)
-    options = question(movie, given, scaling, dynamics=dynamics, check=check, temperature=temperature)
+    question = asked(surface_tension, tension_sd, normalisation, temperature, dynamics, check, movie, given)
     check_result(out)
     check_folder(figures, "--figures")
     check_folder(report, "--report")
@@ -111,10 +110,10 @@ def identify(
     with output.bar() as bar:
         with about(file):
             bar.stage("reading and compiling, which takes a minute the first time")
-            show = output.fitting(bar) if options["method"].bands else bar.show
+            show = output.fitting(bar) if question["method"].bands else bar.show
             given_up: Interrupted | None = None
             try:
-                result = fit(record, **options, progress=show)
+                result = fit(record, **question, progress=show)
             except Interrupted as reason:
                 if reason.result is None:
                     raise
@@ -133,9 +132,20 @@ def identify(
     return None
 
 
-def question(movie: Movie, given: Given, scaling: tuple[Any, Any, Any], **rest: Any) -> dict[str, Any]:
-    """Return the arguments of ``doublewell.identify`` that flags stand for; `scaling` are those of the tension."""
-    return {"surface_tension": _tension(*scaling), **options_of(given, movie.drift), **rest}
+def asked(
+    surface_tension: str | None, tension_sd: float | None, normalisation: Literal["E", "eE"] | None,
+    temperature: str | None, dynamics: str, check: bool, movie: Movie, given: Given,
+) -> dict[str, Any]:  # fmt: skip
+    """Return what the flags ask, as arguments of ``dw.identify``."""
+    from doublewell.calibrate import Temperature
+
+    return {
+        "surface_tension": _tension(surface_tension, tension_sd, normalisation),
+        **options_of(given, movie.drift),
+        "dynamics": dynamics,
+        "check": check,
+        "temperature": None if temperature is None else Temperature.of(temperature),
+    }
 
 
 def repeat(
