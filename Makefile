@@ -51,6 +51,7 @@ docs: $(VENV)/.docs-ready
 	rm -rf build/site
 	$(BIN)/python -m sphinx -W -E --keep-going -q -b html -c docs/site -d build/site-cache docs build/site
 	$(BIN)/python docs/site/check_site.py build/site
+	touch build/site/.nojekyll
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .

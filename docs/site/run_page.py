@@ -107,6 +107,7 @@ def _run_commands(code: str) -> None:
 
     for line in code.replace("\\\n", " ").splitlines():
         program, *words = shlex.split(line, comments=True)
+        words = [name for word in words for name in (sorted(map(str, Path().glob(word))) if "*" in word else [word])]
         if program != "doublewell":
             raise ValueError(f"{line!r}: only commands of doublewell are run")
         if code := main(words):

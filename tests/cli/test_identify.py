@@ -162,7 +162,7 @@ def test_quiet_json_is_still_json(run, movie_file):
         (["--out", "nowhere/r.json"], "the folder nowhere does not exist"),
         (["--validate-from", "99"], "--validate-from is 99: expected a frame from 0 to 29"),
         (["--unknown"], "unknown option --unknown; see doublewell identify --help"),
-        (["more", "words"], "unexpected words: more words; see doublewell --help"),
+        (["more", "movies"], "several movies and no --out: expected a folder for a result and a page of each"),
     ],
 )
 def test_wrong_use_is_one_line(refused, movie_file, words, message, tmp_path, monkeypatch):
@@ -323,7 +323,7 @@ def test_the_weak_reading_has_a_verdict_of_its_moments(run_json, movie_file):
 def test_degree_and_method_reach_the_library(run, movie_file, monkeypatch):
     asked = {}
 
-    def stop(_record, _tension, **options):
+    def stop(_record, **options):
         asked.update(options)
         raise InputError("enough")
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import BrokenExecutor
+from time import sleep
 
 import numpy as np
 import pytest
 
-from doublewell.compute.run import Pool, Serial, check_travels, open_pool, worker_pool
+from doublewell.compute.run import Pool, Serial, check_travels, each_alone, open_pool, worker_pool
 from doublewell.errors import InputError
 from doublewell.record import Record
 
@@ -40,3 +42,19 @@ def test_values_in_memory_do_not_travel() -> None:
         open_pool(odd, 2),
     ):
         pass
+
+
+def test_a_process_that_dies_between_two_items_takes_none_along():
+    dies = "__import__('threading').Timer(0.2, __import__('os')._exit, (1,)).start()"
+    answers = each_alone(eval, [(dies,), ("3",)], 1)
+    assert next(answers) == (0, None)
+    sleep(1.0)
+    assert list(answers) == [(1, 3)]
+
+
+def test_a_process_that_dies_takes_one_item_along():
+    items = [("1 + 1",), ("__import__('os')._exit(9)",), ("1 / 0",), ("3",)]
+    answers = dict(each_alone(eval, items, 2))
+    assert (answers[0], answers[3]) == (2, 3)
+    assert isinstance(answers[1], BrokenExecutor)
+    assert isinstance(answers[2], ZeroDivisionError)

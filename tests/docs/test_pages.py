@@ -83,6 +83,18 @@ def test_a_page_runs_and_prints_what_it_shows(tmp_path, page):
         assert block.same, f"{block.code}\nprinted\n{block.printed}"
 
 
+def test_the_page_on_folders_runs(tmp_path):
+    text = (DOCS / "folders.md").read_text()
+    (settings,) = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/doublewell.toml").write_text(settings)
+    blocks = list(run_page(text, tmp_path))
+    assert [block.same for block in blocks] == [True, True], blocks[-1].printed
+    page = (tmp_path / "results/index.html").read_text()
+    for place in ("T (K) = 300", "T (K) = 310", "T (K) = 320"):
+        assert f"<h3>{place}</h3><p>All 2 laws agree within their errors.</p>" in page
+
+
 @pytest.mark.skipif(find_spec("pint") is None, reason="needs doublewell[units]")
 def test_the_page_on_grey_values_runs(tmp_path, capsys):
     names = {}

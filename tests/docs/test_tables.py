@@ -25,6 +25,14 @@ def module(request):
             sys.modules.pop(name, None)
 
 
+@pytest.mark.parametrize(("module", "page"), [("folder", "folders"), ("install_size", "install")], indirect=["module"])
+def test_the_tables_of_folders_and_of_the_install(module, page):
+    name = module.__name__
+    content = json.loads((BENCHMARKS / f"results/{name}.json").read_text())
+    text = (BENCHMARKS.parent / f"docs/{page}.md").read_text()
+    assert f"<!-- numbers: benchmarks/results/{name}.json -->\n{module.table(content)}\n" in text
+
+
 @pytest.mark.parametrize("module", ["fluctuating", "thermal_detection"], indirect=True)
 def test_the_tables_of_fluctuating_movies(module):
     name = module.__name__

@@ -3,12 +3,14 @@
 import os
 import re
 import shutil
+from dataclasses import replace
 
 import pytest
 from grouping import changed
 
 from doublewell.problem import Source
 from doublewell.report import write_page
+from doublewell.report.overview import Entry, overview_html
 
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
@@ -45,7 +47,11 @@ def browser():
 def files(tmp_path_factory, banded, small, result, record, validation):
     folder = tmp_path_factory.mktemp("pages")
     named = changed(banded, source=Source(f"{NASTY}.npz"))
+    entries = [Entry.of(f"{NASTY} {k}", f"{NASTY} {k}/report.html", each) for k, each in enumerate((banded, banded))]
+    entries = [replace(entry, conditions={NASTY: k}) for k, entry in enumerate(entries)]
+    (folder / "overview.html").write_text(overview_html([*entries, Entry(NASTY, error=NASTY)]), encoding="utf-8")
     return {
+        "overview": folder / "overview.html",
         "trajectory": write_page(named, small, folder / "trajectory.html"),
         "weak": write_page(result, record, folder / "weak.html", validation=validation),
     }
@@ -75,11 +81,11 @@ def visit(browser, files):
     assert troubles == []
 
 
-@pytest.mark.parametrize("name", ["trajectory", "weak"])
+@pytest.mark.parametrize("name", ["trajectory", "weak", "overview"])
 def test_opens_offline_without_errors(visit, name):
     page = visit(name, offline=True)
-    assert page.locator("h1").inner_text().startswith("Free energy from")
-    assert page.locator("section").count() == 9
+    assert page.locator("h1").inner_text().startswith("Free energ")
+    assert page.locator("section").count() == (5 if name == "overview" else 9)
     assert page.evaluate("[...document.images].every((image) => image.complete && image.naturalWidth > 0)")
 
 
@@ -129,7 +135,7 @@ def test_the_movie_plays_and_stops(visit):
 
 
 @pytest.mark.parametrize("width", [320, 360, 412, 800])
-@pytest.mark.parametrize("name", ["trajectory", "weak"])
+@pytest.mark.parametrize("name", ["trajectory", "weak", "overview"])
 def test_no_screen_scrolls_sideways(visit, name, width):
     page = visit(name, viewport={"width": width, "height": 740})
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -160,7 +166,7 @@ CLASHES = """() => {
 
 
 @pytest.mark.parametrize("width", [360, 1200])
-@pytest.mark.parametrize("name", ["trajectory", "weak"])
+@pytest.mark.parametrize("name", ["trajectory", "weak", "overview"])
 def test_no_texts_of_a_drawing_overlap(visit, name, width):
     assert visit(name, viewport={"width": width, "height": 800}).evaluate(CLASHES) == []
 
@@ -206,3 +212,13 @@ def test_without_script_the_frames_are_there(browser, files):
     assert page.locator(".strip img.pixels").first.is_visible()
     assert page.locator("#viewer").is_hidden()
     context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_overview_shows_laws_movies_and_tests(visit, scheme):
+    page = visit("overview", color_scheme=scheme)
+    assert page.title() == "3 movies: free energy"
+    expect(page.locator("svg")).to_have_count(3)
+    assert page.locator("#movies tbody tr").count() == 3
+    page.locator("#agreement summary").click()
+    expect(page.locator("#agreement table")).to_be_visible()

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from inspect import BoundArguments
+from typing import Any
 
 from cyclopts import App, CycloptsError, UnknownOptionError, UnusedCliTokensError
 
@@ -21,15 +23,16 @@ _OK, _WRONG_USE, _INTERRUPTED, _CLOSED_PIPE = 0, 2, 130, 141
 
 
 def main(tokens: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code: 0, 1 where a repetition differs, 2 for wrong use, 130 after Ctrl-C.
+    """Run a command and return its exit code: 0, 1 (see the command), 2 for wrong use, 130 after Ctrl-C.
 
     Wrong use ends in one line on stderr. An error of the program itself is not caught: it shows its traceback.
     """
     try:
         with shell_words():
             words = sys.argv[1:] if tokens is None else list(tokens)
-            command, bound, _ = _app().parse_args(words, exit_on_error=False, print_error=False)
-            answer = command(*bound.args, **bound.kwargs)
+            command, bound = parse(words)
+            own = {"words": words} if "words" in bound.signature.parameters else {}  # to parse them again with settings
+            answer = command(*bound.args, **bound.kwargs, **own)
         sys.stdout.flush()
     except KeyboardInterrupt as reason:
         known = isinstance(reason, Interrupted) and reason.result is not None
@@ -39,12 +42,18 @@ def main(tokens: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _CLOSED_PIPE
     except (CycloptsError, InputError, OSError, MemoryError) as error:
-        _complain(_words(error))
+        _complain(explain(error))
         return _WRONG_USE
     return answer if isinstance(answer, int) else _OK  # some commands have an answer of their own
 
 
-def _words(error: Exception) -> str:
+def parse(words: Sequence[str]) -> tuple[Callable[..., Any], BoundArguments]:
+    """Return the function of a command and its arguments; wrong words raise CycloptsError."""
+    command, bound, _ = _app().parse_args(list(words), exit_on_error=False, print_error=False)
+    return command, bound
+
+
+def explain(error: Exception) -> str:
     """Put an expected error into words; most have their own."""
     if isinstance(error, UnusedCliTokensError):
         return f"unexpected words: {' '.join(error.unused_tokens or [])}; see doublewell --help"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 _WIDTH = 98
 _DIFFERENT = 1  # exit code
-_PAGE, _RESULT = "report.html", "result.json"
+PAGE, RESULT = "report.html", "result.json"  # of a folder
 _Answer = Parameter(group=ANSWER)
 _Tension = Parameter(group=TENSION, allow_leading_hyphen=True)
 
@@ -29,7 +30,7 @@ _Tension = Parameter(group=TENSION, allow_leading_hyphen=True)
 def identify(
     file: Path,
     /,
-    *,
+    *others: Path,
     out: Annotated[Path | None, _Answer] = None,
     figures: Annotated[Path | None, _Answer] = None,
     report: Annotated[Path | None, _Answer] = None,
@@ -43,15 +44,23 @@ def identify(
     normalisation: Annotated[Literal["E", "eE"] | None, _Tension] = None,
     movie: Movie = Movie(),  # noqa: B008  frozen
     given: Given = Given(),  # noqa: B008  frozen
-) -> None:
+    words: Annotated[Sequence[str], Parameter(parse=False)] = (),
+) -> int | None:
     """Recover the law that drives a movie, and with a surface tension also its scale.
+
+    With --out FOLDER it does so for each of the movies given, --workers at a time: a result and a page for each,
+    summary.csv and index.html, which compares the laws. The same command resumes and leaves alone what is done. Options
+    may stand in a file doublewell.toml beside the movies. Exit code 1 where some of them failed.
 
     Parameters
     ----------
     file
         The movie: NumPy, zarr, HDF5, netCDF, MATLAB, TIFF, VTK or Exodus; a folder or a pattern for one file per frame.
+    others
+        Further movies, each with a law of its own; then --out is a folder. (One law of several movies is fitted in
+        Python: identify([record, record]).)
     out
-        Write the result to this .json file.
+        Write the result to this .json file; or all results to this folder, one that exists or a name without a dot.
     figures
         Write figures (PNG, PDF and SVG) to this folder.
     report
@@ -75,12 +84,18 @@ def identify(
     normalisation
         E (the default): tension of the energy with (epsilon/2) |grad u|^2 + F/epsilon. eE: of epsilon times it.
     """
-    from doublewell.calibrate import Temperature
     from doublewell.identify import identify as fit
     from doublewell.validate import validate
 
-    tension = _tension(surface_tension, tension_sd, normalisation)
-    options = options_of(given, movie.drift)
+    if others and out is None:
+        raise InputError(
+            "several movies and no --out: expected a folder for a result and a page of each, --out results/"
+        )
+    if out is not None and (others or out.is_dir() or not out.suffix):
+        from doublewell.cli.folder import identify_folder
+
+        return identify_folder((file, *others), out, words, output)
+    question = asked(surface_tension, tension_sd, normalisation, temperature, dynamics, check, movie, given)
     check_result(out)
     check_folder(figures, "--figures")
     check_folder(report, "--report")
@@ -95,13 +110,10 @@ def identify(
     with output.bar() as bar:
         with about(file):
             bar.stage("reading and compiling, which takes a minute the first time")
-            show = output.fitting(bar) if options["method"].bands else bar.show
-            warm = None if temperature is None else Temperature.of(temperature)
+            show = output.fitting(bar) if question["method"].bands else bar.show
             given_up: Interrupted | None = None
             try:
-                result = fit(
-                    record, tension, **options, dynamics=dynamics, check=check, temperature=warm, progress=show
-                )
+                result = fit(record, **question, progress=show)
             except Interrupted as reason:
                 if reason.result is None:
                     raise
@@ -117,6 +129,23 @@ def identify(
         raise Interrupted(f"{given_up}; the best answer so far is in {out}", result)
     document = {"file": str(file), **result_document(result, validation), "files": [str(path) for path in files]}
     output.answer(_text(result, validation, files), document)
+    return None
+
+
+def asked(
+    surface_tension: str | None, tension_sd: float | None, normalisation: Literal["E", "eE"] | None,
+    temperature: str | None, dynamics: str, check: bool, movie: Movie, given: Given,
+) -> dict[str, Any]:  # fmt: skip
+    """Return what the flags ask, as arguments of ``dw.identify``."""
+    from doublewell.calibrate import Temperature
+
+    return {
+        "surface_tension": _tension(surface_tension, tension_sd, normalisation),
+        **options_of(given, movie.drift),
+        "dynamics": dynamics,
+        "check": check,
+        "temperature": None if temperature is None else Temperature.of(temperature),
+    }
 
 
 def repeat(
@@ -239,14 +268,14 @@ def _write(
         evolved = predicted(result, record, progress=partial(progress, "evolving"))
         shown = None if isinstance(evolved, str) else evolved
     progress("writing" if figures is None and report is None else "drawing", 0, 0)
-    results = [path for path in (out, report and report / _RESULT) if path is not None]
+    results = [path for path in (out, report and report / RESULT) if path is not None]
     contents = [(path, result_bytes(result)) for path in results]
     if figures is not None:
         drawn = draw_figures(result, record=record, validation=shown)
         contents += [(figures / name, data) for name, data in drawn.items()]
     if report is not None:
         page = page_html(result, record, validation=shown, progress=progress)
-        contents.append((report / _PAGE, page.encode("utf-8")))
+        contents.append((report / PAGE, page.encode("utf-8")))
     return write_files(contents)
 
 

@@ -6,7 +6,7 @@ import io
 import os
 import pickle
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent import futures
 from concurrent.futures import Executor, Future
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -218,6 +218,32 @@ def worker_pool(workers: int) -> Iterator[futures.ProcessPoolExecutor]:
             for child in set(active_children()) - others:
                 child.terminate()
             raise
+
+
+def each_alone(
+    task: Callable[..., Any], items: Sequence[tuple[Any, ...]], workers: int
+) -> Generator[tuple[int, Any], None, None]:
+    """Run a task on each item in spawned processes; give (number, its result or its exception) as they finish.
+
+    Each worker is a pool of its own: a process that dies takes one item along, whose exception is a BrokenExecutor.
+    """
+    todo, waiting = deque(range(len(items))), dict[Future[Any], tuple[int, Executor]]()
+    with ExitStack() as stack:
+        idle: list[Executor] = [stack.enter_context(worker_pool(1)) for _ in range(min(workers, len(items)))]
+        while todo or waiting:
+            while todo and idle:
+                pool = idle.pop()
+                try:
+                    future = pool.submit(task, *items[todo[0]])
+                except futures.BrokenExecutor:  # it died after its last task
+                    idle.append(stack.enter_context(worker_pool(1)))
+                else:
+                    waiting[future] = todo.popleft(), pool
+            for future in futures.wait(waiting, return_when=futures.FIRST_COMPLETED).done:
+                number, pool = waiting.pop(future)
+                error = future.exception()
+                idle.append(stack.enter_context(worker_pool(1)) if isinstance(error, futures.BrokenExecutor) else pool)
+                yield number, future.result() if error is None else error
 
 
 def _start() -> None:

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from doublewell.adequacy import holm_adjusted
+from doublewell.errors import InputError
 from doublewell.evidence import compact
 from doublewell.hints import Array
-from doublewell.result import Agreement
+from doublewell.result import Agreement, Result
 
 _UNLIKELY = 1e-3  # adjusted probability below which a record disagrees
 
@@ -35,6 +36,26 @@ def agreements(systems: Sequence[tuple[Array, Array]], names: Sequence[str]) -> 
         Agreement(name, value, degrees, p, a, a >= _UNLIKELY)
         for name, value, p, a in zip(names, chi2, probabilities, holm_adjusted(probabilities), strict=True)
     )
+
+
+def compare_laws(results: Sequence[Result], names: Sequence[str]) -> tuple[Agreement, ...]:
+    """Test whether laws that were identified one by one are one law, at the highest degree that all were fitted with.
+
+    InputError where they cannot be compared: without bands, of other equations, over other phases, in other units.
+    """
+    posteriors = [result.posterior for result in results if result.posterior is not None]
+    kinds = {(result.dynamics.name, result.problem.records[0].length_unit) for result in results}
+    if len(posteriors) < len(results):
+        raise InputError("some laws have no error bands: expected trajectory fits")
+    if len(kinds) > 1:
+        raise InputError("equation of motion or unit of length differ: expected the same for all")
+    tables = [{fit.degree: fit for fit in each.path} for each in posteriors]
+    degree = max(set.intersection(*map(set, tables)), default=None)
+    if degree is None or len({each.family.at(degree) for each in posteriors}) > 1:
+        raise InputError("the laws are not of one family: expected the same phases, wells and degree for all")
+    fits = [table[degree] for table in tables]
+    roots = [np.linalg.inv(np.linalg.cholesky(fit.covariance)) for fit in fits]
+    return agreements([(root, root @ fit.free) for root, fit in zip(roots, fits, strict=True)], names)
 
 
 def _against(systems: Sequence[tuple[Array, Array]], kept: Sequence[int]) -> list[float]:

@@ -122,10 +122,11 @@ def page_html(
         verdict_box(items),
         _lead(table, items),
     ]
-    return _document(table.title, top, [part for part in parts if part[2]])
+    return document(table.title, top, [part for part in parts if part[2]])
 
 
-def _document(title: str, top: list[Html], parts: list[Section]) -> str:
+def document(title: str, top: list[Html], parts: list[Section]) -> str:
+    """Return a whole page with its style and script, and a policy that allows nothing else."""
     style, script = (
         files("doublewell.report").joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js")
     )
@@ -154,7 +155,7 @@ def _hash(text: str) -> str:
 # --- the head ---------------------------------------------------------------------------------------------------------
 
 
-def _badge(severity: Severity) -> Html:
+def badge(severity: Severity) -> Html:
     """Return a severity as a sign and a word."""
     sign = tag("span", _SYMBOLS[severity], aria_hidden="true")
     return tag("span", sign, f" {severity}", class_=f"badge {severity}")
@@ -167,12 +168,12 @@ def verdict_box(items: list[Finding], most: int = _LISTED) -> Html:
     reported = [tag("li", tag("b", _QUESTIONS[item.topic]), " ", prose(str(item))) for item in why[:most]]
     more = tag("p", tag("a", f"and {len(why) - most} more", href="#checks")) if len(why) > most else Html()
     listed = tag("ul", *reported) if reported else Html()
-    return tag("div", tag("p", _badge(severity), " ", _VERDICTS[severity]), listed, more, class_=f"box {severity}")
+    return tag("div", tag("p", badge(severity), " ", _VERDICTS[severity]), listed, more, class_=f"box {severity}")
 
 
 def checks(items: list[Finding]) -> Html:
     """Return all findings as answers to the questions that they belong to."""
-    answers = [(_QUESTIONS[item.topic], _badge(item.severity), prose(str(item))) for item in items]
+    answers = [(_QUESTIONS[item.topic], badge(item.severity), prose(str(item))) for item in items]
     return html_table(("question", "verdict", "finding"), answers, kind="checks")
 
 
