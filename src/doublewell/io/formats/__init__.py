@@ -12,6 +12,10 @@ FORMATS = (
     ),
     Format("MATLAB", (".mat",), "matlab.read_mat", contents=("MATLAB 5", "HDF5")),
     Format("TIFF", (".tif", ".tiff", ".btf", ".tf8"), "tiff.read_tiff", contents=("TIFF",), series=True),
-    Format("VTK", (".vti", ".vtu", ".pvd"), "vtk.read_vtk", contents=("XML",), series=True),
+    Format(
+        "VTK",
+        (".vti", ".vtu", ".vtr", ".vts", ".pvd", ".pvti", ".pvtu", ".pvtr", ".pvts", ".vtk"),
+        "vtk.read_vtk", contents=("XML", "VTK"), series=True,
+    ),
     Format("Exodus", (".e", ".exo", ".ex2", ".exii"), "exodus.read_exodus", contents=("HDF5", "netCDF 3")),
 )

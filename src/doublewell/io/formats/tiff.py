@@ -15,10 +15,10 @@ import numpy as np
 
 from doublewell.errors import InputError
 from doublewell.io import format as files
-from doublewell.io.axes import unit_name
 from doublewell.io.format import Axis, StoredField
 from doublewell.record import LazyArray
 from doublewell.record.arrays import Block, Values
+from doublewell.units import unit_name
 
 _SUFFIXES = (".tif", ".tiff", ".btf", ".tf8")
 _COLOURS = {2: "RGB", 5: "CMYK", 6: "YCbCr", 8: "CIELab"}

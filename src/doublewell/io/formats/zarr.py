@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from doublewell.atomic import replace_folder
 from doublewell.errors import InputError
 from doublewell.io import format as files
-from doublewell.io.axes import axes_with_coordinates, unit_name
+from doublewell.io.axes import axes_with_coordinates
 from doublewell.io.format import FIELD, SEEN, Axis, Outgoing, StoredField
 from doublewell.record import LazyArray, Record
 from doublewell.record.arrays import Block, Values
+from doublewell.units import unit_name
 
 _MARKERS = ("zarr.json", ".zarray", ".zgroup")
 _BLOSC = struct.Struct("<BBBBIII")  # versions, flags, bytes per number; bytes unpacked, in a block, packed
