@@ -1,4 +1,4 @@
-"""Units: names of units understood by pint, imported only where one is met; those in files; numbers and units in texts."""
+"""Units: names understood by pint, imported only where one is met; names in files; numbers and units in texts."""
 
 from __future__ import annotations
 

@@ -18,6 +18,8 @@ from doublewell.record.record import coordinate_step
 from doublewell.units import common_length, seconds_in, unit_name
 
 Read = Callable[[str], tuple[NDArray[Any], Mapping[str, Any]] | None]  # of a name: values and attributes, or nothing
+_VECTOR = re.compile(r"(t|x|y|z)\1?|(time|t|x|y|z)(s|_?(vec|span|grid|mesh|axis|values?))?", re.IGNORECASE)
+_ALIKE = 1e-6  # of a step, or of a range: what rounding may make of one number
 _SINCE = re.compile(r"(\w+) since .*")
 
 
@@ -113,6 +115,60 @@ def axes_with_coordinates(names: Sequence[str], read: Read, wanted: frozenset[st
             points, unit = np.asarray(points, dtype=np.float64) * seconds, "s"
         axes.append(Axis(name, points=points, unit=unit))
     return tuple(axes)
+
+
+def is_coordinate(name: str) -> bool:
+    """Tell whether an array is named like the positions or the times along an axis.
+
+    >>> [is_coordinate(name) for name in ("t", "X", "tt", "x_grid", "u")]
+    [True, True, True, True, False]
+    """
+    return _VECTOR.fullmatch(name) is not None
+
+
+def axes_by_vectors(
+    shape: tuple[int, ...], vectors: Mapping[str, tuple[NDArray[Any], str | None]]
+) -> tuple[Axis, ...] | None:
+    """Name axes by arrays of positions and times, with units: by meshgrids, or by vectors whose lengths fit one axis.
+
+    Axes of one length have one step where all vectors of that length have it. None where time is not known by that.
+    """
+    names, axes = [""] * len(shape), [Axis("c" if n == 1 else f"axis {k}") for k, n in enumerate(shape)]
+    lines: dict[str, tuple[NDArray[Any], str | None]] = {}
+    for name, (values, unit) in vectors.items():
+        letter, along = name[0].lower(), _varies(values) if values.shape == shape and values.ndim > 1 else None
+        if along is not None:
+            names[along], axes[along] = letter, Axis(letter, points=_line(values, along), unit=unit)
+        elif values.ndim == 1 or (along := _varies(values)) is not None:
+            lines[letter] = (_line(values, along or 0), unit)
+    for n in set(shape) - {1}:
+        alike = [axis for axis, m in enumerate(shape) if m == n and not names[axis]]
+        fits = {name: line for name, line in lines.items() if len(line[0]) == n and name not in names}
+        if len(alike) == len(fits) == 1:
+            names[alike[0]], (points, unit) = next(iter(fits.items()))
+            axes[alike[0]] = Axis(names[alike[0]], points=points, unit=unit)
+        elif fits and "t" not in fits and len(alike) > 1 and len(shape) - len(alike) - shape.count(1) == 1:
+            steps = [coordinate_step(points, name) for name, (points, _) in fits.items()]
+            if np.ptp(steps) <= _ALIKE * max(steps) and len({unit for _, unit in fits.values()}) == 1:
+                for axis, letter in zip(alike, "zyx"[-len(alike) :], strict=True):
+                    names[axis], axes[axis] = letter, Axis(letter, step=steps[0], unit=next(iter(fits.values()))[1])
+    left = [axis for axis, n in enumerate(shape) if n > 1 and not names[axis]]
+    if "t" not in names and len(left) == 1:
+        names[left[0]], axes[left[0]] = "t", Axis("t")
+    return tuple(axes) if "t" in names and names.count("t") == 1 else None
+
+
+def _varies(values: NDArray[Any]) -> int | None:
+    """Return the only axis along which an array varies."""
+    if not values.size or values.dtype.kind not in "iuf":
+        return None
+    least = _ALIKE * float(np.ptp(values))
+    along = [k for k in range(values.ndim) if float(np.max(np.ptp(values, axis=k))) > least]
+    return along[0] if len(along) == 1 else None
+
+
+def _line(values: NDArray[Any], along: int) -> NDArray[Any]:
+    return np.moveaxis(values, along, 0).reshape(values.shape[along], -1)[:, 0]
 
 
 def mesh_metadata(axes: Sequence[Axis], layout: Layout, wanted: frozenset[str]) -> dict[str, Any]:

@@ -52,14 +52,17 @@ class GridNodes:
         notes, unused = [], self.total - len(self.nodes) - len(self.twins)
         if unused:
             shape = " x ".join(map(str, self.mesh))
-            notes.append(Note("lattice-used", f"{shape} of {self.total} nodes are a regular mesh; the others are left out"))
+            notes.append(
+                Note("lattice-used", f"{shape} of {self.total} nodes are a regular mesh; the others are left out")
+            )
         if len(self.twins):
             gaps = np.max(np.abs(frames[:, self.twins[:, 0]] - frames[:, self.twins[:, 1]]), axis=0)
             apart = gaps > _TWIN * float(np.ptp(frames))
             if apart.any():
                 words = (
-                    f"{int(apart.sum())} places have several nodes with different values, up to {float(gaps.max()):.2g} "
-                    "apart: the first node is used; a field that jumps from element to element is not an order parameter"
+                    f"{int(apart.sum())} places have several nodes with different values, up to "
+                    f"{float(gaps.max()):.2g} apart: the first node is used; a field that jumps from element to "
+                    "element is no order parameter"
                 )
                 notes.append(Note("nodes-disagree", words, matters=True))
         return notes
@@ -119,7 +122,10 @@ def _lattice(columns: NDArray[Any], letters: list[str]) -> GridNodes | None:
     parts = [_numbered(column) for column in columns.T]
     if any(part is None for part in parts):  # perhaps on the coordinates that many nodes share
         shared = [_shared(column) for column in columns.T]
-        parts = [None if keep.sum() < _FEWEST else _numbered(column, keep) for column, keep in zip(columns.T, shared, strict=True)]
+        parts = [
+            None if keep.sum() < _FEWEST else _numbered(column, keep)
+            for column, keep in zip(columns.T, shared, strict=True)
+        ]
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
         return None
@@ -127,11 +133,19 @@ def _lattice(columns: NDArray[Any], letters: list[str]) -> GridNodes | None:
         counts = [count for _, count, _ in known]
         mesh = tuple((n - 1) // stride + 1 for n, stride in zip(counts, strides, strict=True))
         even = all((n - 1) % stride == 0 for n, stride in zip(counts, strides, strict=True))
-        if not even or (prod(strides) > 1 and min(mesh) < _FEWEST) or not _ENOUGH * len(columns) <= prod(mesh) <= len(columns):
+        if (
+            not even
+            or (prod(strides) > 1 and min(mesh) < _FEWEST)
+            or not _ENOUGH * len(columns) <= prod(mesh) <= len(columns)
+        ):
             continue
-        own = np.all([(numbers >= 0) & (numbers % stride == 0) for (numbers, *_), stride in zip(known, strides, strict=True)], 0)
+        own = np.all(
+            [(numbers >= 0) & (numbers % stride == 0) for (numbers, *_), stride in zip(known, strides, strict=True)], 0
+        )
         index = np.flatnonzero(own)
-        places = np.ravel_multi_index([numbers[own] // s for (numbers, *_), s in zip(known, strides, strict=True)], mesh)
+        places = np.ravel_multi_index(
+            [numbers[own] // s for (numbers, *_), s in zip(known, strides, strict=True)], mesh
+        )
         nodes = np.full(prod(mesh), -1, dtype=np.int64)
         nodes[places[::-1]] = index[::-1]  # the first of several nodes stays
         if np.all(nodes >= 0):
@@ -193,7 +207,9 @@ def _scattered(columns: NDArray[Any], letters: list[str], *, centres: bool) -> S
     places = np.stack([grid.ravel() for grid in np.meshgrid(*lines, indexing="ij")], axis=1)
     distance, _ = cKDTree(points).query(places)
     if np.max(distance) > _HOLE * step:
-        worst = ", ".join(f"{name} = {x:.4g}" for name, x in zip(letters, places[int(np.argmax(distance))], strict=True))
+        worst = ", ".join(
+            f"{name} = {x:.4g}" for name, x in zip(letters, places[int(np.argmax(distance))], strict=True)
+        )
         raise InputError(f"{irregular} leave a hole, or a part with far fewer, around {worst}: {_BOX}")
     steps = (length - 2.0 * margin) / (np.array(mesh) - 1)
     space = tuple(Axis(name, step=float(h)) for name, h in zip(letters, steps, strict=True))

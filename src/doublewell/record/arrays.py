@@ -195,8 +195,8 @@ def unwrapped(u: Any, mask: Any) -> tuple[Any, Any, Coordinate | None, list[Coor
     if hasattr(u, "coords") and u.ndim > 1:  # another shape is refused next
         dims = record_order(u.dims)
         mask, u = _named_axes(mask, u, dims), u.transpose(*dims)
-        clock, *space = [_coordinate(u, name) for name in dims]
-        space = [] if None in space else space
+        clock, *axes = [_coordinate(u, name) for name in dims]
+        space = [] if None in axes else [axis for axis in axes if axis is not None]
         u = _unnamed(u)
     if isinstance(u, np.ma.MaskedArray):
         if np.ma.is_masked(u) and mask is not None:

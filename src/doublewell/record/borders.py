@@ -21,7 +21,7 @@ def inside_borders(values: Any, boundary: Any, name: str = "the field") -> Any:
     Nodes on both borders of a periodic domain are one node stored twice: the last is left out. A record with zero slope
     has its values in the middle of cells, so nodes are brought there. Without a boundary nothing changes.
     """
-    frames, *mesh = values.shape
+    mesh = values.shape[1:]
     if boundary == "neumann":
         return lazy(values).map_frames(partial(_middles, name), tuple(n - 1 for n in mesh))
     if boundary != "periodic":

@@ -270,10 +270,11 @@ class Record:
         length, time = (f" {unit}" if unit else "" for unit in (self.length_unit, self.time_unit))
         fraction = missing_fraction(self.mask)
         stored = "" if self.mask is None else ", with a stored mask"  # is not read for this
+        times = f"{self.times[0]:.6g} to {self.times[-1]:.6g}{time}{'' if self.uniform else ' (uneven)'}"
         missing = stored if fraction is None else f", {100.0 * fraction:.3g} % missing"
         return (
-            f"Record({self.frames} frames of {mesh}, dx = {spacing}{length}, t = {self.times[0]:.6g} to "
-            f"{self.times[-1]:.6g}{time}{'' if self.uniform else ' (uneven)'}, q = {q}, boundary = {self.boundary or 'not declared'}{missing})"
+            f"Record({self.frames} frames of {mesh}, dx = {spacing}{length}, t = {times}, q = {q}, "
+            f"boundary = {self.boundary or 'not declared'}{missing})"
         )
 
 
@@ -396,7 +397,7 @@ def check_nodes(nodes: Any) -> bool | None:
     """Return whether values lie on nodes at the borders, None where it is not known."""
     if nodes is not None and not isinstance(nodes, bool | np.bool_):
         raise InputError(f"nodes is {shown(nodes)}: expected True (values on the borders), False or None (not known)")
-    return nodes
+    return None if nodes is None else bool(nodes)
 
 
 def _mask_inside(mask: Any, values: Any, boundary: Boundary) -> Any:

@@ -24,7 +24,7 @@ _BLOCK = re.compile(r"connect[0-9]+")
 
 
 def read_exodus(path: Path, var: str | None, wanted: frozenset[str]) -> StoredField:  # noqa: ARG001 (no other metadata)
-    """Find a variable of an Exodus file, on nodes or in elements, and sort it to a mesh; values are read when sliced."""
+    """Find a variable of an Exodus file, on nodes or in elements, on a regular mesh; values are read when sliced."""
     members, _ = netcdf_members(path)
     nodal, within = (_texts(members.get(f"name_{kind}_var")) for kind in ("nod", "elem"))
     if not nodal and not within:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -61,7 +60,7 @@ class VtkField:
             if isinstance(self.mesh, Image):
                 counts = _image(file, self.section)
                 return _assembled(file, self.section, counts, [piece.arrays[key][1]() for piece in file.pieces])
-            if not np.array_equal(_places(file, self.section), self.places):
+            if self.places is None or not np.array_equal(_places(file, self.section), self.places):
                 raise InputError(
                     f"{path} has another mesh than the first frame: expected one mesh for the whole series"
                 )

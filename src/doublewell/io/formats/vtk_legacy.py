@@ -126,7 +126,8 @@ def _mesh_part(reader: _Reader, words: list[str], mesh: dict[str, Any]) -> None:
             return
         reader.at = place
         listed = reader.numbers("int", _whole(words[2])).astype(np.int64)
-        starts, at = [], 0
+        starts: list[int] = []
+        at = 0
         while at < len(listed) and len(starts) < _whole(words[1]):  # each cell begins with the number of its points
             starts.append(at)
             at += 1 + max(int(listed[at]), 0)
@@ -182,14 +183,13 @@ def _fields(reader: _Reader, words: list[str]) -> dict[str, Values]:
     return arrays
 
 
-def _file(
-    path: Path, kind: str, mesh: dict[str, Any], arrays: dict[Any, Any], time: float | None
-) -> VtkFile:
+def _file(path: Path, kind: str, mesh: dict[str, Any], arrays: dict[Any, Any], time: float | None) -> VtkFile:
     counts = [int(n) for n in mesh.get("DIMENSIONS", [])]
     extent: Extent = tuple((0, n - 1) for n in counts)
     if kind != "UNSTRUCTURED_GRID" and (len(counts) != 3 or min(counts) < 1 or prod(counts) > MOST):
         raise InputError(f"DIMENSIONS is {counts}: expected the points along x, y and z")
-    spacing, points, centres = None, None, None
+    spacing, points = None, None
+    centres: Callable[[], Values] | None = None
     if kind == "STRUCTURED_POINTS":
         spacing = tuple(mesh["SPACING"])
     elif kind == "RECTILINEAR_GRID":

@@ -23,8 +23,8 @@ Extent = tuple[tuple[int, int], ...]  # first and last point along z, y and x
 class Piece:
     """A part of a mesh: how many points and cells it has, and its scalar arrays by section and name, not yet read.
 
-    Of an image ``spacing`` is known along z, y and x; other meshes have functions that return the ``points``, rows x, y, z,
-    and the ``centres`` of the cells. ``size`` is that of the file in bytes.
+    Of an image ``spacing`` is known along z, y and x; other meshes have functions that return the ``points``, rows
+    x, y, z, and the ``centres`` of the cells. ``size`` is that of the file in bytes.
     """
 
     sizes: dict[str, int]
@@ -61,7 +61,7 @@ def mid_cells(points: Values, shape: tuple[int, ...]) -> Values:
 
 @dataclass(frozen=True)
 class Centres:
-    """The cells of an unstructured mesh: the points that are their corners, one cell after the other, and their ends."""
+    """The cells of an unstructured mesh: the points at their corners, one cell after the other, and their ends."""
 
     points: Values
     corners: NDArray[np.int64]

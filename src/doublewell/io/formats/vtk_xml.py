@@ -17,7 +17,17 @@ import numpy as np
 
 from doublewell.errors import InputError
 from doublewell.io import format as files
-from doublewell.io.formats.vtk_piece import DAMAGED, MOST, SECTIONS, Centres, Extent, Piece, VtkFile, cell_counts, mid_cells
+from doublewell.io.formats.vtk_piece import (
+    DAMAGED,
+    MOST,
+    SECTIONS,
+    Centres,
+    Extent,
+    Piece,
+    VtkFile,
+    cell_counts,
+    mid_cells,
+)
 from doublewell.record.arrays import Values
 
 _TIMES = ("TimeValue", "TIME", "time")
@@ -92,7 +102,9 @@ def read_xml(path: Path) -> VtkFile:
         document = read_document(path)
         kind = str(document.root.get("type", ""))
         if kind.removeprefix("P") not in _KINDS:
-            raise InputError(f"holds {kind[:40] or 'nothing known'}: expected {', '.join(_KINDS)}, or one in parts (P...)")
+            raise InputError(
+                f"holds {kind[:40] or 'nothing known'}: expected {', '.join(_KINDS)}, or one in parts (P...)"
+            )
         grid = document.root.find(kind)
         if grid is None or grid.find("Piece") is None:
             raise InputError(f"there is no {kind} with a Piece: expected a VTK file of this type")
@@ -130,7 +142,8 @@ def read_document(path: Path) -> VtkDocument:
 
 def _pieces(document: VtkDocument, grid: Any, kind: str) -> Iterator[Piece]:
     for element in grid.findall("Piece"):
-        axes, points, centres, extent = None, None, None, None
+        axes, centres, extent = None, None, None
+        points: Callable[[], Values] | None = None
         if kind == "UnstructuredGrid":
             count = _count(element, "NumberOfPoints")
             cells = int(element.get("NumberOfCells", "0"))
@@ -143,10 +156,13 @@ def _pieces(document: VtkDocument, grid: Any, kind: str) -> Iterator[Piece]:
             if kind == "ImageData":
                 axes = tuple(_numbers(grid, "Spacing", 3)[::-1])
             else:
-                make = _rectilinear if kind == "RectilinearGrid" else _points
-                points = partial(make, document, element, shape if make is _rectilinear else count)
+                if kind == "RectilinearGrid":
+                    points = partial(_rectilinear, document, element, shape)
+                else:
+                    points = partial(_points, document, element, count)
                 centres = partial(_middles, points, shape)
-        sizes, arrays = {"PointData": count, "CellData": cells}, {}
+        sizes = {"PointData": count, "CellData": cells}
+        arrays: dict[tuple[str, str], tuple[np.dtype[Any], Callable[[], Values]]] = {}
         for section in SECTIONS:
             for item in element.iterfind(f"{section}/DataArray"):
                 name, known = item.get("Name", ""), item.get("type") in _TYPES
