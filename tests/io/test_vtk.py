@@ -112,7 +112,11 @@ def test_an_image_in_pieces(tmp_path) -> None:
     ("old", "new", "words"),
     [
         (b'Name="u"', b'Name="v"', "out_2.vti has no array 'u', which the first frame has"),
-        (b'type="ImageData"', b'type="PolyData"', "out_2.vti: holds PolyData: expected ImageData, RectilinearGrid, StructuredGrid, UnstructuredGrid, or one in parts"),
+        (
+            b'type="ImageData"',
+            b'type="PolyData"',
+            "out_2.vti: holds PolyData: expected ImageData, RectilinearGrid, StructuredGrid, UnstructuredGrid, or one in parts",
+        ),
         (b"<VTKFile", b"<!DOCTYPE a []><VTKFile", "out_2.vti defines XML entities, or is no plain XML"),
         (b"VTKFile", b"KMLFile", "out_2.vti is XML with the root 'KMLFile': expected a VTKFile"),
         (b'Spacing="', b'Spacing="1 ', "out_2.vti: Spacing is .*: expected 3 numbers"),
@@ -139,9 +143,7 @@ def test_a_mesh_that_changes_or_is_not_regular(tmp_path) -> None:
     moved = re.sub(r"(<Points>.*?>\s*)0 0 0", r"\g<1>0.01 0 0", text, count=1, flags=re.DOTALL)
     assert moved != text
     (tmp_path / "run" / "f1.vtu").write_text(moved)
-    with refused(
-        "f1.vtu has another mesh than the first frame: expected one mesh for the whole series"
-    ):
+    with refused("f1.vtu has another mesh than the first frame: expected one mesh for the whole series"):
         open_record(tmp_path / "run").slab()
     (tmp_path / "run" / "f1.vtu").write_text(text.replace("1.25", "2.5").replace("0.75", "1.5"))
     with refused("f1.vtu"):

@@ -26,7 +26,8 @@ _FEWEST = 4  # nodes of a lattice along each axis
 _FULL = 1e-6  # of the box: what the hull of the nodes may leave of it
 _HOLE = 2.5  # mean distances of nodes: there is one as near to every place of the box
 _INSIDE = 1e-9  # of the length of an axis: how far places on the border are moved in
-_LEFT_OUT = 10  # of so many nodes one is left out to measure the error
+_LEFT_OUT = 10  # of so many nodes one is left out to measure the error,
+_MANY = 5000  # and of fewer nodes than these each one in turn
 _BOX = "expected the nodes of a box; interpolate the field onto a regular mesh, or cut out a box"
 
 
@@ -88,13 +89,16 @@ class ScatteredNodes:
         """Return the error of the interpolation of some frames: of nodes that are left out, from all others."""
         low, high = self.points.min(axis=0), self.points.max(axis=0)
         inner = np.flatnonzero(np.all((self.points > low) & (self.points < high), axis=1))
-        tested = np.isin(np.arange(len(self.points)), inner[::_LEFT_OUT])
-        values = np.asarray(frames[:, self.kept], dtype=np.float64)
-        off = np.abs(_interpolated(self.points[~tested], values[:, ~tested], self.points[tested]) - values[:, tested])
+        values, parts = np.asarray(frames[:, self.kept], dtype=np.float64), []
+        for start in range(_LEFT_OUT if len(self.points) < _MANY else 1):
+            tested = np.isin(np.arange(len(self.points)), inner[start::_LEFT_OUT])
+            found = _interpolated(self.points[~tested], values[:, ~tested], self.points[tested])
+            parts.append(np.abs(found - values[:, tested]))
+        off = np.concatenate(parts, axis=1)
         shape, spread = " x ".join(map(str, self.mesh)), float(np.ptp(values)) or 1.0
         words = (
             f"the {self.total} nodes are no regular mesh: values are interpolated to {shape}; nodes that are left out "
-            f"are met within {100 * float(np.sqrt(np.mean(off**2))) / spread:.2g} % of the range (root mean square), "
+            f"are met within {100 * float(np.sqrt(np.mean(off**2)) if off.size else 0.0) / spread:.2g} % of the range (root mean square), "
             f"at most {100 * float(np.max(off, initial=0.0)) / spread:.2g} %; write the field on a regular mesh where "
             "that is too much"
         )
@@ -194,7 +198,7 @@ def _scattered(columns: NDArray[Any], letters: list[str], *, centres: bool) -> S
     points, axes = columns[kept], len(letters)
     step = (float(np.prod(length)) / len(points)) ** (1.0 / axes)
     irregular = f"the mesh is not regular, and {len(points)} nodes"
-    if not (isfinite(step) and step > 0.0 and np.all(length / step < len(points))) or len(points) < _FEWEST**axes:
+    if not (isfinite(step) and step > 0.0 and np.all(length / step <= len(points))) or len(points) < _FEWEST**axes:
         raise InputError(f"{irregular} are too few to interpolate between them: {_BOX}")
     margin = step if centres else 0.0
     mesh = tuple(max(int(n), 1) + 1 for n in np.rint((length - 2.0 * margin) / step))

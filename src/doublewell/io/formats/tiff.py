@@ -157,7 +157,13 @@ def _read_pages(path: Path, number: int, shape: tuple[int, ...], lead: int, bloc
             page = pages[k] if k < len(pages) else None
             if page is None or 0 in page.databytecounts or 0 in page.dataoffsets:
                 raise InputError(f"{path} is cut short: image {k} is missing; copy the file again")
+            own = page.parent.filehandle
+            closed = own.closed  # of another file of the movie
+            if closed:
+                own.open()
             parts.append(page.asarray(maxworkers=1).reshape(shape[lead:])[block[lead:]])
+            if closed:
+                own.close()
         return np.stack(parts).reshape(*numbers.shape, *parts[0].shape)
 
 
