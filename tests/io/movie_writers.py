@@ -337,7 +337,10 @@ def hdf5_vectors(folder, u):
     """Vectors beside the field, and time last: their lengths tell."""
     with h5py.File(folder / "movie.h5", "w") as file:
         file["u"] = np.moveaxis(u, 0, -1)
-        file["t"], file["y"], file["x"] = DT * np.arange(len(u)), *(h * np.arange(n) for h, n in zip(DX, u.shape[1:]))
+        file["t"], file["y"], file["x"] = (
+            DT * np.arange(len(u)),
+            *(h * np.arange(n) for h, n in zip(DX, u.shape[1:], strict=True)),
+        )
     return folder / "movie.h5", {}
 
 
@@ -355,7 +358,9 @@ def mat_cells(folder, u):
 def mat_grids(folder, u):
     from scipy.io import savemat
 
-    y, x, t = np.meshgrid(*(h * np.arange(n) for h, n in zip((*DX, DT), (*u.shape[1:], len(u)))), indexing="ij")
+    y, x, t = np.meshgrid(
+        *(h * np.arange(n) for h, n in zip((*DX, DT), (*u.shape[1:], len(u)), strict=True)), indexing="ij"
+    )
     savemat(folder / "movie.mat", {"u": np.moveaxis(u, 0, -1) * (1 + 1e-13j), "X": x, "Y": y, "T": t})
     return folder / "movie.mat", {}
 
@@ -405,7 +410,7 @@ def vectors(values):
 
 def vtr(folder, u):
     extent = f"0 {u.shape[2] - 1} 0 {u.shape[1] - 1} 0 0"
-    lines = "".join(array(h * np.arange(n)) for h, n in zip((*DX[::-1], 1), (*u.shape[:0:-1], 1)))
+    lines = "".join(array(h * np.arange(n)) for h, n in zip((*DX[::-1], 1), (*u.shape[:0:-1], 1), strict=True))
 
     def content(number, frame):
         body = f"<PointData>{array(frame)}</PointData><Coordinates>{lines}</Coordinates>"
@@ -419,7 +424,7 @@ def vts(folder, u):
     """Cells of a structured mesh."""
     extent, (y, x) = (
         f"0 {u.shape[2]} 0 {u.shape[1]} 0 0",
-        np.meshgrid(*(h * np.arange(n + 1) for h, n in zip(DX, u.shape[1:])), indexing="ij"),
+        np.meshgrid(*(h * np.arange(n + 1) for h, n in zip(DX, u.shape[1:], strict=True)), indexing="ij"),
     )
     points = vectors(np.stack([x, y, np.zeros_like(x)], -1))
 
@@ -467,14 +472,16 @@ def xdmf(folder, u):
         f'<Topology NumberOfElements="2" TopologyType="Triangle">{item("2 3", "Mesh/topology")}</Topology>'
         f'<Geometry GeometryType="XY">{item(f"{len(points)} 2", "Mesh/geometry")}</Geometry>'
     )
+    column = f"{len(points)} 1"
     grids = "".join(
         f'<Grid Name="g" GridType="Uniform">{mesh if number == 0 else ""}<Time Value="{DT * number!r}"/>'
-        f'<Attribute Name="c" AttributeType="Scalar" Center="Node">{item(f"{len(points)} 1", f"VisualisationVector/{number}")}'
+        f'<Attribute Name="c" AttributeType="Scalar" Center="Node">{item(column, f"VisualisationVector/{number}")}'
         "</Attribute></Grid>"
         for number in range(len(u))
     )
     text = (
-        '<?xml version="1.0"?>\n<!DOCTYPE Xdmf SYSTEM "Xdmf.dtd" []>\n<Xdmf Version="3.0"><Domain><Grid Name="TimeSeries" '
+        '<?xml version="1.0"?>\n<!DOCTYPE Xdmf SYSTEM "Xdmf.dtd" []>\n<Xdmf Version="3.0"><Domain>'
+        '<Grid Name="TimeSeries" '
         f'GridType="Collection" CollectionType="Temporal">{grids}</Grid></Domain></Xdmf>'
     )
     (folder / "movie.xdmf").write_text(text)
@@ -539,7 +546,7 @@ MORE = {
 }  # fmt: skip
 
 
-# --- formats that hold grey values, or nodes that are no lattice: not to the last bit ----------------------------------
+# --- formats that hold grey values, or nodes that are no lattice: not to the last bit --------------------------------
 
 GREYS = {"levels": (0, 255)}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from movie_writers import WRITERS, _exodus, _nodes
+from movie_writers import MORE, WRITERS, _exodus, _nodes
 from scipy.io import netcdf_file
 
 from doublewell.errors import InputError
@@ -99,3 +99,28 @@ def test_nodes_in_any_order() -> None:
     ):
         with refused(words):
             mesh_of(bad)
+
+
+def test_names_end_at_their_first_nul(exodus) -> None:
+    sizes, arrays = _exodus(MOVIE)
+    names = arrays["name_nod_var"][1].copy()
+    names[1] = np.frombuffer(b"w\0B?@B".ljust(33, b"?"), "S1")
+    path = exodus(arrays | {"name_nod_var": (arrays["name_nod_var"][0], names)}, sizes)
+    with refused("pass var= with one of c, w$"):
+        open_record(path)
+    (note,) = open_record(path, var="w").notes
+    assert (note.code, note.sentence) == ("field-chosen", "the field is the nodal variable 'w', and not 'c'")
+
+
+def test_element_variables(tmp_path) -> None:
+    path, _ = MORE["exodus_elements"](tmp_path, MOVIE)
+    record = open_record(path, boundary="neumann")  # the middles of elements are those of cells
+    np.testing.assert_array_equal(record.slab(), MOVIE)
+    assert record.notes[0].sentence == "the field is the element variable 'c'"
+
+
+def test_a_part_of_a_run(tmp_path) -> None:
+    path, said = WRITERS["exodus3"](tmp_path, MOVIE)
+    record = open_record(path.rename(tmp_path / "run.e-s004"), **said)
+    assert [note.code for note in record.notes] == ["field-chosen", "part-of-run"]
+    assert record.notes[1].sentence.startswith("part 4 of a run whose mesh changes")

@@ -95,12 +95,12 @@ class ScatteredNodes:
             found = _interpolated(self.points[~tested], values[:, ~tested], self.points[tested])
             parts.append(np.abs(found - values[:, tested]))
         off = np.concatenate(parts, axis=1)
-        shape, spread = " x ".join(map(str, self.mesh)), float(np.ptp(values)) or 1.0
+        shape, percent = " x ".join(map(str, self.mesh)), 100.0 / (float(np.ptp(values)) or 1.0)
+        typical, largest = float(np.sqrt(np.sum(off**2) / max(off.size, 1))), float(np.max(off, initial=0.0))
         words = (
             f"the {self.total} nodes are no regular mesh: values are interpolated to {shape}; nodes that are left out "
-            f"are met within {100 * float(np.sqrt(np.mean(off**2)) if off.size else 0.0) / spread:.2g} % of the range (root mean square), "
-            f"at most {100 * float(np.max(off, initial=0.0)) / spread:.2g} %; write the field on a regular mesh where "
-            "that is too much"
+            f"are met within {percent * typical:.2g} % of the range (root mean square), at most "
+            f"{percent * largest:.2g} %; write the field on a regular mesh where that is too much"
         )
         return [Note("interpolated", words, matters=True)]
 

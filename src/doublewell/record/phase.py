@@ -42,7 +42,7 @@ _CLOSE = 1e-4  # pixels
 _SPLINE = 2  # pixels at a border that a cubic spline spoils
 _BENDS = 3  # highest degree of a drift in time
 _CHANCE = 1e-4  # probability of a drift, or of a bend of it, that is not there
-_LOUD = 0.4  # of half the step between the plateaus: levels are found with less noise, and with much less only by luck
+_LOUD = 1.0  # of half the step between the plateaus: with less noise of a pixel levels are found (tests/record)
 _MASK = (
     "contours and thresholded masks are not enough, because the law lives in the values between the phases; pass the "
     "grey values that the mask was made from"

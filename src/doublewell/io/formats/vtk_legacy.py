@@ -168,11 +168,11 @@ def _fields(reader: _Reader, words: list[str]) -> dict[str, Values]:
     """Read the arrays of a FIELD, those of one component flat."""
     arrays = {}
     for _ in range(_whole(words[2])):
-        row = reader.words()
+        row = reader.line().split()
         if len(row) == 1 and row[0] == "METADATA":
             while reader.line(blank=True):
                 pass
-            row = reader.words()
+            row = reader.line().split()
         if len(row) < 4:
             raise InputError(f"an array of a FIELD has no name, size and type: {DAMAGED}")
         width, count = _whole(row[-3]), _whole(row[-2])
