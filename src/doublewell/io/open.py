@@ -342,7 +342,7 @@ def _by_suffix(path: Path) -> Format | None:
     for known in FORMATS:
         if suffix in known.suffixes:
             return known
-    for point in entry_points(group=_GROUP):
+    for point in entry_points(group=_GROUP) if suffix else ():
         origin = f"the format {point.name!r} of another package ({point.value})"
         advice = "update that package, or remove it"
         try:

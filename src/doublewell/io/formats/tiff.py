@@ -252,8 +252,8 @@ def _axis(name: str, step: float | None, unit: str | None) -> Axis:
 def _description(path: Path, text: str) -> Any:
     """Return the XML of an OME-TIFF, empty where it is damaged; the files that it names must lie beside it."""
     try:
-        root = files.parse_xml(path, text.encode("utf-8"))
-    except (ElementTree.ParseError, ValueError):
+        root = files.parse_xml(path, text.encode("utf-8", "replace"))
+    except ElementTree.ParseError:
         return ElementTree.Element("OME")
     for element in root.iter():
         for name in ("FileName", "MetadataFile"):
