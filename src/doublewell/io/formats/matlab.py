@@ -6,6 +6,8 @@ it, and asked for otherwise. Axes count in MATLAB's order in both versions.
 
 from __future__ import annotations
 
+import struct
+import zlib
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,10 @@ from doublewell.record.arrays import Block, Values
 
 _INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 _CLASSES = ("double", "single", "logical", *_INTEGERS, "char")
+_MATRIX, _COMPRESSED, _CELL = 14, 15, 1  # types of elements, and the class of an array of arrays
+_NUMBERS = (1, 2, 3, 4, 5, 6, 7, 9, 12, 13, 16, 17, 18)  # types of elements that hold numbers or characters
+_PLAIN = (_CELL, 4, *range(6, 16))  # classes of arrays: cells, characters, numbers
+_SHORT = 2**16  # bytes read at once
 _PACKED = 20  # times: what numbers are mostly packed by
 _INFLATED = 1100  # times: zlib never packs more closely
 
@@ -62,6 +68,8 @@ def _arrays(path: Path) -> tuple[dict[str, tuple[int, ...]], list[str]]:
     from scipy.io import whosmat
 
     if files.content_of(path) != "HDF5":
+        if files.content_of(path) is not None:
+            _check_elements(path)
         listed = [(name, tuple(shape), kind) for name, shape, kind in whosmat(path)]
     else:
         with open_hdf5(path, first=True) as file:
@@ -70,8 +78,77 @@ def _arrays(path: Path) -> tuple[dict[str, tuple[int, ...]], list[str]]:
                 (name, tuple(array.shape[::-1]), _matlab_class(array))
                 for name, array in local.items() if getattr(array, "shape", None) is not None
             ]  # fmt: skip
+    size = path.stat().st_size
+    if any(kind == "cell" and int(np.prod(shape, dtype=object)) > _INFLATED * size for _, shape, kind in listed):
+        raise InputError(f"{path} is damaged: it claims more cells than it can hold; copy the file again")
     arrays = {name: shape for name, shape, kind in listed if kind in _CLASSES and 0 not in shape}
     return arrays, [name for name, shape, kind in listed if kind == "cell" and int(np.prod(shape, dtype=object)) > 1]
+
+
+def _check_elements(path: Path) -> None:
+    """Refuse a file of version 5 whose elements have types or lengths that cannot be: SciPy crashes on these (1.17)."""
+    damaged = InputError(f"{path} is damaged (an element of an unknown type, or too long): copy the file again")
+    with path.open("rb") as file:
+        order = {b"IM": "<", b"MI": ">"}.get(file.read(128)[126:], "<")
+        size = path.stat().st_size
+        while len(tag := file.read(8)) == 8:
+            kind, length = struct.unpack(f"{order}II", tag)
+            end = file.tell() + length
+            if end > size:
+                raise damaged
+            source = _Inflated(file, length) if kind == _COMPRESSED else file
+            if kind == _COMPRESSED:
+                kind, length = struct.unpack(f"{order}II", source.read(8).ljust(8, b"\0"))
+            if kind == _MATRIX and not _is_sound(source, order, length, 0):
+                raise damaged
+            file.seek(end)
+
+
+def _is_sound(source: Any, order: str, length: int, depth: int) -> bool:
+    """Follow the parts of an array: flags, shape, name, and numbers or the arrays in its cells; others are skipped."""
+    kinds: list[int] = []
+    left, kind = length, -1
+    while left >= 8:
+        first, second = struct.unpack(f"{order}II", source.read(8).ljust(8, b"\0"))
+        part, size, small = first & 0xFFFF, first >> 16, bool(first >> 16)
+        size = size if small else second
+        if part == _MATRIX and len(kinds) > 2:
+            if kind != _CELL or depth > 2 or size > left - 8 or not _is_sound(source, order, size, depth + 1):
+                return kind != _CELL
+        elif part not in _NUMBERS or (size > 4 if small else size > left - 8):
+            return False
+        elif not small:
+            body = source.read(size + -size % 8) if size <= _SHORT else None
+            if body is None:
+                source.seek(size + -size % 8, 1)
+            elif not kinds:
+                kind = struct.unpack(f"{order}I", body[:4])[0] & 0xFF if len(body) >= 4 else -1
+                if kind not in _PLAIN:
+                    return True
+        left -= 8 + (0 if small else size + -size % 8)
+        kinds.append(part)
+    return True
+
+
+class _Inflated:
+    """The bytes of a compressed element, unpacked as far as they are read."""
+
+    def __init__(self, file: Any, length: int) -> None:
+        self.file, self.left, self.inflate, self.rest = file, length, zlib.decompressobj(), b""
+
+    def read(self, count: int) -> bytes:
+        while len(self.rest) < count and not self.inflate.eof:
+            packed = self.inflate.unconsumed_tail or self.file.read(min(self.left, _SHORT))
+            self.left -= 0 if self.inflate.unconsumed_tail else len(packed)
+            if not packed:
+                break
+            self.rest += self.inflate.decompress(packed, _SHORT)
+        found, self.rest = self.rest[:count], self.rest[count:]
+        return found
+
+    def seek(self, count: int, whence: int) -> None:  # noqa: ARG002  always from here
+        while count > 0 and (found := self.read(min(count, _SHORT))):
+            count -= len(found)
 
 
 def _cell(path: Path, name: str) -> Any:
