@@ -152,3 +152,15 @@ def test_links_of_version_73_to_other_files(mat, tmp_path) -> None:
         file["u"] = h5py.ExternalLink("other.h5", "secret")
     with refused("movie.mat holds no field"):
         open_record(path, axes="yxt")
+
+
+@pytest.mark.parametrize(("old", "new"), [((9, 960), (0x7777, 960)), ((9, 960), (9, 2**31)), ((5, 12), (77, 12))])
+def test_elements_that_crash_the_library_are_refused(old, new, mat, tmp_path) -> None:
+    path = mat(u=LAST, t=np.arange(5.0), dx=0.1)
+    savemat(path, {"u": LAST, "t": np.arange(5.0), "dx": 0.1}, do_compression=False)
+    assert open_record(path).shape == MOVIE.shape
+    raw, tags = path.read_bytes(), [np.array(pair, "<u4").tobytes() for pair in (old, new)]
+    assert tags[0] in raw
+    path.write_bytes(raw.replace(*tags, 1))
+    with refused("movie.mat is damaged"):
+        open_record(path)

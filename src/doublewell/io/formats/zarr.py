@@ -92,7 +92,7 @@ def _read_chunks(array: Any, path: Path, block: Block) -> Values:
     writer (a pure phase, say) and is given. The library trusts the header of a chunk packed by Blosc, and crashes.
     """
     fill, sizes = array.fill_value, array.shards or array.chunks
-    chosen = fill is not None and isfinite(fill) and fill != 0
+    chosen = fill is not None and np.isfinite(fill) and fill != 0
     blosc = array.shards is None and any("blosc" in type(codec).__name__.lower() for codec in array.compressors)
     with files.reading(path, "zarr"):
         for position in files.touched_chunks(block, sizes) if blosc or not chosen else ():
