@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 from doublewell.errors import InputError
+from doublewell.findings import findings
+from doublewell.identify import identify
+from doublewell.io import load_result, save
 from doublewell.io.mesh import GridNodes, ScatteredNodes, mesh_of
+from doublewell.options import Weak
+from doublewell.record import Note
 
 LINE = np.linspace(0, 1, 17)
 RNG = np.random.default_rng(0)
@@ -116,3 +121,11 @@ def test_middles_of_triangles() -> None:
 def test_nodes_that_are_refused(points, words) -> None:
     with pytest.raises(InputError, match=words):
         mesh_of(points)
+
+
+def test_what_matters_is_a_finding_of_the_result(movie, tmp_path) -> None:
+    notes = (Note("field-chosen", "the field is 'u'"), Note("interpolated", "values are interpolated", matters=True))
+    result = identify(movie.replace(notes=notes), method=Weak(supports=[(5, 0.15)]))
+    assert [str(item) for item in findings(result) if item.code == "interpolated"] == ["values are interpolated"]
+    save(result, tmp_path / "result.json")
+    assert load_result(tmp_path / "result.json").notes == notes

@@ -24,10 +24,9 @@ from doublewell.io.formats.zarr import is_store
 from doublewell.io.result_file import RESULT_SUFFIX, result_bytes
 from doublewell.record import Boundary, Note, Record, phase_from_intensity
 from doublewell.record.arrays import FINITE, GreyScale, check_levels, lazy
-from doublewell.record.borders import stored_twice, without_last
+from doublewell.record.borders import check_nodes, stored_twice, without_last
 from doublewell.record.levels import Flatten
 from doublewell.record.phase import Drift
-from doublewell.record.record import check_nodes
 from doublewell.result import Result
 
 _ROUNDING = 1e-6  # of the largest real part: the imaginary parts of a real field after a Fourier transform

@@ -8,11 +8,30 @@ from typing import Any
 
 import numpy as np
 
-from doublewell.errors import InputError, option
+from doublewell.errors import InputError, option, shown
 from doublewell.hints import Array
-from doublewell.record.arrays import Values, lazy
+from doublewell.record.arrays import Values, check_mask, lazy
 
 _IDENTICAL = 1e-6  # of the range of the values: how far a node may differ from its periodic image
+
+
+def check_nodes(nodes: Any) -> bool | None:
+    """Return whether values lie on nodes at the borders, None where it is not known."""
+    if nodes is not None and not isinstance(nodes, bool | np.bool_):
+        raise InputError(f"nodes is {shown(nodes)}: expected True (values on the borders), False or None (not known)")
+    return None if nodes is None else bool(nodes)
+
+
+def mask_inside(mask: Any, values: Any, boundary: Any) -> Any:
+    """Return the mask of values on nodes as that of a record: the last layers left out of a periodic one."""
+    if mask is None or isinstance(mask, str):
+        return mask
+    if boundary == "neumann":
+        raise InputError(
+            f"with {option('nodes', True)} and {option('boundary', 'neumann')} all nodes of a frame are used together: "
+            "expected no mask; fill what is missing, or leave out the boundary"
+        )
+    return without_last(check_mask(mask, values), range(values.ndim))[:]
 
 
 def inside_borders(values: Any, boundary: Any, name: str = "the field") -> Any:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from doublewell.errors import InputError, check_spacing, is_whole, numbers, option, positive, shown, whole
 from doublewell.hints import Array, Bools
 from doublewell.record.arrays import check_mask, lazy, missing_fraction, unwrapped
-from doublewell.record.borders import inside_borders, without_last
+from doublewell.record.borders import check_nodes, inside_borders, mask_inside
 from doublewell.runtime import map_threads
 from doublewell.units import common_length
 
@@ -134,7 +134,7 @@ class Record:
                 times, time_unit = clock.values, time_unit or clock.unit
         values, boundary = check_values(u), check_boundary(boundary)
         if check_nodes(nodes) and boundary in ("periodic", "neumann"):
-            mask = _mask_inside(mask, values, boundary)
+            mask = mask_inside(mask, values, boundary)
             values = inside_borders(values, boundary)
         frames, *cells = shape = tuple(map(int, values.shape))
         spacing, stamps = check_spacing(dx, len(cells)), check_times(dt, times, frames)
@@ -391,25 +391,6 @@ def check_boundary(boundary: Any, *, known: bool = False) -> Any:
         expected = "or 'neumann', because the outside must be known here" if known else f"'neumann', {others}"
         raise InputError(f"boundary is {shown(boundary)}: expected 'periodic'{' ' if known else ', '}{expected}")
     return boundary
-
-
-def check_nodes(nodes: Any) -> bool | None:
-    """Return whether values lie on nodes at the borders, None where it is not known."""
-    if nodes is not None and not isinstance(nodes, bool | np.bool_):
-        raise InputError(f"nodes is {shown(nodes)}: expected True (values on the borders), False or None (not known)")
-    return None if nodes is None else bool(nodes)
-
-
-def _mask_inside(mask: Any, values: Any, boundary: Boundary) -> Any:
-    """Return the mask of values on nodes as that of a record: the last layers left out of a periodic one."""
-    if mask is None or isinstance(mask, str):
-        return mask
-    if boundary == "neumann":
-        raise InputError(
-            f"with {option('nodes', True)} and {option('boundary', 'neumann')} all nodes of a frame are used together: "
-            "expected no mask; fill what is missing, or leave out the boundary"
-        )
-    return without_last(check_mask(mask, values), range(values.ndim))[:]
 
 
 def check_origin(origin: Any) -> Any:
