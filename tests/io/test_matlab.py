@@ -164,3 +164,12 @@ def test_elements_that_crash_the_library_are_refused(old, new, mat, tmp_path) ->
     path.write_bytes(raw.replace(*tags, 1))
     with refused("movie.mat is damaged"):
         open_record(path)
+
+
+def test_a_cell_with_other_things_harms_no_other_array(mat, tmp_path) -> None:
+    cells = np.empty((1, 3), dtype=object)
+    cells[0] = [{"a": 1.0, "b": "text"}, MOVIE[0], np.zeros((0, 0))]
+    path = mat(mixed=cells, u=LAST, t=np.arange(5.0), dx=0.1)
+    for packed in (False, True):
+        savemat(path, {"mixed": cells, "u": LAST + 0.5j * 0, "t": np.arange(5.0), "dx": 0.1}, do_compression=packed)
+        np.testing.assert_array_equal(open_record(path).slab(), MOVIE)

@@ -27,6 +27,7 @@ _CLASSES = ("double", "single", "logical", *_INTEGERS, "char")
 _MATRIX, _COMPRESSED, _CELL = 14, 15, 1  # types of elements, and the class of an array of arrays
 _NUMBERS = (1, 2, 3, 4, 5, 6, 7, 9, 12, 13, 16, 17, 18)  # types of elements that hold numbers or characters
 _PLAIN = (_CELL, 4, *range(6, 16))  # classes of arrays: cells, characters, numbers
+_FLAGS, _IMAGINARY = 6, 0x800  # the type of flags, and the flag of an array that has imaginary parts
 _SHORT = 2**16  # bytes read at once
 _PACKED = 20  # times: what numbers are mostly packed by
 _INFLATED = 1100  # times: zlib never packs more closely
@@ -104,30 +105,35 @@ def _check_elements(path: Path) -> None:
             file.seek(end)
 
 
-def _is_sound(source: Any, order: str, length: int, depth: int) -> bool:
+def _is_sound(source: Any, order: str, left: int, depth: int) -> bool:
     """Follow the parts of an array: flags, shape, name, and numbers or the arrays in its cells; others are skipped."""
-    kinds: list[int] = []
-    left, kind = length, -1
+    if not left:
+        return True  # an empty array
+    count, kind, parts = 0, -1, 1
     while left >= 8:
         first, second = struct.unpack(f"{order}II", source.read(8).ljust(8, b"\0"))
-        part, size, small = first & 0xFFFF, first >> 16, bool(first >> 16)
-        size = size if small else second
-        if part == _MATRIX and len(kinds) > 2:
-            if kind != _CELL or depth > 2 or size > left - 8 or not _is_sound(source, order, size, depth + 1):
-                return kind != _CELL
-        elif part not in _NUMBERS or (size > 4 if small else size > left - 8):
+        part, small = first & 0xFFFF, bool(first >> 16)  # of at most four bytes, in the tag itself
+        size = first >> 16 if small else second
+        body = 0 if small else size + -size % 8
+        if (size > 4 if small else body > left - 8) or (count == 0 and (part, size, small) != (_FLAGS, 8, False)):
             return False
-        elif not small:
-            body = source.read(size + -size % 8) if size <= _SHORT else None
-            if body is None:
-                source.seek(size + -size % 8, 1)
-            elif not kinds:
-                kind = struct.unpack(f"{order}I", body[:4])[0] & 0xFF if len(body) >= 4 else -1
-                if kind not in _PLAIN:
-                    return True
-        left -= 8 + (0 if small else size + -size % 8)
-        kinds.append(part)
-    return True
+        if count == 0:
+            flags = struct.unpack(f"{order}II", source.read(8).ljust(8, b"\0"))[0]
+            kind = flags & 0xFF
+            if kind not in _PLAIN:
+                source.seek(left - 16, 1)
+                return True
+            parts = 3 + (kind != _CELL) + bool(flags & _IMAGINARY and kind != _CELL)
+        elif count > 2 and kind == _CELL:
+            if part != _MATRIX or depth > 2 or not _is_sound(source, order, size, depth + 1):
+                return False
+        elif part not in _NUMBERS:
+            return False
+        else:
+            source.seek(body, 1)
+        left, count = left - 8 - body, count + 1
+    source.seek(left, 1)
+    return count >= parts
 
 
 class _Inflated:
