@@ -86,9 +86,15 @@ def _arrays(path: Path) -> tuple[dict[str, tuple[int, ...]], list[str]]:
     return arrays, [name for name, shape, kind in listed if kind == "cell" and int(np.prod(shape, dtype=object)) > 1]
 
 
-def _check_elements(path: Path) -> None:
-    """Refuse a file of version 5 whose elements have types or lengths that cannot be: SciPy crashes on these (1.17)."""
-    damaged = InputError(f"{path} is damaged (an element of an unknown type, or too long): copy the file again")
+def _check_elements(path: Path, *, numbers: bool = False) -> None:
+    """Refuse a file of version 5 whose elements have types or lengths that cannot be: SciPy crashes on these (1.17).
+
+    With `numbers` cells may hold nothing else: structs and sparse arrays in them are not followed here.
+    """
+    if numbers:
+        damaged = InputError(f"{path} has cells that hold more than numbers: save the pictures as one array")
+    else:
+        damaged = InputError(f"{path} is damaged (an element of an unknown type, or too long): copy the file again")
     with path.open("rb") as file:
         order = {b"IM": "<", b"MI": ">"}.get(file.read(128)[126:], "<")
         size = path.stat().st_size
@@ -100,12 +106,12 @@ def _check_elements(path: Path) -> None:
             source = _Inflated(file, length) if kind == _COMPRESSED else file
             if kind == _COMPRESSED:
                 kind, length = struct.unpack(f"{order}II", source.read(8).ljust(8, b"\0"))
-            if kind == _MATRIX and not _is_sound(source, order, length, 0):
+            if kind == _MATRIX and not _is_sound(source, order, length, 0, numbers=numbers):
                 raise damaged
             file.seek(end)
 
 
-def _is_sound(source: Any, order: str, left: int, depth: int) -> bool:
+def _is_sound(source: Any, order: str, left: int, depth: int, *, numbers: bool) -> bool:
     """Follow the parts of an array: flags, shape, name, and numbers or the arrays in its cells; others are skipped."""
     if not left:
         return True  # an empty array
@@ -122,10 +128,10 @@ def _is_sound(source: Any, order: str, left: int, depth: int) -> bool:
             kind = flags & 0xFF
             if kind not in _PLAIN:
                 source.seek(left - 16, 1)
-                return True
+                return not (numbers and depth)
             parts = 3 + (kind != _CELL) + bool(flags & _IMAGINARY and kind != _CELL)
         elif count > 2 and kind == _CELL:
-            if part != _MATRIX or depth > 2 or not _is_sound(source, order, size, depth + 1):
+            if part != _MATRIX or depth > 2 or not _is_sound(source, order, size, depth + 1, numbers=numbers):
                 return False
         elif part not in _NUMBERS:
             return False
@@ -173,6 +179,7 @@ def _cell(path: Path, name: str) -> Any:
         turned = [part.transpose(order) for part in parts]
         read = partial(_stacked, tuple(turned))
         return LazyArray(read, (len(turned), *turned[0].shape), turned[0].dtype, files=(path,))
+    _check_elements(path, numbers=True)
     files.check_memory(path, _PACKED * path.stat().st_size, "save it in MATLAB with -v7.3")
     loaded = np.ravel(loadmat(path, variable_names=[name], verify_compressed_data_integrity=True)[name], order="F")
     pictures = [np.asarray(item) for item in loaded]
