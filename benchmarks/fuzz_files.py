@@ -1,6 +1,6 @@
 """Damage files of every format at random and open them: each must end in a movie or in an InputError.
 
-    python benchmarks/fuzz_files.py --rounds 2000 --seed 1 [--only exodus3] [--out folder]
+    python benchmarks/fuzz_files.py --rounds 2000 --seed 1 [--only exodus3 ...] [--out folder]
 
 Each file is opened in another process, with a limit on time and memory, so that a crash or a hang is seen and counted.
 What went wrong is kept in the folder: the damaged files, and the seed that makes them again.
@@ -25,11 +25,12 @@ from common import target, words
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "io"))
 from damage import damaged
-from movie_writers import WRITERS, files_of
+from movie_writers import INEXACT, MORE, WRITERS, files_of
 
 from doublewell.errors import InputError
 from doublewell.io import open_record
 
+FORMATS = WRITERS | MORE | INEXACT
 SECONDS, MEMORY = 20.0, 16 * 2**30
 SHAPE = (5, 6, 7)
 
@@ -37,7 +38,7 @@ SHAPE = (5, 6, 7)
 def written(name: str, folder: Path):
     """A small movie in one format: its path, what is said when it is opened, and the bytes of its files."""
     u = np.random.default_rng(0).uniform(-1, 1, SHAPE).astype("f4").astype("f8")
-    path, said = WRITERS[name](folder, u)
+    path, said = FORMATS[name](folder, u)
     return path, said, {file: file.read_bytes() for file in files_of(path)}
 
 
@@ -68,17 +69,17 @@ def work(name: str, folder: str, seeds: range, pipe) -> None:
     pipe.send((None, None))
 
 
-def run(name: str, seeds: range, out: Path) -> dict:
+def run(name: str, seeds: range, out: Path, seconds: float) -> dict:
     """Fuzz one format; a process that dies or stands still costs its seed and is replaced."""
     counts: dict = {"movie": 0, "refused": 0, "other": 0, "crash": 0, "hang": 0, "slowest": 0.0}
     context, start, todo = multiprocessing.get_context("fork"), time.time(), seeds
     while len(todo):
         with tempfile.TemporaryDirectory() as folder:
-            todo = batch(name, folder, todo, counts, context, out)
+            todo = batch(name, folder, todo, counts, context, out, seconds)
     return counts | {"seconds": round(time.time() - start, 1)}
 
 
-def batch(name, folder, seeds, counts, context, out) -> range:
+def batch(name, folder, seeds, counts, context, out, seconds) -> range:
     """Let one process work; return the seeds that are left."""
     mine, its = context.Pipe(duplex=False)
     process = context.Process(target=work, args=(name, folder, seeds, its))
@@ -86,7 +87,7 @@ def batch(name, folder, seeds, counts, context, out) -> range:
     its.close()
     at, clock = seeds[0], time.time()
     try:
-        while mine.poll(SECONDS):
+        while mine.poll(seconds):
             at, outcome = mine.recv()
             counts["slowest"], clock = max(counts["slowest"], round(time.time() - clock, 2)), time.time()
             if at is None:
@@ -124,15 +125,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=500, help="damaged files of each format")
     parser.add_argument("--seed", type=int, default=1, help="the first seed")
-    parser.add_argument("--only", nargs="*", default=list(WRITERS))
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="until a file counts as a hang")
+    parser.add_argument("--only", nargs="*", default=list(FORMATS))
     parser.add_argument("--out", type=Path, default=target(Path("out/fuzz")))
     asked = parser.parse_args(words("--rounds 2"))
     found = {}
     for name in asked.only:
-        found[name] = run(name, range(asked.seed, asked.seed + asked.rounds), asked.out)
+        found[name] = run(name, range(asked.seed, asked.seed + asked.rounds), asked.out, asked.seconds)
         print(name, found[name], flush=True)
-    asked.out.mkdir(parents=True, exist_ok=True)
-    (asked.out / "fuzz.json").write_text(json.dumps(found, indent=1) + "\n")
+        asked.out.mkdir(parents=True, exist_ok=True)
+        (asked.out / "fuzz.json").write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

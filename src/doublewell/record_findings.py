@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partialmethod
@@ -15,7 +15,7 @@ from doublewell.errors import option
 from doublewell.hints import Array
 from doublewell.observation import COVERED, FEW_CELLS, MASK, TOO_FEW_CELLS, TOO_LARGE, Survey
 from doublewell.observation.look import FEW_FRAMES, GROUP
-from doublewell.record import GreyQuality, Record
+from doublewell.record import GreyQuality, Note, Record
 
 Phases = tuple[float, float]
 UNIT: Phases = (-1.0, 1.0)
@@ -256,7 +256,8 @@ def layout_findings(record: Record) -> Iterator[Finding]:
         least, mirrored = (_SAME * float(np.max(np.abs(u)))) ** 2, float(np.mean((lines[1] - lines[-2]) ** 2))
         if across <= least < mirrored:  # a mirror image in the middle of cells has both
             words = f"the first and the last line of pixels along {name} are the same: both ends of a period are stored"
-            yield _movie.check("period-stored-twice", words, "leave one of them out", jump=across)
+            advice = f"pass {option('nodes', True)} to Record or open_record, which leaves the last one out"
+            yield _movie.check("period-stored-twice", words, advice, jump=across)
         elif across > _BORDER * float(np.max(inside)) or _kink(lines) > _KINK:
             words = (
                 f"the picture jumps by {sqrt(across):.2g} (root mean square) across the periodic border along {name}, "
@@ -328,6 +329,11 @@ def one_sided_findings(survey: Survey, phases: Phases) -> Iterator[Finding]:
             "tells nothing where the wells are asymmetric"
         )
         yield _movie.check("phase-range-one-sided", words, "record frames that show them", low=low, high=high)
+
+
+def note_findings(notes: Iterable[Note]) -> Iterator[Finding]:
+    """Yield what was done to the values when they were read, where it matters to a result."""
+    yield from (_movie.check(note.code, note.sentence) for note in notes if note.matters)
 
 
 def grey_findings(grey: GreyQuality) -> Iterator[Finding]:

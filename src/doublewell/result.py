@@ -18,7 +18,7 @@ from doublewell.law import Law, Structure
 from doublewell.likelihood import Status, Step
 from doublewell.observation import Survey
 from doublewell.problem import Problem, Resolved
-from doublewell.record import GreyQuality
+from doublewell.record import GreyQuality, Note
 from doublewell.version import __version__
 
 _UNSEEN = 0.05  # lower over upper end of theta: less is no measurement
@@ -177,8 +177,9 @@ class Result:
     """An identified law: the effective force G, and with a surface tension also epsilon and F.
 
     ``print(result)`` gives the report, ``facts(result)`` and ``findings(result)`` what it is made of. ``grey`` states
-    how the phase values were made of grey values. Where several records were fitted together, ``agreements`` tells of
-    each how it agrees with the others; diagnostics are those of the first. Of a record that was read in tiles it tells
+    how the phase values were made of grey values, ``notes`` what was done when the records were read. Where several
+    records were fitted together, ``agreements`` tells of each how it agrees with the others; diagnostics are those of
+    the first. Of a record that was read in tiles it tells
     the same of these. Where the equation was chosen by the data, ``rivals`` are all that were tried, the best first.
     """
 
@@ -191,6 +192,7 @@ class Result:
     posterior: Posterior | None = None
     agreements: tuple[Agreement, ...] = ()
     grey: GreyQuality | None = None
+    notes: tuple[Note, ...] = ()
     rivals: tuple[Rival, ...] = ()
 
     @property

@@ -1,10 +1,12 @@
-"""Units: names of units understood by pint, which is imported only where one is met; numbers and units in texts."""
+"""Units: names understood by pint, imported only where one is met; names in files; numbers and units in texts."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from fractions import Fraction
 from importlib.util import find_spec
-from math import prod
+from math import isfinite, prod
 from textwrap import wrap
 from typing import Any
 
@@ -24,6 +26,19 @@ _PREFIXES = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 _LIMIT = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(s|sec|min|h|steps?)?\s*")
 _SECONDS = {None: 1.0, "s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0}
 _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+_METRES = {
+    "m": Fraction(1), "cm": Fraction(1, 10**2), "mm": Fraction(1, 10**3), "um": Fraction(1, 10**6),
+    "nm": Fraction(1, 10**9), "angstrom": Fraction(1, 10**10), "pm": Fraction(1, 10**12), "inch": Fraction(254, 10**4),
+}  # fmt: skip
+_CLOCKS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_SPELLINGS = {
+    "metre": "m", "meter": "m", "centimetre": "cm", "centimeter": "cm", "millimetre": "mm", "millimeter": "mm",
+    "micrometre": "um", "micrometer": "um", "micron": "um", "mum": "um", "nanometre": "nm", "nanometer": "nm",
+    "picometre": "pm", "picometer": "pm", "å": "angstrom", "in": "inch", "inches": "inch",
+    "sec": "s", "second": "s", "msec": "ms", "millisecond": "ms", "usec": "us", "microsecond": "us",
+    "nsec": "ns", "nanosecond": "ns", "picosecond": "ps", "minute": "min", "hr": "h", "hour": "h", "day": "d",
+}  # fmt: skip
+_NONE = {"", "pixel", "px", "voxel", "none", "null", "reference frame", "frame", "1", "-", "unknown", "undefined"}
 
 
 def parse_quantity(value: Any, name: str) -> tuple[float, str | None]:
@@ -212,3 +227,48 @@ def parse_limit(limit: Any) -> tuple[float | None, int | None]:
         f"{option('time_limit').rstrip('=')} is {shown(limit)}: expected a time such as '60 s' or '5 min', a number of "
         "seconds, or a number of steps such as '7 steps'"
     )
+
+
+def unit_name(text: object) -> str | None:
+    r"""Return the short name of a unit, None where the text names none (pixel, say); others stay as they are.
+
+    >>> [unit_name(text) for text in ("µm", "micrometer", "\\u00B5m", "msec", "pixel", "furlong")]
+    ['um', 'um', 'um', 'ms', None, 'furlong']
+    """
+    if not isinstance(text, str):
+        return None
+    # two characters of Unicode look like mu, and ImageJ writes them as escapes
+    plain = text.strip().strip("\0").replace("\\u00B5", "u").replace("\\u00b5", "u").replace("µ", "u").replace("μ", "u")
+    if plain in _METRES or plain in _CLOCKS:  # these as they are: Mm is not mm
+        return plain
+    for name in (plain.lower(), plain.lower().removesuffix("s")):
+        if name in _NONE:
+            return None
+        if name in _SPELLINGS:
+            return _SPELLINGS[name]
+    return plain if plain.isprintable() and len(plain) <= 40 else None
+
+
+def common_length(lengths: Sequence[float], units: Sequence[str | None]) -> tuple[list[float], str | None]:
+    """Return lengths in one unit, that of the last axis, and its name; units that cannot be compared are refused.
+
+    >>> common_length([500.0, 0.5], ["nm", "um"])
+    ([0.5, 0.5], 'um')
+    """
+    if len(set(units)) <= 1:
+        return list(lengths), (units[-1] if units else None)
+    if not set(units) <= set(_METRES):
+        names = ", ".join(unit or "none" for unit in units)
+        raise InputError(
+            f"the axes have lengths in different units ({names}): pass {option('dx')}, in one unit, and "
+            f"{option('length_unit')}"
+        )
+    if not all(isfinite(length) for length in lengths):
+        raise InputError(f"a mesh spacing is not a finite number: pass {option('dx')}")
+    factors = [_METRES[str(unit)] / _METRES[str(units[-1])] for unit in units]
+    return [float(Fraction(length) * factor) for length, factor in zip(lengths, factors, strict=True)], units[-1]
+
+
+def seconds_in(unit: str | None) -> float | None:
+    """Return how many seconds a unit of time has, by its short name; None where it is no such name."""
+    return _CLOCKS.get(unit or "")

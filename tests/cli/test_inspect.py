@@ -148,3 +148,25 @@ def test_a_prepared_movie_is_stored_with_its_mask_and_fitted_again(run, run_json
     found = run_json("prepare", tmp_path / "movie.npy", *mesh, *dark)["grey_values"]["found"]
     assert [item["name"] for item in found] == ["bad pixels", "shot noise"]
     assert "holds phase values, not grey values" in refused("prepare", tmp_path / "u.npz")
+
+
+def test_phases_of_the_file(run, run_json, tmp_path, noisy):
+    u = 0.5 * (noisy.slab() + 1)
+    np.savez(tmp_path / "zero_one.npz", u=u, dx=noisy.dx, dt=noisy.dt, q=1.0)
+    codes = {item["code"] for item in run_json("inspect", tmp_path / "zero_one.npz")["findings"]}
+    assert "phase-not-reached" in codes
+    for phases in ("0,1", "estimated"):
+        found = run_json("inspect", tmp_path / "zero_one.npz", "--phases", phases)
+        assert "phase-not-reached" not in {item["code"] for item in found["findings"]}
+        assert found["phases"] == pytest.approx([0, 1], abs=0.05)
+    _, out, _ = run("inspect", tmp_path / "zero_one.npz", "--phases", "0,1")
+    assert "the pure phases should lie at 0 and 1" in out
+    assert "wide from u = 0.05 to 0.95" in out
+
+
+def test_what_reading_did_is_shown(run, run_json, tmp_path, noisy):
+    u = np.pad(noisy.slab(), ((0, 0), (0, 1), (0, 1)), mode="wrap")
+    np.savez(tmp_path / "twice.npz", u=u, dx=noisy.dx, dt=noisy.dt, q=1.0, boundary="periodic")
+    assert [note["code"] for note in run_json("inspect", tmp_path / "twice.npz")["notes"]] == ["period-stored-twice"]
+    assert "the last is left out" in run("inspect", tmp_path / "twice.npz")[1]
+    assert run_json("inspect", tmp_path / "twice.npz", "--no-nodes")["notes"] == []

@@ -326,7 +326,287 @@ WRITERS = {
 }  # fmt: skip
 
 
+def csv_folder(folder, u):
+    def content(number, frame):
+        return ("# frame\n" + "\n".join(",".join(map(repr, row)) for row in frame.tolist()) + "\n").encode()
+
+    return _each(folder, u, ".csv", content), MESH
+
+
+def hdf5_vectors(folder, u):
+    """Vectors beside the field, and time last: their lengths tell."""
+    with h5py.File(folder / "movie.h5", "w") as file:
+        file["u"] = np.moveaxis(u, 0, -1)
+        file["t"], file["y"], file["x"] = (
+            DT * np.arange(len(u)),
+            *(h * np.arange(n) for h, n in zip(DX, u.shape[1:], strict=True)),
+        )
+    return folder / "movie.h5", {}
+
+
+def mat_cells(folder, u):
+    """A picture in each cell, meshgrids of x and y, and an empty array."""
+    from scipy.io import savemat
+
+    cells = np.empty((1, len(u)), dtype=object)
+    for k, frame in enumerate(u):
+        cells[0, k] = frame
+    savemat(folder / "movie.mat", {"U": cells, "none": np.zeros((0, 3)), "dx": np.array(DX), "dt": DT})
+    return folder / "movie.mat", {}
+
+
+def mat_grids(folder, u):
+    from scipy.io import savemat
+
+    y, x, t = np.meshgrid(
+        *(h * np.arange(n) for h, n in zip((*DX, DT), (*u.shape[1:], len(u)), strict=True)), indexing="ij"
+    )
+    savemat(folder / "movie.mat", {"u": np.moveaxis(u, 0, -1) * (1 + 1e-13j), "X": x, "Y": y, "T": t})
+    return folder / "movie.mat", {}
+
+
+def _legacy(kind, mesh, frame, number, *, binary, cells=False):
+    def numbers(values, dtype=">f8"):
+        raw = np.asarray(values).astype(dtype)
+        return raw.tobytes() + b"\n" if binary else (" ".join(map(repr, raw.ravel().tolist())) + "\n").encode()
+
+    head = f"# vtk DataFile Version 3.0\nmovie\n{'BINARY' if binary else 'ASCII'}\nDATASET {kind}\n".encode()
+    time = b"FIELD FieldData 1\nTIME 1 1 double\n" + numbers(DT * number)
+    data = f"{'CELL' if cells else 'POINT'}_DATA {frame.size}\nSCALARS u double 1\nLOOKUP_TABLE default\n".encode()
+    return head + time + mesh(numbers) + data + numbers(frame)
+
+
+def vtk_ascii(folder, u):
+    """Structured points, with the values in cells."""
+    ny, nx = u.shape[1:]
+
+    def mesh(numbers):
+        return f"DIMENSIONS {nx + 1} {ny + 1} 1\nORIGIN 0 0 0\nSPACING {DX[1]!r} {DX[0]!r} 1\n".encode()
+
+    return _each(folder, u, ".vtk", lambda k, v: _legacy("STRUCTURED_POINTS", mesh, v, k, binary=False, cells=True)), {}
+
+
+def vtk_binary(folder, u):
+    """An unstructured grid of quadrilaterals, whose nodes lie in no order."""
+    points, values = _nodes(u)
+    cells = np.array([[4, 0, 1, 2, 3]] * 2)
+
+    def mesh(numbers):
+        listed = f"CELLS {len(cells)} {cells.size}\n".encode() + numbers(cells, ">i4")
+        kinds = f"CELL_TYPES {len(cells)}\n".encode() + numbers([9] * len(cells), ">i4")
+        return f"POINTS {len(points)} double\n".encode() + numbers(points) + listed + kinds
+
+    return _each(folder, values, ".vtk", lambda k, v: _legacy("UNSTRUCTURED_GRID", mesh, v, k, binary=True)), {}
+
+
+def array(values, about='Name="u"'):
+    text = " ".join(map(repr, np.asarray(values, dtype="f8").ravel().tolist()))
+    return f'<DataArray type="Float64" {about} format="ascii">{text}</DataArray>'
+
+
+def vectors(values):
+    return array(values, 'NumberOfComponents="3"')
+
+
+def vtr(folder, u):
+    extent = f"0 {u.shape[2] - 1} 0 {u.shape[1] - 1} 0 0"
+    lines = "".join(array(h * np.arange(n)) for h, n in zip((*DX[::-1], 1), (*u.shape[:0:-1], 1), strict=True))
+
+    def content(number, frame):
+        body = f"<PointData>{array(frame)}</PointData><Coordinates>{lines}</Coordinates>"
+        grid = f'<RectilinearGrid WholeExtent="{extent}"><Piece Extent="{extent}">{body}</Piece></RectilinearGrid>'
+        return _vtk("RectilinearGrid", grid)
+
+    return _each(folder, u, ".vtr", content), {"dt": DT}
+
+
+def vts(folder, u):
+    """Cells of a structured mesh."""
+    extent, (y, x) = (
+        f"0 {u.shape[2]} 0 {u.shape[1]} 0 0",
+        np.meshgrid(*(h * np.arange(n + 1) for h, n in zip(DX, u.shape[1:], strict=True)), indexing="ij"),
+    )
+    points = vectors(np.stack([x, y, np.zeros_like(x)], -1))
+
+    def content(number, frame):
+        body = f"<CellData>{array(frame)}</CellData><Points>{points}</Points>"
+        grid = f'<StructuredGrid WholeExtent="{extent}"><Piece Extent="{extent}">{body}</Piece></StructuredGrid>'
+        return _vtk("StructuredGrid", grid)
+
+    return _each(folder, u, ".vts", content), {"dt": DT}
+
+
+def pvtu(folder, u):
+    """Two parts of each frame in files of their own."""
+    points, values = _nodes(u)
+    half = len(points) // 2
+    run = folder / "run"
+    run.mkdir()
+    for number, frame in enumerate(values):
+        for part, own in enumerate((slice(half), slice(half, None))):
+            body = (
+                f'<UnstructuredGrid><Piece NumberOfPoints="{len(points[own])}" NumberOfCells="0"><PointData>'
+                f"{array(frame[own])}</PointData><Points>{vectors(points[own])}"
+                "</Points></Piece></UnstructuredGrid>"
+            )
+            (run / f"out_{number}_{part}.vtu").write_bytes(_vtk("UnstructuredGrid", body))
+        pieces = "".join(f'<Piece Source="out_{number}_{part}.vtu"/>' for part in (0, 1))
+        content = _vtk("PUnstructuredGrid", f"<PUnstructuredGrid>{pieces}</PUnstructuredGrid>")
+        (run / f"out_{number}.pvtu").write_bytes(content)
+    return run, {"dt": DT}
+
+
+def xdmf(folder, u):
+    """What FEniCS writes: triangles on nodes in no order, one mesh, and a vector for each time."""
+    points, values = _nodes(u)
+    triangles = np.array([[0, 1, 2], [1, 2, 3]])
+    with h5py.File(folder / "movie.h5", "w") as file:
+        file["Mesh/topology"], file["Mesh/geometry"] = triangles, points[:, :2]
+        for number, frame in enumerate(values):
+            file[f"VisualisationVector/{number}"] = frame[:, None]
+
+    def item(size, name):
+        return f'<DataItem Dimensions="{size}" Format="HDF">movie.h5:/{name}</DataItem>'
+
+    mesh = (
+        f'<Topology NumberOfElements="2" TopologyType="Triangle">{item("2 3", "Mesh/topology")}</Topology>'
+        f'<Geometry GeometryType="XY">{item(f"{len(points)} 2", "Mesh/geometry")}</Geometry>'
+    )
+    column = f"{len(points)} 1"
+    grids = "".join(
+        f'<Grid Name="g" GridType="Uniform">{mesh if number == 0 else ""}<Time Value="{DT * number!r}"/>'
+        f'<Attribute Name="c" AttributeType="Scalar" Center="Node">{item(column, f"VisualisationVector/{number}")}'
+        "</Attribute></Grid>"
+        for number in range(len(u))
+    )
+    text = (
+        '<?xml version="1.0"?>\n<!DOCTYPE Xdmf SYSTEM "Xdmf.dtd" []>\n<Xdmf Version="3.0"><Domain>'
+        '<Grid Name="TimeSeries" '
+        f'GridType="Collection" CollectionType="Temporal">{grids}</Grid></Domain></Xdmf>'
+    )
+    (folder / "movie.xdmf").write_text(text)
+    return folder / "movie.xdmf", {}
+
+
+def exodus_elements(folder, u):
+    """Element variables in two blocks of quadrilaterals, the first row and the others."""
+    from scipy.io import netcdf_file
+
+    ny, nx = u.shape[1:]
+    y, x = np.meshgrid(DX[0] * np.arange(ny + 1), DX[1] * np.arange(nx + 1), indexing="ij")
+    first = np.arange(ny)[:, None] * (nx + 1) + np.arange(nx) + 1
+    corners = np.stack([first, first + 1, first + nx + 2, first + nx + 1], axis=-1).reshape(-1, 4)
+    values, name = u.reshape(len(u), -1), np.frombuffer(b"c\0".ljust(32, b"x") + b"\0", "S1")
+    with netcdf_file(folder / "movie.e", "w", version=2) as file:
+        sizes = {"time_step": None, "num_nodes": x.size, "num_elem_var": 1, "len_name": 33, "four": 4}
+        for key, size in (sizes | {"el1": nx, "el2": (ny - 1) * nx}).items():
+            file.createDimension(key, size)
+        for key, dims, numbers in (
+            ("time_whole", ("time_step",), DT * np.arange(len(u))),
+            ("coordx", ("num_nodes",), x.ravel()), ("coordy", ("num_nodes",), y.ravel()),
+            ("name_elem_var", ("num_elem_var", "len_name"), name[None]),
+            ("connect1", ("el1", "four"), corners[:nx].astype("i4")),
+            ("connect2", ("el2", "four"), corners[nx:].astype("i4")),
+            ("vals_elem_var1eb1", ("time_step", "el1"), values[:, :nx]),
+            ("vals_elem_var1eb2", ("time_step", "el2"), values[:, nx:]),
+        ):  # fmt: skip
+            file.createVariable(key, numbers.dtype.char if numbers.dtype.kind != "S" else "c", dims)[:] = numbers
+    return folder / "movie.e", {}
+
+
+def ome_tiff_files(folder, u):
+    """A picture in each file, and in the first one the description of all, as Bruker's microscopes write it."""
+    import tifffile
+
+    names = [f"movie_{k:03}.ome.tif" for k in range(len(u))]
+    rows = "".join(
+        f'<TiffData FirstT="{k}" IFD="0" PlaneCount="1"><UUID FileName="{name}">urn:uuid:{k}</UUID></TiffData>'
+        for k, name in enumerate(names)
+    )
+    about = (
+        '<?xml version="1.0"?><OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06" UUID="urn:uuid:0">'
+        '<Image ID="Image:0"><Pixels ID="Pixels:0" DimensionOrder="XYCZT" Type="double" '
+        f'SizeX="{u.shape[2]}" SizeY="{u.shape[1]}" SizeC="1" SizeZ="1" SizeT="{len(u)}" PhysicalSizeX="{DX[1]!r}" '
+        f'PhysicalSizeY="{DX[0]!r}" TimeIncrement="{DT!r}"><Channel ID="C:0"/>{rows}'
+        '<TiffData FirstT="99" IFD="0" PlaneCount="1"/></Pixels></Image></OME>'
+    )
+    for k, (name, frame) in enumerate(zip(names, u, strict=True)):
+        tifffile.imwrite(
+            folder / name, frame, photometric="minisblack", metadata=None, description=about if k == 0 else None
+        )
+    return folder / names[0], {}
+
+
+MORE = {
+    writer.__name__: writer
+    for writer in (
+        csv_folder, hdf5_vectors, mat_cells, mat_grids, vtk_ascii, vtk_binary, vtr, vts, pvtu, xdmf, exodus_elements,
+        ome_tiff_files,
+    )
+}  # fmt: skip
+
+
+# --- formats that hold grey values, or nodes that are no lattice: not to the last bit --------------------------------
+
+GREYS = {"levels": (0, 255)}
+
+
+def grey(u):
+    return np.rint(127.5 * (np.clip(u, -1, 1) + 1)).astype("u1")
+
+
+def png_folder(folder, u):
+    from PIL import Image
+
+    (folder / "run").mkdir()
+    for number, frame in enumerate(grey(u)):
+        Image.fromarray(frame).save(folder / "run" / f"frame_{number}.png")
+    return folder / "run", MESH | GREYS
+
+
+def avi(folder, u, codec="ffv1", name="movie.avi", pixels="gray"):
+    import av
+
+    with av.open(str(folder / name), "w") as file:
+        stream = file.add_stream(codec, rate=10)
+        stream.height, stream.width, stream.pix_fmt = *u.shape[1:], pixels
+        for frame in grey(u):
+            file.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="gray")))
+        file.mux(stream.encode())
+    return folder / name, MESH | GREYS
+
+
+def mp4(folder, u):
+    even = np.pad(u, ((0, 0), (0, u.shape[1] % 2), (0, u.shape[2] % 2)), mode="edge")
+    return avi(folder, even, "mpeg4", "movie.mp4", "yuv420p")
+
+
+def vtu_scattered(folder, u):
+    """Nodes inside the domain moved at random, linear interpolation of the movie there."""
+    from scipy.interpolate import RegularGridInterpolator
+
+    ny, nx = u.shape[1:]
+    points, _ = _nodes(u)
+    inner = np.all((points[:, :2] > 0) & (points[:, :2] < [DX[1] * (nx - 1), DX[0] * (ny - 1)]), axis=1)
+    points[inner, :2] += 0.3 * np.random.default_rng(3).uniform(-1, 1, (inner.sum(), 2)) * DX[::-1]
+
+    def content(number, frame):
+        places = RegularGridInterpolator((DX[0] * np.arange(ny), DX[1] * np.arange(nx)), frame, method="cubic")
+        body = (
+            f'<UnstructuredGrid><Piece NumberOfPoints="{len(points)}" NumberOfCells="0"><PointData>'
+            f"{array(places(points[:, 1::-1]))}</PointData><Points>"
+            f"{vectors(points)}</Points></Piece></UnstructuredGrid>"
+        )
+        return _vtk("UnstructuredGrid", body)
+
+    return _each(folder, u, ".vtu", content), {"dt": DT}
+
+
+INEXACT = {writer.__name__: writer for writer in (png_folder, avi, mp4, vtu_scattered)}
+
+
 def files_of(path: Path) -> list[Path]:
     """Return the files that were written, for damage to them."""
-    top = path.parent if "*" in path.name or path.suffix == ".pvd" else path
+    several = "*" in path.name or path.suffix in (".pvd", ".xdmf") or path.name == "movie_000.ome.tif"
+    top = path.parent if several else path
     return sorted(item for item in top.rglob("*") if item.is_file()) if top.is_dir() else [path]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from movie_writers import WRITERS, _exodus, _nodes
+from movie_writers import MORE, WRITERS, _exodus, _nodes
 from scipy.io import netcdf_file
 
 from doublewell.errors import InputError
 from doublewell.io import open_record
-from doublewell.io.axes import grid_nodes
+from doublewell.io.mesh import GridNodes, mesh_of
 
 MOVIE = np.linspace(-1, 1, 5 * 4 * 6).reshape(5, 4, 6)
 
@@ -36,7 +36,7 @@ def test_variables_are_listed(writer, tmp_path) -> None:
     path, _ = WRITERS[writer](tmp_path, MOVIE)
     with refused("holds several nodal variables: pass var= with one of c, eta"):
         open_record(path)
-    with refused("has no nodal variable 'phi': pass var= with one of c, eta"):
+    with refused("has no variable 'phi': pass var= with one of c, eta"):
         open_record(path, var="phi")
     assert np.all(open_record(path, var="c").slab() == 0.0)
     assert open_record(path, var="eta", dt=2.0).dt == 2.0
@@ -63,7 +63,7 @@ def test_a_periodic_domain(tmp_path) -> None:
 def test_files_that_cannot_be_used(exodus) -> None:
     sizes, arrays = _exodus(MOVIE)
     for lost, words in (
-        ("name_nod_var", r"has no nodal variables \(element variables: none\): expected the field on the nodes"),
+        ("name_nod_var", "has no nodal and no element variables: expected the field; let MOOSE write it"),
         ("vals_nod_var2", "movie.e is damaged: it has no values vals_nod_var2"),
         ("time_whole", "has no frame interval: pass dt="),
     ):
@@ -72,10 +72,9 @@ def test_files_that_cannot_be_used(exodus) -> None:
     without = {name: item for name, item in arrays.items() if not name.startswith("coord")}
     with refused("has no coordinates of nodes"):
         open_record(exodus(without, sizes), var="eta")
-    moved = arrays["coordx"][1].copy()
-    moved[3] += 1e-3
-    with refused(r"movie.e: the mesh is not regular, the nodes are not evenly spaced along x: .*interpolate"):
-        open_record(exodus(arrays | {"coordx": (("num_nodes",), moved)}, sizes), var="eta")
+    crooked = arrays["coordx"][1] + 0.1 * arrays["coordy"][1]
+    with refused(r"movie.e: the mesh is not regular, and 24 nodes do not fill a box: expected the nodes of a box"):
+        open_record(exodus(arrays | {"coordx": (("num_nodes",), crooked)}, sizes), var="eta")
     with refused("holds 1 times of 'eta': expected a movie; let MOOSE write each step"):
         first = {name: (d, v[:1] if d[0] == "time_step" else v) for name, (d, v) in arrays.items()}
         open_record(exodus(first, sizes | {"time_step": 1}), var="eta")
@@ -87,17 +86,41 @@ def test_nodes_in_any_order() -> None:
     points = np.stack([x.ravel(), y.ravel(), z.ravel()], axis=1)
     order = rng.permutation(len(points))
     shared = np.concatenate([points[order], points[:7] + 1e-9])  # nodes that two parts of a mesh share
-    grid = grid_nodes(shared)
+    grid = mesh_of(shared)
+    assert isinstance(grid, GridNodes)
     assert (grid.mesh, [axis.name for axis in grid.axes]) == ((3, 4, 5), ["z", "y", "x"])
     assert [axis.step for axis in grid.axes] == pytest.approx([0.5, 0.25, 0.1])
     np.testing.assert_allclose(shared[grid.nodes], points, atol=1e-8)
+    assert len(grid.twins) == 7
     for bad, words in (
-        (points[order[:-1]], "59 nodes do not fill 3 x 4 x 5"),
-        (np.concatenate([points[:-1], points[:1]]), "1 points of the mesh have no node"),
-        (points**2, "not evenly spaced along z"),
+        (points[order[:-1]], "59 nodes are too few to interpolate between them"),
         (np.zeros((4, 3)), "4 nodes do not fill a mesh"),
+        (points * np.nan, "nodes are not finite"),
     ):
         with refused(words):
-            grid_nodes(bad)
-    with refused("nodes are not finite"):
-        grid_nodes(points * np.nan)
+            mesh_of(bad)
+
+
+def test_names_end_at_their_first_nul(exodus) -> None:
+    sizes, arrays = _exodus(MOVIE)
+    names = arrays["name_nod_var"][1].copy()
+    names[1] = np.frombuffer(b"w\0B?@B".ljust(33, b"?"), "S1")
+    path = exodus(arrays | {"name_nod_var": (arrays["name_nod_var"][0], names)}, sizes)
+    with refused("pass var= with one of c, w$"):
+        open_record(path)
+    (note,) = open_record(path, var="w").notes
+    assert (note.code, note.sentence) == ("field-chosen", "the field is the nodal variable 'w', and not 'c'")
+
+
+def test_element_variables(tmp_path) -> None:
+    path, _ = MORE["exodus_elements"](tmp_path, MOVIE)
+    record = open_record(path, boundary="neumann")  # the middles of elements are those of cells
+    np.testing.assert_array_equal(record.slab(), MOVIE)
+    assert record.notes[0].sentence == "the field is the element variable 'c'"
+
+
+def test_a_part_of_a_run(tmp_path) -> None:
+    path, said = WRITERS["exodus3"](tmp_path, MOVIE)
+    record = open_record(path.rename(tmp_path / "run.e-s004"), **said)
+    assert [note.code for note in record.notes] == ["field-chosen", "part-of-run"]
+    assert record.notes[1].sentence.startswith("part 4 of a run whose mesh changes")

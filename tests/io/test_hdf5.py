@@ -212,3 +212,19 @@ def test_a_storage_that_was_cut_short(tmp_path) -> None:
         file.attrs["data_length"] = "3"
     assert open_record(path).shape == (3, 4, 6)
     np.testing.assert_array_equal(open_record(path).slab(), MOVIE[:3])
+
+
+def test_vectors_beside_the_field(tmp_path) -> None:
+    u = np.random.default_rng(0).uniform(-1, 1, (6, 4, 5))
+    with h5py.File(tmp_path / "run.h5", "w") as file:
+        run = file.create_group("run")
+        run["phi"], run["time"], run["y"] = u, np.arange(5.0), 0.25 * np.arange(4)
+        run["x_grid"] = 500 * np.arange(6.0)
+        run["X"], run["Y"] = np.zeros((6, 4)), np.zeros((6, 4))
+        run["y"].attrs["units"], run["x_grid"].attrs["units"], run["time"].attrs["units"] = "um", "nm", "ms"
+    record = open_record(tmp_path / "run.h5")
+    assert (record.dx, record.length_unit, record.dt, record.time_unit) == ((250.0, 500.0), "nm", 1.0, "ms")
+    np.testing.assert_array_equal(record.slab(), u.transpose(2, 1, 0))
+    with h5py.File(tmp_path / "run.h5", "r+") as file:
+        del file["run/time"]
+    assert open_record(tmp_path / "run.h5", dt=0.5).shape == (5, 4, 6)  # the axis that is left is time

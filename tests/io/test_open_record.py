@@ -150,9 +150,11 @@ def test_paths_that_lead_nowhere(tmp_path):
 
 
 def test_suffixes(tmp_path, small, same):
-    (tmp_path / "movie.avi").write_bytes(b"RIFF")
-    with refused(r"movie\.avi has no suffix of a record: expected \.npz, \.npy, \.zarr, .*; convert the file"):
-        open_record(tmp_path / "movie.avi")
+    (tmp_path / "movie.gif").write_bytes(b"GIF89")
+    with refused(
+        r"movie\.gif has no suffix of a record: expected \.npz, \.npy, \.zarr, .* it is GIF: convert the file"
+    ):
+        open_record(tmp_path / "movie.gif")
     (tmp_path / "movie.data").write_bytes(b"\x89HDF\r\n\x1a\n")
     with refused(r"movie\.data has no suffix of a record: .*by its first bytes it is HDF5: give it the suffix \.h5"):
         open_record(tmp_path / "movie.data")
@@ -191,3 +193,37 @@ def test_record_metadata_is_read_only(small, tmp_path):
     assert isinstance(record, Record)
     with pytest.raises(ValueError, match="read-only"):
         record.values[0] = 1.0
+
+
+def test_values_on_both_borders(tmp_path):
+    u = np.random.default_rng(0).uniform(-1, 1, (4, 9, 8))
+    u[:, -1], u[:, :, -1] = u[:, 0], u[:, :, 0]
+    np.save(tmp_path / "u.npy", u)
+    known = {"dx": 0.1, "dt": 1.0}
+    record = open_record(tmp_path / "u.npy", boundary="periodic", **known)
+    np.testing.assert_array_equal(record.slab(), u[:, :-1, :-1])
+    (note,) = record.notes
+    assert note.code == "period-stored-twice"
+    assert "the first and the last layer along y and x are the same" in note.sentence
+    assert open_record(tmp_path / "u.npy", boundary="periodic", nodes=True, **known).mesh == (8, 7)
+    assert open_record(tmp_path / "u.npy", boundary="periodic", nodes=False, **known).mesh == (9, 8)
+    assert open_record(tmp_path / "u.npy", boundary="neumann", nodes=True, **known).mesh == (8, 7)
+    assert open_record(tmp_path / "u.npy", nodes=True, **known).mesh == (9, 8)
+    mask = np.ones((9, 8), bool)
+    mask[3, 3] = False
+    masked = open_record(tmp_path / "u.npy", boundary="periodic", mask=mask, **known)
+    assert masked.observed().sum() == 4 * (8 * 7 - 1)
+    u[:, -1] += 0.01
+    np.save(tmp_path / "u.npy", u)
+    assert open_record(tmp_path / "u.npy", boundary="periodic", **known).mesh == (9, 7)  # along x only
+    with refused("the first and the last layer of nodes along y are not the same"):
+        open_record(tmp_path / "u.npy", boundary="periodic", nodes=True, **known)
+    with refused("nodes is 'yes': expected True"):
+        open_record(tmp_path / "u.npy", nodes="yes", **known)
+
+
+def test_mirror_images_and_constants_repeat_nothing(tmp_path):
+    half = np.random.default_rng(0).uniform(-1, 1, (4, 5, 6))
+    for u in (np.concatenate([half, half[:, ::-1]], axis=1), np.ones((4, 5, 6))):
+        np.save(tmp_path / "u.npy", u)
+        assert open_record(tmp_path / "u.npy", boundary="periodic", dx=0.1, dt=1.0).mesh == u.shape[1:]

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 import tifffile
-from movie_writers import DT, DX, WRITERS
+from movie_writers import DT, DX, MORE, WRITERS
 
 from doublewell.errors import InputError
 from doublewell.io import open_record
@@ -189,3 +189,53 @@ def test_a_folder_takes_the_pixel_size_of_its_first_image(tmp_path) -> None:
     tifffile.imwrite(tmp_path / "f3.tif", MOVIE, photometric="minisblack")
     with refused(r"f3.tif has shape \(5, 8, 6\): expected one image, as it is one of several files"):
         record.slab()
+
+
+def test_dots_per_inch_are_no_pixel_size(tif) -> None:
+    about = {"axes": "TYX", "finterval": 2.0, "unit": "inch"}
+    path = tif(MOVIE, imagej=True, resolution=(72, 72), metadata=about)
+    with refused("movie.tif has no mesh spacing: pass dx="):
+        open_record(path)
+
+
+def test_positions_are_no_axis_of_space(tmp_path) -> None:
+    path = tmp_path / "movie.ome.tif"
+    tifffile.imwrite(path, FIVE[:, 0], metadata={"axes": "TRYX"}, photometric="minisblack")
+    text = tifffile.tiffcomment(path)
+    assert "SizeT" in text
+    with tifffile.TiffFile(path) as file:
+        axes = file.series[0].axes
+    if "R" not in axes:  # of OME-TIFF the library may write positions otherwise; the plain kind keeps the letter
+        path = tmp_path / "movie.tif"
+        tifffile.imwrite(path, FIVE[:, 0], metadata={"axes": "TRYX"}, photometric="minisblack")
+    with refused("holds several positions: pass var= with one of 0, 1"):
+        open_record(path, dx=1.0, dt=1.0)
+    np.testing.assert_array_equal(open_record(path, var="1", dx=1.0, dt=1.0).slab(), FIVE[:, 0, 1])
+
+
+def test_a_movie_in_several_files(tmp_path) -> None:
+    path, _ = MORE["ome_tiff_files"](tmp_path, MOVIE)
+    assert open_record(tmp_path).shape == MOVIE.shape  # the folder: the first file describes all
+    text = path.read_bytes()
+    for name in (b"../other_01.ome.tif", b"/etc/passwd_000.xml"):
+        path.write_bytes(text.replace(b"movie_001.ome.tif", name[:17].ljust(17, b"f")))
+        with refused("movie_000.ome.tif names the file .* which lies outside its folder"):
+            open_record(path)
+    path.write_bytes(text)
+    (tmp_path / "away").mkdir()
+    (tmp_path / "movie_002.ome.tif").rename(tmp_path / "away" / "movie_002.ome.tif")
+    with refused("movie_000.ome.tif names other files of its movie that are missing or damaged"):
+        open_record(path)
+    (tmp_path / "in").mkdir()
+    for file in tmp_path.glob("*.tif"):
+        file.rename(tmp_path / "in" / file.name)
+    (tmp_path / "in" / "movie_002.ome.tif").symlink_to(tmp_path / "away" / "movie_002.ome.tif")
+    with refused("which lies outside its folder"):
+        open_record(tmp_path / "in" / "movie_000.ome.tif")
+
+
+def test_entities_of_ome(tmp_path) -> None:
+    text = '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "c">]><OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06"></OME>'
+    tifffile.imwrite(tmp_path / "movie.ome.tif", MOVIE, description=text, metadata=None, photometric="minisblack")
+    with refused("movie.ome.tif defines XML entities"):
+        open_record(tmp_path / "movie.ome.tif", dx=1.0, dt=1.0)

@@ -7,8 +7,8 @@ import pytest
 
 from doublewell.errors import InputError
 from doublewell.io import open_record, save
-from doublewell.io.axes import common_length, unit_name
 from doublewell.record import Record
+from doublewell.units import common_length, unit_name
 
 
 @pytest.mark.parametrize(

@@ -145,3 +145,16 @@ def test_text_says_levels_light_fading_and_drift(field, known, shoot):
     for words in ("levels ", " +- ", "uneven light: ", "fading:        1.1", "drift:         (2.30, -1.4"):
         assert words in said
     assert "noise of neighbours is correlated" in " ".join(said.split())
+
+
+def test_noise_that_hides_the_levels_is_named():
+    x = np.arange(32) - 16
+    drop = np.stack([np.tanh((10 - 0.3 * t - np.hypot(*np.meshgrid(x, x))) / 2) for t in range(6)])
+    rng = np.random.default_rng(0)
+    for picture in (drop + 4.0 * rng.standard_normal(drop.shape), rng.standard_normal(drop.shape)):
+        grey = np.clip(128 + 15 * picture, 0, 255).astype("u1")
+        with pytest.raises(InputError, match="the noise hides the levels: that of one pixel is .* pass levels="):
+            phase_from_intensity(grey, dx=1.0, dt=1.0)
+    quiet = np.clip(128 + 40 * (drop + 0.5 * rng.standard_normal(drop.shape)), 0, 255).astype("u1")
+    phase = phase_from_intensity(quiet, dx=1.0, dt=1.0)  # noise of half the step hides nothing
+    assert phase.levels == pytest.approx((88, 168), abs=5)

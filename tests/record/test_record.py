@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from record_pieces import MOVIE, Stored, message, record
 
+from doublewell.errors import InputError
 from doublewell.record import Record, check_record
 
 
@@ -245,10 +246,10 @@ def test_xarray_coordinates_supply_the_mesh_and_the_times():
         },
     )
     movie = Record(field)
-    assert movie.shape == (5, 6, 4)  # time first, the space axes in the order of the array
-    assert movie.dx == pytest.approx((0.2, 0.5))
+    assert movie.shape == (5, 4, 6)  # time first, then y and x
+    assert movie.dx == pytest.approx((0.5, 0.2))
     np.testing.assert_allclose(movie.times, 90.0 * np.arange(5))
-    np.testing.assert_array_equal(movie.slab(1, 3), MOVIE.transpose(0, 2, 1)[1:3])
+    np.testing.assert_array_equal(movie.slab(1, 3), MOVIE[1:3])
 
 
 @pytest.mark.parametrize("clock", ["t", "time", "frame", "T", "frames", "Times", "step", "timestep", "anything"])
@@ -377,3 +378,36 @@ def test_a_dataset_of_h5py_and_its_mask_are_taken_as_they_are(tmp_path):
         mask = file.create_dataset("mask", data=MOVIE.min() < MOVIE, chunks=(1, *MOVIE.shape[1:]))
         record = Record(u, dx=1.0, dt=1.0, mask=mask)
         np.testing.assert_array_equal(record.slab(), np.where(MOVIE.min() < MOVIE, MOVIE, 0.0))
+
+
+def test_xarray_in_any_order_with_units():
+    values = np.random.default_rng(0).uniform(-1, 1, (8, 9, 5))
+    places = {"x": ("x", 0.5 * np.arange(8), {"units": "µm"}), "y": ("y", 250.0 * np.arange(9), {"units": "nm"}),
+              "time": ("time", 2.0 * np.arange(5), {"units": "min"})}  # fmt: skip
+    field = xr.DataArray(values, dims=("x", "y", "time"), coords=places)
+    for order in (("x", "y", "time"), ("time", "x", "y"), ("y", "time", "x")):
+        record = Record(field.transpose(*order))
+        assert (record.shape, record.dx, record.length_unit, record.time_unit) == ((5, 9, 8), (0.25, 0.5), "um", "min")
+        np.testing.assert_array_equal(record.slab(), values.transpose(2, 1, 0))
+    mask = xr.DataArray(np.arange(72).reshape(8, 9) != 17, dims=("x", "y"))
+    assert not Record(field, mask=mask).observed()[0, 8, 1]
+    assert Record(field, dx=1.0, dt=1.0).length_unit is None  # a number of your own has no unit
+    dated = field.assign_coords(time=np.datetime64("2026-01-01") + np.arange(5) * np.timedelta64(1, "m"))
+    assert (Record(dated).time_unit, Record(dated).dt) == ("s", 60.0)
+
+
+def test_values_on_nodes():
+    u = np.random.default_rng(0).uniform(-1, 1, (4, 9, 8))
+    u[:, -1], u[:, :, -1] = u[:, 0], u[:, :, 0]
+    record = Record(u, dx=0.1, dt=1.0, boundary="periodic", nodes=True)
+    np.testing.assert_array_equal(record.slab(), u[:, :-1, :-1])
+    assert record.replace(q=1.0).mesh == (8, 7)
+    assert Record(u, dx=0.1, dt=1.0, boundary="neumann", nodes=True).mesh == (8, 7)
+    with pytest.raises(InputError, match="nodes=True and boundary='neumann' all nodes of a frame .*: expected no mask"):
+        Record(u, dx=0.1, dt=1.0, boundary="neumann", nodes=True, mask=np.ones((9, 8), bool))
+
+
+def test_uneven_times_are_said():
+    u = np.zeros((3, 4, 4))
+    assert "t = 0 to 3 (uneven), q" in repr(Record(u, dx=1.0, times=[0.0, 1.0, 3.0]))
+    assert "uneven" not in repr(Record(u, dx=1.0, dt=1.0))

@@ -6,11 +6,14 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 from textwrap import indent
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
 
 from doublewell.cli.identify import check_folder, check_result, result_document
 from doublewell.cli.options import Integer, Movie, Output, about, check_seed
 from doublewell.errors import InputError
+from doublewell.options import Observation
 
 if TYPE_CHECKING:
     from doublewell.record import Record
@@ -22,6 +25,7 @@ def inspect(
     file: Path,
     /,
     *,
+    phases: Annotated[str, Parameter(allow_leading_hyphen=True)] = "-1,1",
     movie: Movie = Movie(),  # noqa: B008  frozen
     output: Output = Output(),  # noqa: B008  frozen
 ) -> None:
@@ -30,20 +34,25 @@ def inspect(
     Parameters
     ----------
     file
-        The movie: NumPy, zarr, HDF5, netCDF, MATLAB, TIFF, VTK or Exodus; a folder or a pattern for one file per frame.
+        The movie, in any format that docs/files.md lists; a folder or a pattern for one file per frame.
+    phases
+        Values of the pure phases in the file, as low,high, such as 0,1; estimated for where the values pile up.
     """
     from doublewell.io.result_file import encode
     from doublewell.observation import Survey
     from doublewell.report import inspect_record
 
+    given = Observation.of(f"phases={phases}").phases
     with output.bar() as bar, about(file):
         record = movie.open(file)
-        inspection = inspect_record(record, progress=bar.stage("inspecting"))
+        inspection = inspect_record(record, phases=given, progress=bar.stage("inspecting"))
     levels = "" if record.grey is None else "\n\nGrey values\n" + indent(str(record.grey), "  ")
     document = {
         "file": str(file),
         "grey_values": _grey_document(record),
         "record": record_document(inspection.record),
+        "notes": [asdict(note) for note in record.notes],
+        "phases": list(inspection.phases),
         "survey": encode(inspection.survey, Survey, "survey"),
         "coverage": inspection.survey.coverage,
         "interface_fraction": inspection.survey.interface_fraction,

@@ -174,6 +174,9 @@ class Movie:
         estimated: the fit follows it; or a known velocity along each axis, such as 0,0.6.
     dark
         The camera's grey value without light, a number or a file of dark frames; without it the movie decides.
+    nodes
+        Values lie on nodes, the first and the last on the borders; --no-nodes where they do not. Without it the file
+        decides.
     """
 
     dx: str | None = None
@@ -191,6 +194,7 @@ class Movie:
     bleaching: bool | None = None
     drift: Annotated[str, Parameter(allow_leading_hyphen=True)] = "auto"
     dark: str | None = None
+    nodes: bool | None = None
 
     def source(self, file: Path) -> Source:
         """Return what a result keeps of its file: the path as it was given, and the options that were given."""
@@ -224,7 +228,7 @@ class Movie:
             times=parse_numbers(self.times, "--times"), q=None if unit else q, boundary=self.boundary,
             levels=parse_levels(self.levels, "--levels"), length_unit=self.length_unit, time_unit=self.time_unit,
             mask=self.mask, flatten=None if self.flatten == "none" else self.flatten, bleaching=self.bleaching,
-            drift=_GREY.get(self.drift), dark=_number_or_name(self.dark),
+            drift=_GREY.get(self.drift), dark=_number_or_name(self.dark), nodes=self.nodes,
         )  # fmt: skip
         if q is None or unit is None:
             return record

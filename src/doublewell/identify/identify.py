@@ -248,7 +248,7 @@ def result_of(parts: Sequence[Part], problem: Problem, answer: Answer) -> Result
         scale = thermal_scale(law, warm, joint["theta"], len(part.record.mesh), part.source.length_unit)
     return Result(
         law, scale, numbers, problem, resolved, posterior=posterior, agreements=answer.agreements,
-        grey=parts[0].source.grey,
+        grey=parts[0].source.grey, notes=tuple(dict.fromkeys(note for each in parts for note in each.source.notes)),
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,13 +12,14 @@ from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Literal, cast
+from xml.etree import ElementTree
 
 import numpy as np
 from numpy.typing import NDArray
 
 from doublewell.errors import InputError, option, shown
 from doublewell.errors import library as library  # noqa: PLC0414  of the formats
-from doublewell.record import LazyArray, Record
+from doublewell.record import LazyArray, Note, Record
 from doublewell.record.arrays import Block, Values, lazy
 from doublewell.record.record import KNOWN
 
@@ -31,6 +32,7 @@ _VERSION = 1
 _SLAB = 32 * 2**20  # bytes held at once while a record is written
 _CHUNK = 2 * 2**20  # bytes, at most
 _HDF5 = b"\x89HDF\r\n\x1a\n"
+LFS = "a Git LFS pointer"
 _SIGNATURES = (  # content, the usual suffix (None: not a record), first bytes
     ("zip", ".npz", (b"PK\x03\x04", b"PK\x05\x06")),
     ("npy", ".npy", (b"\x93NUMPY",)),
@@ -39,15 +41,18 @@ _SIGNATURES = (  # content, the usual suffix (None: not a record), first bytes
     ("TIFF", ".tif", (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")),
     ("MATLAB 5", ".mat", (b"MATLAB 5.0 MAT-file",)),
     ("HDF5", ".mat", (b"MATLAB 7.3 MAT-file",)),
-    ("XML", ".vti", (b"<VTKFile", b"<?xml")),
-    ("PNG", None, (b"\x89PNG",)),
+    ("XML", ".vti", (b"<VTKFile", b"<?xml", b"<Xdmf")),
+    ("VTK", ".vtk", (b"# vtk DataFile",)),
+    ("PNG", ".png", (b"\x89PNG",)),
     ("JPEG", None, (b"\xff\xd8\xff",)),
     ("GIF", None, (b"GIF8",)),
-    ("AVI", None, (b"RIFF",)),
+    ("AVI", ".avi", (b"RIFF",)),
     ("gzip", None, (b"\x1f\x8b",)),
     ("PDF", None, (b"%PDF",)),
+    (LFS, None, (b"version https://git-lfs",)),
 )
 USUAL_SUFFIX: dict[str | None, str | None] = {content: suffix for content, suffix, _ in _SIGNATURES[::-1]}
+_XDMF = re.compile(rb"<!DOCTYPE\s+Xdmf\s+SYSTEM\s+[\"']Xdmf\.dtd[\"']\s*(\[\s*\])?\s*>")
 _USER_BLOCKS = (512, 1024, 2048)  # an HDF5 file may begin after a block that belongs to others
 _WHOLE = 0.8  # fraction of the machine's memory that an array may take that can only be read whole
 
@@ -74,6 +79,7 @@ class StoredField:
     them; they are put in order and their steps used where the metadata have none. ``chosen`` is the position on axes
     that are left out, such as a channel. ``any_order`` is for formats without a convention for the time axis: the
     order is asked for where the axes do not tell. ``bordered`` is for nodes that lie on both borders of the domain.
+    ``notes`` state what was chosen, and what was done to the values.
     """
 
     values: Any
@@ -82,6 +88,7 @@ class StoredField:
     chosen: dict[int, int] = field(default_factory=dict)
     any_order: bool = False
     bordered: bool = False
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -219,6 +226,35 @@ def _read_frames(
     return np.stack(parts)
 
 
+def inside(path: Path, name: str) -> Path:
+    """Return a file that another file names; one outside the folder of that file is refused, behind a link too."""
+    place = path.parent / name
+    if not name or "\0" in name or not place.resolve().is_relative_to(path.parent.resolve()):
+        raise InputError(
+            f"{path} names the file {shown(name)}, which lies outside its folder: expected files beside it; copy them "
+            "there, and name them without a folder"
+        )
+    return place
+
+
+def parse_xml(path: Path, text: bytes) -> Any:
+    """Return the root element of XML; entities, which could grow without end or name other files, are refused.
+
+    The empty document type that XDMF files begin with is left out.
+    """
+    text = _XDMF.sub(b"", text, count=1)
+    if b"<!DOCTYPE" in text or b"<!ENTITY" in text or b"\0" in text[:200]:  # the last is UTF-16, where both look else
+        raise InputError(f"{path} defines XML entities, or is no plain XML: save it again as plain UTF-8")
+    return ElementTree.fromstring(text)
+
+
+def chosen_note(kind: str, name: str, names: Iterable[str]) -> Note:
+    """Return the note which of the things of a kind in a file is the field."""
+    others = [other for other in names if other != name]
+    rest = f", and not {', '.join(map(repr, others[:8]))}{', ...' * (len(others) > 8)}" if others else ""
+    return Note("field-chosen", f"the field is the {kind} {name!r}{rest}")
+
+
 def check_file(path: Path, kind: str) -> None:
     """Refuse a folder and an empty file."""
     if path.is_dir():
@@ -246,7 +282,7 @@ def choose_array(path: Path, shapes: Mapping[str, tuple[int, ...]], var: str | N
         return ", ".join(f"{name} {tuple(shape)}" for name, shape in sorted(names.items())) or "no arrays"
 
     shapes = {name: shape for name, shape in shapes.items() if name not in METADATA or len(shape) > 1}
-    fields = {name: shape for name, shape in shapes.items() if 2 <= len(shape) <= 4}
+    fields = {name: shape for name, shape in shapes.items() if 2 <= len(shape) <= 4 and 0 not in shape}
     if var is not None:
         if var not in shapes:
             raise InputError(f"{path} has no array {var!r}: expected one of its arrays, {listed(shapes)}")

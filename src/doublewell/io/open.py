@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
 from importlib.metadata import entry_points
@@ -15,19 +17,22 @@ from numpy.typing import ArrayLike, NDArray
 from doublewell.atomic import replace_file
 from doublewell.errors import InputError, option, shown
 from doublewell.io import format as files
-from doublewell.io.axes import Layout, arranged, check_axes, inside_borders, layout_of, mesh_metadata
+from doublewell.io.axes import Layout, arranged, check_axes, layout_of, mesh_metadata
 from doublewell.io.format import MARKS, METADATA, USUAL_SUFFIX, Format, StoredField
 from doublewell.io.formats import FORMATS
 from doublewell.io.formats.zarr import is_store
 from doublewell.io.result_file import RESULT_SUFFIX, result_bytes
-from doublewell.record import Boundary, Record, phase_from_intensity
+from doublewell.record import Boundary, Note, Record, phase_from_intensity
 from doublewell.record.arrays import FINITE, GreyScale, check_levels, lazy
+from doublewell.record.borders import check_nodes, stored_twice, without_last
 from doublewell.record.levels import Flatten
 from doublewell.record.phase import Drift
 from doublewell.result import Result
 
+_ROUNDING = 1e-6  # of the largest real part: the imaginary parts of a real field after a Fourier transform
 _LONGEST = 10**8  # frames, or cells along an axis
 _CLOCK = {"dt", "times", "time_unit"}
+_LOSSY = "record PNG or TIFF instead, or convert it to PNG where there is nothing else"
 _GROUP = "doublewell.formats"  # of entry points
 _OWN = {item.name: item for item in FORMATS}
 
@@ -50,8 +55,9 @@ def open_record(
     bleaching: bool | None = None,
     drift: Drift | None = "auto",
     dark: Any = None,
+    nodes: bool | None = None,
 ) -> Record:
-    """Open a movie on disk: NumPy, zarr, HDF5, netCDF, MATLAB, TIFF, VTK or Exodus (docs/files.md has the list).
+    """Open a movie on disk, of one of the formats that docs/files.md lists, or a folder with one file per frame.
 
     What the file states of mesh, times, units, q and boundary is used, and an argument takes its place. A mesh spacing
     or frame interval that is missing is asked for by name; q and boundary may stay unknown. Only what a slab needs is
@@ -75,6 +81,10 @@ def open_record(
         name of an .npy file, "finite" for all values that are neither NaN nor a fill value, or a mask as in Record.
     flatten, bleaching, drift, dark
         Of grey values whose levels are found, as in ``phase_from_intensity``; `dark` may also be a file of dark frames.
+    nodes
+        True where values lie on nodes, the first and the last on the borders, as in Record; known of meshes of finite
+        elements. Without it a periodic field that repeats its first layer as its last has that left out, and
+        ``record.notes`` states so; with False all is taken as it is.
 
     A file that cannot be used raises InputError, at once where its metadata are wrong, and when a slab is read where
     its values are.
@@ -108,21 +118,22 @@ def open_record(
         levels = "auto" if grey and levels is None else levels
         _ask_for_missing(place, field, layout, metadata)
         metadata["mask"] = _mask(absolute, mask, field, layout, form)
-        values = arranged(field.values, layout)
+        values = _real(arranged(field.values, layout))
         if levels is not None and np.dtype(values.dtype).kind in "iuf":  # other types are refused next
             low, high = (-1.0, 1.0) if isinstance(levels, str) else map(float, check_levels(levels))
             values = lazy(values).map(GreyScale(low, high))
             metadata.setdefault("origin", "camera")
-        if field.bordered:
-            values = inside_borders(place, values, metadata.get("boundary"))
         frames, *mesh = values.shape or (0,)
         if mesh and frames != _count(metadata) == mesh[-1] > 1:
             raise InputError(
                 f"there are {mesh[-1]} times, and the axes of the field have {', '.join(map(str, values.shape))} cells:"
                 f" where time is the last axis, pass {option('axes', 'zyx'[3 - len(mesh) :] + 't')}"
             )
+        bordered, notes = check_nodes(field.bordered if nodes is None else nodes), field.notes
         try:
-            record = Record(values, **metadata)
+            record = Record(values, **metadata, notes=notes, nodes=bordered)
+            if nodes is None and not bordered and record.boundary == "periodic" and not files.is_own(field.metadata):
+                record = _period_once(record)
         except (ValueError, TypeError, OverflowError) as error:  # of metadata in the file that are not numbers
             raise InputError(str(error)) from error
         if not isinstance(levels, str):
@@ -131,6 +142,35 @@ def open_record(
             raise InputError(f"levels is {shown(levels)}: expected 'auto', or two intensities (low, high)")
         background = _frames(dark) if isinstance(dark, str | PathLike) else dark
         return phase_from_intensity(record, flatten=flatten, bleaching=bleaching, drift=drift, dark=background).record
+
+
+def _real(values: Any) -> Any:
+    """Return complex numbers as their real parts; imaginary parts beyond rounding are refused."""
+    if np.dtype(values.dtype).kind != "c":
+        return values
+    part = np.empty(0, values.dtype).real.dtype
+    return _real_part(values) if isinstance(values, np.ndarray) else lazy(values).map(_real_part, part)
+
+
+def _real_part(block: NDArray[Any]) -> NDArray[Any]:
+    largest = float(np.max(np.abs(block.imag), initial=0.0))
+    if not largest <= _ROUNDING * float(np.max(np.abs(block.real), initial=0.0)):
+        raise InputError(
+            f"the field is complex ({block.dtype}), with imaginary parts up to {largest:.3g}: expected real phase "
+            "values; save its real part, or its absolute value"
+        )
+    return block.real
+
+
+def _period_once(record: Record) -> Record:
+    """Return a periodic record without the layers that repeat the first along an axis, with a note of it."""
+    if not (twice := stored_twice(record.values)):
+        return record
+    names = " and ".join("zyx"[-len(record.mesh) :][axis] for axis in twice)
+    words = f"the first and the last layer along {names} are the same, as both ends of a period: the last is left out"
+    mask = None if record.mask is None else without_last(record.mask, twice)[:]
+    notes = (*record.notes, Note("period-stored-twice", words))
+    return record.replace(without_last(record.values, twice), mask=mask, notes=notes)
 
 
 def _frames(path: str | PathLike[str]) -> Any:
@@ -251,18 +291,35 @@ def format_to_read(path: Path) -> Format:
         if not path.exists():
             raise InputError(f"{path} does not exist: expected a file or a zarr folder; check the name and the folder")
         if known is None and path.is_dir():
-            inside = set() if is_store(path) else {item.suffix.lower() for item in path.iterdir()}
-            known = next((item for item in FORMATS if item.series and inside & set(item.suffixes)), _OWN["zarr"])
+            known = _OWN["zarr"] if is_store(path) else _series_in(path)
         content = files.content_of(path) if path.is_file() else None
+        if content == files.LFS:
+            raise InputError(f"{path} is {content}, a few lines that stand for the file: get it with git lfs pull")
     suffix = USUAL_SUFFIX.get(content)
     if known is None:
-        hint = f"by its first bytes it is {content}: give it the suffix {suffix}" if suffix else "convert the file"
+        advice = f"give it the suffix {suffix}" if suffix else "convert the file"
+        hint = f"by its first bytes it is {content}: {advice}" if content else advice
+        hint = f"it is a picture packed with loss ({content}): {_LOSSY}" if content == "JPEG" else hint
         hint = "a .json file is a saved result, not a movie" if path.suffix.lower() == RESULT_SUFFIX else hint
         raise InputError(f"{path} has no suffix of a record: expected {_suffixes(FORMATS)}; {hint}")
     if content is not None and known.contents and content not in known.contents:
         advice = f"give it the suffix {suffix}, or save it again" if suffix else "convert the file"
         raise InputError(f"{path} holds {content} by its first bytes, not {known.name}: {advice}")
     return known
+
+
+def _series_in(path: Path) -> Format:
+    """Return the format of the frames in a folder; a folder without any is named as what it is."""
+    found = Counter(item.suffix.lower() for item in path.iterdir() if item.is_file() and item.name[0] != ".")
+    for item in FORMATS:
+        if item.series and any(suffix in found for suffix in item.suffixes):
+            return item
+    listed = ", ".join(f"{count} {suffix or 'without a suffix'}" for suffix, count in found.most_common(6)) or "none"
+    lossy = f"; pictures packed with loss: {_LOSSY}" if {".jpg", ".jpeg"} & set(found) else ""
+    raise InputError(
+        f"{path} is a folder without zarr metadata and without frames (its files: {listed}): expected one file per "
+        f"frame, of {_suffixes(item for item in FORMATS if item.series)}, or a zarr store{lossy}"
+    )
 
 
 def format_to_write(path: Path) -> Format | None:
@@ -276,12 +333,15 @@ def _suffixes(formats: Iterable[Format]) -> str:
 
 
 def _by_suffix(path: Path) -> Format | None:
-    """Return the format of a suffix; those of other packages are imported only for a suffix that is not our own."""
-    suffix = path.suffix.lower()
+    """Return the format of a suffix; those of other packages are imported only for a suffix that is not our own.
+
+    MOOSE counts the files of a run whose mesh changes: run.e, run.e-s002.
+    """
+    suffix = re.sub(r"-s[0-9]+$", "", path.suffix.lower())
     for known in FORMATS:
         if suffix in known.suffixes:
             return known
-    for point in entry_points(group=_GROUP):
+    for point in entry_points(group=_GROUP) if suffix else ():
         origin = f"the format {point.name!r} of another package ({point.value})"
         advice = "update that package, or remove it"
         try:

@@ -7,6 +7,7 @@ from doublewell.record.phase import Phase as Phase
 from doublewell.record.phase import phase_from_intensity as phase_from_intensity
 from doublewell.record.record import Boundary as Boundary
 from doublewell.record.record import Cells as Cells
+from doublewell.record.record import Note as Note
 from doublewell.record.record import Origin as Origin
 from doublewell.record.record import Record as Record
 from doublewell.record.record import check_record as check_record

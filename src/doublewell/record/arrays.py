@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from doublewell.errors import InputError, numbers, shown
 from doublewell.hints import Array
+from doublewell.units import unit_name
 
 Index = slice | tuple[slice, ...]
 Block = tuple[slice, ...]  # one plain slice per axis
@@ -173,8 +174,17 @@ def _part(source: LazyArray, starts: tuple[int, ...], block: Block) -> Values:
     return source.read((*moved, *block[len(starts) :]))
 
 
-def unwrapped(u: Any, mask: Any) -> tuple[Any, Any, Any, list[tuple[str, Values]]]:
-    """Return array, mask, times, and coordinates by axis of an xarray or a masked array; time comes first.
+@dataclass(frozen=True, eq=False)
+class Coordinate:
+    """The positions, or times, along a named axis and their unit."""
+
+    name: str
+    values: Values
+    unit: str | None
+
+
+def unwrapped(u: Any, mask: Any) -> tuple[Any, Any, Coordinate | None, list[Coordinate]]:
+    """Return array, mask, times, and coordinates by axis of an xarray or a masked array: time first, then (z, y,) x.
 
     The times are None, and the list is empty, where coordinates do not state them.
     """
@@ -183,11 +193,10 @@ def unwrapped(u: Any, mask: Any) -> tuple[Any, Any, Any, list[tuple[str, Values]
         names = ", ".join(str(name) for name in u.data_vars)
         raise InputError(f"the field is an xarray Dataset ({names}): expected one DataArray; pass dataset[name]")
     if hasattr(u, "coords") and u.ndim > 1:  # another shape is refused next
-        mask, first = _named_axes(mask, u), u.dims[time_axis(u.dims)]
-        u = u.transpose(first, ...)
-        clock = u.coords[first].values if first in u.coords else None
-        if all(name in u.coords for name in u.dims[1:]):
-            space = [(str(name), u.coords[name].values) for name in u.dims[1:]]
+        dims = record_order(u.dims)
+        mask, u = _named_axes(mask, u, dims), u.transpose(*dims)
+        clock, *axes = [_coordinate(u, name) for name in dims]
+        space = [] if None in axes else [axis for axis in axes if axis is not None]
         u = _unnamed(u)
     if isinstance(u, np.ma.MaskedArray):
         if np.ma.is_masked(u) and mask is not None:
@@ -197,6 +206,28 @@ def unwrapped(u: Any, mask: Any) -> tuple[Any, Any, Any, list[tuple[str, Values]
             )
         u, mask = u.data, ~np.ma.getmaskarray(u) if np.ma.is_masked(u) else mask
     return u, mask, clock, space
+
+
+def _coordinate(u: Any, name: Hashable) -> Coordinate | None:
+    """Return the coordinate of an axis with its unit; dates and durations become seconds later."""
+    if name not in u.coords:
+        return None
+    values, unit = u.coords[name].values, u.coords[name].attrs.get("units")
+    return Coordinate(str(name), values, "s" if values.dtype.kind in "mM" else unit_name(unit))
+
+
+def record_order(dims: Sequence[Hashable]) -> list[Hashable]:
+    """Return names of axes in the order of a record: time, then z, y, x; other names of space stay as they are.
+
+    >>> record_order(("x", "y", "time"))
+    ['time', 'y', 'x']
+    """
+    clock = time_axis(dims)
+    space = [name for axis, name in enumerate(dims) if axis != clock]
+    letters = [str(name).lower() for name in space]
+    if set(letters) <= set("xyz") and len(set(letters)) == len(letters):
+        space.sort(key=lambda name: str(name).lower(), reverse=True)
+    return [dims[clock], *space]
 
 
 def time_axis(dims: Sequence[Hashable], *, advice: str | None = None) -> int:
@@ -270,15 +301,15 @@ def missing_fraction(mask: Any) -> float | None:
     return float(1.0 - np.mean(mask)) if isinstance(mask, np.ndarray) else None
 
 
-def _named_axes(mask: Any, field: Any) -> Any:
-    """Bring a mask to the axes of an xarray field with time first: by name, or in the field's own order.
+def _named_axes(mask: Any, field: Any, dims: Sequence[Hashable]) -> Any:
+    """Bring a mask to the axes `dims` of an xarray field: by name, or in the field's own order.
 
     Axes that a named mask has not get the length 1.
     """
     if mask is None or not hasattr(mask, "shape"):
         return mask
     if not hasattr(mask, "dims"):
-        if len(mask.shape) != field.ndim or time_axis(field.dims) == 0:
+        if len(mask.shape) != field.ndim or tuple(dims) == tuple(field.dims):
             return mask
         mask = type(field)(mask, dims=field.dims)
     unknown = [str(name) for name in mask.dims if name not in field.dims]
@@ -286,7 +317,7 @@ def _named_axes(mask: Any, field: Any) -> Any:
         names = ", ".join(str(name) for name in field.dims)
         raise InputError(f"mask has an axis {unknown[0]!r}: expected axes of the field ({names}); rename it")
     whole = mask.expand_dims([name for name in field.dims if name not in mask.dims])
-    return whole.transpose(*field.dims).transpose(field.dims[time_axis(field.dims)], ...)
+    return whole.transpose(*dims)
 
 
 def _unnamed(array: Any) -> Any:

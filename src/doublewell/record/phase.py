@@ -42,6 +42,7 @@ _CLOSE = 1e-4  # pixels
 _SPLINE = 2  # pixels at a border that a cubic spline spoils
 _BENDS = 3  # highest degree of a drift in time
 _CHANCE = 1e-4  # probability of a drift, or of a bend of it, that is not there
+_LOUD = 1.0  # of half the step between the plateaus: with less noise of a pixel levels are found (tests/record)
 _MASK = (
     "contours and thresholded masks are not enough, because the law lives in the values between the phases; pass the "
     "grey values that the mask was made from"
@@ -230,7 +231,7 @@ def phase_from_intensity(
     )  # fmt: skip
     mask = _moved_mask(grey, correction) if moved is not None and grey.mask is not None else grey.mask
     facts = {name: getattr(grey, name) for name in KNOWN} | {"origin": "camera"}
-    record = Record(correction.values(source), **facts, mask=mask, grey=quality)
+    record = Record(correction.values(source), **facts, mask=mask, grey=quality, notes=grey.notes)
     return Phase(record, (low, high), sd, fitted.noise, camera.light, fading, way, quality)
 
 
@@ -248,10 +249,17 @@ def _levels(
         fitted = search(looks, camera)
         steady = fitted.camera.orders[1] <= FADING_ORDER
         return fitted if steady else search(_spread(grey.frames, _MOST), camera)
-    except InputError:
+    except InputError as error:
+        given = given_levels(np.stack([whole_frame(grey, k) for k in range(min(grey.frames, 3))]), flat(start))
+        if levels is None and given.noise > _LOUD:
+            raise InputError(
+                f"the noise hides the levels: that of one pixel is {given.noise:.2g} of half the step between the two "
+                f"plateaus as far as they can be told, expected {_LOUD:g} at most; average frames or pixels before, or "
+                f"pass {option('levels', ('low', 'high'))} ({error})"
+            ) from error
         if levels is None or search.keywords["flatten"] in ("gain", "offset") or search.keywords["bleaching"]:
             raise
-        return given_levels(np.stack([whole_frame(grey, k) for k in range(min(grey.frames, 3))]), flat(start))
+        return given
 
 
 def _mask_bad(grey: Record, kind: np.dtype[Any], looks: list[int]) -> tuple[Array, Bools, Record]:
@@ -408,7 +416,7 @@ def _source(intensity: Any, given: dict[str, Any]) -> tuple[Any, np.dtype[Any], 
     """Return the stored array, the type of its numbers, and a record of the grey values as floats."""
     known: dict[str, Any] = {}
     if isinstance(intensity, Record):
-        known = {name: getattr(intensity, name) for name in (*KNOWN, "mask")}
+        known = {name: getattr(intensity, name) for name in (*KNOWN, "mask", "notes")}
         intensity = intensity.values
     if "dt" in given:
         known.pop("times", None)

@@ -16,7 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from doublewell.errors import InputError, check_spacing, is_whole, numbers, option, positive, shown, whole
 from doublewell.hints import Array, Bools
 from doublewell.record.arrays import check_mask, lazy, missing_fraction, unwrapped
+from doublewell.record.borders import check_nodes, inside_borders, mask_inside
 from doublewell.runtime import map_threads
+from doublewell.units import common_length
 
 Boundary = Literal["periodic", "neumann", "open"]
 Origin = Literal["simulation", "camera"]
@@ -30,6 +32,15 @@ _SUMS = 2**256
 _UNEVEN = 1e-3  # of a step: how far a point may lie from a regular axis
 _BLURRED = 0.25  # of a step: the most that the round-off of a narrow type may excuse
 _UNIT_LENGTH = 40  # characters
+
+
+@dataclass(frozen=True)
+class Note:
+    """What was chosen or done when a record was read: a code for programs, a sentence, and whether results suffer."""
+
+    code: str
+    sentence: str
+    matters: bool = False
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -64,6 +75,12 @@ class Record:
         where it is not known; contrast and offset are then estimated by a trajectory fit, as those of a camera are.
     grey
         How the phase values were made of grey values, as ``phase_from_intensity`` states it; reports show it.
+    notes
+        What ``open_record`` chose and did to the values; reports show it.
+    nodes
+        True where the values lie on nodes, of which the first and the last along each axis are on the borders. With
+        "periodic" these are one node stored twice, and the last is left out; with "neumann" the values are brought to
+        the middles of cells. The record then has one cell less along each axis.
 
     Metadata is checked here, values when a slab is read, so that a record may be larger than memory.
 
@@ -82,6 +99,7 @@ class Record:
     origin: Origin | None
     mask: Any
     grey: Any
+    notes: tuple[Note, ...]
     shape: tuple[int, ...]  #: Frames, then cells along each space axis.
     frames: int  #: Number of frames.
     mesh: tuple[int, ...]  #: Cells along each space axis.
@@ -103,14 +121,21 @@ class Record:
         origin: Origin | None = None,
         mask: Any = None,
         grey: Any = None,
+        notes: Sequence[Note] = (),
+        nodes: bool | None = None,
     ) -> None:
         if hasattr(u, "coords") or isinstance(u, np.ma.MaskedArray):  # of xarray
             u, mask, clock, space = unwrapped(u, mask)
             if dx is None and space:
-                dx = [coordinate_step(points, name) for name, points in space]
-            if dt is None and times is None:
-                times = clock
-        values = check_values(u)
+                steps = [coordinate_step(axis.values, axis.name) for axis in space]
+                dx, unit = common_length(steps, [axis.unit for axis in space])
+                length_unit = length_unit or unit
+            if dt is None and times is None and clock is not None:
+                times, time_unit = clock.values, time_unit or clock.unit
+        values, boundary = check_values(u), check_boundary(boundary)
+        if check_nodes(nodes) and boundary in ("periodic", "neumann"):
+            mask = mask_inside(mask, values, boundary)
+            values = inside_borders(values, boundary)
         frames, *cells = shape = tuple(map(int, values.shape))
         spacing, stamps = check_spacing(dx, len(cells)), check_times(dt, times, frames)
         step = regular_step(stamps)
@@ -119,12 +144,13 @@ class Record:
             dx=spacing,
             times=stamps,
             q=None if q is None else positive(q, "q", "the diffusion coefficient"),
-            boundary=check_boundary(boundary),
+            boundary=boundary,
             length_unit=check_unit(length_unit, "length_unit"),
             time_unit=check_unit(time_unit, "time_unit"),
             origin=check_origin(origin),
             mask=None if mask is None else check_mask(mask, values),
             grey=grey,
+            notes=tuple(notes),
             shape=shape,
             frames=frames,
             mesh=shape[1:],
@@ -212,7 +238,7 @@ class Record:
         return Record(self.values if u is None else u, **self._known() | changes)
 
     def _known(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in (*KNOWN, "mask", "grey")}
+        return {name: getattr(self, name) for name in (*KNOWN, "mask", "grey", "notes")}
 
     def __reduce__(self) -> Any:
         return partial(Record, **self._known()), (self.values,)  # a copy is checked and read-only like the original
@@ -244,10 +270,11 @@ class Record:
         length, time = (f" {unit}" if unit else "" for unit in (self.length_unit, self.time_unit))
         fraction = missing_fraction(self.mask)
         stored = "" if self.mask is None else ", with a stored mask"  # is not read for this
+        times = f"{self.times[0]:.6g} to {self.times[-1]:.6g}{time}{'' if self.uniform else ' (uneven)'}"
         missing = stored if fraction is None else f", {100.0 * fraction:.3g} % missing"
         return (
-            f"Record({self.frames} frames of {mesh}, dx = {spacing}{length}, t = {self.times[0]:.6g} to "
-            f"{self.times[-1]:.6g}{time}, q = {q}, boundary = {self.boundary or 'not declared'}{missing})"
+            f"Record({self.frames} frames of {mesh}, dx = {spacing}{length}, t = {times}, q = {q}, "
+            f"boundary = {self.boundary or 'not declared'}{missing})"
         )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from textwrap import wrap
+from typing import Literal
 
 import numpy as np
 
@@ -17,12 +18,16 @@ from doublewell.observation import MASK, TOO_FEW_CELLS, TOO_LARGE, Survey, surve
 from doublewell.physical import Physical
 from doublewell.record import Found, GreyQuality, Record
 from doublewell.record_findings import (
+    UNIT,
     Finding,
+    Phases,
     Severity,
     Topic,
     grey_findings,
     layout_findings,
+    note_findings,
     pace_findings,
+    pure_phases,
     survey_findings,
 )
 from doublewell.result import Result
@@ -319,21 +324,26 @@ class Inspection:
     supports: tuple[Support, ...]
     refusal: str | None
     findings: tuple[Finding, ...]
+    phases: Phases = UNIT  # the survey has them at -1 and +1
 
     def sections(self, *, printed: bool = True) -> Sections:
         """Return what was measured, by topic; not `printed` without the histogram and in lines of any length."""
         survey, width, supports = self.survey, "none detected", "none of the default ones fits"
-        noise = f"{survey.noise:.2g} per pixel, {percent(0.5 * survey.noise)} of the step between the phases"
+        middle, half = _middle_half(self.phases)
+        noise = f"{half * survey.noise:.2g} per pixel, {percent(0.5 * survey.noise)} of the step between the phases"
         if survey.interface_width is not None:
             size = f"{survey.interface_width:.4g}{after(self.record.length_unit)}"
-            width = f"{size} wide from u = -0.9 to 0.9, that is {survey.cells:.1f} pixels"
+            ends = " to ".join(f"{middle + half * end:g}" for end in (-0.9, 0.9))
+            width = f"{size} wide from u = {ends}, that is {survey.cells:.1f} pixels"
         if self.supports:
             supports = f"half-widths in time and space that fit: {', '.join(map(str, self.supports))}"
-        change = f"the picture changes by {survey.change:.2g} (root mean square) from first to last"
+        change = f"the picture changes by {half * survey.change:.2g} (root mean square) from first to last"
+        read = [("File", [note.sentence for note in self.record.notes])] if self.record.notes else []
         return [
+            *read,
             ("Mesh and time", _mesh(self.record, survey)),
             ("Noise", [f"{noise} ({survey.noise_method})"]),
-            ("Phase values", _phases(survey, printed)),
+            ("Phase values", _phases(survey, printed, self.phases)),
             ("Interface", [width, change]),
             ("Test functions", [supports]),
         ]
@@ -345,15 +355,24 @@ class Inspection:
         return f"{line}{self.record.frames} frames of {mesh} pixels\n{joined(sections)}"
 
 
-def inspect_record(record: Record, *, progress: Progress | None = None) -> Inspection:
+def inspect_record(
+    record: Record, *, phases: Phases | Literal["estimated"] = UNIT, progress: Progress | None = None
+) -> Inspection:
     """Survey a record and tell what a fit would meet; nothing is fitted. `progress` gets (frames read, frames).
+
+    `phases` are those of ``Observation``: where the pure phases lie, "estimated" for where the values pile up.
 
     >>> x = np.linspace(-1, 1, 64)
     >>> u = np.tanh((x + 0.3 * np.linspace(0, 1, 30)[:, None]) / 0.1)
     >>> inspect_record(Record(u, dx=x[1] - x[0], dt=0.1, q=1.0)).findings
     ()
     """
-    looked, movie = survey(record, progress=progress), Topic("movie")
+    from doublewell.identify.parts import from_minus_one
+    from doublewell.identify.phases import plateaus
+
+    pair = plateaus(record) if isinstance(phases, str) else (float(phases[0]), float(phases[1]))
+    looked, movie = survey(from_minus_one(record, pair), progress=progress), Topic("movie")
+    middle, half = _middle_half(pair)
     items: list[Finding] = []
     supports: tuple[Support, ...] = ()
     refusal = None
@@ -362,8 +381,11 @@ def inspect_record(record: Record, *, progress: Progress | None = None) -> Inspe
     except InputError as error:
         refusal = str(error)
         items.append(movie.check("supports-too-large", refusal))
-    items += layout_findings(record)
-    items += [*survey_findings(looked), *pace_findings(looked, record.q, record.dt if record.uniform else None)]
+    items += [*note_findings(record.notes), *layout_findings(record)]
+    items += [
+        *survey_findings(looked.scaled(half, middle), pair),
+        *pace_findings(looked, record.q, record.dt if record.uniform else None),
+    ]
     if len(record.mesh) == 1 and record.mask is None:  # frames of one picture differ as neighbouring cells do
         u = record.slab(0, min(record.frames, _PICTURE))
         along_t, along_x = (float(np.sqrt(np.mean(np.diff(u, axis=axis) ** 2))) for axis in (0, 1))
@@ -374,7 +396,11 @@ def inspect_record(record: Record, *, progress: Progress | None = None) -> Inspe
             )
             advice = "if this is one picture (y, x), no law can be identified from it; record a movie (t, y, x)"
             items.append(movie.check("one-picture", words, advice))
-    return Inspection(record, looked, supports, refusal, tuple(items))
+    return Inspection(record, looked, supports, refusal, tuple(items), pair)
+
+
+def _middle_half(phases: Phases) -> tuple[float, float]:
+    return 0.5 * (phases[0] + phases[1]), 0.5 * (phases[1] - phases[0])
 
 
 def _mesh(record: Record, looked: Survey) -> Iterator[str]:
@@ -394,8 +420,12 @@ def _mesh(record: Record, looked: Survey) -> Iterator[str]:
     yield f"boundary: {record.boundary or 'not declared, the movie is fitted as a window (needed to evolve the law)'}"
 
 
-def _phases(looked: Survey, printed: bool) -> Iterator[str]:
-    yield f"values from {looked.low:.3g} to {looked.high:.3g}; the pure phases should lie at -1 and +1"
+def _phases(looked: Survey, printed: bool, phases: Phases) -> Iterator[str]:
+    middle, half = _middle_half(phases)
+    low, high = (middle + half * end for end in (looked.low, looked.high))
+    yield f"values from {low:.3g} to {high:.3g}; the pure phases should lie at {pure_phases(phases)}"
+    if phases != UNIT:
+        yield f"below, {phases[0]:g} stands at -1 and {phases[1]:g} at +1"
     yield from wrap(_order_parameter(looked), WIDTH - 2) if printed else [_order_parameter(looked)]
     yield f"{100 * looked.coverage:.0f} % of the phase range is visited"
     pairs = [a + b for a, b in zip(looked.histogram[::2], looked.histogram[1::2], strict=True)]

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from doublewell.errors import InputError
 from doublewell.io import format as files
-from doublewell.io.axes import axes_with_coordinates
+from doublewell.io.axes import axes_by_vectors, axes_with_coordinates, is_coordinate
 from doublewell.io.format import Axis, StoredField
 from doublewell.record import LazyArray
 from doublewell.record.arrays import Block, Values
+from doublewell.units import unit_name
 
 _NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable"
 _NETCDF_FILL = 9.969209968386869e36  # what netCDF puts where nothing was written
@@ -44,7 +45,7 @@ class Member:
 def read_hdf5(path: Path, var: str | None, wanted: frozenset[str]) -> StoredField:
     """Find the field of an HDF5 file; only metadata are read."""
     with open_hdf5(path, first=True) as file:
-        if _PY_PDE in file.attrs and "data" in file and "times" in file:
+        if _PY_PDE in file.attrs and is_local(file, "data") and is_local(file, "times"):
             return _py_pde_field(path, file, var, wanted)
         return find_field(path, hdf5_members(path, file), shown_attributes(file), var, wanted)
 
@@ -94,6 +95,22 @@ def stored_dataset(path: Path, dataset: Any, frames: int | None = None) -> LazyA
     shape = tuple(dataset.shape) if frames is None else (frames, *dataset.shape[1:])
     read = partial(_read_dataset, path, dataset.name.lstrip("/"))
     return LazyArray(read, shape, np.dtype(dataset.dtype), chunks=dataset.chunks, files=(path,))
+
+
+def is_local(file: Any, name: str, links: int = 8) -> bool:
+    """Tell whether a name leads to something that lies in this file, and not through a link to another one."""
+    import h5py
+
+    at = PurePosixPath("/")
+    for part in PurePosixPath(name.lstrip("/")).parts:
+        link = file.get(str(at / part), getlink=True) if str(at / part) in file else None
+        if link is None or isinstance(link, h5py.ExternalLink):
+            return False
+        if isinstance(link, h5py.SoftLink) and (not links or not is_local(file, str(at / link.path), links - 1)):
+            return False
+        at = at / part
+    node = file[str(at)]
+    return not (getattr(node, "is_virtual", False) or getattr(node, "external", None))
 
 
 def _read_dataset(path: Path, name: str, block: Block) -> Values:
@@ -186,7 +203,9 @@ def find_field(
     The attributes of the array come before those of its group and of the file, and these before small arrays.
     """
     numeric = {name: member.values.shape for name, member in members.items() if member.values.dtype.kind in "biufc"}
-    name = files.choose_array(path, numeric, var)
+    several = sum(2 <= len(shape) <= 4 for shape in numeric.values()) > 1
+    grids = {name for name, shape in numeric.items() if several and len(shape) > 1 and is_coordinate(_last(name))}
+    name = files.choose_array(path, {key: shape for key, shape in numeric.items() if key not in grids - {var}}, var)
     field, folder = members[name], PurePosixPath(name).parent
 
     def nearest(name: str) -> Member | None:
@@ -203,8 +222,26 @@ def find_field(
     metadata = {key: value for key in sorted(wanted) if (value := _small(nearest(key))) is not None}
     for source in (attributes, *field.groups, field.attributes):
         metadata |= {key: source[key] for key in wanted if key in source}
-    axes = None if field.names is None else axes_with_coordinates(field.names, coordinate, wanted)
-    return StoredField(files.unpacked(field.values, field.attributes), metadata, axes)
+    if field.names is None:
+        beside = {_last(key): members[key] for key in numeric if is_coordinate(_last(key)) and key != name}
+        near = {key: member for key in beside if (member := nearest(key)) is not None and 0 not in member.values.shape}
+        most = 8 * int(np.prod(field.values.shape, dtype=object)) + 8
+        vectors = {
+            key: (np.asarray(member.values[:]), unit_name(member.attributes.get("units")))
+            for key, member in near.items()
+            if 0 < len(member.values.shape) <= len(field.values.shape) and member.values.dtype.kind in "iuf"
+            and 8 * int(np.prod(member.values.shape, dtype=object)) <= most
+        }  # fmt: skip
+        axes = axes_by_vectors(tuple(field.values.shape), vectors) if vectors else None
+    else:
+        axes = axes_with_coordinates(field.names, coordinate, wanted)
+    fields = [key for key, shape in numeric.items() if 2 <= len(shape) <= 4 and key not in grids]
+    notes = (files.chosen_note("array", name, fields),) if len(fields) > 1 else ()
+    return StoredField(files.unpacked(field.values, field.attributes), metadata, axes, notes=notes)
+
+
+def _last(name: str) -> str:
+    return PurePosixPath(name).name
 
 
 def _small(member: Member | None) -> Any:

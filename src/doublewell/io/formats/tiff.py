@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import product
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -15,15 +17,21 @@ import numpy as np
 
 from doublewell.errors import InputError
 from doublewell.io import format as files
-from doublewell.io.axes import unit_name
 from doublewell.io.format import Axis, StoredField
 from doublewell.record import LazyArray
 from doublewell.record.arrays import Block, Values
+from doublewell.units import unit_name
 
 _SUFFIXES = (".tif", ".tiff", ".btf", ".tf8")
 _COLOURS = {2: "RGB", 5: "CMYK", 6: "YCbCr", 8: "CIELab"}
 _PALETTE = 3
 _ODD_TAGS = 20
+_PAGES = "iq"  # axes of pages without a meaning
+_OTHERS = {"r": "position", "m": "mosaic tile"}
+_METADATA = re.compile(  # what the library warns of that concerns no image
+    r"invalid TiffData index|expected [0-9]+ frames, got|axes do not match|(imagej|fluoview)\w*_metadata> raised"
+    r"|read_uic1tag> raised|invalid self\.subfiletype|MMStack file name|ScanImage series raised|STK Datetime"
+)
 
 
 def read_tiff(path: Path, var: str | None, wanted: frozenset[str]) -> StoredField:  # noqa: ARG001 (costs nothing)
@@ -36,6 +44,8 @@ def read_tiff(path: Path, var: str | None, wanted: frozenset[str]) -> StoredFiel
         paths = files.members(path, _SUFFIXES)
         first = _stack(paths[0], var)
         if len(paths) == 1:
+            return first
+        if int(np.prod(first.values.shape[:-2], dtype=object)) == len(paths):  # that names all others as its planes
             return first
         frame, space = _image(paths[0]), [axis for axis in first.axes or () if axis.name in ("x", "y")]
         return StoredField(files.file_frames(paths, _image, frame.shape, frame.dtype), {}, (Axis("t"), *space))
@@ -64,6 +74,7 @@ def _image(path: Path) -> Values:
 def _stack(path: Path, var: str | None) -> StoredField:
     files.check_file(path, "TIFF")
     with _open_tiff(path) as file:
+        about = _description(path, file.ome_metadata) if file.is_ome and file.ome_metadata else None
         if not file.series:
             raise InputError(f"{path} holds no image: copy the file again")
         titles = [str(item.name) for item in file.series]
@@ -82,14 +93,16 @@ def _stack(path: Path, var: str | None) -> StoredField:
             raise InputError(f"{path} {wrong}: save them as grey")
         shape, letters = tuple(int(n) for n in series.shape), series.axes.lower()
         for name in "tz":  # a page axis without a meaning is time, a second one z
-            unknown = [letter for letter in letters if letter not in "tczyx"]
+            unknown = [letter for letter in letters if letter in _PAGES]
             if unknown and name not in letters:
                 letters = letters.replace(unknown[0], name, 1)
-        ome = _pixels(file.ome_metadata, number) if file.is_ome and file.ome_metadata else None
-        listed = [] if ome is None else _pixels(file.ome_metadata, 0).findall("{*}Channel")
+        ome = None if about is None else _pixels(about, number)
+        listed = [] if about is None else _pixels(about, 0).findall("{*}Channel")
         channels = [channel.get("Name") or str(k) for k, channel in enumerate(listed)]
-        axis = letters.index("c") if "c" in letters else -1
-        chosen = files.choose_channel(path, axis, shape, channels, var if len(names) == 1 else None)
+        chosen = _chosen(path, letters, shape, channels, var if len(names) == 1 else None)
+        if series.is_multifile:
+            for folder in {page.parent.filehandle.dirname for page in series.pages if page is not None}:
+                files.inside(path, str(Path(folder).resolve() / path.name))
         if ome is not None:
             axes = _ome_axes(letters, ome)
         elif file.is_imagej and file.imagej_metadata:
@@ -98,6 +111,23 @@ def _stack(path: Path, var: str | None) -> StoredField:
         else:
             axes = tuple(Axis(letter) for letter in letters)
         return StoredField(_values(path, file, number, shape), {}, axes, chosen)
+
+
+def _chosen(path: Path, letters: str, shape: tuple[int, ...], channels: list[str], var: str | None) -> dict[int, int]:
+    """Return the place on axes that are neither time nor space: channels, and positions of the stage or the like."""
+    others = [axis for axis, letter in enumerate(letters) if letter not in "tczyx" and shape[axis] > 1]
+    axis = letters.index("c") if "c" in letters else -1
+    if not others:
+        return files.choose_channel(path, axis, shape, channels, var)
+    chosen = [*others, *([axis] if axis >= 0 and shape[axis] > 1 else [])]
+    kinds = [_OTHERS.get(letters[k], "channel" if k == axis else f"place on axis {letters[k].upper()}") for k in chosen]
+    named = channels if axis >= 0 and len(set(channels)) == shape[axis] else None
+    places = list(product(*(range(shape[k]) for k in chosen)))
+    labels = [
+        ":".join(named[i] if named and k == axis else str(i) for k, i in zip(chosen, place, strict=True))
+        for place in places
+    ]
+    return dict(zip(chosen, places[files.choose_named(path, ":".join(kinds), labels, var)], strict=True))
 
 
 def _values(path: Path, file: Any, number: int, shape: tuple[int, ...]) -> LazyArray:
@@ -127,7 +157,13 @@ def _read_pages(path: Path, number: int, shape: tuple[int, ...], lead: int, bloc
             page = pages[k] if k < len(pages) else None
             if page is None or 0 in page.databytecounts or 0 in page.dataoffsets:
                 raise InputError(f"{path} is cut short: image {k} is missing; copy the file again")
+            own = page.parent.filehandle
+            closed = own.closed  # of another file of the movie
+            if closed:
+                own.open()
             parts.append(page.asarray(maxworkers=1).reshape(shape[lead:])[block[lead:]])
+            if closed:
+                own.close()
         return np.stack(parts).reshape(*numbers.shape, *parts[0].shape)
 
 
@@ -144,8 +180,12 @@ def _open_tiff(path: Path) -> Iterator[Any]:
     def check(record: logging.LogRecord) -> bool:
         """Raise a warning; those of single tags, which are often odd, only when there are many."""
         text = record.getMessage()
-        if record.levelno < logging.WARNING:
-            return True
+        if record.levelno < logging.WARNING or _METADATA.search(text):
+            return record.levelno < logging.WARNING
+        if "failed to read" in text:
+            words = f"{path} names other files of its movie that are missing or damaged ({text}): copy them all"
+            errors.append(InputError(words))
+            raise errors[-1]
         alone = "TiffTag" in text[:20] and "offset" not in text  # a tag that points past the end is not just odd
         odd.extend([text] * alone)
         if not alone or len(odd) > _ODD_TAGS:
@@ -178,6 +218,8 @@ def _imagej_axes(letters: Sequence[str], about: Mapping[str, Any], tags: Mapping
             steps[name] = _positive(below / above)
         except (KeyError, TypeError, ValueError, ZeroDivisionError):
             steps[name] = None
+    if unit == "inch":  # a resolution for printing, 72 dots an inch for example, is no size of a pixel
+        unit = None
     axes = {name: _axis(name, step if unit else None, unit) for name, step in steps.items()}
     axes["t"] = _axis("t", _positive(about.get("finterval")), unit_name(about.get("tunit", "sec")))
     return tuple(axes.get(name, Axis(name)) for name in letters)
@@ -207,12 +249,22 @@ def _axis(name: str, step: float | None, unit: str | None) -> Axis:
     return Axis(name, step=step, unit=unit if step else None)
 
 
-def _pixels(text: str, image: int) -> Any:
-    """Return the description of an image of an OME-TIFF, an empty one where there is none."""
+def _description(path: Path, text: str) -> Any:
+    """Return the XML of an OME-TIFF, empty where it is damaged; the files that it names must lie beside it."""
     try:
-        images = ElementTree.fromstring(text.encode("utf-8")).findall("{*}Image")
-    except (ElementTree.ParseError, ValueError):
-        images = []
+        root = files.parse_xml(path, text.encode("utf-8", "replace"))
+    except ElementTree.ParseError:
+        return ElementTree.Element("OME")
+    for element in root.iter():
+        for name in ("FileName", "MetadataFile"):
+            if element.get(name) is not None:
+                files.inside(path, str(element.get(name)))
+    return root
+
+
+def _pixels(about: Any, image: int) -> Any:
+    """Return the description of an image of an OME-TIFF, an empty one where there is none."""
+    images = about.findall("{*}Image")
     pixels = images[image].find("{*}Pixels") if image < len(images) else None
     return ElementTree.Element("Pixels") if pixels is None else pixels
 

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from doublewell.atomic import replace_folder
 from doublewell.errors import InputError
 from doublewell.io import format as files
-from doublewell.io.axes import axes_with_coordinates, unit_name
+from doublewell.io.axes import axes_with_coordinates
 from doublewell.io.format import FIELD, SEEN, Axis, Outgoing, StoredField
 from doublewell.record import LazyArray, Record
 from doublewell.record.arrays import Block, Values
+from doublewell.units import unit_name
 
 _MARKERS = ("zarr.json", ".zarray", ".zgroup")
 _BLOSC = struct.Struct("<BBBBIII")  # versions, flags, bytes per number; bytes unpacked, in a block, packed
@@ -91,7 +92,7 @@ def _read_chunks(array: Any, path: Path, block: Block) -> Values:
     writer (a pure phase, say) and is given. The library trusts the header of a chunk packed by Blosc, and crashes.
     """
     fill, sizes = array.fill_value, array.shards or array.chunks
-    chosen = fill is not None and isfinite(fill) and fill != 0
+    chosen = fill is not None and np.isfinite(fill) and fill != 0
     blosc = array.shards is None and any("blosc" in type(codec).__name__.lower() for codec in array.compressors)
     with files.reading(path, "zarr"):
         for position in files.touched_chunks(block, sizes) if blosc or not chosen else ():

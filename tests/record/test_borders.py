@@ -1,17 +1,13 @@
 """Values on nodes that lie on the borders, as a record with zero slope there has them."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from doublewell.errors import InputError
-from doublewell.io.axes import inside_borders
 from doublewell.law import named_law
 from doublewell.record import Record
+from doublewell.record.borders import inside_borders
 from doublewell.simulate import initial_field, simulate
-
-PATH = Path("run.e")
 
 
 def waves(x, y, t):
@@ -26,7 +22,7 @@ def sampled(field, *axes, times=(0.0, 1.0, 2.5)):
 def test_fields_without_slope_at_the_border_are_exact():
     nodes = sampled(waves, np.linspace(0, 1, 10), np.linspace(0, 1, 17))
     middles = sampled(waves, (np.arange(9) + 0.5) / 9, (np.arange(16) + 0.5) / 16)
-    view = inside_borders(PATH, nodes, "neumann")
+    view = inside_borders(nodes, "neumann")
     assert (view.shape, view.dtype) == ((3, 9, 16), np.float64)
     np.testing.assert_allclose(np.asarray(view), middles, atol=1e-13)
     np.testing.assert_array_equal(view[1:3, 2:5, ::3], np.asarray(view)[1:3, 2:5, ::3])
@@ -38,7 +34,7 @@ def test_the_error_falls_as_the_mesh_resolves_an_interface():
         step = np.arange(cells + 1) / cells
         nodes = np.tanh((step - 0.5) / 0.1)[None].astype(np.float32)
         errors.append(
-            np.max(np.abs(inside_borders(PATH, nodes, "neumann")[:] - np.tanh(((step + 0.5 / cells)[:-1] - 0.5) / 0.1)))
+            np.max(np.abs(inside_borders(nodes, "neumann")[:] - np.tanh(((step + 0.5 / cells)[:-1] - 0.5) / 0.1)))
         )
     assert errors[1] < 0.1 * errors[0]
     assert errors[2] < 2e-4  # what is left is the slope of tanh at the border
@@ -52,7 +48,7 @@ def test_what_was_simulated_on_nodes_evolves_as_cells():
     even = 0.5 * (even + np.roll(even[::-1], 1))
     whole = simulate(law, even, dx=1 / cells, dt=5e-4, frames=11)
     record = Record(
-        inside_borders(PATH, whole.slab()[:, : cells + 1], "neumann"), dx=1 / cells, dt=5e-4, q=1.0, boundary="neumann"
+        inside_borders(whole.slab()[:, : cells + 1], "neumann"), dx=1 / cells, dt=5e-4, q=1.0, boundary="neumann"
     )
     own = simulate(law, record.slab(0, 1)[0], dx=1 / cells, dt=5e-4, frames=11, boundary="neumann")
     assert np.max(np.abs(own.slab() - record.slab())) < 1e-4
@@ -61,7 +57,7 @@ def test_what_was_simulated_on_nodes_evolves_as_cells():
 def test_nodes_that_are_not_finite_are_named():
     nodes = np.zeros((3, 5, 5))
     nodes[1, 2, 3] = np.nan
-    view = inside_borders(PATH, nodes, "neumann")
+    view = inside_borders(nodes, "neumann", "run.e")
     assert np.all(view[0:1] == 0.0)
     with pytest.raises(InputError, match=r"run\.e has values on its nodes that are not finite: .*leave out boundary="):
         view[1:2]
