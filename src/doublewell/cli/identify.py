@@ -75,12 +75,10 @@ def identify(
     normalisation
         E (the default): tension of the energy with (epsilon/2) |grad u|^2 + F/epsilon. eE: of epsilon times it.
     """
-    from doublewell.calibrate import Temperature
     from doublewell.identify import identify as fit
     from doublewell.validate import validate
 
-    tension = _tension(surface_tension, tension_sd, normalisation)
-    options = options_of(given, movie.drift)
+    question = asked(surface_tension, tension_sd, normalisation, temperature, dynamics, check, movie, given)
     check_result(out)
     check_folder(figures, "--figures")
     check_folder(report, "--report")
@@ -95,13 +93,10 @@ def identify(
     with output.bar() as bar:
         with about(file):
             bar.stage("reading and compiling, which takes a minute the first time")
-            show = output.fitting(bar) if options["method"].bands else bar.show
-            warm = None if temperature is None else Temperature.of(temperature)
+            show = output.fitting(bar) if question["method"].bands else bar.show
             given_up: Interrupted | None = None
             try:
-                result = fit(
-                    record, tension, **options, dynamics=dynamics, check=check, temperature=warm, progress=show
-                )
+                result = fit(record, **question, progress=show)
             except Interrupted as reason:
                 if reason.result is None:
                     raise
@@ -117,6 +112,22 @@ def identify(
         raise Interrupted(f"{given_up}; the best answer so far is in {out}", result)
     document = {"file": str(file), **result_document(result, validation), "files": [str(path) for path in files]}
     output.answer(_text(result, validation, files), document)
+
+
+def asked(
+    surface_tension: str | None, tension_sd: float | None, normalisation: Literal["E", "eE"] | None,
+    temperature: str | None, dynamics: str, check: bool, movie: Movie, given: Given,
+) -> dict[str, Any]:  # fmt: skip
+    """Return what the flags ask, as arguments of ``dw.identify``."""
+    from doublewell.calibrate import Temperature
+
+    return {
+        "surface_tension": _tension(surface_tension, tension_sd, normalisation),
+        **options_of(given, movie.drift),
+        "dynamics": dynamics,
+        "check": check,
+        "temperature": None if temperature is None else Temperature.of(temperature),
+    }
 
 
 def repeat(

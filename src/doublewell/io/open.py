@@ -21,10 +21,11 @@ from doublewell.io.formats import FORMATS
 from doublewell.io.formats.zarr import is_store
 from doublewell.io.result_file import RESULT_SUFFIX, result_bytes
 from doublewell.record import Boundary, Record, phase_from_intensity
-from doublewell.record.arrays import FINITE, GreyScale, check_levels, lazy
+from doublewell.record.arrays import FINITE, Box, GreyScale, Span, check_levels, lazy
 from doublewell.record.levels import Flatten
 from doublewell.record.phase import Drift
 from doublewell.result import Result
+from doublewell.units import check_dimension, factor, parse_quantity
 
 _LONGEST = 10**8  # frames, or cells along an axis
 _CLOCK = {"dt", "times", "time_unit"}
@@ -40,7 +41,7 @@ def open_record(
     dx: float | Sequence[float] | None = None,
     dt: float | None = None,
     times: ArrayLike | None = None,
-    q: float | None = None,
+    q: float | str | None = None,
     boundary: Boundary | None = None,
     levels: tuple[float, float] | Literal["auto"] | None = None,
     length_unit: str | None = None,
@@ -50,6 +51,9 @@ def open_record(
     bleaching: bool | None = None,
     drift: Drift | None = "auto",
     dark: Any = None,
+    frames: Span = (0, None),
+    window: Box | None = None,
+    leave_out: Sequence[Box] = (),
 ) -> Record:
     """Open a movie on disk: NumPy, zarr, HDF5, netCDF, MATLAB, TIFF, VTK or Exodus (docs/files.md has the list).
 
@@ -64,7 +68,8 @@ def open_record(
     axes
         One letter for each axis of the array in the file: t, z, y, x, or c for a channel; "yxt" is time last.
     dx, dt, times, q, boundary
-        As in Record; several dx are in the order (z, y,) x.
+        As in Record; several dx are in the order (z, y,) x. q may have a unit where those of the mesh and the times are
+        known: "1e-12 m^2/s".
     levels
         The intensities of the pure phases -1 and +1. "auto", the default for a file of integers, finds them in the
         values, with all faults of a camera, as ``phase_from_intensity`` does; ``record.grey`` states what was found.
@@ -75,6 +80,10 @@ def open_record(
         name of an .npy file, "finite" for all values that are neither NaN nor a fill value, or a mask as in Record.
     flatten, bleaching, drift, dark
         Of grey values whose levels are found, as in ``phase_from_intensity``; `dark` may also be a file of dark frames.
+    frames, window, leave_out
+        The frames (first, past the last) and the window of the mesh that are used, and boxes of it that hold nothing
+        of the field, such as a scale bar, as in ``Record.crop``: ((10, 50), (0, None)) are rows 10 to 49. Grey levels
+        are found in what is left.
 
     A file that cannot be used raises InputError, at once where its metadata are wrong, and when a slab is read where
     its values are.
@@ -104,6 +113,8 @@ def open_record(
         if layout is not None and field.axes is not None:
             metadata = mesh_metadata(field.axes, layout, wanted - _settled(metadata)) | metadata
         metadata |= given
+        if isinstance(q, str):
+            metadata["q"] = _diffusion(q, metadata)
         grey = np.dtype(field.values.dtype).kind in "iu"
         levels = "auto" if grey and levels is None else levels
         _ask_for_missing(place, field, layout, metadata)
@@ -115,14 +126,14 @@ def open_record(
             metadata.setdefault("origin", "camera")
         if field.bordered:
             values = inside_borders(place, values, metadata.get("boundary"))
-        frames, *mesh = values.shape or (0,)
-        if mesh and frames != _count(metadata) == mesh[-1] > 1:
+        count, *mesh = values.shape or (0,)
+        if mesh and count != _count(metadata) == mesh[-1] > 1:
             raise InputError(
                 f"there are {mesh[-1]} times, and the axes of the field have {', '.join(map(str, values.shape))} cells:"
                 f" where time is the last axis, pass {option('axes', 'zyx'[3 - len(mesh) :] + 't')}"
             )
         try:
-            record = Record(values, **metadata)
+            record = _cropped(Record(values, **metadata), boundary, frames, window, leave_out)
         except (ValueError, TypeError, OverflowError) as error:  # of metadata in the file that are not numbers
             raise InputError(str(error)) from error
         if not isinstance(levels, str):
@@ -131,6 +142,29 @@ def open_record(
             raise InputError(f"levels is {shown(levels)}: expected 'auto', or two intensities (low, high)")
         background = _frames(dark) if isinstance(dark, str | PathLike) else dark
         return phase_from_intensity(record, flatten=flatten, bleaching=bleaching, drift=drift, dark=background).record
+
+
+def _diffusion(text: str, metadata: dict[str, Any]) -> float:
+    """Return q of a text such as "1e-12 m^2/s" in the units of the record."""
+    number, unit = parse_quantity(text, option("q"))
+    if unit is None:
+        return number
+    length, time = metadata.get("length_unit"), metadata.get("time_unit")
+    if length is None or time is None:
+        raise InputError(
+            f"{option('q')} is in {unit}: pass {option('length_unit')} and {option('time_unit')} too, or "
+            f"{option('q')} as a plain number"
+        )
+    check_dimension(unit, "m^2/s", option("q"))
+    return number * factor(((unit, 1),), ((length, 2), (time, -1)))
+
+
+def _cropped(
+    record: Record, boundary: Boundary | None, frames: Span, window: Box | None, leave_out: Sequence[Box]
+) -> Record:
+    if window is not None and boundary in ("periodic", "neumann"):
+        raise InputError(f"{option('window')} is cut out of something larger: leave out {option('boundary', boundary)}")
+    return record.crop(frames, window, leave_out)
 
 
 def _frames(path: str | PathLike[str]) -> Any:
