@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from inspect import BoundArguments
+from typing import Any
 
 from cyclopts import App, CycloptsError, UnknownOptionError, UnusedCliTokensError
 
@@ -15,6 +17,7 @@ from doublewell.cli.commands import compare, demo, doctor, export, inspect, prep
 from doublewell.cli.experiments import plan, simulate
 from doublewell.cli.identify import identify, repeat
 from doublewell.errors import InputError, Interrupted, shell_words
+from doublewell.studio.command import studio
 from doublewell.version import __version__
 
 _OK, _WRONG_USE, _INTERRUPTED, _CLOSED_PIPE = 0, 2, 130, 141
@@ -28,7 +31,7 @@ def main(tokens: Sequence[str] | None = None) -> int:
     try:
         with shell_words():
             words = sys.argv[1:] if tokens is None else list(tokens)
-            command, bound, _ = _app().parse_args(words, exit_on_error=False, print_error=False)
+            command, bound = parse(words)
             answer = command(*bound.args, **bound.kwargs)
         sys.stdout.flush()
     except KeyboardInterrupt as reason:
@@ -39,12 +42,18 @@ def main(tokens: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _CLOSED_PIPE
     except (CycloptsError, InputError, OSError, MemoryError) as error:
-        _complain(_words(error))
+        _complain(explain(error))
         return _WRONG_USE
     return answer if isinstance(answer, int) else _OK  # some commands have an answer of their own
 
 
-def _words(error: Exception) -> str:
+def parse(words: Sequence[str]) -> tuple[Callable[..., Any], BoundArguments]:
+    """Return the function of a command and its arguments; wrong words raise CycloptsError."""
+    command, bound, _ = _app().parse_args(list(words), exit_on_error=False, print_error=False)
+    return command, bound
+
+
+def explain(error: Exception) -> str:
     """Put an expected error into words; most have their own."""
     if isinstance(error, UnusedCliTokensError):
         return f"unexpected words: {' '.join(error.unused_tokens or [])}; see doublewell --help"
@@ -60,7 +69,7 @@ def _words(error: Exception) -> str:
 
 def _app() -> App:
     app = App(name="doublewell", help="Recover free energies from phase-field movies.", version=__version__)
-    for command in (demo, inspect, prepare, identify, repeat, compare, export, plan, simulate, doctor):
+    for command in (demo, inspect, prepare, identify, repeat, compare, export, plan, simulate, studio, doctor):
         app.command(command)
     app.register_install_completion_command()
     return app
