@@ -71,8 +71,9 @@ class Guard:
         async def dressed(message: Message) -> None:
             if message["type"] == "http.response.start":
                 answer = MutableHeaders(raw=message["headers"])
+                framed = "Content-Security-Policy" in answer  # the report, in the page
                 for name, value in _HEADERS.items():
-                    if not (name in answer or (name == "X-Frame-Options" and "Content-Security-Policy" in answer)):
+                    if name not in answer and not (framed and name == "X-Frame-Options"):
                         answer[name] = value
             await send(message)
 

@@ -15,7 +15,7 @@ import signal
 import sys
 import time
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import lru_cache
@@ -122,9 +122,9 @@ def inspect(root: Path, request: dict[str, Any]) -> dict[str, Any]:
         record = question.open()
     except _WRONG as error:
         with suppress(*_WRONG):
-            answer |= {"stated": _stated(_raw(path, words, path.stat().st_mtime_ns), words, sure=False)}
+            answer |= {"stated": _stated(*_raw(path, words, path.stat().st_mtime_ns))}
         return answer | {"error": explain(error)}
-    answer |= {"stated": _stated(record, words), "record": repr(record)}
+    answer |= {"stated": _stated(record), "record": repr(record)}
     if record.grey is not None:
         answer["sections"].append(["Grey values", str(record.grey).splitlines()])
     if prod(record.shape) > _SURVEYED:
@@ -148,16 +148,15 @@ def _check(record: Record, asking: Mapping[str, Any]) -> None:
         ask([record], asking["surface_tension"], **rest)
 
 
-def _stated(record: Record, words: Mapping[str, str], *, sure: bool = True) -> dict[str, str]:
-    """Return what is known of a movie as words of the form; `sure` unless steps stand in for missing ones."""
+def _stated(record: Record, unknown: Collection[str] = ()) -> dict[str, str]:
+    """Return what is known of a movie as words of the form; steps that are `unknown` stand in for missing ones."""
     values: dict[str, Any] = {
         "dx": record.dx if len(set(record.dx)) > 1 else record.dx[0],
         ("dt" if record.uniform else "times"): record.dt if record.uniform else tuple(record.times.tolist()),
         "q": record.q, "boundary": record.boundary, "length_unit": record.length_unit, "time_unit": record.time_unit,
         "levels": None if record.grey is None else record.grey.levels,
     }  # fmt: skip
-    unsure = set() if sure else {"dx", "dt", "times", "levels", "length_unit", "time_unit"} - set(words)
-    return {name: as_word(value) for name, value in values.items() if value is not None and name not in unsure}
+    return {name: as_word(value) for name, value in values.items() if value is not None and name not in unknown}
 
 
 @lru_cache(maxsize=2)
@@ -165,13 +164,13 @@ def _opened(path: Path, words: tuple[tuple[str, str], ...], changed: int) -> Rec
     return read(path, dict(words)).open()
 
 
-def _raw(path: Path, words: Mapping[str, str], changed: int) -> Record:
-    """Return a movie with the values as they lie in the file; steps that are not known yet are 1."""
+def _raw(path: Path, words: Mapping[str, str], changed: int) -> tuple[Record, Collection[str]]:
+    """Return a movie with the values as they lie in the file, and the names of steps that are not known: they are 1."""
     kept = {name: words[name] for name in _RAW if name in words} | {"levels": "-1,1"}
     reason: Exception | None = None
     for more in ({}, {"dt": "1"}, {"dx": "1"}, {"dx": "1", "dt": "1"}):
         try:
-            return _opened(path, tuple((kept | more).items()), changed)
+            return _opened(path, tuple((kept | more).items()), changed), more
         except InputError as error:
             reason = reason or error
     assert reason is not None
@@ -181,7 +180,7 @@ def _raw(path: Path, words: Mapping[str, str], changed: int) -> Record:
 def frame(root: Path, request: dict[str, Any]) -> dict[str, Any]:
     """Return a frame of a movie, thinned, as 16-bit values from `low` to `high`; of a volume its middle slice."""
     path = inside(root, request["file"])
-    record = _raw(path, request["words"], path.stat().st_mtime_ns)
+    record, _ = _raw(path, request["words"], path.stat().st_mtime_ns)
     number = min(max(int(request["frame"]), 0), record.frames - 1)
     values = _picture(record, number)
     step = ceil(max(values.shape) / _SIDE)
