@@ -17,7 +17,7 @@ from doublewell.cli.identify import asked
 from doublewell.cli.identify import identify as command
 from doublewell.cli.options import Given, Movie
 from doublewell.errors import InputError, shown
-from doublewell.options import help_of
+from doublewell.options import Compute, DoubleWell, Observation, Trajectory, help_of
 
 if TYPE_CHECKING:
     from doublewell.record import Record
@@ -38,6 +38,7 @@ _HINTS = {
     "phases": ("estimated",), "mask": ("finite",), "drift": ("auto", "remove", "none", "estimated"),
     "length_unit": ("um", "nm", "mm"), "time_unit": ("s", "ms", "min"),
 }  # fmt: skip
+_USUAL = {"law": DoubleWell(), "method": Trajectory(), "observation": Observation(), "compute": Compute()}
 _DRAWN = ("frames", "window", "leave_out")  # beside the picture
 
 
@@ -106,9 +107,9 @@ class Question:
         """Return the same as a script."""
         from doublewell.identify import identify
 
-        known = {name: item.default for name, item in inspect.signature(identify).parameters.items()}
-        given = {name: value for name, value in self.asking.items() if value != known[name]}
-        asked = {name: source(value) for name, value in given.items() if not source(value).endswith("()")}
+        usual = {name: item.default for name, item in inspect.signature(identify).parameters.items()} | _USUAL
+        texts = {name: source(value) for name, value in self.asking.items()}
+        asked = {name: text for name, text in texts.items() if text != source(usual[name])}
         lines = [
             "import doublewell as dw",
             "",

@@ -16,6 +16,7 @@ import signal
 import subprocess
 import time
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_hex
 from threading import Event, RLock, Thread
@@ -30,7 +31,7 @@ from doublewell.studio.processes import Limits, alive, end, start
 
 _OFTEN = 0.25  # seconds between two looks at the processes
 _GRACE = 30.0  # seconds that a stopped run has to write down what it has
-_NAME = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6}")
+_NAME = re.compile(r"\d{8}-\d{6}-\d{6}-[0-9a-f]{6}")
 _SHOWN = 300  # characters of what a crashed process said last
 _CRASH = "the process of this run ended by itself"
 
@@ -49,7 +50,7 @@ class Jobs:
 
     def begin(self, file: str, words: dict[str, str], name: str) -> str:
         """Put a run in the queue and return its name."""
-        run = f"{time.strftime('%Y%m%d-%H%M%S')}-{token_hex(3)}"
+        run = f"{datetime.now(UTC):%Y%m%d-%H%M%S-%f}-{token_hex(3)}"  # names in the order of time
         request = {"file": file, "words": words, "name": name, "created": time.time()}
         with self._lock:
             write_files([(self.folder / run / "request.json", json.dumps(request).encode())])
@@ -105,6 +106,8 @@ class Jobs:
             running = [folder for folder in running if not _load(folder / "end.json")]
         for folder in running:
             self.stop(folder.name)
+        for process in self._started.values():
+            process.wait()
 
     def look(self) -> None:
         """Write down which processes have ended, end those that take too much, and start the next."""

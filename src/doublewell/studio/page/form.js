@@ -93,7 +93,8 @@ export class Form {
   mark(name) {
     const note = this.notes.get(name);
     const yours = name in this.typed;
-    note.textContent = yours ? "yours" : name in this.stated ? (name === "levels" ? "found in the movie" : "from the file") : "";
+    const source = name === "levels" ? "found in the movie" : name === "boundary" && this.typed.window ? "of the window" : "from the file";
+    note.textContent = yours ? "yours" : name in this.stated ? source : "";
     note.classList.toggle("yours", yours);
   }
 

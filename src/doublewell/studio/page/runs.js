@@ -195,7 +195,7 @@ export class Runs {
       })),
       ...drawn.map(({ curve, colour, answer }) => shape("polyline", { class: `line ${colour}${answer.early ? " early" : ""}`, points: path(curve.u, curve.values).join(" ") })),
     );
-    const unit = drawn.length ? `${drawn[0].curve.name} in ${drawn[0].curve.unit}` : "no curve";
+    const unit = drawn.length ? `${drawn[0].curve.name} in ${drawn[0].curve.unit.replace("^2", "²").replace("^3", "³")}` : "no curve";
     chart.setAttribute("aria-label", `${unit} over the phase value, of ${drawn.map(({ title }) => title).join(", ")}; the numbers are in the table below`);
     document.getElementById("legend").replaceChildren(
       `${unit}. `,

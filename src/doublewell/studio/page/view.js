@@ -130,13 +130,13 @@ export class View {
     const points = [];
     for (let k = 0; k < columns; k += 1) {
       const code = values[row * columns + k];
-      if (code !== MISSING) points.push(`${30 + (285 * k) / Math.max(columns - 1, 1)},${110 - (100 * code) / (MISSING - 1)}`);
+      if (code !== MISSING) points.push(`${46 + (269 * k) / Math.max(columns - 1, 1)},${110 - (100 * code) / (MISSING - 1)}`);
     }
     const chart = document.getElementById("profile");
     const { low, high, dx, step } = this.frame;
     chart.replaceChildren(
-      shape("path", { class: "axis", d: "M30 10V110H315" }), shape("text", { x: 2, y: 16 }, short(high)), shape("text", { x: 2, y: 108 }, short(low)),
-      shape("text", { x: 30, y: 125 }, "0"), shape("text", { x: 315, y: 125, "text-anchor": "end" }, `x = ${short((columns - 1) * step * dx.at(-1))}`),
+      shape("path", { class: "axis", d: "M46 10V110H315" }), shape("text", { x: 42, y: 16, "text-anchor": "end" }, short(high)), shape("text", { x: 42, y: 110, "text-anchor": "end" }, short(low)),
+      shape("text", { x: 46, y: 125 }, "0"), shape("text", { x: 315, y: 125, "text-anchor": "end" }, `x = ${short((columns - 1) * step * dx.at(-1))}`),
       shape("polyline", { class: "curve", points: points.join(" ") }),
     );
     const seen = Array.from(values.subarray(row * columns, (row + 1) * columns)).filter((code) => code !== MISSING);
@@ -149,14 +149,14 @@ export class View {
     for (const code of values) if (code !== MISSING) counts[Math.min(BINS - 1, Math.floor((BINS * code) / MISSING))] += 1;
     const most = Math.max(...counts, 1);
     const { low, high } = this.frame;
-    const width = 285 / BINS;
-    const path = counts.map((n, k) => `M${30 + k * width} 110v${(-100 * Math.sqrt(n)) / Math.sqrt(most)}h${width}V110`).join("");
-    const marks = (this.levels ?? []).filter((x) => x >= low && x <= high).map((x) => 30 + (285 * (x - low)) / (high - low));
+    const width = 269 / BINS;
+    const path = counts.map((n, k) => `M${46 + k * width} 110v${(-100 * Math.sqrt(n)) / Math.sqrt(most)}h${width}V110`).join("");
+    const marks = (this.levels ?? []).filter((x) => x >= low && x <= high).map((x) => 46 + (269 * (x - low)) / (high - low));
     const chart = document.getElementById("histogram");
     chart.replaceChildren(
-      shape("path", { class: "bars", d: path }), shape("path", { class: "axis", d: "M30 10V110H315" }),
+      shape("path", { class: "bars", d: path }), shape("path", { class: "axis", d: "M46 10V110H315" }),
       ...marks.map((x) => shape("line", { class: "level", x1: x, x2: x, y1: 10, y2: 110 })),
-      shape("text", { x: 30, y: 125 }, short(low)), shape("text", { x: 315, y: 125, "text-anchor": "end" }, short(high)),
+      shape("text", { x: 46, y: 125 }, short(low)), shape("text", { x: 315, y: 125, "text-anchor": "end" }, short(high)),
     );
     const peaks = counts.map((n, k) => [n, k]).sort((a, b) => b[0] - a[0]).slice(0, 2).map(([, k]) => short(low + ((k + 0.5) * (high - low)) / BINS));
     chart.setAttribute("aria-label", `histogram of the frame, from ${short(low)} to ${short(high)}, most often near ${peaks.join(" and ")}`);
