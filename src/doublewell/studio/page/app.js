@@ -54,6 +54,7 @@ function ready(answer) {
 }
 
 function changed() {
+  asked += 1; // what is under way answers another question
   ready(null);
   view.draw();
   clearTimeout(timer);

@@ -17,7 +17,8 @@ export class Runs {
     this.cards = new Map();
     this.answers = new Map(); // by file of a run
     this.shown = new Set(); // runs whose curves are drawn
-    this.symbol = null;
+    this.symbol = null; // the curve that is drawn: the last one that all have,
+    this.chosen = null; // or that which was chosen
     document.getElementById("close-report").addEventListener("click", () => this.close());
   }
 
@@ -146,12 +147,13 @@ export class Runs {
     const shown = [...this.cards].filter(([name]) => this.shown.has(name) && this.answers.has(name));
     const box = document.getElementById("compare");
     box.hidden = shown.length === 0;
-    const key = JSON.stringify([shown.map(([name]) => [name, this.answers.get(name).early]), this.symbol]);
+    const key = JSON.stringify([shown.map(([name]) => [name, this.answers.get(name).early]), this.chosen]);
     if (box.hidden || key === this.drawn) return;
     this.drawn = key;
     const lines = shown.map(([name, card], k) => ({ answer: this.answers.get(name), title: card.title, colour: `c${k % COLOURS}` }));
     const symbols = [...new Set(lines.flatMap(({ answer }) => answer.curves.map((curve) => curve.symbol)))];
-    if (!symbols.includes(this.symbol)) this.symbol = symbols.includes("F") ? "F" : symbols.at(-1);
+    const common = symbols.filter((symbol) => lines.every(({ answer }) => answer.curves.some((curve) => curve.symbol === symbol)));
+    this.symbol = symbols.includes(this.chosen) ? this.chosen : common.at(-1) ?? symbols.at(-1);
     this.choose(symbols, lines);
     this.draw(lines);
     this.table(lines);
@@ -164,7 +166,7 @@ export class Runs {
     const made = symbols.map((symbol) => {
       const input = element("input", { type: "radio", name: "symbol", value: symbol });
       input.checked = symbol === this.symbol;
-      input.addEventListener("change", () => { this.symbol = symbol; this.compare(); });
+      input.addEventListener("change", () => { this.chosen = symbol; this.compare(); });
       return element("label", {}, input, ` ${names.get(symbol)}`);
     });
     box.replaceChildren(box.querySelector("legend"), ...made);
@@ -195,12 +197,13 @@ export class Runs {
       })),
       ...drawn.map(({ curve, colour, answer }) => shape("polyline", { class: `line ${colour}${answer.early ? " early" : ""}`, points: path(curve.u, curve.values).join(" ") })),
     );
-    const unit = drawn.length ? `${drawn[0].curve.name} in ${drawn[0].curve.unit.replace("^2", "²").replace("^3", "³")}` : "no curve";
+    const unit = drawn.length ? `${drawn[0].curve.name} in ${drawn[0].curve.unit.replaceAll("^2", "²").replaceAll("^3", "³")}` : "no curve";
     chart.setAttribute("aria-label", `${unit} over the phase value, of ${drawn.map(({ title }) => title).join(", ")}; the numbers are in the table below`);
+    const without = lines.filter(({ title }) => !drawn.some((line) => line.title === title)).map(({ title }) => title);
     document.getElementById("legend").replaceChildren(
       `${unit}. `,
       ...drawn.map(({ title, colour, answer }) => element("span", { class: colour }, element("span", { class: "key" }), element("span", { class: "name" }, `${title}${answer.early ? " (early, weak form)" : ""}`))),
-      "Shaded: 95 % bands.",
+      "Shaded: 95 % bands.", ...(without.length ? [` Without this curve, for lack of a surface tension: ${without.join(", ")}.`] : []),
     );
   }
 
