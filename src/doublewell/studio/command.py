@@ -81,7 +81,7 @@ def studio(
     with tempfile.TemporaryDirectory() as folder, contextlib.suppress(KeyboardInterrupt):
         if browser and _has_screen():
             _open(Path(folder, "studio.html"), address)
-        config = uvicorn.Config(app, access_log=False, log_level="warning", server_header=False, ws="none")
+        config = uvicorn.Config(app, access_log=False, log_level="error", server_header=False, ws="none")
         uvicorn.Server(config).run(sockets=[sock])
 
 

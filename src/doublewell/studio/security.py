@@ -35,7 +35,8 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin", "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 }  # fmt: skip
 _WELCOME = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=/">
-<title>doublewell studio</title><link rel="icon" href="data:,"></head><body><p><a href="/">Open the studio</a></p></body></html>"""
+<title>doublewell studio</title><link rel="icon" href="data:,"></head>
+<body><p><a href="/">Open the studio</a></p></body></html>"""
 
 
 class TooLargeError(Exception):

@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 import time
+import traceback
 from base64 import b64encode
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
@@ -102,6 +103,9 @@ def look(root: Path) -> None:
             answer = tasks[request["do"]](root, request)
         except _WRONG as error:
             answer = {"error": explain(error)}
+        except Exception as error:
+            traceback.print_exc()
+            answer = {"error": f"an error of the program, {type(error).__name__}: {error}; details are in look.log"}
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
 

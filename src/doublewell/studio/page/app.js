@@ -48,8 +48,7 @@ async function choose(name) {
 
 function ready(answer) {
   copies = answer ?? {};
-  const good = answer && !answer.error;
-  at("identify").disabled = !good;
+  at("identify").disabled = !copies.command || Boolean(copies.error);
   at("as-python").disabled = at("as-command").disabled = !answer?.python;
 }
 
@@ -134,7 +133,7 @@ async function identify() {
   at("identify").disabled = true;
   at("news").textContent = "";
   const answer = await api("POST", "/api/runs", { file, words: form.words(), name: at("name").value });
-  at("identify").disabled = false;
+  at("identify").disabled = !copies.command || Boolean(copies.error); // the form may be another by now
   if (!answer) return;
   at("news").textContent = "The run is in the list.";
   const known = await api("GET", "/api/runs");
