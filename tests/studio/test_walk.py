@@ -192,7 +192,7 @@ def test_from_a_dropped_tiff_to_moose(visit, server, place, camera, tmp_path):
     state(page, "camera", "done")
     expect(page.locator("#legend .name")).to_have_text("camera")
     assert page.locator("#curves polygon").count() == 1  # the band
-    expect(page.locator("#numbers")).to_contain_text("J/m^3")
+    expect(page.locator("#numbers")).to_contain_text("J/m³")
 
     card(page, "camera").get_by_role("button", name="Show the report").click()
     report = page.frame_locator("#page")

@@ -158,7 +158,7 @@ def _stated(record: Record, unknown: Collection[str] = ()) -> dict[str, str]:
         "dx": record.dx if len(set(record.dx)) > 1 else record.dx[0],
         ("dt" if record.uniform else "times"): record.dt if record.uniform else tuple(record.times.tolist()),
         "q": record.q, "boundary": record.boundary, "length_unit": record.length_unit, "time_unit": record.time_unit,
-        "levels": None if record.grey is None else record.grey.levels,
+        "levels": None if record.grey is None else tuple(float(f"{x:.6g}") for x in record.grey.levels),
     }  # fmt: skip
     return {name: as_word(value) for name, value in values.items() if value is not None and name not in unknown}
 

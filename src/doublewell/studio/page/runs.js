@@ -6,8 +6,10 @@ import { shape, short } from "./view.js";
 const OVER = ["done", "stopped", "failed", "killed", "crashed"];
 const STATES = { queued: "waiting", running: "running", stopping: "stopping", done: "done", stopped: "stopped", failed: "failed", killed: "ended", crashed: "crashed" };
 const EXPORTS = { moose: "MOOSE", "py-pde": "py-pde", fipy: "FiPy", sympy: "SymPy", python: "NumPy", latex: "LaTeX", json: "JSON" };
-const NUMBERS = ["epsilon", "barrier", "height", "width", "kappa", "physical_kappa", "physical_barrier", "q", "force_band", "noise", "low", "high"];
+const NUMBERS = ["physical_kappa", "physical_barrier", "width", "height", "q", "epsilon", "barrier", "kappa", "force_band", "noise", "low", "high"];
 const COLOURS = 6;
+
+const pretty = (unit) => unit.replaceAll("^2", "²").replaceAll("^3", "³");
 
 export class Runs {
   constructor(api, news) {
@@ -150,7 +152,7 @@ export class Runs {
     const key = JSON.stringify([shown.map(([name]) => [name, this.answers.get(name).early]), this.chosen]);
     if (box.hidden || key === this.drawn) return;
     this.drawn = key;
-    const lines = shown.map(([name, card], k) => ({ answer: this.answers.get(name), title: card.title, colour: `c${k % COLOURS}` }));
+    const lines = shown.map(([name, card], k) => ({ answer: this.answers.get(name), title: card.title, colour: `c${k % COLOURS}`, width: Math.max(4 - k, 1.5) })); // equal curves show all colours
     const symbols = [...new Set(lines.flatMap(({ answer }) => answer.curves.map((curve) => curve.symbol)))];
     const common = symbols.filter((symbol) => lines.every(({ answer }) => answer.curves.some((curve) => curve.symbol === symbol)));
     this.symbol = symbols.includes(this.chosen) ? this.chosen : common.at(-1) ?? symbols.at(-1);
@@ -195,9 +197,9 @@ export class Runs {
       ...drawn.filter(({ curve }) => curve.low).map(({ curve, colour }) => shape("polygon", {
         class: `region ${colour}`, points: [...path(curve.u, curve.low), ...path([...curve.u].reverse(), [...curve.high].reverse())].join(" "),
       })),
-      ...drawn.map(({ curve, colour, answer }) => shape("polyline", { class: `line ${colour}${answer.early ? " early" : ""}`, points: path(curve.u, curve.values).join(" ") })),
+      ...drawn.map(({ curve, colour, answer, width }) => shape("polyline", { class: `line ${colour}${answer.early ? " early" : ""}`, "stroke-width": width, points: path(curve.u, curve.values).join(" ") })),
     );
-    const unit = drawn.length ? `${drawn[0].curve.name} in ${drawn[0].curve.unit.replaceAll("^2", "²").replaceAll("^3", "³")}` : "no curve";
+    const unit = drawn.length ? `${drawn[0].curve.name} in ${pretty(drawn[0].curve.unit)}` : "no curve";
     chart.setAttribute("aria-label", `${unit} over the phase value, of ${drawn.map(({ title }) => title).join(", ")}; the numbers are in the table below`);
     const without = lines.filter(({ title }) => !drawn.some((line) => line.title === title)).map(({ title }) => title);
     document.getElementById("legend").replaceChildren(
@@ -213,7 +215,7 @@ export class Runs {
     const cell = (fact) => {
       if (!fact) return element("td", {}, "–");
       const range = fact.interval ? [element("small", {}, `${short(fact.interval[0])} to ${short(fact.interval[1])}`)] : [];
-      return element("td", {}, `${short(fact.value)}${fact.unit ? ` ${fact.unit}` : ""}`, ...range);
+      return element("td", {}, `${short(fact.value)}${fact.unit ? ` ${pretty(fact.unit)}` : ""}`, ...range);
     };
     document.getElementById("numbers").replaceChildren(
       element("caption", { class: "note" }, "Numbers with their 95 % intervals"),
