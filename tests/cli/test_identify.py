@@ -323,7 +323,7 @@ def test_the_weak_reading_has_a_verdict_of_its_moments(run_json, movie_file):
 def test_degree_and_method_reach_the_library(run, movie_file, monkeypatch):
     asked = {}
 
-    def stop(_record, _tension, **options):
+    def stop(_record, surface_tension, **options):
         asked.update(options)
         raise InputError("enough")
 

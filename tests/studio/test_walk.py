@@ -14,6 +14,7 @@ from base64 import b64encode
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 CHROMIUM = next(
@@ -292,8 +293,10 @@ def test_a_server_that_dies_loses_nothing(visit, place, drop):
     path, process = running(folder, "under way")
     page.close()
     first.die()
-    second = Server(folder)
+    second = Server(folder / "drop.npz")  # a movie instead of its folder
     page = visit(second)
+    expect(page.locator("#file")).to_have_value("drop.npz")
+    expect(page.locator("#view")).to_be_visible()
     state(page, "finished", "done")
     expect(page.locator("#legend .name").first).to_have_text("finished")
     state(page, "under way", "done")  # by the process that outlived its server
@@ -329,6 +332,17 @@ def test_attacks_are_refused(visit, server, place):
     upgrade["Sec-WebSocket-Key"] = "A" * 22 + "=="
     assert ask("GET", "/api/state", **upgrade, Origin="http://evil.example")[0] != 101
     (place / "link.npy").unlink()
+
+
+def test_the_token_is_in_no_argument_list_environment_or_log(visit, server, place):
+    visit(server)
+    token = server.url.split("token=")[1]
+    ours = psutil.Process(server.process.pid)
+    for process in (ours, *ours.children(recursive=True)):
+        assert token not in " ".join([*process.cmdline(), *process.environ().values()])
+    kept = [path for path in (place / "doublewell-studio").rglob("*") if path.is_file()]
+    assert kept
+    assert not any(token.encode() in path.read_bytes() for path in kept)
 
 
 def test_scripts_in_names_and_metadata_are_text(visit, server, place):

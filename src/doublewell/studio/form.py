@@ -68,7 +68,7 @@ def form_fields() -> list[Field]:
         found.append((name, group, about[name], hints[name], own[name].default))
     for part, hint in ((part, get_type_hints(Given, include_extras=True)[part.name]) for part in fields(Given)):
         reported = hint.__metadata__[-1]
-        group = "Model" if reported.group[0]._name in ("Law", "Method") else reported.group[0]._name
+        group = "Model" if reported.group[0].name in ("Law", "Method") else reported.group[0].name
         found.append((part.name, group, reported.help, get_args(hint)[0], part.default))
     made = [_field(*item) for item in found if item[0] not in _OUTSIDE]
     return sorted(made, key=lambda item: _FIRST.index(item.name) if item.first else len(_FIRST))
