@@ -86,3 +86,16 @@ def test_a_diffusion_coefficient_with_a_unit(tmp_path):
     assert open_record(tmp_path / "movie.npy", dx=1.0, dt=1.0, q="2").q == 2.0
     with pytest.raises(InputError, match="length_unit"):
         open_record(tmp_path / "movie.npy", dx=1.0, dt=1.0, q="1e-12 m^2/s")
+
+
+def test_a_fit_of_grey_levels_that_runs_away_is_refused(tmp_path, monkeypatch):
+    """It did with a scale bar, and ended in an error of linear algebra."""
+    frames = [np.broadcast_to(np.tanh((np.linspace(-20, 20, 60) - 0.8 * k) / 3), (50, 60)) for k in range(8)]
+    np.save(tmp_path / "movie.npy", (100 + 50 * np.array(frames)).astype(np.uint8))
+
+    def fail(*_, **__):
+        raise np.linalg.LinAlgError
+
+    monkeypatch.setattr(np.linalg, "lstsq", fail)
+    with pytest.raises(InputError, match="leave_out="):
+        open_record(tmp_path / "movie.npy", dx=1.0, dt=1.0)

@@ -39,6 +39,9 @@ export class View {
     this.levels = null;
     this.frame = null;
     this.busy = false;
+    for (const tool of document.querySelectorAll("input[name=tool]")) {
+      tool.addEventListener("change", () => this.overlay.classList.toggle("draws", this.tool() !== "profile"));
+    }
     this.slider.addEventListener("input", () => this.show());
     this.row.addEventListener("input", () => this.draw());
     this.overlay.addEventListener("pointerdown", (event) => this.begin(event));
