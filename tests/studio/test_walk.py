@@ -46,6 +46,7 @@ from doublewell.law import named_law  # noqa: E402
 from doublewell.simulate import add_noise, initial_field, simulate  # noqa: E402
 
 SOON, LATER = 60_000, 300_000  # milliseconds
+expect.set_options(timeout=SOON)
 
 
 @pytest.fixture(scope="module")
@@ -184,8 +185,10 @@ def test_from_a_dropped_tiff_to_moose(visit, server, place, camera, tmp_path):
     page.fill("#name", "camera")
     expect(page.locator("#identify")).to_be_enabled()
     page.click("#as-python")
+    expect(page.locator("#copied-note")).to_contain_text("The script")  # when it is on the clipboard
     script = page.evaluate("navigator.clipboard.readText()")
     page.click("#as-command")
+    expect(page.locator("#copied-note")).to_contain_text("The command")
     command = page.evaluate("navigator.clipboard.readText()")
     assert page.locator("#copied pre").inner_text() == command
     page.click("#identify")
@@ -322,7 +325,7 @@ def test_attacks_are_refused(visit, server, place):
     assert ask("POST", "/api/inspect", b"x" * 10**6)[0] == 413
     assert ask("GET", "/runs/..%2f..%2fsecret.npy/result.json")[0] in (400, 404)
     assert ask("GET", "/../secret.npy")[0] == 404
-    status, _, answer = ask("POST", "/api/inspect", {"file": "drop.npz", "words": {"checkpoint": "/tmp/x"}})
+    status, _, answer = ask("POST", "/api/inspect", {"file": "drop.npz", "words": {"checkpoint": "/elsewhere/x"}})
     assert "not a field" in json.loads(answer)["error"]
     status, _, answer = ask(
         "POST", "/api/inspect", {"file": "drop.npz", "words": {"mask": str(place.parent / "secret.npy")}}
