@@ -15,7 +15,7 @@ export NUMBA_CACHE_DIR := $(CURDIR)/build/cache/numba
 SLOW := tests/slow tests/golden tests/recovery tests/convergence tests/docs tests/examples tests/paper \
 	tests/test_readme.py tests/test_tiled.py tests/test_wells.py tests/test_wells_views.py tests/test_identify_many.py \
 	tests/likelihood/test_batch.py tests/likelihood/test_hard_records.py tests/adequacy/test_check.py \
-	tests/adequacy/test_false_alarms.py tests/record/test_pixels.py tests/report/test_browser.py \
+	tests/adequacy/test_false_alarms.py tests/record/test_pixels.py tests/report/test_browser.py tests/studio/test_jobs.py tests/studio/test_walk.py \
 	tests/test_contrast.py tests/test_drift.py tests/test_physical.py tests/test_determined.py tests/plan/test_prediction.py \
 	tests/adequacy/test_alternatives.py tests/export/test_solvers.py tests/plan/test_conserved.py tests/baselines/test_conserved.py
 PYTEST := -m pytest -n 2 --dist loadfile

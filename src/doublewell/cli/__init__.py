@@ -17,6 +17,7 @@ from doublewell.cli.commands import compare, demo, doctor, export, inspect, prep
 from doublewell.cli.experiments import plan, simulate
 from doublewell.cli.identify import identify, repeat
 from doublewell.errors import InputError, Interrupted, shell_words
+from doublewell.studio.command import studio
 from doublewell.version import __version__
 
 _OK, _WRONG_USE, _INTERRUPTED, _CLOSED_PIPE = 0, 2, 130, 141
@@ -69,7 +70,7 @@ def explain(error: Exception) -> str:
 
 def _app() -> App:
     app = App(name="doublewell", help="Recover free energies from phase-field movies.", version=__version__)
-    for command in (demo, inspect, prepare, identify, repeat, compare, export, plan, simulate, doctor):
+    for command in (demo, inspect, prepare, identify, repeat, compare, export, plan, simulate, studio, doctor):
         app.command(command)
     app.register_install_completion_command()
     return app

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import Field, dataclass, field, fields, make_dataclass, replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from doublewell.errors import InputError, as_word, option, whole
 from doublewell.hints import Report
 from doublewell.options import METHODS, Compute, DoubleWell, Observation, Options, help_of, method_of, worded
 from doublewell.progress import Bar
-from doublewell.units import check_dimension, factor, parse_quantity
+from doublewell.units import check_dimension, parse_quantity
 
 if TYPE_CHECKING:
     from doublewell.problem import Source
@@ -177,6 +177,14 @@ class Movie:
     nodes
         Values lie on nodes, the first and the last on the borders; --no-nodes where they do not. Without it the file
         decides.
+    frames
+        The frames that are used, as first:past the last, such as 10:60 or 10: for all from the tenth on.
+    window
+        The part of the mesh that is used, one span of cells per axis in the order (z, y,) x, such as 10:50,: for some
+        rows in full. Its border is open.
+    leave_out
+        Boxes of the mesh that hold nothing of the field, such as a scale bar: spans as for a window, with a semicolon
+        between boxes, "90:96,60:96;0:4,:".
     """
 
     dx: str | None = None
@@ -195,6 +203,9 @@ class Movie:
     drift: Annotated[str, Parameter(allow_leading_hyphen=True)] = "auto"
     dark: str | None = None
     nodes: bool | None = None
+    frames: str | None = None
+    window: str | None = None
+    leave_out: str | None = None
 
     def source(self, file: Path) -> Source:
         """Return what a result keeps of its file: the path as it was given, and the options that were given."""
@@ -215,28 +226,22 @@ class Movie:
         options: dict[str, Any] = dict(source.reading)
         return cls(**options)
 
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of open_record for the options that were given."""
+        for name, unit, like in (("--length-unit", self.length_unit, "m"), ("--time-unit", self.time_unit, "s")):
+            if unit is not None:
+                check_dimension(unit, like, name)
+        given = {part.name: getattr(self, part.name) for part in fields(self)}
+        given = {part.name: given[part.name] for part in fields(self) if given[part.name] != part.default}
+        return given | {
+            name: _MOVIE[name](given[name], f"--{name.replace('_', '-')}") for name in _MOVIE.keys() & given.keys()
+        }
+
     def open(self, file: Path) -> Record:
         """Open the record; grey values become phase values, and ``record.grey`` states how."""
         from doublewell.io import open_record
 
-        for name, unit, like in (("--length-unit", self.length_unit, "m"), ("--time-unit", self.time_unit, "s")):
-            if unit is not None:
-                check_dimension(unit, like, name)
-        q, unit = (None, None) if self.q is None else parse_quantity(self.q, "--q")
-        record = open_record(
-            file, var=self.var, axes=self.axes, dx=parse_numbers(self.dx, "--dx"), dt=self.dt,
-            times=parse_numbers(self.times, "--times"), q=None if unit else q, boundary=self.boundary,
-            levels=parse_levels(self.levels, "--levels"), length_unit=self.length_unit, time_unit=self.time_unit,
-            mask=self.mask, flatten=None if self.flatten == "none" else self.flatten, bleaching=self.bleaching,
-            drift=_GREY.get(self.drift), dark=_number_or_name(self.dark), nodes=self.nodes,
-        )  # fmt: skip
-        if q is None or unit is None:
-            return record
-        length, time = record.length_unit, record.time_unit
-        if length is None or time is None:
-            raise InputError(f"--q is in {unit}: pass --length-unit and --time-unit too, or --q as a plain number")
-        check_dimension(unit, "m^2/s", "--q")
-        return record.replace(q=q * factor(((unit, 1),), ((length, 2), (time, -1))))
+        return open_record(file, **self.arguments())
 
 
 @contextmanager
@@ -352,6 +357,44 @@ def parse_levels(text: str | None, flag: str) -> tuple[float, float] | Literal["
     if not isinstance(numbers, tuple) or len(numbers) != 2:
         raise InputError(f"{flag} is {text!r}: expected auto, or two numbers such as 12,240")
     return numbers[0], numbers[1]
+
+
+def parse_box(text: str, flag: str) -> tuple[tuple[int | None, int | None], ...]:
+    """Read spans of cells along the axes, with commas between them.
+
+    >>> parse_box("10:50,:", "--window")
+    ((10, 50), (None, None))
+    """
+    spans = [part.strip().split(":") for part in text.split(",")]
+    if not all(len(span) == 2 and all(end == "" or end.isdecimal() for end in span) for span in spans):
+        raise InputError(f"{flag} is {text!r}: expected first:past the last along each axis, such as 10:50,20:60")
+    return tuple((int(a) if a else None, int(b) if b else None) for a, b in spans)
+
+
+def parse_span(text: str, flag: str) -> tuple[int | None, int | None]:
+    """Read one span.
+
+    >>> parse_span("10:", "--frames")
+    (10, None)
+    """
+    span, *others = parse_box(text, flag)
+    if others:
+        raise InputError(f"{flag} is {text!r}: expected first:past the last, such as 10:60")
+    return span
+
+
+def _quantity(text: str, flag: str) -> float | str:
+    """Return a number, or the text of a number with a unit."""
+    number, unit = parse_quantity(text, flag)
+    return number if unit is None else text
+
+
+_MOVIE: dict[str, Callable[[Any, str], Any]] = {  # how words become arguments of open_record
+    "dx": parse_numbers, "times": parse_numbers, "q": _quantity, "levels": parse_levels, "frames": parse_span,
+    "dark": lambda text, _: _number_or_name(text), "flatten": lambda text, _: None if text == "none" else text,
+    "drift": lambda text, _: _GREY.get(text), "window": parse_box,
+    "leave_out": lambda text, flag: [parse_box(box, flag) for box in text.split(";")],
+}  # fmt: skip
 
 
 def parse_fraction(text: str, flag: str) -> float:

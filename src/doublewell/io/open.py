@@ -23,11 +23,12 @@ from doublewell.io.formats import FORMATS
 from doublewell.io.formats.zarr import is_store
 from doublewell.io.result_file import RESULT_SUFFIX, result_bytes
 from doublewell.record import Boundary, Note, Record, phase_from_intensity
-from doublewell.record.arrays import FINITE, GreyScale, check_levels, lazy
+from doublewell.record.arrays import FINITE, Box, GreyScale, Span, check_levels, lazy
 from doublewell.record.borders import check_nodes, stored_twice, without_last
 from doublewell.record.levels import Flatten
 from doublewell.record.phase import Drift
 from doublewell.result import Result
+from doublewell.units import check_dimension, factor, parse_quantity
 
 _ROUNDING = 1e-6  # of the largest real part: the imaginary parts of a real field after a Fourier transform
 _LONGEST = 10**8  # frames, or cells along an axis
@@ -45,7 +46,7 @@ def open_record(
     dx: float | Sequence[float] | None = None,
     dt: float | None = None,
     times: ArrayLike | None = None,
-    q: float | None = None,
+    q: float | str | None = None,
     boundary: Boundary | None = None,
     levels: tuple[float, float] | Literal["auto"] | None = None,
     length_unit: str | None = None,
@@ -56,6 +57,9 @@ def open_record(
     drift: Drift | None = "auto",
     dark: Any = None,
     nodes: bool | None = None,
+    frames: Span = (0, None),
+    window: Box | None = None,
+    leave_out: Sequence[Box] = (),
 ) -> Record:
     """Open a movie on disk, of one of the formats that docs/files.md lists, or a folder with one file per frame.
 
@@ -70,7 +74,8 @@ def open_record(
     axes
         One letter for each axis of the array in the file: t, z, y, x, or c for a channel; "yxt" is time last.
     dx, dt, times, q, boundary
-        As in Record; several dx are in the order (z, y,) x.
+        As in Record; several dx are in the order (z, y,) x. q may have a unit where those of the mesh and the times are
+        known: "1e-12 m^2/s".
     levels
         The intensities of the pure phases -1 and +1. "auto", the default for a file of integers, finds them in the
         values, with all faults of a camera, as ``phase_from_intensity`` does; ``record.grey`` states what was found.
@@ -85,6 +90,10 @@ def open_record(
         True where values lie on nodes, the first and the last on the borders, as in Record; known of meshes of finite
         elements. Without it a periodic field that repeats its first layer as its last has that left out, and
         ``record.notes`` states so; with False all is taken as it is.
+    frames, window, leave_out
+        The frames (first, past the last) and the window of the mesh that are used, and boxes of it that hold nothing
+        of the field, such as a scale bar, as in ``Record.crop``: ((10, 50), (0, None)) are rows 10 to 49. Grey levels
+        are found in what is left.
 
     A file that cannot be used raises InputError, at once where its metadata are wrong, and when a slab is read where
     its values are.
@@ -114,6 +123,8 @@ def open_record(
         if layout is not None and field.axes is not None:
             metadata = mesh_metadata(field.axes, layout, wanted - _settled(metadata)) | metadata
         metadata |= given
+        if isinstance(q, str):
+            metadata["q"] = _diffusion(q, metadata)
         grey = np.dtype(field.values.dtype).kind in "iu"
         levels = "auto" if grey and levels is None else levels
         _ask_for_missing(place, field, layout, metadata)
@@ -123,8 +134,8 @@ def open_record(
             low, high = (-1.0, 1.0) if isinstance(levels, str) else map(float, check_levels(levels))
             values = lazy(values).map(GreyScale(low, high))
             metadata.setdefault("origin", "camera")
-        frames, *mesh = values.shape or (0,)
-        if mesh and frames != _count(metadata) == mesh[-1] > 1:
+        count, *mesh = values.shape or (0,)
+        if mesh and count != _count(metadata) == mesh[-1] > 1:
             raise InputError(
                 f"there are {mesh[-1]} times, and the axes of the field have {', '.join(map(str, values.shape))} cells:"
                 f" where time is the last axis, pass {option('axes', 'zyx'[3 - len(mesh) :] + 't')}"
@@ -134,6 +145,7 @@ def open_record(
             record = Record(values, **metadata, notes=notes, nodes=bordered)
             if nodes is None and not bordered and record.boundary == "periodic" and not files.is_own(field.metadata):
                 record = _period_once(record)
+            record = _cropped(record, boundary, frames, window, leave_out)
         except (ValueError, TypeError, OverflowError) as error:  # of metadata in the file that are not numbers
             raise InputError(str(error)) from error
         if not isinstance(levels, str):
@@ -171,6 +183,29 @@ def _period_once(record: Record) -> Record:
     mask = None if record.mask is None else without_last(record.mask, twice)[:]
     notes = (*record.notes, Note("period-stored-twice", words))
     return record.replace(without_last(record.values, twice), mask=mask, notes=notes)
+
+
+def _diffusion(text: str, metadata: dict[str, Any]) -> float:
+    """Return q of a text such as "1e-12 m^2/s" in the units of the record."""
+    number, unit = parse_quantity(text, option("q"))
+    if unit is None:
+        return number
+    length, time = metadata.get("length_unit"), metadata.get("time_unit")
+    if length is None or time is None:
+        raise InputError(
+            f"{option('q')} is in {unit}: pass {option('length_unit')} and {option('time_unit')} too, or "
+            f"{option('q')} as a plain number"
+        )
+    check_dimension(unit, "m^2/s", option("q"))
+    return number * factor(((unit, 1),), ((length, 2), (time, -1)))
+
+
+def _cropped(
+    record: Record, boundary: Boundary | None, frames: Span, window: Box | None, leave_out: Sequence[Box]
+) -> Record:
+    if window is not None and boundary in ("periodic", "neumann"):
+        raise InputError(f"{option('window')} is cut out of something larger: leave out {option('boundary', boundary)}")
+    return record.crop(frames, window, leave_out)
 
 
 def _frames(path: str | PathLike[str]) -> Any:

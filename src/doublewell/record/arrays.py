@@ -19,6 +19,8 @@ from doublewell.units import unit_name
 Index = slice | tuple[slice, ...]
 Block = tuple[slice, ...]  # one plain slice per axis
 Values = NDArray[Any]
+Span = tuple[int | None, int | None]  # (first, past the last), None for the end of the axis
+Box = Sequence[Span]  # one for each space axis
 FINITE = "finite"  # the mask of all values that are numbers
 _GROUP = 32 * 2**20  # bytes of whole frames held at once where a region needs them
 _TIME = re.compile(r"t|times?|frames?|steps?|time_?steps?|dates?|datetime", re.IGNORECASE)
@@ -294,6 +296,28 @@ def check_mask(mask: Any, values: Any) -> Any:
         mask = mask.view()
         mask.flags.writeable = False
     return mask
+
+
+def spans(span: Span, size: int) -> tuple[int, int]:
+    """Return first and past the last of a span along an axis.
+
+    >>> spans((2, None), 8)
+    (2, 8)
+    """
+    if not isinstance(span, Sequence) or len(span) != 2:
+        raise InputError(f"{shown(span)}: expected (first, past the last), None for the end of an axis")
+    return 0 if span[0] is None else span[0], size if span[1] is None else span[1]
+
+
+def block_of(part: Any, block: tuple[slice, ...]) -> Any:
+    """Return a block of values or of a mask, whose axes of one cell stay."""
+    own = tuple(slice(0, 1) if n == 1 else kept for n, kept in zip(part.shape, block, strict=True))
+    return part[own] if isinstance(part, np.ndarray) else lazy(part).part(*((s.start, s.stop) for s in own))
+
+
+def masked_too(kept: Values, mask: Values, first: int) -> Values:  # noqa: ARG001
+    """Return a mask of frames without the cells that are left out."""
+    return mask & kept
 
 
 def missing_fraction(mask: Any) -> float | None:

@@ -345,7 +345,13 @@ def _fitted(pixels: Pixels, camera: Camera, faults: Faults) -> Camera:
         # normal equations are enough, a step need not be exact; the prior holds what the pixels do not determine
         held = np.concatenate([[0.0, 0.0], (prior * size[2:]) ** -2.0])
         matrix, pull = (scaled * weight) @ scaled.T + np.diag(held), held * size * np.array([0.0, 0.0, *x])
-        step = np.linalg.lstsq(matrix, (scaled * weight) @ rest - pull, rcond=None)[0] / size
+        try:
+            step = np.linalg.lstsq(matrix, (scaled * weight) @ rest - pull, rcond=None)[0] / size
+        except np.linalg.LinAlgError:  # the fit runs away, as with a scale bar in the picture
+            raise InputError(
+                "no two grey levels describe the movie: leave out what is not the field, such as a scale bar, with "
+                f"{option('leave_out')}, or pass {option('levels', ('low', 'high'))}"
+            ) from None
         levels, x, change = levels + step[:2], x + step[2:], 0.0
         if faults.fading:  # what is left of the ratio of the values of a frame to what the levels predict
             bottom = np.bincount(pixels.frame, signal * signal * weight, minlength=frames)[known]

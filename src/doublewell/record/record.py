@@ -15,7 +15,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from doublewell.errors import InputError, check_spacing, is_whole, numbers, option, positive, shown, whole
 from doublewell.hints import Array, Bools
-from doublewell.record.arrays import check_mask, lazy, missing_fraction, unwrapped
+from doublewell.record.arrays import (
+    Box,
+    Span,
+    block_of,
+    check_mask,
+    lazy,
+    masked_too,
+    missing_fraction,
+    spans,
+    unwrapped,
+)
 from doublewell.record.borders import check_nodes, inside_borders, mask_inside
 from doublewell.runtime import map_threads
 from doublewell.units import common_length
@@ -220,14 +230,38 @@ class Record:
 
     def clip(self, start: int, stop: int) -> Record:
         """Return the record of frames start..stop-1, without reading it."""
-        self._index(start, stop, None)
-        values, mask = (
-            part if part is None or part.shape[0] == 1
-            else part[start:stop] if isinstance(part, np.ndarray)
-            else lazy(part).part((start, stop))
-            for part in (self.values, self.mask)
-        )  # fmt: skip
-        return self.replace(values, times=self.times[start:stop], mask=mask)
+        return self.crop((start, stop))
+
+    def crop(self, frames: Span = (0, None), window: Box | None = None, leave_out: Sequence[Box] = ()) -> Record:
+        """Return the record of some frames, of a window of its mesh, or without bad places; nothing is read for it.
+
+        A span is (first, past the last), where None is the end of the axis; `window` and each box of `leave_out` have
+        one per space axis, in cells of this record. A window is cut out of something larger: its boundary is open. What
+        is left out is missing in every frame.
+
+        >>> Record(np.zeros((3, 8, 8)), dx=0.1, dt=1.0).crop((0, 2), ((2, 6), (0, None)), [((3, 4), (5, 7))])
+        Record(2 frames of 4 x 8, dx = 0.1, t = 0 to 1, q = unknown, boundary = open, 6.25 % missing)
+        """
+        record = self
+        if len(leave_out):
+            kept = np.ones((1, *self.mesh), dtype=bool)
+            for box in leave_out:
+                kept[:, *self._index(0, 1, self._cells(box))[1:]] = False
+            stored = self.mask is not None and not isinstance(self.mask, np.ndarray)
+            both = lazy(self.mask).map_frames(partial(masked_too, kept), self.mesh, bool) if stored else kept
+            record = self.replace(mask=both if stored or self.mask is None else self.mask & kept)
+        cells = None if window is None else self._cells(window)
+        start, stop = spans(frames, self.frames)
+        block = (*self._index(start, stop, cells), *[slice(0, n) for n in self.mesh])[: len(self.shape)]
+        values, mask = (part if part is None else block_of(part, block) for part in (record.values, record.mask))
+        boundary = self.boundary if cells in (None, tuple(zip(repeat(0), self.mesh))) else "open"
+        return record.replace(values, times=self.times[start:stop], mask=mask, boundary=boundary)
+
+    def _cells(self, box: Box) -> Cells:
+        """Return the cells of a box; _index refuses what lies outside."""
+        if len(box) != len(self.mesh):
+            raise InputError(f"{shown(box)} has {len(box)} spans: expected one per space axis, {len(self.mesh)} here")
+        return tuple(spans(*pair) for pair in zip(box, self.mesh, strict=True))
 
     def replace(self, u: Any = None, **changes: Any) -> Record:
         """Return a record with other values or metadata (dx, times, q, boundary, units, origin, mask).

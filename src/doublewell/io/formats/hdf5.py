@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -67,6 +68,7 @@ def open_hdf5(path: Path, *, first: bool = False) -> Iterator[Any]:
             with path.open("rb") as raw, mmap(raw.fileno(), 0, access=ACCESS_READ) as content:
                 if not all(_heaps_are_sound(content, *part) for part in parts):
                     raise InputError(f"{path} is damaged or cut short (a heap of texts is broken): copy the file again")
+        sys.audit("open", str(path), "r", 0)  # as for any file that Python opens, for whoever watches
         with h5py.File(path, "r", locking="best-effort") as file:
             yield file
 
