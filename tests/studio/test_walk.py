@@ -396,12 +396,15 @@ def test_no_other_page_can_frame_or_read_the_studio(browser, server, tmp_path):
 @pytest.mark.parametrize("size", [(1280, 900), (390, 844)])
 def test_nothing_serious_for_accessibility(visit, server, scheme, size):
     page = visit(server, color_scheme=scheme, viewport={"width": size[0], "height": size[1]})
+    if not any(run["answer"] for run in server.runs()):
+        begin(page, "drop.npz", "for axe", method="weak", check="false")
+        state(page, "for axe", "done")
     page.select_option("#file", "drop.npz")
     expect(page.locator("#findings .box").first).to_be_visible()
     expect(page.locator("#view")).to_be_visible()
     for summary in page.locator("#form > form > details > summary").all():
         summary.click()
-    assert page.locator("article.run").count() > 0
+    expect(page.locator("#legend .name").first).to_be_visible()  # with a run, its curve and its numbers
     answer = Axe().run(page).response
     found = answer["violations"]
     assert len(answer["passes"]) > 20
