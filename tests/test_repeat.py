@@ -170,7 +170,7 @@ def test_the_checksum_is_of_values_and_shape_alone(noisy):
 
 def test_the_checksum_is_read_in_parts(noisy, monkeypatch):
     whole = checksum(noisy)
-    monkeypatch.setattr("doublewell.record.record._PART", 1)
+    monkeypatch.setattr("doublewell.record.digest._PART", 1)
     sizes = []
     slab = Record.slab
     monkeypatch.setattr(Record, "slab", lambda self, a=0, b=None: sizes.append(b - a) or slab(self, a, b))

@@ -114,6 +114,16 @@ def test_videos(tmp_path) -> None:
         open_record(path, **said)
 
 
+@pytest.mark.parametrize(
+    "text", ["#EXTM3U\n#EXTINF:1,\nfile://{}\n#EXT-X-ENDLIST\n", "ffconcat version 1.0\nfile {}\n"]
+)
+def test_a_playlist_is_no_video(tmp_path, text) -> None:
+    other, _ = avi(tmp_path, MOVIE, "rawvideo")
+    (tmp_path / "list.mp4").write_text(text.format(other if "EXT" in text else other.name))
+    with refused("list.mp4 is damaged or no video"):
+        open_record(tmp_path / "list.mp4", **MESH)
+
+
 def test_a_colour_video(tmp_path) -> None:
     import av
 

@@ -18,6 +18,8 @@ from doublewell.record.arrays import Block, Values
 
 _LOSSLESS = ("rawvideo", "ffv1", "huffyuv", "ffvhuff", "png", "utvideo", "magicyuv", "qtrle", "tiff")
 _COLOURED = 24  # levels of 255 that red, green and blue of grey may differ by: what packing with loss leaves
+# no playlists: FFmpeg knows those by their content, and would open what they name
+_ONLY = {"protocol_whitelist": "file", "format_whitelist": "avi,mov,matroska"}
 _PIXELS = 2**27  # of a frame, at most
 
 
@@ -56,7 +58,7 @@ def _open(path: Path) -> Iterator[tuple[Any, Iterator[Any]]]:
     av = files.library("av", "video", "reading videos")
     with files.reading(path, "video"):
         try:
-            container = av.open(str(path), options={"protocol_whitelist": "file"}, metadata_errors="ignore")
+            container = av.open(str(path), options=_ONLY, metadata_errors="ignore")
         except av.FFmpegError as error:
             raise InputError(f"{path} is damaged or no video ({error.strerror}): copy the file again") from error
         with container:
