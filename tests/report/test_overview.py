@@ -13,7 +13,7 @@ from doublewell.identify import identify
 from doublewell.identify.agreement import compare_laws
 from doublewell.law import named_law
 from doublewell.record import Record
-from doublewell.report.overview import Entry, agreement_groups, overview_html, summary_csv, summary_rows
+from doublewell.report.overview import Entry, agreement_groups, csv_text, overview_html, summary_csv, summary_rows
 from doublewell.simulate import add_noise, initial_field, simulate
 
 OPTIONS = {"law": 1, "check": False}
@@ -154,3 +154,9 @@ def test_laws_without_bands_or_in_other_units_have_a_page(entries) -> None:
     other = overview_html([entries[0], replace(entries[1], law=curves)])
     assert "other units" in other
     assert "<svg" not in other
+
+
+def test_cells_that_begin_a_formula_are_text() -> None:
+    found = ["=1+1", "+1", "-1", "@x", "\t=1", "epsilon", -1.5, ""]
+    lines = [next(csv.reader([line])) for line in csv_text([{"cell": value} for value in found]).splitlines()[1:]]
+    assert lines == [["'=1+1"], ["'+1"], ["'-1"], ["'@x"], ["'\t=1"], ["epsilon"], ["-1.5"], [""]]

@@ -11,7 +11,6 @@ import pytest
 
 from doublewell.errors import InputError
 from doublewell.studio.places import inside, upload_name
-from doublewell.studio.worker import harmless
 
 WORDS = {"file": "drop.npz", "words": {}}
 
@@ -178,14 +177,9 @@ def test_a_worker_reads_neither_the_system_nor_the_environment(folder):
     assert out.stdout.split() == ["open", *["outside"] * 4]
 
 
-def test_cells_that_begin_a_formula_are_text():
-    cells = ["=1+1", "+1", "-1", "@x", "\t=1", "epsilon", -1.5, ""]
-    assert [harmless(cell) for cell in cells] == ["'=1+1", "'+1", "'-1", "'@x", "'\t=1", "epsilon", -1.5, ""]
-
-
 def test_the_token_is_in_no_argument_list(monkeypatch, tmp_path):
     """A browser is given a file of ours, which only we can read."""
-    from doublewell.studio.command import _open
+    from doublewell.cli.studio import _open
 
     opened = []
     monkeypatch.setattr("webbrowser.open", opened.append)

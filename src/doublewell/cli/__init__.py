@@ -16,8 +16,8 @@ from cyclopts import App, CycloptsError, UnknownOptionError, UnusedCliTokensErro
 from doublewell.cli.commands import compare, demo, doctor, export, inspect, prepare
 from doublewell.cli.experiments import plan, simulate
 from doublewell.cli.identify import identify, repeat
+from doublewell.cli.studio import studio
 from doublewell.errors import InputError, Interrupted, shell_words
-from doublewell.studio.command import studio
 from doublewell.version import __version__
 
 _OK, _WRONG_USE, _INTERRUPTED, _CLOSED_PIPE = 0, 2, 130, 141

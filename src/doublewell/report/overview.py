@@ -125,9 +125,18 @@ def _keys(entries: Sequence[Entry]) -> list[str]:
 
 
 def summary_csv(entries: Sequence[Entry]) -> str:
-    """Return the rows as CSV: numbers with all their digits; a text that a spreadsheet would run gets an apostrophe."""
-    rows, stream = summary_rows(entries), StringIO()
-    heads = list(dict.fromkeys(key for row in rows for key in row))
+    """Return the rows as CSV."""
+    return csv_text(summary_rows(entries))
+
+
+def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows as CSV: numbers with all their digits; a text that a spreadsheet would run gets an apostrophe.
+
+    >>> print(csv_text([{"name": "=1+1", "value": -0.5}]), end="")
+    name,value
+    '=1+1,-0.5
+    """
+    stream, heads = StringIO(), list(dict.fromkeys(key for row in rows for key in row))
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(map(_cell, heads))
     writer.writerows([_cell(row.get(head)) for head in heads] for row in rows)

@@ -319,30 +319,16 @@ def _answer(result: Result, **more: Any) -> bytes:
 
 
 def facts_csv(result: Result) -> str:
-    """Return the facts as a table; no text in it begins a formula of a spreadsheet."""
-    import csv
-    from io import StringIO
-
+    """Return the facts as a table."""
     from doublewell.facts import facts
+    from doublewell.report.overview import csv_text
 
-    text = StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(("key", "name", "symbol", "value", "low", "high", "sd", "unit", "note"))
+    rows = []
     for key, fact in facts(result).numbers.items():
-        low, high = fact.interval or ("", "")
-        words = (fact.unit or "", fact.note or fact.why or "")
-        cells = (key, fact.name, fact.symbol, fact.value, low, high, "" if fact.sd is None else fact.sd, *words)
-        table.writerow([harmless(cell) for cell in cells])
-    return text.getvalue()
-
-
-def harmless(cell: Any) -> Any:
-    """Return a cell that a spreadsheet takes as text or number.
-
-    >>> harmless("=1+1"), harmless(-0.5), harmless("J/m^2")
-    ("'=1+1", -0.5, 'J/m^2')
-    """
-    return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
+        low, high = fact.interval or (None, None)
+        about = {"value": fact.value, "low": low, "high": high, "sd": fact.sd, "unit": fact.unit}
+        rows.append({"key": key, "name": fact.name, "symbol": fact.symbol, **about, "note": fact.note or fact.why})
+    return csv_text(rows)
 
 
 class _Progress:
