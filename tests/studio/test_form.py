@@ -21,8 +21,8 @@ FILE = Path("/data/it's a movie; rm -rf $(x).npz")
 WORDS = {  # a word for every field that is not its default
     "var": "u", "axes": "yxt", "dx": "0.1,0.2", "dt": "0.5", "q": "2", "boundary": "open", "levels": "-1,1",
     "length_unit": "um", "time_unit": "s", "mask": "finite", "flatten": "none", "bleaching": "false",
-    "drift": "-0.1,0.2", "dark": "7", "frames": "2:", "window": "10:50,:", "leave_out": "1:2,3:4;5:6,7:8", "nodes": "true",
-    "times": "0,1,3", "dynamics": "cahn-hilliard", "surface_tension": "0.3 J/m^2", "tension_sd": "0.01",
+    "drift": "-0.1,0.2", "dark": "7", "frames": "2:", "window": "10:50,:", "leave_out": "1:2,3:4;5:6,7:8",
+    "nodes": "true", "times": "0,1,3", "dynamics": "cahn-hilliard", "surface_tension": "0.3 J/m^2", "tension_sd": "0.01",
     "normalisation": "eE", "temperature": "300 K", "check": "false", "degree": "2", "constraint": "none",
     "wells": "equal", "ridge": "0.5", "memory": "3GB", "phases": "0,1", "contrast": "exact", "noise": "white",
     "blur": "0.25", "pixel": "true", "response": "0.5", "exposure": "0.125", "refine": "3", "missing": "mask",
