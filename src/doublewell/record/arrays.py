@@ -312,6 +312,8 @@ def spans(span: Span, size: int) -> tuple[int, int]:
 def block_of(part: Any, block: tuple[slice, ...]) -> Any:
     """Return a block of values or of a mask, whose axes of one cell stay."""
     own = tuple(slice(0, 1) if n == 1 else kept for n, kept in zip(part.shape, block, strict=True))
+    if all((s.start, s.stop) == (0, n) for s, n in zip(own, part.shape, strict=True)):
+        return part
     return part[own] if isinstance(part, np.ndarray) else lazy(part).part(*((s.start, s.stop) for s in own))
 
 
