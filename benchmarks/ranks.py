@@ -93,7 +93,7 @@ def main() -> None:
         laws = [draw_law(np.random.default_rng(asked.first + first + k)) for k in range(asked.batch)]
         movies = [simulate(Law(TOP, g), start, dx=1 / CELLS, dt=DT, frames=FRAMES, epsilon=1.0) for g in laws]
         records = [add_noise(m, NOISE, seed=asked.first + 50_000 + first + k) for k, m in enumerate(movies)]
-        found, _ = read_all(records, 2)
+        found, _ = read_all(records)
         stopped += sum(not one.status.converged for one in found)
         table += [ranks(one, g, first + k) for k, (one, g) in enumerate(zip(found, laws, strict=True))]
         report(np.array(table), stopped, asked.out)

@@ -35,12 +35,12 @@ def clean_movie(name: str, geometry: str, cells: int, frames: int) -> Record:
     )
 
 
-def read_all(records: list[Record], substeps: int) -> tuple[list, list[int]]:
+def read_all(records: list[Record]) -> tuple[list, list[int]]:
     """Fit a batch, and linearise again where the average over degrees lies more than one standard error away."""
     problem = ask(records, check=False)
     parts = [begin(record, problem, None) for record in records]
     reader = Records(problem, parts)
-    plans = [Plan(((k,),), True, (k,), check=False, most_substeps=substeps) for k in range(len(parts))]
+    plans = [Plan(((k,),), True, (k,), check=False) for k in range(len(parts))]
     joints = run_loops([fit_parts(plan) for plan in plans], reader)
     return [joint.fits[k].fields for k, joint in enumerate(joints)], [joint.rounds for joint in joints]
 
@@ -56,7 +56,6 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=20)
     parser.add_argument("--cells", type=int, default=96)
     parser.add_argument("--frames", type=int, default=61)
-    parser.add_argument("--substeps", type=int, default=1)
     small = "--laws sixth --geometries circle --seeds 1 --batch 1 --cells 32 --frames 25"
     asked = parser.parse_args(words(f"{small} --out {target(Path('evidence.npz'))}"))
     rows, triangles = [], []
@@ -69,7 +68,7 @@ def main() -> None:
                 padded = part + part[:1] * (asked.batch - len(part))  # one shape, one compilation
                 records = [add_noise(clean, noise, seed=s) for _, clean, s in padded]
                 began = time.perf_counter()
-                found, rounds = read_all(records, asked.substeps)
+                found, rounds = read_all(records)
                 each = (time.perf_counter() - began) / len(part)
                 for (geometry, _, s), f, r in zip(part, found, rounds, strict=False):
                     rows.append((name, geometry, noise, s, f.noise, len(f.steps), r, f.status.converged, each))

@@ -20,8 +20,9 @@ exclude_patterns = ["site"]
 html_theme, html_title, html_baseurl = "furo", f"doublewell {release}", ""
 html_show_copyright = html_show_sphinx = html_copy_source = html_show_sourcelink = html_show_search_summary = False
 html_extra_path = [str(ROOT / "build/tutorial/report")]  # the page that the tutorial makes
-_mathjax = find_spec("sphinx-mathjax-offline").submodule_search_locations[0]  # the package brings MathJax 3 whole
-html_static_path = ["static", f"{_mathjax}/static/mathjax/tex-svg.js"]  # one file, with no fonts and no other site
+_mathjax = find_spec("sphinx-mathjax-offline")  # brings MathJax 3 whole: one file, with no fonts and no other site
+_places = (_mathjax.submodule_search_locations or ()) if _mathjax else ()
+html_static_path = ["static", *(f"{place}/static/mathjax/tex-svg.js" for place in _places)]
 mathjax_path = "tex-svg.js"
 pygments_style, pygments_dark_style = "default", "github-dark"
 smartquotes = False  # quotes are those of code
@@ -86,6 +87,8 @@ def contents(_app: Any, name: str, source: list[str]) -> None:
 
 def setup(app: Any) -> None:
     """Read docstrings as plain text, and give wide screens longer lines."""
+    if not _places:
+        raise ModuleNotFoundError("sphinx-mathjax-offline: expected the extra docs, which make docs installs")
     app.connect("autodoc-process-docstring", plain)
     app.connect("autodoc-process-signature", short)
     app.connect("source-read", contents)

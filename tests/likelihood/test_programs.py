@@ -88,3 +88,9 @@ def test_a_basis_of_long_rows_is_orthonormal_to_round_off(scale) -> None:
     np.testing.assert_allclose(r.T @ q, rows, atol=1e-13)
     there = [0, 1, 2] if scale else [0, 1]
     np.testing.assert_allclose(q[there] @ q[there].T, np.eye(len(there)), atol=1e-10)
+
+
+def test_rows_that_are_nothing_have_no_triangle() -> None:
+    q, r = gauss_newton.orthonormal(np.zeros((3, 1000)))
+    assert not q.any()
+    assert not r.any()

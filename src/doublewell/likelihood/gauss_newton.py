@@ -225,7 +225,7 @@ def orthonormal(rows: Any) -> Basis:
             return Basis(np.full_like(rows, np.nan), np.full_like(gram, np.nan))
         norms = xp.sqrt(xp.diag(gram))
         sizes = xp.where(norms > 0.0, norms, 1.0)
-        if xp is np and np.max(np.abs(gram - np.diag(norms > 0.0))) < _STRAIGHT:
+        if xp is np and q is not rows and np.max(np.abs(gram - np.diag(norms > 0.0))) < _STRAIGHT:
             break
         factor = xp.linalg.cholesky(gram / (sizes * sizes[:, None]) + shift * xp.eye(n, dtype=rows.dtype))
         q, r = _times(xp.linalg.solve(factor, xp.diag(1.0 / sizes)), q, q is not rows), (factor.T * norms) @ r
