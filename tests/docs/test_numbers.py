@@ -543,3 +543,14 @@ def test_a_fit_of_cahn_hilliard_takes_as_many_forward_runs_as_the_page_says():
 def test_what_a_fit_costs_is_that_of_the_file(name):
     keys, _, *rows = cells("cost.md", name)
     assert rows == [[str(row[key]) for key in keys] for row in kept(name)["rows"]]
+
+
+def test_seconds_of_a_fit_beside_the_older_version_are_those_of_the_file():
+    rows = {row["case"]: row for row in kept("versions.json")["rows"]}
+    text = " ".join((DOCS / "cost.md").read_text().split())
+    for case, words in (("trajectory", "with the tests"), ("trajectory without the check", "without")):
+        row = rows[case]
+        of = " of 0.1" if case == "trajectory" else ""
+        assert f"{row['seconds']:.1f} s against {row['seconds of the old']:.1f} s{of} {words}" in text
+        assert f"{row['first ratio']:.1f} times" in text
+        assert f"{row['ratio']:.1f}" in text
