@@ -63,8 +63,7 @@ class Entry:
     @classmethod
     def of(cls, name: str, page: str, result: Result) -> Entry:
         """Return the entry of a result; all that takes time is computed here."""
-        shown = curves(result)  # with f(u) in physical units where these are known
-        law = shown.law if shown.energy is None else (*shown.law, shown.energy)
+        law = tuple(curves(result).named.values())
         return cls(name, page, "", {}, result, facts(result).numbers, findings(result), law)
 
     @property

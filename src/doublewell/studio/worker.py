@@ -311,7 +311,7 @@ def _answer(result: Result, **more: Any) -> bytes:
             **{end: None if (line := getattr(curve, end)) is None else np.asarray(line)[::_POINTS].tolist()
                for end in ("u", "values", "low", "high")},
         }
-        for curve in curves(result).law
+        for curve in curves(result).named.values()
     ]  # fmt: skip
     table = facts(result)
     document = {**result_dict(result), "headline": table.headline, "motion": table.motion, "curves": drawn, **more}
